@@ -1,0 +1,47 @@
+# On a fresh Debian or Ubuntu with Rust and a C++ compiler, each of these does its own set-up.
+# One profile (release) builds, tests and measures: RocksDB's C++ is compiled once, which takes
+# some minutes the first time. ROCKSDB_LIB_DIR and ROCKSDB_STATIC are honoured when they are set.
+
+CARGO ?= cargo
+DEMO ?=
+BENCH ?=
+
+.PHONY: all demo test build lint doc bench bench-crawl setup help
+
+all: build
+
+## demo         crawl a simulated web before your eyes (DEMO="--out DIR" and the like)
+demo: build
+	./target/release/crivello demo $(DEMO)
+
+## test         all tests
+test: setup
+	$(CARGO) test --release --workspace
+
+## build        the one binary, target/release/crivello
+build: setup
+	$(CARGO) build --release --workspace
+
+## lint         formatting and clippy, warnings are errors
+lint: setup
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+
+## doc          the documentation of all crates, in target/doc
+doc: setup
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --no-deps --workspace
+
+## bench        micro-benchmarks (BENCH="--bench robots" runs one)
+bench: setup
+	$(CARGO) bench --workspace --exclude crivello-tests $(if $(BENCH),$(BENCH),--bench '*')
+
+## bench-crawl  pages a second over 100,000 simulated pages, against a floor measured in the same run
+bench-crawl: build
+	$(CARGO) bench -p crivello-tests --bench crawl
+
+## setup        install what is missing (libclang), or say what to type
+setup:
+	@./deploy/setup.sh
+
+help:
+	@sed -n 's/^## //p' Makefile

@@ -1,0 +1,147 @@
+//! Sieve and frontier on disk, through the real path: [`Ledger::prepare`] and
+//! [`Database::commit`], with the default settings.
+//!
+//! The stream is that of a crawl: groups of a thousand pages with thirty links each, of which a
+//! fifth are new, three fifths are the links that all pages of a site share, and a fifth lead to
+//! anything that was ever seen, on the same host or another. It is fed until `CRIVELLO_BENCH_URLS`
+//! URLs (default two million) are queued; then the rates are measured at that size.
+//!
+//! CPU time is that of the whole process, the database's background work included, less that of
+//! the thread that makes the stream up.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+mod stream;
+mod usage;
+
+use crivello_agent::disk::{Database, Family};
+use crivello_agent::flow::{DeskNote, LedgerNote};
+use crivello_agent::ledger::{Group, Ledger, SieveCounts};
+use crivello_common::config::Settings;
+use crivello_common::time::Timestamp;
+use crivello_common::units::ByteSize;
+use std::path::Path;
+use std::sync::Arc;
+use stream::{CHECKS_A_GROUP, Stream};
+use usage::{Stopwatch, memory_max};
+
+/// Groups that are fed to measure a rate at the full size.
+const GROUPS_AT_SIZE: u64 = 40;
+/// Hosts that are handed out at once to measure the frontier.
+const HOSTS_AT_ONCE: u32 = 2_000;
+
+fn main() {
+    let wanted = std::env::var("CRIVELLO_BENCH_URLS").ok().and_then(|n| n.parse().ok());
+    let n_urls: u64 = wanted.unwrap_or(2_000_000);
+    let dir = std::env::var_os("CRIVELLO_BENCH_DIR");
+    let dir = match &dir {
+        Some(dir) => tempfile::tempdir_in(dir),
+        None => tempfile::tempdir(),
+    }
+    .expect("a directory");
+    let settings = Settings::default();
+    let mut stream = Stream::new(n_urls);
+    println!(
+        "{:>12}  {:>14}  {:>12}  {:>8}  {:>8}",
+        "URLs", "checks/CPU-s", "checks/s", "recent", "peak"
+    );
+    let (disk, mut ledger) = open(dir.path(), &settings);
+    fill(&disk, &mut ledger, &mut stream, n_urls);
+    at_size("with the cache of recent URLs", &disk, &mut ledger, &mut stream);
+    let mut bare = settings.clone();
+    bare.state.sieve_cache = ByteSize(64);
+    drop(ledger);
+    let mut ledger = Ledger::open(disk.clone(), &bare).expect("the ledger opens");
+    at_size("without it", &disk, &mut ledger, &mut stream);
+    drop(ledger);
+    disk.close();
+    drop(disk);
+    println!("peak memory {} MiB", memory_max() >> 20);
+
+    // Opening it again brings everything into the files whose size is asked for.
+    let (disk, mut ledger) = open(dir.path(), &settings);
+    let queued = ledger.totals().queued;
+    let bytes = |family| disk.size_on_disk(family) as f64 / queued as f64;
+    println!(
+        "bytes a queued URL: {:.1} in seen, {:.1} in frontier",
+        bytes(Family::Seen),
+        bytes(Family::Frontier)
+    );
+    hand_out(&mut ledger);
+}
+
+fn open(dir: &Path, settings: &Settings) -> (Arc<Database>, Ledger) {
+    let disk = Arc::new(Database::open(dir, true, &settings.state).expect("the database opens"));
+    let ledger = Ledger::open(disk.clone(), settings).expect("the ledger opens");
+    (disk, ledger)
+}
+
+/// Feeds the stream until so many URLs are queued, with a line every tenth of the way.
+fn fill(disk: &Database, ledger: &mut Ledger, stream: &mut Stream, n_urls: u64) {
+    for tenth in 1..=10 {
+        let begin = ledger.sieve_counts();
+        let watch = Stopwatch::start();
+        stream.feed(|group| {
+            commit(disk, ledger, group);
+            ledger.totals().queued < n_urls * tenth / 10
+        });
+        print_rates(ledger, begin, &watch);
+    }
+}
+
+fn at_size(name: &str, disk: &Database, ledger: &mut Ledger, stream: &mut Stream) {
+    println!("at this size, {name}:");
+    let begin = ledger.sieve_counts();
+    let watch = Stopwatch::start();
+    let mut groups = 0;
+    stream.feed(|group| {
+        commit(disk, ledger, group);
+        groups += 1;
+        groups < GROUPS_AT_SIZE
+    });
+    print_rates(ledger, begin, &watch);
+}
+
+fn commit(disk: &Database, ledger: &mut Ledger, group: &Group) {
+    assert_eq!(group.found.len(), CHECKS_A_GROUP);
+    let batch = ledger.prepare(group, None, Timestamp::from_secs(1)).expect("a batch");
+    disk.commit(&batch).expect("it is committed");
+}
+
+fn print_rates(ledger: &Ledger, begin: SieveCounts, watch: &Stopwatch) {
+    let (cpu, wall) = watch.read();
+    let counts = ledger.sieve_counts();
+    let checks = (counts.offered - begin.offered) as f64;
+    let recent = (counts.recent - begin.recent) as f64;
+    println!(
+        "{:>12}  {:>14.0}  {:>12.0}  {:>7.1}%  {:>5} MiB",
+        ledger.totals().queued,
+        checks / cpu.as_secs_f64(),
+        checks / wall.as_secs_f64(),
+        100.0 * recent / checks,
+        memory_max() >> 20,
+    );
+}
+
+/// Hosts with the head of their queues, taken and given back.
+fn hand_out(ledger: &mut Ledger) {
+    let watch = Stopwatch::start();
+    let (mut n_hosts, mut n_urls) = (0_u64, 0_u64);
+    for round in 0..5 {
+        let mut notes = Vec::new();
+        ledger.note(DeskNote::Want { hosts: HOSTS_AT_ONCE });
+        ledger.serve(Timestamp::from_secs(2 + round), &mut notes).expect("it is served");
+        for note in notes {
+            let LedgerNote::Due(due) = note else { continue };
+            n_hosts += 1;
+            n_urls += due.urls.len() as u64;
+            let unused = due.urls.iter().map(|url| url.place).collect();
+            ledger.note(DeskNote::Leave { host: due.host, state: due.state, unused });
+        }
+    }
+    let (cpu, _) = watch.read();
+    println!(
+        "handed out: {n_hosts} hosts with {n_urls} URLs, {:.0} URLs/CPU-s",
+        n_urls as f64 / cpu.as_secs_f64()
+    );
+}

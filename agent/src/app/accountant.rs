@@ -1,0 +1,364 @@
+//! The accountant thread: the only one that writes, to the archive and to the ledger.
+//!
+//! It gathers results into groups. For a group it appends the records to the archive, then commits
+//! everything that follows from the group in one write batch, the archive's position with it. When
+//! the disk is full it stands still and tries again: nothing is dropped, and the fetchers stop by
+//! themselves because the pipeline fills.
+
+use super::routes::Routes;
+use super::scheduler::Desk;
+use super::shared::Shared;
+use crate::disk::{Database, DiskError};
+use crate::duplicates::Duplicates;
+use crate::flow::{DeskNote, Found, LedgerNote, Page, PageEnd};
+use crate::ledger::{Group, Ledger};
+use crate::limits::SEED_BATCHES_MAX;
+use crate::report::Ended;
+use crate::store::{self, Archive};
+use crivello_common::discard::DiscardTally;
+use crivello_common::time::Timestamp;
+use crossbeam::channel::{Receiver, RecvTimeoutError};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// A group with this many bytes of archive records and links is committed at once.
+const GROUP_BYTES_MAX: usize = 8 << 20;
+/// How often the room on the disk is looked at.
+const DISK_EVERY: Duration = Duration::from_millis(500);
+/// How long to wait before a full disk is tried again.
+const FULL_DISK_WAIT: Duration = Duration::from_millis(500);
+/// The accountant looks up at least this often.
+const NAP_MAX: Duration = Duration::from_millis(100);
+
+/// What comes to the accountant.
+#[derive(Debug)]
+pub enum Entry {
+    /// A result, from the parsers.
+    Page(Box<Page>),
+    /// URLs from outside, and those that were refused at the door.
+    Found(Vec<Found>, DiscardTally),
+    /// From the scheduler.
+    Notes(Vec<DeskNote>),
+    /// No more seeds will come.
+    SeedsEnd,
+    /// The scheduler will hand out nothing more in this run, and nothing is in flight.
+    Quiet(Ended),
+}
+
+/// Why the accountant cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountError {
+    /// The state.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The archive.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The disk stayed full until the crawl was stopped.
+    #[error("the disk is full; what was not committed will be fetched again: {0}")]
+    StillFull(String),
+}
+
+/// What the accountant keeps: everything that lies on the disk, and where URLs go.
+pub struct Books {
+    /// The state.
+    pub disk: Arc<Database>,
+    /// Its ledger.
+    pub ledger: Ledger,
+    /// The archive.
+    pub archive: Archive,
+    /// The directory of both.
+    pub dir: PathBuf,
+    /// Where URLs go.
+    pub routes: Routes,
+    /// Payload digests on their way to the commit.
+    pub duplicates: Arc<Duplicates>,
+}
+
+/// See the module.
+pub struct Accountant {
+    shared: Arc<Shared>,
+    desk: Arc<Desk>,
+    inbox: Receiver<Entry>,
+    books: Books,
+    group: Group,
+    group_bytes: usize,
+    group_seeds: usize,
+    group_since: Timestamp,
+    replies: VecDeque<LedgerNote>,
+    next_due: Timestamp,
+    counted_at: Timestamp,
+    synced_at: Timestamp,
+    disk_looked_at: Timestamp,
+    seeds_ended: bool,
+    quiet: Option<Ended>,
+}
+
+impl Accountant {
+    /// An accountant with an empty group.
+    #[must_use]
+    pub fn new(shared: Arc<Shared>, desk: Arc<Desk>, inbox: Receiver<Entry>, books: Books) -> Self {
+        let now = shared.clock.now();
+        Self {
+            shared,
+            desk,
+            inbox,
+            books,
+            group: Group::default(),
+            group_bytes: 0,
+            group_seeds: 0,
+            group_since: now,
+            replies: VecDeque::new(),
+            next_due: now,
+            counted_at: now,
+            synced_at: now,
+            disk_looked_at: Timestamp::ZERO,
+            seeds_ended: false,
+            quiet: None,
+        }
+    }
+
+    /// Works until the crawl is over, then closes the archive and the state.
+    pub fn run(mut self) {
+        let end = self.work().and_then(|how| self.close().map(|()| how));
+        self.books.disk.close();
+        match end {
+            Ok(how) => self.shared.end(how, None),
+            Err(error) => self.shared.end(Ended::Failed, Some(error.to_string())),
+        }
+        self.desk.ring();
+    }
+
+    fn work(&mut self) -> Result<Ended, AccountError> {
+        loop {
+            self.gather();
+            let now = self.shared.clock.now();
+            self.look_at_disk(now);
+            if self.is_due(now) {
+                self.commit()?;
+            }
+            self.serve(now)?;
+            self.sync(now)?;
+            if let Some(how) = self.ended() {
+                return Ok(how);
+            }
+        }
+    }
+
+    /// Takes what has come, or waits a little for it.
+    fn gather(&mut self) {
+        let most = self.shared.settings.state.commit_pages_max as usize;
+        let nap = if self.replies.is_empty() { NAP_MAX } else { Duration::from_millis(1) };
+        let nap = self.next_due.since(self.shared.clock.now()).clamp(Duration::ZERO, nap);
+        let nap = if self.group.is_empty() { nap } else { nap.min(Duration::from_millis(2)) };
+        match self.inbox.recv_timeout(nap) {
+            Ok(entry) => self.enter(entry),
+            Err(RecvTimeoutError::Timeout) => return,
+            Err(RecvTimeoutError::Disconnected) => {
+                self.quiet.get_or_insert(Ended::Stopped);
+                return;
+            }
+        }
+        while self.group.pages.len() < most
+            && 2 * self.group_seeds < SEED_BATCHES_MAX
+            && self.group_bytes < GROUP_BYTES_MAX
+            && let Ok(entry) = self.inbox.try_recv()
+        {
+            self.enter(entry);
+        }
+    }
+
+    fn enter(&mut self, entry: Entry) {
+        if self.group.is_empty() {
+            self.group_since = self.shared.clock.now();
+        }
+        match entry {
+            Entry::Page(page) => {
+                self.group_bytes += page.held_bytes();
+                self.group.pages.push((*page, None));
+            }
+            Entry::Found(found, refused) => {
+                self.group_seeds += 1;
+                self.group.found.extend(found);
+                self.group.refused.merge(&refused);
+            }
+            Entry::Notes(notes) => notes.into_iter().for_each(|note| self.books.ledger.note(note)),
+            Entry::SeedsEnd => {
+                self.seeds_ended = true;
+                self.group.seeds_end = true;
+            }
+            Entry::Quiet(how) => self.quiet = Some(how),
+        }
+    }
+
+    /// Whether the open group is to be committed now: it is full, or old enough, or nobody has
+    /// anything to do before it is.
+    fn is_due(&self, now: Timestamp) -> bool {
+        let state = &self.shared.settings.state;
+        let age = now.since(self.group_since);
+        if self.group.is_empty() {
+            return self.books.ledger.has_news() && age >= state.commit_interval;
+        }
+        self.group.pages.len() >= state.commit_pages_max as usize
+            || self.group_bytes >= GROUP_BYTES_MAX
+            || 2 * self.group_seeds >= SEED_BATCHES_MAX
+            || age >= state.commit_interval
+            || (self.inbox.is_empty() && self.nothing_else_moves())
+    }
+
+    fn nothing_else_moves(&self) -> bool {
+        let (unparsed, uncommitted) = self.shared.pipeline.pages();
+        let idle = self.shared.visits.load(Relaxed) == 0;
+        idle && unparsed == 0 && uncommitted == self.group.pages.len()
+    }
+
+    fn commit(&mut self) -> Result<(), AccountError> {
+        self.append()?;
+        self.books.routes.divide(&mut self.group);
+        let now = self.shared.clock.now();
+        self.books.ledger.add_elapsed(now.since(self.counted_at));
+        self.counted_at = now;
+        let position = self.books.archive.position().to_bytes();
+        let batch = self.books.ledger.prepare(&self.group, Some(&position), now)?;
+        let disk = self.books.disk.clone();
+        self.insist(|_| disk.commit(&batch).map_err(AccountError::from))?;
+        for (page, _) in &self.group.pages {
+            if let PageEnd::Response { digest: Some(digest), duplicate: false, .. } = &page.end {
+                self.books.duplicates.settle(digest);
+            }
+        }
+        self.shared.pipeline.leave(self.group.pages.len(), self.group_bytes, self.group_seeds);
+        self.group = Group::default();
+        self.group_bytes = 0;
+        self.group_seeds = 0;
+        self.group_since = now;
+        self.next_due = now;
+        *self.shared.totals.lock() =
+            (self.books.ledger.totals().clone(), self.books.ledger.sieve_counts());
+        self.desk.ring();
+        Ok(())
+    }
+
+    /// Appends the group's records to the archive, and notes where each page is.
+    fn append(&mut self) -> Result<(), AccountError> {
+        let mut pages = std::mem::take(&mut self.group.pages);
+        let mut places = Vec::with_capacity(pages.len());
+        let now = self.shared.clock.now();
+        let result = self.insist(|this| {
+            let rest = pages[places.len()..].iter().map(|(page, _)| page.records.as_slice());
+            Ok(this.books.archive.append(rest, now, &mut places)?)
+        });
+        for ((page, record), place) in pages.iter_mut().zip(places) {
+            page.records = Vec::new();
+            *record = place.map(|place| (place.file, place.offset));
+        }
+        self.group.pages = pages;
+        result
+    }
+
+    /// Does it again while the disk is full.
+    fn insist<T>(
+        &mut self,
+        mut f: impl FnMut(&mut Self) -> Result<T, AccountError>,
+    ) -> Result<T, AccountError> {
+        let mut warned = false;
+        loop {
+            let error = match f(self) {
+                Err(error) if is_full(&error) => error,
+                other => {
+                    if warned && other.is_ok() {
+                        tracing::info!("there is room on the disk again: the crawl goes on");
+                    }
+                    return other;
+                }
+            };
+            self.shared.disk_full.store(true, Relaxed);
+            if !std::mem::replace(&mut warned, true) {
+                tracing::warn!(%error, "the disk is full: fetching waits until there is room");
+            }
+            if self.shared.is_stopping() {
+                return Err(AccountError::StillFull(error.to_string()));
+            }
+            std::thread::sleep(FULL_DISK_WAIT);
+        }
+    }
+
+    /// Closes the valve while there is too little room on the disk.
+    fn look_at_disk(&mut self, now: Timestamp) {
+        if now.since(self.disk_looked_at) < DISK_EVERY {
+            return;
+        }
+        self.disk_looked_at = now;
+        let Ok(disk) = rustix::fs::statvfs(&self.books.dir) else { return };
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let full = free < self.shared.settings.state.disk_free_min.0;
+        if full != self.shared.disk_full.swap(full, Relaxed) {
+            if full {
+                tracing::warn!(free, "the disk is nearly full: fetching waits until there is room");
+            } else {
+                tracing::info!(free, "there is room on the disk again: the crawl goes on");
+                self.desk.ring();
+            }
+        }
+    }
+
+    /// Hands the workbench what it asked for.
+    fn serve(&mut self, now: Timestamp) -> Result<(), AccountError> {
+        if self.replies.is_empty() && (now >= self.next_due || self.books.ledger.is_asked()) {
+            let mut notes = Vec::new();
+            let next = self.books.ledger.serve(now, &mut notes)?;
+            self.next_due = next.unwrap_or(now + NAP_MAX).min(now + NAP_MAX);
+            self.replies.extend(notes);
+        }
+        let had_some = !self.replies.is_empty();
+        while let Some(note) = self.replies.pop_front() {
+            if let Err(note) = self.desk.notes.push(note) {
+                self.replies.push_front(note);
+                break;
+            }
+        }
+        if had_some {
+            self.desk.ring();
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self, now: Timestamp) -> Result<(), AccountError> {
+        if now.since(self.synced_at) >= self.shared.settings.state.sync_interval {
+            self.insist(|this| {
+                this.books.archive.sync()?;
+                Ok(this.books.disk.sync()?)
+            })?;
+            self.synced_at = self.shared.clock.now();
+        }
+        Ok(())
+    }
+
+    /// How the run ended, once it has.
+    fn ended(&self) -> Option<Ended> {
+        let settled =
+            self.group.is_empty() && self.inbox.is_empty() && self.shared.pipeline.is_empty();
+        if !settled {
+            return None;
+        }
+        let exhausted = self.seeds_ended && self.books.ledger.totals().queued == 0;
+        if exhausted { Some(Ended::Exhausted) } else { self.quiet }
+    }
+
+    fn close(&mut self) -> Result<(), AccountError> {
+        self.commit()?;
+        self.books.archive.close()?;
+        Ok(self.books.disk.sync()?)
+    }
+}
+
+fn is_full(error: &AccountError) -> bool {
+    match error {
+        AccountError::Disk(error) => error.is_full(),
+        AccountError::Store(error) => error.is_full(),
+        AccountError::StillFull(_) => false,
+    }
+}

@@ -1,0 +1,271 @@
+//! The scheduler thread: the only one that touches the workbench.
+//!
+//! It hears verdicts, addresses and the ledger through lock-free queues, hands out visits while
+//! there is room for their results, and sleeps until the next host may be visited or somebody
+//! wakes it.
+
+use super::accountant::Entry;
+use super::outage::Outage;
+use super::shared::Shared;
+use crate::flow::{Errand, LedgerNote, Resolution, ResolveError, Signal, Verdict, Visit};
+use crate::report::Ended;
+use crate::workbench::Workbench;
+use crivello_common::failure::Failure;
+use crivello_common::hash::HostKey;
+use crivello_common::time::Timestamp;
+use crossbeam::channel::Sender;
+use crossbeam::queue::ArrayQueue;
+use hashbrown::HashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::Thread;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// The scheduler looks up at least this often, whatever it waits for.
+const NAP_MAX: Duration = Duration::from_millis(100);
+/// The census is taken this often.
+const CENSUS_EVERY: Duration = Duration::from_millis(200);
+
+/// What comes back from the fetchers.
+#[derive(Debug)]
+pub enum Done {
+    /// A visit ended.
+    Verdict(Verdict),
+    /// A name was looked up.
+    Resolved(Resolution),
+}
+
+/// The queues between the scheduler and everybody else, and the bell that wakes it.
+#[derive(Debug)]
+pub struct Desk {
+    /// Visits for the fetchers.
+    pub todo: ArrayQueue<Visit>,
+    /// Names for the fetchers to look up.
+    pub names: ArrayQueue<(HostKey, Arc<str>)>,
+    /// Rung when something is in `todo` or in `names`.
+    pub fetchers: Notify,
+    /// From the fetchers.
+    pub done: ArrayQueue<Done>,
+    /// From the ledger.
+    pub notes: ArrayQueue<LedgerNote>,
+    scheduler: OnceLock<Thread>,
+}
+
+impl Desk {
+    /// Queues for at most `visits` visits and `names` look-ups at once.
+    #[must_use]
+    pub fn new(visits: usize, names: usize) -> Self {
+        Self {
+            todo: ArrayQueue::new(visits),
+            names: ArrayQueue::new(names),
+            fetchers: Notify::new(),
+            done: ArrayQueue::new(visits + names),
+            notes: ArrayQueue::new(crate::limits::DESK_QUEUE),
+            scheduler: OnceLock::new(),
+        }
+    }
+
+    /// Wakes the scheduler.
+    pub fn ring(&self) {
+        if let Some(scheduler) = self.scheduler.get() {
+            scheduler.unpark();
+        }
+    }
+
+    /// Hands something back to the scheduler.
+    pub fn hand_back(&self, done: Done) {
+        // There is room: no more is handed back than was handed out, and that is bounded.
+        if let Err(done) = self.done.push(done) {
+            tracing::error!(?done, "the scheduler's queue is full");
+        }
+        self.ring();
+    }
+}
+
+/// See the module.
+pub struct Scheduler {
+    shared: Arc<Shared>,
+    desk: Arc<Desk>,
+    bench: Workbench,
+    ledger: Sender<Entry>,
+    /// Visits in flight, with the pages taken from the limit for them.
+    in_flight: HashMap<HostKey, u64, foldhash::fast::RandomState>,
+    looking_up: usize,
+    to_resolve: VecDeque<(HostKey, Arc<str>)>,
+    outage: Outage,
+    census_at: Timestamp,
+    quiet: bool,
+}
+
+impl Scheduler {
+    /// A scheduler with an empty workbench.
+    #[must_use]
+    pub fn new(
+        shared: Arc<Shared>,
+        desk: Arc<Desk>,
+        bench: Workbench,
+        ledger: Sender<Entry>,
+    ) -> Self {
+        Self {
+            shared,
+            desk,
+            bench,
+            ledger,
+            in_flight: HashMap::default(),
+            looking_up: 0,
+            to_resolve: VecDeque::new(),
+            outage: Outage::default(),
+            census_at: Timestamp::ZERO,
+            quiet: false,
+        }
+    }
+
+    /// Works until the crawl is over.
+    pub fn run(mut self) {
+        let _ = self.desk.scheduler.set(std::thread::current());
+        while !self.shared.is_over() {
+            let now = self.shared.clock.now();
+            self.hear(now);
+            let open = self.dispatch(now);
+            if self.speak(now).is_err() {
+                return;
+            }
+            std::thread::park_timeout(self.nap(now, open));
+        }
+    }
+
+    fn hear(&mut self, now: Timestamp) {
+        while let Some(note) = self.desk.notes.pop() {
+            self.bench.note(note, now);
+        }
+        while let Some(done) = self.desk.done.pop() {
+            match done {
+                Done::Resolved(resolution) => {
+                    self.looking_up -= 1;
+                    if resolution.answer == Err(ResolveError::Unavailable) {
+                        self.outage.failed(resolution.host, Failure::DnsUnavailable, now);
+                    }
+                    self.bench.resolved(&resolution, now);
+                }
+                Done::Verdict(verdict) => {
+                    let taken = self.in_flight.remove(&verdict.host).unwrap_or(0);
+                    self.shared.visits.store(self.in_flight.len(), Relaxed);
+                    match verdict.signal {
+                        Signal::Failed(kind) => self.outage.failed(verdict.host, kind, now),
+                        _ if verdict.requests > 0 => self.outage.reached(verdict.host),
+                        _ => {}
+                    }
+                    self.give_back(taken.saturating_sub(u64::from(verdict.pages)));
+                    self.bench.release(verdict, now);
+                }
+            }
+        }
+    }
+
+    /// Pages that were taken from the limit and not fetched.
+    fn give_back(&self, pages: u64) {
+        if self.shared.settings.limits.pages_max.is_some() {
+            self.shared.pages_left.fetch_add(pages, Relaxed);
+        }
+    }
+
+    /// Hands out visits; says whether another one would have been, had there been a host.
+    fn dispatch(&mut self, now: Timestamp) -> bool {
+        let visits_max = self.shared.settings.fetch.visits_max as usize;
+        let mut handed_out = false;
+        let mut open;
+        loop {
+            open = self.in_flight.len() < visits_max && self.is_open(now);
+            if !open {
+                break;
+            }
+            let Some(visit) = self.bench.acquire(now) else {
+                self.bench.starving(now);
+                break;
+            };
+            self.hand_out(visit);
+            handed_out = true;
+        }
+        if handed_out {
+            self.desk.fetchers.notify_one();
+        }
+        open
+    }
+
+    fn is_open(&self, now: Timestamp) -> bool {
+        let shared = &self.shared;
+        now >= shared.visits_from
+            && self.outage.admits(!self.in_flight.is_empty(), now)
+            && !shared.is_stopping()
+            && !shared.disk_full.load(Relaxed)
+            && shared.pages_left.load(Relaxed) > 0
+            && shared.pipeline.has_room()
+    }
+
+    fn hand_out(&mut self, mut visit: Visit) {
+        let mut taken = 0;
+        if let Errand::Pages { requests_max, .. } = &mut visit.errand {
+            let left = self.shared.pages_left.load(Relaxed);
+            *requests_max = (*requests_max).min(u32::try_from(left).unwrap_or(u32::MAX));
+            taken = u64::from(*requests_max);
+            if self.shared.settings.limits.pages_max.is_some() {
+                self.shared.pages_left.fetch_sub(taken, Relaxed);
+            }
+        }
+        self.in_flight.insert(visit.host, taken);
+        self.shared.visits.store(self.in_flight.len(), Relaxed);
+        if let Err(visit) = self.desk.todo.push(visit) {
+            tracing::error!(?visit, "the fetchers' queue is full");
+        }
+    }
+
+    /// Tells the ledger, and has names looked up. Fails when the ledger is gone.
+    fn speak(&mut self, now: Timestamp) -> Result<(), ()> {
+        let notes = self.bench.take_notes();
+        if !notes.is_empty() {
+            self.ledger.send(Entry::Notes(notes)).map_err(drop)?;
+        }
+        self.to_resolve.extend(self.bench.take_to_resolve());
+        let mut asked = false;
+        while self.looking_up < self.desk.names.capacity()
+            && self.outage.admits(self.looking_up > 0, now)
+            && let Some(name) = self.to_resolve.pop_front()
+        {
+            self.looking_up += 1;
+            asked = true;
+            if let Err(name) = self.desk.names.push(name) {
+                tracing::error!(?name, "the queue of names is full");
+            }
+        }
+        if asked {
+            self.desk.fetchers.notify_one();
+        }
+        if now.since(self.census_at) >= CENSUS_EVERY {
+            self.census_at = now;
+            *self.shared.census.lock() = self.bench.census(now);
+            self.shared.offline.store(self.outage.is_on(), Relaxed);
+        }
+        self.say_quiet()
+    }
+
+    /// Once nothing more is to be fetched in this run and the last visit has ended: says so.
+    fn say_quiet(&mut self) -> Result<(), ()> {
+        let limit = self.shared.pages_left.load(Relaxed) == 0;
+        let stopping = self.shared.is_stopping();
+        if self.quiet || !self.in_flight.is_empty() || !(limit || stopping) {
+            return Ok(());
+        }
+        self.quiet = true;
+        self.shared.limit_reached.store(limit && !stopping, Relaxed);
+        let how = if limit && !stopping { Ended::Limit } else { Ended::Stopped };
+        self.ledger.send(Entry::Quiet(how)).map_err(drop)
+    }
+
+    fn nap(&self, now: Timestamp, open: bool) -> Duration {
+        let next = if open { self.bench.next_time() } else { None };
+        next.map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX))
+    }
+}

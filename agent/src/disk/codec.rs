@@ -1,0 +1,132 @@
+//! Reading and writing the small values: LEB128 numbers, length-prefixed bytes. Reading never
+//! panics and never reads past the end.
+
+/// Appends to a buffer.
+#[derive(Debug, Default)]
+pub struct Writer(pub Vec<u8>);
+
+impl Writer {
+    /// A buffer that begins with `version`.
+    #[must_use]
+    pub fn versioned(version: u8) -> Self {
+        Self(vec![version])
+    }
+
+    /// One byte.
+    pub fn byte(&mut self, b: u8) -> &mut Self {
+        self.0.push(b);
+        self
+    }
+
+    /// A number, seven bits a byte, the lowest first.
+    pub fn number(&mut self, mut n: u64) -> &mut Self {
+        while n >= 0x80 {
+            self.0.push((n as u8) | 0x80);
+            n >>= 7;
+        }
+        self.0.push(n as u8);
+        self
+    }
+
+    /// Bytes as they are, to the end of the value.
+    pub fn rest(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// Bytes with their length before them.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.number(bytes.len() as u64).rest(bytes)
+    }
+
+    /// The buffer.
+    #[must_use]
+    pub fn finish(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// Takes from the front of a value; `None` when it is too short or malformed.
+#[derive(Debug)]
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// One byte.
+    pub fn byte(&mut self) -> Option<u8> {
+        let (&first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    /// A number.
+    pub fn number(&mut self) -> Option<u64> {
+        let mut n = 0u64;
+        for shift in (0..64).step_by(7) {
+            let b = self.byte()?;
+            n |= u64::from(b & 0x7f) << shift;
+            if b & 0x80 == 0 {
+                return Some(n);
+            }
+        }
+        None
+    }
+
+    /// A number that fits a smaller type.
+    pub fn small<T: TryFrom<u64>>(&mut self) -> Option<T> {
+        T::try_from(self.number()?).ok()
+    }
+
+    /// `N` bytes.
+    pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    /// Bytes with their length before them.
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = self.small::<usize>()?;
+        if len > self.0.len() {
+            return None;
+        }
+        let (head, rest) = self.0.split_at(len);
+        self.0 = rest;
+        Some(head)
+    }
+
+    /// Text with its length before it.
+    pub fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    /// All that is left.
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(n: u64, b: u8, text in ".*", tail: Vec<u8>) {
+            let mut w = Writer::default();
+            w.number(n).byte(b).bytes(text.as_bytes()).rest(&tail);
+            let bytes = w.finish();
+            let mut r = Reader(&bytes);
+            prop_assert_eq!(r.number(), Some(n));
+            prop_assert_eq!(r.byte(), Some(b));
+            prop_assert_eq!(r.text(), Some(text.as_str()));
+            prop_assert_eq!(r.rest(), tail.as_slice());
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes: Vec<u8>) {
+            let mut r = Reader(&bytes);
+            while r.bytes().is_some() && r.number().is_some() {}
+        }
+    }
+}

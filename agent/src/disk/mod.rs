@@ -1,0 +1,74 @@
+//! The one RocksDB of an agent: its column families, keys and the small encodings of values.
+//!
+//! The on-disk format is this module's doc. All integers in keys are big-endian, so that the order
+//! of keys is the order of numbers. Keys begin with the 8-byte group hash, so one group is one
+//! contiguous range in `seen`, `frontier`, `hosts` and `robots`: it can be read, streamed to
+//! another agent and deleted as a range.
+//!
+//! | column family | key | value |
+//! | --- | --- | --- |
+//! | `seen` | group(8) url(8) | empty while queued, then [`values::Outcome`] |
+//! | `frontier` | group(8) host(8) priority(1) seq(8) | [`values::encode_queued`] |
+//! | `hosts` | group(8) host(8) | [`values::HostRow`]; host 0 is the group's own row |
+//! | `robots` | group(8) host(8) scheme(1) port(2) | [`values::RobotsRow`] |
+//! | `schedule` | time(8) group(8) host(8) | nothing: a host with a queue, at the time it falls due |
+//! | `content` | payload digest(16) | time(8), URL: where this content was first archived |
+//! | `outbox` | agent(8) seq(8) | a batch of URLs not yet acknowledged by that peer |
+//! | `meta` | name | format version, crawl id, settings fingerprint, totals, archive position |
+//!
+//! Beside RocksDB's own files `SYNCED` holds the sequence number up to which the log was certainly
+//! synced, in decimal: a database that ends before it has lost something.
+//!
+//! Remembers: everything. Never knows: the web, threads, time. Goes wrong: [`DiskError`].
+
+mod codec;
+mod database;
+pub mod keys;
+pub mod values;
+
+pub use codec::{Reader, Writer};
+pub use database::{Batch, Database, Family};
+
+/// What can go wrong on disk.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskError {
+    /// RocksDB says so.
+    #[error("the state database in {path} {what}: {source}", path = .path.display())]
+    Database {
+        /// Where.
+        path: std::path::PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// RocksDB's own words.
+        source: rocksdb::Error,
+    },
+    /// Something of it is missing.
+    #[error("the state database in {path} is damaged: it ends at change {found}, but had been synced up to {synced}; nothing was changed", path = .path.display())]
+    Behind {
+        /// Where.
+        path: std::path::PathBuf,
+        /// The last change that is there.
+        found: u64,
+        /// The last change known to have been there.
+        synced: u64,
+    },
+    /// A row cannot be understood: damage, or a format of another version.
+    #[error(
+        "the state database holds a row of `{family}` that cannot be read ({what}); it is damaged, or was written by another version"
+    )]
+    Row {
+        /// The column family.
+        family: &'static str,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+}
+
+impl DiskError {
+    /// Whether room on the disk would mend it.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Database { source, .. }
+            if source.to_string().to_lowercase().contains("no space"))
+    }
+}

@@ -1,0 +1,144 @@
+//! From a host's name to the one address that is visited.
+//!
+//! Answers are kept by our own clock and our own rules: an address for its TTL within
+//! `ttl-min..ttl-max`, "no such name" and "no answer" for fixed times of their own. A name that
+//! is asked for by many at once is asked for once. Of several addresses the smallest admitted one
+//! is taken, so that a host stays at the address politeness is counted on.
+
+use super::guard::Guard;
+use super::name_servers::{self, ATTEMPTS};
+use crate::flow::{Resolution, ResolveError, Resolved};
+use crivello_common::config::{self, Settings};
+use crivello_common::hash::HostKey;
+use crivello_common::time::Timestamp;
+use hickory_resolver::TokioResolver;
+use hickory_resolver::lookup_ip::LookupIp;
+use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::op::ResponseCode;
+use moka::future::Cache;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// The resolver of host names, with its cache.
+pub struct Dns {
+    guard: Guard,
+    servers: Option<TokioResolver>,
+    cache: Cache<String, Kept>,
+    permits: Semaphore,
+    settings: config::Dns,
+}
+
+/// An answer and how long it holds.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    answer: Result<IpAddr, ResolveError>,
+    until: Timestamp,
+}
+
+impl Dns {
+    /// Reads the name servers' addresses; asks nothing yet. Without any name server every name is
+    /// [`ResolveError::Unavailable`].
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        let dns = settings.dns.clone();
+        Self {
+            guard: Guard::new(&settings.fetch.allow_networks),
+            servers: name_servers::connect(&dns),
+            cache: Cache::new(dns.cache_entries_max),
+            permits: Semaphore::new(dns.queries_max.max(1) as usize),
+            settings: dns,
+        }
+    }
+
+    /// The address to visit `name` at (in normal form, IPv6 literals in brackets). An IP literal
+    /// is its own answer and asks nobody.
+    pub async fn resolve(&self, host: HostKey, name: &str, now: Timestamp) -> Resolution {
+        let kept = match literal(name) {
+            Some(address) => self.judged(&[address], Timestamp::MAX),
+            None => self.looked_up(name, now).await,
+        };
+        let answer = kept.answer.map(|address| Resolved { address, until: kept.until });
+        Resolution { host, answer }
+    }
+
+    async fn looked_up(&self, name: &str, now: Timestamp) -> Kept {
+        self.cache
+            .entry_by_ref(name)
+            .or_insert_with_if(self.ask(name, now), |kept| kept.until <= now)
+            .await
+            .into_value()
+    }
+
+    async fn ask(&self, name: &str, now: Timestamp) -> Kept {
+        let answer = match &self.servers {
+            Some(servers) => self.query(servers, name).await,
+            None => Err(ResolveError::Unavailable),
+        };
+        match answer {
+            Ok(found) => {
+                let ttl = ttl(&found).clamp(self.settings.ttl_min, self.settings.ttl_max);
+                self.judged(&found.iter().collect::<Vec<_>>(), now + ttl)
+            }
+            Err(error) => self.refused(error, now),
+        }
+    }
+
+    async fn query(&self, servers: &TokioResolver, name: &str) -> Result<LookupIp, ResolveError> {
+        let Ok(_permit) = self.permits.acquire().await else {
+            return Err(ResolveError::Unavailable);
+        };
+        // The library keeps its own time; this is the bound should it ever not: UDP and TCP, two
+        // families.
+        let patience = self.settings.timeout * (ATTEMPTS * 4);
+        match tokio::time::timeout(patience, servers.lookup_ip(format!("{name}."))).await {
+            Ok(Ok(found)) => Ok(found),
+            Ok(Err(error)) => Err(resolve_error(&error)),
+            Err(_) => Err(ResolveError::Unavailable),
+        }
+    }
+
+    /// The smallest admitted address; IPv4 is smaller than IPv6.
+    fn judged(&self, addresses: &[IpAddr], until: Timestamp) -> Kept {
+        let admitted = addresses.iter().copied().filter(|&address| self.guard.admits(address));
+        let denied = match addresses.is_empty() {
+            true => ResolveError::NoSuchName,
+            false => ResolveError::Denied,
+        };
+        Kept { answer: admitted.min().ok_or(denied), until }
+    }
+
+    fn refused(&self, error: ResolveError, now: Timestamp) -> Kept {
+        let holds = match error {
+            ResolveError::NoSuchName | ResolveError::Denied => self.settings.negative_ttl,
+            ResolveError::Unavailable => self.settings.error_ttl,
+        };
+        Kept { answer: Err(error), until: now + holds }
+    }
+}
+
+/// The address that a host name is, when it is one.
+pub(super) fn literal(name: &str) -> Option<IpAddr> {
+    match name.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+        None => name.parse().ok(),
+    }
+}
+
+/// The shortest TTL on the way: of the aliases and of the addresses.
+fn ttl(found: &LookupIp) -> Duration {
+    let seconds = found.as_lookup().answers().iter().map(|record| record.ttl).min();
+    Duration::from_secs(u64::from(seconds.unwrap_or(0)))
+}
+
+fn resolve_error(error: &NetError) -> ResolveError {
+    match error {
+        NetError::Dns(DnsError::NoRecordsFound(none)) => match none.response_code {
+            ResponseCode::NXDomain | ResponseCode::NoError => ResolveError::NoSuchName,
+            _ => ResolveError::Unavailable,
+        },
+        // Not a name that could be asked for: an overlong label, for instance.
+        NetError::Proto(_) => ResolveError::NoSuchName,
+        _ => ResolveError::Unavailable,
+    }
+}

@@ -1,0 +1,130 @@
+//! One request and its response, under all caps.
+
+use super::body::{Body, Cut, Reader, instant};
+use super::fault::{self, Stage};
+use super::identity::Headers;
+use super::{Caps, FetchContext};
+use crate::flow::{Response, Truncation};
+use crivello_common::discard::Discard;
+use crivello_common::failure::Failure;
+use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
+use http::header::{CONNECTION, HeaderMap};
+use http::{Method, StatusCode, Version};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// What is asked, of whom.
+pub(super) struct Ask<'a> {
+    pub(super) url: &'a CrawlUrl,
+    pub(super) host: &'a str,
+    pub(super) address: IpAddr,
+    pub(super) headers: &'a Headers,
+    /// Whether the connection is of no use afterwards.
+    pub(super) close: bool,
+    pub(super) body_size_max: usize,
+    pub(super) began: Timestamp,
+}
+
+/// What came of it.
+pub(super) enum Answer {
+    /// A response, perhaps cut off, and how long it waited here for room for its body.
+    Response(Box<Response>, Duration),
+    /// None.
+    Failed(Failure),
+    /// The URL cannot be asked for; nothing was sent.
+    Unaskable(Discard),
+}
+
+impl Answer {
+    /// How long the site was kept waiting by us.
+    pub(super) const fn waited(&self) -> Duration {
+        match self {
+            Self::Response(_, waited) => *waited,
+            Self::Failed(_) | Self::Unaskable(_) => Duration::ZERO,
+        }
+    }
+}
+
+/// Sends the request and reads the response. When this returns, the response's connection is
+/// closed or idle.
+pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
+    let Ok(url) = url::Url::parse(ask.url.as_str()) else {
+        return Answer::Unaskable(Discard::Unparsable);
+    };
+    let mut request = reqwest::Request::new(Method::GET, url);
+    *request.headers_mut() = ask.headers.map(ask.close);
+    let client = context.clients.of(ask.host, ask.address);
+    let first_byte = instant(&context.clock, ask.began + context.caps.first_byte);
+    let mut sleep = std::pin::pin!(tokio::time::sleep_until(first_byte));
+    let sent = tokio::select! {
+        biased;
+        sent = client.execute(request) => sent,
+        () = sleep.as_mut() => return Answer::Failed(Failure::FirstByteTimeout),
+    };
+    let mut response = match sent {
+        Ok(response) => response,
+        Err(error) if error.is_builder() => return Answer::Unaskable(Discard::Unparsable),
+        Err(error) => return Answer::Failed(fault::failure(&error, Stage::Head)),
+    };
+    let address = match response.remote_addr() {
+        Some(address) if address.ip() == ask.address => address,
+        _ => return Answer::Failed(Failure::AddressChanged),
+    };
+    if head_size(response.headers()) > context.caps.head_size {
+        return Answer::Failed(Failure::HeadTooLarge);
+    }
+    let deadline = ask.began + context.caps.total;
+    let caps = Caps { body_size: ask.body_size_max, ..context.caps };
+    let reader = Reader { caps: &caps, clock: &context.clock, rooms: &context.rooms };
+    let body = reader.read(&mut response, deadline, sleep).await;
+    if let Some(failure) = unusable(&body, response.status()) {
+        return Answer::Failed(failure);
+    }
+    let answer = Response {
+        status: response.status().as_u16(),
+        version: response.version(),
+        headers: std::mem::take(response.headers_mut()),
+        request_head: ask.headers.request_head(ask.url, ask.close),
+        address,
+        truncated: body.cut.map(Cut::truncation),
+        body: body.bytes,
+        room: body.room,
+    };
+    Answer::Response(Box::new(answer), body.waited)
+}
+
+/// A body that broke off before its first byte is a failure, except where the status already
+/// says all there is to know.
+fn unusable(body: &Body, status: StatusCode) -> Option<Failure> {
+    let failure = body.cut.and_then(Cut::failure)?;
+    (body.bytes.is_empty() && !asks_to_slow_down(status.as_u16())).then_some(failure)
+}
+
+/// 429 Too Many Requests (RFC 6585), 503 Service Unavailable (RFC 9110).
+pub(super) const fn asks_to_slow_down(status: u16) -> bool {
+    matches!(status, 429 | 503)
+}
+
+/// Whether the connection a response came over can carry another request.
+pub(super) fn keeps_connection(response: &Response) -> bool {
+    let cut = matches!(response.truncated, Some(Truncation::Time | Truncation::Disconnect));
+    let said = |word: &str| {
+        response.headers.get_all(CONNECTION).iter().any(|value| {
+            let mut words = value.as_bytes().split(|&byte| byte == b',');
+            words.any(|given| given.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+        })
+    };
+    match response.version {
+        _ if cut => false,
+        Version::HTTP_11 => response.truncated.is_none() && !said("close"),
+        Version::HTTP_2 => true,
+        _ => response.truncated.is_none() && said("keep-alive"),
+    }
+}
+
+/// The head's header lines as HTTP/1.1 writes them, in bytes.
+fn head_size(headers: &HeaderMap) -> usize {
+    let separators = ": \r\n".len();
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + separators).sum()
+}

@@ -1,0 +1,127 @@
+//! Who asks, and how: the headers of every request, built once, and their text as it goes over
+//! the wire.
+
+use super::FetchError;
+use bytes::{BufMut, Bytes, BytesMut};
+use crivello_common::config;
+use crivello_common::url::CrawlUrl;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONNECTION, FROM, HeaderMap, HeaderName, HeaderValue,
+    USER_AGENT,
+};
+
+const PAGE_ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+const PAGE_ENCODINGS: &str = "gzip, deflate, br, zstd";
+const ROBOTS_ACCEPT: &str = "text/plain,*/*;q=0.8";
+const CLOSE: &[u8] = b"connection: close\r\n";
+
+/// The headers of requests for pages and for robots.txt.
+pub(super) struct Identity {
+    pub(super) pages: Headers,
+    pub(super) robots: Headers,
+    /// The product token that robots.txt is read for.
+    pub(super) agent: String,
+}
+
+/// One set of headers.
+pub(super) struct Headers {
+    map: HeaderMap,
+    text: Vec<u8>,
+}
+
+impl Identity {
+    pub(super) fn new(
+        identity: &config::Identity,
+        accept_language: &str,
+    ) -> Result<Self, FetchError> {
+        let agent = format!(
+            "{}/{} (+{})",
+            identity.user_agent_name,
+            env!("CARGO_PKG_VERSION"),
+            identity.contact
+        );
+        let mut common = vec![(USER_AGENT, value("the user agent", &agent)?)];
+        if let Some(mailbox) = mailbox(&identity.contact) {
+            common.push((FROM, value("the contact", mailbox)?));
+        }
+        let mut pages = vec![
+            (ACCEPT, HeaderValue::from_static(PAGE_ACCEPT)),
+            (ACCEPT_ENCODING, HeaderValue::from_static(PAGE_ENCODINGS)),
+        ];
+        if !accept_language.is_empty() {
+            pages.push((ACCEPT_LANGUAGE, value("fetch.accept-language", accept_language)?));
+        }
+        let robots = [
+            (ACCEPT, HeaderValue::from_static(ROBOTS_ACCEPT)),
+            (ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+        ];
+        Ok(Self {
+            pages: pages.into_iter().chain(common.iter().cloned()).collect(),
+            robots: robots.into_iter().chain(common).collect(),
+            agent: identity.user_agent_name.clone(),
+        })
+    }
+}
+
+impl Headers {
+    /// The headers of one request; the last on its connection when `close`. `Host` is added by
+    /// the client, behind them.
+    pub(super) fn map(&self, close: bool) -> HeaderMap {
+        let mut map = self.map.clone();
+        if close {
+            map.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        map
+    }
+
+    /// Request line and headers as HTTP/1.1 sends them. HTTP/2 says the same in binary; archives
+    /// keep the text.
+    pub(super) fn request_head(&self, url: &CrawlUrl, close: bool) -> Bytes {
+        let (path, authority) = (url.path_and_query(), authority(url));
+        let fixed = b"GET  HTTP/1.1\r\nhost: \r\n\r\n".len();
+        let length = fixed + path.len() + self.text.len() + CLOSE.len() + authority.len();
+        let mut head = BytesMut::with_capacity(length);
+        head.put_slice(b"GET ");
+        head.put_slice(path.as_bytes());
+        head.put_slice(b" HTTP/1.1\r\n");
+        head.put_slice(&self.text);
+        if close {
+            head.put_slice(CLOSE);
+        }
+        head.put_slice(b"host: ");
+        head.put_slice(authority.as_bytes());
+        head.put_slice(b"\r\n\r\n");
+        head.freeze()
+    }
+}
+
+impl FromIterator<(HeaderName, HeaderValue)> for Headers {
+    fn from_iter<I: IntoIterator<Item = (HeaderName, HeaderValue)>>(headers: I) -> Self {
+        let map: HeaderMap = headers.into_iter().collect();
+        let mut text = Vec::new();
+        for (name, value) in &map {
+            text.extend_from_slice(name.as_str().as_bytes());
+            text.extend_from_slice(b": ");
+            text.extend_from_slice(value.as_bytes());
+            text.extend_from_slice(b"\r\n");
+        }
+        Self { map, text }
+    }
+}
+
+/// Host, and port where it is not the scheme's own.
+fn authority(url: &CrawlUrl) -> &str {
+    let text = url.as_str();
+    let start = url.origin().scheme.as_str().len() + "://".len();
+    &text[start..text.len() - url.path_and_query().len()]
+}
+
+/// The mailbox of a contact that is one.
+fn mailbox(contact: &str) -> Option<&str> {
+    let contact = contact.strip_prefix("mailto:").unwrap_or(contact);
+    (contact.contains('@') && !contact.contains("://")).then_some(contact)
+}
+
+fn value(what: &'static str, text: &str) -> Result<HeaderValue, FetchError> {
+    HeaderValue::from_str(text).map_err(|_| FetchError::Identity { what, value: text.to_owned() })
+}

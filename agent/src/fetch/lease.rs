@@ -1,0 +1,186 @@
+//! What a visit owes: exactly one verdict, also when its task panics, is aborted, or never runs.
+//!
+//! The lease lives in the task as a value; its verdict is sent when it is dropped. Whatever it
+//! holds of the visit's connection is dropped before it, so that the end it tells is the end.
+
+use super::FetchContext;
+use crate::flow::{
+    Fetched, Outcome, Queued, RobotsAnswer, RobotsErrand, RobotsFound, Signal, Verdict,
+};
+use crivello_common::failure::Failure;
+use crivello_common::hash::HostKey;
+use crivello_common::time::Timestamp;
+use crivello_common::url::{CrawlUrl, Origin};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One visit's account.
+pub(super) struct Lease {
+    pub(super) context: Arc<FetchContext>,
+    pub(super) host: HostKey,
+    pub(super) name: Arc<str>,
+    pub(super) address: IpAddr,
+    /// URLs not tried yet.
+    pub(super) rest: std::vec::IntoIter<Queued>,
+    origin: Origin,
+    errand: Option<RobotsErrand>,
+    flight: Option<Flight>,
+    requests: u32,
+    pages: u32,
+    ended: Timestamp,
+    served: Duration,
+    signal: Signal,
+    robots: Option<RobotsAnswer>,
+}
+
+/// A request that was begun and is not over.
+struct Flight {
+    began: Timestamp,
+    row: Option<Queued>,
+    /// How long the site waited for us in between.
+    waited: Duration,
+}
+
+impl Lease {
+    /// A lease that begins now.
+    pub(super) fn new(
+        context: Arc<FetchContext>,
+        (host, name, address): (HostKey, Arc<str>, IpAddr),
+        origin: Origin,
+        urls: Vec<Queued>,
+        errand: Option<RobotsErrand>,
+    ) -> Self {
+        let ended = context.clock.now();
+        Self {
+            context,
+            host,
+            name,
+            address,
+            rest: urls.into_iter(),
+            origin,
+            errand,
+            flight: None,
+            requests: 0,
+            pages: 0,
+            ended,
+            served: Duration::ZERO,
+            signal: Signal::Well,
+            robots: None,
+        }
+    }
+
+    /// Requests counted so far.
+    pub(super) const fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    /// The whole URL of one of the visit's rows.
+    pub(super) fn url(&self, row: &Queued) -> CrawlUrl {
+        CrawlUrl::from_parts(row.origin, &self.name, &row.path)
+    }
+
+    /// A request begins, for this row of the frontier or for robots.txt.
+    pub(super) fn begin(&mut self, row: Option<Queued>) -> Timestamp {
+        let began = self.context.clock.now();
+        self.requests = self.requests.saturating_add(1);
+        self.flight = Some(Flight { began, row, waited: Duration::ZERO });
+        began
+    }
+
+    /// So long it was we who kept the site waiting: that is not time it took.
+    pub(super) const fn excuse(&mut self, waited: Duration) {
+        if let Some(flight) = &mut self.flight {
+            flight.waited = waited;
+        }
+    }
+
+    /// It is over. Its row comes back, with the time it took.
+    pub(super) fn end(&mut self) -> (Option<Queued>, Duration) {
+        let Some(flight) = self.flight.take() else {
+            return (None, Duration::ZERO);
+        };
+        self.ended = self.context.clock.now();
+        let took = self.ended.since(flight.began).saturating_sub(flight.waited);
+        self.served += took;
+        (flight.row, took)
+    }
+
+    /// When the last request was over.
+    pub(super) const fn ended(&self) -> Timestamp {
+        self.ended
+    }
+
+    /// It never left: it does not count.
+    pub(super) fn unsend(&mut self) -> Option<Queued> {
+        self.requests = self.requests.saturating_sub(1);
+        self.flight.take().and_then(|flight| flight.row)
+    }
+
+    /// A response counts as a page.
+    pub(super) const fn count_page(&mut self) {
+        self.pages += 1;
+    }
+
+    /// What the visit says of the host's health, once it has something to say.
+    pub(super) const fn signal(&mut self, signal: Signal) {
+        self.signal = signal;
+    }
+
+    /// The answer to the robots errand.
+    pub(super) fn answer(&mut self, found: RobotsFound) {
+        self.robots = self.errand.take().map(|errand| RobotsAnswer { errand, found });
+    }
+
+    /// Sends a result on.
+    pub(super) fn tell(
+        &self,
+        row: Option<Queued>,
+        url: CrawlUrl,
+        (at, took): (Timestamp, Duration),
+        outcome: Outcome,
+    ) {
+        let (host, name) = (self.host, Arc::clone(&self.name));
+        self.context.sink.fetched(Fetched { host, name, row, url, at, took, outcome });
+    }
+
+    /// The request that was under way when the task ended. A row that made it panic counts as a
+    /// failed attempt, lest it come back for ever; any other is returned.
+    fn settle(&mut self, returned: &mut Vec<Queued>) {
+        if std::thread::panicking() {
+            self.answer(RobotsFound::Unreachable);
+        }
+        let Some(began) = self.flight.as_ref().map(|flight| flight.began) else {
+            return;
+        };
+        let (row, took) = self.end();
+        if !std::thread::panicking() {
+            returned.extend(row);
+            return;
+        }
+        self.signal = Signal::Failed(Failure::Disconnected);
+        if let Some(row) = row {
+            let url = CrawlUrl::from_parts(self.origin, &self.name, &row.path);
+            self.tell(Some(row), url, (began, took), Outcome::Failed(Failure::Disconnected));
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let mut returned = Vec::new();
+        self.settle(&mut returned);
+        returned.extend(self.rest.by_ref());
+        self.context.sink.verdict(Verdict {
+            host: self.host,
+            address: self.address,
+            requests: self.requests,
+            ended: self.ended,
+            served: self.served,
+            signal: self.signal,
+            returned,
+            pages: self.pages,
+            robots: self.robots.take(),
+        });
+    }
+}

@@ -1,0 +1,118 @@
+//! A robots.txt for somebody who asks by hand: the way of the robots errand, all its hops at once,
+//! without a crawl around it.
+
+use super::exchange::{Answer, Ask, exchange};
+use super::robots::{location, text};
+use super::visit::may_connect;
+use super::{Dns, FetchContext, FetchError, Sink};
+use crate::flow::{Fetched, ResolveError, Response, Verdict};
+use crate::limits::{ROBOTS_HOPS_MAX, ROBOTS_SIZE_MAX};
+use bytes::Bytes;
+use crivello_common::config::Settings;
+use crivello_common::time::Clock;
+use crivello_common::url::CrawlUrl;
+use std::sync::Arc;
+
+/// What a request for a robots.txt comes to (RFC 9309 section 2.3.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RobotsFile {
+    /// 2xx: its bytes, at most 500 KiB of them (section 2.5).
+    Body(Bytes),
+    /// None, as it says: all is allowed. 4xx but 429, a redirect that leads nowhere, or too many.
+    Missing(String),
+    /// No answer, or none that can be used, as it says: nothing is allowed.
+    Unreachable(String),
+}
+
+/// Fetches a robots.txt as the crawler does: by its user agent and its limits, only from addresses
+/// that may be visited, along at most five redirects. The requests follow each other without
+/// a delay.
+///
+/// # Errors
+/// [`FetchError`]: the identity cannot be sent, or TLS cannot be set up.
+pub async fn robots_file(url: &CrawlUrl, settings: &Settings) -> Result<RobotsFile, FetchError> {
+    let context = FetchContext::new(settings, Clock::start(), Arc::new(Nobody))?;
+    let dns = Dns::new(settings);
+    let mut url = url.clone();
+    for _ in 0..=ROBOTS_HOPS_MAX {
+        let response = match ask(&context, &dns, settings, &url).await {
+            Ok(response) => response,
+            Err(why) => return Ok(RobotsFile::Unreachable(format!("{url}: {why}"))),
+        };
+        match read(&response, &url) {
+            Reading::File(file) => return Ok(file),
+            Reading::Elsewhere(target) => url = target,
+        }
+    }
+    Ok(RobotsFile::Missing(format!("more than {ROBOTS_HOPS_MAX} redirects")))
+}
+
+/// There is no crawl behind it.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn fetched(&self, _: Fetched) {}
+    fn verdict(&self, _: Verdict) {}
+}
+
+/// One request; otherwise why there is no response.
+async fn ask(
+    context: &FetchContext,
+    dns: &Dns,
+    settings: &Settings,
+    url: &CrawlUrl,
+) -> Result<Box<Response>, String> {
+    let name: Arc<str> = url.host().into();
+    let host = url.host_key(settings.identity.assign_by);
+    let answer = dns.resolve(host, &name, context.clock.now()).await.answer;
+    let address = answer.map_err(|error| why_no_address(error).to_owned())?.address;
+    if !may_connect(&context.guard, &name, address) {
+        return Err(why_no_address(ResolveError::Denied).to_owned());
+    }
+    let _pin = context.clients.pin(&name, address);
+    let ask = Ask {
+        url,
+        host: &name,
+        address,
+        headers: &context.identity.robots,
+        close: true,
+        body_size_max: ROBOTS_SIZE_MAX,
+        began: context.clock.now(),
+    };
+    match exchange(context, &ask).await {
+        Answer::Response(response, _) => Ok(response),
+        Answer::Failed(failure) => Err(failure.name().to_owned()),
+        Answer::Unaskable(reason) => Err(reason.name().to_owned()),
+    }
+}
+
+const fn why_no_address(error: ResolveError) -> &'static str {
+    match error {
+        ResolveError::NoSuchName => "no such name",
+        ResolveError::Unavailable => "the name servers do not answer",
+        ResolveError::Denied => "its address may not be visited",
+    }
+}
+
+/// What a response says: what there is, or where it is.
+enum Reading {
+    File(RobotsFile),
+    Elsewhere(CrawlUrl),
+}
+
+fn read(response: &Response, url: &CrawlUrl) -> Reading {
+    let status = response.status;
+    let said = || format!("{url}: HTTP {status}");
+    Reading::File(match status {
+        200..=299 => match text(response) {
+            Some(body) => RobotsFile::Body(body),
+            None => RobotsFile::Unreachable(format!("{}, unreadable or broken off", said())),
+        },
+        300..=399 => match location(&response.headers, url) {
+            Some(Ok(target)) => return Reading::Elsewhere(target),
+            Some(Err(_)) | None => RobotsFile::Missing(format!("{}, leading nowhere", said())),
+        },
+        400..=428 | 430..=499 => RobotsFile::Missing(said()),
+        _ => RobotsFile::Unreachable(said()),
+    })
+}

@@ -1,0 +1,126 @@
+//! Goal: what a robots.txt request brings is what RFC 9309 makes of it.
+
+use super::kit::{Ended, Step, carry_out, ok, robots_visit, send, serve, settings};
+use crate::flow::{Outcome, RobotsFound, Signal};
+use crate::limits::ROBOTS_SIZE_MAX;
+use crivello_common::failure::Failure;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
+use std::time::Duration;
+
+async fn ask(steps: Vec<Step>) -> Ended {
+    let server = serve([vec![Step::Read], steps].concat()).await;
+    let ended = carry_out(robots_visit(server.address), &settings()).await;
+    let heads = server.heads.lock();
+    let head = String::from_utf8_lossy(&heads[0]);
+    assert!(head.contains("\r\naccept-encoding: identity\r\n"), "{head}");
+    ended
+}
+
+fn found(ended: &Ended) -> &RobotsFound {
+    let answer = ended.verdict.robots.as_ref().unwrap();
+    assert_eq!(answer.errand.hops, 0);
+    &answer.found
+}
+
+fn status(line: &str) -> Vec<Step> {
+    vec![send(format!("HTTP/1.1 {line}\r\nContent-Length: 0\r\n\r\n"))]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statuses_mean_what_the_rfc_says() {
+    for (line, expected, signal) in [
+        ("404 Not Found", "Missing", Signal::Well),
+        ("401 Unauthorized", "Missing", Signal::Well),
+        ("410 Gone", "Missing", Signal::Well),
+        ("500 Oops", "Unreachable", Signal::Well),
+        ("599 Odd", "Unreachable", Signal::Well),
+        ("503 Busy", "Unreachable", Signal::SlowDown(None)),
+        (
+            "429 Slow\r\nRetry-After: 5",
+            "Unreachable",
+            Signal::SlowDown(Some(Duration::from_secs(5))),
+        ),
+        ("302 Found", "Missing", Signal::Well),
+        ("302 Found\r\nLocation: ftp://x/", "Missing", Signal::Well),
+        ("302 Found\r\nLocation: http://", "Missing", Signal::Well),
+        ("304 Not Modified", "Missing", Signal::Well),
+        ("204 No Content", "Rules", Signal::Well),
+    ] {
+        let ended = ask(status(line)).await;
+        let shown = format!("{:?}", found(&ended));
+        assert!(shown.starts_with(expected), "{line}: {shown}");
+        assert_eq!(ended.verdict.signal, signal, "{line}");
+        assert_eq!((ended.verdict.requests, ended.verdict.pages), (1, 0), "{line}");
+        assert_eq!(ended.fetched.len(), 1, "{line}");
+        assert!(ended.fetched[0].row.is_none());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_are_those_for_our_name() {
+    let body = "User-agent: *\nDisallow: /\n\nUser-agent: Crivello\nDisallow: /no\n";
+    for padding in [0, 100_000] {
+        let ended = ask(vec![ok(&format!("#{}\n{body}", "x".repeat(padding)))]).await;
+        let RobotsFound::Rules(rules) = found(&ended) else { panic!("{:?}", found(&ended)) };
+        assert!(rules.allows("/yes") && !rules.allows("/no/1"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_is_handed_back_in_normal_form() {
+    for (location, expected) in [
+        ("https://WWW.Example.com:443/r.txt#x", "https://www.example.com/r.txt"),
+        ("//other.test/robots.txt", "http://other.test/robots.txt"),
+    ] {
+        let ended = ask(status(&format!("301 Moved\r\nLocation: {location}"))).await;
+        let RobotsFound::Redirect(url) = found(&ended) else { panic!("{:?}", found(&ended)) };
+        assert_eq!(url.as_str(), expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_file_is_used_as_far_as_it_is_read() {
+    let line = b"Disallow: /x\n".repeat(1_000);
+    let head = send("HTTP/1.1 200 OK\r\n\r\n");
+    let ended = ask(vec![head, Step::SendForEver(line)]).await;
+    assert!(matches!(found(&ended), RobotsFound::Rules(_)), "{:?}", found(&ended));
+    assert_eq!(ended.response(0).body.len(), ROBOTS_SIZE_MAX);
+    assert_eq!(ended.verdict.signal, Signal::Well);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_broke_off_is_no_file() {
+    let ended = ask(vec![send("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-agent: *")]).await;
+    assert!(matches!(found(&ended), RobotsFound::Unreachable));
+    assert_eq!(ended.verdict.signal, Signal::Failed(Failure::Disconnected));
+    let ended = ask(vec![Step::Reset]).await;
+    assert!(matches!(found(&ended), RobotsFound::Unreachable));
+    let [told] = &ended.fetched[..] else { panic!("to be counted: {:?}", ended.fetched) };
+    assert!(matches!(told.outcome, Outcome::Failed(Failure::Disconnected)), "{told:?}");
+    assert!(told.row.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_gzipped_unasked_is_read_under_the_cap() {
+    let rules = "User-agent: *\nDisallow: /no\n";
+    for repeat in [1, 100_000] {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(rules.repeat(repeat).as_bytes()).unwrap();
+        let gzip = encoder.finish().unwrap();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: GZip\r\nContent-Length: {}\r\n\r\n",
+            gzip.len()
+        );
+        let ended = ask(vec![send(head), Step::Send(gzip.clone())]).await;
+        let RobotsFound::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
+        assert!(!read.allows("/no") && read.heap_size() <= 2 * ROBOTS_SIZE_MAX);
+        assert_eq!(ended.response(0).body, gzip, "archived as received");
+    }
+    let ended = ask(vec![send(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: compress\r\nContent-Length: 1\r\n\r\nx",
+    )])
+    .await;
+    assert!(matches!(found(&ended), RobotsFound::Unreachable));
+}

@@ -1,0 +1,157 @@
+//! A visit: the errand of one lease, from its first request to its verdict.
+
+use super::dns::literal;
+use super::exchange::{Answer, Ask, asks_to_slow_down, exchange, keeps_connection};
+use super::lease::Lease;
+use super::retry_after::retry_after;
+use super::robots;
+use super::{FetchContext, Guard};
+use crate::flow::{Errand, Outcome, Queued, Response, RobotsFound, Signal, Visit};
+use crivello_common::discard::Discard;
+use crivello_common::failure::Failure;
+use crivello_common::robots::Rules;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Carries a visit out. Results go to the context's [`Sink`](super::Sink) as they come; the
+/// verdict when the returned future is done or dropped, also before it ever ran.
+///
+/// Once `stop` is cancelled no further request is begun: the one in flight is finished and the
+/// rest is returned with the verdict. Dropping the future closes the connection in the middle and
+/// returns the URL in flight as well.
+pub fn run(
+    visit: Visit,
+    context: Arc<FetchContext>,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send + 'static {
+    let (lease, todo) = open(visit, context);
+    carry_out(lease, todo, stop)
+}
+
+pub(super) fn open(visit: Visit, context: Arc<FetchContext>) -> (Lease, Todo) {
+    let Visit { host, name, address, errand } = visit;
+    let party = (host, name, address);
+    match errand {
+        Errand::Robots(errand) => {
+            let origin = errand.url.origin();
+            let todo = Todo::Robots(errand.url.clone());
+            (Lease::new(context, party, origin, Vec::new(), Some(errand)), todo)
+        }
+        Errand::Pages { origin, rules, urls, requests_max } => {
+            (Lease::new(context, party, origin, urls, None), Todo::Pages { rules, requests_max })
+        }
+    }
+}
+
+/// What is left of an [`Errand`] beside its lease.
+pub(super) enum Todo {
+    Robots(crivello_common::url::CrawlUrl),
+    Pages { rules: Arc<Rules>, requests_max: u32 },
+}
+
+async fn carry_out(mut lease: Lease, todo: Todo, stop: CancellationToken) {
+    if !may_connect(&lease.context.guard, &lease.name, lease.address) {
+        return refuse(&mut lease);
+    }
+    let context = Arc::clone(&lease.context);
+    let _pin = context.clients.pin(&lease.name, lease.address);
+    match todo {
+        Todo::Robots(url) if !stop.is_cancelled() => robots::run(&mut lease, &context, url).await,
+        Todo::Robots(_) => {}
+        Todo::Pages { rules, requests_max } => {
+            pages(&mut lease, &context, &rules, requests_max, &stop).await;
+        }
+    }
+}
+
+/// The last check before a socket is opened. IP literals do not pass through the pinned
+/// resolver, so they must be the address of the lease themselves.
+pub(super) fn may_connect(guard: &Guard, name: &str, address: IpAddr) -> bool {
+    guard.admits(address) && literal(name).is_none_or(|literal| literal == address)
+}
+
+fn refuse(lease: &mut Lease) {
+    lease.answer(RobotsFound::Unreachable);
+    while let Some(row) = lease.rest.next() {
+        discard(lease, row, Discard::AddressDenied);
+    }
+}
+
+async fn pages(
+    lease: &mut Lease,
+    context: &FetchContext,
+    rules: &Rules,
+    requests_max: u32,
+    stop: &CancellationToken,
+) {
+    while lease.requests() < requests_max && !stop.is_cancelled() {
+        if lease.requests() > 0 && !context.sink.has_room() {
+            return;
+        }
+        let Some(row) = lease.rest.next() else { return };
+        if !rules.allows(&row.path) {
+            discard(lease, row, Discard::Robots);
+            continue;
+        }
+        let last = lease.requests() + 1 == requests_max || lease.rest.len() == 0;
+        let close = last && !context.idle.may_keep(lease.host.host, context.clock.now());
+        if !page(lease, context, row, close).await {
+            return;
+        }
+    }
+}
+
+/// Fetches one page; says whether another may follow on the same connection.
+async fn page(lease: &mut Lease, context: &FetchContext, row: Queued, close: bool) -> bool {
+    let url = lease.url(&row);
+    let name = Arc::clone(&lease.name);
+    let began = lease.begin(Some(row));
+    let ask = Ask {
+        url: &url,
+        host: &name,
+        address: lease.address,
+        headers: &context.identity.pages,
+        close,
+        body_size_max: context.caps.body_size,
+        began,
+    };
+    let answer = exchange(context, &ask).await;
+    if let Answer::Unaskable(reason) = answer {
+        if let Some(row) = lease.unsend() {
+            discard(lease, row, reason);
+        }
+        return true;
+    }
+    lease.excuse(answer.waited());
+    let (row, took) = lease.end();
+    let (outcome, goes_on) = match answer {
+        Answer::Response(response, _) => settle(lease, response),
+        Answer::Failed(failure) => fail(lease, failure),
+        Answer::Unaskable(reason) => (Outcome::Discarded(reason), true),
+    };
+    lease.tell(row, url, (began, took), outcome);
+    goes_on
+}
+
+fn settle(lease: &mut Lease, response: Box<Response>) -> (Outcome, bool) {
+    if asks_to_slow_down(response.status) {
+        lease.signal(Signal::SlowDown(retry_after(&response.headers, lease.ended())));
+        return (Outcome::Failed(Failure::SlowDown), false);
+    }
+    lease.count_page();
+    let goes_on = keeps_connection(&response);
+    (Outcome::Response(response), goes_on)
+}
+
+fn fail(lease: &mut Lease, failure: Failure) -> (Outcome, bool) {
+    lease.signal(Signal::Failed(failure));
+    (Outcome::Failed(failure), false)
+}
+
+fn discard(lease: &Lease, row: Queued, reason: Discard) {
+    let url = lease.url(&row);
+    let at = lease.context.clock.now();
+    lease.tell(Some(row), url, (at, Duration::ZERO), Outcome::Discarded(reason));
+}

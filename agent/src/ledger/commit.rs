@@ -1,0 +1,233 @@
+//! The one commit: everything that follows from a group of pages, in one write batch.
+
+use super::groups::Groups;
+use super::resident::Resident;
+use super::{Ledger, META_ARCHIVE, META_SEEDED, META_TOTALS};
+use crate::disk::values::{ContentRow, Outcome, encode_queued};
+use crate::disk::{Batch, DiskError, Family, keys};
+use crate::flow::{Found, Page, PageEnd, Place, Queued};
+use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::hash::{HostKey, UrlKey};
+use crivello_common::politeness::{Retry, retry};
+use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
+use crivello_common::view::AgentId;
+
+/// The priority of every URL; smaller goes first.
+pub const PRIORITY: u8 = 128;
+
+/// What one commit accounts for.
+#[derive(Debug, Default)]
+pub struct Group {
+    /// Stored pages, each with the serial number of its archive file and its offset there.
+    pub pages: Vec<(Page, Option<(u32, u64)>)>,
+    /// Seeds and peers' URLs.
+    pub found: Vec<Found>,
+    /// URLs that were refused before they came here.
+    pub refused: DiscardTally,
+    /// All seeds of this run are in this group or an earlier one.
+    pub seeds_end: bool,
+    /// Batches for peers: to whom, and the bytes.
+    pub outbox: Vec<(AgentId, Vec<u8>)>,
+}
+
+impl Group {
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let refused = self.refused != DiscardTally::default();
+        self.pages.is_empty() && self.found.is_empty() && !refused && !self.seeds_end
+    }
+}
+
+impl Ledger {
+    /// Puts all that follows from `group` into a batch. The archive is complete up to `position`
+    /// (its own encoding). In memory it has happened after this; it has happened for good once
+    /// [`Database::commit`](crate::disk::Database::commit) has taken the batch.
+    ///
+    /// # Errors
+    /// When the disk fails; the ledger must then not be used any more.
+    pub fn prepare(
+        &mut self,
+        group: &Group,
+        position: Option<&[u8]>,
+        now: Timestamp,
+    ) -> Result<Batch, DiskError> {
+        let mut batch = Batch::default();
+        let mut groups = Groups::default();
+        // First: it reads the disk, which does not know yet what this batch takes away.
+        self.close_hosts(&mut batch, &mut groups)?;
+        for (host, urls, reason) in std::mem::take(&mut self.refused) {
+            self.load(&[host])?;
+            for url in &urls {
+                self.put_away(&mut batch, host, url, &Outcome::Discarded(reason));
+                self.totals.discards.count(reason);
+            }
+        }
+        for (page, record) in &group.pages {
+            self.record(&mut batch, &mut groups, page, *record)?;
+        }
+        let links = group.pages.iter().flat_map(|(page, _)| &page.links);
+        let found: Vec<&Found> = links.chain(&group.found).collect();
+        self.admit(&mut batch, &mut groups, &found)?;
+        self.totals.discards.merge(&group.refused);
+        for (peer, bytes) in &group.outbox {
+            let key = keys::outbox(peer.0.into(), self.next_place().seq);
+            self.disk.put(&mut batch, Family::Outbox, &key, bytes);
+        }
+        for (key, value) in self.robots.drain(..) {
+            self.disk.put(&mut batch, Family::Robots, &key, &value);
+        }
+        self.settle(&mut batch, now);
+        groups.write(&self.disk, &mut batch);
+        self.disk.put(&mut batch, Family::Meta, META_TOTALS, &self.totals.encode());
+        if group.seeds_end {
+            self.disk.put(&mut batch, Family::Meta, META_SEEDED, &[]);
+        }
+        if let Some(position) = position {
+            self.disk.put(&mut batch, Family::Meta, META_ARCHIVE, position);
+        }
+        Ok(batch)
+    }
+
+    /// What became of one request.
+    fn record(
+        &mut self,
+        batch: &mut Batch,
+        groups: &mut Groups,
+        page: &Page,
+        record: Option<(u32, u64)>,
+    ) -> Result<(), DiskError> {
+        self.totals.discards.merge(&page.discards);
+        self.totals.links += page.links.len() as u64;
+        if let PageEnd::Failed(kind) = page.end {
+            self.totals.failures[kind as usize] += 1;
+        }
+        let Some(row) = &page.row else {
+            self.totals.robots += u64::from(matches!(page.end, PageEnd::Response { .. }));
+            return Ok(());
+        };
+        self.load(&[page.host])?;
+        if let PageEnd::Failed(kind) = page.end
+            && retry(kind, row.attempts.saturating_add(1)) == Retry::Again
+        {
+            self.queue_again(batch, page.host, row);
+            return Ok(());
+        }
+        let outcome = self.outcome(batch, page, row, record);
+        self.put_away(batch, page.host, row, &outcome);
+        let bytes = match page.end {
+            PageEnd::Response { bytes, .. } => Some(bytes),
+            _ => None,
+        };
+        self.change(page.host, |resident| {
+            resident.row.pages += u64::from(bytes.is_some());
+            resident.row.bytes += bytes.unwrap_or(0);
+        });
+        if bytes.is_some() && self.limits.pages_per_domain.is_some() {
+            groups.row(&self.disk, page.host.group)?.pages += 1;
+            self.keep_promise(page.host);
+        }
+        Ok(())
+    }
+
+    /// Counts the end of a URL, and says what `seen` is to remember.
+    fn outcome(
+        &mut self,
+        batch: &mut Batch,
+        page: &Page,
+        row: &Queued,
+        record: Option<(u32, u64)>,
+    ) -> Outcome {
+        match page.end {
+            PageEnd::Response { status, bytes, digest, duplicate, truncated } => {
+                self.totals.pages += 1;
+                self.totals.bytes += bytes;
+                self.totals.duplicates += u64::from(duplicate);
+                self.totals.truncated += u64::from(truncated);
+                *self.totals.by_status.entry(status).or_default() += 1;
+                if let (Some(digest), false) = (digest, duplicate) {
+                    let url = CrawlUrl::from_parts(row.origin, &page.name, &row.path);
+                    let first = ContentRow { at: page.at, url: url.as_str().into() };
+                    self.disk.put(batch, Family::Content, &digest, &first.encode());
+                }
+                Outcome::Fetched { at: page.at, status, record }
+            }
+            PageEnd::Failed(kind) => {
+                self.totals.discards.count(Discard::GaveUp);
+                Outcome::Failed(kind)
+            }
+            PageEnd::Discarded(reason) => {
+                self.totals.discards.count(reason);
+                Outcome::Discarded(reason)
+            }
+        }
+    }
+
+    /// Takes a URL out of its host's queue for good.
+    fn put_away(&mut self, batch: &mut Batch, host: HostKey, url: &Queued, outcome: &Outcome) {
+        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, url.place));
+        let key = keys::seen(UrlKey { group: host.group, url: url.hash });
+        self.disk.put(batch, Family::Seen, &key, &outcome.encode());
+        self.totals.queued -= 1;
+        self.change(host, |resident| {
+            resident.take_back(url.place);
+            resident.row.queued -= 1;
+        });
+    }
+
+    /// Puts a URL whose attempt failed at the end of its host's queue.
+    fn queue_again(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
+        self.totals.retries += 1;
+        let again = Queued {
+            place: self.next_place(),
+            attempts: url.attempts.saturating_add(1),
+            ..url.clone()
+        };
+        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, url.place));
+        let key = keys::frontier(host, again.place);
+        self.disk.put(batch, Family::Frontier, &key, &encode_queued(&again));
+        self.change(host, |resident| resident.take_back(url.place));
+    }
+
+    /// The next place in the order of first appearance.
+    pub(super) fn next_place(&mut self) -> Place {
+        let seq = self.totals.next_seq;
+        self.totals.next_seq += 1;
+        Place { priority: PRIORITY, seq }
+    }
+
+    /// Writes the rows of all hosts that changed, with their places in `schedule`, and lets those
+    /// go that nothing keeps in memory.
+    fn settle(&mut self, batch: &mut Batch, now: Timestamp) {
+        for host in std::mem::take(&mut self.dirty) {
+            let Some(resident) = self.hosts.get_mut(&host) else { continue };
+            resident.dirty = false;
+            if resident.parked && resident.available() > 0 {
+                resident.parked = false;
+                resident.reschedule = true;
+            }
+            let due = resident.due(now);
+            resident.reschedule &= resident.on_desk;
+            let old = std::mem::replace(&mut resident.row.scheduled, due);
+            if old != due {
+                if let Some(at) = old {
+                    self.disk.delete(batch, Family::Schedule, &keys::schedule(at, host));
+                }
+                if let Some(at) = due {
+                    let key = keys::schedule(at, host);
+                    self.disk.put(batch, Family::Schedule, &key, &[]);
+                    self.cursor = key.min(self.cursor);
+                }
+            }
+            self.disk.put(batch, Family::Hosts, &keys::host(host), &resident.row.encode());
+            self.trim_promise(host);
+            self.visitors.push(host);
+        }
+        for host in std::mem::take(&mut self.visitors) {
+            if self.hosts.get(&host).is_some_and(Resident::is_idle) {
+                self.forget(host);
+            }
+        }
+    }
+}

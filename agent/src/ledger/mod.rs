@@ -1,0 +1,209 @@
+//! The ledger: sieve, frontier and host rows on disk, and the one commit that moves them.
+//!
+//! *Comes in*: groups of stored pages with their links, seeds and peers' batches ([`Group`]), and
+//! the workbench's notes ([`DeskNote`]).
+//! *Goes out*: hosts that fall due, with the head of their queues ([`LedgerNote`](crate::flow::LedgerNote)).
+//! *Remembers*: which URLs were ever seen, which are queued, what became of the others, and every
+//! host's state; in memory only the hosts that are on the workbench or have pages on the way.
+//! *Never knows*: the web, the clock, which thread it runs on, protobuf.
+//! *Goes wrong*: [`DiskError`]; a commit that fails has not happened and can be tried again.
+//!
+//! Invariants on disk, at every commit: a URL is in `frontier` if and only if its `seen` row says
+//! queued; a host has a row in `schedule` if and only if it has rows in `frontier`; the totals
+//! count exactly the rows.
+
+mod admit;
+mod closing;
+mod commit;
+mod groups;
+mod recent;
+mod resident;
+mod serve;
+mod sieve;
+mod totals;
+
+pub use commit::Group;
+pub use sieve::SieveCounts;
+pub use totals::Totals;
+
+use crate::disk::{Database, DiskError, Family, keys, values::RobotsRow};
+use crate::flow::{DeskNote, Queued};
+use crivello_common::config::Settings;
+use crivello_common::discard::Discard;
+use crivello_common::hash::{GroupHash, HostKey};
+use hashbrown::HashMap;
+use resident::Resident;
+use sieve::Sieve;
+use std::sync::Arc;
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// Name in `meta` of the [`Totals`].
+pub const META_TOTALS: &[u8] = b"totals";
+/// Name in `meta` that is there once all seeds of a run were taken in.
+pub const META_SEEDED: &[u8] = b"seeded";
+/// Name in `meta` of the archive's position.
+pub const META_ARCHIVE: &[u8] = b"archive";
+
+/// See the module.
+#[derive(Debug)]
+pub struct Ledger {
+    disk: Arc<Database>,
+    sieve: Sieve,
+    totals: Totals,
+    limits: HostLimits,
+    hosts: Map<HostKey, Resident>,
+    /// Pages promised to hosts of a domain with a limit, and not yet counted in its row.
+    promised: Map<GroupHash, u64>,
+    /// Hosts whose row in memory is ahead of the disk.
+    dirty: Vec<HostKey>,
+    /// Hosts that were brought into memory for one commit.
+    visitors: Vec<HostKey>,
+    /// Robots rows to go with the next commit.
+    robots: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Hosts whose queue is to be set aside once their pages on the way have arrived.
+    closing: Vec<HostKey>,
+    /// Whether the workbench asked for something since it was last served.
+    asked: bool,
+    /// Hosts that the workbench has room for.
+    wanted: u32,
+    /// Hosts that asked for more of their queue.
+    refills: Vec<HostKey>,
+    /// Hosts that are wanted whatever their next time.
+    calls: Vec<(HostKey, Arc<str>)>,
+    /// URLs that the workbench set aside.
+    refused: Vec<(HostKey, Vec<Queued>, Discard)>,
+    /// No host on disk that is not on the workbench is scheduled before this key.
+    cursor: [u8; keys::SCHEDULE],
+    window_urls_max: u64,
+}
+
+/// The limits that the ledger sees to.
+#[derive(Clone, Copy, Debug)]
+struct HostLimits {
+    pages_per_host: Option<u64>,
+    pages_per_domain: Option<u64>,
+    hosts_per_domain: Option<u64>,
+}
+
+impl Ledger {
+    /// Takes up where the last commit ended; takes the same time whatever the number of rows.
+    ///
+    /// # Errors
+    /// When the disk fails or the totals are damaged.
+    pub fn open(disk: Arc<Database>, settings: &Settings) -> Result<Self, DiskError> {
+        let totals = match disk.get(Family::Meta, META_TOTALS)? {
+            Some(value) => Totals::decode(&value)?,
+            None => Totals::default(),
+        };
+        Ok(Self {
+            sieve: Sieve::new(disk.clone(), settings.state.sieve_cache),
+            disk,
+            totals,
+            limits: HostLimits {
+                pages_per_host: settings.limits.pages_per_host_max,
+                pages_per_domain: settings.limits.pages_per_domain_max,
+                hosts_per_domain: settings.limits.hosts_per_domain_max,
+            },
+            hosts: Map::default(),
+            promised: Map::default(),
+            dirty: Vec::new(),
+            visitors: Vec::new(),
+            robots: Vec::new(),
+            closing: Vec::new(),
+            asked: false,
+            wanted: 0,
+            refills: Vec::new(),
+            calls: Vec::new(),
+            refused: Vec::new(),
+            cursor: [0; keys::SCHEDULE],
+            window_urls_max: settings.state.window_urls_max,
+        })
+    }
+
+    /// What the crawl has done so far, as of the last commit.
+    #[must_use]
+    pub const fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// What was asked of the sieve by this process.
+    #[must_use]
+    pub const fn sieve_counts(&self) -> SieveCounts {
+        self.sieve.counts()
+    }
+
+    /// Adds to the time spent crawling; kept with the next commit.
+    pub fn add_elapsed(&mut self, elapsed: std::time::Duration) {
+        self.totals.elapsed += elapsed;
+    }
+
+    /// Whether a note or a closing host waits for a commit although no page does.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        let waiting = !self.closing.is_empty() || !self.refused.is_empty();
+        waiting || !self.robots.is_empty() || !self.dirty.is_empty()
+    }
+
+    /// Whether the workbench asked for something since [`Self::serve`] was last called.
+    #[must_use]
+    pub const fn is_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// Hears the workbench. What it says of a host is kept with the next commit.
+    pub fn note(&mut self, note: DeskNote) {
+        match note {
+            DeskNote::Want { hosts } => {
+                self.wanted = hosts;
+                self.asked = true;
+            }
+            DeskNote::Refill { host } => {
+                self.refills.push(host);
+                self.asked = true;
+            }
+            DeskNote::Call { host, name } => {
+                self.calls.push((host, name));
+                self.asked = true;
+            }
+            DeskNote::Refuse { host, urls, reason } => self.refused.push((host, urls, reason)),
+            DeskNote::Unresolved { kind } => self.totals.failures[kind as usize] += 1,
+            DeskNote::State { host, state } => {
+                self.change(host, |resident| resident.row.state = state);
+            }
+            DeskNote::Robots { host, origin, record } => {
+                let value = RobotsRow::encode(&record);
+                self.robots.push((keys::robots(host, origin).to_vec(), value));
+                self.change(host, |resident| resident.row.robots = true);
+            }
+            DeskNote::Leave { host, state, unused } => {
+                self.change(host, |resident| resident.leave(state, &unused));
+            }
+            DeskNote::Drop { host, state, unused, reason, forever } => {
+                self.change(host, |resident| {
+                    resident.leave(state, &unused);
+                    resident.closing = Some((reason, forever));
+                });
+                self.closing.push(host);
+            }
+        }
+    }
+
+    /// Changes a host in memory; its row follows with the next commit.
+    fn change(&mut self, host: HostKey, f: impl FnOnce(&mut Resident)) {
+        if let Some(resident) = self.hosts.get_mut(&host) {
+            f(resident);
+            mark(&mut self.dirty, host, resident);
+        }
+    }
+}
+
+/// Notes that a host's row in memory is ahead of the disk.
+fn mark(dirty: &mut Vec<HostKey>, host: HostKey, resident: &mut Resident) {
+    if !std::mem::replace(&mut resident.dirty, true) {
+        dirty.push(host);
+    }
+}
+
+#[cfg(test)]
+mod tests;

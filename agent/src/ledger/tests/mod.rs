@@ -1,0 +1,77 @@
+//! The ledger against a model: whatever happens, and however often the process dies in between,
+//! each URL is handed out until it is committed, never twice at once, in the order of first
+//! appearance, and nothing is lost.
+
+mod model;
+
+use crivello_common::failure::Failure;
+use crivello_common::view::AgentId;
+use model::{Model, Step};
+use proptest::prelude::*;
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => prop::collection::vec(0u16..400, 1..40).prop_map(Step::Find),
+        4 => (1u32..6).prop_map(Step::Want),
+        6 => (any::<u16>(), 1u8..8).prop_map(|(pick, n)| Step::Fetch { pick, n }),
+        2 => any::<u16>().prop_map(Step::Leave),
+        2 => any::<u16>().prop_map(Step::Refill),
+        1 => (any::<u16>(), any::<bool>()).prop_map(|(pick, forever)| Step::Drop { pick, forever }),
+        4 => Just(Step::Commit),
+        1 => Just(Step::Kill),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 400, ..Default::default() })]
+
+    #[test]
+    fn nothing_is_lost_and_nothing_is_handed_out_twice(
+        steps in prop::collection::vec(step(), 1..80),
+        hosts in 1u16..12,
+    ) {
+        let mut model = Model::new(hosts);
+        for step in steps {
+            model.take(step);
+        }
+        model.drain();
+    }
+}
+
+#[test]
+fn a_host_limit_is_met_exactly_over_restarts() {
+    let mut model = Model::with_limit(1, 7);
+    model.take(Step::Find((0..40).collect()));
+    for round in 0..12 {
+        model.take(Step::Commit);
+        model.take(Step::Want(4));
+        model.take(Step::Fetch { pick: 0, n: 2 });
+        if round % 3 == 2 {
+            model.take(Step::Kill);
+        }
+    }
+    model.drain();
+    assert_eq!(model.pages(), 21, "seven of each of the three hosts");
+}
+
+#[test]
+fn a_batch_for_a_peer_is_in_the_same_commit() {
+    let mut model = Model::new(2);
+    model.take(Step::Find(vec![1, 2]));
+    model.send(AgentId(9), b"a batch");
+    assert!(model.outbox().is_empty(), "not before the commit");
+    model.take(Step::Commit);
+    model.take(Step::Kill);
+    assert_eq!(model.outbox(), [b"a batch".to_vec()]);
+}
+
+#[test]
+fn a_name_that_cannot_be_resolved_is_counted() {
+    let mut model = Model::new(1);
+    model.unresolved(Failure::DnsUnavailable);
+    model.unresolved(Failure::DnsUnavailable);
+    model.take(Step::Find(vec![1]));
+    model.take(Step::Commit);
+    model.take(Step::Kill);
+    assert_eq!(model.failures(Failure::DnsUnavailable), 2);
+}

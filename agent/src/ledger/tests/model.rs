@@ -1,0 +1,314 @@
+//! What the ledger must do, said simply: maps in memory, and a disk that is a copy of them.
+
+use super::super::{Group, Ledger};
+use crate::disk::{Database, Family};
+use crate::flow::{DeskNote, Found, LedgerNote, LinkKind, Page, PageEnd, Queued};
+use crivello_common::config::{AssignBy, Settings};
+use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::failure::Failure;
+use crivello_common::hash::{HostKey, UrlHash};
+use crivello_common::politeness::HostState;
+use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
+use crivello_common::view::AgentId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub enum Step {
+    Find(Vec<u16>),
+    Want(u32),
+    Fetch { pick: u16, n: u8 },
+    Leave(u16),
+    Refill(u16),
+    Drop { pick: u16, forever: bool },
+    Commit,
+    Kill,
+}
+
+/// A host on the model's workbench.
+struct OnDesk {
+    window: Vec<Queued>,
+    pages_left: u64,
+}
+
+pub struct Model {
+    dir: tempfile::TempDir,
+    settings: Settings,
+    ledger: Option<Ledger>,
+    disk: Option<Arc<Database>>,
+    n_hosts: u16,
+    now: Timestamp,
+    desk: BTreeMap<HostKey, OnDesk>,
+    names: BTreeMap<HostKey, Arc<str>>,
+    group: Group,
+    found: BTreeSet<UrlHash>,
+    dealt_with: BTreeSet<UrlHash>,
+    found_open: BTreeSet<UrlHash>,
+    dropping: BTreeSet<HostKey>,
+}
+
+impl Model {
+    pub fn new(n_hosts: u16) -> Self {
+        Self::build(n_hosts, None)
+    }
+
+    pub fn with_limit(n_hosts: u16, pages_per_host: u64) -> Self {
+        Self::build(n_hosts, Some(pages_per_host))
+    }
+
+    fn build(n_hosts: u16, pages_per_host_max: Option<u64>) -> Self {
+        let mut settings = Settings::default();
+        settings.limits.pages_per_host_max = pages_per_host_max;
+        settings.state.window_urls_max = 64;
+        let mut model = Self {
+            dir: tempfile::tempdir().unwrap(),
+            settings,
+            ledger: None,
+            disk: None,
+            n_hosts,
+            now: Timestamp::from_secs(1_000_000),
+            desk: BTreeMap::new(),
+            names: BTreeMap::new(),
+            group: Group::default(),
+            found: BTreeSet::new(),
+            dealt_with: BTreeSet::new(),
+            found_open: BTreeSet::new(),
+            dropping: BTreeSet::new(),
+        };
+        model.open();
+        model
+    }
+
+    fn open(&mut self) {
+        let disk = Database::open(self.dir.path(), true, &self.settings.state).unwrap();
+        let disk = Arc::new(disk);
+        self.ledger = Some(Ledger::open(disk.clone(), &self.settings).unwrap());
+        self.disk = Some(disk);
+    }
+
+    fn ledger(&mut self) -> &mut Ledger {
+        self.ledger.as_mut().unwrap()
+    }
+
+    pub fn pages(&mut self) -> u64 {
+        self.ledger().totals().pages
+    }
+
+    pub fn unresolved(&mut self, kind: Failure) {
+        self.ledger().note(DeskNote::Unresolved { kind });
+    }
+
+    pub fn failures(&mut self, kind: Failure) -> u64 {
+        self.ledger().totals().failures[kind as usize]
+    }
+
+    fn url(&mut self, n: u16) -> Found {
+        let url = CrawlUrl::parse(&format!("http://h{}.site{}.test/p{n}", n % self.n_hosts, n % 3))
+            .unwrap();
+        let host = url.host_key(AssignBy::Domain);
+        self.names.insert(host, url.host().into());
+        let hash = url.hash();
+        Found { url, host, hash, depth: 0, kind: LinkKind::Page }
+    }
+
+    pub fn send(&mut self, peer: AgentId, batch: &[u8]) {
+        self.group.outbox.push((peer, batch.to_vec()));
+    }
+
+    /// The batches on disk, in the order of sending.
+    pub fn outbox(&self) -> Vec<Vec<u8>> {
+        let mut batches = Vec::new();
+        let disk = self.disk.as_ref().unwrap();
+        disk.walk(Family::Outbox, &[], &[0xff; 17], |_, batch| {
+            batches.push(batch.to_vec());
+            Ok(true)
+        })
+        .unwrap();
+        batches
+    }
+
+    pub fn take(&mut self, step: Step) {
+        self.now = self.now + Duration::from_millis(700);
+        match step {
+            Step::Find(urls) => {
+                for n in urls {
+                    let found = self.url(n);
+                    self.found_open.insert(found.hash);
+                    self.group.found.push(found);
+                }
+            }
+            Step::Want(hosts) => {
+                self.ledger().note(DeskNote::Want { hosts });
+                self.serve();
+            }
+            Step::Fetch { pick, n } => self.fetch(pick, n),
+            Step::Leave(pick) => self.leave(pick),
+            Step::Refill(pick) => {
+                if let Some(host) = self.pick(pick) {
+                    self.ledger().note(DeskNote::Refill { host });
+                    self.serve();
+                }
+            }
+            Step::Drop { pick, forever } => self.drop_host(pick, forever),
+            Step::Commit => self.commit(),
+            Step::Kill => self.kill(),
+        }
+    }
+
+    fn pick(&self, pick: u16) -> Option<HostKey> {
+        let n = self.desk.len();
+        (n > 0).then(|| *self.desk.keys().nth(usize::from(pick) % n).unwrap())
+    }
+
+    fn serve(&mut self) {
+        let mut notes = Vec::new();
+        let now = self.now;
+        self.ledger().serve(now, &mut notes).unwrap();
+        for note in notes {
+            match note {
+                LedgerNote::Due(due) => {
+                    self.check_window(due.host, &due.urls);
+                    let on_desk = OnDesk { window: due.urls, pages_left: due.pages_left };
+                    let before = self.desk.insert(due.host, on_desk);
+                    assert!(before.is_none(), "a host is handed over twice");
+                }
+                LedgerNote::More { host, urls, .. } => {
+                    self.check_window(host, &urls);
+                    self.desk.get_mut(&host).unwrap().window.extend(urls);
+                }
+            }
+        }
+    }
+
+    /// Nothing that was dealt with or is handed out; in the order of first appearance.
+    fn check_window(&self, host: HostKey, urls: &[Queued]) {
+        let mut last = self.desk.get(&host).and_then(|d| d.window.last()).map(|u| u.place);
+        for url in urls {
+            assert!(last < Some(url.place), "out of order");
+            last = Some(url.place);
+            assert!(!self.dealt_with.contains(&url.hash), "fetched twice");
+            let on_the_way = self.group.pages.iter().any(|(p, _)| {
+                p.host == host && p.row.as_ref().is_some_and(|r| r.place == url.place)
+            });
+            assert!(!on_the_way, "handed out twice");
+            let name = &self.names[&host];
+            let text = CrawlUrl::from_parts(url.origin, name, &url.path);
+            assert_eq!(text.hash(), url.hash, "the row names another URL");
+        }
+    }
+
+    fn fetch(&mut self, pick: u16, n: u8) {
+        let Some(host) = self.pick(pick) else { return };
+        let desk = self.desk.get_mut(&host).unwrap();
+        let n = usize::from(n).min(desk.window.len());
+        let n = n.min(usize::try_from(desk.pages_left).unwrap_or(usize::MAX));
+        desk.pages_left -= n as u64;
+        for url in desk.window.drain(..n).collect::<Vec<_>>() {
+            let page = Page {
+                host,
+                name: self.names[&host].clone(),
+                at: self.now,
+                took: Duration::from_millis(1),
+                end: PageEnd::Response {
+                    status: 200,
+                    bytes: 10,
+                    digest: None,
+                    duplicate: false,
+                    truncated: false,
+                },
+                row: Some(url),
+                records: Vec::new(),
+                links: Vec::new(),
+                discards: DiscardTally::default(),
+            };
+            self.group.pages.push((page, None));
+        }
+    }
+
+    fn leave(&mut self, pick: u16) {
+        let Some(host) = self.pick(pick) else { return };
+        let desk = self.desk.remove(&host).unwrap();
+        let unused = desk.window.iter().map(|url| url.place).collect();
+        self.ledger().note(DeskNote::Leave { host, state: HostState::default(), unused });
+    }
+
+    fn drop_host(&mut self, pick: u16, forever: bool) {
+        let Some(host) = self.pick(pick) else { return };
+        let desk = self.desk.remove(&host).unwrap();
+        let unused = desk.window.iter().map(|url| url.place).collect();
+        let (state, reason) = (HostState::default(), Discard::AddressDenied);
+        self.ledger().note(DeskNote::Drop { host, state, unused, reason, forever });
+        self.dropping.insert(host);
+    }
+
+    fn commit(&mut self) {
+        let group = std::mem::take(&mut self.group);
+        let now = self.now;
+        let batch = self.ledger().prepare(&group, None, now).unwrap();
+        self.disk.as_ref().unwrap().commit(&batch).unwrap();
+        self.found.append(&mut self.found_open);
+        for (page, _) in &group.pages {
+            let hash = page.row.as_ref().unwrap().hash;
+            assert!(self.dealt_with.insert(hash), "accounted for twice");
+        }
+        let totals = self.ledger().totals().clone();
+        assert_eq!(totals.pages, self.dealt_with.len() as u64);
+        assert_eq!(
+            self.found.len() as u64,
+            totals.queued + totals.pages + totals.discards.iter().map(|(_, n)| n).sum::<u64>(),
+            "every URL is queued, fetched or set aside"
+        );
+    }
+
+    /// The process dies: what was not committed is gone, and may be found or fetched again.
+    fn kill(&mut self) {
+        let lost: Vec<Found> = self.group.found.clone();
+        self.group = Group::default();
+        self.found_open.clear();
+        self.desk.clear();
+        self.dropping.clear();
+        self.ledger = None;
+        self.disk = None;
+        self.open();
+        // Whoever sent them was not told that they were taken in, and sends them again.
+        for found in lost {
+            self.found_open.insert(found.hash);
+            self.group.found.push(found);
+        }
+    }
+
+    /// Crawls until the frontier is empty.
+    pub fn drain(&mut self) {
+        for _ in 0..2_000 {
+            self.now = self.now + Duration::from_secs(2);
+            self.commit();
+            if self.ledger().totals().queued == 0 {
+                return;
+            }
+            self.ledger().note(DeskNote::Want { hosts: 3 });
+            self.serve();
+            let on_desk: Vec<HostKey> = self.desk.keys().copied().collect();
+            for pick in (0..on_desk.len()).rev() {
+                let pick = u16::try_from(pick).unwrap();
+                self.fetch(pick, u8::MAX);
+                let desk = self.desk.values().nth(usize::from(pick)).unwrap();
+                match (desk.window.is_empty(), desk.pages_left) {
+                    (_, 0) => self.reach_limit(pick),
+                    (true, _) => self.leave(pick),
+                    (false, _) => {}
+                }
+            }
+        }
+        panic!("the frontier never empties: {:?}", self.ledger().totals());
+    }
+
+    fn reach_limit(&mut self, pick: u16) {
+        let Some(host) = self.pick(pick) else { return };
+        let desk = self.desk.remove(&host).unwrap();
+        let unused = desk.window.iter().map(|url| url.place).collect();
+        let (state, reason) = (HostState::default(), Discard::HostLimit);
+        self.ledger().note(DeskNote::Drop { host, state, unused, reason, forever: true });
+    }
+}

@@ -1,0 +1,24 @@
+//! The house: an agent crawls, from intake to archive.
+//!
+//! The rooms are declared in the order of a URL's walk; `ARCHITECTURE.md` has the drawing. Each
+//! opens with what comes in, what goes out, what it remembers, what it never knows and what goes
+//! wrong there. [`app`] alone sees all of them.
+
+pub mod duplicates;
+pub mod fetch;
+pub mod ledger;
+pub mod links;
+pub mod parse;
+pub mod peers;
+pub mod store;
+pub mod workbench;
+
+pub mod disk;
+pub mod flow;
+pub mod limits;
+
+pub mod app;
+pub mod progress;
+pub mod report;
+
+pub use app::{AgentError, Crawl, HALF_BEGUN};

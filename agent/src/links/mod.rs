@@ -1,0 +1,140 @@
+//! Which links are followed.
+//!
+//! *Comes in*: the hrefs of a page with the URL they are relative to; single URLs (seeds, the
+//! sitemaps that robots.txt names). *Goes out*: [`Found`], each once a page and in its order, and
+//! a tally of what was left out and why. *Remembers*: nothing between pages. *Never knows*:
+//! whether a URL is new, who crawls it, or what robots.txt says of it. *Goes wrong*: only before
+//! the crawl begins, when a rule does not compile ([`LinksError`]).
+
+mod recent;
+mod scope;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use crate::flow::{Found, LinkKind};
+use crivello_common::config::{AssignBy, Settings};
+use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::hash::{HostKey, UrlHash};
+use crivello_common::url::{Base, CrawlUrl, host_key};
+use recent::RecentHosts;
+use scope::Scope;
+use shape::Shape;
+
+/// Why the rules of a crawl cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LinksError {
+    /// A regular expression of an include or exclude rule.
+    #[error("the regular expression {pattern:?} in links.{list} does not compile: {problem}")]
+    Regex {
+        /// `include` or `exclude`.
+        list: &'static str,
+        /// As configured.
+        pattern: String,
+        /// What the compiler says.
+        problem: Box<regex::Error>,
+    },
+}
+
+/// The rules of a crawl, compiled: scope, trap guards and limits.
+#[derive(Clone, Debug)]
+pub struct LinkRules {
+    scope: Scope,
+    shape: Shape,
+    depth_max: Option<u16>,
+    per_page_max: usize,
+    respect_nofollow: bool,
+    assign_by: AssignBy,
+}
+
+impl LinkRules {
+    /// Compiles the rules in `settings`.
+    ///
+    /// # Errors
+    /// [`LinksError::Regex`].
+    pub fn compile(settings: &Settings) -> Result<Self, LinksError> {
+        let links = &settings.links;
+        Ok(Self {
+            scope: Scope::compile(&links.include, &links.exclude)?,
+            shape: Shape {
+                length_max: links.url_length_max as usize,
+                repeats_max: links.repeated_segments_max as usize,
+                segments_max: links.path_depth_max as usize,
+            },
+            depth_max: settings.limits.depth_max,
+            per_page_max: links.per_page_max as usize,
+            respect_nofollow: links.respect_nofollow,
+            assign_by: settings.identity.assign_by,
+        })
+    }
+
+    /// Lets `url` through, `depth` links away from its seed (a seed is 0), or says why not.
+    ///
+    /// # Errors
+    /// [`Discard::Depth`], [`Discard::TooLong`], [`Discard::PathDepth`],
+    /// [`Discard::RepeatedSegments`] or [`Discard::OutOfScope`].
+    pub fn admit(&self, url: CrawlUrl, depth: u16, kind: LinkKind) -> Result<Found, Discard> {
+        self.judge(&url, depth)?;
+        let host = host_key(url.host(), self.assign_by);
+        let hash = url.hash();
+        Ok(Found { url, host, hash, depth, kind })
+    }
+
+    /// The links of one page: resolved against `base`, in normal form, within the rules, in the
+    /// order of the page and each once. Each of `hrefs` is the text, what it leads to, and whether
+    /// it (or the whole page) says `nofollow`. `parent_depth` is the page's own depth.
+    ///
+    /// A URL that occurs again counts once. Beyond `links.per-page-max` links, hrefs are counted as
+    /// [`Discard::TooManyLinks`] and not looked at.
+    pub fn collect<'h>(
+        &self,
+        base: &url::Url,
+        hrefs: impl Iterator<Item = (&'h str, LinkKind, bool)>,
+        parent_depth: u16,
+    ) -> (Vec<Found>, DiscardTally) {
+        let base = Base::new(base);
+        let depth = parent_depth.saturating_add(1);
+        let mut seen = foldhash::HashSet::<UrlHash>::default();
+        let mut hosts = RecentHosts::new(self.assign_by);
+        let mut links: Vec<Found> = Vec::new();
+        let mut tally = DiscardTally::default();
+        for (href, kind, nofollow) in hrefs {
+            if links.len() >= self.per_page_max {
+                tally.count(Discard::TooManyLinks);
+                continue;
+            }
+            if nofollow && self.respect_nofollow {
+                tally.count(Discard::Nofollow);
+                continue;
+            }
+            let url = match base.join(href) {
+                Ok(url) => url,
+                Err(reason) => {
+                    tally.count(reason);
+                    continue;
+                }
+            };
+            let hash = url.hash();
+            if !seen.insert(hash) {
+                continue;
+            }
+            match self.judge(&url, depth) {
+                Ok(()) => {
+                    let host: HostKey = hosts.key(url.host());
+                    links.push(Found { url, host, hash, depth, kind });
+                }
+                Err(reason) => tally.count(reason),
+            }
+        }
+        (links, tally)
+    }
+
+    /// The cheap rules first: most traps never reach a regular expression.
+    fn judge(&self, url: &CrawlUrl, depth: u16) -> Result<(), Discard> {
+        if self.depth_max.is_some_and(|max| depth > max) {
+            return Err(Discard::Depth);
+        }
+        self.shape.check(url)?;
+        if self.scope.admits(url) { Ok(()) } else { Err(Discard::OutOfScope) }
+    }
+}

@@ -1,0 +1,40 @@
+//! The last few hosts of a page: most of its links lead to the same ones, and looking up a host's
+//! group in the public-suffix list costs more than comparing a name.
+
+use compact_str::CompactString;
+use crivello_common::config::AssignBy;
+use crivello_common::hash::HostKey;
+use crivello_common::url::host_key;
+use smallvec::SmallVec;
+
+/// Hosts remembered at once.
+const SIZE: usize = 4;
+
+/// See the module.
+pub(super) struct RecentHosts {
+    hosts: SmallVec<[(CompactString, HostKey); SIZE]>,
+    oldest: usize,
+    assign_by: AssignBy,
+}
+
+impl RecentHosts {
+    pub(super) fn new(assign_by: AssignBy) -> Self {
+        Self { hosts: SmallVec::new(), oldest: 0, assign_by }
+    }
+
+    /// The key of `host`, which is in normal form.
+    pub(super) fn key(&mut self, host: &str) -> HostKey {
+        if let Some((_, key)) = self.hosts.iter().find(|(name, _)| name == host) {
+            return *key;
+        }
+        let key = host_key(host, self.assign_by);
+        let entry = (CompactString::new(host), key);
+        if self.hosts.len() < SIZE {
+            self.hosts.push(entry);
+        } else {
+            self.hosts[self.oldest] = entry;
+            self.oldest = (self.oldest + 1) % SIZE;
+        }
+        key
+    }
+}

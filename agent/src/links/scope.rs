@@ -1,0 +1,64 @@
+//! Include and exclude rules: which part of the web a crawl is about.
+
+use super::LinksError;
+use crivello_common::config::Rule;
+use crivello_common::url::CrawlUrl;
+use regex::Regex;
+
+/// A URL is within the scope when it meets one of `include` (or there is none) and none of
+/// `exclude`.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    include: Vec<CompiledRule>,
+    exclude: Vec<CompiledRule>,
+}
+
+#[derive(Clone, Debug)]
+struct CompiledRule {
+    host_suffix: Option<Box<str>>,
+    path_prefix: Option<Box<str>>,
+    regex: Option<Regex>,
+}
+
+impl Scope {
+    pub(super) fn compile(include: &[Rule], exclude: &[Rule]) -> Result<Self, LinksError> {
+        let all = |list, rules: &[Rule]| -> Result<Vec<_>, _> {
+            rules.iter().map(|r| compile(list, r)).collect()
+        };
+        Ok(Self { include: all("include", include)?, exclude: all("exclude", exclude)? })
+    }
+
+    pub(super) fn admits(&self, url: &CrawlUrl) -> bool {
+        let included = self.include.is_empty() || self.include.iter().any(|r| r.matches(url));
+        included && !self.exclude.iter().any(|r| r.matches(url))
+    }
+}
+
+fn compile(list: &'static str, rule: &Rule) -> Result<CompiledRule, LinksError> {
+    let regex = rule.regex.as_deref().map(|pattern| {
+        Regex::new(pattern).map_err(|problem| LinksError::Regex {
+            list,
+            pattern: pattern.to_owned(),
+            problem: Box::new(problem),
+        })
+    });
+    Ok(CompiledRule {
+        host_suffix: rule.host_suffix.as_deref().map(Box::from),
+        path_prefix: rule.path_prefix.as_deref().map(Box::from),
+        regex: regex.transpose()?,
+    })
+}
+
+impl CompiledRule {
+    /// Whether all parts that are set match.
+    fn matches(&self, url: &CrawlUrl) -> bool {
+        self.host_suffix.as_deref().is_none_or(|suffix| has_suffix(url.host(), suffix))
+            && self.path_prefix.as_deref().is_none_or(|prefix| url.path().starts_with(prefix))
+            && self.regex.as_ref().is_none_or(|regex| regex.is_match(url.as_str()))
+    }
+}
+
+/// Whether `host` is `suffix` or a name below it.
+fn has_suffix(host: &str, suffix: &str) -> bool {
+    host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}

@@ -1,0 +1,230 @@
+use super::*;
+use crivello_common::config::Rule;
+use proptest::prelude::*;
+
+fn rules(change: impl FnOnce(&mut Settings)) -> LinkRules {
+    let mut settings = Settings::default();
+    change(&mut settings);
+    LinkRules::compile(&settings).unwrap()
+}
+
+fn rule(host_suffix: &str, path_prefix: &str, regex: &str) -> Rule {
+    let part = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Rule { host_suffix: part(host_suffix), path_prefix: part(path_prefix), regex: part(regex) }
+}
+
+fn verdict(rules: &LinkRules, url: &str, depth: u16) -> Option<Discard> {
+    rules.admit(CrawlUrl::parse(url).unwrap(), depth, LinkKind::Page).err()
+}
+
+#[test]
+fn a_url_that_is_let_through_is_named_and_keyed() {
+    for by in [AssignBy::Domain, AssignBy::Host] {
+        let rules = rules(|s| s.identity.assign_by = by);
+        let url = CrawlUrl::parse("https://www.example.com/a?b").unwrap();
+        let found = rules.admit(url.clone(), 3, LinkKind::Sitemap).unwrap();
+        assert_eq!(found.host, url.host_key(by));
+        assert_eq!((found.hash, found.depth, found.kind), (url.hash(), 3, LinkKind::Sitemap));
+        assert_eq!(found.url, url);
+    }
+}
+
+#[test]
+fn include_and_exclude_rules_bound_the_scope() {
+    let docs = || vec![rule("example.com", "/docs/", ""), rule("", "", r"\.pdf$")];
+    for (include, exclude, url, within) in [
+        (vec![], vec![], "http://anywhere.example/", true),
+        (docs(), vec![], "http://example.com/docs/a", true),
+        (docs(), vec![], "http://www.example.com/docs/", true),
+        (docs(), vec![], "http://example.com/docs", false),
+        (docs(), vec![], "http://notexample.com/docs/", false),
+        (docs(), vec![], "http://example.com.evil.example/docs/", false),
+        (docs(), vec![], "http://other.example/paper.pdf", true),
+        (docs(), vec![], "http://other.example/paper.pdf?x", false),
+        (docs(), docs(), "http://example.com/docs/a", false),
+        (vec![], docs(), "http://example.com/docs/a", false),
+        (vec![], docs(), "http://example.com/", true),
+        (vec![], vec![rule("", "", "^https:")], "http://example.com/", true),
+        (vec![], vec![rule("", "", "^https:")], "https://example.com/", false),
+    ] {
+        let rules = rules(|s| (s.links.include, s.links.exclude) = (include, exclude));
+        let wanted = (!within).then_some(Discard::OutOfScope);
+        assert_eq!(verdict(&rules, url, 0), wanted, "{url} under {rules:?}");
+    }
+}
+
+#[test]
+fn traps_are_known_by_their_shape() {
+    let rules = rules(|s| {
+        s.links.url_length_max = 60;
+        s.links.repeated_segments_max = 2;
+        s.links.path_depth_max = 5;
+        s.limits.depth_max = Some(4);
+    });
+    let exactly = format!("http://example.com/{}", "a".repeat(60 - 19));
+    for (url, depth, wanted) in [
+        (exactly.as_str(), 0, None),
+        (&format!("{exactly}a"), 0, Some(Discard::TooLong)),
+        ("http://e.com/1/2/3/4/5", 0, None),
+        ("http://e.com/1/2/3/4/5/", 0, None),
+        ("http://e.com/1/2/3/4/5/6", 0, Some(Discard::PathDepth)),
+        ("http://e.com/1/2/3/?/4/5/6/7/8", 0, None),
+        ("http://e.com/a/b/a/b/", 0, None),
+        ("http://e.com/a/b/a/b/a", 0, Some(Discard::RepeatedSegments)),
+        ("http://e.com/a/a/a", 0, Some(Discard::RepeatedSegments)),
+        ("http://e.com/a/aa/aaa", 0, None),
+        ("http://e.com////x", 0, Some(Discard::RepeatedSegments)),
+        ("http://e.com/?a/a/a/a/a", 0, None),
+        ("http://e.com/", 4, None),
+        ("http://e.com/", 5, Some(Discard::Depth)),
+    ] {
+        assert_eq!(verdict(&rules, url, depth), wanted, "{url}");
+    }
+}
+
+#[test]
+fn a_rule_that_does_not_compile_is_named() {
+    let mut settings = Settings::default();
+    settings.links.exclude = vec![rule("", "", "a("), rule("", "", "b")];
+    let error = LinkRules::compile(&settings).unwrap_err().to_string();
+    assert!(error.contains("\"a(\" in links.exclude"), "{error}");
+}
+
+/// The URLs that `collect` lets through, and the tally.
+fn collected(rules: &LinkRules, hrefs: &[(&str, bool)], depth: u16) -> (Vec<String>, DiscardTally) {
+    let base = url::Url::parse("http://www.example.com/dir/page").unwrap();
+    let hrefs = hrefs.iter().map(|&(href, nofollow)| (href, LinkKind::Page, nofollow));
+    let (links, tally) = rules.collect(&base, hrefs, depth);
+    (links.into_iter().map(|l| l.url.to_string()).collect(), tally)
+}
+
+#[test]
+fn a_page_gives_each_link_once_in_its_order() {
+    let hrefs = [
+        ("b", false),
+        ("/a#x", false),
+        ("./b#y", false),
+        ("http://other.example", false),
+        ("", false),
+        ("HTTP://OTHER.example/", false),
+        ("javascript:void(0)", false),
+        ("mailto:a@b.example", false),
+        ("http://user@other.example/", false),
+        ("http://[", false),
+        ("secret", true),
+        ("secret2", true),
+        ("b", true),
+    ];
+    let (links, tally) = collected(&rules(|_| {}), &hrefs, 0);
+    let page = "http://www.example.com/dir/page";
+    let wanted =
+        ["http://www.example.com/dir/b", "http://www.example.com/a", "http://other.example/", page];
+    assert_eq!(links, wanted);
+    let tally: Vec<_> = tally.iter().collect();
+    assert_eq!(
+        tally,
+        [
+            (Discard::Unparsable, 1),
+            (Discard::Scheme, 2),
+            (Discard::Authority, 1),
+            (Discard::Nofollow, 3),
+        ]
+    );
+}
+
+#[test]
+fn nofollow_does_not_hide_the_same_link_without_it() {
+    let hrefs = [("a", true), ("a", false)];
+    assert_eq!(collected(&rules(|_| {}), &hrefs, 0).0.len(), 1);
+    let hrefs = [("a", true), ("b", true)];
+    assert_eq!(collected(&rules(|_| {}), &hrefs, 0).0.len(), 0);
+    let rules = rules(|s| s.links.respect_nofollow = false);
+    assert_eq!(collected(&rules, &hrefs, 0).0.len(), 2);
+}
+
+#[test]
+fn a_page_gives_no_more_than_its_share() {
+    let rules = rules(|s| s.links.per_page_max = 2);
+    let hrefs = [("ftp://x/", false), ("a", false), ("a", false), ("b", false), ("c", false)];
+    let (links, tally) = collected(&rules, &hrefs, 0);
+    assert_eq!(links.len(), 2);
+    assert_eq!((tally.get(Discard::Scheme), tally.get(Discard::TooManyLinks)), (1, 1));
+}
+
+#[test]
+fn the_depth_of_a_link_is_one_more_than_its_page() {
+    let rules = rules(|s| s.limits.depth_max = Some(7));
+    assert_eq!(collected(&rules, &[("a", false)], 6).0.len(), 1);
+    let (links, tally) = collected(&rules, &[("a", false), ("#x", false), ("a", false)], 7);
+    assert_eq!((links.len(), tally.get(Discard::Depth)), (0, 2));
+    assert_eq!(collected(&rules, &[("a", false)], u16::MAX).0.len(), 0);
+}
+
+#[test]
+fn more_hosts_than_are_remembered_keep_their_own_keys() {
+    let hrefs: Vec<String> =
+        (0..40).map(|i| format!("http://h{}.d{}.example/{i}", i % 7, i % 3)).collect();
+    let base = url::Url::parse("http://x.example/").unwrap();
+    let hrefs = hrefs.iter().map(|h| (h.as_str(), LinkKind::Page, false));
+    let (links, _) = rules(|_| {}).collect(&base, hrefs, 0);
+    assert_eq!(links.len(), 40);
+    assert!(links.iter().all(|l| l.host == l.url.host_key(AssignBy::Domain)));
+}
+
+proptest! {
+    /// No link that comes out violates a rule, and every href is accounted for.
+    #[test]
+    fn nothing_gets_out_that_the_rules_forbid(
+        hrefs in prop::collection::vec(
+            ("(https?://[ab](\\.example)?)?(/[abc]?){0,6}|[a-z:/?#.%@ ]{0,12}|\\PC{0,6}", any::<bool>()),
+            0..30,
+        ),
+        length_max in 20..60_u32,
+        repeats_max in 1..4_u32,
+        segments_max in 1..6_u32,
+        per_page_max in 1..20_u32,
+        depth_max in prop::option::of(0..4_u16),
+        depth in 0..4_u16,
+    ) {
+        let mut settings = Settings::default();
+        settings.links.exclude = vec![rule("b.example", "/a", ""), rule("", "", "/c/c")];
+        settings.links.url_length_max = length_max;
+        settings.links.repeated_segments_max = repeats_max;
+        settings.links.path_depth_max = segments_max;
+        settings.links.per_page_max = per_page_max;
+        settings.limits.depth_max = depth_max;
+        let rules = LinkRules::compile(&settings).unwrap();
+        let base = url::Url::parse("http://a.example/a/b").unwrap();
+        let given = hrefs.iter().map(|(h, nofollow)| (h.as_str(), LinkKind::Page, *nofollow));
+        let (links, tally) = rules.collect(&base, given, depth);
+
+        let mut texts: Vec<&str> = links.iter().map(|l| l.url.as_str()).collect();
+        let followed: Vec<_> = hrefs.iter().filter(|h| !h.1).collect();
+        let n_discarded: u64 = tally.iter().map(|(_, n)| n).sum();
+        prop_assert!(links.len() as u64 + n_discarded <= hrefs.len() as u64);
+        prop_assert!(links.len() <= per_page_max as usize);
+        prop_assert!(depth_max.is_none_or(|max| depth < max) || links.is_empty());
+        for link in &links {
+            let url = link.url.as_str();
+            prop_assert!(url.len() <= length_max as usize);
+            let path = &link.url.path()[1..];
+            let path = path.strip_suffix('/').unwrap_or(path);
+            prop_assert!(path.split('/').count() <= segments_max as usize);
+            for segment in path.split('/') {
+                let n = path.split('/').filter(|s| *s == segment).count();
+                prop_assert!(n <= repeats_max as usize, "{}", url);
+            }
+            prop_assert!(!(link.url.host().ends_with("b.example") && link.url.path().starts_with("/a")));
+            prop_assert!(!url.contains("/c/c"));
+            prop_assert!(followed.iter().any(|h| CrawlUrl::join(&base, &h.0).as_ref() == Ok(&link.url)));
+            prop_assert_eq!(link.hash, link.url.hash());
+            prop_assert_eq!(link.host, link.url.host_key(AssignBy::Domain));
+            prop_assert_eq!(link.depth, depth + 1);
+            let admitted = rules.admit(link.url.clone(), link.depth, link.kind);
+            prop_assert_eq!(admitted.as_ref(), Ok(link));
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        prop_assert_eq!(texts.len(), links.len(), "each once");
+    }
+}

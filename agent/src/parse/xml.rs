@@ -1,0 +1,166 @@
+//! Sitemaps (sitemaps.org), RSS and Atom.
+
+use super::gleanings::Gleanings;
+use super::links::Via;
+use super::value;
+use crate::flow::LinkKind;
+use encoding_rs::UTF_8;
+use quick_xml::Reader;
+use quick_xml::events::attributes::Attribute;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+
+/// Elements that are looked into; what is nested deeper is only counted.
+const DEPTH_READ: usize = 32;
+/// Bytes of one URL's text.
+const TEXT_MAX: usize = 16 << 10;
+/// Attributes of one `link` element that are looked at.
+const ATTRIBUTES_READ: usize = 16;
+
+/// Reads a document up to where it ends or is no longer XML.
+pub(super) fn read(document: &str, via: Via, found: &mut Gleanings) {
+    let mut reader = Reader::from_str(document);
+    let config = reader.config_mut();
+    config.check_end_names = false;
+    config.allow_unmatched_ends = true;
+    config.allow_dangling_amp = true;
+    let mut walk = Walk { path: Vec::with_capacity(DEPTH_READ), depth: 0, text: None, via, found };
+    while let Ok(event) = reader.read_event() {
+        match event {
+            Event::Start(tag) => walk.open(&tag),
+            Event::Empty(tag) => walk.link_element(&tag),
+            Event::End(_) => walk.close(),
+            Event::Text(text) => walk.text(&text),
+            Event::CData(text) => walk.text(&text),
+            Event::GeneralRef(reference) => walk.reference(&reference),
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Element {
+    Url,
+    Sitemap,
+    Loc,
+    /// RSS `item` and `channel`, Atom `entry` and `feed`.
+    Entry,
+    Link,
+    Other,
+}
+
+impl Element {
+    fn of(local_name: &str) -> Self {
+        match local_name {
+            "url" => Self::Url,
+            "sitemap" => Self::Sitemap,
+            "loc" => Self::Loc,
+            "item" | "channel" | "entry" | "feed" => Self::Entry,
+            "link" => Self::Link,
+            _ => Self::Other,
+        }
+    }
+}
+
+struct Walk<'f> {
+    path: Vec<Element>,
+    depth: usize,
+    /// What the text being gathered is to be.
+    text: Option<(String, LinkKind)>,
+    via: Via,
+    found: &'f mut Gleanings,
+}
+
+impl Walk<'_> {
+    fn open(&mut self, tag: &BytesStart<'_>) {
+        self.link_element(tag);
+        let element = Element::of(tag.local_name().as_ref());
+        self.text = match (self.parent(), element) {
+            (Some(Element::Url), Element::Loc) | (Some(Element::Entry), Element::Link) => {
+                Some((String::new(), LinkKind::Page))
+            }
+            (Some(Element::Sitemap), Element::Loc) => Some((String::new(), LinkKind::Sitemap)),
+            _ => None,
+        };
+        if self.depth == self.path.len() && self.depth < DEPTH_READ {
+            self.path.push(element);
+        }
+        self.depth += 1;
+    }
+
+    /// The innermost open element, if it is not too deep.
+    fn parent(&self) -> Option<Element> {
+        if self.depth == self.path.len() { self.path.last().copied() } else { None }
+    }
+
+    fn close(&mut self) {
+        if let Some((text, kind)) = self.text.take() {
+            let href = value::href(&text, UTF_8);
+            if !href.is_empty() {
+                self.found.links.push(&href, kind, self.via, false);
+            }
+        }
+        self.depth = self.depth.saturating_sub(1);
+        self.path.truncate(self.depth);
+    }
+
+    fn text(&mut self, piece: &str) {
+        if let Some((text, _)) = &mut self.text
+            && text.len() + piece.len() <= TEXT_MAX
+        {
+            text.push_str(piece);
+        }
+    }
+
+    fn reference(&mut self, reference: &BytesRef<'_>) {
+        if let Ok(Some(c)) = reference.resolve_char_ref() {
+            self.text(c.encode_utf8(&mut [0; 4]));
+        } else if let Some(text) = quick_xml::escape::resolve_predefined_entity(reference) {
+            self.text(text);
+        }
+    }
+
+    /// `<link href>` of Atom, and `<xhtml:link rel="alternate" href>` of sitemaps.
+    fn link_element(&mut self, tag: &BytesStart<'_>) {
+        let inside = matches!(self.parent(), Some(Element::Url | Element::Entry));
+        if !inside || tag.local_name().as_ref() != "link" {
+            return;
+        }
+        let (mut href, mut followed) = (None, true);
+        let mut attributes = tag.html_attributes();
+        for attribute in attributes.with_checks(false).take(ATTRIBUTES_READ).flatten() {
+            match attribute.key.as_ref() {
+                "href" => href = Some(unescaped(&attribute)),
+                "rel" => followed = matches!(&*attribute.value, "alternate" | "next" | "previous"),
+                _ => {}
+            }
+        }
+        if let (Some(text), true) = (href, followed) {
+            let href = value::href(&text, UTF_8);
+            if !href.is_empty() {
+                self.found.links.push(&href, LinkKind::Page, self.via, false);
+            }
+        }
+    }
+}
+
+fn unescaped(attribute: &Attribute<'_>) -> String {
+    match quick_xml::escape::unescape(&attribute.value) {
+        Ok(text) => text.into_owned(),
+        Err(_) => attribute.value.to_string(),
+    }
+}
+
+/// Reads a sitemap that is a list of URLs, one a line.
+pub(super) fn read_lines(document: &str, found: &mut Gleanings) {
+    for line in document.lines() {
+        let line = line.trim();
+        let begins = |scheme: &str| {
+            line.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        };
+        if begins("http://") || begins("https://") {
+            let href = value::href(line, UTF_8);
+            found.links.push(&href, LinkKind::Page, Via::Sitemap, false);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The key of an index line: the URL in Sort-friendly URI Reordering Transform, in the variant
+//! that pywb and OpenWayback look URLs up by (the Internet Archive's default canonicalisation).
+//!
+//! `http://www.Example.com:8080/A//b/?y&x=1` becomes `com,example:8080)/a/b?x=1&y`: no scheme, no
+//! `www.`, the host's labels turned round, everything in lower case, escapes normalised, empty path
+//! segments and the last slash dropped, session ids dropped, the query's parameters sorted.
+
+use crivello_common::url::CrawlUrl;
+use regex::Regex;
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// The key of `url`: ASCII, without white space.
+#[must_use]
+pub fn surt(url: &CrawlUrl) -> String {
+    let mut key = String::with_capacity(url.as_str().len());
+    push_host(&mut key, url);
+    key.push(')');
+    let rest = url.path_and_query();
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    key.push_str(&path_key(path));
+    let query = query_key(query);
+    if !query.is_empty() {
+        key.push('?');
+        key.push_str(&query);
+    }
+    key
+}
+
+fn push_host(key: &mut String, url: &CrawlUrl) {
+    let host = url.host().trim_start_matches('[').trim_end_matches(']');
+    let host = without_www(host).replace("..", ".");
+    for (nth, label) in host.trim_matches('.').rsplit('.').enumerate() {
+        if nth > 0 {
+            key.push(',');
+        }
+        escape_lower(key, label.as_bytes());
+    }
+    let origin = url.origin();
+    if origin.port != origin.scheme.default_port() {
+        key.push_str(&format!(":{}", origin.port));
+    }
+}
+
+/// Without a leading `www.`, `www2.` and so on.
+fn without_www(host: &str) -> &str {
+    host.strip_prefix("www")
+        .and_then(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('.'))
+        .unwrap_or(host)
+}
+
+fn path_key(path: &str) -> String {
+    let decoded = decode_fully(path.as_bytes());
+    let mut segments: Vec<&[u8]> = Vec::new();
+    for segment in decoded.split(|&byte| byte == b'/').skip(1) {
+        match segment {
+            b"." => {}
+            b".." if !segments.is_empty() => {
+                segments.pop();
+            }
+            _ => segments.push(segment),
+        }
+    }
+    let mut key = String::with_capacity(path.len());
+    for segment in segments.iter().filter(|segment| !segment.is_empty()) {
+        key.push('/');
+        escape_lower(&mut key, segment);
+    }
+    if key.is_empty() {
+        key.push('/');
+    }
+    without_path_session(key, segments.last().is_some_and(|last| last.is_empty()))
+}
+
+/// ASP.NET puts session ids into the path, before a page's name.
+fn without_path_session(mut key: String, slash_ended: bool) -> String {
+    static SESSIONS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+        [
+            compiled(r"^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$"),
+            compiled(r"^(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)$"),
+        ]
+    });
+    if slash_ended && key.len() > 1 {
+        key.push('/');
+    }
+    if key.contains(".aspx") && key.contains(")/") {
+        for session in &*SESSIONS {
+            if let Some(parts) = session.captures(&key) {
+                key = format!("{}{}", &parts[1], &parts[2]);
+            }
+        }
+    }
+    if key.len() > 1 && key.ends_with('/') {
+        key.pop();
+    }
+    key
+}
+
+fn query_key(query: &str) -> String {
+    let mut key = String::with_capacity(query.len());
+    escape_lower(&mut key, &decode_fully(query.as_bytes()));
+    let key = without_query_session(key);
+    let mut parameters: Vec<(&str, Option<&str>)> = key
+        .split('&')
+        .map(|parameter| match parameter.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (parameter, None),
+        })
+        .collect();
+    parameters.sort_unstable();
+    let mut sorted = String::with_capacity(key.len());
+    for (nth, (name, value)) in parameters.iter().enumerate() {
+        if nth > 0 {
+            sorted.push('&');
+        }
+        sorted.push_str(name);
+        if let Some(value) = value {
+            sorted.push('=');
+            sorted.push_str(value);
+        }
+    }
+    sorted
+}
+
+fn without_query_session(mut query: String) -> String {
+    static SESSIONS: LazyLock<[Regex; 5]> = LazyLock::new(|| {
+        [
+            compiled(r"^(.*)jsessionid=[0-9a-z]{32}(?:&(.*))?$"),
+            compiled(r"^(.*)phpsessid=[0-9a-z]{32}(?:&(.*))?$"),
+            compiled(r"^(.*)sid=[0-9a-z]{32}(?:&(.*))?$"),
+            compiled(r"^(.*)aspsessionid[a-z]{8}=[a-z]{24}(?:&(.*))?$"),
+            compiled(r"^(.*)cfid=[^&]+&cftoken=[^&]+(?:&(.*))?$"),
+        ]
+    });
+    if ["sid=", "sessionid", "cfid="].iter().any(|sign| query.contains(sign)) {
+        for session in &*SESSIONS {
+            if let Some(parts) = session.captures(&query) {
+                query = format!("{}{}", &parts[1], parts.get(2).map_or("", |rest| rest.as_str()));
+            }
+        }
+    }
+    query
+}
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the patterns are literals, compiled by a test")
+}
+
+/// Percent-decodes until nothing changes.
+fn decode_fully(text: &[u8]) -> Cow<'_, [u8]> {
+    let mut text = Cow::Borrowed(text);
+    while let Some(decoded) = decode(&text) {
+        text = Cow::Owned(decoded);
+    }
+    text
+}
+
+/// One round of percent-decoding; `None` when there is nothing to decode.
+fn decode(text: &[u8]) -> Option<Vec<u8>> {
+    let mut decoded = Vec::new();
+    let mut rest = text;
+    let mut from = 0;
+    while let Some(at) = memchr::memchr(b'%', &rest[from..]).map(|at| at + from) {
+        if let Some(byte) = rest.get(at + 1..at + 3).and_then(hex_byte) {
+            decoded.extend_from_slice(&rest[..at]);
+            decoded.push(byte);
+            rest = &rest[at + 3..];
+            from = 0;
+        } else {
+            from = at + 1;
+        }
+    }
+    if rest.len() == text.len() {
+        return None;
+    }
+    decoded.extend_from_slice(rest);
+    Some(decoded)
+}
+
+fn hex_byte(digits: &[u8]) -> Option<u8> {
+    let high = char::from(digits[0]).to_digit(16)?;
+    let low = char::from(digits[1]).to_digit(16)?;
+    u8::try_from(high * 16 + low).ok()
+}
+
+/// Appends in lower case, with `#`, `%` and all that is not visible ASCII escaped.
+fn escape_lower(key: &mut String, text: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    for &byte in text {
+        if byte.is_ascii_graphic() && byte != b'#' && byte != b'%' {
+            key.push(char::from(byte.to_ascii_lowercase()));
+        } else {
+            key.push('%');
+            key.push(char::from(HEX[usize::from(byte >> 4)]));
+            key.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Hosts and their addresses: what a resolution changes, and how long an address is remembered.
+
+use super::Workbench;
+use super::heap::ABSENT;
+use super::host_entry::Stand;
+use super::ip_entry::IpEntry;
+use crate::flow::{DeskNote, Resolution, ResolveError, Resolved};
+use crivello_common::discard::Discard;
+use crivello_common::failure::Failure;
+use crivello_common::politeness::{VisitSignal, VisitSummary, WaitRule, after_visit};
+use crivello_common::time::Timestamp;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// An answer is good for at least this long, so that a short-lived one serves for one visit.
+const ANSWER_HOLDS_MIN: Duration = Duration::from_secs(30);
+/// Beyond the fetchers' keep-alive, until an idle connection is surely closed.
+const CLOSING_MARGIN: Duration = Duration::from_secs(1);
+
+impl Workbench {
+    /// Hears the resolver.
+    pub fn resolved(&mut self, resolution: &Resolution, now: Timestamp) {
+        let id = self.hosts.find(&resolution.host);
+        let Some(id) = id.filter(|&id| self.hosts[id].stand == Stand::Resolving) else {
+            self.strays += 1;
+            return;
+        };
+        self.hosts[id].stand = Stand::Loose;
+        match resolution.answer {
+            Ok(resolved) => self.found_address(id, resolved, now),
+            Err(ResolveError::NoSuchName) => self.no_address(id, Failure::DnsNoSuchName, now),
+            Err(ResolveError::Unavailable) => self.no_address(id, Failure::DnsUnavailable, now),
+            Err(ResolveError::Denied) => self.drop_host(id, Discard::AddressDenied, true, now),
+        }
+        self.settle_orphans(now);
+    }
+
+    fn found_address(&mut self, id: u32, resolved: Resolved, now: Timestamp) {
+        let closed = self.connections_closed(id);
+        let host = &mut self.hosts[id];
+        let old = host.ip;
+        host.state.failures.set(Failure::DnsNoSuchName, 0);
+        host.state.failures.set(Failure::DnsUnavailable, 0);
+        host.until = resolved.until.max(now + ANSWER_HOLDS_MIN);
+        let elsewhere = if old == ABSENT {
+            self.departed.may_be_elsewhere(host.key, resolved.address, now)
+        } else {
+            self.ips[old].address != resolved.address
+        };
+        if elsewhere && host.state.last_ended >= self.started {
+            host.state.hold_until(closed, WaitRule::AddressChange);
+        }
+        if old == ABSENT || elsewhere {
+            self.leave_address(id);
+            self.join_address(id, resolved.address);
+        }
+        self.settle(id, now);
+    }
+
+    fn no_address(&mut self, id: u32, kind: Failure, now: Timestamp) {
+        self.notes.push(DeskNote::Unresolved { kind });
+        let signal = VisitSignal::Failed(kind);
+        let summary = VisitSummary { requests: 0, ended: now, served: Duration::ZERO, signal };
+        let pace = self.hosts[id].pace(&self.settings.politeness);
+        let host = &mut self.hosts[id];
+        host.state = after_visit(&host.state, &summary, &pace, 0);
+        if host.state.is_given_up() {
+            self.drop_host(id, Discard::GaveUp, false, now);
+        } else {
+            let (host, state) = (host.key, host.state.clone());
+            self.notes.push(DeskNote::State { host, state });
+            self.forget_address(id, now);
+            self.settle(id, now);
+        }
+    }
+
+    /// When no connection of this host is open any more.
+    pub(super) fn connections_closed(&self, id: u32) -> Timestamp {
+        self.hosts[id].state.last_ended + self.settings.fetch.keep_alive + CLOSING_MARGIN
+    }
+
+    fn join_address(&mut self, id: u32, address: IpAddr) {
+        let ip = self.ips.find(&address).unwrap_or_else(|| {
+            let ip_delay = self.settings.politeness.ip_delay;
+            let next = if self.unclean { self.started + ip_delay } else { Timestamp::ZERO };
+            self.ips.insert(IpEntry::new(address, next))
+        });
+        self.hosts[id].ip = ip;
+        self.unplaced -= 1;
+        self.ips[ip].members += 1;
+        if self.ips[ip].members == 1 {
+            self.ips_held += 1;
+        }
+    }
+
+    fn leave_address(&mut self, id: u32) {
+        let ip = std::mem::replace(&mut self.hosts[id].ip, ABSENT);
+        if ip == ABSENT {
+            return;
+        }
+        self.unplaced += 1;
+        self.ips[ip].members -= 1;
+        if self.ips[ip].members == 0 {
+            self.ips_held -= 1;
+        }
+        self.touch_ip(ip);
+    }
+
+    /// The host has no address any more; which one it had is remembered while connections last.
+    pub(super) fn forget_address(&mut self, id: u32, now: Timestamp) {
+        let (key, ip) = (self.hosts[id].key, self.hosts[id].ip);
+        if ip != ABSENT {
+            let closed = self.connections_closed(id);
+            self.departed.remember(key, self.ips[ip].address, closed, now);
+            self.leave_address(id);
+        }
+    }
+
+    /// Puts an IP entry where it belongs now.
+    pub(super) fn touch_ip(&mut self, ip: u32) {
+        let (due, position) = (self.ips[ip].due(), self.ips[ip].position);
+        if position != ABSENT {
+            if self.turns.at(position).map(|node| node.at) == due {
+                return;
+            }
+            self.turns.remove(position, &mut self.ips);
+        }
+        if let Some(at) = due {
+            let node = self.node(at, ip);
+            self.turns.push(node, &mut self.ips);
+        }
+        let entry = &mut self.ips[ip];
+        if entry.members == 0 && !entry.busy && !entry.lingers {
+            entry.lingers = true;
+            self.lingering.push_back(ip);
+        }
+    }
+
+    /// Drops the IP entries that have no hosts and whose delay is over.
+    pub(super) fn forget_addresses(&mut self, now: Timestamp) {
+        while let Some(&ip) = self.lingering.front() {
+            let vacant = self.ips[ip].members == 0 && !self.ips[ip].busy;
+            if vacant && self.ips[ip].next > now {
+                break;
+            }
+            self.lingering.pop_front();
+            self.ips[ip].lingers = false;
+            if vacant {
+                self.ips.remove(ip);
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What is on the workbench just now, for the panel, the metrics and the report.
+
+use super::Workbench;
+use super::host_entry::Stand;
+use crivello_common::time::Timestamp;
+use std::time::Duration;
+
+/// A host that waits longer than this is resting.
+const RESTING: Duration = Duration::from_secs(60);
+
+/// See the module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Census {
+    /// Hosts in memory.
+    pub hosts: usize,
+    /// IP entries in memory, those without hosts included.
+    pub ips: usize,
+    /// IP entries that could be visited now.
+    pub ips_ready: usize,
+    /// Hosts that wait for their next time or for their address's.
+    pub waiting: usize,
+    /// Hosts whose next time is more than a minute away, or that back off.
+    pub resting: usize,
+    /// Hosts whose names are being resolved.
+    pub resolving: usize,
+    /// Hosts that wait for URLs from the ledger.
+    pub dry: usize,
+    /// Hosts whose robots.txt waits for another host's turn.
+    pub away: usize,
+    /// Visits in flight.
+    pub in_flight: usize,
+    /// URLs in windows.
+    pub window_urls: usize,
+    /// How many IP entries are wanted.
+    pub front_wanted: usize,
+    /// How many are held: those with hosts, and hosts whose address is not known yet.
+    pub front_held: usize,
+    /// Answers that came for hosts no longer here, since the start.
+    pub strays: u64,
+}
+
+impl Workbench {
+    /// Counts; touches every host, so not for every visit.
+    #[must_use]
+    pub fn census(&self, now: Timestamp) -> Census {
+        let held = self.held();
+        let mut census = Census {
+            hosts: held.hosts,
+            ips: self.ips.len(),
+            ips_ready: self.turns.iter().filter(|turn| turn.at <= now).count(),
+            in_flight: self.in_flight,
+            window_urls: held.window_urls,
+            front_wanted: self.front.wanted(),
+            front_held: held.entries,
+            strays: self.strays,
+            ..Census::default()
+        };
+        for host in self.hosts.iter() {
+            let wait = host.state.wait(now);
+            let rests = wait > RESTING || (!wait.is_zero() && host.state.rule.is_rest());
+            match host.stand {
+                Stand::Resolving => census.resolving += 1,
+                Stand::Dry => census.dry += 1,
+                Stand::Asleep if host.away().is_some() => census.away += 1,
+                Stand::Waiting | Stand::Asleep if rests => census.resting += 1,
+                Stand::Waiting | Stand::Asleep => census.waiting += 1,
+                Stand::InFlight | Stand::Loose => {}
+            }
+        }
+        census
+    }
+}

@@ -1,0 +1,139 @@
+//! The front: how many IP entries the workbench wants to hold, and so how many hosts it asks the
+//! ledger for. It grows when fetchers starve and shrinks back when more entries are ready than
+//! fetchers could take.
+
+use crivello_common::config::Settings;
+use crivello_common::time::Timestamp;
+use std::time::Duration;
+
+/// Between two looks at the number of ready entries.
+const REVIEW: Duration = Duration::from_secs(1);
+/// So many looks in a row must find too many before the front shrinks.
+const PATIENCE: u32 = 10;
+
+/// What the workbench holds now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    /// Hosts in memory.
+    pub hosts: usize,
+    /// Entries with a host, and hosts that have no address yet.
+    pub entries: usize,
+    /// URLs in windows.
+    pub window_urls: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Front {
+    wanted: usize,
+    floor: usize,
+    hosts_max: usize,
+    window_urls_max: usize,
+    /// More ready entries than this are more than can be taken.
+    need: usize,
+    /// What the ledger believes is wanted.
+    ordered: u32,
+    review_at: Timestamp,
+    idle_reviews: u32,
+}
+
+impl Front {
+    pub fn new(settings: &Settings, now: Timestamp) -> Self {
+        let hosts_max = to_usize(settings.state.hosts_max).max(1);
+        let need = settings.fetch.visits_max as usize;
+        let floor = (2 * need).clamp(1, hosts_max);
+        Self {
+            wanted: floor,
+            floor,
+            hosts_max,
+            window_urls_max: to_usize(settings.state.window_urls_max).max(1),
+            need,
+            ordered: 0,
+            review_at: now + REVIEW,
+            idle_reviews: 0,
+        }
+    }
+
+    /// New settings; the number wanted is kept within them.
+    pub fn reconfigure(&mut self, settings: &Settings, now: Timestamp) {
+        let (wanted, ordered) = (self.wanted, self.ordered);
+        *self = Self::new(settings, now);
+        self.wanted = wanted.clamp(self.floor, self.hosts_max);
+        self.ordered = ordered;
+    }
+
+    pub const fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// Whether another host would be one too many for memory.
+    pub const fn is_memory_full(&self, held: Held) -> bool {
+        held.hosts >= self.hosts_max || self.is_window_full(held)
+    }
+
+    /// Whether windows hold all the URLs they may.
+    pub const fn is_window_full(&self, held: Held) -> bool {
+        held.window_urls >= self.window_urls_max
+    }
+
+    /// Whether hosts that rest for long had better make room.
+    pub const fn is_full(&self, held: Held) -> bool {
+        held.entries >= self.wanted || self.is_memory_full(held)
+    }
+
+    /// Whether so much more is held than wanted that hosts leave after their visit.
+    pub const fn is_overfull(&self, held: Held) -> bool {
+        held.entries > self.wanted + self.wanted / 8
+    }
+
+    /// A fetcher is free and nothing is ready.
+    pub fn starve(&mut self, held: Held) {
+        self.idle_reviews = 0;
+        if held.entries >= self.wanted {
+            self.wanted = (self.wanted + self.wanted / 4 + 1).min(self.hosts_max);
+        }
+    }
+
+    /// Whether it is time for [`Self::review`].
+    pub fn is_review_due(&self, now: Timestamp) -> bool {
+        now >= self.review_at
+    }
+
+    /// How many ready entries it is worth counting.
+    pub const fn count_limit(&self) -> usize {
+        self.need + 1
+    }
+
+    /// Looks at how many entries are ready and not taken.
+    pub fn review(&mut self, ready: usize, now: Timestamp) {
+        self.review_at = now + REVIEW;
+        self.idle_reviews = if ready > self.need { self.idle_reviews + 1 } else { 0 };
+        if self.idle_reviews > PATIENCE {
+            self.wanted = (self.wanted - self.wanted.div_ceil(20)).max(self.floor);
+        }
+    }
+
+    /// A host came in against the order.
+    pub const fn delivered(&mut self) {
+        self.ordered = self.ordered.saturating_sub(1);
+    }
+
+    /// The new order, when it differs enough from the standing one.
+    pub fn order(&mut self, held: Held, closing: bool) -> Option<u32> {
+        let free = self.hosts_max.saturating_sub(held.hosts);
+        let urls = self.window_urls_max.saturating_sub(held.window_urls);
+        let room = self.wanted.saturating_sub(held.entries).min(free).min(urls);
+        let room = if closing { 0 } else { u32::try_from(room).unwrap_or(u32::MAX) };
+        let drift = room.abs_diff(self.ordered);
+        let matters = drift > 0
+            && (room == 0 || self.ordered == 0 || drift >= self.ordered.max(room).div_ceil(8));
+        matters.then(|| {
+            self.ordered = room;
+            room
+        })
+    }
+}
+
+fn to_usize(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}

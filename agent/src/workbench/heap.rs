@@ -1,0 +1,124 @@
+//! A min-heap by time whose elements know where they stand, so that any of them can be taken out.
+//!
+//! Four children a node: half the depth of a binary heap, and siblings share a cache line or two.
+//! Ties go first come, first served (but once in four billion, when the sequence begins anew).
+
+use crivello_common::time::Timestamp;
+
+/// The position of what is in no heap.
+pub(super) const ABSENT: u32 = u32::MAX;
+
+/// Who is told where an element stands now ([`ABSENT`] once it is out).
+pub(super) trait Positions {
+    /// Element `id` stands at `position`.
+    fn stands(&mut self, id: u32, position: u32);
+}
+
+/// An element: due at `at`; among equals the smaller `seq` goes first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub at: Timestamp,
+    pub seq: u32,
+    pub id: u32,
+}
+
+impl Node {
+    const fn before(&self, other: &Self) -> bool {
+        self.at.0 < other.at.0 || (self.at.0 == other.at.0 && self.seq < other.seq)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct TimeHeap(Vec<Node>);
+
+impl TimeHeap {
+    pub fn first(&self) -> Option<&Node> {
+        self.0.first()
+    }
+
+    /// What stands at `position`.
+    pub fn at(&self, position: u32) -> Option<&Node> {
+        self.0.get(position as usize)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Node> {
+        self.0.iter()
+    }
+
+    pub fn push(&mut self, node: Node, positions: &mut impl Positions) {
+        if self.0.capacity() < 4 {
+            self.0.reserve_exact(1); // Most addresses have one host.
+        }
+        self.0.push(node);
+        self.rise(self.0.len() - 1, positions);
+    }
+
+    pub fn pop(&mut self, positions: &mut impl Positions) -> Option<Node> {
+        if self.0.is_empty() { None } else { Some(self.remove(0, positions)) }
+    }
+
+    /// Takes out what stands at `position`, which must be a position this heap has told.
+    pub fn remove(&mut self, position: u32, positions: &mut impl Positions) -> Node {
+        let at = position as usize;
+        let node = self.0.swap_remove(at);
+        positions.stands(node.id, ABSENT);
+        if at < self.0.len() {
+            let at = self.rise(at, positions);
+            self.sink(at, positions);
+        }
+        if self.0.capacity() > 64 && self.0.len() * 4 < self.0.capacity() {
+            self.0.shrink_to(self.0.len() * 2);
+        }
+        node
+    }
+
+    /// How many are due at `now`, counting no further than `limit`.
+    pub fn count_due(&self, now: Timestamp, limit: usize) -> usize {
+        let mut open = vec![0];
+        let mut due = 0;
+        while let Some(i) = open.pop() {
+            if due >= limit {
+                break;
+            }
+            if self.0.get(i).is_some_and(|node| node.at <= now) {
+                due += 1;
+                open.extend(4 * i + 1..=4 * i + 4);
+            }
+        }
+        due
+    }
+
+    fn rise(&mut self, mut i: usize, positions: &mut impl Positions) -> usize {
+        let node = self.0[i];
+        while i > 0 && node.before(&self.0[(i - 1) / 4]) {
+            let parent = (i - 1) / 4;
+            self.put(i, self.0[parent], positions);
+            i = parent;
+        }
+        self.put(i, node, positions);
+        i
+    }
+
+    fn sink(&mut self, mut i: usize, positions: &mut impl Positions) {
+        let node = self.0[i];
+        while let Some(child) = self.first_child(i) {
+            if !self.0[child].before(&node) {
+                break;
+            }
+            self.put(i, self.0[child], positions);
+            i = child;
+        }
+        self.put(i, node, positions);
+    }
+
+    fn first_child(&self, i: usize) -> Option<usize> {
+        let children = 4 * i + 1..self.0.len().min(4 * i + 5);
+        children.reduce(|best, c| if self.0[c].before(&self.0[best]) { c } else { best })
+    }
+
+    fn put(&mut self, i: usize, node: Node, positions: &mut impl Positions) {
+        self.0[i] = node;
+        positions.stands(node.id, i as u32);
+    }
+}

@@ -1,0 +1,301 @@
+//! The workbench: the hosts that can be visited, ordered by when.
+//!
+//! Two levels, as in BUbiNG (Boldi, Marino, Santini, Vigna, 2018): a heap of IP entries by the
+//! time one of their hosts may be visited, and for each of them a heap of its hosts. Whatever is
+//! handed out is alone on its host and on its address until its verdict comes back.
+//!
+//! - *Comes in:* [`LedgerNote`] (hosts that fall due, more of their URLs), [`Resolution`](crate::flow::Resolution),
+//!   [`Verdict`](crate::flow::Verdict), and the scheduler's questions.
+//! - *Goes out:* [`Visit`], [`DeskNote`] ([`Workbench::take_notes`]), names to be resolved
+//!   ([`Workbench::take_to_resolve`]).
+//! - *Remembers:* the hosts in memory with the head of their queues and their robots.txt records;
+//!   the addresses lately visited. All of it can be had again from the ledger.
+//! - *Never knows:* what a page is, whether a URL is new, what time it is: `now` is an argument,
+//!   and never goes back. There is no thread, no lock and no I/O here.
+//! - *Goes wrong:* nothing that stops it. A host that leaves the workbench says so with
+//!   [`DeskNote::Leave`] (it goes on later) or [`DeskNote::Drop`] (it was given up). Answers for
+//!   hosts that are no longer here are ignored and counted ([`Census::strays`]).
+//!
+//! # Where a host stands
+//! ```text
+//!  Due ─► Asleep ─► Resolving ─► Waiting ─► InFlight ─► (settle) ─► Waiting │ Asleep │ Dry │ gone
+//!            └──────────┴── name servers fail: rests ──┘   Dry: its window is empty, more is coming
+//! ```
+//! # Bounds
+//! At most `state.hosts_max` hosts (a host that a robots.txt redirect leads to may come on top:
+//! one waits for it), and no URLs are asked for beyond `state.window_urls_max`.
+//!
+//! # Caution
+//! After a run that was killed nobody knows what was requested last: no host is visited before
+//! the start plus its longest ordinary delay, and no address before the start plus `ip_delay`.
+//! A robots.txt that redirects to another host waits for that host's turn; a host that is not in
+//! memory is called from the ledger ([`DeskNote::Call`]) with all that politeness remembers of it.
+
+mod addresses;
+mod answers;
+mod census;
+mod departed;
+mod errands;
+mod front;
+mod heap;
+mod host_entry;
+mod ip_entry;
+mod robots_turn;
+mod settle;
+mod slab;
+mod verdict;
+mod visit;
+
+#[cfg(test)]
+mod tests;
+
+pub use census::Census;
+
+use crate::flow::{DeskNote, Due, LedgerNote, Queued, RobotsErrand, Visit};
+use answers::Answers;
+use crivello_common::config::Settings;
+use crivello_common::hash::HostKey;
+use crivello_common::politeness::WaitRule;
+use crivello_common::robots::Rules;
+use crivello_common::time::Timestamp;
+use departed::Departed;
+use foldhash::HashMap;
+use front::{Front, Held};
+use heap::{Node, TimeHeap};
+use host_entry::{HostEntry, Hosts, Stand};
+use ip_entry::Ips;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two searches for resting hosts that could make room.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// See the module.
+#[derive(Debug)]
+pub struct Workbench {
+    settings: Settings,
+    started: Timestamp,
+    unclean: bool,
+    closing: bool,
+    hosts: Hosts,
+    ips: Ips,
+    /// The IP entries that have a host waiting and no visit out.
+    turns: TimeHeap,
+    /// The hosts that are asleep.
+    sleepers: TimeHeap,
+    /// IP entries without hosts whose delay may still run.
+    lingering: VecDeque<u32>,
+    /// Errands for hosts that were called from the ledger.
+    calls: HashMap<HostKey, Vec<RobotsErrand>>,
+    /// Errands whose host has left.
+    orphans: Vec<RobotsErrand>,
+    answers: Answers,
+    departed: Departed,
+    front: Front,
+    notes: Vec<DeskNote>,
+    to_resolve: Vec<(HostKey, Arc<str>)>,
+    all_allowed: Arc<Rules>,
+    window_urls: usize,
+    ips_held: usize,
+    /// Hosts that have no address yet.
+    unplaced: usize,
+    in_flight: usize,
+    seq: u32,
+    strays: u64,
+    sweep_at: Timestamp,
+}
+
+impl Workbench {
+    /// An empty workbench. `unclean`: the last run may have sent requests that are not recorded
+    /// (it was killed), or was ended less than `ip_delay` ago.
+    #[must_use]
+    pub fn new(settings: &Settings, now: Timestamp, unclean: bool) -> Self {
+        Self {
+            settings: settings.clone(),
+            started: now,
+            unclean,
+            closing: false,
+            hosts: Hosts::default(),
+            ips: Ips::default(),
+            turns: TimeHeap::default(),
+            sleepers: TimeHeap::default(),
+            lingering: VecDeque::new(),
+            calls: HashMap::default(),
+            orphans: Vec::new(),
+            answers: Answers::default(),
+            departed: Departed::default(),
+            front: Front::new(settings, now),
+            notes: Vec::new(),
+            to_resolve: Vec::new(),
+            all_allowed: Arc::default(),
+            window_urls: 0,
+            ips_held: 0,
+            unplaced: 0,
+            in_flight: 0,
+            seq: 0,
+            strays: 0,
+            sweep_at: now,
+        }
+    }
+
+    /// Takes up new settings. Next times that are set already hold; the next visits follow the
+    /// new ones.
+    pub fn reconfigure(&mut self, settings: &Settings, now: Timestamp) {
+        self.settings = settings.clone();
+        self.front.reconfigure(settings, now);
+        for id in self.hosts.ids() {
+            self.hosts[id].configure(&self.settings.politeness);
+        }
+    }
+
+    /// Hears the ledger.
+    pub fn note(&mut self, note: LedgerNote, now: Timestamp) {
+        match note {
+            LedgerNote::Due(due) => self.admit(*due, now),
+            LedgerNote::More { host, urls, more } => self.refilled(host, urls, more, now),
+        }
+        self.settle_orphans(now);
+    }
+
+    /// A host and an address that may be visited now, and what is to be done there. To be
+    /// returned with [`Self::release`].
+    pub fn acquire(&mut self, now: Timestamp) -> Option<Visit> {
+        self.wake(now);
+        if self.closing {
+            return None;
+        }
+        while self.turns.first().is_some_and(|turn| turn.at <= now) {
+            let turn = self.turns.pop(&mut self.ips)?;
+            let host = self.ips[turn.id].hosts.pop(&mut self.hosts)?;
+            self.hosts[host.id].stand = Stand::Loose;
+            let visit = self.dispatch(host.id, now);
+            if let Some(visit) = visit {
+                self.ips[turn.id].busy = true;
+                self.in_flight += 1;
+                return Some(visit);
+            }
+            self.touch_ip(turn.id);
+            self.settle_orphans(now);
+        }
+        None
+    }
+
+    /// When [`Self::acquire`] may have something next, or a host must be resolved; `None` while
+    /// only an answer from outside can change anything.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Timestamp> {
+        let turn = if self.closing { None } else { self.turns.first() };
+        [turn, self.sleepers.first()].into_iter().flatten().map(|node| node.at).min()
+    }
+
+    /// A fetcher is free and [`Self::acquire`] has nothing: the front grows if it is filled.
+    pub fn starving(&mut self, now: Timestamp) {
+        let held = self.held();
+        self.front.starve(held);
+        if self.front.is_memory_full(held) && now >= self.sweep_at {
+            self.sweep_at = now + SWEEP;
+            self.evict_resting(now);
+        }
+        self.settle_orphans(now);
+    }
+
+    /// No more visits: every host leaves, those on a visit when they come back, those that wait
+    /// for URLs from the ledger when these have come.
+    pub fn close(&mut self, now: Timestamp) {
+        self.closing = true;
+        for id in self.hosts.ids() {
+            if self.hosts[id].stand != Stand::InFlight && !self.hosts[id].refilling {
+                self.detach(id);
+                self.leave(id, now);
+            }
+        }
+        self.calls.clear();
+        self.orphans.clear();
+    }
+
+    /// What the ledger must be told, in order.
+    #[must_use]
+    pub fn take_notes(&mut self) -> Vec<DeskNote> {
+        if let Some(hosts) = self.front.order(self.held(), self.closing) {
+            self.notes.push(DeskNote::Want { hosts });
+        }
+        std::mem::take(&mut self.notes)
+    }
+
+    /// The names that must be resolved, each answered by [`Self::resolved`].
+    #[must_use]
+    pub fn take_to_resolve(&mut self) -> Vec<(HostKey, Arc<str>)> {
+        std::mem::take(&mut self.to_resolve)
+    }
+
+    fn admit(&mut self, due: Due, now: Timestamp) {
+        self.front.delivered();
+        if self.hosts.find(&due.host).is_some() {
+            self.refilled(due.host, due.urls, due.more, now);
+            return;
+        }
+        let called = self.calls.remove(&due.host).unwrap_or_default();
+        if called.is_empty() && (self.closing || self.front.is_memory_full(self.held())) {
+            let unused = due.urls.iter().map(|url| url.place).collect();
+            self.notes.push(DeskNote::Leave { host: due.host, state: due.state, unused });
+            return;
+        }
+        let mut host = HostEntry::new(due, &self.settings.politeness);
+        if self.unclean {
+            let wait = host.pace(&self.settings.politeness).wait_max();
+            host.state.hold_until(self.started + wait, WaitRule::StartUp);
+        }
+        host.expect(called);
+        self.window_urls += host.window.len();
+        self.unplaced += 1;
+        let id = self.hosts.insert(host);
+        self.settle(id, now);
+    }
+
+    fn refilled(&mut self, host: HostKey, urls: Vec<Queued>, more: bool, now: Timestamp) {
+        let Some(id) = self.hosts.find(&host) else {
+            self.strays += 1;
+            return;
+        };
+        let host = &mut self.hosts[id];
+        host.refilling = false;
+        host.more = more && !urls.is_empty();
+        host.batch = urls.len() as u32;
+        self.window_urls += urls.len();
+        host.window.extend(urls);
+        if host.stand == Stand::Dry || (self.closing && host.stand != Stand::InFlight) {
+            self.detach(id);
+            self.settle(id, now);
+        }
+    }
+
+    /// What falls due without anybody's doing.
+    fn wake(&mut self, now: Timestamp) {
+        self.forget_addresses(now);
+        while self.sleepers.first().is_some_and(|node| node.at <= now) {
+            if let Some(node) = self.sleepers.pop(&mut self.hosts) {
+                self.hosts[node.id].stand = Stand::Loose;
+                self.settle(node.id, now);
+            }
+            self.settle_orphans(now);
+        }
+        if self.front.is_review_due(now) {
+            let ready = self.turns.count_due(now, self.front.count_limit());
+            self.front.review(ready, now);
+        }
+    }
+
+    fn held(&self) -> Held {
+        Held {
+            hosts: self.hosts.len(),
+            entries: self.ips_held + self.unplaced,
+            window_urls: self.window_urls,
+        }
+    }
+
+    fn node(&mut self, at: Timestamp, id: u32) -> Node {
+        self.seq = self.seq.wrapping_add(1);
+        Node { at, seq: self.seq, id }
+    }
+}

@@ -1,0 +1,206 @@
+//! Where a host goes that has nothing to do just now: to wait, to sleep, or out.
+
+use super::Workbench;
+use super::heap::ABSENT;
+use super::host_entry::{HostEntry, Stand};
+use super::visit::{Choice, choose, visit_len};
+use crate::flow::DeskNote;
+use crivello_common::discard::Discard;
+use crivello_common::failure::Failure;
+use crivello_common::politeness::WaitRule;
+use crivello_common::time::Timestamp;
+use std::time::Duration;
+
+/// A host that rests longer than this does so on disk.
+const REST_MAX: Duration = Duration::from_secs(300);
+/// With the front full, a host that waits longer than this (and than twice its delay) leaves.
+const HORIZON_MIN: Duration = Duration::from_secs(30);
+/// With the front overfull, a host that waits longer than this leaves.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
+/// A name is resolved so long before the host's next time.
+const RESOLVE_AHEAD: Duration = Duration::from_secs(5);
+
+impl Workbench {
+    /// Finds the stand of a loose host: it ends in a heap, with the resolver, dry, or gone.
+    pub(super) fn settle(&mut self, id: u32, now: Timestamp) {
+        if self.closing && !self.hosts[id].refilling {
+            return self.leave(id, now);
+        }
+        if let Some((reason, forever)) = self.hosts[id].doomed {
+            return self.drop_host(id, reason, forever, now);
+        }
+        if self.hosts[id].has_errands() {
+            return self.place(id, now);
+        }
+        if let Some(away) = self.hosts[id].away() {
+            if away.deadline > now {
+                return self.sleep(id, away.deadline);
+            }
+            self.expire_away(id, now);
+        }
+        if self.hosts[id].pages_left == 0 {
+            return self.drop_host(id, Discard::HostLimit, true, now);
+        }
+        loop {
+            self.refill_if_low(id);
+            let at = self.hosts[id].state.next.max(now);
+            match choose(&self.hosts[id], at, &self.settings.politeness, &self.all_allowed) {
+                Choice::Pages { .. } | Choice::Robots(_) => return self.place(id, now),
+                Choice::Wait(until) => {
+                    let state = &mut self.hosts[id].state;
+                    state.rest_until(now, until, WaitRule::RobotsUnreachable);
+                    return self.place(id, now);
+                }
+                Choice::Empty if self.hosts[id].refilling => {
+                    self.hosts[id].stand = Stand::Dry;
+                    return;
+                }
+                Choice::Empty => return self.leave(id, now),
+                Choice::GivenUp => {
+                    if !self.refuse_given_up(id, at) {
+                        return self.drop_host(id, Discard::RobotsUnreachable, false, now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks for more when the window runs low; not beyond what all windows may hold.
+    pub(super) fn refill_if_low(&mut self, id: u32) {
+        let full = self.front.is_window_full(self.held());
+        let host = &mut self.hosts[id];
+        let visit = visit_len(&host.pace(&self.settings.politeness));
+        let low = (2 * visit).min(host.batch / 2) as usize;
+        if host.more && host.pages_left > 0 && !host.refilling && !full && host.window.len() <= low
+        {
+            host.refilling = true;
+            self.notes.push(DeskNote::Refill { host: host.key });
+        }
+    }
+
+    /// Puts a host that has something to do where its next time says.
+    fn place(&mut self, id: u32, now: Timestamp) {
+        if self.is_better_out(id, now) {
+            return self.leave(id, now);
+        }
+        let (state, ip) = (&self.hosts[id].state, self.hosts[id].ip);
+        let next = state.next;
+        if ip != ABSENT {
+            self.hosts[id].stand = Stand::Waiting;
+            let node = self.node(next, id);
+            self.ips[ip].hosts.push(node, &mut self.hosts);
+            return self.touch_ip(ip);
+        }
+        // A failed answer is cached by the resolver for about as long as the host rests.
+        let dns = matches!(state.rule, WaitRule::Failure(Failure::DnsUnavailable));
+        let wake = if dns { next } else { next - RESOLVE_AHEAD };
+        if wake > now {
+            self.sleep(id, wake);
+        } else {
+            self.resolve(id);
+        }
+    }
+
+    /// Whether a host's wait is so long that its place is better used by another.
+    fn is_better_out(&self, id: u32, now: Timestamp) -> bool {
+        let host = &self.hosts[id];
+        let wait = host.state.wait(now);
+        if host.refilling || wait <= SHORT_WAIT {
+            return false;
+        }
+        if wait > REST_MAX {
+            return true;
+        }
+        let held = self.held();
+        !host.has_errands()
+            && (self.front.is_overfull(held)
+                || (self.front.is_full(held) && wait > self.horizon(host)))
+    }
+
+    fn horizon(&self, host: &HostEntry) -> Duration {
+        let delay = host.pace(&self.settings.politeness).wait(Duration::ZERO).0;
+        delay.saturating_mul(2).max(HORIZON_MIN)
+    }
+
+    /// Sends out the hosts that rest beyond the horizon, to make room.
+    pub(super) fn evict_resting(&mut self, now: Timestamp) {
+        for id in self.hosts.ids() {
+            let host = &self.hosts[id];
+            let idle = matches!(host.stand, Stand::Waiting | Stand::Asleep);
+            if idle
+                && host.turn.is_none()
+                && !host.refilling
+                && host.state.wait(now) > self.horizon(host)
+            {
+                self.detach(id);
+                self.leave(id, now);
+            }
+        }
+    }
+
+    pub(super) fn resolve(&mut self, id: u32) {
+        let host = &mut self.hosts[id];
+        host.stand = Stand::Resolving;
+        self.to_resolve.push((host.key, host.name.clone()));
+    }
+
+    fn sleep(&mut self, id: u32, until: Timestamp) {
+        self.hosts[id].stand = Stand::Asleep;
+        let node = self.node(until, id);
+        self.sleepers.push(node, &mut self.hosts);
+    }
+
+    /// Takes a host out of the heap it is in.
+    pub(super) fn detach(&mut self, id: u32) {
+        let (position, ip) = (self.hosts[id].position, self.hosts[id].ip);
+        match std::mem::take(&mut self.hosts[id].stand) {
+            Stand::Waiting => {
+                self.ips[ip].hosts.remove(position, &mut self.hosts);
+                self.touch_ip(ip);
+            }
+            Stand::Asleep => {
+                self.sleepers.remove(position, &mut self.hosts);
+            }
+            Stand::Loose | Stand::Resolving | Stand::InFlight | Stand::Dry => {}
+        }
+    }
+
+    /// A loose host goes back to the ledger.
+    pub(super) fn leave(&mut self, id: u32, now: Timestamp) {
+        let host = self.take_out(id, now);
+        let unused = host.places();
+        self.notes.push(DeskNote::Leave { host: host.key, state: host.state, unused });
+    }
+
+    /// A loose host is given up, at once or when the URLs that it asked for have come.
+    pub(super) fn drop_host(&mut self, id: u32, reason: Discard, forever: bool, now: Timestamp) {
+        if self.hosts[id].refilling {
+            self.hosts[id].doomed = Some((reason, forever));
+            self.hosts[id].stand = Stand::Dry;
+            return;
+        }
+        let host = self.take_out(id, now);
+        let unused = host.places();
+        self.notes.push(DeskNote::Drop {
+            host: host.key,
+            state: host.state,
+            unused,
+            reason,
+            forever,
+        });
+    }
+
+    fn take_out(&mut self, id: u32, now: Timestamp) -> HostEntry {
+        self.forget_address(id, now);
+        self.unplaced -= 1;
+        self.window_urls -= self.hosts[id].window.len();
+        let mut host = self.hosts.remove(id);
+        if let Some(turn) = host.turn.take() {
+            if let Some(away) = turn.away {
+                self.cancel(away.at, host.key);
+            }
+            self.orphans.extend(turn.errands.into_iter().filter(|e| e.for_host != host.key));
+        }
+        host
+    }
+}

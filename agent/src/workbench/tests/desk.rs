@@ -1,0 +1,212 @@
+//! A workbench with a ledger, a resolver and fetchers that do as the test says.
+
+use crate::flow::{
+    DeskNote, Due, Errand, LedgerNote, LinkKind, Place, Queued, Resolution, ResolveError, Resolved,
+    RobotsAnswer, RobotsErrand, RobotsFound, RobotsRecord, Signal, Verdict, Visit,
+};
+use crate::workbench::Workbench;
+use crivello_common::config::{AssignBy, Settings};
+use crivello_common::hash::{HostKey, UrlHash};
+use crivello_common::politeness::HostState;
+use crivello_common::time::Timestamp;
+use crivello_common::url::{Origin, Scheme, host_key};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub const HTTP: Origin = Origin { scheme: Scheme::Http, port: 80 };
+pub const HTTPS: Origin = Origin { scheme: Scheme::Https, port: 443 };
+
+pub fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+pub fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+pub fn key(name: &str) -> HostKey {
+    host_key(name, AssignBy::Domain)
+}
+
+pub fn ip(n: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(198, 51, 100, n))
+}
+
+/// The `seq`-th URL of a host.
+pub fn url(origin: Origin, seq: u64) -> Queued {
+    Queued {
+        place: Place { priority: 0, seq },
+        hash: UrlHash(seq),
+        origin,
+        path: format!("/{seq}").into(),
+        depth: 0,
+        attempts: 0,
+        kind: LinkKind::Page,
+    }
+}
+
+pub fn urls(n: u64) -> Vec<Queued> {
+    (0..n).map(|seq| url(HTTP, seq)).collect()
+}
+
+/// Rules that allow everything, fetched at `at`.
+pub fn open(at: Timestamp) -> RobotsRecord {
+    RobotsRecord {
+        asked: at,
+        fetched: at,
+        unreachable_since: None,
+        failures: 0,
+        rules: Some(Arc::default()),
+    }
+}
+
+/// See the module.
+pub struct Desk {
+    pub bench: Workbench,
+    pub now: Timestamp,
+    pub settings: Settings,
+}
+
+impl Desk {
+    pub fn new(configure: impl FnOnce(&mut Settings)) -> Self {
+        Self::started(configure, false)
+    }
+
+    pub fn started(configure: impl FnOnce(&mut Settings), unclean: bool) -> Self {
+        let mut settings = Settings::default();
+        configure(&mut settings);
+        let now = Timestamp::from_secs(1_700_000_000);
+        Self { bench: Workbench::new(&settings, now, unclean), now, settings }
+    }
+
+    pub fn wait(&mut self, d: Duration) {
+        self.now = self.now + d;
+    }
+
+    /// A host whose robots.txt is known and allows everything.
+    pub fn host(&self, name: &str, urls: Vec<Queued>) -> Due {
+        Due {
+            host: key(name),
+            name: Arc::from(name),
+            state: HostState::default(),
+            robots: vec![(HTTP, open(self.now)), (HTTPS, open(self.now))],
+            urls,
+            more: false,
+            pages_left: u64::MAX,
+        }
+    }
+
+    /// The same without any robots.txt.
+    pub fn stranger(&self, name: &str, urls: Vec<Queued>) -> Due {
+        Due { robots: Vec::new(), ..self.host(name, urls) }
+    }
+
+    pub fn due(&mut self, due: Due) {
+        self.bench.note(LedgerNote::Due(Box::new(due)), self.now);
+    }
+
+    /// Lets a host in and resolves it.
+    pub fn enter(&mut self, due: Due, address: IpAddr) {
+        let name = due.name.clone();
+        self.due(due);
+        self.answer(&name, address);
+    }
+
+    /// The resolver's answer, which holds for an hour.
+    pub fn answer(&mut self, name: &str, address: IpAddr) {
+        let until = self.now + secs(3_600);
+        self.resolve(name, Ok(Resolved { address, until }));
+    }
+
+    pub fn resolve(&mut self, name: &str, answer: Result<Resolved, ResolveError>) {
+        assert!(self.names().contains(&name.to_owned()), "nobody asked for {name}");
+        self.bench.resolved(&Resolution { host: key(name), answer }, self.now);
+    }
+
+    /// The names the bench asked for since the last time.
+    pub fn names(&mut self) -> Vec<String> {
+        self.bench.take_to_resolve().iter().map(|(_, name)| name.to_string()).collect()
+    }
+
+    /// A visit that must be there.
+    pub fn visit(&mut self) -> Visit {
+        self.bench.acquire(self.now).expect("nothing to visit")
+    }
+
+    /// No visit must be there, and the next one exactly after `wait`.
+    pub fn none_for(&mut self, wait: Duration) {
+        assert!(self.bench.acquire(self.now).is_none(), "early");
+        assert_eq!(self.bench.next_time(), Some(self.now + wait));
+        self.wait(wait - Duration::from_micros(1));
+        assert!(self.bench.acquire(self.now).is_none(), "a microsecond early");
+        self.wait(Duration::from_micros(1));
+    }
+
+    /// What a visit that sent one request a URL brings back.
+    pub fn verdict(&self, visit: &Visit) -> Verdict {
+        let n = match &visit.errand {
+            Errand::Robots(_) => 1,
+            Errand::Pages { urls, .. } => urls.len() as u32,
+        };
+        Verdict {
+            host: visit.host,
+            address: visit.address,
+            requests: n,
+            ended: self.now,
+            served: ms(100),
+            signal: Signal::Well,
+            returned: Vec::new(),
+            pages: n,
+            robots: None,
+        }
+    }
+
+    pub fn release(&mut self, verdict: Verdict) {
+        self.bench.release(verdict, self.now);
+    }
+
+    /// Ends a visit well; it must be for pages.
+    pub fn done(&mut self, visit: &Visit) {
+        pages(visit);
+        self.release(self.verdict(visit));
+    }
+
+    /// Ends a visit for robots.txt with this.
+    pub fn found(&mut self, visit: &Visit, found: RobotsFound) {
+        let robots = Some(RobotsAnswer { errand: errand(visit).clone(), found });
+        self.release(Verdict { robots, pages: 0, ..self.verdict(visit) });
+    }
+
+    /// The notes since the last time, the standing order and what is only counted aside.
+    pub fn notes(&mut self) -> Vec<DeskNote> {
+        let notes = self.bench.take_notes().into_iter();
+        let aside =
+            |note: &DeskNote| matches!(note, DeskNote::Want { .. } | DeskNote::Unresolved { .. });
+        notes.filter(|note| !aside(note)).collect()
+    }
+
+    /// The last order since the last time.
+    pub fn order(&mut self) -> Option<u32> {
+        let notes = self.bench.take_notes().into_iter().rev();
+        notes
+            .filter_map(|n| if let DeskNote::Want { hosts } = n { Some(hosts) } else { None })
+            .next()
+    }
+}
+
+/// The places of the URLs of a visit for pages.
+pub fn pages(visit: &Visit) -> Vec<u64> {
+    match &visit.errand {
+        Errand::Pages { urls, .. } => urls.iter().map(|url| url.place.seq).collect(),
+        Errand::Robots(errand) => panic!("asks for {}", errand.url),
+    }
+}
+
+/// The errand of a visit for robots.txt.
+pub fn errand(visit: &Visit) -> &RobotsErrand {
+    match &visit.errand {
+        Errand::Robots(errand) => errand,
+        Errand::Pages { .. } => panic!("asks for pages"),
+    }
+}

@@ -1,0 +1,95 @@
+//! How many hosts are asked for, and which of them make room.
+
+use super::desk::{Desk, ip, secs, urls};
+use crate::flow::{DeskNote, Due, Signal, Verdict};
+
+#[test]
+fn the_front_begins_at_twice_the_fetchers_and_grows_when_they_starve() {
+    let mut desk = Desk::new(|s| s.fetch.visits_max = 4);
+    assert_eq!(desk.order(), Some(8));
+    assert_eq!(desk.order(), None, "a standing order is not repeated");
+    for n in 0..8 {
+        desk.enter(desk.host(&format!("{n}.example"), urls(2)), ip(n));
+        desk.bench.starving(desk.now);
+    }
+    assert_eq!(desk.bench.census(desk.now).front_wanted, 11);
+    assert_eq!(desk.order(), Some(3));
+}
+
+#[test]
+fn the_front_shrinks_back_when_too_many_are_ready_for_a_while() {
+    let mut desk = Desk::new(|s| s.fetch.visits_max = 2);
+    for n in 0..60 {
+        desk.enter(desk.host(&format!("{n}.example"), urls(2)), ip(n));
+        desk.bench.starving(desk.now);
+    }
+    let grown = desk.bench.census(desk.now).front_wanted;
+    assert!(grown >= 60, "{grown}");
+    for _ in 0..200 {
+        desk.wait(secs(1));
+        if let Some(visit) = desk.bench.acquire(desk.now) {
+            desk.done(&visit);
+        }
+    }
+    assert_eq!(desk.bench.census(desk.now).front_wanted, 4);
+}
+
+#[test]
+fn no_more_hosts_than_memory_allows() {
+    let mut desk = Desk::new(|s| s.state.hosts_max = 2);
+    assert_eq!(desk.order(), Some(2));
+    for n in 0..3 {
+        desk.due(desk.host(&format!("{n}.example"), urls(2)));
+    }
+    let notes = desk.notes();
+    let [DeskNote::Leave { unused, .. }] = &notes[..] else { panic!("{notes:?}") };
+    assert_eq!(unused.len(), 2);
+    for _ in 0..9 {
+        desk.bench.starving(desk.now);
+    }
+    assert_eq!(desk.bench.census(desk.now).front_wanted, 2);
+    assert_eq!(desk.bench.census(desk.now).hosts, 2);
+}
+
+#[test]
+fn no_more_urls_than_memory_allows() {
+    let mut desk = Desk::new(|s| s.state.window_urls_max = 10);
+    desk.enter(Due { more: true, ..desk.host("a.example", urls(2)) }, ip(1));
+    desk.enter(desk.host("b.example", urls(9)), ip(2));
+    desk.due(desk.host("c.example", urls(1)));
+    assert!(matches!(desk.notes()[..], [DeskNote::Leave { .. }]), "beyond the windows' bound");
+    let visits = [desk.visit(), desk.visit()];
+    assert_eq!(desk.bench.census(desk.now).window_urls, 9);
+    let refills = desk.notes().iter().filter(|n| matches!(n, DeskNote::Refill { .. })).count();
+    assert_eq!(refills, 0, "no more is asked for at the bound");
+    for visit in &visits {
+        desk.done(visit);
+    }
+}
+
+#[test]
+fn resting_hosts_make_room_when_others_want_it() {
+    let mut desk = Desk::new(|s| s.state.hosts_max = 2);
+    for n in 0..2 {
+        desk.enter(desk.host(&format!("{n}.example"), urls(9)), ip(n));
+    }
+    let (a, b) = (desk.visit(), desk.visit());
+    desk.notes();
+    let signal = Signal::SlowDown(Some(secs(100)));
+    desk.release(Verdict { signal, ..desk.verdict(&a) });
+    assert!(matches!(desk.notes()[..], [DeskNote::Leave { .. }]), "the front is full");
+    desk.release(Verdict { signal, ..desk.verdict(&b) });
+    assert!(matches!(desk.notes()[..], [DeskNote::State { .. }]), "now there is room");
+    desk.enter(desk.host("2.example", urls(9)), ip(2));
+    desk.bench.starving(desk.now);
+    assert!(desk.notes().iter().any(|n| matches!(n, DeskNote::Leave { .. })));
+}
+
+#[test]
+fn memory_of_a_host_is_small() {
+    let entry = size_of::<crate::workbench::host_entry::HostEntry>();
+    let node = size_of::<crate::workbench::heap::Node>();
+    let record = size_of::<(crivello_common::url::Origin, crate::flow::RobotsRecord)>();
+    let index = 2 * (size_of::<u32>() + 1);
+    assert!(entry + node + record + index <= 300, "{entry} + {node} + {record} + {index}");
+}

@@ -1,0 +1,44 @@
+//! The heap against sorting.
+
+use crate::workbench::heap::{ABSENT, Node, Positions, TimeHeap};
+use crivello_common::time::Timestamp;
+use proptest::prelude::*;
+
+struct Told(Vec<u32>);
+
+impl Positions for Told {
+    fn stands(&mut self, id: u32, position: u32) {
+        self.0[id as usize] = position;
+    }
+}
+
+proptest! {
+    #[test]
+    fn gives_out_in_order_whatever_is_taken_out(
+        times in proptest::collection::vec(0..50_u64, 1..200),
+        taken in proptest::collection::vec(any::<prop::sample::Index>(), 0..100),
+    ) {
+        let mut told = Told(vec![ABSENT; times.len()]);
+        let mut heap = TimeHeap::default();
+        for (id, &at) in times.iter().enumerate() {
+            heap.push(Node { at: Timestamp(at), seq: id as u32, id: id as u32 }, &mut told);
+        }
+        let mut left: Vec<_> = times.iter().copied().zip(0..).collect();
+        for index in taken {
+            let id = index.index(times.len());
+            if told.0[id] != ABSENT {
+                prop_assert_eq!(heap.remove(told.0[id], &mut told).id, id as u32);
+                left.retain(|&(_, other)| other != id as u32);
+            }
+        }
+        left.sort_unstable();
+        let due = left.iter().filter(|(at, _)| *at <= 25).count();
+        prop_assert_eq!(heap.count_due(Timestamp(25), usize::MAX), due);
+        for expected in left {
+            let node = heap.pop(&mut told).unwrap();
+            prop_assert_eq!((node.at.0, node.id), expected);
+        }
+        prop_assert!(heap.pop(&mut told).is_none());
+        prop_assert!(told.0.iter().all(|&p| p == ABSENT));
+    }
+}

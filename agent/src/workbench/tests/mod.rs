@@ -1,0 +1,9 @@
+//! The workbench's rules, one by one, and all of them against a model.
+
+mod desk;
+mod front;
+mod heap;
+mod model;
+mod names;
+mod robots;
+mod visits;

@@ -1,0 +1,265 @@
+//! A naive ledger: all hosts with their queues, and what the workbench was given of them.
+
+use super::{Dice, Event, Events};
+use crate::flow::{
+    DeskNote, Due, Errand, LedgerNote, Queued, RobotsRecord, Signal, Verdict, Visit,
+};
+use crate::workbench::tests::desk::{HTTP, HTTPS, key, url};
+use crivello_common::discard::Discard;
+use crivello_common::hash::HostKey;
+use crivello_common::politeness::{HostState, Retry, retry};
+use crivello_common::time::Timestamp;
+use crivello_common::url::Origin;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// A host on disk.
+#[derive(Default)]
+struct Row {
+    name: String,
+    state: HostState,
+    robots: Vec<(Origin, RobotsRecord)>,
+    queue: VecDeque<Queued>,
+    /// Given to the workbench and not handed out by it.
+    held: Vec<Queued>,
+    /// On a visit.
+    flying: Vec<Queued>,
+    out: bool,
+    called: bool,
+    refilling: bool,
+    pages: u64,
+    pages_max: u64,
+    ended: bool,
+}
+
+/// See the module.
+pub struct Ledger {
+    rows: BTreeMap<HostKey, Row>,
+    wanted: u32,
+    n_urls: usize,
+    n_ended: usize,
+}
+
+impl Ledger {
+    pub fn new(dice: &mut Dice) -> Self {
+        let mut rows = BTreeMap::new();
+        let mut n_urls = 0;
+        for n in 0..=dice.below(14) {
+            let name = format!("h{n}.d{}.example", n % 4);
+            let mut row = Row { name: name.clone(), ..Row::default() };
+            let len = dice.below(25);
+            row.queue =
+                (0..len).map(|seq| url(if dice.percent(80) { HTTP } else { HTTPS }, seq)).collect();
+            row.pages_max = if dice.percent(20) { 1 + dice.below(9) } else { u64::MAX };
+            n_urls += row.queue.len();
+            rows.insert(key(&name), row);
+        }
+        Self { rows, wanted: 0, n_urls, n_ended: 0 }
+    }
+
+    /// A host of this web, or one nobody ever heard of.
+    pub fn any_name(&self, dice: &mut Dice) -> String {
+        let n = dice.below(self.rows.len() as u64 + 1) as usize;
+        self.rows.values().nth(n).map_or("elsewhere.example".into(), |row| row.name.clone())
+    }
+
+    pub fn hear(&mut self, note: DeskNote, now: Timestamp, dice: &mut Dice) -> Option<LedgerNote> {
+        match note {
+            DeskNote::Unresolved { .. } => {}
+            DeskNote::Want { hosts } => self.wanted = hosts,
+            DeskNote::Refill { host } => {
+                let row = self.rows.get_mut(&host).unwrap();
+                assert!(row.out && !row.refilling, "asked twice");
+                row.refilling = true;
+                let urls = row.take(1 + dice.below(9));
+                return Some(LedgerNote::More { host, urls, more: !row.queue.is_empty() });
+            }
+            DeskNote::Call { host, name } => {
+                let row = self.rows.entry(host).or_insert_with(|| Row {
+                    name: name.to_string(),
+                    pages_max: u64::MAX,
+                    ..Row::default()
+                });
+                row.called = true;
+                if !row.out && dice.percent(90) {
+                    return Some(LedgerNote::Due(Box::new(row.due(host, dice.below(4)))));
+                }
+            }
+            DeskNote::Refuse { host, urls, reason } => {
+                assert_eq!(reason, Discard::RobotsUnreachable);
+                let row = self.rows.get_mut(&host).unwrap();
+                for refused in urls {
+                    row.held.retain(|url| url.place != refused.place);
+                    self.n_ended += 1;
+                }
+            }
+            DeskNote::State { host, state } => {
+                let row = self.rows.get_mut(&host).unwrap();
+                assert!(row.out);
+                row.state = HostState::from_bytes(&state.to_bytes()).unwrap();
+            }
+            DeskNote::Robots { host, origin, record } => {
+                let row = self.rows.get_mut(&host).unwrap();
+                row.robots.retain(|(o, _)| *o != origin);
+                row.robots.push((origin, record));
+            }
+            DeskNote::Leave { host, state, unused } => {
+                let row = self.rows.get_mut(&host).unwrap();
+                assert!(row.out && !row.refilling && row.flying.is_empty(), "left too early");
+                let held = row.held.iter().map(|url| url.place);
+                assert!(held.eq(unused), "forgotten or invented");
+                assert!(state.next <= now + std::time::Duration::from_secs(86_400));
+                row.come_back();
+                row.state = state;
+            }
+            DeskNote::Drop { host, state, unused, reason, forever } => {
+                let row = self.rows.get_mut(&host).unwrap();
+                assert!(row.out && row.flying.is_empty());
+                let held = row.held.iter().map(|url| url.place);
+                assert!(row.refilling || held.eq(unused), "forgotten or invented");
+                assert_eq!(forever, reason == Discard::HostLimit);
+                assert!(reason != Discard::HostLimit || row.pages == row.pages_max, "too early");
+                row.come_back();
+                row.state = state;
+                row.ended = forever;
+                self.n_ended += row.queue.len();
+                row.queue.clear();
+            }
+        }
+        None
+    }
+
+    /// A note arrived at the workbench.
+    pub fn delivered(&mut self, note: &LedgerNote) {
+        if let LedgerNote::More { host, .. } = note {
+            self.rows.get_mut(host).unwrap().refilling = false;
+        }
+    }
+
+    /// The next host that is due, against the order.
+    pub fn due(&mut self, now: Timestamp, dice: &mut Dice) -> Option<Due> {
+        let fits = |row: &Row| !row.out && !row.queue.is_empty() && row.state.next <= now;
+        let (&host, row) = self.rows.iter_mut().find(|(_, row)| fits(row))?;
+        self.wanted = self.wanted.checked_sub(1)?;
+        Some(row.due(host, 1 + dice.below(9)))
+    }
+
+    /// When the next host falls due, if the workbench has room.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        let rows = self.rows.values().filter(|row| !row.out && !row.queue.is_empty());
+        rows.map(|row| row.state.next).min().filter(|_| self.wanted > 0)
+    }
+
+    pub fn handed_out(&mut self, visit: &Visit) {
+        let row = self.rows.get_mut(&visit.host).unwrap();
+        assert!(row.flying.is_empty());
+        let Errand::Pages { urls, requests_max, origin, .. } = &visit.errand else {
+            return;
+        };
+        assert!(!urls.is_empty() && *requests_max as usize <= urls.len());
+        assert!(urls.iter().all(|url| url.origin == *origin));
+        assert!(row.pages + urls.len() as u64 <= row.pages_max, "beyond the budget");
+        for url in urls {
+            let at = row.held.iter().position(|held| held == url).expect("handed out twice");
+            row.flying.push(row.held.remove(at));
+        }
+    }
+
+    /// What was tried is accounted for, what failed is tried again, what was not comes back.
+    pub fn ended(&mut self, verdict: &Verdict) {
+        let row = self.rows.get_mut(&verdict.host).unwrap();
+        let returned = verdict.returned.len();
+        row.pages += u64::from(verdict.pages);
+        let mut flying = std::mem::take(&mut row.flying);
+        let mut held = flying.split_off(flying.len() - returned);
+        held.append(&mut row.held);
+        row.held = held;
+        let failure = match verdict.signal {
+            Signal::Well => None,
+            Signal::SlowDown(_) => Some(crivello_common::failure::Failure::SlowDown),
+            Signal::Failed(kind) => Some(kind),
+        };
+        let n_tried = flying.len();
+        for (i, mut url) in flying.into_iter().enumerate() {
+            url.attempts += 1;
+            let failed = failure.filter(|_| i + 1 == n_tried);
+            match failed.map(|kind| retry(kind, url.attempts)) {
+                Some(Retry::Again) => row.queue.push_back(url),
+                Some(Retry::GiveUp) | None => self.n_ended += 1,
+            }
+        }
+    }
+
+    pub fn killed(&mut self) {
+        for row in self.rows.values_mut() {
+            row.refilling = false;
+            let flying = std::mem::take(&mut row.flying);
+            row.queue.extend(flying);
+            row.come_back();
+        }
+        self.wanted = 0;
+    }
+
+    /// URLs given out and not handed out.
+    pub fn held(&self) -> usize {
+        self.rows.values().map(|row| row.held.len()).sum()
+    }
+
+    /// Those of them that have not arrived.
+    pub fn on_the_way(&self, events: &Events) -> usize {
+        let n = |event: &Event| match event {
+            Event::Note(LedgerNote::Due(due)) => due.urls.len(),
+            // What comes for a host that was dropped is dropped too.
+            Event::Note(LedgerNote::More { host, urls, .. }) if self.rows[host].out => urls.len(),
+            _ => 0,
+        };
+        events.values().map(n).sum()
+    }
+
+    /// Hosts that were called and are still out.
+    pub fn called(&self) -> usize {
+        self.rows.values().filter(|row| row.out && row.called).count()
+    }
+
+    /// Every URL was tried or set aside.
+    pub fn is_exhausted(&self) {
+        for row in self.rows.values() {
+            assert!(!row.out && row.queue.is_empty() && row.held.is_empty(), "{}", row.name);
+        }
+        assert_eq!(self.n_ended, self.n_urls, "forgotten, or handed out twice");
+    }
+}
+
+impl Row {
+    fn take(&mut self, n: u64) -> Vec<Queued> {
+        let urls: Vec<Queued> = self.queue.drain(..self.queue.len().min(n as usize)).collect();
+        self.held.extend(urls.iter().cloned());
+        urls
+    }
+
+    fn due(&mut self, host: HostKey, n: u64) -> Due {
+        self.out = true;
+        let urls = self.take(n);
+        Due {
+            host,
+            name: Arc::from(self.name.as_str()),
+            state: self.state.clone(),
+            robots: self.robots.clone(),
+            urls,
+            more: !self.queue.is_empty(),
+            pages_left: if self.pages_max == u64::MAX {
+                u64::MAX
+            } else {
+                self.pages_max - self.pages
+            },
+        }
+    }
+
+    fn come_back(&mut self) {
+        assert!(!self.ended || self.called || !self.out, "a host that was dropped for good");
+        (self.out, self.called, self.refilling) = (false, false, false);
+        for url in std::mem::take(&mut self.held).into_iter().rev() {
+            self.queue.push_front(url);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The workbench in a small random world: a ledger on "disk", a resolver and fetchers that answer
+//! after random times and as badly as they like, addresses that change, redirects of robots.txt
+//! in all directions, a kill now and then. A [`Witness`] judges every visit by what it saw itself.
+//!
+//! Whatever happens: no host and no address is visited twice at once or early, nothing is asked
+//! for before its robots.txt, no URL is handed out twice or forgotten, no budget exceeded, and in
+//! the end nothing is left in memory.
+//!
+//! A failure prints its seed; put it into [`PASTE_A_SEED_HERE`] to run it alone.
+
+mod ledger;
+mod witness;
+
+use super::desk::{ms, secs};
+use crate::flow::{
+    Errand, LedgerNote, Resolution, ResolveError, Resolved, RobotsAnswer, RobotsFound, Signal,
+    Verdict, Visit,
+};
+use crate::workbench::Workbench;
+use crivello_common::config::{PolitenessMode, Settings};
+use crivello_common::failure::Failure;
+use crivello_common::hash::HostKey;
+use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
+use ledger::Ledger;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+use witness::Witness;
+
+const PASTE_A_SEED_HERE: Option<u64> = None;
+
+/// SplitMix64: the world's only source of chance.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    pub fn percent(&mut self, n: u64) -> bool {
+        self.below(100) < n
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize].clone()
+    }
+}
+
+enum Event {
+    Note(LedgerNote),
+    Resolved(Resolution),
+    Verdict(Box<Verdict>),
+}
+
+struct World {
+    dice: Dice,
+    settings: Settings,
+    bench: Workbench,
+    ledger: Ledger,
+    witness: Witness,
+    now: Timestamp,
+    events: Events,
+    n_events: u64,
+    last_note: Timestamp,
+    fetchers: usize,
+    in_flight: usize,
+    /// How badly the web behaves, in percent.
+    trouble: u64,
+    /// Addresses there are.
+    n_ips: u64,
+}
+
+fn settings(dice: &mut Dice) -> Settings {
+    let mut s = Settings::default();
+    let p = &mut s.politeness;
+    p.delay = dice.pick(&[Duration::ZERO, ms(300), secs(10), secs(40)]);
+    p.ip_delay = dice.pick(&[Duration::ZERO, ms(100), secs(2), secs(15)]);
+    p.burst = dice.pick(&[1, 1, 3]);
+    p.backoff_first = dice.pick(&[secs(1), secs(60)]);
+    p.robots_age_max = dice.pick(&[secs(5), secs(600), secs(86_400)]);
+    if dice.percent(20) {
+        p.mode = PolitenessMode::Relative;
+    }
+    s.fetch.visits_max = 1 + dice.below(6) as u32;
+    s.state.hosts_max = 1 + dice.below(12);
+    s.state.window_urls_max = dice.pick(&[4, 30, 1_000]);
+    s
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut dice = Dice(seed);
+        let settings = settings(&mut dice);
+        let now = Timestamp::from_secs(1_700_000_000);
+        Self {
+            bench: Workbench::new(&settings, now, false),
+            ledger: Ledger::new(&mut dice),
+            witness: Witness::new(&settings),
+            fetchers: settings.fetch.visits_max as usize,
+            trouble: dice.pick(&[0, 5, 40]),
+            n_ips: 1 + dice.below(5),
+            now,
+            events: BTreeMap::new(),
+            n_events: 0,
+            last_note: now,
+            in_flight: 0,
+            settings,
+            dice,
+        }
+    }
+
+    fn later(&mut self, ms_max: u64, event: Event) {
+        self.n_events += 1;
+        let mut at = self.now + ms(self.dice.below(ms_max));
+        if let Event::Note(_) = event {
+            at = at.max(self.last_note); // The ledger's notes stay in order.
+            self.last_note = at;
+        }
+        self.events.insert((at, self.n_events), event);
+    }
+
+    /// Runs until the frontier is exhausted.
+    fn run(&mut self) {
+        let kill_at = self.dice.below(400);
+        for step in 0.. {
+            assert!(step < 200_000, "it does not end");
+            if step == kill_at && self.dice.percent(50) {
+                self.kill();
+            }
+            self.happen();
+            let starved = self.acquire_all();
+            self.exchange();
+            self.check();
+            if !self.advance(starved) {
+                break;
+            }
+        }
+        self.finish();
+    }
+
+    fn happen(&mut self) {
+        while let Some(entry) = self.events.first_entry().filter(|e| e.key().0 <= self.now) {
+            match entry.remove() {
+                Event::Note(note) => {
+                    self.ledger.delivered(&note);
+                    self.bench.note(note, self.now);
+                }
+                Event::Resolved(resolution) => {
+                    self.witness.resolved(&resolution);
+                    self.bench.resolved(&resolution, self.now);
+                }
+                Event::Verdict(verdict) => {
+                    self.in_flight -= 1;
+                    self.witness.ended(&verdict, self.now);
+                    self.ledger.ended(&verdict);
+                    self.bench.release(*verdict, self.now);
+                }
+            }
+            self.exchange();
+        }
+    }
+
+    /// Whether a fetcher is free that found nothing.
+    fn acquire_all(&mut self) -> bool {
+        while self.in_flight < self.fetchers {
+            let Some(visit) = self.bench.acquire(self.now) else {
+                self.bench.starving(self.now);
+                return true;
+            };
+            self.in_flight += 1;
+            self.witness.began(&visit, self.now);
+            self.ledger.handed_out(&visit);
+            let verdict = self.fetch(visit);
+            let took = self.dice.pick(&[1, 500, 20_000]);
+            self.later(took, Event::Verdict(Box::new(verdict)));
+            // The verdict knows when it ended.
+            let (&(at, _), event) =
+                self.events.iter_mut().find(|(k, _)| k.1 == self.n_events).unwrap();
+            if let Event::Verdict(verdict) = event {
+                verdict.ended = at;
+            }
+        }
+        false
+    }
+
+    fn exchange(&mut self) {
+        for note in self.bench.take_notes() {
+            if let Some(answer) = self.ledger.hear(note, self.now, &mut self.dice) {
+                self.later(200, Event::Note(answer));
+            }
+        }
+        while let Some(due) = self.ledger.due(self.now, &mut self.dice) {
+            self.later(200, Event::Note(LedgerNote::Due(Box::new(due))));
+        }
+        for (host, _) in self.bench.take_to_resolve() {
+            let answer = self.look_up(host);
+            self.later(3_000, Event::Resolved(Resolution { host, answer }));
+        }
+    }
+
+    fn look_up(&mut self, host: HostKey) -> Result<Resolved, ResolveError> {
+        if self.dice.percent(self.trouble / 4) {
+            let errors = [ResolveError::NoSuchName, ResolveError::Unavailable];
+            return Err(self.dice.pick(&errors));
+        }
+        let moved = if self.dice.percent(self.trouble) { self.dice.below(9) } else { 0 };
+        let n = (host.host.0 % 97 + moved) % self.n_ips;
+        let address = IpAddr::V4(Ipv4Addr::new(198, 51, 100, n as u8));
+        let ttl = self.dice.pick(&[0, 60, 3_600]);
+        Ok(Resolved { address, until: self.now + secs(ttl) })
+    }
+
+    fn fetch(&mut self, visit: Visit) -> Verdict {
+        let mut verdict = Verdict {
+            host: visit.host,
+            address: visit.address,
+            requests: 1,
+            ended: self.now,
+            served: ms(self.dice.below(3_000)),
+            signal: self.signal(),
+            returned: Vec::new(),
+            pages: 0,
+            robots: None,
+        };
+        match visit.errand {
+            Errand::Robots(errand) => {
+                let found = self.robots(verdict.signal);
+                verdict.robots = Some(RobotsAnswer { errand, found });
+            }
+            Errand::Pages { mut urls, .. } => {
+                let tried = if self.dice.percent(self.trouble) {
+                    self.dice.below(urls.len() as u64 + 1)
+                } else {
+                    urls.len() as u64
+                };
+                verdict.returned = urls.split_off(tried as usize);
+                verdict.requests = tried as u32;
+                if tried == 0 {
+                    verdict.signal = Signal::Well;
+                }
+                let failed = verdict.signal != Signal::Well;
+                verdict.pages = tried as u32 - u32::from(failed);
+            }
+        }
+        verdict
+    }
+
+    fn signal(&mut self) -> Signal {
+        if !self.dice.percent(self.trouble) {
+            return Signal::Well;
+        }
+        match self.dice.below(4) {
+            0 => Signal::SlowDown(None),
+            1 => Signal::SlowDown(Some(secs(self.dice.below(400)))),
+            _ => Signal::Failed(Failure::ALL[2 + self.dice.below(12) as usize]),
+        }
+    }
+
+    fn robots(&mut self, signal: Signal) -> RobotsFound {
+        if signal != Signal::Well || self.dice.percent(self.trouble / 2) {
+            return RobotsFound::Unreachable;
+        }
+        match self.dice.below(10) {
+            0..6 => RobotsFound::Rules(Arc::default()),
+            6..8 => RobotsFound::Missing,
+            _ => {
+                let (name, path) = (self.ledger.any_name(&mut self.dice), self.dice.below(3));
+                let url = format!("https://{name}/{path}/robots.txt");
+                RobotsFound::Redirect(CrawlUrl::parse(&url).unwrap())
+            }
+        }
+    }
+
+    /// What holds at any time.
+    fn check(&self) {
+        let census = self.bench.census(self.now);
+        assert_eq!(census.in_flight, self.in_flight);
+        assert_eq!(census.window_urls, self.ledger.held() - self.ledger.on_the_way(&self.events));
+        let most = self.settings.state.hosts_max as usize + self.ledger.called();
+        assert!(census.hosts <= most, "{census:?}");
+    }
+
+    /// To the next moment at which anything happens; `false` when nothing ever will.
+    fn advance(&mut self, starved: bool) -> bool {
+        let event = self.events.first_key_value().map(|(&(at, _), _)| at);
+        let bench = self.bench.next_time().filter(|_| starved);
+        assert!(bench.is_none_or(|at| at > self.now), "nothing to visit, and yet it is time");
+        let Some(next) = [event, bench, self.ledger.next_due()].into_iter().flatten().min() else {
+            return false;
+        };
+        self.now = self.now.max(next);
+        true
+    }
+
+    /// kill −9: the visits in flight break off, and what was in memory is gone.
+    fn kill(&mut self) {
+        self.witness.killed(self.now);
+        self.ledger.killed();
+        self.events.clear();
+        self.in_flight = 0;
+        self.now = self.now + ms(self.dice.below(3_000));
+        self.bench = Workbench::new(&self.settings, self.now, true);
+    }
+
+    fn finish(&mut self) {
+        self.ledger.is_exhausted();
+        self.now = self.now + self.settings.politeness.ip_delay;
+        assert!(self.bench.acquire(self.now).is_none());
+        let census = self.bench.census(self.now);
+        assert_eq!((census.hosts, census.ips, census.window_urls), (0, 0, 0), "memory returns");
+    }
+}
+
+/// What is on its way, by the time it arrives.
+type Events = BTreeMap<(Timestamp, u64), Event>;
+
+#[test]
+fn a_pasted_seed() {
+    if let Some(seed) = PASTE_A_SEED_HERE {
+        World::new(seed).run();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, max_shrink_iters: 0, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn holds_whatever_happens(seed in any::<u64>()) {
+        World::new(seed).run();
+    }
+}

@@ -1,0 +1,133 @@
+//! What a verdict changes: the host's politeness, its address's, its budget, its window.
+
+use super::Workbench;
+use super::host_entry::Stand;
+use super::robots_turn::set_record;
+use crate::flow::{DeskNote, RobotsFound, Signal, Verdict};
+use crivello_common::discard::Discard;
+use crivello_common::failure::Failure;
+use crivello_common::politeness::{
+    ROBOTS_TRIES_MAX, VisitSignal, VisitSummary, WaitRule, after_visit,
+};
+use crivello_common::time::Timestamp;
+use crivello_common::url::Origin;
+
+impl Workbench {
+    /// Takes back a visit.
+    pub fn release(&mut self, mut verdict: Verdict, now: Timestamp) {
+        let id = self.hosts.find(&verdict.host);
+        let Some(id) = id.filter(|&id| self.hosts[id].stand == Stand::InFlight) else {
+            self.strays += 1;
+            return;
+        };
+        self.in_flight -= 1;
+        self.learn_politeness(id, &verdict);
+        self.learn_budget(id, &mut verdict);
+        self.free_address(id, &verdict);
+        let unreachable = verdict.robots.as_ref().and_then(|answer| {
+            let own = answer.errand.for_host == verdict.host;
+            let failed = matches!(answer.found, RobotsFound::Unreachable);
+            (own && failed).then_some(answer.errand.for_origin)
+        });
+        if let Some(answer) = verdict.robots.take() {
+            self.hear_robots(id, answer, now);
+        }
+        self.hosts[id].tidy();
+        self.hosts[id].stand = Stand::Loose;
+        if self.is_given_up(id, verdict.signal, unreachable) {
+            self.drop_host(id, Discard::GaveUp, false, now);
+        } else {
+            self.settle(id, now);
+        }
+        if let Some(id) = self.hosts.find(&verdict.host) {
+            let state = self.hosts[id].state.clone();
+            self.notes.push(DeskNote::State { host: verdict.host, state });
+        }
+        self.settle_orphans(now);
+    }
+
+    fn learn_politeness(&mut self, id: u32, verdict: &Verdict) {
+        let summary = VisitSummary {
+            requests: verdict.requests,
+            ended: verdict.ended,
+            served: verdict.served,
+            signal: verdict.signal.into(),
+        };
+        let pace = self.hosts[id].pace(&self.settings.politeness);
+        let host = &mut self.hosts[id];
+        let jitter = host.key.host.0 ^ host.state.requests;
+        host.state = after_visit(&host.state, &summary, &pace, jitter);
+        let closed = self.connections_closed(id);
+        let host = &mut self.hosts[id];
+        match verdict.signal {
+            Signal::Failed(Failure::AddressChanged) => {
+                host.doubt_address();
+                host.state.hold_until(closed, WaitRule::AddressChange);
+            }
+            Signal::Failed(
+                Failure::ConnectRefused | Failure::ConnectTimeout | Failure::Unreachable,
+            ) => host.doubt_address(),
+            _ => {}
+        }
+    }
+
+    fn learn_budget(&mut self, id: u32, verdict: &mut Verdict) {
+        let host = &mut self.hosts[id];
+        let reserved = std::mem::take(&mut host.reserved);
+        host.pages_left =
+            host.pages_left.saturating_add(u64::from(reserved.saturating_sub(verdict.pages)));
+        self.window_urls += verdict.returned.len();
+        for url in std::mem::take(&mut verdict.returned).into_iter().rev() {
+            host.window.push_front(url);
+        }
+    }
+
+    fn free_address(&mut self, id: u32, verdict: &Verdict) {
+        let ip = self.hosts[id].ip;
+        let entry = &mut self.ips[ip];
+        entry.busy = false;
+        if verdict.requests > 0 {
+            entry.next = entry.next.max(verdict.ended + self.settings.politeness.ip_delay);
+        }
+        self.touch_ip(ip);
+    }
+
+    /// Whether the host failed too often. Where only one of its origins does not even give a
+    /// robots.txt and another one answers, that origin is given up instead.
+    fn is_given_up(&mut self, id: u32, signal: Signal, unreachable: Option<Origin>) -> bool {
+        let host = &mut self.hosts[id];
+        if signal == Signal::Well || !host.state.is_given_up() {
+            return false;
+        }
+        let Some(origin) = unreachable.filter(|_| host.answers_robots()) else {
+            return true;
+        };
+        let Some(mut record) = host.record(origin).filter(|r| r.rules.is_none()).cloned() else {
+            return true;
+        };
+        record.failures = record.failures.max(ROBOTS_TRIES_MAX);
+        set_record(&mut host.robots, origin, record.clone());
+        host.state.failures.clear();
+        self.notes.push(DeskNote::Robots { host: host.key, origin, record });
+        false
+    }
+}
+
+impl super::HostEntry {
+    /// Frees the turn once there is nothing in it.
+    fn tidy(&mut self) {
+        if self.turn.as_ref().is_some_and(|t| t.errands.is_empty() && t.away.is_none() && !t.lent) {
+            self.turn = None;
+        }
+    }
+}
+
+impl From<Signal> for VisitSignal {
+    fn from(signal: Signal) -> Self {
+        match signal {
+            Signal::Well => Self::Well,
+            Signal::SlowDown(wait) => Self::SlowDown(wait),
+            Signal::Failed(kind) => Self::Failed(kind),
+        }
+    }
+}

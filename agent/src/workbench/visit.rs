@@ -1,0 +1,174 @@
+//! What a host is visited for next.
+
+use super::Workbench;
+use super::host_entry::{HostEntry, Stand};
+use super::robots_turn::{Standing, first_hop, standing};
+use crate::flow::{DeskNote, Errand, Queued, RobotsErrand, RobotsRecord, Visit};
+use crivello_common::config::Politeness;
+use crivello_common::discard::Discard;
+use crivello_common::politeness::Pace;
+use crivello_common::robots::Rules;
+use crivello_common::time::Timestamp;
+use crivello_common::url::Origin;
+use std::sync::Arc;
+
+/// URLs of a visit to a host that has no delay at all: enough to make the visit's own cost small.
+const UNHURRIED_VISIT: u32 = 32;
+
+/// How many URLs one visit may request.
+pub(super) fn visit_len(pace: &Pace<'_>) -> u32 {
+    let unhurried = pace.politeness.ip_delay.is_zero() && !pace.has_wait();
+    if unhurried { pace.burst().max(UNHURRIED_VISIT) } else { pace.burst() }
+}
+
+/// What a host could be visited for.
+#[derive(Debug)]
+pub(super) enum Choice {
+    /// Pages, from this place of the window on.
+    Pages { start: usize, rules: Arc<Rules> },
+    /// The robots.txt of this origin.
+    Robots(Origin),
+    /// Nothing before then: no robots.txt answers.
+    Wait(Timestamp),
+    /// URLs whose robots.txt never answered.
+    GivenUp,
+    /// Its window is empty.
+    Empty,
+}
+
+/// Chooses at `now`. The head of the window goes first, unless its origin does not answer and
+/// another one of the same host might.
+pub(super) fn choose(
+    host: &HostEntry,
+    now: Timestamp,
+    politeness: &Politeness,
+    all_allowed: &Arc<Rules>,
+) -> Choice {
+    if host.exempt && !host.window.is_empty() {
+        return Choice::Pages { start: 0, rules: Arc::clone(all_allowed) };
+    }
+    let (mut given_up, mut failing, mut again) = (false, None, Timestamp::MAX);
+    let mut last = None;
+    for (start, url) in host.window.iter().enumerate() {
+        if last == Some(url.origin) {
+            continue;
+        }
+        last = Some(url.origin);
+        match host.standing(url.origin, now, politeness) {
+            Standing::Open(rules) => return Choice::Pages { start, rules },
+            Standing::Ask { failing: false } => return Choice::Robots(url.origin),
+            Standing::Ask { failing: true } => failing = failing.or(last),
+            Standing::Wait(until) => again = again.min(until),
+            Standing::GivenUp => given_up = true,
+        }
+    }
+    match failing {
+        _ if given_up => Choice::GivenUp,
+        Some(origin) => Choice::Robots(origin),
+        None if host.window.is_empty() => Choice::Empty,
+        None => Choice::Wait(again),
+    }
+}
+
+impl Workbench {
+    /// Makes a visit of a loose host whose time has come, or settles it elsewhere.
+    pub(super) fn dispatch(&mut self, id: u32, now: Timestamp) -> Option<Visit> {
+        if now >= self.hosts[id].until {
+            self.resolve(id);
+            return None;
+        }
+        let host = &self.hosts[id];
+        let choice = choose(host, now, &self.settings.politeness, &self.all_allowed);
+        let has_own = host.away().is_none()
+            && host.pages_left > 0
+            && matches!(choice, Choice::Pages { .. } | Choice::Robots(_));
+        if let Some(errand) = self.hosts[id].next_errand(has_own) {
+            return Some(self.visit(id, Errand::Robots(errand)));
+        }
+        match choice {
+            Choice::Pages { start, rules } if has_own => Some(self.visit_pages(id, start, rules)),
+            Choice::Robots(origin) if has_own => {
+                let host = &self.hosts[id];
+                let errand = first_hop(host.key, &host.name, origin);
+                Some(self.visit(id, Errand::Robots(errand)))
+            }
+            _ => {
+                self.settle(id, now);
+                None
+            }
+        }
+    }
+
+    fn visit_pages(&mut self, id: u32, start: usize, rules: Arc<Rules>) -> Visit {
+        let host = &mut self.hosts[id];
+        let most = u64::from(visit_len(&host.pace(&self.settings.politeness)));
+        let most = most.min(host.pages_left) as usize;
+        let origin = host.window[start].origin;
+        let run = host.window.iter().skip(start).take(most).take_while(|u| u.origin == origin);
+        let end = start + run.count();
+        let urls: Vec<Queued> = host.window.drain(start..end).collect();
+        let requests_max = urls.len() as u32;
+        host.reserved = requests_max;
+        host.pages_left -= u64::from(requests_max);
+        self.window_urls -= urls.len();
+        self.refill_if_low(id);
+        self.visit(id, Errand::Pages { origin, rules, urls, requests_max })
+    }
+
+    fn visit(&mut self, id: u32, errand: Errand) -> Visit {
+        let host = &mut self.hosts[id];
+        host.stand = Stand::InFlight;
+        let address = self.ips[host.ip].address;
+        Visit { host: host.key, name: Arc::clone(&host.name), address, errand }
+    }
+
+    /// Sets aside the URLs whose robots.txt never answered; `false` when that is all there is to
+    /// this host.
+    pub(super) fn refuse_given_up(&mut self, id: u32, now: Timestamp) -> bool {
+        let politeness = &self.settings.politeness;
+        let host = &mut self.hosts[id];
+        let window = std::mem::take(&mut host.window);
+        let (urls, kept): (Vec<Queued>, Vec<Queued>) = window
+            .into_iter()
+            .partition(|url| host.standing(url.origin, now, politeness) == Standing::GivenUp);
+        host.window = kept.into();
+        if host.window.is_empty() && !host.answers_robots() {
+            host.window = urls.into();
+            return false;
+        }
+        self.window_urls -= urls.len();
+        let reason = Discard::RobotsUnreachable;
+        self.notes.push(DeskNote::Refuse { host: host.key, urls, reason });
+        true
+    }
+}
+
+impl HostEntry {
+    /// What is known of an origin's robots.txt.
+    pub(super) fn record(&self, origin: Origin) -> Option<&RobotsRecord> {
+        self.robots.iter().find(|(o, _)| *o == origin).map(|(_, record)| record)
+    }
+
+    fn standing(&self, origin: Origin, now: Timestamp, politeness: &Politeness) -> Standing {
+        standing(self.record(origin), now, self.state.last_ended, politeness)
+    }
+
+    /// Whether any of its origins ever gave a robots.txt.
+    pub(super) fn answers_robots(&self) -> bool {
+        self.robots.iter().any(|(_, record)| record.rules.is_some())
+    }
+
+    /// The robots errand that goes first: its own; those of other hosts in turn with its own
+    /// business, if it has any.
+    fn next_errand(&mut self, has_own: bool) -> Option<RobotsErrand> {
+        let key = self.key;
+        let turn = self.turn.as_mut()?;
+        let own = turn.errands.front()?.for_host == key;
+        if !own && has_own && turn.lent {
+            turn.lent = false;
+            return None;
+        }
+        turn.lent = !own;
+        turn.errands.pop_front()
+    }
+}

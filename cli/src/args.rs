@@ -1,0 +1,161 @@
+//! What was typed: nothing here is checked beyond its shape. [`crate::plan`] makes of it what may
+//! be relied on.
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), 64 usage, 70 internal, \
+                          130 stopped with the state saved.";
+
+/// A polite, crash-safe web crawler.
+#[derive(Debug, Parser)]
+#[command(name = "crivello", version, after_help = EXIT_CODES)]
+pub struct Args {
+    /// What is logged: a level, or directives like `warn,crivello=debug`.
+    #[arg(long, global = true, env = "CRIVELLO_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Crawl, or go on with the crawl in --out.
+    Crawl(CrawlArgs),
+    /// Crawl a simulated web inside this process: nothing leaves the machine.
+    Demo(DemoArgs),
+    /// Say whether URLs are allowed by a robots.txt, and by which of its lines.
+    ///
+    /// Exits with 0 when all are allowed and with 1 when any is not.
+    Robots(RobotsArgs),
+    /// Print every setting with its default, unit and meaning, as a TOML file.
+    Config,
+    /// Serve the simulated web until stopped, for tests and benchmarks.
+    Simweb(SimwebArgs),
+}
+
+impl Command {
+    /// Whether only warnings and errors are to be shown.
+    pub const fn is_quiet(&self) -> bool {
+        match self {
+            Self::Crawl(typed) => typed.quiet,
+            Self::Demo(typed) => typed.quiet,
+            Self::Robots(_) | Self::Config | Self::Simweb(_) => true,
+        }
+    }
+}
+
+/// See [`Command::Crawl`].
+#[derive(Debug, clap::Args)]
+pub struct CrawlArgs {
+    /// Where to begin.
+    #[arg(value_name = "URL")]
+    pub urls: Vec<String>,
+    /// A file of seeds, one a line (`#` begins a comment line); `-` is standard input.
+    #[arg(long, value_name = "FILE|-")]
+    pub seeds: Option<PathBuf>,
+    /// Where the owners of sites can reach you; sent with every request. Required to begin.
+    #[arg(long, value_name = "URL|EMAIL")]
+    pub contact: Option<String>,
+    /// The crawl's directory: archive and state. An existing crawl there is resumed.
+    #[arg(long, value_name = "DIR", default_value = "crawl")]
+    pub out: PathBuf,
+    /// A settings file (see `crivello config`).
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Change one setting, by its name in the settings file: `fetch.visits-max=200`.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// Stop after so many pages.
+    #[arg(long, value_name = "N")]
+    pub max_pages: Option<u64>,
+    /// Follow links at most so far from a seed.
+    #[arg(long, value_name = "D")]
+    pub max_depth: Option<u16>,
+    /// Fetch at most so many pages of one host.
+    #[arg(long, value_name = "N")]
+    pub max_pages_per_host: Option<u64>,
+    /// From the end of one request to a host to the start of the next.
+    #[arg(long, value_name = "TIME")]
+    pub delay: Option<String>,
+    /// The same for all hosts of one IP address.
+    #[arg(long, value_name = "TIME")]
+    pub ip_delay: Option<String>,
+    /// Requests on one connection before the delay.
+    #[arg(long, value_name = "N")]
+    pub burst: Option<u32>,
+    /// Ask this name server instead of the system's.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub dns: Option<String>,
+    /// Visit this network although it is private, loopback or link-local.
+    #[arg(long = "allow-network", value_name = "CIDR")]
+    pub allow_networks: Vec<String>,
+    /// The name in the user agent, and the one looked for in robots.txt.
+    #[arg(long, value_name = "NAME")]
+    pub user_agent_name: Option<String>,
+    /// Write what happened to this file, as JSON.
+    #[arg(long, value_name = "FILE.json")]
+    pub report: Option<PathBuf>,
+    /// Show warnings and errors only.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// See [`Command::Demo`].
+#[derive(Debug, clap::Args)]
+pub struct DemoArgs {
+    /// Keep the crawl in this directory; a temporary one is removed at the end otherwise.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// From the end of one request to a host to the start of the next.
+    #[arg(long, value_name = "TIME", default_value = "250ms")]
+    pub delay: String,
+    /// Stop after so many pages.
+    #[arg(long, value_name = "N")]
+    pub max_pages: Option<u64>,
+    /// Write what happened to this file, as JSON.
+    #[arg(long, value_name = "FILE.json")]
+    pub report: Option<PathBuf>,
+    /// Show warnings and errors only.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// See [`Command::Robots`].
+#[derive(Debug, clap::Args)]
+pub struct RobotsArgs {
+    /// The robots.txt: a file, or a URL to fetch (of a site, or of its robots.txt).
+    #[arg(value_name = "FILE|URL")]
+    pub robots: String,
+    /// The crawler's product token, as it is looked for in `User-agent` lines.
+    #[arg(long, value_name = "NAME")]
+    pub agent: String,
+    /// What to ask about: URLs, or paths beginning with `/`.
+    #[arg(value_name = "URL", required = true)]
+    pub urls: Vec<String>,
+    /// Where the site's owner can reach you; required to fetch.
+    #[arg(long, value_name = "URL|EMAIL")]
+    pub contact: Option<String>,
+    /// Ask this name server instead of the system's.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub dns: Option<String>,
+    /// Visit this network although it is private, loopback or link-local.
+    #[arg(long = "allow-network", value_name = "CIDR")]
+    pub allow_networks: Vec<String>,
+}
+
+/// See [`Command::Simweb`].
+#[derive(Debug, clap::Args)]
+pub struct SimwebArgs {
+    /// The web to simulate, as JSON; the demo's without it.
+    #[arg(long, value_name = "FILE")]
+    pub spec: Option<PathBuf>,
+    /// Write the access log here, one JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    pub access_log: Option<PathBuf>,
+    /// Stop when standard input ends, so as not to outlive whoever started it.
+    #[arg(long)]
+    pub until_stdin_ends: bool,
+}

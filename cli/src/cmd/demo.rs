@@ -1,0 +1,142 @@
+//! `crivello demo`: a simulated web inside this process, crawled before your eyes; nothing leaves
+//! the machine.
+
+use super::crawl::view_of_one;
+use crate::adapt::simweb::Web;
+use crate::args::{CrawlArgs, DemoArgs};
+use crate::drive::{Ending, Stage, conclude, drive};
+use crate::exit::{Exit, Trouble};
+use crate::human;
+use crate::plan::Plan;
+use crate::screen;
+use anyhow::Context;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Serves the web, crawls it, and lets it judge its visitor.
+///
+/// # Errors
+/// When the web cannot be served, the crawl breaks, or the web found a promise broken.
+pub fn run(typed: &DemoArgs) -> Result<Exit, Trouble> {
+    let out = Out::choose(typed.out.as_deref())?;
+    let web = Web::demo()?;
+    if !typed.quiet {
+        screen::say(&format!(
+            "a simulated web of {} hosts, on loopback; its name server is {}",
+            human::count(web.n_hosts),
+            web.dns
+        ));
+    }
+    let plan = Plan::check(as_crawl(typed, &web, out.path()))?;
+    let (delay, ip_delay) = (plan.settings.politeness.delay, plan.settings.politeness.ip_delay);
+    let driven = drive(plan, view_of_one()?, stage(&out))?;
+    let ending = Ending {
+        quiet: typed.quiet,
+        report: typed.report.as_deref(),
+        out: out.is_kept().then_some(out.path()),
+        resume: None,
+    };
+    let end = conclude(&driven, &ending)?;
+    let exhausted = end == Exit::Finished && typed.max_pages.is_none();
+    let (judgement, kept_promises) = web.judge(delay, ip_delay, exhausted);
+    if !typed.quiet {
+        let mut stdout = std::io::stdout().lock();
+        // Nobody may be reading.
+        let _ = writeln!(stdout, "\nWhat the simulated web says of its visitor:\n{judgement}");
+    }
+    if out.is_kept() && !typed.quiet {
+        screen::say(&format!("kept in {}", out.path().display()));
+    }
+    if end == Exit::Finished && !kept_promises {
+        return Err(Trouble::Internal(anyhow::anyhow!("the simulated web found promises broken")));
+    }
+    Ok(end)
+}
+
+fn stage(out: &Out) -> Stage<impl FnOnce() + Send + use<>> {
+    let path = out.path().to_owned();
+    let title = if out.is_kept() {
+        format!("a demonstration, saving to {}", path.display())
+    } else {
+        "a demonstration (--out DIR would keep it)".to_owned()
+    };
+    let is_kept = out.is_kept();
+    let farewell = move || {
+        if !is_kept {
+            // What is still being written to may stay behind.
+            let _ = fs::remove_dir_all(&path);
+        }
+    };
+    Stage { title, farewell }
+}
+
+/// The demo as a crawl that could have been typed.
+fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
+    CrawlArgs {
+        urls: web.seeds.clone(),
+        seeds: None,
+        contact: Some("https://crivello.invalid/demo".to_owned()),
+        out: out.to_owned(),
+        config: None,
+        // The hosts that never answer are not worth waiting for in a demonstration.
+        sets: [
+            "fetch.connect-timeout=2s",
+            "fetch.first-byte-timeout=3s",
+            "fetch.total-timeout=8s",
+            "dns.timeout=1s",
+            "dns.error-ttl=1s",
+            "politeness.backoff-first=1s",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        max_pages: typed.max_pages,
+        max_depth: None,
+        max_pages_per_host: None,
+        delay: Some(typed.delay.clone()),
+        ip_delay: Some("50ms".to_owned()),
+        burst: None,
+        dns: Some(web.dns.to_string()),
+        allow_networks: web.networks.clone(),
+        user_agent_name: None,
+        report: None,
+        quiet: typed.quiet,
+    }
+}
+
+/// Where the demo saves: a directory to keep, or one that is removed when this is dropped.
+enum Out {
+    Kept(PathBuf),
+    Temporary(PathBuf),
+}
+
+impl Out {
+    fn choose(wanted: Option<&Path>) -> Result<Self, Trouble> {
+        if let Some(path) = wanted {
+            return Ok(Self::Kept(path.to_owned()));
+        }
+        let path = std::env::temp_dir().join(format!("crivello-demo-{}", std::process::id()));
+        fs::create_dir(&path)
+            .with_context(|| format!("no temporary directory {}", path.display()))?;
+        Ok(Self::Temporary(path))
+    }
+
+    fn path(&self) -> &Path {
+        let (Self::Kept(path) | Self::Temporary(path)) = self;
+        path
+    }
+
+    const fn is_kept(&self) -> bool {
+        matches!(self, Self::Kept(_))
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        if let Self::Temporary(path) = self
+            && let Err(error) = fs::remove_dir_all(&*path)
+        {
+            tracing::warn!("{} cannot be removed: {error}", path.display());
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The subcommands, one a file.
+
+pub mod config;
+pub mod crawl;
+pub mod demo;
+pub mod robots;
+pub mod simweb;

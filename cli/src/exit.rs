@@ -1,0 +1,91 @@
+//! How the program ends: its exit codes, and what is said on standard error.
+
+use crivello_agent::AgentError;
+use std::fmt;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// An end that is not an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Finished,
+    /// `crivello robots`: some URL is not allowed.
+    Disallowed,
+    /// Stopped by a signal; the state is saved.
+    Stopped,
+}
+
+/// The code of a stopped run, as shells give it to what Ctrl-C ended.
+pub const STOPPED: u8 = 130;
+/// The code of a mistake in what was typed (`EX_USAGE` of sysexits.h).
+pub const USAGE: u8 = 64;
+/// The code of everything else that went wrong (`EX_SOFTWARE`).
+pub const INTERNAL: u8 = 70;
+
+/// An end that is an error.
+#[derive(Debug)]
+pub enum Trouble {
+    /// Mended by typing something else.
+    Usage(anyhow::Error),
+    /// Not so.
+    Internal(anyhow::Error),
+}
+
+impl Trouble {
+    /// A mistake in what was typed.
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Self::Usage(anyhow::Error::msg(message.to_string()))
+    }
+
+    const fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => USAGE,
+            Self::Internal(_) => INTERNAL,
+        }
+    }
+}
+
+impl From<anyhow::Error> for Trouble {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Internal(error)
+    }
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        Self::Internal(error.into())
+    }
+}
+
+impl From<AgentError> for Trouble {
+    fn from(error: AgentError) -> Self {
+        let is_usage = error.is_usage();
+        let error = anyhow::Error::new(error);
+        if is_usage { Self::Usage(error) } else { Self::Internal(error) }
+    }
+}
+
+/// Says what clap says: help and versions are no errors, all else is a usage error.
+pub fn refuse(refusal: &clap::Error) -> ExitCode {
+    let code = if refusal.use_stderr() { USAGE } else { 0 };
+    // A closed pipe is no reason for another code.
+    let _ = refusal.print();
+    ExitCode::from(code)
+}
+
+/// Says what went wrong, on one line, and chooses the code.
+pub fn report(end: Result<Exit, Trouble>) -> ExitCode {
+    let code = match end {
+        Ok(Exit::Finished) => 0,
+        Ok(Exit::Disallowed) => 1,
+        Ok(Exit::Stopped) => STOPPED,
+        Err(trouble) => {
+            let code = trouble.code();
+            let (Trouble::Usage(error) | Trouble::Internal(error)) = trouble;
+            let _ = writeln!(std::io::stderr(), "crivello: {error:#}");
+            code
+        }
+    };
+    ExitCode::from(code)
+}

@@ -1,0 +1,143 @@
+//! Numbers as people read them.
+
+use std::time::Duration;
+
+/// `1234567` as `1,234,567`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes with three digits and a binary unit: `37.2 MiB`.
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub fn bytes(n: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if n < 1024 {
+        return format!("{n} B");
+    }
+    let mut value = n as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1023.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let decimals = if value < 9.995 {
+        2
+    } else if value < 99.95 {
+        1
+    } else {
+        0
+    };
+    format!("{value:.decimals$} {}", UNITS[unit])
+}
+
+/// A rate a second: `0.25`, `7.4`, `152`, `12,345`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounded, never negative"
+)]
+pub fn rate(per_second: f64) -> String {
+    if per_second <= 0.0 {
+        "0".to_owned()
+    } else if per_second < 1.0 {
+        format!("{per_second:.2}")
+    } else if per_second < 10.0 {
+        format!("{per_second:.1}")
+    } else {
+        count(per_second.round() as u64)
+    }
+}
+
+/// A stretch of time in its two largest units: `1 d 4 h`, `2 min 5 s`, `12 s`, `1.5 s`, `250 ms`.
+pub fn duration(d: Duration) -> String {
+    let secs = d.as_secs();
+    let two = |a: u64, unit: &str, b: u64, smaller: &str| match b {
+        0 => format!("{a} {unit}"),
+        b => format!("{a} {unit} {b} {smaller}"),
+    };
+    match secs {
+        0 if d.is_zero() => "0 s".to_owned(),
+        0 if d.as_micros() < 10_000 => format!("{:.1} ms", d.as_secs_f64() * 1e3),
+        0 => format!("{} ms", d.as_millis()),
+        1..10 => format!("{:.1} s", d.as_secs_f64()),
+        10..60 => format!("{secs} s"),
+        60..3_600 => two(secs / 60, "min", secs % 60, "s"),
+        3_600..86_400 => two(secs / 3_600, "h", secs % 3_600 / 60, "min"),
+        _ => two(secs / 86_400, "d", secs % 86_400 / 3_600, "h"),
+    }
+}
+
+/// A word of a command as it must be typed in a shell.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        for (n, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(count(n), text);
+        }
+    }
+
+    #[test]
+    fn bytes_keep_three_digits() {
+        for (n, text) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_024, "1.00 KiB"),
+            (39_007_027, "37.2 MiB"),
+            ((1 << 20) - 1, "1.00 MiB"),
+            (u64::MAX, "16384 PiB"),
+        ] {
+            assert_eq!(bytes(n), text);
+        }
+    }
+
+    #[test]
+    fn rates_show_what_is_left_of_slow_ones() {
+        for (r, text) in [(0.0, "0"), (0.25, "0.25"), (7.44, "7.4"), (151.6, "152")] {
+            assert_eq!(rate(r), text);
+        }
+    }
+
+    #[test]
+    fn durations_show_two_units_at_most() {
+        for (ms, text) in [
+            (0, "0 s"),
+            (2, "2.0 ms"),
+            (250, "250 ms"),
+            (1_500, "1.5 s"),
+            (59_999, "59 s"),
+            (125_000, "2 min 5 s"),
+            (3_600_000, "1 h"),
+            (100_800_000, "1 d 4 h"),
+        ] {
+            assert_eq!(duration(Duration::from_millis(ms)), text);
+        }
+    }
+
+    #[test]
+    fn words_of_a_command_survive_the_shell() {
+        assert_eq!(shell_word("crawl/a-1"), "crawl/a-1");
+        assert_eq!(shell_word("my crawl"), "'my crawl'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

@@ -1,0 +1,48 @@
+//! `crivello`: a polite, crash-safe web crawler. This file is the table of contents: one
+//! subcommand a file, what was typed in [`args`], what a crawl may rely on in [`plan`].
+
+mod adapt;
+mod args;
+mod cmd;
+mod drive;
+mod exit;
+mod human;
+mod panel;
+mod plan;
+mod rate;
+mod screen;
+mod seeds;
+mod signals;
+mod summary;
+mod telemetry;
+
+use args::{Args, Command};
+use clap::Parser;
+use crivello_common::runtime::raise_open_files;
+use exit::{Exit, Trouble};
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(refusal) => return exit::refuse(&refusal),
+    };
+    exit::report(run(args))
+}
+
+fn run(args: Args) -> Result<Exit, Trouble> {
+    telemetry::start(args.log.as_deref(), args.command.is_quiet())?;
+    if let Err(error) = raise_open_files() {
+        tracing::warn!(%error, "the number of files that may be open stays as it is");
+    }
+    match args.command {
+        Command::Crawl(typed) => cmd::crawl::run(typed),
+        Command::Demo(typed) => cmd::demo::run(&typed),
+        Command::Robots(typed) => cmd::robots::run(&typed),
+        Command::Config => cmd::config::run(),
+        Command::Simweb(typed) => cmd::simweb::run(&typed),
+    }
+}

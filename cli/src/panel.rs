@@ -1,0 +1,216 @@
+//! The panel as text: a snapshot in, lines no wider than the terminal out. Drawing them is the
+//! business of [`crate::screen`].
+
+use crate::human::{bytes, count, duration, rate};
+use crate::rate::{Rates, sparkline};
+use crivello_agent::progress::Snapshot;
+use std::time::Duration;
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Escape sequences for colour; not with `NO_COLOR`.
+    pub color: bool,
+    /// Characters beyond ASCII.
+    pub unicode: bool,
+}
+
+const LABEL_WIDTH: usize = 9;
+const GAP: &str = "   ";
+const SPARK_WIDTH: usize = 16;
+
+/// The lines of the panel, each at most `width` characters wide.
+pub fn lines(s: &Snapshot, rates: &Rates, title: &str, width: usize, style: Style) -> Vec<String> {
+    let mut rows = vec![
+        row("crivello", [clock(s.elapsed), title.to_owned()]),
+        row("pages", page_cells(s, rates, style)),
+        row("urls", url_cells(s)),
+        row("hosts", host_cells(s)),
+        row("answers", answer_cells(s)),
+    ];
+    if let Some(left) = s.pages_left {
+        let time = rates.time_left(s).map(|t| format!("about {}", duration(t)));
+        rows.push(row(
+            "left",
+            [Some(format!("{} pages", count(left))), time].into_iter().flatten(),
+        ));
+    }
+    rows.push(row("pace", [s.pace.to_string()]));
+    rows.iter().map(|row| row.fit(width, style)).collect()
+}
+
+/// The same on one line, for a log.
+pub fn one_line(s: &Snapshot, rates: &Rates) -> String {
+    let left =
+        rates.time_left(s).map_or(String::new(), |t| format!(", about {} left", duration(t)));
+    format!(
+        "{} pages, {}/s, {}, queued {}, seen {}, hosts ready {} waiting {} resting {}, errors {}{left}; pace: {}",
+        count(s.pages),
+        rate(rates.pages()),
+        bytes(s.bytes),
+        count(s.urls_queued),
+        count(s.urls_seen),
+        count(s.hosts.ready),
+        count(s.hosts.waiting),
+        count(s.hosts.resting),
+        count(s.errors),
+        s.pace
+    )
+}
+
+fn page_cells(s: &Snapshot, rates: &Rates, style: Style) -> Vec<String> {
+    let history = rates.history(SPARK_WIDTH);
+    vec![
+        count(s.pages),
+        format!("{}/s", rate(rates.pages())),
+        bytes(s.bytes),
+        format!("{}/s", bytes(whole(rates.bytes()))),
+        sparkline(&history, style.unicode),
+    ]
+}
+
+fn url_cells(s: &Snapshot) -> Vec<String> {
+    vec![
+        format!("queued {}", count(s.urls_queued)),
+        format!("seen {}", count(s.urls_seen)),
+        format!("in pipeline {}", count(s.pipeline_pages)),
+        format!("duplicates {}", count(s.duplicates)),
+        format!("skipped {}", count(s.discards)),
+    ]
+}
+
+fn host_cells(s: &Snapshot) -> Vec<String> {
+    vec![
+        format!("ready {}", count(s.hosts.ready)),
+        format!("waiting {}", count(s.hosts.waiting)),
+        format!("resting {}", count(s.hosts.resting)),
+        format!("being visited {}", count(s.visits)),
+        format!("resolving {}", count(s.hosts.resolving)),
+        format!("robots.txt {}", count(s.robots_fetched)),
+    ]
+}
+
+fn answer_cells(s: &Snapshot) -> Vec<String> {
+    let [_, ok, moved, missing, broken] = s.by_class;
+    vec![
+        format!("errors {}", count(s.errors)),
+        format!("2xx {}", count(ok)),
+        format!("3xx {}", count(moved)),
+        format!("4xx {}", count(missing)),
+        format!("5xx {}", count(broken)),
+    ]
+}
+
+/// `1:02:03`.
+fn clock(elapsed: Duration) -> String {
+    let secs = elapsed.as_secs();
+    format!("{}:{:02}:{:02}", secs / 3_600, secs % 3_600 / 60, secs % 60)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounded, never negative"
+)]
+const fn whole(rate: f64) -> u64 {
+    rate.round() as u64
+}
+
+struct Row {
+    label: &'static str,
+    cells: Vec<String>,
+}
+
+fn row(label: &'static str, cells: impl IntoIterator<Item = String>) -> Row {
+    Row { label, cells: cells.into_iter().filter(|cell| !cell.is_empty()).collect() }
+}
+
+impl Row {
+    /// As many cells as fit; the first one is cut where even that does not.
+    fn fit(&self, width: usize, style: Style) -> String {
+        let label: String = format!("{:<LABEL_WIDTH$}", self.label).chars().take(width).collect();
+        let room = width.saturating_sub(LABEL_WIDTH);
+        let mut text = String::new();
+        for (i, cell) in self.cells.iter().enumerate() {
+            let gap = if i == 0 { "" } else { GAP };
+            let used = text.chars().count();
+            if used + gap.len() + cell.chars().count() <= room {
+                text.push_str(gap);
+                text.push_str(cell);
+            } else if i == 0 {
+                text.extend(cell.chars().take(room));
+            }
+        }
+        if style.color { format!("\x1b[2m{label}\x1b[22m{text}") } else { format!("{label}{text}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crivello_agent::progress::{HostGauges, Pace};
+
+    fn busy() -> Snapshot {
+        Snapshot {
+            elapsed: Duration::from_secs(3_723),
+            pages: 12_345,
+            bytes: 39_007_027,
+            by_class: [0, 12_000, 200, 145, 0],
+            urls_queued: 1_234_567,
+            hosts: HostGauges { ready: 12, waiting: 834, resting: 3, resolving: 4 },
+            pages_left: Some(7_655),
+            pace: Pace::FewHosts { delay: Duration::from_secs(10) },
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for width in [0, 1, 8, 10, 20, 40, 80, 200] {
+            for line in
+                lines(&busy(), &Rates::default(), "saving to crawl", width, Style::default())
+            {
+                assert!(line.chars().count() <= width, "{width}: {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_person_asks_for_is_there_at_eighty_columns() {
+        let text = lines(&busy(), &Rates::default(), "crawl", 80, Style::default()).join("\n");
+        for word in [
+            "1:02:03",
+            "12,345",
+            "0/s",
+            "37.2 MiB",
+            "queued 1,234,567",
+            "ready 12",
+            "waiting 834",
+            "resting 3",
+            "errors 0",
+            "7,655 pages",
+            "the delay of few hosts (10 s",
+        ] {
+            assert!(text.contains(word), "no {word:?} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn plain_style_is_plain_ascii() {
+        let mut rates = Rates::default();
+        for secs in 0..20 {
+            let elapsed = Duration::from_secs(secs);
+            rates.observe(&Snapshot { elapsed, pages: secs * secs, ..busy() });
+        }
+        let text = lines(&busy(), &rates, "crawl", 80, Style::default()).join("\n");
+        assert!(text.is_ascii(), "{text}");
+        assert!(!text.contains('\x1b'));
+    }
+
+    #[test]
+    fn the_time_left_is_shown_only_under_a_limit() {
+        let free = Snapshot { pages_left: None, ..busy() };
+        let panel = |s| lines(s, &Rates::default(), "crawl", 80, Style::default());
+        assert_eq!(panel(&busy()).len(), panel(&free).len() + 1);
+    }
+}

@@ -1,0 +1,148 @@
+//! How fast it goes: pages and bytes a second over the last seconds, and a short history.
+
+use crivello_agent::progress::Snapshot;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The stretch over which a rate is taken.
+const RECENT: Duration = Duration::from_secs(10);
+/// Samples kept: more than a panel is wide, at one a second.
+const SAMPLES_MAX: usize = 64;
+
+/// Takes one sample a second of the counters and says how fast they grow.
+#[derive(Debug, Default)]
+pub struct Rates {
+    samples: VecDeque<Sample>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    at: Duration,
+    pages: u64,
+    bytes: u64,
+}
+
+impl Rates {
+    /// Remembers the counters of `snapshot`, unless the last sample is less than a second old.
+    pub fn observe(&mut self, snapshot: &Snapshot) {
+        let due = self
+            .samples
+            .back()
+            .is_none_or(|last| snapshot.elapsed.saturating_sub(last.at) >= Duration::from_secs(1));
+        if due {
+            if self.samples.len() == SAMPLES_MAX {
+                self.samples.pop_front();
+            }
+            let Snapshot { elapsed: at, pages, bytes, .. } = *snapshot;
+            self.samples.push_back(Sample { at, pages, bytes });
+        }
+    }
+
+    /// Pages a second, lately.
+    pub fn pages(&self) -> f64 {
+        self.recent(|s| s.pages)
+    }
+
+    /// Bytes a second, lately.
+    pub fn bytes(&self) -> f64 {
+        self.recent(|s| s.bytes)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
+    fn recent(&self, counter: impl Fn(&Sample) -> u64) -> f64 {
+        let Some(last) = self.samples.back() else {
+            return 0.0;
+        };
+        let since = last.at.saturating_sub(RECENT);
+        let Some(first) = self.samples.iter().find(|s| s.at >= since) else {
+            return 0.0;
+        };
+        let time = last.at.saturating_sub(first.at).as_secs_f64();
+        let gained = counter(last).saturating_sub(counter(first));
+        if time > 0.0 { gained as f64 / time } else { 0.0 }
+    }
+
+    /// When the page limit will be reached at the present rate; `None` without a limit or a rate.
+    #[expect(clippy::cast_precision_loss, reason = "a rough guess")]
+    pub fn time_left(&self, snapshot: &Snapshot) -> Option<Duration> {
+        let rate = self.pages();
+        let left = snapshot.pages_left?;
+        (rate > 0.0).then(|| Duration::try_from_secs_f64(left as f64 / rate).ok()).flatten()
+    }
+
+    /// Pages gained from sample to sample, oldest first, at most `width` of them.
+    pub fn history(&self, width: usize) -> Vec<u64> {
+        let steps = self.samples.len().saturating_sub(1);
+        let pairs = self.samples.iter().zip(self.samples.iter().skip(1));
+        pairs
+            .skip(steps.saturating_sub(width))
+            .map(|(a, b)| b.pages - a.pages.min(b.pages))
+            .collect()
+    }
+}
+
+/// A row of bars, one for each number, the tallest for the largest.
+pub fn sparkline(values: &[u64], unicode: bool) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const ASCII: [char; 8] = ['_', '_', '.', '.', '-', '-', '=', '#'];
+    let bars = if unicode { BLOCKS } else { ASCII };
+    let max = values.iter().copied().max().unwrap_or(0).max(1);
+    let bar =
+        |v: u64| bars[usize::try_from(u128::from(v) * 7 / u128::from(max)).unwrap_or(7).min(7)];
+    values.iter().map(|&v| bar(v)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64, pages: u64) -> Snapshot {
+        Snapshot {
+            elapsed: Duration::from_secs(secs),
+            pages,
+            bytes: pages * 100,
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_ten_seconds() {
+        let mut rates = Rates::default();
+        assert!(rates.pages() == 0.0);
+        for s in 0..=60 {
+            rates.observe(&at(s, if s < 30 { s * 100 } else { 3_000 + (s - 30) * 5 }));
+        }
+        assert!((rates.pages() - 5.0).abs() < 0.001, "{}", rates.pages());
+        assert!((rates.bytes() - 500.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn time_left_follows_the_limit_and_the_rate() {
+        let mut rates = Rates::default();
+        rates.observe(&at(0, 0));
+        rates.observe(&at(10, 100));
+        let limited = Snapshot { pages_left: Some(50), ..at(10, 100) };
+        assert_eq!(rates.time_left(&limited), Some(Duration::from_secs(5)));
+        assert_eq!(rates.time_left(&at(10, 100)), None);
+        let stalled = Rates::default();
+        assert_eq!(stalled.time_left(&limited), None);
+    }
+
+    #[test]
+    fn the_history_is_bounded_and_its_newest_part_is_shown() {
+        let mut rates = Rates::default();
+        for s in 0..500 {
+            rates.observe(&at(s, s * s));
+        }
+        assert_eq!(rates.samples.len(), SAMPLES_MAX);
+        assert_eq!(rates.history(3), [2 * 497 - 1, 2 * 498 - 1, 2 * 499 - 1]);
+        assert_eq!(rates.history(1_000).len(), SAMPLES_MAX - 1);
+    }
+
+    #[test]
+    fn the_tallest_bar_is_the_largest_number() {
+        assert_eq!(sparkline(&[0, 7, 14], true), "▁▄█");
+        assert_eq!(sparkline(&[0, 0], false), "__");
+        assert_eq!(sparkline(&[u64::MAX, 1], true), "█▁");
+    }
+}

@@ -1,0 +1,138 @@
+//! Standard error, shared by the panel and the log so that neither tears the other: a log line
+//! wipes the panel, prints itself, and puts the panel back, all in one write.
+
+use crate::panel::Style;
+use crossterm::{cursor, queue, style, terminal};
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+static SCREEN: Mutex<Screen> = Mutex::new(Screen { panel: Vec::new() });
+
+#[derive(Debug)]
+struct Screen {
+    /// The lines that stand on the terminal above the cursor.
+    panel: Vec<String>,
+}
+
+fn screen() -> MutexGuard<'static, Screen> {
+    SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a panel can be drawn: a terminal that understands cursor movements.
+pub fn can_draw() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// What the terminal can show, by the environment (`NO_COLOR`: <https://no-color.org>).
+pub fn style() -> Style {
+    let var = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    Style {
+        color: var("NO_COLOR").is_none(),
+        unicode: locale.contains("utf-8") || locale.contains("utf8"),
+    }
+}
+
+/// Columns that can be written to without wrapping.
+pub fn width() -> usize {
+    terminal::size().map_or(79, |(columns, _)| usize::from(columns).saturating_sub(1))
+}
+
+/// Puts `lines` in the place of the panel; none takes it away.
+///
+/// # Errors
+/// Of standard error.
+pub fn draw(lines: Vec<String>) -> io::Result<()> {
+    let mut screen = screen();
+    if screen.panel.is_empty() && lines.is_empty() {
+        return Ok(());
+    }
+    let mut frame = Vec::with_capacity(1_024);
+    queue!(frame, terminal::BeginSynchronizedUpdate)?;
+    rewind(&mut frame, screen.panel.len())?;
+    put(&mut frame, &lines)?;
+    queue!(frame, terminal::Clear(terminal::ClearType::FromCursorDown))?;
+    match (screen.panel.is_empty(), lines.is_empty()) {
+        (true, false) => queue!(frame, cursor::Hide)?,
+        (false, true) => queue!(frame, cursor::Show)?,
+        _ => {}
+    }
+    queue!(frame, terminal::EndSynchronizedUpdate)?;
+    screen.panel = lines;
+    write_all(&frame)
+}
+
+/// Prints whole lines above the panel.
+///
+/// # Errors
+/// Of standard error.
+pub fn print_above(text: &[u8]) -> io::Result<()> {
+    let screen = screen();
+    if screen.panel.is_empty() {
+        return write_all(text);
+    }
+    let mut frame = Vec::with_capacity(1_024 + text.len());
+    queue!(frame, terminal::BeginSynchronizedUpdate)?;
+    rewind(&mut frame, screen.panel.len())?;
+    queue!(frame, terminal::Clear(terminal::ClearType::FromCursorDown))?;
+    frame.extend_from_slice(text);
+    put(&mut frame, &screen.panel)?;
+    queue!(frame, terminal::EndSynchronizedUpdate)?;
+    write_all(&frame)
+}
+
+/// Says one line on standard error; a closed standard error is nobody's business.
+pub fn say(line: &str) {
+    let _ = print_above(format!("{line}\n").as_bytes());
+}
+
+/// Takes the panel away and shows the cursor again.
+pub fn restore() {
+    let _ = draw(Vec::new());
+}
+
+fn rewind(frame: &mut Vec<u8>, lines: usize) -> io::Result<()> {
+    let up = u16::try_from(lines).unwrap_or(u16::MAX);
+    if up > 0 {
+        queue!(frame, cursor::MoveToColumn(0), cursor::MoveUp(up))?;
+    }
+    Ok(())
+}
+
+fn put(frame: &mut Vec<u8>, lines: &[String]) -> io::Result<()> {
+    for line in lines {
+        let rest = terminal::Clear(terminal::ClearType::UntilNewLine);
+        queue!(frame, style::Print(line), rest, style::Print("\r\n"))?;
+    }
+    Ok(())
+}
+
+fn write_all(bytes: &[u8]) -> io::Result<()> {
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(bytes)?;
+    stderr.flush()
+}
+
+/// Where log lines go: each is collected whole and printed above the panel.
+#[derive(Debug, Default)]
+pub struct LogLine(Vec<u8>);
+
+impl Write for LogLine {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for LogLine {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            let _ = print_above(&self.0);
+        }
+    }
+}

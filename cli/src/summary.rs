@@ -1,0 +1,157 @@
+//! The report as a table for people.
+
+use crate::human::{bytes, count, duration};
+use crivello_agent::report::Report;
+use crivello_common::discard::Discard;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+/// What happened, in some lines of text, sections that are empty left out. `out` is where the
+/// archive is, unless it is about to be removed.
+pub fn text(r: &Report, out: Option<&Path>) -> String {
+    let mut t = String::new();
+    let resumed = if r.resumed { " (resumed)" } else { "" };
+    line(
+        &mut t,
+        format_args!("\nCrawl ended after {}{resumed}: {}.", seconds(r.elapsed_seconds), r.ended),
+    );
+    totals(&mut t, r);
+    section(
+        &mut t,
+        "pages by status",
+        numbers(r.pages_by_status.iter().map(|(s, n)| (s.to_string(), *n))),
+    );
+    section(&mut t, "skipped, by reason", explained(by_size(&r.skipped)));
+    section(&mut t, "errors, by kind", numbers(by_size(&r.errors)));
+    section(
+        &mut t,
+        "slowest hosts",
+        r.slowest_hosts.iter().map(|h| {
+            (
+                h.host.clone(),
+                format!("{} a request, {} in all", seconds(h.mean_seconds), count(h.requests)),
+            )
+        }),
+    );
+    section(
+        &mut t,
+        "most-resting hosts",
+        r.most_resting_hosts.iter().map(|h| {
+            let times =
+                if h.times == 1 { "once".to_owned() } else { format!("{} times", count(h.times)) };
+            (h.host.clone(), format!("{}, {times}: {}", seconds(h.rested_seconds), h.reason))
+        }),
+    );
+    let place =
+        out.map_or("archive, not kept".to_owned(), |out| format!("archive, in {}", out.display()));
+    section(&mut t, &place, r.archive.iter().map(|f| (f.path.clone(), bytes(f.bytes))));
+    t
+}
+
+fn totals(t: &mut String, r: &Report) {
+    let mean = bytes(r.totals.bytes.checked_div(r.totals.pages).unwrap_or(0));
+    let mut rows = vec![
+        ("pages".to_owned(), count(r.totals.pages)),
+        ("bytes".to_owned(), format!("{} ({mean} a page)", bytes(r.totals.bytes))),
+        ("duplicates".to_owned(), count(r.totals.duplicates)),
+        ("robots.txt".to_owned(), count(r.totals.robots_fetched)),
+        ("hosts".to_owned(), count(r.totals.hosts)),
+        ("URLs seen".to_owned(), count(r.totals.urls_seen)),
+        ("URLs left".to_owned(), count(r.totals.urls_queued)),
+    ];
+    let mut rare = |name: &str, n: u64| {
+        if n > 0 {
+            rows.push((name.to_owned(), count(n)));
+        }
+    };
+    rare("cut-off pages", r.totals.truncated);
+    rare("seeds refused", r.seeds.refused);
+    section(t, "in all", rows);
+}
+
+/// The largest first.
+fn by_size(map: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
+    let mut rows: Vec<_> = map.iter().map(|(name, n)| (name.clone(), *n)).collect();
+    rows.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
+    rows
+}
+
+/// Counts, their last digits below each other.
+fn numbers(rows: impl IntoIterator<Item = (String, u64)>) -> Vec<(String, String)> {
+    let rows: Vec<_> = rows.into_iter().map(|(name, n)| (name, count(n))).collect();
+    let width = rows.iter().map(|(_, n)| n.len()).max().unwrap_or(0);
+    rows.into_iter().map(|(name, n)| (name, format!("{n:>width$}"))).collect()
+}
+
+/// The same, with what each reason means.
+fn explained(rows: Vec<(String, u64)>) -> Vec<(String, String)> {
+    let explain = |(name, n): (String, String)| match Discard::from_name(&name) {
+        Some(reason) => (name, format!("{n}  {}", reason.meaning())),
+        None => (name, n),
+    };
+    numbers(rows).into_iter().map(explain).collect()
+}
+
+/// A heading with rows below it, names on the left, all beginning in one column.
+fn section(t: &mut String, heading: &str, rows: impl IntoIterator<Item = (String, String)>) {
+    let rows: Vec<_> = rows.into_iter().collect();
+    if rows.is_empty() {
+        return;
+    }
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    line(t, format_args!("  {heading}"));
+    for (name, value) in rows {
+        line(t, format_args!("    {name:<width$}  {value}"));
+    }
+}
+
+fn seconds(s: f64) -> String {
+    duration(Duration::try_from_secs_f64(s).unwrap_or_default())
+}
+
+fn line(t: &mut String, text: impl Display) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(t, "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crivello_agent::report::{Ended, RestingHost, SeedCounts, Totals};
+
+    #[test]
+    fn the_table_says_all_that_happened_and_nothing_that_did_not() {
+        let report = Report {
+            ended: Ended::Exhausted,
+            elapsed_seconds: 83.2,
+            totals: Totals { pages: 1_200, bytes: 12 << 20, ..Totals::default() },
+            pages_by_status: BTreeMap::from([(200, 1_000), (404, 200)]),
+            skipped: BTreeMap::from([("depth".to_owned(), 7), ("robots".to_owned(), 1_900)]),
+            seeds: SeedCounts { taken: 3, refused: 2 },
+            most_resting_hosts: vec![RestingHost {
+                host: "slow.example".to_owned(),
+                rested_seconds: 60.0,
+                times: 1,
+                reason: "slow-down".to_owned(),
+            }],
+            ..Report::default()
+        };
+        let text = text(&report, Some(Path::new("crawl")));
+        for part in [
+            "after 1 min 23 s: nothing left to fetch.",
+            "pages          1,200",
+            "12.0 MiB (10.2 KiB a page)",
+            "seeds refused  2",
+            "    200  1,000\n    404    200",
+            "    robots  1,900  disallowed by robots.txt\n    depth       7  further from",
+            "slow.example  1 min, once: slow-down",
+        ] {
+            assert!(text.contains(part), "no {part:?} in\n{text}");
+        }
+        for absent in ["errors", "archive", "slowest", "resumed", "cut-off"] {
+            assert!(!text.contains(absent), "{absent:?} in\n{text}");
+        }
+    }
+}

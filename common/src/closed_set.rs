@@ -1,0 +1,78 @@
+//! Small closed sets of named things, stored on disk by number: how requests fail, why URLs are
+//! discarded.
+
+/// Declares an enum whose variants have a number (on disk) and a name (in reports, metrics and
+/// configuration). Numbers run from 0 without gaps.
+macro_rules! closed_set {
+    (
+        $(#[$doc:meta])*
+        pub enum $set:ident {
+            $($(#[$variant_doc:meta])* $variant:ident = $code:literal => $name:literal,)+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        #[repr(u8)]
+        pub enum $set {
+            $($(#[$variant_doc])* $variant = $code,)+
+        }
+
+        impl $set {
+            /// All of them, in the order of their numbers.
+            pub const ALL: [Self; [$($code),+].len()] = [$(Self::$variant),+];
+
+            /// The name used in reports and metrics.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// The inverse of [`Self::name`].
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.name() == name)
+            }
+
+            /// The number stored on disk.
+            #[must_use]
+            pub const fn code(self) -> u8 {
+                self as u8
+            }
+
+            /// The inverse of [`Self::code`].
+            #[must_use]
+            pub fn from_code(code: u8) -> Option<Self> {
+                Self::ALL.get(usize::from(code)).copied()
+            }
+        }
+    };
+}
+
+pub(crate) use closed_set;
+
+#[cfg(test)]
+mod tests {
+    use crate::discard::Discard;
+    use crate::failure::Failure;
+
+    #[test]
+    fn numbers_are_places_and_names_are_unique() {
+        let sets = [
+            Discard::ALL
+                .map(|d| (d.code(), d.name(), Discard::from_code(d.code()).is_some()))
+                .to_vec(),
+            Failure::ALL
+                .map(|f| (f.code(), f.name(), Failure::from_code(f.code()).is_some()))
+                .to_vec(),
+        ];
+        for set in sets {
+            for (place, (code, name, known)) in set.iter().enumerate() {
+                assert_eq!(usize::from(*code), place, "{name}");
+                assert!(known, "{name}");
+                assert_eq!(set.iter().filter(|(_, other, _)| other == name).count(), 1, "{name}");
+            }
+        }
+    }
+}

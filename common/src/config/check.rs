@@ -1,0 +1,119 @@
+//! Bounds of single settings, and how settings relate to each other.
+
+use super::choices::AssignBy;
+use super::settings::{Settings, TABLE};
+use super::value::Value;
+
+/// From `min` to `max`, both included.
+pub(super) fn between<T: Value + PartialOrd>(min: T, max: T) -> impl Fn(&T) -> Result<(), String> {
+    move |value| {
+        if *value >= min && *value <= max {
+            return Ok(());
+        }
+        let (value, min, max) = (value.write(), min.write(), max.write());
+        Err(format!("{value} is out of range; write at least {min} and at most {max}"))
+    }
+}
+
+/// From `min` on.
+pub(super) fn at_least<T: Value + PartialOrd>(min: T) -> impl Fn(&T) -> Result<(), String> {
+    move |value| {
+        if *value >= min {
+            return Ok(());
+        }
+        Err(format!("{} is too small; write at least {}", value.write(), min.write()))
+    }
+}
+
+/// From `min` on, or none.
+pub(super) fn some_at_least(min: u64) -> impl Fn(&Option<u64>) -> Result<(), String> {
+    move |value| match value {
+        Some(n) if *n < min => {
+            Err(format!("{n} is too small; write at least {min}, or \"none\" for no limit"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An entry of a list with rules of its own.
+pub(super) trait Entry {
+    /// Whether it is what reading it would have made of it.
+    fn check(&self) -> Result<(), String>;
+}
+
+/// Every entry holds.
+pub(super) fn each<T: Entry>(entries: &[T]) -> Result<(), String> {
+    for (i, entry) in entries.iter().enumerate() {
+        entry.check().map_err(|text| format!("entry {}: {text}", i + 1))?;
+    }
+    Ok(())
+}
+
+/// What is wrong with the settings in force: the key and the sentence.
+pub(super) fn problems(settings: &Settings) -> Vec<(String, String)> {
+    let bounds = TABLE.iter();
+    let bounds = bounds.filter_map(|s| (s.check)(settings).err().map(|text| (s.key(), text)));
+    bounds.chain(relations(settings)).collect()
+}
+
+fn relations(settings: &Settings) -> Vec<(String, String)> {
+    let Settings { politeness, fetch, dns, .. } = settings;
+    [
+        ordered(
+            ("politeness.relative-delay-min", &politeness.relative_delay_min),
+            ("politeness.relative-delay-max", &politeness.relative_delay_max),
+        ),
+        ordered(
+            ("politeness.backoff-first", &politeness.backoff_first),
+            ("politeness.backoff-max", &politeness.backoff_max),
+        ),
+        ordered(
+            ("fetch.connect-timeout", &fetch.connect_timeout),
+            ("fetch.total-timeout", &fetch.total_timeout),
+        ),
+        ordered(
+            ("fetch.first-byte-timeout", &fetch.first_byte_timeout),
+            ("fetch.total-timeout", &fetch.total_timeout),
+        ),
+        ordered(
+            ("fetch.body-size-max", &fetch.body_size_max),
+            ("fetch.decoded-size-max", &fetch.decoded_size_max),
+        ),
+        ordered(("dns.ttl-min", &dns.ttl_min), ("dns.ttl-max", &dns.ttl_max)),
+        domain_limit(settings),
+        once("politeness.domains", politeness.domains.iter().map(|d| d.suffix.as_str())),
+        once("politeness.robots-exempt", politeness.robots_exempt.iter().map(|e| e.host.as_str())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Pages are counted per group: where groups are hosts, a domain's cannot be limited.
+fn domain_limit(settings: &Settings) -> Option<(String, String)> {
+    let by_host = settings.identity.assign_by == AssignBy::Host;
+    (by_host && settings.limits.pages_per_domain_max.is_some()).then(|| {
+        let why = "cannot be kept while identity.assign-by is \"host\"; write \"none\", or assign by \"domain\"";
+        ("limits.pages-per-domain-max".to_owned(), why.to_owned())
+    })
+}
+
+/// The first is not above the second.
+fn ordered<T: Value + PartialOrd>(
+    (small_key, small): (&str, &T),
+    (big_key, big): (&str, &T),
+) -> Option<(String, String)> {
+    (small > big).then(|| {
+        let (small, big) = (small.write(), big.write());
+        let text =
+            format!("{small} is more than {big_key}, which is {big}; lower it or raise that");
+        (small_key.to_owned(), text)
+    })
+}
+
+/// No name occurs twice.
+fn once<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> Option<(String, String)> {
+    let mut seen = std::collections::BTreeSet::new();
+    let twice = names.into_iter().find(|name| !seen.insert(*name))?;
+    Some((key.to_owned(), format!("{twice:?} occurs twice; leave one of them out")))
+}

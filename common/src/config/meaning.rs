@@ -1,0 +1,76 @@
+//! What a stored crawl means: the settings that its keys and records depend on. A crawl is resumed
+//! only under the same.
+
+use super::settings::{Settings, TABLE};
+use crate::url::NORMAL_FORM;
+use std::collections::BTreeMap;
+use std::fmt;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What stands for the normal form among the settings.
+const NORMAL_FORM_NAME: &str = "url normal form";
+
+/// A setting that a stored crawl has otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// `section.key`.
+    pub key: String,
+    /// As stored; empty where it was not.
+    pub stored: String,
+    /// Now; empty where it no longer exists.
+    pub now: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or_none = |text| if str::is_empty(text) { "not set" } else { text }.to_owned();
+        let (stored, now) = (or_none(&self.stored), or_none(&self.now));
+        write!(f, "{}: the stored crawl has {stored}, now it is {now}", self.key)
+    }
+}
+
+impl Settings {
+    /// The settings that a stored crawl depends on, one `key = value` a line: to be kept beside it.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        let fixed = TABLE.iter().filter(|setting| setting.fixed);
+        let lines = fixed.map(|s| format!("{} = {}\n", s.key(), (s.write)(self)));
+        lines.chain([format!("{NORMAL_FORM_NAME} = {NORMAL_FORM}\n")]).collect()
+    }
+
+    /// The hash of [`Self::meaning`].
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        xxh3_64(self.meaning().as_bytes())
+    }
+
+    /// How the crawl that kept `stored` (its [`Self::meaning`]) differs; empty: it may be resumed.
+    #[must_use]
+    pub fn meaning_differences(&self, stored: &str) -> Vec<Difference> {
+        let now = self.meaning();
+        let (stored, now) = (lines(stored), lines(&now));
+        let mut keys: Vec<&str> = stored.keys().chain(now.keys()).copied().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let value = |of: &BTreeMap<&str, &str>, key| of.get(key).map_or("", |v| v).to_owned();
+        keys.into_iter()
+            .filter(|key| stored.get(key) != now.get(key))
+            .map(|key| Difference {
+                key: key.to_owned(),
+                stored: value(&stored, key),
+                now: value(&now, key),
+            })
+            .collect()
+    }
+
+    /// The keys of all settings that differ, fixed or not, in the order of the file.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let differ = TABLE.iter().filter(|s| (s.write)(self) != (s.write)(other));
+        differ.map(|s| s.key()).collect()
+    }
+}
+
+fn lines(text: &str) -> BTreeMap<&str, &str> {
+    text.lines().filter_map(|line| line.split_once(" = ")).collect()
+}

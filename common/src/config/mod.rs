@@ -1,0 +1,35 @@
+//! Settings: what was typed ([`Raw`]) is not what may be relied on ([`Settings`]).
+//!
+//! The list in `settings.rs` is the only place where a setting is described: its key, type,
+//! default, unit, meaning and bounds. From it come the struct that the rooms read, the reading of
+//! TOML and `--set`, the checks, the commented file that `crivello config` prints, and the writing
+//! of the settings in force.
+//!
+//! ```text
+//! defaults < file < --set < flags ─► Raw ─► check ─► Settings
+//! ```
+//! Every error names the line or the argument, the key, what is wrong and what to write.
+
+#[macro_use]
+mod table;
+mod check;
+mod choices;
+mod error;
+mod meaning;
+mod names;
+mod nearest;
+mod raw;
+mod records;
+pub mod settings;
+#[cfg(test)]
+mod tests;
+mod value;
+mod write;
+
+pub use choices::{AssignBy, DigestKind, PolitenessMode};
+pub use error::{ConfigError, ConfigErrors, Place};
+pub use meaning::Difference;
+pub use raw::Raw;
+pub use records::{DomainDelay, RobotsExemption, Rule};
+pub use settings::*;
+pub use write::commented_toml;

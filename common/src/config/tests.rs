@@ -1,0 +1,180 @@
+//! The list as a whole: written and read back, layered, fingerprinted.
+
+mod errors;
+
+use super::settings::TABLE;
+use super::table::Setting;
+use super::*;
+use crate::units::ByteSize;
+use proptest::prelude::*;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Makes up values from a seed (SplitMix64).
+pub(super) struct Draw(u64);
+
+impl Draw {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    pub(super) fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize].clone()
+    }
+
+    pub(super) fn text(&mut self) -> String {
+        let odd = ['"', '\'', '\\', '\n', '\r', '\t', '#', '=', '[', 'é', '\u{7f}', '\0', 'a', ' '];
+        (0..self.below(9)).map(|_| self.one_of(&odd)).collect()
+    }
+
+    pub(super) fn network(&mut self) -> ipnet::IpNet {
+        self.one_of(&["127.0.0.0/8", "0.0.0.0/0", "fd00::/8", "10.1.2.3/32"]).parse().unwrap()
+    }
+
+    pub(super) fn socket(&mut self) -> SocketAddr {
+        self.one_of(&["127.0.0.1:53", "[::1]:5353"]).parse().unwrap()
+    }
+}
+
+fn drawn(seed: u64) -> Settings {
+    let (mut settings, mut draw) = (Settings::default(), Draw(seed));
+    for setting in TABLE {
+        (setting.draw)(&mut settings, &mut draw);
+    }
+    settings
+}
+
+/// Defaults that pass the check.
+fn reachable() -> Settings {
+    let mut settings = Settings::default();
+    settings.identity.contact = "you@example.com".to_owned();
+    settings
+}
+
+#[test]
+fn the_commented_file_names_every_setting_and_parses_back_to_the_defaults() {
+    let text = commented_toml();
+    assert_eq!(Settings::from_toml("x", &text).as_ref(), Ok(&Settings::default()), "{text}");
+    let parsed: toml::Table = text.parse().unwrap();
+    for setting in TABLE {
+        assert!(parsed[setting.section].get(setting.name()).is_some(), "{}", setting.key());
+    }
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    for part in [
+        "\n# From the end of one request to a host to the start of the next.\n",
+        " Write a duration. Default: \"10s\".\ndelay = \"10s\"\n",
+        "number of pages, or \"none\". Default: \"none\".\npages-max = \"none\"\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn the_defaults_need_only_a_contact() {
+    assert_eq!(reachable().check(), Ok(()));
+    let error = Settings::default().check().unwrap_err();
+    assert_eq!(error.0.len(), 1, "{error}");
+    assert_eq!(error.0[0].key.as_deref(), Some("identity.contact"));
+    assert!(error.to_string().contains("owners of the sites visited must be able to reach you"));
+}
+
+#[test]
+fn later_layers_win() {
+    let file = "identity.contact = \"a@example.com\"\n[politeness]\ndelay = \"1s\"\n\
+                ip-delay = \"1s\"\nburst = 2\n";
+    let sets = ["politeness.delay=2s".to_owned(), "politeness.ip-delay=2s".to_owned()];
+    let flags = [("--delay", "politeness.delay", "3s".to_owned())];
+    let settings = Raw::merge(Some(("c.toml", file)), &sets, &flags).unwrap();
+    let Politeness { delay, ip_delay, burst, .. } = settings.politeness;
+    assert_eq!((delay.as_secs(), ip_delay.as_secs(), burst), (3, 2, 2));
+    assert_eq!(settings.fetch, Fetch::default());
+}
+
+#[test]
+fn arguments_are_read_like_a_file_but_need_no_quotes() {
+    let mut settings = Settings::default();
+    for argument in [
+        "politeness.delay=5s",
+        "identity.contact=https://example.com/a=b",
+        "identity.user-agent-name = \"other\"",
+        "limits.depth-max=3",
+        "limits.hosts-per-domain-max=none",
+        "fetch.http2=false",
+        "fetch.body-size-max=1MiB",
+        "fetch.allow-networks=127.0.0.1/8, ::1",
+        "dns.servers=[\"127.0.0.1:53\"]",
+        "politeness.mode=relative",
+        "politeness.relative-factor=3",
+        "politeness.domains={suffix='*.Example.COM.', delay='1s'}",
+        "links.exclude=[{path-prefix='/%7ea'}, {regex='x'}]",
+    ] {
+        settings.apply_set(argument).unwrap();
+    }
+    assert_eq!(settings.politeness.delay, Duration::from_secs(5));
+    assert_eq!(settings.identity.contact, "https://example.com/a=b");
+    assert_eq!(settings.identity.user_agent_name, "other");
+    assert_eq!(settings.limits.depth_max, Some(3));
+    assert_eq!(settings.limits.hosts_per_domain_max, None);
+    assert!(!settings.fetch.http2);
+    assert_eq!(settings.fetch.body_size_max, ByteSize::mib(1));
+    let networks: Vec<_> = settings.fetch.allow_networks.iter().map(ToString::to_string).collect();
+    assert_eq!(networks, ["127.0.0.0/8", "::1/128"]);
+    assert_eq!(settings.dns.servers, ["127.0.0.1:53".parse().unwrap()]);
+    assert_eq!(settings.politeness.mode, PolitenessMode::Relative);
+    assert_eq!(settings.politeness.domains[0].suffix, "example.com");
+    assert_eq!(settings.links.exclude[0].path_prefix.as_deref(), Some("/~a"));
+    assert_eq!(settings.check(), Ok(()));
+}
+
+#[test]
+fn only_what_a_stored_crawl_means_changes_its_fingerprint() {
+    let settings = reachable();
+    for setting in TABLE {
+        let mut other = settings.clone();
+        let mut draw = Draw(1);
+        while (setting.write)(&other) == (setting.write)(&settings) {
+            (setting.draw)(&mut other, &mut draw);
+        }
+        let key = setting.key();
+        let same = other.fingerprint() == settings.fingerprint();
+        assert_eq!(same, !setting.fixed, "{key}");
+        assert_eq!(settings.differences(&other), std::slice::from_ref(&key));
+        let differences = other.meaning_differences(&settings.meaning());
+        assert_eq!(
+            differences.iter().map(|d| &d.key).collect::<Vec<_>>(),
+            vec![&key; usize::from(!same)]
+        );
+    }
+    let fixed: Vec<_> = TABLE.iter().filter(|s| s.fixed).map(Setting::key).collect();
+    assert_eq!(fixed, ["identity.assign-by", "store.digest"]);
+    let told = settings.meaning_differences("identity.assign-by = \"host\"\nurl normal form = 1\n");
+    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "identity.assign-by: the stored crawl has \"host\", now it is \"domain\"",
+            "store.digest: the stored crawl has not set, now it is \"sha1\"",
+        ]
+    );
+}
+
+proptest! {
+    #[test]
+    fn settings_round_trip(seed: u64) {
+        let settings = drawn(seed);
+        let text = settings.to_toml();
+        prop_assert_eq!(Settings::from_toml("x", &text), Ok(settings), "{}", text);
+    }
+
+    #[test]
+    fn no_text_panics(
+        text in "(\\[?(politeness|links|fetch)\\]?|\\n|[a-z-]{1,9}|=|\\.|\"[^\"]{0,5}\"|[0-9]{1,3}|[{}\\[\\],é ]){0,20}",
+    ) {
+        let _ = Settings::from_toml("x", &text);
+        let _ = Settings::default().apply_set(&text);
+    }
+}

@@ -1,0 +1,50 @@
+//! Lists.
+
+use super::{Problem, Typed, Value};
+#[cfg(test)]
+use crate::config::tests::Draw;
+use toml::de::DeValue;
+
+impl<T: Value> Value for Vec<T> {
+    fn expected() -> String {
+        format!("a list in brackets; each entry is {}", T::expected())
+    }
+
+    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+        let DeValue::Array(entries) = value.get_ref() else {
+            return Err(Problem::mismatch::<Self>(value));
+        };
+        let entries = entries.iter().enumerate();
+        entries
+            .map(|(i, e)| T::read(e).map_err(|p| p.within(&format!("entry {}", i + 1))))
+            .collect()
+    }
+
+    fn write(&self) -> String {
+        let entries: Vec<String> = self.iter().map(T::write).collect();
+        if entries.len() < 2 {
+            format!("[{}]", entries.concat())
+        } else {
+            format!("[\n    {},\n]", entries.join(",\n    "))
+        }
+    }
+
+    /// A list in brackets, or its entries with commas between.
+    fn read_text(text: &str) -> Result<Self, Problem> {
+        if text.trim_start().starts_with('[') {
+            let value = DeValue::parse(text);
+            let value = value.map_err(|e| Problem { at: 0, text: e.message().to_owned() })?;
+            return Self::read(&value);
+        }
+        if text.trim_start().starts_with('{') {
+            return T::read_text(text).map(|entry| vec![entry]);
+        }
+        let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+        entries.map(T::read_text).collect()
+    }
+
+    #[cfg(test)]
+    fn draw(draw: &mut Draw) -> Self {
+        (0..draw.below(4)).map(|_| T::draw(draw)).collect()
+    }
+}

@@ -1,0 +1,128 @@
+//! Numbers without a unit.
+
+use super::{Problem, Typed, Value, quote};
+#[cfg(test)]
+use crate::config::tests::Draw;
+use toml::de::DeValue;
+
+impl Value for f64 {
+    fn expected() -> String {
+        "a number".to_owned()
+    }
+
+    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+        let text = match value.get_ref() {
+            DeValue::Float(number) => number.as_str(),
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            _ => return Err(Problem::mismatch::<Self>(value)),
+        };
+        text.parse().map_err(|_| Problem::mismatch::<Self>(value))
+    }
+
+    fn write(&self) -> String {
+        format!("{self:?}")
+    }
+
+    #[cfg(test)]
+    fn draw(draw: &mut Draw) -> Self {
+        draw.below(u64::MAX) as Self / 1e9
+    }
+}
+
+macro_rules! whole_number {
+    ($($Type:ty)+) => { $(
+        impl Value for $Type {
+            fn expected() -> String {
+                Self::kind("")
+            }
+
+            fn kind(of: &str) -> String {
+                format!("a whole number{of}")
+            }
+
+            fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+                let DeValue::Integer(number) = value.get_ref() else {
+                    return Err(Problem::mismatch::<Self>(value));
+                };
+                Self::from_str_radix(number.as_str(), number.radix()).map_err(|_| {
+                    let text = format!("{number} is not a whole number from 0 to {}", Self::MAX);
+                    Problem::of(value, text)
+                })
+            }
+
+            fn write(&self) -> String {
+                self.to_string()
+            }
+
+            #[cfg(test)]
+            fn draw(draw: &mut Draw) -> Self {
+                draw.below(u64::from(Self::MAX)) as Self >> draw.below(u64::from(Self::BITS))
+            }
+        }
+    )+ };
+}
+whole_number!(u16 u32);
+
+/// TOML's integers end at 2⁶³ − 1, and so do ours.
+impl Value for u64 {
+    fn expected() -> String {
+        Self::kind("")
+    }
+
+    fn kind(of: &str) -> String {
+        format!("a whole number{of}")
+    }
+
+    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+        let DeValue::Integer(number) = value.get_ref() else {
+            return Err(Problem::mismatch::<Self>(value));
+        };
+        let read = i64::from_str_radix(number.as_str(), number.radix()).ok();
+        read.and_then(|n| Self::try_from(n).ok()).ok_or_else(|| {
+            let text = format!("{number} is not a whole number from 0 to {}", i64::MAX);
+            Problem::of(value, text)
+        })
+    }
+
+    fn write(&self) -> String {
+        self.to_string()
+    }
+
+    #[cfg(test)]
+    fn draw(draw: &mut Draw) -> Self {
+        draw.below(1 << 63) >> draw.below(63)
+    }
+}
+
+/// `"none"` is no limit.
+macro_rules! number_or_none {
+    ($($Type:ty)+) => { $(
+        impl Value for Option<$Type> {
+            fn expected() -> String {
+                Self::kind("")
+            }
+
+            fn kind(of: &str) -> String {
+                format!("a whole number{of}, or \"none\"")
+            }
+
+            fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+                match value.get_ref() {
+                    DeValue::String(text) if text == "none" => Ok(None),
+                    DeValue::Integer(_) => <$Type>::read(value).map(Some),
+                    _ => Err(Problem::mismatch::<Self>(value)),
+                }
+            }
+
+            fn write(&self) -> String {
+                self.map_or_else(|| quote("none"), |n| n.write())
+            }
+
+            #[cfg(test)]
+            fn draw(draw: &mut Draw) -> Self {
+                (draw.below(2) > 0).then(|| Value::draw(draw))
+            }
+        }
+    )+ };
+}
+number_or_none!(u16 u64);

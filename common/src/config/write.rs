@@ -1,0 +1,78 @@
+//! Settings as TOML: all of them explained, or those in force.
+
+use super::settings::{SECTIONS, Settings};
+use super::table::Setting;
+
+/// Characters of a line of comment.
+const WIDTH: usize = 96;
+
+/// Every setting with its meaning, unit and default, as a TOML file that sets the defaults.
+#[must_use]
+pub fn commented_toml() -> String {
+    let defaults = Settings::default();
+    let mut out = String::new();
+    comment(
+        &mut out,
+        "Every setting of crivello. The values here are the defaults, so a file needs only the lines \
+         that differ. On the command line: --set section.key=value",
+    );
+    out.push_str("#\n");
+    comment(
+        &mut out,
+        "Quantities need their units. Durations: \"250ms\", \"10s\", \"2min\", \"1h30min\", \"1d\". \
+         Sizes: \"100B\", \"64KiB\", \"2MiB\", \"1GiB\".",
+    );
+    for section in SECTIONS {
+        out.push('\n');
+        comment(&mut out, &section.meaning.concat());
+        out.push_str(&format!("[{}]\n", section.name));
+        for setting in Setting::of(section) {
+            out.push('\n');
+            comment(&mut out, &setting.meaning.concat());
+            comment(&mut out, &explanation(setting, &defaults));
+            out.push_str(&line(setting, &defaults));
+        }
+    }
+    out
+}
+
+fn explanation(setting: &Setting, defaults: &Settings) -> String {
+    let of = if setting.unit.is_empty() { String::new() } else { format!(" of {}", setting.unit) };
+    let (kind, default) = ((setting.kind)(&of), (setting.write)(defaults));
+    let fixed = if setting.fixed { " The same for the whole of a crawl." } else { "" };
+    format!("Write {kind}. Default: {default}.{fixed}")
+}
+
+fn line(setting: &Setting, settings: &Settings) -> String {
+    format!("{} = {}\n", setting.name(), (setting.write)(settings))
+}
+
+/// Appends `text` as lines of comment.
+fn comment(out: &mut String, text: &str) {
+    let mut width = 0;
+    for word in text.split_whitespace() {
+        if width > 0 && width + 1 + word.len() <= WIDTH {
+            out.push(' ');
+            width += 1 + word.len();
+        } else {
+            out.push_str(if width > 0 { "\n# " } else { "# " });
+            width = 2 + word.len();
+        }
+        out.push_str(word);
+    }
+    out.push('\n');
+}
+
+impl Settings {
+    /// The settings in force as TOML; [`Self::from_toml`] gives them back.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut out = String::new();
+        for section in SECTIONS {
+            let gap = if out.is_empty() { "" } else { "\n" };
+            out.push_str(&format!("{gap}[{}]\n", section.name));
+            out.extend(Setting::of(section).map(|setting| line(setting, self)));
+        }
+        out
+    }
+}

@@ -1,0 +1,95 @@
+//! What applies to one host: the settings, its domain's own delay, its robots.txt's Crawl-delay.
+
+use super::state::WaitRule;
+use crate::config::{DomainDelay, Politeness, PolitenessMode};
+use std::time::Duration;
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace<'a> {
+    /// The settings.
+    pub politeness: &'a Politeness,
+    /// The delay of its domain, where the settings name one.
+    pub domain_delay: Option<Duration>,
+    /// The Crawl-delay its robots.txt asks for; the longest one, where origins differ.
+    pub crawl_delay: Option<Duration>,
+}
+
+impl<'a> Pace<'a> {
+    /// The pace of the host named `host`.
+    #[must_use]
+    pub fn of(politeness: &'a Politeness, host: &str, crawl_delay: Option<Duration>) -> Self {
+        let domain_delay =
+            domain_delay_index(&politeness.domains, host).map(|i| politeness.domains[i].delay);
+        Self { politeness, domain_delay, crawl_delay }
+    }
+
+    /// The wait after a visit in which the site took `served`, and the rule it comes from.
+    ///
+    /// A Crawl-delay makes the host slower, never faster, and counts as `crawl_delay_max` when it
+    /// is longer. In relative mode a domain's own delay is the least.
+    #[must_use]
+    pub fn wait(&self, served: Duration) -> (Duration, WaitRule) {
+        let own = match self.politeness.mode {
+            PolitenessMode::Absolute => (self.fixed(), WaitRule::Delay),
+            PolitenessMode::Relative => {
+                let relative = (self.relative(served), WaitRule::Relative);
+                let least = (self.domain_delay.unwrap_or_default(), WaitRule::Delay);
+                if least.0 > relative.0 { least } else { relative }
+            }
+        };
+        let asked = self.crawl_delay();
+        if asked > own.0 { (asked, WaitRule::CrawlDelay) } else { own }
+    }
+
+    /// The longest ordinary wait, whatever time the site took.
+    #[must_use]
+    pub fn wait_max(&self) -> Duration {
+        self.wait(Duration::MAX).0
+    }
+
+    /// How many requests one visit may send on one connection.
+    ///
+    /// A burst is for hosts that do not ask for a Crawl-delay, in absolute mode.
+    #[must_use]
+    pub fn burst(&self) -> u32 {
+        match self.politeness.mode {
+            PolitenessMode::Absolute if self.crawl_delay().is_zero() => {
+                self.politeness.burst.max(1)
+            }
+            _ => 1,
+        }
+    }
+
+    /// Whether there is any wait between two visits of this host.
+    #[must_use]
+    pub fn has_wait(&self) -> bool {
+        !self.wait_max().is_zero()
+    }
+
+    fn fixed(&self) -> Duration {
+        self.domain_delay.unwrap_or(self.politeness.delay)
+    }
+
+    fn relative(&self, served: Duration) -> Duration {
+        let p = self.politeness;
+        Duration::try_from_secs_f64(served.as_secs_f64() * p.relative_factor)
+            .unwrap_or(Duration::MAX)
+            .min(p.relative_delay_max)
+            .max(p.relative_delay_min)
+    }
+
+    fn crawl_delay(&self) -> Duration {
+        self.crawl_delay.unwrap_or_default().min(self.politeness.crawl_delay_max)
+    }
+}
+
+/// The entry of `domains` that covers `host`: the longest suffix at a label boundary.
+#[must_use]
+pub fn domain_delay_index(domains: &[DomainDelay], host: &str) -> Option<usize> {
+    let covers = |suffix: &str| {
+        host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    let matching = domains.iter().enumerate().filter(|(_, d)| covers(&d.suffix));
+    matching.max_by_key(|(_, d)| d.suffix.len()).map(|(i, _)| i)
+}

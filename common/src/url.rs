@@ -1,0 +1,292 @@
+//! URLs in normal form, and what they are called on disk.
+//!
+//! The normal form is the WHATWG URL (the `url` crate) with: the fragment and the default port
+//! dropped, the host's trailing dot dropped, percent-encoding normalised (RFC 3986 section 6.2.2:
+//! upper-case hex, unreserved characters decoded). The query is not sorted and the case of the
+//! path is kept. Normalising is idempotent, and [`CrawlUrl::from_parts`] rebuilds exactly what was
+//! taken apart.
+//!
+//! Refused are URLs with credentials, hosts with an empty label (no such name exists) and URLs of
+//! more than [`TEXT_MAX`] bytes.
+
+mod base;
+mod percent;
+#[cfg(test)]
+mod tests;
+
+pub use base::Base;
+
+use crate::config::AssignBy;
+use crate::discard::Discard;
+use crate::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
+use url::Position;
+
+/// Bytes of the longest URL there can be, whatever the settings say.
+pub const TEXT_MAX: usize = 65_535;
+
+/// The number of this normal form. Another number means that stored hashes are of other texts.
+pub const NORMAL_FORM: u32 = 1;
+
+/// The two schemes that are crawled.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Scheme {
+    /// Plain HTTP.
+    Http = 0,
+    /// HTTP over TLS.
+    Https = 1,
+}
+
+impl Scheme {
+    /// `http` or `https`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// 80 or 443.
+    #[must_use]
+    pub const fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+
+    /// The inverse of `self as u8`.
+    #[must_use]
+    pub const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Http),
+            1 => Some(Self::Https),
+            _ => None,
+        }
+    }
+}
+
+/// Scheme and port on a host: the unit of robots.txt.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Origin {
+    /// The scheme.
+    pub scheme: Scheme,
+    /// The port, default ports included.
+    pub port: u16,
+}
+
+impl Origin {
+    /// `http://host:port`, the port only where it is not the scheme's default.
+    #[must_use]
+    pub fn on_host(self, host: &str) -> String {
+        let scheme = self.scheme.as_str();
+        if self.port == self.scheme.default_port() {
+            format!("{scheme}://{host}")
+        } else {
+            format!("{scheme}://{host}:{}", self.port)
+        }
+    }
+}
+
+/// A URL in normal form. IPv6 hosts keep their brackets.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CrawlUrl {
+    text: Box<str>,
+    host_start: u32,
+    host_end: u32,
+    path_start: u32,
+    origin: Origin,
+}
+
+impl CrawlUrl {
+    /// Parses and normalises an absolute URL.
+    ///
+    /// # Errors
+    /// [`Discard::Unparsable`], [`Discard::Scheme`], [`Discard::Authority`] or
+    /// [`Discard::TooLong`].
+    pub fn parse(text: &str) -> Result<Self, Discard> {
+        Self::from_url(url::Url::parse(text).map_err(|_| Discard::Unparsable)?)
+    }
+
+    /// Resolves `href` against `base` and normalises the result. For many hrefs of one page
+    /// [`Base::join`] is faster.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn join(base: &url::Url, href: &str) -> Result<Self, Discard> {
+        Self::from_url(base.join(href).map_err(|_| Discard::Unparsable)?)
+    }
+
+    /// Normalises a parsed URL.
+    ///
+    /// # Errors
+    /// [`Discard::Scheme`], [`Discard::Authority`] or [`Discard::TooLong`].
+    pub fn from_url(url: url::Url) -> Result<Self, Discard> {
+        let scheme = match url.scheme() {
+            "http" => Scheme::Http,
+            "https" => Scheme::Https,
+            _ => return Err(Discard::Scheme),
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Discard::Authority);
+        }
+        let port = url.port().unwrap_or(scheme.default_port());
+        let host_len = url.host_str().map_or(0, str::len);
+        let host_start = url[..Position::BeforeHost].len();
+        let mut host_end = host_start + host_len;
+        let mut path_start = url[..Position::BeforePath].len();
+        let end = url[..Position::AfterQuery].len();
+        let mut text = String::from(url);
+        text.truncate(end);
+        if text[host_start..host_end].ends_with('.') {
+            text.remove(host_end - 1);
+            host_end -= 1;
+            path_start -= 1;
+        }
+        if !has_labels(&text[host_start..host_end]) {
+            return Err(Discard::Authority);
+        }
+        percent::normalise_from(&mut text, path_start);
+        if text.len() > TEXT_MAX {
+            return Err(Discard::TooLong);
+        }
+        Ok(Self {
+            host_start: host_start as u32,
+            host_end: host_end as u32,
+            path_start: path_start as u32,
+            origin: Origin { scheme, port },
+            text: text.into_boxed_str(),
+        })
+    }
+
+    /// Puts a URL together again from its parts, all already in normal form.
+    #[must_use]
+    pub fn from_parts(origin: Origin, host: &str, path_and_query: &str) -> Self {
+        let mut text = origin.on_host(host);
+        let host_start = origin.scheme.as_str().len() + 3;
+        let path_start = text.len();
+        text.push_str(path_and_query);
+        Self {
+            host_start: host_start as u32,
+            host_end: (host_start + host.len()) as u32,
+            path_start: path_start as u32,
+            origin,
+            text: text.into_boxed_str(),
+        }
+    }
+
+    /// The whole URL.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The host name, or the address of an IP-literal host (IPv6 in brackets).
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.text[Range { start: self.host_start as usize, end: self.host_end as usize }]
+    }
+
+    /// The address, where the host is an IP literal; the crate has brought odd forms of IPv4
+    /// (`0x7f.1`, `2130706433`) to four decimal numbers.
+    #[must_use]
+    pub fn host_literal(&self) -> Option<IpAddr> {
+        ip_literal(self.host())
+    }
+
+    /// Scheme and port.
+    #[must_use]
+    pub const fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Path and query, beginning with `/`.
+    #[must_use]
+    pub fn path_and_query(&self) -> &str {
+        &self.text[self.path_start as usize..]
+    }
+
+    /// The path alone.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        let rest = self.path_and_query();
+        rest.split_once('?').map_or(rest, |(path, _)| path)
+    }
+
+    /// The name of this URL's host on disk.
+    #[must_use]
+    pub fn host_key(&self, by: AssignBy) -> HostKey {
+        host_key(self.host(), by)
+    }
+
+    /// The hash of the whole URL.
+    #[must_use]
+    pub fn hash(&self) -> UrlHash {
+        UrlHash::of(&self.text)
+    }
+
+    /// This URL's identity.
+    #[must_use]
+    pub fn key(&self, by: AssignBy) -> UrlKey {
+        UrlKey { group: GroupHash::of(group_name(self.host(), by)), url: self.hash() }
+    }
+}
+
+impl fmt::Display for CrawlUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for CrawlUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// The group's name of a host in normal form: the registrable domain (public-suffix list, private
+/// section included), or the host itself where there is none or when groups are hosts.
+#[must_use]
+pub fn group_name(host: &str, by: AssignBy) -> &str {
+    match by {
+        AssignBy::Host => host,
+        AssignBy::Domain => registrable_domain(host),
+    }
+}
+
+/// The registrable domain of a host, or the host itself: an IP literal, a public suffix.
+#[must_use]
+pub fn registrable_domain(host: &str) -> &str {
+    if ip_literal(host).is_some() { host } else { psl::domain_str(host).unwrap_or(host) }
+}
+
+/// The name of a host (in normal form) on disk.
+#[must_use]
+pub fn host_key(host: &str, by: AssignBy) -> HostKey {
+    HostKey { group: GroupHash::of(group_name(host, by)), host: HostHash::of(host) }
+}
+
+/// The address that a host in normal form is, if it is one.
+fn ip_literal(host: &str) -> Option<IpAddr> {
+    if let Some(bracketed) = host.strip_prefix('[') {
+        return bracketed.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6);
+    }
+    let may_be = host.ends_with(|c: char| c.is_ascii_digit());
+    if may_be { host.parse::<Ipv4Addr>().ok().map(IpAddr::V4) } else { None }
+}
+
+/// Whether a host has at least one label, and none that is empty.
+fn has_labels(host: &str) -> bool {
+    let mut before = b'.';
+    for &byte in host.as_bytes() {
+        if byte == b'.' && before == b'.' {
+            return false;
+        }
+        before = byte;
+    }
+    before != b'.'
+}

@@ -1,0 +1,173 @@
+//! All agents that are known, and how they are: what the cluster agrees on, numbered.
+//!
+//! A view with a higher epoch replaces one with a lower. A single agent lives in a view of one.
+
+use std::collections::HashSet;
+use std::fmt;
+
+/// Slots that agents can hold; fixed for all time, because the `permutation` strategy shuffles
+/// them (see [`crate::assignment`]). Also the highest number of agents.
+pub const SLOTS: u16 = 1_024;
+/// The largest weight of an agent.
+pub const WEIGHT_MAX: u16 = 64;
+
+/// An agent, for the life of the crawl: one that comes back keeps its number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct AgentId(pub u32);
+
+impl fmt::Display for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// How an agent is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum AgentState {
+    /// It crawls: it owns groups.
+    #[default]
+    Active = 0,
+    /// It is leaving: it hands over its groups and takes none.
+    Draining = 1,
+    /// Its lease ran out.
+    Dead = 2,
+}
+
+/// An agent as the view knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Agent {
+    /// Its number.
+    pub id: AgentId,
+    /// The name people gave it; no two agents of a view have the same.
+    pub name: String,
+    /// The first of its `weight` consecutive slots, below [`SLOTS`]. It never changes.
+    pub slot: u16,
+    /// Its share of the groups, relative to the others; 1 to [`WEIGHT_MAX`].
+    pub weight: u16,
+    /// How it is.
+    pub state: AgentState,
+}
+
+/// A numbered list of all known agents.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct View {
+    /// Grows with every change.
+    pub epoch: u64,
+    /// In any order.
+    pub agents: Vec<Agent>,
+}
+
+/// Why a view cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ViewError {
+    /// Two agents have the same number.
+    #[error("two agents have the number {0}")]
+    SameId(AgentId),
+    /// Two agents have the same name.
+    #[error("two agents have the name {0:?}")]
+    SameName(String),
+    /// A weight of 0, or above [`WEIGHT_MAX`].
+    #[error("agent {0} has the weight {1}, not 1 to {WEIGHT_MAX}")]
+    Weight(AgentId, u16),
+    /// Slots beyond [`SLOTS`], or another agent's.
+    #[error("agent {0} has slots that do not exist or belong to another")]
+    Slots(AgentId),
+}
+
+impl View {
+    /// The view of a crawl with a single agent.
+    #[must_use]
+    pub fn of_one(name: &str) -> Self {
+        let state = AgentState::Active;
+        let agent = Agent { id: AgentId(0), name: name.to_owned(), slot: 0, weight: 1, state };
+        Self { epoch: 1, agents: vec![agent] }
+    }
+
+    /// The agent of this number.
+    #[must_use]
+    pub fn agent(&self, id: AgentId) -> Option<&Agent> {
+        self.agents.iter().find(|a| a.id == id)
+    }
+
+    /// Whether numbers and names are unique, weights within bounds, and slots distinct.
+    ///
+    /// # Errors
+    /// Names the first agent for which that does not hold.
+    pub fn check(&self) -> Result<(), ViewError> {
+        let (mut ids, mut names) = (HashSet::new(), HashSet::new());
+        let mut taken = [false; SLOTS as usize];
+        for agent in &self.agents {
+            if !ids.insert(agent.id) {
+                return Err(ViewError::SameId(agent.id));
+            }
+            if !names.insert(&agent.name) {
+                return Err(ViewError::SameName(agent.name.clone()));
+            }
+            if !(1..=WEIGHT_MAX).contains(&agent.weight) {
+                return Err(ViewError::Weight(agent.id, agent.weight));
+            }
+            let slots = taken.get_mut(agent.slots()).filter(|slots| !slots.contains(&true));
+            slots.ok_or(ViewError::Slots(agent.id))?.fill(true);
+        }
+        Ok(())
+    }
+
+    /// The lowest place for a newcomer's slots, if there is one.
+    #[must_use]
+    pub fn free_slot(&self, weight: u16) -> Option<u16> {
+        let fits = |slot: u16| {
+            let end = usize::from(slot) + usize::from(weight);
+            let apart = |a: &Agent| end <= a.slots().start || usize::from(slot) >= a.slots().end;
+            end <= usize::from(SLOTS) && self.agents.iter().all(apart)
+        };
+        let behind = |a: &Agent| u16::try_from(a.slots().end).ok();
+        std::iter::once(0).chain(self.agents.iter().filter_map(behind)).filter(|&s| fits(s)).min()
+    }
+}
+
+impl Agent {
+    /// Its slots.
+    #[must_use]
+    pub fn slots(&self) -> std::ops::Range<usize> {
+        usize::from(self.slot)..usize::from(self.slot) + usize::from(self.weight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(id: u32, slot: u16, weight: u16) -> Agent {
+        let state = AgentState::Active;
+        Agent { id: AgentId(id), name: format!("agent-{id}"), slot, weight, state }
+    }
+
+    #[test]
+    fn a_view_is_checked() {
+        let check = |agents: Vec<Agent>| View { epoch: 1, agents }.check();
+        assert_eq!(View::of_one("one").check(), Ok(()));
+        assert_eq!(check(vec![agent(1, 0, 4), agent(2, 4, 1), agent(3, 1_023, 1)]), Ok(()));
+        assert_eq!(check(vec![agent(1, 0, 1), agent(1, 1, 1)]), Err(ViewError::SameId(AgentId(1))));
+        let twin = Agent { name: "agent-1".into(), ..agent(2, 1, 1) };
+        assert_eq!(check(vec![agent(1, 0, 1), twin]), Err(ViewError::SameName("agent-1".into())));
+        for (slot, weight, error) in [
+            (3, 1, ViewError::Slots(AgentId(2))),
+            (1_023, 2, ViewError::Slots(AgentId(2))),
+            (u16::MAX, 1, ViewError::Slots(AgentId(2))),
+            (9, 0, ViewError::Weight(AgentId(2), 0)),
+            (9, 65, ViewError::Weight(AgentId(2), 65)),
+        ] {
+            assert_eq!(check(vec![agent(1, 0, 4), agent(2, slot, weight)]), Err(error));
+        }
+    }
+
+    #[test]
+    fn a_newcomer_gets_the_lowest_gap() {
+        let view = View { epoch: 1, agents: vec![agent(1, 0, 4), agent(2, 6, 1_010)] };
+        assert_eq!(View::default().free_slot(1), Some(0));
+        assert_eq!(view.free_slot(2), Some(4));
+        assert_eq!(view.free_slot(3), Some(1_016));
+        assert_eq!(view.free_slot(9), None);
+    }
+}

@@ -1,0 +1,352 @@
+//! From a request to what is to be sent for it, whatever the protocol.
+
+use crate::character::{Character, Coding, Manner, PageKind, RetryAfter};
+use crate::coding;
+use crate::page;
+use crate::robots::Robots;
+use crate::route::Route;
+use crate::world::{Target, World};
+use bytes::Bytes;
+use crivello_common::time::Timestamp;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Where a date is named, the visitor's clock counts, which may differ from ours by so much.
+const CLOCKS_DIFFER_MS: u64 = 20;
+
+/// What an answer needs to know of a request.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The host asked for, lower case, without port.
+    pub host: String,
+    /// Path and query.
+    pub path: String,
+    /// The value of `Accept-Encoding`.
+    pub accept_encoding: String,
+}
+
+/// A response and the way it is to be sent.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The HTTP status code.
+    pub status: u16,
+    /// The headers, without those that frame the message.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Bytes,
+    /// The way it is sent.
+    pub manner: Manner,
+    /// The time before anything is sent.
+    pub latency: Duration,
+    /// Whether the connection is kept.
+    pub keep_alive: bool,
+    /// In how many milliseconds the visitor is asked to come back.
+    pub retry_after_ms: Option<u64>,
+}
+
+impl Answer {
+    fn new(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
+        let headers = vec![("Content-Type", content_type.to_owned())];
+        Self { status, headers, body: body.into(), ..Self::default() }
+    }
+
+    /// A small page without links.
+    fn brief(status: u16) -> Self {
+        let text = format!("<!DOCTYPE html><title>{status}</title><p>Status {status}.</p>\n");
+        Self::new(status, "text/html; charset=utf-8", text)
+    }
+
+    fn redirect(status: u16, location: String) -> Self {
+        let mut answer = Self::brief(status);
+        answer.headers.push(("Location", location));
+        answer
+    }
+
+    fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
+/// The part of a web that remembers: who was refused how often, and what is costly to make.
+#[derive(Debug, Default)]
+pub struct Desk {
+    refusals: Mutex<HashMap<u32, u32>>,
+    robots_refusals: Mutex<HashMap<u32, u32>>,
+    bombs: HashMap<u64, Bytes>,
+}
+
+impl Desk {
+    /// Makes what is costly to make.
+    #[must_use]
+    pub fn new(world: &World) -> Self {
+        let spec = world.spec();
+        let own = spec.hosts.iter().map(|h| &h.character);
+        let mut bombs = HashMap::new();
+        for character in own.chain(spec.shares.iter().map(|s| &s.character)) {
+            if let Manner::GzipBomb { bytes } = character.manner {
+                bombs.entry(bytes).or_insert_with(|| coding::bomb(bytes));
+            }
+        }
+        Self { refusals: Mutex::default(), robots_refusals: Mutex::default(), bombs }
+    }
+
+    /// What is to be sent for `request`.
+    #[must_use]
+    pub fn answer(&self, world: &World, request: &Request, now: Timestamp) -> Answer {
+        let Some(host) = world.host(&request.host) else {
+            return Answer::brief(404);
+        };
+        let character = world.character(host.id);
+        let at = Route::parse(&request.path).map(|route| Target { host, route });
+        let mut answer = match at {
+            Some(at) if matches!(at.route, Route::Robots | Route::RobotsHop(_)) => {
+                self.robots(world, at)
+            }
+            _ => self.mannered(world, character, at, request, now, host.id),
+        };
+        answer.latency = Duration::from_millis(u64::from(world.latency_ms(host.id)));
+        answer.keep_alive = world.keep_alive(host.id);
+        answer
+    }
+
+    fn mannered(
+        &self,
+        world: &World,
+        character: &Character,
+        at: Option<Target>,
+        request: &Request,
+        now: Timestamp,
+        id: u32,
+    ) -> Answer {
+        match &character.manner {
+            Manner::Status { code } => return Answer::brief(*code),
+            Manner::SlowDown { code, retry_after, refusals }
+                if refuse(&self.refusals, id, *refusals) =>
+            {
+                return refusal(*code, *retry_after, now);
+            }
+            Manner::GzipBomb { bytes } => {
+                let body = self.bombs.get(bytes).cloned().unwrap_or_default();
+                return Answer::new(200, "text/html", body).with("Content-Encoding", "gzip");
+            }
+            Manner::TruncatedGzip => {
+                let text = at.map(|at| page::html(world, at)).unwrap_or_default();
+                let mut body = coding::gzip(text.as_bytes());
+                body.truncate(body.len() / 2);
+                return Answer::new(200, "text/html", body).with("Content-Encoding", "gzip");
+            }
+            _ => {}
+        }
+        let mut answer = at.map_or_else(|| Answer::brief(404), |at| place(world, at, request));
+        answer.manner = character.manner.clone();
+        answer
+    }
+
+    fn robots(&self, world: &World, at: Target) -> Answer {
+        match world.robots(at.host.id) {
+            Robots::Recovering { code, times }
+                if refuse(&self.robots_refusals, at.host.id, *times) =>
+            {
+                Answer::brief(*code)
+            }
+            _ => robots(world, at),
+        }
+    }
+}
+
+/// Counts a request to a host that refuses so many of them.
+fn refuse(counts: &Mutex<HashMap<u32, u32>>, id: u32, refusals: u32) -> bool {
+    let mut counts = counts.lock();
+    let n = counts.entry(id).or_default();
+    *n = n.saturating_add(1);
+    *n <= refusals
+}
+
+fn refusal(code: u16, retry_after: RetryAfter, now: Timestamp) -> Answer {
+    let mut answer = Answer::brief(code);
+    match retry_after {
+        RetryAfter::Absent => {}
+        RetryAfter::Seconds(secs) => {
+            answer.retry_after_ms = Some(u64::from(secs) * 1_000);
+            answer.headers.push(("Retry-After", secs.to_string()));
+        }
+        RetryAfter::Date(secs) => {
+            let at = now.as_secs() + u64::from(secs);
+            let now_ms = now.0 / 1_000 + CLOCKS_DIFFER_MS;
+            answer.retry_after_ms = Some((at * 1_000).saturating_sub(now_ms));
+            let date = UNIX_EPOCH + Duration::from_secs(at);
+            answer.headers.push(("Retry-After", httpdate::fmt_http_date(date)));
+        }
+    }
+    answer
+}
+
+fn robots(world: &World, at: Target) -> Answer {
+    let robots = world.robots(at.host.id);
+    let text = |robots: &Robots| {
+        let mut origin = String::new();
+        world.write_origin(at.host, &mut origin);
+        Answer::new(200, "text/plain; charset=utf-8", robots.text(&origin))
+    };
+    if at.route == Route::RobotsHop(0) {
+        return text(&Robots::standard());
+    }
+    match robots {
+        Robots::Status(code) => Answer::brief(*code),
+        Robots::Silent => Answer { manner: Manner::Silent, ..Answer::default() },
+        Robots::Reset => Answer { manner: Manner::Reset, ..Answer::default() },
+        Robots::Empty => Answer::new(200, "text/plain", Bytes::new()),
+        Robots::Redirects { hops: 1.., .. } => match world.redirect(at) {
+            Some((status, location)) => Answer::redirect(status, location),
+            None => Answer::brief(404),
+        },
+        Robots::RedirectTo(location) => {
+            let port = world.spec().port.to_string();
+            Answer::redirect(302, location.replace("{port}", &port))
+        }
+        _ if at.route == Route::Robots => text(robots),
+        _ => Answer::brief(404),
+    }
+}
+
+fn place(world: &World, at: Target, request: &Request) -> Answer {
+    if let Some((status, location)) = world.redirect(at) {
+        return Answer::redirect(status, location);
+    }
+    if !world.exists(at) {
+        return Answer::brief(404);
+    }
+    match at.route {
+        Route::Page(page) => ordinary(world, at, page, request),
+        Route::SitemapIndex | Route::Sitemap(0) => {
+            Answer::new(200, "application/xml", page::sitemap(world, at))
+        }
+        Route::Sitemap(_) => {
+            let xml = page::sitemap(world, at);
+            Answer::new(200, "application/gzip", coding::gzip(xml.as_bytes()))
+        }
+        _ => Answer::new(200, "text/html; charset=utf-8", page::html(world, at)),
+    }
+}
+
+fn ordinary(world: &World, at: Target, page: u32, request: &Request) -> Answer {
+    let kind = world.kind(at.host.id, page);
+    match kind {
+        PageKind::Status(code) => return Answer::brief(code),
+        PageKind::Binary => {
+            let n_bytes = world.n_bytes(at.host.id, u64::from(page));
+            let h = world.draw(0, &[u64::from(at.host.id), u64::from(page)]);
+            let noise = (0..n_bytes as u64).map(|i| (crate::dice::hash(h, &[i]) >> 8) as u8);
+            return Answer::new(200, "application/octet-stream", noise.collect::<Vec<u8>>());
+        }
+        _ => {}
+    }
+    let (body, content_type) = page::in_charset(kind, page::html(world, at));
+    match kind {
+        PageKind::Coded(way) if accepts(&request.accept_encoding, way) => {
+            Answer::new(200, content_type, coding::encode(way, &body))
+                .with("Content-Encoding", way.token())
+                .with("Vary", "Accept-Encoding")
+        }
+        PageKind::HeaderNofollow => {
+            Answer::new(200, content_type, body).with("X-Robots-Tag", "noarchive, nofollow")
+        }
+        PageKind::LinkHeader => {
+            let links = world.links(at);
+            let url = links.first().map(|l| world.url(l.target)).unwrap_or_default();
+            Answer::new(200, content_type, body).with("Link", format!("<{url}>; rel=\"next\""))
+        }
+        _ => Answer::new(200, content_type, body),
+    }
+}
+
+fn accepts(accept_encoding: &str, way: Coding) -> bool {
+    let tokens = accept_encoding.split(',').map(|t| t.split(';').next().unwrap_or_default().trim());
+    tokens.into_iter().any(|t| t.eq_ignore_ascii_case(way.token()) || t == "*")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::HostRef;
+    use crate::spec::Spec;
+
+    fn ask(world: &World, host: &str, path: &str) -> Answer {
+        ask_at(&Desk::new(world), world, host, path)
+    }
+
+    fn ask_at(desk: &Desk, world: &World, host: &str, path: &str) -> Answer {
+        let request = Request {
+            host: host.to_owned(),
+            path: path.to_owned(),
+            accept_encoding: "gzip, br;q=0.5".to_owned(),
+        };
+        desk.answer(world, &request, Timestamp::from_secs(1_000_000))
+    }
+
+    fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
+        answer.headers.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str())
+    }
+
+    #[test]
+    fn every_link_of_a_varied_web_is_answered_as_the_graph_says() {
+        let world = World::new(Spec::demo());
+        let desk = Desk::new(&world);
+        for id in 0..world.names().len() {
+            for page in 0..world.n_pages(id) {
+                let at = Target { host: HostRef::new(id), route: Route::Page(page) };
+                for link in world.links(at) {
+                    let host = world.names().name(link.target.host).to_string();
+                    let answer = ask_at(&desk, &world, &host, &link.target.route.to_string());
+                    let redirect = world.redirect(link.target);
+                    let location = redirect.as_ref().map(|(_, url)| url.as_str());
+                    if matches!(world.character(link.target.host.id).manner, Manner::Well) {
+                        assert_eq!(header(&answer, "Location"), location);
+                        let error = match link.target.route {
+                            Route::Page(page) => {
+                                matches!(world.kind(link.target.host.id, page), PageKind::Status(_))
+                            }
+                            _ => false,
+                        };
+                        assert_eq!(answer.status >= 400, error, "{}", world.url(link.target));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn refusals_end_and_say_when() {
+        let slow = |retry_after| Manner::SlowDown { code: 429, retry_after, refusals: 2 };
+        let world = World::new(
+            Spec::new(1)
+                .host("a.test", Character::named("a").manner(slow(RetryAfter::Seconds(7))))
+                .host("b.test", Character::named("b").manner(slow(RetryAfter::Date(9)))),
+        );
+        let desk = Desk::new(&world);
+        let now = Timestamp(1_000_000_400_000);
+        let get = |host: &str| {
+            let request =
+                Request { host: host.to_owned(), path: "/".to_owned(), ..Default::default() };
+            desk.answer(&world, &request, now)
+        };
+        let first = get("a.test");
+        assert_eq!((first.status, first.retry_after_ms), (429, Some(7_000)));
+        let dated = get("b.test");
+        assert_eq!(dated.retry_after_ms, Some(8_600));
+        assert_eq!(header(&dated, "Retry-After"), Some("Mon, 12 Jan 1970 13:46:49 GMT"));
+        assert_eq!(get("a.test").status, 429);
+        assert_eq!(get("a.test").status, 200);
+    }
+
+    #[test]
+    fn codings_are_used_when_accepted() {
+        let coded = |way| World::new(Spec::new(1).portion(1.0, PageKind::Coded(way)));
+        let answer = ask(&coded(Coding::Brotli), "h0.site0.test", "/s1/p1.html");
+        assert_eq!(header(&answer, "Content-Encoding"), Some("br"));
+        let answer = ask(&coded(Coding::Zstd), "h0.site0.test", "/s1/p1.html");
+        assert_eq!(header(&answer, "Content-Encoding"), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! Chance without a generator: every draw is a hash of the seed and of what it is drawn for, so
+//! any page can be made on its own, in any order, in any process, and comes out the same.
+
+/// A hash of `parts` under `seed` (the finaliser of SplitMix64, applied part by part).
+#[must_use]
+pub fn hash(seed: u64, parts: &[u64]) -> u64 {
+    parts.iter().fold(mix(seed), |h, &part| mix(h ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+}
+
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// A hash as a number in `[0, 1)`.
+#[must_use]
+pub fn unit(h: u64) -> f64 {
+    (h >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// A number below `n` (zero when `n` is zero); the larger `skew`, the more often a small one.
+/// With `skew` 1 all are equally likely; with 2.5 one draw in six falls on the first hundredth.
+#[must_use]
+pub fn skewed(h: u64, n: u32, skew: f64) -> u32 {
+    let at = unit(h).powf(skew) * f64::from(n);
+    (at as u32).min(n.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_are_fixed_and_spread() {
+        assert_eq!(hash(7, &[1, 2]), hash(7, &[1, 2]));
+        assert_ne!(hash(7, &[1, 2]), hash(7, &[2, 1]));
+        assert_ne!(hash(7, &[1]), hash(8, &[1]));
+        let n = 10_000;
+        let low = (0..n).filter(|&i| unit(hash(3, &[i])) < 0.5).count();
+        assert!((4_800..5_200).contains(&low), "{low}");
+        let first = (0..n).filter(|&i| skewed(hash(3, &[i]), 100, 2.5) == 0).count();
+        assert!(first > 1_000, "{first}");
+        assert_eq!(skewed(u64::MAX, 0, 2.5), 0);
+    }
+}

@@ -1,0 +1,314 @@
+//! The name server: what a query is answered (pure but for a count), and the sockets that ask.
+//!
+//! The messages are RFC 1035's, written and read here in the few forms that are needed: one
+//! question, and answers that point back to its name.
+
+use crate::character::DnsWay;
+use crate::world::World;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::task::JoinSet;
+
+const HEADER_LEN: usize = 12;
+const TYPE_A: u16 = 1;
+const TYPE_AAAA: u16 = 28;
+const SERV_FAIL: u8 = 2;
+const NX_DOMAIN: u8 = 3;
+const TCP_IDLE_MAX: Duration = Duration::from_secs(10);
+/// "The name in the question", as a compressed name.
+const POINTER: [u8; 2] = [0xc0, HEADER_LEN as u8];
+
+/// What the name server knows.
+#[derive(Debug)]
+pub struct Zone {
+    world: Arc<World>,
+    /// How often the address of a rebinding name was asked for.
+    asked: Mutex<HashMap<u32, u32>>,
+}
+
+struct Question<'a> {
+    id: [u8; 2],
+    recursion: u8,
+    name: String,
+    kind: u16,
+    /// Name, type and class as they came.
+    raw: &'a [u8],
+}
+
+impl Zone {
+    /// The zone of a world.
+    #[must_use]
+    pub fn new(world: Arc<World>) -> Self {
+        Self { world, asked: Mutex::default() }
+    }
+
+    /// The answer to a query; `None` is silence.
+    #[must_use]
+    pub fn answer(&self, query: &[u8]) -> Option<Vec<u8>> {
+        let question = parse(query)?;
+        let world = &self.world;
+        let Some(host) = world.host(&question.name) else {
+            return Some(print(&question, NX_DOMAIN, &[], 0));
+        };
+        let own = world.names().ip(host.id);
+        let mut ttl = world.spec().dns_ttl_secs;
+        let addresses: Vec<IpAddr> = match &world.character(host.id).dns {
+            DnsWay::Well => vec![own.into()],
+            DnsWay::NoSuchName => return Some(print(&question, NX_DOMAIN, &[], 0)),
+            DnsWay::ServFail => return Some(print(&question, SERV_FAIL, &[], 0)),
+            DnsWay::Silent => return None,
+            DnsWay::Address(address) => vec![(*address).into()],
+            DnsWay::AddressV6(address) => vec![(*address).into()],
+            DnsWay::Beside(address) => vec![(*address).into(), own.into()],
+            DnsWay::Several(more) => several(own, *more).into_iter().map(IpAddr::V4).collect(),
+            DnsWay::Rebind(address) => {
+                ttl = 0;
+                let first = question.kind != TYPE_A || self.is_first(host.id);
+                vec![if first { own.into() } else { (*address).into() }]
+            }
+        };
+        let asked = |address: &IpAddr| match address {
+            IpAddr::V4(_) => question.kind == TYPE_A,
+            IpAddr::V6(_) => question.kind == TYPE_AAAA,
+        };
+        let addresses: Vec<IpAddr> = addresses.into_iter().filter(asked).collect();
+        Some(print(&question, 0, &addresses, ttl))
+    }
+
+    fn is_first(&self, id: u32) -> bool {
+        let mut asked = self.asked.lock();
+        let n = asked.entry(id).or_default();
+        *n = n.saturating_add(1);
+        *n == 1
+    }
+}
+
+/// A host's own address and up to four more, which no host has as its own.
+#[must_use]
+pub fn several(own: Ipv4Addr, more: u8) -> Vec<Ipv4Addr> {
+    let [a, b, c, _] = own.octets();
+    let extra = (0..more.min(4)).map(|k| Ipv4Addr::new(a, b, c, 251 + k));
+    std::iter::once(own).chain(extra).collect()
+}
+
+fn parse(query: &[u8]) -> Option<Question<'_>> {
+    let header = query.get(..HEADER_LEN)?;
+    let one_question = header[4..6] == [0, 1];
+    let is_query = header[2] & 0xf8 == 0;
+    if !one_question || !is_query {
+        return None;
+    }
+    let mut name = String::new();
+    let mut at = HEADER_LEN;
+    loop {
+        let len = usize::from(*query.get(at)?);
+        at += 1;
+        if len == 0 {
+            break;
+        }
+        let label = query.get(at..at + len).filter(|_| len < 64)?;
+        if !name.is_empty() {
+            name.push('.');
+        }
+        name.push_str(&std::str::from_utf8(label).ok()?.to_ascii_lowercase());
+        at += len;
+    }
+    let raw = query.get(HEADER_LEN..at + 4)?;
+    Some(Question {
+        id: [query[0], query[1]],
+        recursion: header[2] & 1,
+        name,
+        kind: u16::from_be_bytes([query[at], query[at + 1]]),
+        raw,
+    })
+}
+
+fn print(question: &Question<'_>, code: u8, addresses: &[IpAddr], ttl: u32) -> Vec<u8> {
+    let mut out = Vec::with_capacity(HEADER_LEN + question.raw.len() + 16 * addresses.len() + 40);
+    out.extend(question.id);
+    out.extend([0x84 | question.recursion, 0x80 | code, 0, 1]);
+    out.extend((addresses.len() as u16).to_be_bytes());
+    let negative = addresses.is_empty() && code != SERV_FAIL;
+    out.extend([0, u8::from(negative), 0, 0]);
+    out.extend(question.raw);
+    for address in addresses {
+        out.extend(POINTER);
+        let (kind, octets) = match address {
+            IpAddr::V4(v4) => (TYPE_A, v4.octets().to_vec()),
+            IpAddr::V6(v6) => (TYPE_AAAA, v6.octets().to_vec()),
+        };
+        out.extend(kind.to_be_bytes());
+        out.extend([0, 1]);
+        out.extend(ttl.to_be_bytes());
+        out.extend((octets.len() as u16).to_be_bytes());
+        out.extend(octets);
+    }
+    if negative {
+        // An SOA of the root, so that "nothing" may be kept for a minute (RFC 2308).
+        out.extend([0, 0, 6, 0, 1]);
+        out.extend(60_u32.to_be_bytes());
+        out.extend([0, 22, 0, 0]);
+        for number in [1_u32, 3_600, 600, 86_400, 60] {
+            out.extend(number.to_be_bytes());
+        }
+    }
+    out
+}
+
+/// Binds UDP and TCP on the same port of 127.0.0.1; 0 picks one that is free for both.
+///
+/// # Errors
+/// When the port is taken.
+pub async fn listen(port: u16) -> io::Result<(UdpSocket, TcpListener)> {
+    let mut tries = if port == 0 { 20 } else { 1 };
+    loop {
+        tries -= 1;
+        let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        match TcpListener::bind(udp.local_addr()?).await {
+            Ok(tcp) => return Ok((udp, tcp)),
+            Err(error) if tries == 0 => return Err(error),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Answers datagrams until dropped.
+pub async fn run_udp(zone: Arc<Zone>, socket: UdpSocket) {
+    let mut buffer = [0; 1_500];
+    loop {
+        match socket.recv_from(&mut buffer).await {
+            Ok((n, from)) => {
+                if let Some(answer) = zone.answer(&buffer[..n])
+                    && let Err(error) = socket.send_to(&answer, from).await
+                {
+                    tracing::debug!(%error, "an answer cannot be sent");
+                }
+            }
+            Err(error) => tracing::debug!(%error, "a query cannot be received"),
+        }
+    }
+}
+
+/// Answers connections until dropped.
+pub async fn run_tcp(zone: Arc<Zone>, listener: TcpListener) {
+    let mut connections = JoinSet::new();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let zone = zone.clone();
+                connections.spawn(tokio::time::timeout(TCP_IDLE_MAX, async move {
+                    let _ = serve_tcp(&zone, stream).await;
+                }));
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn serve_tcp(zone: &Zone, mut stream: TcpStream) -> io::Result<()> {
+    loop {
+        let len = stream.read_u16().await?;
+        let mut query = vec![0; usize::from(len)];
+        stream.read_exact(&mut query).await?;
+        if let Some(answer) = zone.answer(&query) {
+            let len = u16::try_from(answer.len()).map_err(io::Error::other)?;
+            stream.write_all(&[&len.to_be_bytes()[..], &answer].concat()).await?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::character::{Character, Content};
+    use crate::spec::Spec;
+    use std::net::Ipv6Addr;
+
+    fn query(name: &str, kind: u16) -> Vec<u8> {
+        let mut out = vec![0xab, 0xcd, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        for label in name.split('.') {
+            out.push(label.len() as u8);
+            out.extend(label.as_bytes());
+        }
+        out.push(0);
+        out.extend(kind.to_be_bytes());
+        out.extend([0, 1]);
+        out
+    }
+
+    /// Code, addresses and TTL of an answer.
+    fn read(zone: &Zone, name: &str, kind: u16) -> Option<(u8, Vec<Ipv4Addr>, u32)> {
+        let asked = query(name, kind);
+        let answer = zone.answer(&asked)?;
+        assert_eq!(answer[..2], [0xab, 0xcd]);
+        assert_eq!(answer[HEADER_LEN..asked.len()], asked[HEADER_LEN..]);
+        let n = usize::from(answer[7]);
+        let mut ttl = 0;
+        let addresses = (0..n)
+            .map(|k| {
+                let record = &answer[asked.len() + 16 * k..][..16];
+                ttl = u32::from_be_bytes([record[6], record[7], record[8], record[9]]);
+                Ipv4Addr::new(record[12], record[13], record[14], record[15])
+            })
+            .collect();
+        Some((answer[3] & 0xf, addresses, ttl))
+    }
+
+    #[test]
+    fn names_resolve_in_their_way() {
+        let inside = Ipv4Addr::new(10, 0, 0, 1);
+        let way = |dns| Character::named("x").dns(dns);
+        let zone = Zone::new(Arc::new(World::new(
+            Spec::new(1)
+                .host("none.test", way(DnsWay::NoSuchName))
+                .host("broken.test", way(DnsWay::ServFail))
+                .host("silent.test", way(DnsWay::Silent))
+                .host("inside.test", way(DnsWay::Address(inside)))
+                .host("six.test", way(DnsWay::AddressV6(Ipv6Addr::LOCALHOST)))
+                .host("beside.test", way(DnsWay::Beside(inside)))
+                .host("many.test", way(DnsWay::Several(3)))
+                .host("rebind.test", way(DnsWay::Rebind(Ipv4Addr::LOCALHOST)))
+                .host("trap.test", Character::named("t").content(Content::Subdomains)),
+        )));
+        let ip = |name: &str| {
+            let world = &zone.world;
+            world.names().ip(world.host(name).unwrap().id)
+        };
+        let a = |name: &str| read(&zone, name, TYPE_A);
+        assert_eq!(a("H1.Site2.test"), Some((0, vec![ip("h1.site2.test")], 3_600)));
+        assert_eq!(read(&zone, "h1.site2.test", 28), Some((0, vec![], 0)));
+        assert_eq!(a("h9.site2.test"), Some((3, vec![], 0)));
+        assert_eq!(a("none.test"), Some((3, vec![], 0)));
+        assert_eq!(a("broken.test"), Some((2, vec![], 0)));
+        assert_eq!(a("silent.test"), None);
+        assert_eq!(a("inside.test"), Some((0, vec![inside], 3_600)));
+        assert_eq!(a("beside.test").unwrap().1, [inside, ip("beside.test")]);
+        assert_eq!(a("six.test"), Some((0, vec![], 0)));
+        let answer = zone.answer(&query("six.test", TYPE_AAAA)).unwrap();
+        assert!(answer.ends_with(&Ipv6Addr::LOCALHOST.octets()));
+        assert_eq!(a("many.test").unwrap().1.len(), 4);
+        assert_eq!(a("rebind.test"), Some((0, vec![ip("rebind.test")], 0)));
+        assert_eq!(a("rebind.test"), Some((0, vec![Ipv4Addr::LOCALHOST], 0)));
+        assert_eq!(a("x5.trap.test"), Some((0, vec![ip("trap.test")], 3_600)));
+    }
+
+    #[test]
+    fn nonsense_is_met_with_silence() {
+        let zone = Zone::new(Arc::new(World::new(Spec::new(1))));
+        let whole = query("h0.site0.test", TYPE_A);
+        for n in 0..whole.len() {
+            assert_eq!(zone.answer(&whole[..n]), None, "{n}");
+        }
+        assert_eq!(zone.answer(&[0xff; 40]), None);
+    }
+}

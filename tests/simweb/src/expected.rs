@@ -1,0 +1,275 @@
+//! What a correct visitor fetches: a walk over the graph that obeys robots.txt and `nofollow`,
+//! takes redirects for links and knows which hosts fail.
+//!
+//! Where the standard or the visitor's settings leave something open, and behind hosts that may
+//! or may not be found in time, a URL *may* be fetched; all others *must*. The exact set is
+//! bounded by the two.
+
+use crate::character::{Content, DnsWay, Manner, PageKind};
+use crate::names::HostRef;
+use crate::robots::{Decision, Robots};
+use crate::route::Route;
+use crate::world::{Target, World};
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// Bodies that come faster than this are waited for.
+const PATIENCE_BYTES_PER_SECOND: u32 = 1_000;
+/// A host that refuses more often than this may be given up.
+const PATIENCE_REFUSALS: u32 = 5;
+
+/// The limits of the crawl, and what of the visitor's settings decides on what it fetches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Pages in all.
+    pub pages_max: Option<u64>,
+    /// Links away from a seed.
+    pub depth_max: Option<u32>,
+    /// Pages of one host.
+    pub pages_per_host_max: Option<u64>,
+    /// Pages of one registrable domain.
+    pub pages_per_domain_max: Option<u64>,
+    /// How often one path segment may occur in a URL.
+    pub repeated_segments_max: u32,
+    /// Whether sitemaps are fetched.
+    pub sitemaps: bool,
+    /// Whether `nofollow` is respected.
+    pub respect_nofollow: bool,
+    /// Only hosts that are one of these or below one of them; empty admits all.
+    pub host_suffixes: Vec<String>,
+    /// No paths that begin like this.
+    pub path_prefixes_excluded: Vec<String>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            pages_max: None,
+            depth_max: None,
+            pages_per_host_max: None,
+            pages_per_domain_max: None,
+            repeated_segments_max: 3,
+            sitemaps: true,
+            respect_nofollow: true,
+            host_suffixes: Vec::new(),
+            path_prefixes_excluded: Vec::new(),
+        }
+    }
+}
+
+impl Limits {
+    /// Whether a path of a host is within the scope of the crawl.
+    #[must_use]
+    pub fn admits(&self, host: &str, path: &str) -> bool {
+        let below = |suffix: &String| {
+            host.strip_suffix(suffix.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        let included = self.host_suffixes.is_empty() || self.host_suffixes.iter().any(below);
+        let excluded = |prefix: &String| path.starts_with(prefix.as_str());
+        included && !self.path_prefixes_excluded.iter().any(excluded)
+    }
+}
+
+/// What is due of one URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due {
+    /// It must be fetched; otherwise it may.
+    pub must: bool,
+    /// It may be tried any number of times, because it fails; otherwise one response is enough.
+    /// Refusals (429 and 503) never count as responses.
+    pub repeat: bool,
+}
+
+/// What a correct visitor fetches.
+#[derive(Clone, Debug, Default)]
+pub struct Expected {
+    /// Every URL that may be fetched, robots.txt aside; those of endless hosts are left out.
+    pub urls: HashMap<String, Due>,
+    /// Hosts without end: any of their URLs that robots.txt allows may be fetched. Names below
+    /// them are hosts without end too.
+    pub endless: HashSet<String>,
+}
+
+impl Expected {
+    /// What must be fetched of `world` within `limits`, and what may.
+    #[must_use]
+    pub fn new(world: &World, limits: &Limits) -> Self {
+        let mut walk = Walk { world, limits, places: HashMap::new(), certain_only: true };
+        walk.run();
+        walk.certain_only = false;
+        walk.run();
+        let mut places = walk.places;
+        if over_limit(world, limits, &places) {
+            places.values_mut().for_each(|due| due.must = false);
+        }
+        let endless = (0..world.names().len())
+            .filter(|&id| is_endless(world, id))
+            .map(|id| world.names().name(HostRef::new(id)).to_string())
+            .collect();
+        let urls = places.into_iter().map(|(at, due)| (world.url(at), due)).collect();
+        Self { urls, endless }
+    }
+
+    /// How many URLs must be fetched.
+    #[must_use]
+    pub fn n_must(&self) -> usize {
+        self.urls.values().filter(|due| due.must).count()
+    }
+}
+
+/// Whether a host has URLs, or hosts below it, without end.
+#[must_use]
+pub fn is_endless(world: &World, id: u32) -> bool {
+    matches!(world.character(id).content, Content::Calendar | Content::Subdomains)
+}
+
+/// With more places than a limit admits, which of them are fetched is the visitor's choice.
+fn over_limit(world: &World, limits: &Limits, places: &HashMap<Target, Due>) -> bool {
+    let mut hosts: HashMap<HostRef, u64> = HashMap::new();
+    let mut domains: HashMap<String, u64> = HashMap::new();
+    for at in places.keys() {
+        *hosts.entry(at.host).or_default() += 1;
+    }
+    for (host, n) in &hosts {
+        *domains.entry(world.names().domain(*host)).or_default() += n;
+    }
+    let over = |max: Option<u64>, n: u64| max.is_some_and(|max| n > max);
+    over(limits.pages_max, places.len() as u64)
+        || hosts.values().any(|&n| over(limits.pages_per_host_max, n))
+        || domains.values().any(|&n| over(limits.pages_per_domain_max, n))
+}
+
+struct Walk<'a> {
+    world: &'a World,
+    limits: &'a Limits,
+    places: HashMap<Target, Due>,
+    /// In the first pass only what must be fetched is walked.
+    certain_only: bool,
+}
+
+impl Walk<'_> {
+    fn run(&mut self) {
+        let mut queue: VecDeque<(Target, u32)> =
+            self.world.seeds().into_iter().map(|at| (at, 0)).collect();
+        let mut seen: HashSet<Target> = queue.iter().map(|(at, _)| *at).collect();
+        let mut hosts = HashSet::new();
+        while let Some((at, depth)) = queue.pop_front() {
+            let Some(due) = self.due(at, depth) else {
+                continue;
+            };
+            if self.certain_only && !due.must {
+                continue;
+            }
+            self.places.entry(at).or_insert(Due { must: self.certain_only, ..due });
+            let mut next = self.leads_to(at);
+            if hosts.insert(at.host) && self.limits.sitemaps && self.has_sitemaps(at.host) {
+                next.push(Target { host: at.host, route: Route::SitemapIndex });
+            }
+            for target in next {
+                if seen.insert(target) {
+                    queue.push_back((target, depth.saturating_add(1)));
+                }
+            }
+        }
+    }
+
+    fn has_sitemaps(&self, host: HostRef) -> bool {
+        matches!(self.world.robots(host.id), Robots::Sitemaps(_))
+    }
+
+    /// What is due of a place that was found; `None` if it must not be, or cannot be, fetched.
+    fn due(&self, at: Target, depth: u32) -> Option<Due> {
+        let world = self.world;
+        let character = world.character(at.host.id);
+        let spec = world.spec();
+        if at.host.sub.is_some() || matches!(at.route, Route::Day(_)) {
+            return None;
+        }
+        let name = world.names().name(at.host).to_string();
+        if !self.limits.admits(&name, &at.route.to_string()) {
+            return None;
+        }
+        if matches!(at.route, Route::Segments(n) if n > self.limits.repeated_segments_max) {
+            return None;
+        }
+        let mut must = !is_endless(world, at.host.id);
+        if let Some(max) = self.limits.depth_max {
+            if depth > max {
+                return None;
+            }
+            // By which path a page is found first is chance, unless there is only one.
+            must &= depth == 0 || spec.links_per_page == 0;
+        }
+        match character.dns {
+            DnsWay::Well | DnsWay::Several(_) | DnsWay::Beside(_) => {}
+            DnsWay::Rebind(_) => must = false,
+            _ => return None,
+        }
+        if character.port.is_some_and(|port| port != spec.port) {
+            return None;
+        }
+        match world.robots(at.host.id).decide(&spec.agent, &at.route.to_string()) {
+            Decision::Allowed => {}
+            Decision::Open => must = false,
+            Decision::Disallowed => return None,
+        }
+        let (answers, repeat) = self.answers(at);
+        Some(Due { must: must && answers, repeat })
+    }
+
+    /// Whether a visitor can be expected to get an answer, and whether it may try again.
+    fn answers(&self, at: Target) -> (bool, bool) {
+        let patient = |rate: u32| rate >= PATIENCE_BYTES_PER_SECOND;
+        match self.world.character(at.host.id).manner {
+            Manner::Well | Manner::RedirectTo { .. } => match at.route {
+                Route::Page(page) => match self.world.kind(at.host.id, page) {
+                    PageKind::Status(code) => status(code),
+                    _ => (true, false),
+                },
+                _ => (true, false),
+            },
+            // HTTP/2 has no such thing: there the stream is reset.
+            Manner::LengthTooShort if self.world.tls(at.host.id) => (false, true),
+            Manner::GzipBomb { .. } | Manner::TruncatedGzip | Manner::LengthTooShort => {
+                (true, false)
+            }
+            Manner::Status { code } => status(code),
+            Manner::Drip { bytes_per_second } | Manner::DripHead { bytes_per_second } => {
+                (patient(bytes_per_second), !patient(bytes_per_second))
+            }
+            Manner::SlowDown { refusals, .. } => (refusals <= PATIENCE_REFUSALS, false),
+            _ => (false, true),
+        }
+    }
+
+    fn leads_to(&self, at: Target) -> Vec<Target> {
+        let world = self.world;
+        if let Some((_, url)) = world.redirect(at) {
+            return world.find(&url).into_iter().collect();
+        }
+        if !world.exists(at) || matches!(world.character(at.host.id).manner, Manner::Status { .. })
+        {
+            return Vec::new();
+        }
+        let kind = match at.route {
+            Route::Page(page) => world.kind(at.host.id, page),
+            Route::SitemapIndex | Route::Sitemap(_) => return world.sitemap_entries(at),
+            _ => PageKind::Plain,
+        };
+        let follow = !self.limits.respect_nofollow;
+        match kind {
+            PageKind::Status(_) | PageKind::Binary => Vec::new(),
+            PageKind::MetaNofollow | PageKind::HeaderNofollow if !follow => Vec::new(),
+            _ => {
+                let links = world.links(at).into_iter();
+                links.filter(|l| follow || !l.nofollow).map(|l| l.target).collect()
+            }
+        }
+    }
+}
+
+const fn status(code: u16) -> (bool, bool) {
+    (!matches!(code, 429 | 503), code == 429 || code >= 500)
+}

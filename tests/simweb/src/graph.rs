@@ -1,0 +1,252 @@
+//! Which place leads where. Both the pages and the expectation are made from this, so what a
+//! correct visitor must find is known without fetching anything.
+
+use crate::character::{Content, Manner, PageKind};
+use crate::dice::{skewed, unit};
+use crate::names::HostRef;
+use crate::robots::Robots;
+use crate::route::Route;
+use crate::world::{Target, World, draw};
+
+/// Pages of a host form a tree of this many branches, hosts too, so that nothing is cut off.
+const FANOUT: u32 = 3;
+/// Pages a sitemap names.
+pub const HIDDEN_PER_SITEMAP: u32 = 50;
+
+/// A link on a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where it leads.
+    pub target: Target,
+    /// Whether it says `nofollow`.
+    pub nofollow: bool,
+}
+
+impl World {
+    /// The number that stands for a page when its body is drawn: pages that share a body share it.
+    #[must_use]
+    pub fn body_of(&self, id: u32, page: u32) -> u64 {
+        match self.kind(id, page) {
+            PageKind::Duplicate => (1 << 32) + u64::from(page % 2),
+            PageKind::NearDuplicate => (1 << 33) + u64::from(page % 2),
+            _ => u64::from(page),
+        }
+    }
+
+    /// The links of an HTML page, in order; the same place may come more than once.
+    #[must_use]
+    pub fn links(&self, at: Target) -> Vec<Link> {
+        let mut links = Vec::with_capacity(self.spec().links_per_page as usize + 8);
+        if !self.has_links(at.host.id) {
+            return links;
+        }
+        match at.route {
+            Route::Page(page) => self.page_links(at.host, page, &mut links),
+            Route::Hidden(i) => follow(&mut links, at.host, [Route::Hidden(i), Route::Page(0)]),
+            Route::Nofollowed(i) if i < 3 => {
+                follow(&mut links, at.host, [Route::Nofollowed(i + 1)]);
+            }
+            Route::Day(day) => {
+                let days = [1_u64, 2, 7, 30].map(|more| Route::Day(day.wrapping_add(more)));
+                follow(&mut links, at.host, days);
+                follow(&mut links, at.host, [Route::Day(day.saturating_sub(1)), Route::Page(0)]);
+            }
+            Route::Segments(n) => follow(&mut links, at.host, [Route::Segments(n + 1)]),
+            _ => {}
+        }
+        links
+    }
+
+    fn page_links(&self, host: HostRef, page: u32, links: &mut Vec<Link>) {
+        let n_pages = self.n_pages(host.id);
+        let kind = self.kind(host.id, page);
+        if matches!(kind, PageKind::MetaRefresh | PageKind::LinkHeader) {
+            return follow(links, host, [self.next_page(host, page)]);
+        }
+        if page == 0 {
+            self.first_page_links(host, links);
+        }
+        if !matches!(kind, PageKind::Duplicate | PageKind::NearDuplicate) {
+            let first = page.saturating_mul(FANOUT).saturating_add(1);
+            follow(
+                links,
+                host,
+                (first..first.saturating_add(FANOUT)).take_while(|&c| c < n_pages).map(Route::Page),
+            );
+        }
+        let body = self.body_of(host.id, page);
+        let spec = self.spec();
+        for k in links.len() as u64..u64::from(spec.links_per_page) {
+            let draw = |what| self.draw(draw::LINK, &[u64::from(host.id), body, k, what]);
+            let internal = unit(draw(0)) < spec.internal_share || self.names().n_generated() == 0;
+            let target = if internal {
+                Target { host, route: Route::Page(skewed(draw(1), n_pages, spec.skew)) }
+            } else {
+                let id = skewed(draw(1), self.names().n_generated(), spec.skew);
+                let page = skewed(draw(2), self.n_pages(id), spec.skew * 2.0);
+                Target { host: HostRef::new(id), route: Route::Page(page) }
+            };
+            links.push(Link { target, nofollow: false });
+        }
+    }
+
+    fn first_page_links(&self, host: HostRef, links: &mut Vec<Link>) {
+        let n_generated = self.names().n_generated();
+        let to_host = |id| Link {
+            target: Target { host: HostRef::new(id), route: Route::Page(0) },
+            nofollow: false,
+        };
+        let first = host.id.saturating_mul(FANOUT).saturating_add(1);
+        links.extend(
+            (first..first.saturating_add(FANOUT)).take_while(|&c| c < n_generated).map(to_host),
+        );
+        let n_own = self.names().len() - n_generated;
+        if n_own > 0 && host.id.is_multiple_of(4) {
+            links.push(to_host(n_generated + host.id / 4 % n_own));
+        }
+        let forbidden = Target { host, route: Route::Nofollowed(0) };
+        links.push(Link { target: forbidden, nofollow: true });
+        match self.character(host.id).content {
+            Content::Plain | Content::Foreign(_) => {}
+            Content::Loop(_) => follow(links, host, [Route::Loop(0)]),
+            Content::Chain(_) => follow(links, host, [Route::Chain(0)]),
+            Content::Calendar => follow(links, host, [Route::Day(20_000)]),
+            Content::Segments => follow(links, host, [Route::Segments(1)]),
+            Content::Subdomains => {
+                let n = host.sub.map_or(0, |n| n.wrapping_add(1));
+                for sub in (0..3_u64).map(|k| n.wrapping_mul(3).wrapping_add(k)) {
+                    let below = HostRef { id: host.id, sub: Some(sub) };
+                    follow(links, below, [Route::Page(0)]);
+                }
+            }
+        }
+    }
+
+    /// The first child of a page in the host's tree, or any page where it has none.
+    fn next_page(&self, host: HostRef, page: u32) -> Route {
+        let n_pages = self.n_pages(host.id);
+        let child = page.saturating_mul(FANOUT).saturating_add(1);
+        if child < n_pages {
+            return Route::Page(child);
+        }
+        let h = self.draw(draw::LINK, &[u64::from(host.id), u64::from(page)]);
+        Route::Page(skewed(h, n_pages, 1.0))
+    }
+
+    /// Where a place redirects to, as a URL, and with which status.
+    #[must_use]
+    pub fn redirect(&self, at: Target) -> Option<(u16, String)> {
+        let character = self.character(at.host.id);
+        let here = |route| self.url(Target { host: at.host, route });
+        match (at.route, &character.content) {
+            (Route::RobotsHop(0), _) => return None,
+            (Route::RobotsHop(k), _) => {
+                let hops = self.robots_hops(at.host);
+                let next = hops.iter().find(|t| t.route == Route::RobotsHop(k - 1))?;
+                return Some((302, self.url(*next)));
+            }
+            (Route::Robots, _) => {
+                return Some((301, self.url(*self.robots_hops(at.host).first()?)));
+            }
+            (Route::Loop(k), Content::Loop(n)) if k < *n => {
+                return Some((302, here(Route::Loop((k + 1) % n))));
+            }
+            (Route::Chain(k), Content::Chain(n)) if k < *n => {
+                let end = Route::Page(self.n_pages(at.host.id) - 1);
+                let next = if k + 1 == *n { end } else { Route::Chain(k + 1) };
+                return Some((301, here(next)));
+            }
+            _ => {}
+        }
+        if let Manner::RedirectTo { location } = &character.manner {
+            let port = self.spec().port.to_string();
+            return Some((302, location.replace("{port}", &port)));
+        }
+        match at.route {
+            Route::Page(page) if page < self.n_pages(at.host.id) => {
+                match self.kind(at.host.id, page) {
+                    PageKind::Redirect(status) => {
+                        Some((status, here(self.next_page(at.host, page))))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an HTML page, redirect or other resource lies there, manners aside.
+    #[must_use]
+    pub fn exists(&self, at: Target) -> bool {
+        let content = &self.character(at.host.id).content;
+        match (at.route, content) {
+            (Route::Page(page), _) => page < self.n_pages(at.host.id),
+            (Route::Robots | Route::RobotsHop(_), _) => true,
+            (Route::Nofollowed(i), _) => i <= 3,
+            (Route::Loop(k), Content::Loop(n)) | (Route::Chain(k), Content::Chain(n)) => k < *n,
+            (Route::Day(_), Content::Calendar) | (Route::Segments(_), Content::Segments) => true,
+            (Route::SitemapIndex, _) => self.n_hidden(at.host.id) > 0,
+            (Route::Sitemap(k), _) => u32::from(k) * HIDDEN_PER_SITEMAP < self.n_hidden(at.host.id),
+            (Route::Hidden(i), _) => i < self.n_hidden(at.host.id),
+            _ => false,
+        }
+    }
+
+    /// How many pages only the sitemaps name.
+    #[must_use]
+    pub fn n_hidden(&self, id: u32) -> u32 {
+        match self.robots(id) {
+            Robots::Sitemaps(n) => (*n).min(HIDDEN_PER_SITEMAP * 250),
+            _ => 0,
+        }
+    }
+
+    /// What a sitemap names.
+    #[must_use]
+    pub fn sitemap_entries(&self, at: Target) -> Vec<Target> {
+        let n_hidden = self.n_hidden(at.host.id);
+        let place = |route| Target { host: at.host, route };
+        match at.route {
+            Route::SitemapIndex => (0..n_hidden.div_ceil(HIDDEN_PER_SITEMAP))
+                .map(|k| place(Route::Sitemap(k as u8)))
+                .collect(),
+            Route::Sitemap(k) => {
+                let first = u32::from(k) * HIDDEN_PER_SITEMAP;
+                let end = (first + HIDDEN_PER_SITEMAP).min(n_hidden);
+                (first..end).map(|i| place(Route::Hidden(i))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn follow(links: &mut Vec<Link>, host: HostRef, routes: impl IntoIterator<Item = Route>) {
+    let link = |route| Link { target: Target { host, route }, nofollow: false };
+    links.extend(routes.into_iter().map(link));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Spec;
+
+    #[test]
+    fn links_are_many_repeat_and_lead_somewhere() {
+        let world = World::new(Spec::new(11).size(20, 2, 30).links(30));
+        let mut all = Vec::new();
+        for id in 0..40 {
+            for page in 0..30 {
+                let at = Target { host: HostRef::new(id), route: Route::Page(page) };
+                let links = world.links(at);
+                assert!((30..40).contains(&links.len()), "{}", links.len());
+                assert!(links.iter().all(|l| world.exists(l.target)));
+                assert_eq!(links, world.links(at));
+                all.extend(links.iter().map(|l| l.target));
+            }
+        }
+        let n_links = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert!(all.len() > 1_190 && all.len() * 20 < n_links, "{} of {n_links}", all.len());
+    }
+}

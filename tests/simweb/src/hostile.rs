@@ -1,0 +1,162 @@
+//! The ways in which a host can fail its visitor, played out on an open connection.
+
+use crate::answer::Answer;
+use crate::character::Manner;
+use crate::http1::{Stream, head, message, send};
+use crate::log::InFlight;
+use std::fmt::Write;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Between two drips.
+const DRIP_INTERVAL: Duration = Duration::from_millis(200);
+/// What is declared too much.
+const LENGTH_EXCESS: usize = 1_000;
+
+/// Sends `answer` in its manner. Endless manners end with the connection.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn send_in_manner(
+    stream: &mut impl Stream,
+    flight: &mut InFlight,
+    answer: &Answer,
+) -> io::Result<()> {
+    let length = answer.body.len();
+    match &answer.manner {
+        Manner::Drip { bytes_per_second } => {
+            send(stream, flight, head(answer, Some(length)).as_bytes()).await?;
+            drip(stream, flight, &answer.body, *bytes_per_second).await
+        }
+        Manner::DripHead { bytes_per_second } => {
+            let head = head(answer, Some(length));
+            drip(stream, flight, head.as_bytes(), *bytes_per_second).await?;
+            send(stream, flight, &answer.body).await
+        }
+        Manner::Silent => silence(stream).await,
+        Manner::SilentAfterHead => {
+            send(stream, flight, head(answer, Some(length)).as_bytes()).await?;
+            silence(stream).await
+        }
+        Manner::ResetInHead => {
+            let head = head(answer, Some(length));
+            send(stream, flight, &head.as_bytes()[..head.len() / 2]).await
+        }
+        Manner::ResetInBody => {
+            let bytes = message(answer, length);
+            send(stream, flight, &bytes[..bytes.len() - length / 2]).await
+        }
+        Manner::LengthTooLong => {
+            send(stream, flight, &message(answer, length + LENGTH_EXCESS)).await
+        }
+        Manner::LengthTooShort => send(stream, flight, &message(answer, length / 2)).await,
+        Manner::Malformed => {
+            send(stream, flight, b"HTTQ/one-point-two everything fine\n: x\r\n\x00\xff\r\n\r\n")
+                .await
+        }
+        Manner::HugeHead { bytes } => huge_head(stream, flight, answer, *bytes as usize).await,
+        Manner::EndlessHead => {
+            send(stream, flight, b"HTTP/1.1 200 OK\r\n").await?;
+            repeat(stream, flight, &filler_headers(4_096)).await
+        }
+        Manner::EndlessBody => {
+            send(stream, flight, head(answer, None).as_bytes()).await?;
+            send(stream, flight, &answer.body).await?;
+            repeat(stream, flight, &b"<p>And there is more to come.</p>\n".repeat(256)).await
+        }
+        Manner::Reset => Ok(()),
+        Manner::Well
+        | Manner::GzipBomb { .. }
+        | Manner::TruncatedGzip
+        | Manner::Status { .. }
+        | Manner::RedirectTo { .. }
+        | Manner::SlowDown { .. } => send(stream, flight, &message(answer, length)).await,
+    }
+}
+
+/// Ends a request that was sent in a manner: whether the connection goes on.
+pub async fn finish(stream: &mut impl Stream, flight: InFlight, answer: &Answer) -> bool {
+    match answer.manner {
+        Manner::Reset | Manner::ResetInHead | Manner::ResetInBody => {
+            drop(flight);
+            stream.reset_on_close();
+            false
+        }
+        Manner::LengthTooLong | Manner::Malformed => {
+            drop(flight);
+            let _ = stream.shutdown().await;
+            false
+        }
+        Manner::LengthTooShort => {
+            flight.complete();
+            let _ = stream.shutdown().await;
+            false
+        }
+        _ => {
+            flight.complete();
+            true
+        }
+    }
+}
+
+async fn drip(
+    stream: &mut impl Stream,
+    flight: &mut InFlight,
+    bytes: &[u8],
+    bytes_per_second: u32,
+) -> io::Result<()> {
+    let per_drip = (bytes_per_second / 5).max(1) as usize;
+    let mut drops = bytes.chunks(per_drip).peekable();
+    while let Some(drop) = drops.next() {
+        send(stream, flight, drop).await?;
+        if drops.peek().is_none() {
+            // What the client sends now is its next request.
+            break;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(DRIP_INTERVAL) => {}
+            result = silence(stream) => return result,
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the client leaves.
+async fn silence(stream: &mut impl Stream) -> io::Result<()> {
+    let mut ignored = [0; 256];
+    while stream.read(&mut ignored).await? > 0 {}
+    Err(io::ErrorKind::UnexpectedEof.into())
+}
+
+async fn repeat(stream: &mut impl Stream, flight: &mut InFlight, bytes: &[u8]) -> io::Result<()> {
+    loop {
+        send(stream, flight, bytes).await?;
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn huge_head(
+    stream: &mut impl Stream,
+    flight: &mut InFlight,
+    answer: &Answer,
+    bytes: usize,
+) -> io::Result<()> {
+    let head = head(answer, Some(answer.body.len()));
+    let (first, rest) = head.split_at(head.find("\r\n").map_or(0, |at| at + 2));
+    send(stream, flight, first.as_bytes()).await?;
+    send(stream, flight, &filler_headers(bytes)).await?;
+    send(stream, flight, rest.as_bytes()).await?;
+    send(stream, flight, &answer.body).await
+}
+
+fn filler_headers(bytes: usize) -> Vec<u8> {
+    let mut headers = String::with_capacity(bytes + 1_100);
+    let value = "x".repeat(1_000);
+    let mut n = 0_u32;
+    while headers.len() < bytes {
+        let _ = write!(headers, "X-Filler-{n}: {value}\r\n");
+        n += 1;
+    }
+    headers.into_bytes()
+}

@@ -1,0 +1,208 @@
+//! An HTTP/1.1 server that can misbehave: a library would not let it break a head in two, reset in
+//! the middle of a body or say a wrong length, nor tell when the last byte went out.
+
+use crate::answer::{Answer, Request};
+use crate::character::Manner;
+use crate::hostile;
+use crate::log::{Entry, InFlight};
+use crate::server::Shared;
+use std::fmt::Write;
+use std::future::poll_fn;
+use std::io;
+use std::net::Ipv4Addr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::ready;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// A longer request head is answered by closing the connection.
+const REQUEST_HEAD_MAX: usize = 64 * 1024;
+/// An idle connection is closed after this.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// What is known of a connection.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// The address that was contacted.
+    pub ip: Option<Ipv4Addr>,
+    /// The port that was contacted.
+    pub port: u16,
+    /// Whether it is TLS.
+    pub tls: bool,
+    /// Its number.
+    pub connection: u64,
+}
+
+/// A stream that can be reset.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
+    /// Makes the coming close a reset.
+    fn reset_on_close(&self);
+}
+
+/// Answers requests until either side is done.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn serve(shared: Arc<Shared>, peer: Peer, mut stream: impl Stream) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(1_024);
+    loop {
+        let head = tokio::time::timeout(IDLE_MAX, read_head(&mut stream, &mut buffer)).await;
+        let Ok(Some(head_len)) = head.unwrap_or(Ok(None)) else {
+            return Ok(());
+        };
+        let Some((request, user_agent, close)) = parse(&buffer[..head_len]) else {
+            return stream
+                .write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                .await;
+        };
+        buffer.drain(..head_len);
+        let mut flight = shared.log.begin(Entry {
+            tls: peer.tls,
+            host: request.host.clone(),
+            port: peer.port,
+            ip: peer.ip,
+            path: request.path.clone(),
+            user_agent,
+            connection: peer.connection,
+            ..Entry::default()
+        });
+        let mut answer = shared.desk.answer(&shared.world, &request, shared.log.now());
+        answer.keep_alive &= !close;
+        flight.answered(answer.status, answer.retry_after_ms);
+        if !answer.latency.is_zero() {
+            tokio::time::sleep(answer.latency).await;
+        }
+        let keep_alive = answer.keep_alive;
+        if answer.manner == Manner::Well {
+            let bytes = message(&answer, answer.body.len());
+            send(&mut stream, &mut flight, &bytes).await?;
+            flight.complete();
+        } else {
+            hostile::send_in_manner(&mut stream, &mut flight, &answer).await?;
+            if !hostile::finish(&mut stream, flight, &answer).await {
+                return Ok(());
+            }
+        }
+        if !keep_alive {
+            return stream.shutdown().await;
+        }
+    }
+}
+
+/// Reads until a whole head is in the buffer; its length, or `None` when the client is done.
+async fn read_head(stream: &mut impl Stream, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
+    loop {
+        if let Some(at) = buffer.windows(4).position(|w| w == b"\r\n\r\n") {
+            return Ok(Some(at + 4));
+        }
+        if buffer.len() > REQUEST_HEAD_MAX || stream.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// The request, the user agent, and whether the client wants the connection closed.
+fn parse(head: &[u8]) -> Option<(Request, String, bool)> {
+    let text = std::str::from_utf8(head).ok()?;
+    let mut lines = text.split("\r\n");
+    let mut first = lines.next()?.split(' ');
+    let (Some("GET"), Some(path), Some(version)) = (first.next(), first.next(), first.next())
+    else {
+        return None;
+    };
+    let mut request = Request { path: path.to_owned(), ..Request::default() };
+    let mut user_agent = String::new();
+    let mut close = version == "HTTP/1.0";
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("host") {
+            request.host = host_name(value);
+        } else if name.eq_ignore_ascii_case("accept-encoding") {
+            value.clone_into(&mut request.accept_encoding);
+        } else if name.eq_ignore_ascii_case("user-agent") {
+            value.clone_into(&mut user_agent);
+        } else if name.eq_ignore_ascii_case("connection") {
+            close = value.eq_ignore_ascii_case("close");
+        }
+    }
+    Some((request, user_agent, close))
+}
+
+/// The name in a `Host` header or `:authority`, lower case, without port.
+#[must_use]
+pub fn host_name(authority: &str) -> String {
+    let name = authority.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+    name.map_or(authority, |(name, _)| name).to_ascii_lowercase()
+}
+
+/// The head of `answer` with this Content-Length.
+#[must_use]
+pub fn head(answer: &Answer, content_length: Option<usize>) -> String {
+    let mut head = String::with_capacity(256);
+    let _ =
+        write!(head, "HTTP/1.1 {} {}\r\nServer: simweb\r\n", answer.status, reason(answer.status));
+    for (name, value) in &answer.headers {
+        let _ = write!(head, "{name}: {value}\r\n");
+    }
+    if let Some(length) = content_length {
+        let _ = write!(head, "Content-Length: {length}\r\n");
+    }
+    head.push_str(if answer.keep_alive { "\r\n" } else { "Connection: close\r\n\r\n" });
+    head
+}
+
+/// Head and body in one piece.
+#[must_use]
+pub fn message(answer: &Answer, content_length: usize) -> Vec<u8> {
+    let mut bytes = head(answer, Some(content_length)).into_bytes();
+    bytes.reserve_exact(answer.body.len());
+    bytes.extend_from_slice(&answer.body);
+    bytes
+}
+
+fn reason(status: u16) -> &'static str {
+    http::StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("Unknown")
+}
+
+/// Hands all of `bytes` to the socket, noting the time before each piece of them.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn send(
+    stream: &mut (impl AsyncWrite + Unpin),
+    flight: &mut InFlight,
+    mut bytes: &[u8],
+) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let n = poll_fn(|context| {
+            flight.sending();
+            let n = ready!(Pin::new(&mut *stream).poll_write(context, bytes));
+            std::task::Poll::Ready(n)
+        })
+        .await?;
+        if n == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        flight.sent(n);
+        bytes = &bytes[n..];
+    }
+    stream.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_read() {
+        let head = b"GET /x?y HTTP/1.1\r\nHost: H0.Site1.test:8080\r\nuser-agent: me\r\n\
+            Accept-Encoding: gzip\r\nConnection: close\r\n\r\n";
+        let (request, user_agent, close) = parse(head).unwrap();
+        assert_eq!((request.host.as_str(), request.path.as_str()), ("h0.site1.test", "/x?y"));
+        assert_eq!((request.accept_encoding.as_str(), user_agent.as_str()), ("gzip", "me"));
+        assert!(close);
+        assert!(parse(b"POST / HTTP/1.1\r\n\r\n").is_none());
+        assert!(parse(b"GET /\r\n\r\n").is_none());
+    }
+}

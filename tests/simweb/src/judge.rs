@@ -1,0 +1,228 @@
+//! The judgement of a visitor, from the access log and the spec alone.
+//!
+//! It never accuses wrongly: a request's `end` in the log is not after the visitor's, its `start`
+//! not before (see [`crate::log`]), so every gap is at least as long here as it was there. Of a
+//! request that was not complete the visitor may have let go long before the server noticed, so
+//! only its start counts: the next may begin one delay after that. A redirect on the way to a
+//! robots.txt, and robots.txt itself, are requests like any others; only "which URLs" and "how
+//! often" are not asked of them.
+
+use crate::character::DnsWay;
+use crate::dns::several;
+use crate::expected::{Expected, Limits, is_endless};
+use crate::log::Entry;
+use crate::pace::{Pace, Paces};
+use crate::report::{Report, Violation};
+use crate::robots::{Decision, HOPS_FOLLOWED, Robots, SIZE_MIN_READ};
+use crate::route::Route;
+use crate::spec::Spec;
+use crate::world::{Target, World};
+use std::collections::{BTreeMap, HashMap};
+use std::net::Ipv4Addr;
+
+/// Judges logs of one web.
+#[derive(Debug)]
+pub struct Judge {
+    world: World,
+    expected: Expected,
+    limits: Limits,
+    pace: Pace,
+    repeats_max: u64,
+    finished: bool,
+}
+
+impl Judge {
+    /// A judge of visitors of `spec`, whose ports must be those of the web that was visited. The
+    /// crawl is taken to have finished, with no page fetched twice.
+    #[must_use]
+    pub fn new(spec: Spec, limits: Limits, pace: Pace) -> Self {
+        let world = World::new(spec);
+        let expected = Expected::new(&world, &limits);
+        Self { world, expected, limits, pace, repeats_max: 0, finished: true }
+    }
+
+    /// So many pages in all may be fetched once more than is due: what was in flight, and in the
+    /// open commit, when the visitor was killed.
+    #[must_use]
+    pub const fn allow_repeats(mut self, n_pages: u64) -> Self {
+        self.repeats_max = n_pages;
+        self
+    }
+
+    /// The crawl was stopped before its end: what is missing is no violation.
+    #[must_use]
+    pub const fn unfinished(mut self) -> Self {
+        self.finished = false;
+        self
+    }
+
+    /// What must be fetched, and what may.
+    #[must_use]
+    pub const fn expected(&self) -> &Expected {
+        &self.expected
+    }
+
+    /// Judges.
+    #[must_use]
+    pub fn judge(&self, log: &[Entry]) -> Report {
+        let mut entries: Vec<&Entry> = log.iter().collect();
+        entries.sort_by_key(|e| (e.start, e.end));
+        let mut report = Report { n_requests: entries.len() as u64, ..Report::default() };
+        let mut paces = Paces::new(&self.pace);
+        let mut fetched: HashMap<String, Fetched> = HashMap::new();
+        let answered = robots_answered(&entries);
+        for entry in entries {
+            let host = self.world.host(&entry.host);
+            let at =
+                host.and_then(|host| Route::parse(&entry.path).map(|route| Target { host, route }));
+            let crawl_delay = host.map(|h| self.crawl_delay_secs(h.id)).unwrap_or_default();
+            paces.note(entry, crawl_delay, &mut report);
+            self.check_address(entry, host.map(|h| h.id), &mut report);
+            if matches!(at, Some(Target { route: Route::Robots | Route::RobotsHop(_), .. })) {
+                report.n_robots += 1;
+                continue;
+            }
+            self.check_allowed(entry, at, &answered, &mut report);
+            if !entry.is_refusal() {
+                let seen = fetched.entry(entry.url()).or_default();
+                seen.responses += u64::from(entry.complete);
+                seen.good |= entry.complete && entry.status == 200;
+            }
+        }
+        self.check_set(&fetched, &mut report);
+        self.check_limits(&fetched, &mut report);
+        report
+    }
+
+    fn crawl_delay_secs(&self, id: u32) -> f64 {
+        self.world.robots(id).crawl_delay_secs(&self.world.spec().agent).unwrap_or_default()
+    }
+
+    fn check_address(&self, entry: &Entry, id: Option<u32>, report: &mut Report) {
+        let Some(ip) = entry.ip else { return };
+        let right = id.is_some_and(|id| self.addresses(id).contains(&ip));
+        if !right {
+            report.add(Violation::WrongAddress { url: entry.url(), ip });
+        }
+    }
+
+    /// Where a host may be contacted.
+    fn addresses(&self, id: u32) -> Vec<Ipv4Addr> {
+        let own = self.world.names().ip(id);
+        match self.world.character(id).dns {
+            DnsWay::Well | DnsWay::Rebind(_) | DnsWay::Beside(_) => vec![own],
+            DnsWay::Several(more) => several(own, more),
+            _ => Vec::new(),
+        }
+    }
+
+    fn check_allowed(
+        &self,
+        entry: &Entry,
+        at: Option<Target>,
+        answered: &HashMap<String, u64>,
+        report: &mut Report,
+    ) {
+        let url = entry.url();
+        let Some(host) = self.world.host(&entry.host) else {
+            return report.add(Violation::Unexpected { url });
+        };
+        let robots = self.world.robots(host.id);
+        if robots.decide(&self.world.spec().agent, &entry.path) == Decision::Disallowed {
+            return report.add(Violation::Disallowed { url });
+        }
+        let robots_txt = |at: Target| self.world.url(at);
+        let mut needed = vec![robots_txt(Target { host, route: Route::Robots })];
+        if let Robots::Redirects { hops: 1..=HOPS_FOLLOWED, .. } = robots {
+            needed.extend(self.world.robots_hops(host).last().copied().map(robots_txt));
+        }
+        let known = |url: &String| answered.get(url).is_some_and(|&end| end <= entry.start);
+        if !needed.iter().all(known) {
+            report.add(Violation::BeforeRobots { url: url.clone() });
+        }
+        let within_endless = is_endless(&self.world, host.id) && at.is_some();
+        if !self.expected.urls.contains_key(&url) && !within_endless {
+            report.add(Violation::Unexpected { url });
+        }
+    }
+
+    fn check_set(&self, fetched: &HashMap<String, Fetched>, report: &mut Report) {
+        let mut missing: Vec<&String> = self
+            .expected
+            .urls
+            .iter()
+            .filter(|(url, due)| due.must && fetched.get(*url).is_none_or(|f| f.responses == 0))
+            .map(|(url, _)| url)
+            .collect();
+        missing.sort_unstable();
+        report.n_expected = self.expected.n_must() as u64;
+        report.n_pages = fetched.values().filter(|f| f.responses > 0).count() as u64;
+        if self.finished {
+            missing.into_iter().for_each(|url| report.add(Violation::Missing { url: url.clone() }));
+        }
+        let mut repeated: Vec<(&String, u64)> = fetched
+            .iter()
+            .filter(|(url, _)| self.expected.urls.get(*url).is_none_or(|due| !due.repeat))
+            .filter(|(_, f)| f.responses > 1)
+            .map(|(url, f)| (url, f.responses))
+            .collect();
+        repeated.sort_unstable();
+        report.n_repeats = repeated.iter().map(|(_, n)| n - 1).sum();
+        if report.n_repeats > self.repeats_max {
+            for (url, n_times) in repeated {
+                report.add(Violation::Repeated { url: url.clone(), n_times });
+            }
+        }
+    }
+
+    /// Only pages answered with 200 count, and each once: what else a visitor may count against
+    /// its limits only makes it stop earlier.
+    fn check_limits(&self, fetched: &HashMap<String, Fetched>, report: &mut Report) {
+        let mut hosts: BTreeMap<String, u64> = BTreeMap::new();
+        let mut domains: BTreeMap<String, u64> = BTreeMap::new();
+        let mut total = 0;
+        for url in fetched.iter().filter(|(_, f)| f.good).map(|(url, _)| url) {
+            let Some(at) = self.world.find(url) else {
+                continue;
+            };
+            if matches!(at.route, Route::Sitemap(_) | Route::SitemapIndex) {
+                continue;
+            }
+            total += 1;
+            *hosts.entry(self.world.names().name(at.host).to_string()).or_default() += 1;
+            *domains.entry(self.world.names().domain(at.host)).or_default() += 1;
+        }
+        let mut over = |what: String, n_pages: u64, max: Option<u64>| {
+            if let Some(max) = max.filter(|&max| n_pages > max) {
+                report.add(Violation::OverLimit { what, n_pages, max });
+            }
+        };
+        over("the crawl".to_owned(), total, self.limits.pages_max);
+        hosts.into_iter().for_each(|(h, n)| over(h, n, self.limits.pages_per_host_max));
+        domains.into_iter().for_each(|(d, n)| over(d, n, self.limits.pages_per_domain_max));
+    }
+}
+
+#[derive(Default)]
+struct Fetched {
+    responses: u64,
+    good: bool,
+}
+
+/// When each robots.txt, or redirect on the way to one, was first answered. One that the visitor
+/// broke off after the 500 KiB it has to read counts as answered; 429 and 5xx are no answers.
+fn robots_answered(entries: &[&Entry]) -> HashMap<String, u64> {
+    let mut answered = HashMap::new();
+    for entry in entries {
+        let is_robots =
+            matches!(Route::parse(&entry.path), Some(Route::Robots | Route::RobotsHop(_)));
+        let refused = matches!(entry.status, 429 | 500..);
+        if is_robots && !refused && (entry.complete || entry.bytes >= SIZE_MIN_READ as u64) {
+            // Of one that was broken off it is only known that it had begun.
+            let end = if entry.complete { entry.end } else { entry.start };
+            let first: &mut u64 = answered.entry(entry.url()).or_insert(end);
+            *first = end.min(*first);
+        }
+    }
+    answered
+}

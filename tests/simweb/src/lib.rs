@@ -1,0 +1,220 @@
+//! A simulated web on loopback: sites, names, addresses and robots.txt that all follow from one
+//! [`Spec`], hosts that misbehave in every way known, and an access log by which a [`Judge`] says
+//! whether the visitor was complete and polite.
+//!
+//! It shares no code with the crawler but the clock: a witness must not make the mistakes it is to
+//! find.
+//!
+//! ```text
+//!  spec ─► world (names, text, graph) ─► answer ─► http1 / http2 ─► log ─┐
+//!             │      └─► dns                                             ├─► judge ─► report
+//!             └─► expected ──────────────────────────────────────────────┘
+//! ```
+//! `SimWeb::start(spec).await` runs it inside the process, [`serve::serve`] as one of its own; the
+//! same spec gives the same web, to the byte, in both.
+
+pub mod answer;
+pub mod character;
+pub mod coding;
+pub mod dice;
+pub mod dns;
+pub mod expected;
+pub mod graph;
+mod hostile;
+pub mod http1;
+mod http2;
+pub mod judge;
+pub mod log;
+pub mod names;
+pub mod pace;
+pub mod page;
+mod presets;
+pub mod report;
+pub mod robots;
+pub mod route;
+pub mod serve;
+pub mod server;
+pub mod spec;
+pub mod text;
+pub mod tls;
+pub mod world;
+
+pub use character::{Character, CharsetWay, Coding, Content, DnsWay, Manner, PageKind, RetryAfter};
+pub use expected::{Due, Expected, Limits};
+pub use judge::Judge;
+pub use log::{Entry, Log};
+pub use pace::{Pace, Relative};
+pub use report::{Report, Violation};
+pub use robots::Robots;
+pub use spec::{Seeds, Spec};
+
+use answer::Desk;
+use dns::Zone;
+use serve::Ready;
+use server::Shared;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tls::{Authority, TlsError};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use world::World;
+
+/// Why there is no web.
+#[derive(Debug, thiserror::Error)]
+pub enum SimWebError {
+    /// A port is taken, or the log cannot be written.
+    #[error("the simulated web cannot be set up: {0}")]
+    Io(#[from] io::Error),
+    /// Certificates cannot be made.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// A running web. Dropping it breaks all connections off.
+#[derive(Debug)]
+pub struct SimWeb {
+    shared: Arc<Shared>,
+    dns: SocketAddr,
+    authority: Option<String>,
+    stop: watch::Sender<bool>,
+    listeners: JoinSet<()>,
+    name_servers: JoinSet<()>,
+}
+
+impl SimWeb {
+    /// Starts a web inside this process, on the runtime of the caller.
+    ///
+    /// # Errors
+    /// When a port is taken or certificates cannot be made.
+    pub async fn start(spec: Spec) -> Result<Self, SimWebError> {
+        Self::start_with_log(spec, None).await
+    }
+
+    /// The same, with the access log also appended to a file as JSON lines, at most 20 ms late.
+    ///
+    /// # Errors
+    /// As [`Self::start`], and when the file cannot be opened.
+    pub async fn start_with_log(mut spec: Spec, log: Option<&Path>) -> Result<Self, SimWebError> {
+        raise_file_limit();
+        let log = Arc::new(Log::new(log)?);
+        let (udp, tcp) = dns::listen(spec.dns_port).await?;
+        let dns = udp.local_addr()?;
+        spec.dns_port = dns.port();
+        let mut ips = names::Names::new(&spec).ips();
+        ips.push(Ipv4Addr::LOCALHOST);
+        let (port, sockets) = server::listen(spec.port, &ips)?;
+        spec.port = port;
+        let world = Arc::new(World::new(spec));
+        let (acceptor, authority) = if world.any_tls() {
+            let authority = Arc::new(Authority::new()?);
+            let pem = authority.pem();
+            (Some(TlsAcceptor::from(Arc::new(authority.config()?))), Some(pem))
+        } else {
+            (None, None)
+        };
+        let desk = Desk::new(&world);
+        let shared = Arc::new(Shared { world, desk, log, connections: AtomicU64::new(0) });
+        let (stop, stopped) = watch::channel(false);
+        let mut listeners = JoinSet::new();
+        for socket in sockets {
+            let run = server::run(shared.clone(), socket, acceptor.clone(), stopped.clone());
+            listeners.spawn(run);
+        }
+        let zone = Arc::new(Zone::new(shared.world.clone()));
+        let mut name_servers = JoinSet::new();
+        name_servers.spawn(dns::run_udp(zone.clone(), udp));
+        name_servers.spawn(dns::run_tcp(zone, tcp));
+        Ok(Self { shared, dns, authority, stop, listeners, name_servers })
+    }
+
+    /// The name server's address.
+    #[must_use]
+    pub const fn dns(&self) -> SocketAddr {
+        self.dns
+    }
+
+    /// The port of all hosts.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.spec().port
+    }
+
+    /// The spec with its ports filled in.
+    #[must_use]
+    pub fn spec(&self) -> &Spec {
+        self.shared.world.spec()
+    }
+
+    /// What follows from the spec.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.shared.world
+    }
+
+    /// The URLs on which the crawl begins.
+    #[must_use]
+    pub fn seeds(&self) -> Vec<String> {
+        let world = self.world();
+        world.seeds().into_iter().map(|at| world.url(at)).collect()
+    }
+
+    /// The networks, in CIDR form, that the visitor must be allowed. 127.0.0.1 is in none of them.
+    #[must_use]
+    pub fn networks(&self) -> Vec<String> {
+        self.world().names().networks()
+    }
+
+    /// The certificate of the authority that https hosts are signed by, in PEM.
+    #[must_use]
+    pub fn authority_pem(&self) -> Option<&str> {
+        self.authority.as_deref()
+    }
+
+    /// What another process needs to know.
+    #[must_use]
+    pub fn ready(&self) -> Ready {
+        Ready {
+            dns: self.dns,
+            port: self.port(),
+            seeds: self.seeds(),
+            networks: self.networks(),
+            spec: self.spec().clone(),
+        }
+    }
+
+    /// The access log.
+    #[must_use]
+    pub fn log(&self) -> &Log {
+        &self.shared.log
+    }
+
+    /// A judge of visitors of this web, by whose rules and at whose pace they promised to crawl.
+    #[must_use]
+    pub fn judge(&self, limits: Limits, pace: Pace) -> Judge {
+        Judge::new(self.spec().clone(), limits, pace)
+    }
+
+    /// Breaks all connections off and returns the whole log.
+    pub async fn shutdown(mut self) -> Vec<Entry> {
+        let _ = self.stop.send(true);
+        while self.listeners.join_next().await.is_some() {}
+        self.name_servers.shutdown().await;
+        self.shared.log.entries()
+    }
+}
+
+/// As many open files as the system grants: every connection is one.
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        if let Err(error) = setrlimit(Resource::Nofile, raised) {
+            tracing::warn!(%error, "the limit of open files stays as it is");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Which hosts there are, and at which addresses.
+//!
+//! Generated hosts are `h3.site12.test`: `.test` is on no public-suffix list, so the default rule
+//! makes `site12.test` the registrable domain. Their addresses begin at 127.1.0.1 and leave out
+//! 127.0.0.0/16 altogether, so a crawl can be allowed the simulated web and still be refused
+//! 127.0.0.1.
+
+use crate::spec::Spec;
+use std::collections::HashMap;
+use std::fmt;
+use std::net::Ipv4Addr;
+
+/// A host: its number, and the number of the name below it where every name below it is a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostRef {
+    /// Generated hosts first, then those under names of their own.
+    pub id: u32,
+    /// `x7.` before its name.
+    pub sub: Option<u64>,
+}
+
+impl HostRef {
+    /// The host of this number itself.
+    #[must_use]
+    pub const fn new(id: u32) -> Self {
+        Self { id, sub: None }
+    }
+}
+
+/// All names of a web.
+#[derive(Debug)]
+pub struct Names {
+    n_generated: u32,
+    hosts_per_domain: u32,
+    n_ips: u32,
+    own: Vec<String>,
+    by_name: HashMap<String, u32>,
+    own_ips: Vec<Option<Ipv4Addr>>,
+}
+
+impl Names {
+    /// The names of `spec`.
+    #[must_use]
+    pub fn new(spec: &Spec) -> Self {
+        let n_generated = spec.domains.saturating_mul(spec.hosts_per_domain);
+        let own: Vec<String> = spec.hosts.iter().map(|h| h.name.to_ascii_lowercase()).collect();
+        let by_name = own.iter().cloned().zip(n_generated..).collect();
+        Self {
+            n_generated,
+            hosts_per_domain: spec.hosts_per_domain.max(1),
+            n_ips: if spec.ips == 0 { n_generated } else { spec.ips.min(n_generated) },
+            own_ips: spec.hosts.iter().map(|h| h.character.ip).collect(),
+            own,
+            by_name,
+        }
+    }
+
+    /// How many hosts there are, those below others not counted.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.n_generated + self.own.len() as u32
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many of them are generated.
+    #[must_use]
+    pub const fn n_generated(&self) -> u32 {
+        self.n_generated
+    }
+
+    /// The host of this name (lower case); names like `x7.trap.test` stand for `trap.test`, and
+    /// whether they exist is for the character of `trap.test` to say.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<HostRef> {
+        if let Some(&id) = self.by_name.get(name) {
+            return Some(HostRef::new(id));
+        }
+        if let Some(id) = self.find_generated(name) {
+            return Some(HostRef::new(id));
+        }
+        let (label, rest) = name.split_once('.')?;
+        let sub = label.strip_prefix('x')?.parse().ok()?;
+        self.by_name.get(rest).map(|&id| HostRef { id, sub: Some(sub) })
+    }
+
+    fn find_generated(&self, name: &str) -> Option<u32> {
+        let (host, domain) = name.strip_suffix(".test")?.split_once('.')?;
+        let host: u32 = host.strip_prefix('h')?.parse().ok()?;
+        let domain: u32 = domain.strip_prefix("site")?.parse().ok()?;
+        let id = domain.checked_mul(self.hosts_per_domain)?.checked_add(host)?;
+        let exists = host < self.hosts_per_domain && id < self.n_generated;
+        (exists && self.name(HostRef::new(id)).to_string() == name).then_some(id)
+    }
+
+    /// The name of a host, to be written somewhere.
+    #[must_use]
+    pub const fn name(&self, host: HostRef) -> Name<'_> {
+        Name { names: self, host }
+    }
+
+    /// The registrable domain of a host.
+    #[must_use]
+    pub fn domain(&self, host: HostRef) -> String {
+        let name = self.name(host).to_string();
+        let mut dots = name.rmatch_indices('.').map(|(at, _)| at);
+        let _ = dots.next();
+        dots.next().map_or(name.clone(), |at| name[at + 1..].to_owned())
+    }
+
+    /// The address that falls to a host, whatever its name resolves to.
+    #[must_use]
+    pub fn ip(&self, id: u32) -> Ipv4Addr {
+        match id.checked_sub(self.n_generated) {
+            None => nth_ip(id % self.n_ips.max(1)),
+            Some(own) => self
+                .own_ips
+                .get(own as usize)
+                .copied()
+                .flatten()
+                .unwrap_or_else(|| nth_ip(self.n_ips + own)),
+        }
+    }
+
+    /// Every address, each once.
+    #[must_use]
+    pub fn ips(&self) -> Vec<Ipv4Addr> {
+        let mut ips: Vec<_> = (0..self.len()).map(|id| self.ip(id)).collect();
+        ips.sort_unstable();
+        ips.dedup();
+        ips
+    }
+
+    /// The networks, in CIDR form, that a visitor must be allowed; 127.0.0.0/16 is not in them.
+    #[must_use]
+    pub fn networks(&self) -> Vec<String> {
+        let mut seconds: Vec<u8> = self.ips().iter().map(|ip| ip.octets()[1]).collect();
+        seconds.dedup();
+        seconds.into_iter().map(|second| format!("127.{second}.0.0/16")).collect()
+    }
+}
+
+/// The n-th address from 127.1.0.1 on, without 0 and 255 in the last place.
+fn nth_ip(n: u32) -> Ipv4Addr {
+    let (high, last) = (n / 250, n % 250 + 1);
+    let (second, third) = (high / 256 + 1, high % 256);
+    Ipv4Addr::new(127, second.min(254) as u8, third as u8, last as u8)
+}
+
+/// A host's name, to be written somewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a> {
+    names: &'a Names,
+    host: HostRef,
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(sub) = self.host.sub {
+            write!(f, "x{sub}.")?;
+        }
+        match self.host.id.checked_sub(self.names.n_generated) {
+            None => {
+                let per_domain = self.names.hosts_per_domain;
+                write!(f, "h{}.site{}.test", self.host.id % per_domain, self.host.id / per_domain)
+            }
+            Some(own) => f.write_str(self.names.own.get(own as usize).map_or("?", String::as_str)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::character::Character;
+
+    #[test]
+    fn names_are_found_again() {
+        let names = Names::new(&Spec::new(1).size(3, 2, 1).host("Trap.test", Character::default()));
+        assert_eq!(names.len(), 7);
+        for id in 0..7 {
+            let host = HostRef::new(id);
+            assert_eq!(names.find(&names.name(host).to_string()), Some(host));
+        }
+        let below = HostRef { id: 6, sub: Some(12) };
+        assert_eq!(names.name(below).to_string(), "x12.trap.test");
+        assert_eq!(names.find("x12.trap.test"), Some(below));
+        assert_eq!(names.domain(below), "trap.test");
+        assert_eq!(names.domain(HostRef::new(3)), "site1.test");
+        for unknown in ["h2.site0.test", "h0.site3.test", "h00.site0.test", "site0.test", ""] {
+            assert_eq!(names.find(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_shared_and_never_the_first() {
+        let names = Names::new(&Spec::new(1).size(100, 3, 1).ips(20));
+        assert_eq!(names.ips().len(), 20);
+        assert_eq!(names.networks(), ["127.1.0.0/16"]);
+        let many = Names::new(&Spec::new(1).size(100_000, 1, 1).ips(0));
+        assert_eq!(many.ips().len(), 100_000);
+        assert_eq!(many.networks(), ["127.1.0.0/16", "127.2.0.0/16"]);
+    }
+}

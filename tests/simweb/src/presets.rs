@@ -1,0 +1,200 @@
+//! Webs made up for a purpose.
+
+use crate::character::{
+    Character, CharsetWay, Coding, Content, DnsWay, Manner, PageKind, RetryAfter,
+};
+use crate::robots::Robots;
+use crate::spec::{Seeds, Spec};
+use std::net::Ipv4Addr;
+
+impl Spec {
+    /// Some hundred hosts of every kind, for a crawl that people watch: with a delay of half a
+    /// second and an IP delay of a quarter the pages take about half a minute. Timeouts should be
+    /// a few seconds; the hosts that never answer last as long as those.
+    #[must_use]
+    pub fn demo() -> Self {
+        let mut spec = Self::new(2_026).size(55, 2, 16).ips(40).links(15).latency_ms(2, 80);
+        spec.pages_spread = 0.8;
+        spec.body_bytes = 9_000;
+        spec.body_spread = 0.7;
+        spec.tls_share = 0.2;
+        spec.with_variety().with_shares().with_hostile_hosts()
+    }
+
+    /// `n_pages` pages of 17 KB and 30 links on keep-alive, 200 a host, each host on its own
+    /// address, everything allowed, no latency: the work is all the visitor's.
+    #[must_use]
+    pub fn bench(n_pages: u32) -> Self {
+        let n_hosts = n_pages.div_ceil(200).max(1);
+        let mut spec = Self::new(17).size(n_hosts, 1, n_pages.div_ceil(n_hosts)).ips(0).links(30);
+        spec.body_bytes = 17_000;
+        spec.body_spread = 0.5;
+        spec
+    }
+
+    /// So many hosts of a few small pages each, on as many addresses, that answer after
+    /// `latency_ms`: for the width of a crawl, not its speed.
+    #[must_use]
+    pub fn wide(n_hosts: u32, pages_per_host: u32, latency_ms: u32) -> Self {
+        let mut spec = Self::new(23).size(n_hosts, 1, pages_per_host).ips(0).links(8);
+        spec.body_bytes = 2_000;
+        spec.latency_ms(latency_ms, latency_ms)
+    }
+
+    /// A tenth of the pages is redirects, duplicates, odd encodings and the like.
+    #[must_use]
+    pub fn with_variety(self) -> Self {
+        [
+            (0.02, PageKind::Redirect(301)),
+            (0.01, PageKind::Redirect(302)),
+            (0.01, PageKind::Redirect(308)),
+            (0.02, PageKind::Status(404)),
+            (0.005, PageKind::Status(410)),
+            (0.005, PageKind::Status(500)),
+            (0.02, PageKind::Binary),
+            (0.03, PageKind::Duplicate),
+            (0.03, PageKind::NearDuplicate),
+            (0.01, PageKind::MetaNofollow),
+            (0.01, PageKind::HeaderNofollow),
+            (0.02, PageKind::BaseHref),
+            (0.01, PageKind::MetaRefresh),
+            (0.01, PageKind::LinkHeader),
+            (0.01, PageKind::Charset(CharsetWay::Wrong)),
+            (0.01, PageKind::Charset(CharsetWay::Missing)),
+            (0.01, PageKind::Charset(CharsetWay::Meta)),
+            (0.01, PageKind::Charset(CharsetWay::Utf16)),
+            (0.10, PageKind::Coded(Coding::Gzip)),
+            (0.02, PageKind::Coded(Coding::Deflate)),
+            (0.02, PageKind::Coded(Coding::Zstd)),
+            (0.02, PageKind::Coded(Coding::Brotli)),
+        ]
+        .into_iter()
+        .fold(self, |spec, (share, kind)| spec.portion(share, kind))
+    }
+
+    fn with_shares(self) -> Self {
+        let robots = |name: &str, robots| Character::named(name).robots(robots);
+        let agent = self.agent.clone();
+        self.share(0.15, robots("rules", Robots::standard()))
+            .share(0.10, robots("no-robots", Robots::Status(404)))
+            .share(0.04, robots("empty-robots", Robots::Empty))
+            .share(0.04, robots("for-agent", Robots::for_agent(&agent)))
+            .share(0.04, robots("crawl-delay", Robots::rules(&[], Some(1.0))).pages(10))
+            .share(0.04, robots("sitemaps", Robots::Sitemaps(8)).pages(8))
+            .share(0.03, robots("moved-robots", Robots::Redirects { hops: 2, to: None }))
+            .share(0.02, robots("marked-robots", Robots::ByteOrderMark))
+            .share(0.02, robots("garbage-robots", Robots::Garbage))
+            .share(0.02, Character { keep_alive: Some(false), ..Character::named("closing") })
+    }
+
+    /// One host of each kind that fails, lies or has no end.
+    #[must_use]
+    pub fn with_hostile_hosts(self) -> Self {
+        let seconds = RetryAfter::Seconds(2);
+        let slow = |retry_after, refusals| Manner::SlowDown { code: 429, retry_after, refusals };
+        [
+            ("silent", Manner::Silent),
+            ("half-silent", Manner::SilentAfterHead),
+            ("drip", Manner::Drip { bytes_per_second: 50 }),
+            ("loris", Manner::DripHead { bytes_per_second: 5 }),
+            ("reset", Manner::Reset),
+            ("reset-head", Manner::ResetInHead),
+            ("reset-body", Manner::ResetInBody),
+            ("too-long", Manner::LengthTooLong),
+            ("too-short", Manner::LengthTooShort),
+            ("malformed", Manner::Malformed),
+            ("huge-head", Manner::HugeHead { bytes: 1 << 20 }),
+            ("endless-head", Manner::EndlessHead),
+            ("endless-body", Manner::EndlessBody),
+            ("bomb", Manner::GzipBomb { bytes: 100 << 20 }),
+            ("cut-gzip", Manner::TruncatedGzip),
+            ("gone", Manner::Status { code: 410 }),
+            ("busy", slow(seconds, 2)),
+            ("to-loopback", Manner::RedirectTo { location: "http://127.0.0.1:{port}/".to_owned() }),
+            ("to-number", Manner::RedirectTo { location: "http://2130706433:{port}/".to_owned() }),
+            ("to-metadata", Manner::RedirectTo { location: "http://169.254.169.254/".to_owned() }),
+        ]
+        .into_iter()
+        .fold(self, |spec, (name, manner)| {
+            spec.host(&format!("{name}.test"), Character::named(name).manner(manner).pages(3))
+        })
+        .with_hostile_robots()
+        .with_hostile_names()
+    }
+
+    fn with_hostile_robots(self) -> Self {
+        let robots = |name: &str, robots| Character::named(name).robots(robots).pages(3);
+        self.host("robots-500.test", robots("robots-500", Robots::Status(500)))
+            .host("robots-silent.test", robots("robots-silent", Robots::Silent))
+            .host("robots-reset.test", robots("robots-reset", Robots::Reset))
+            .host("robots-huge.test", robots("robots-huge", Robots::Huge))
+            .host(
+                "robots-away.test",
+                robots(
+                    "robots-away",
+                    Robots::Redirects { hops: 3, to: Some("h0.site0.test".to_owned()) },
+                ),
+            )
+    }
+
+    fn with_hostile_names(self) -> Self {
+        let dns = |name: &str, dns| Character::named(name).dns(dns).pages(3);
+        let content = |name: &str, content| Character::named(name).content(content).pages(3);
+        let refused = Character { port: Some(9), ..Character::named("refused") };
+        self.host("no-such-name.test", dns("no-such-name", DnsWay::NoSuchName))
+            .host("serv-fail.test", dns("serv-fail", DnsWay::ServFail))
+            .host("dns-silent.test", dns("dns-silent", DnsWay::Silent))
+            .host("private.test", dns("private", DnsWay::Address(Ipv4Addr::new(10, 0, 0, 1))))
+            .host("rebind.test", dns("rebind", DnsWay::Rebind(Ipv4Addr::LOCALHOST)))
+            .host("several.test", dns("several", DnsWay::Several(3)))
+            .host("refused.test", refused.pages(3))
+            .host("loop.test", content("loop", Content::Loop(3)))
+            .host("self-loop.test", content("self-loop", Content::Loop(1)))
+            .host("chain.test", content("chain", Content::Chain(8)))
+            .host("segments.test", content("segments", Content::Segments))
+    }
+
+    /// Two hosts without end: a crawl of this web needs a limit of pages a host and a domain.
+    #[must_use]
+    pub fn with_endless_hosts(self) -> Self {
+        let content = |name: &str, content| Character::named(name).content(content).pages(3);
+        self.host("calendar.test", content("calendar", Content::Calendar))
+            .host("subdomains.test", content("subdomains", Content::Subdomains))
+    }
+
+    /// The crawl begins on one host only.
+    #[must_use]
+    pub fn from_one_host(self) -> Self {
+        self.seeds(Seeds::First(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expected::{Expected, Limits};
+    use crate::world::World;
+
+    #[test]
+    fn the_demo_is_a_web_of_some_hundred_hosts_and_survives_json() {
+        let spec = Spec::demo();
+        let json = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<Spec>(&json).unwrap(), spec);
+        let world = World::new(spec);
+        assert!((100..300).contains(&world.names().len()));
+        let expected = Expected::new(&world, &Limits::default());
+        assert!((1_000..3_000).contains(&expected.n_must()), "{}", expected.n_must());
+    }
+
+    #[test]
+    fn the_bench_has_the_pages_asked_for() {
+        let world = World::new(Spec::bench(100_000));
+        assert_eq!((0..world.names().len()).map(|id| world.n_pages(id)).sum::<u32>(), 100_000);
+    }
+
+    #[test]
+    fn all_of_the_bench_is_reachable() {
+        let expected = Expected::new(&World::new(Spec::bench(2_000)), &Limits::default());
+        assert_eq!(expected.n_must(), 2_000);
+    }
+}

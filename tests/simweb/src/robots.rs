@@ -1,0 +1,318 @@
+//! robots.txt of every kind, and what each of them means to one visitor.
+//!
+//! The meaning is taken from the rules as data, not by reading the text again: a witness must not
+//! make the mistake it is to find.
+
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+
+/// The bytes of a robots.txt that a visitor must read (RFC 9309 section 2.5).
+pub const SIZE_MIN_READ: usize = 500 * 1024;
+/// The redirects that a visitor should follow (RFC 9309 section 2.3.1.2).
+pub const HOPS_FOLLOWED: u8 = 5;
+
+/// What a host answers to a request for robots.txt.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Robots {
+    /// 200, and all is allowed.
+    #[default]
+    AllowAll,
+    /// 200 with an empty body.
+    Empty,
+    /// This status: 4xx but 429 allows all, 429 and 5xx allow nothing.
+    Status(u16),
+    /// So many times this status (429 or 5xx), then the standard rules.
+    Recovering {
+        /// The status.
+        code: u16,
+        /// How often.
+        times: u32,
+    },
+    /// No answer: nothing is allowed.
+    Silent,
+    /// The connection is reset: nothing is allowed.
+    Reset,
+    /// These groups.
+    Groups(Vec<Group>),
+    /// So many redirects, then the standard rules; the last hop on another host, if named.
+    Redirects {
+        /// Redirects.
+        hops: u8,
+        /// The name of the host that has the rules.
+        to: Option<String>,
+    },
+    /// A redirect to this URL, wherever it leads, taken to be one that must not be asked: nothing
+    /// is allowed. `{port}` in it becomes the web's port.
+    RedirectTo(String),
+    /// The standard rules, more than 500 KiB of comments, and a rule that may go unread.
+    Huge,
+    /// A byte-order mark before `User-agent: *`, and the standard rules.
+    ByteOrderMark,
+    /// Bytes that are no text: no rules, all is allowed.
+    Garbage,
+    /// All is allowed, and so many pages are named only by sitemaps.
+    Sitemaps(u32),
+}
+
+/// A group of rules.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Product tokens, or `*`.
+    pub agents: Vec<String>,
+    /// The rules.
+    pub rules: Vec<Rule>,
+    /// Seconds.
+    pub crawl_delay_secs: Option<f64>,
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    /// `Allow` or `Disallow`.
+    pub allow: bool,
+    /// A path, with `*` and `$`.
+    pub pattern: String,
+}
+
+/// Whether a visitor may fetch a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It may.
+    Allowed,
+    /// It may not.
+    Disallowed,
+    /// The standard leaves it open.
+    Open,
+}
+
+impl Robots {
+    /// Groups for everyone with these rules: `("disallow", "/x")`.
+    #[must_use]
+    pub fn rules(rules: &[(bool, &str)], crawl_delay_secs: Option<f64>) -> Self {
+        Self::Groups(vec![Group::everyone(rules, crawl_delay_secs)])
+    }
+
+    /// Rules that touch many pages of any host: a directory closed but for one page, a suffix,
+    /// and what lies behind a query.
+    #[must_use]
+    pub fn standard() -> Self {
+        Self::Groups(vec![Group::standard()])
+    }
+
+    /// A strict group for all, and one for `agent` alone that only closes a directory.
+    #[must_use]
+    pub fn for_agent(agent: &str) -> Self {
+        let mut own = Group::everyone(&[(false, "/s2/")], None);
+        own.agents = vec![agent.to_owned()];
+        Self::Groups(vec![own, Group::everyone(&[(false, "/")], None)])
+    }
+
+    fn groups(&self) -> Vec<Group> {
+        match self {
+            Self::Groups(groups) => groups.clone(),
+            Self::Redirects { .. } | Self::Recovering { .. } | Self::Huge | Self::ByteOrderMark => {
+                vec![Group::standard()]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether `agent` may fetch `path` (with its query).
+    #[must_use]
+    pub fn decide(&self, agent: &str, path: &str) -> Decision {
+        match self {
+            Self::Silent | Self::Reset | Self::RedirectTo(_) => return Decision::Disallowed,
+            Self::Status(429 | 500..) => return Decision::Disallowed,
+            Self::Redirects { hops, .. } if *hops > HOPS_FOLLOWED => return Decision::Open,
+            _ => {}
+        }
+        let allowed = group_of(&self.groups(), agent).is_none_or(|g| g.allows(path));
+        match self {
+            Self::Huge if allowed && path.starts_with("/s1/") => Decision::Open,
+            _ if allowed => Decision::Allowed,
+            _ => Decision::Disallowed,
+        }
+    }
+
+    /// The Crawl-delay for `agent`, in seconds.
+    #[must_use]
+    pub fn crawl_delay_secs(&self, agent: &str) -> Option<f64> {
+        group_of(&self.groups(), agent).and_then(|g| g.crawl_delay_secs)
+    }
+
+    /// The text of the rules; `origin` is where sitemaps are named from.
+    #[must_use]
+    pub fn text(&self, origin: &str) -> Vec<u8> {
+        match self {
+            Self::AllowAll => b"User-agent: *\nDisallow:\n".to_vec(),
+            Self::Garbage => {
+                (0..4_096_u32).map(|i| (i.wrapping_mul(97) >> 3) as u8 | 0x80).collect()
+            }
+            Self::Sitemaps(_) => {
+                format!("User-agent: *\nDisallow:\nSitemap: {origin}/sitemap.xml\n").into_bytes()
+            }
+            Self::ByteOrderMark => {
+                let mut text = b"\xef\xbb\xbf".to_vec();
+                text.extend_from_slice(print(&self.groups()).as_bytes());
+                text
+            }
+            Self::Huge => {
+                let mut text = print(&self.groups());
+                while text.len() <= SIZE_MIN_READ + 16 * 1024 {
+                    text.push_str("# There is nothing to see here, and a great deal of it.\n");
+                }
+                text.push_str("Disallow: /s1/\n");
+                text.into_bytes()
+            }
+            _ => print(&self.groups()).into_bytes(),
+        }
+    }
+}
+
+impl Group {
+    fn everyone(rules: &[(bool, &str)], crawl_delay_secs: Option<f64>) -> Self {
+        let rules = rules
+            .iter()
+            .map(|&(allow, pattern)| Rule { allow, pattern: pattern.to_owned() })
+            .collect();
+        Self { agents: vec!["*".to_owned()], rules, crawl_delay_secs }
+    }
+
+    fn standard() -> Self {
+        let rules =
+            [(false, "/s3/"), (true, "/s3/p3.html"), (false, "/*7.html$"), (false, "/*?*day=")];
+        Self::everyone(&rules, None)
+    }
+
+    /// The longest pattern that matches wins, and `Allow` among equals (RFC 9309 section 2.2.2).
+    fn allows(&self, path: &str) -> bool {
+        self.rules
+            .iter()
+            .filter(|rule| !rule.pattern.is_empty() && matches(&rule.pattern, path))
+            .max_by_key(|rule| (rule.pattern.len(), rule.allow))
+            .is_none_or(|rule| rule.allow)
+    }
+}
+
+/// The groups of `agent` taken together, else those of `*`.
+fn group_of(groups: &[Group], agent: &str) -> Option<Group> {
+    let named = |token: &str| {
+        let mut found =
+            groups.iter().filter(|g| g.agents.iter().any(|a| a.eq_ignore_ascii_case(token)));
+        let mut whole = found.next()?.clone();
+        for more in found {
+            whole.rules.extend(more.rules.iter().cloned());
+            whole.crawl_delay_secs = whole.crawl_delay_secs.or(more.crawl_delay_secs);
+        }
+        Some(whole)
+    };
+    named(agent).or_else(|| named("*"))
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    let (pattern, anchored) = pattern.strip_suffix('$').map_or((pattern, false), |p| (p, true));
+    let mut pieces = pattern.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = path.strip_prefix(first) else {
+        return false;
+    };
+    let mut last = None;
+    for piece in pieces {
+        if let Some(previous) = last.replace(piece) {
+            let Some(at) = rest.find(previous) else {
+                return false;
+            };
+            rest = &rest[at + previous.len()..];
+        }
+    }
+    match last {
+        None => !anchored || rest.is_empty(),
+        Some(piece) if anchored => rest.ends_with(piece),
+        Some(piece) => rest.contains(piece),
+    }
+}
+
+fn print(groups: &[Group]) -> String {
+    let mut text = String::from("# robots.txt of a simulated host\n");
+    for group in groups {
+        for agent in &group.agents {
+            let _ = writeln!(text, "User-Agent: {agent}");
+        }
+        for rule in &group.rules {
+            let key = if rule.allow { "allow" } else { "Disallow" };
+            let _ = writeln!(text, "{key}: {} # as agreed", rule.pattern);
+        }
+        if let Some(secs) = group.crawl_delay_secs {
+            let _ = writeln!(text, "Crawl-delay: {secs}");
+        }
+        text.push('\n');
+    }
+    if !groups.is_empty() {
+        while text.ends_with("\n\n") {
+            text.pop();
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, path, wanted) in [
+            ("/", "/x", true),
+            ("/x", "/y", false),
+            ("/s3/", "/s3/p3.html", true),
+            ("/s3/", "/s3", false),
+            ("/*7.html$", "/s0/p7.html", true),
+            ("/*7.html$", "/s0/p7.html?x", false),
+            ("/a*b*c", "/a-b-c-d", true),
+            ("/a*b*c", "/a-c-b", false),
+            ("/a*", "/a", true),
+            ("/a$", "/a", true),
+            ("/a$", "/ab", false),
+            ("/*?*day=", "/calendar?day=3", true),
+        ] {
+            assert_eq!(matches(pattern, path), wanted, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn decisions() {
+        use Decision::{Allowed, Disallowed, Open};
+        let standard = Robots::standard();
+        for (robots, path, wanted) in [
+            (&Robots::AllowAll, "/s3/p10.html", Allowed),
+            (&standard, "/s3/p10.html", Disallowed),
+            (&standard, "/s3/p3.html", Allowed),
+            (&standard, "/s0/p7.html", Disallowed),
+            (&standard, "/s1/p8.html", Allowed),
+            (&Robots::Huge, "/s1/p8.html", Open),
+            (&Robots::Huge, "/s3/p10.html", Disallowed),
+            (&Robots::Status(404), "/", Allowed),
+            (&Robots::Status(429), "/", Disallowed),
+            (&Robots::Status(503), "/", Disallowed),
+            (&Robots::Silent, "/", Disallowed),
+            (&Robots::for_agent("Crivello"), "/", Allowed),
+            (&Robots::for_agent("crivello"), "/s2/p2.html", Disallowed),
+            (&Robots::for_agent("other"), "/", Disallowed),
+            (&Robots::Redirects { hops: 5, to: None }, "/s3/p10.html", Disallowed),
+            (&Robots::Redirects { hops: 6, to: None }, "/", Open),
+        ] {
+            assert_eq!(robots.decide("crivello", path), wanted, "{robots:?} {path}");
+        }
+    }
+
+    #[test]
+    fn texts_say_what_the_rules_say() {
+        let text = Robots::rules(&[(false, "/x"), (true, "/x/y")], Some(1.5)).text("http://h");
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("User-Agent: *\nDisallow: /x # as agreed\nallow: /x/y"), "{text}");
+        assert!(text.contains("Crawl-delay: 1.5\n"), "{text}");
+        assert!(Robots::Huge.text("").len() > SIZE_MIN_READ);
+        assert!(Robots::ByteOrderMark.text("").starts_with(b"\xef\xbb\xbf# "));
+    }
+}

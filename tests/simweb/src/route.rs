@@ -1,0 +1,140 @@
+//! What a path stands for. Every path that a page links to is one of these, in normal form; any
+//! other path is not found.
+
+use std::fmt;
+
+/// A place on a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Route {
+    /// An ordinary page; the first is `/`.
+    Page(u32),
+    /// `/robots.txt`.
+    Robots,
+    /// A redirect's target on the way to a robots.txt.
+    RobotsHop(u8),
+    /// A member of a circle of redirects.
+    Loop(u32),
+    /// A member of a chain of redirects.
+    Chain(u32),
+    /// The index of sitemaps.
+    SitemapIndex,
+    /// A sitemap: the first plain, the second gzipped.
+    Sitemap(u8),
+    /// A page that only the sitemaps name.
+    Hidden(u32),
+    /// A page that only `nofollow` links lead to.
+    Nofollowed(u32),
+    /// One day of the calendar.
+    Day(u64),
+    /// So many times the same segment.
+    Segments(u32),
+}
+
+/// Pages lie in so many directories.
+pub const N_SECTIONS: u32 = 7;
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Page(0) => f.write_str("/"),
+            Self::Page(i) => write!(f, "/s{}/p{i}.html", i % N_SECTIONS),
+            Self::Robots => f.write_str("/robots.txt"),
+            Self::RobotsHop(k) => write!(f, "/robots-hop-{k}.txt"),
+            Self::Loop(k) => write!(f, "/loop/{k}"),
+            Self::Chain(k) => write!(f, "/chain/{k}"),
+            Self::SitemapIndex => f.write_str("/sitemap.xml"),
+            Self::Sitemap(0) => f.write_str("/sitemap-0.xml"),
+            Self::Sitemap(k) => write!(f, "/sitemap-{k}.xml.gz"),
+            Self::Hidden(i) => write!(f, "/hidden/{i}.html"),
+            Self::Nofollowed(i) => write!(f, "/nofollowed/{i}.html"),
+            Self::Day(n) => write!(f, "/calendar?day={n}"),
+            Self::Segments(n) => {
+                f.write_str("/")?;
+                (0..n).try_for_each(|_| f.write_str("again/"))
+            }
+        }
+    }
+}
+
+impl Route {
+    /// The place a path and query stand for, if any.
+    #[must_use]
+    pub fn parse(path: &str) -> Option<Self> {
+        let route = if path == "/" {
+            Self::Page(0)
+        } else if path == "/robots.txt" {
+            Self::Robots
+        } else if path.starts_with("/again/") {
+            Self::Segments(u32::try_from(path.len() / "again/".len()).ok()?)
+        } else if let Some(rest) = path.strip_prefix("/s")
+            && let Some((_, name)) = rest.split_once("/p")
+        {
+            Self::Page(number(name, ".html")?)
+        } else {
+            Self::parse_rare(path)?
+        };
+        (route.to_string() == path).then_some(route)
+    }
+
+    fn parse_rare(path: &str) -> Option<Self> {
+        let after = |prefix: &str| path.strip_prefix(prefix);
+        if path == "/sitemap.xml" {
+            Some(Self::SitemapIndex)
+        } else if path == "/sitemap-0.xml" {
+            Some(Self::Sitemap(0))
+        } else if let Some(rest) = after("/sitemap-") {
+            number(rest, ".xml.gz").map(Self::Sitemap)
+        } else if let Some(rest) = after("/robots-hop-") {
+            number(rest, ".txt").map(Self::RobotsHop)
+        } else if let Some(rest) = after("/loop/") {
+            number(rest, "").map(Self::Loop)
+        } else if let Some(rest) = after("/chain/") {
+            number(rest, "").map(Self::Chain)
+        } else if let Some(rest) = after("/hidden/") {
+            number(rest, ".html").map(Self::Hidden)
+        } else if let Some(rest) = after("/nofollowed/") {
+            number(rest, ".html").map(Self::Nofollowed)
+        } else {
+            after("/calendar?day=").and_then(|rest| number(rest, "")).map(Self::Day)
+        }
+    }
+}
+
+fn number<N: std::str::FromStr>(text: &str, suffix: &str) -> Option<N> {
+    text.strip_suffix(suffix)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_is_read_back() {
+        for route in [
+            Route::Page(0),
+            Route::Page(1),
+            Route::Page(4_000_000_000),
+            Route::Robots,
+            Route::RobotsHop(3),
+            Route::Loop(0),
+            Route::Chain(9),
+            Route::SitemapIndex,
+            Route::Sitemap(0),
+            Route::Sitemap(1),
+            Route::Hidden(2),
+            Route::Nofollowed(1),
+            Route::Day(u64::MAX),
+            Route::Segments(1),
+            Route::Segments(5),
+        ] {
+            assert_eq!(Route::parse(&route.to_string()), Some(route), "{route}");
+        }
+    }
+
+    #[test]
+    fn other_paths_are_none() {
+        for path in ["", "/x", "/s1/p2.html", "/s1/p01.html", "/s0/p0.html", "/again/x", "//"] {
+            assert_eq!(Route::parse(path), None, "{path}");
+        }
+    }
+}

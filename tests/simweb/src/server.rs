@@ -1,0 +1,156 @@
+//! The listener: one socket for all of 127.0.0.0/8, so that a hundred thousand addresses cost
+//! nothing. It is bound to the loopback device, so that nothing listens beyond it; where the
+//! system refuses that, each address gets a socket of its own.
+
+use crate::answer::Desk;
+use crate::http1::{self, Peer, Stream};
+use crate::http2;
+use crate::log::Log;
+use crate::world::World;
+use socket2::{Domain, SockRef, Socket, Type};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+const BACKLOG: i32 = 4_096;
+/// A connection that says nothing at all is closed after this.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(20);
+/// The first byte of a TLS handshake record.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// What all connections share.
+#[derive(Debug)]
+pub struct Shared {
+    /// What there is.
+    pub world: Arc<World>,
+    /// What is answered.
+    pub desk: Desk,
+    /// What was asked.
+    pub log: Arc<Log>,
+    /// The last connection's number.
+    pub connections: AtomicU64,
+}
+
+/// Listens on `port` (0: a free one) of every address in 127.0.0.0/8, or, where that is refused,
+/// of each of `ips`.
+///
+/// # Errors
+/// When the port is taken.
+pub fn listen(port: u16, ips: &[Ipv4Addr]) -> io::Result<(u16, Vec<TcpListener>)> {
+    match listen_on(Ipv4Addr::UNSPECIFIED, port, Some(b"lo")) {
+        Ok(listener) => Ok((listener.local_addr()?.port(), vec![listener])),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
+        Err(error) => {
+            tracing::info!(%error, "no listener on the loopback device, one an address instead");
+            let mut listeners = Vec::with_capacity(ips.len());
+            let mut port = port;
+            for &ip in ips {
+                let listener = listen_on(ip, port, None)?;
+                port = listener.local_addr()?.port();
+                listeners.push(listener);
+            }
+            Ok((port, listeners))
+        }
+    }
+}
+
+fn listen_on(ip: Ipv4Addr, port: u16, device: Option<&[u8]>) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    if device.is_some() {
+        socket.bind_device(device)?;
+    }
+    socket.bind(&SocketAddr::new(ip.into(), port).into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    TcpListener::from_std(socket.into())
+}
+
+/// Accepts connections until `stop` says so, then breaks all of them off.
+pub async fn run(
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|&stop| stop) => break,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                connections.spawn(welcome(shared.clone(), stream, tls.clone()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        while connections.try_join_next().is_some() {}
+    }
+    connections.shutdown().await;
+}
+
+async fn welcome(shared: Arc<Shared>, stream: TcpStream, tls: Option<TlsAcceptor>) {
+    let local = stream.local_addr().ok();
+    let mut peer = Peer {
+        ip: local.and_then(|addr| match addr.ip() {
+            IpAddr::V4(ip) => Some(ip),
+            IpAddr::V6(_) => None,
+        }),
+        port: local.map_or(0, |addr| addr.port()),
+        tls: false,
+        connection: shared.connections.fetch_add(1, Ordering::Relaxed),
+    };
+    let _ = stream.set_nodelay(true);
+    let result = match tls {
+        Some(acceptor) if is_tls(&stream).await => {
+            peer.tls = true;
+            match tokio::time::timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await {
+                Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+                    http2::serve(shared, peer, stream).await;
+                    Ok(())
+                }
+                Ok(Ok(stream)) => http1::serve(shared, peer, stream).await,
+                Ok(Err(error)) => Err(error),
+                Err(_) => Ok(()),
+            }
+        }
+        _ => http1::serve(shared, peer, stream).await,
+    };
+    if let Err(error) = result {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// http and https share the port: the first byte tells them apart.
+async fn is_tls(stream: &TcpStream) -> bool {
+    let mut first = [0];
+    let peeked = tokio::time::timeout(HANDSHAKE_MAX, stream.peek(&mut first)).await;
+    matches!(peeked, Ok(Ok(1))) && first[0] == TLS_HANDSHAKE
+}
+
+fn reset_on_close(stream: &TcpStream) {
+    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+}
+
+impl Stream for TcpStream {
+    fn reset_on_close(&self) {
+        reset_on_close(self);
+    }
+}
+
+impl Stream for TlsStream<TcpStream> {
+    fn reset_on_close(&self) {
+        reset_on_close(self.get_ref().0);
+    }
+}

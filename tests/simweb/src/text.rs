@@ -1,0 +1,108 @@
+//! Text that looks, and compresses, like text: sentences of a made-up language with a vocabulary
+//! whose frequencies fall off as in a real one (Zipf), made once and cut from there.
+
+use crate::dice::{hash, unit};
+
+const N_WORDS: u64 = 900;
+/// Turns of phrase: what makes text compress better than its words alone would.
+const N_PHRASES: u64 = 120;
+const PHRASE_SHARE: f64 = 0.9;
+const POOL_BYTES: usize = 192 * 1024;
+const SYLLABLES: [&str; 32] = [
+    "ba", "cri", "do", "vel", "lo", "mar", "ne", "po", "ra", "si", "tu", "gli", "che", "fa", "la",
+    "men", "to", "re", "scu", "per", "con", "un", "te", "za", "vi", "no", "al", "in", "ste", "qua",
+    "ca", "é",
+];
+
+/// A long text to cut pieces from.
+#[derive(Debug)]
+pub struct Text {
+    pool: String,
+    /// Where sentences begin.
+    starts: Vec<u32>,
+}
+
+impl Text {
+    /// The text of this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let words: Vec<String> = (0..N_WORDS).map(|i| word(seed, i)).collect();
+        let phrases: Vec<String> = (0..N_PHRASES).map(|i| phrase(seed, &words, i)).collect();
+        let mut pool = String::with_capacity(POOL_BYTES + 256);
+        let mut starts = Vec::new();
+        let mut draw = 0_u64;
+        while pool.len() < POOL_BYTES {
+            let start = pool.len();
+            starts.push(start as u32);
+            for at in 0..2 + hash(seed, &[2, draw]) % 4 {
+                draw += 1;
+                if at > 0 {
+                    pool.push(' ');
+                }
+                let of_phrases = unit(hash(seed, &[3, draw])) < PHRASE_SHARE;
+                let from = if of_phrases { &phrases } else { &words };
+                pool.push_str(zipf(from, hash(seed, &[4, draw])));
+            }
+            if let Some(first) = pool.get_mut(start..start + 1) {
+                first.make_ascii_uppercase();
+            }
+            pool.push_str(". ");
+        }
+        Self { pool, starts }
+    }
+
+    /// About `bytes` of whole sentences, chosen by `h`.
+    #[must_use]
+    pub fn piece(&self, h: u64, bytes: usize) -> &str {
+        let n = self.starts.len() as u64;
+        let first = (h % n) as usize;
+        let start = self.starts[first] as usize;
+        let wanted = start + bytes;
+        let end = match self.starts.binary_search(&(wanted as u32)) {
+            Ok(at) => self.starts[at] as usize,
+            Err(at) => self.starts.get(at).map_or(self.pool.len(), |&s| s as usize),
+        };
+        &self.pool[start..end]
+    }
+
+    /// A few words for a link or a title.
+    #[must_use]
+    pub fn words(&self, h: u64) -> &str {
+        let piece = self.piece(h, 1);
+        let mut spaces = piece.match_indices(' ').map(|(at, _)| at);
+        piece.split_at(spaces.nth(2).unwrap_or(piece.len() - 2)).0
+    }
+}
+
+/// The inverse of Zipf's distribution function: rank = N^u.
+fn zipf(from: &[String], h: u64) -> &str {
+    let rank = (from.len() as f64).powf(unit(h)) as usize - 1;
+    from.get(rank).map_or("", String::as_str)
+}
+
+fn phrase(seed: u64, words: &[String], i: u64) -> String {
+    let n_words = 5 + hash(seed, &[5, i]) % 7;
+    let drawn: Vec<&str> = (0..n_words).map(|k| zipf(words, hash(seed, &[6, i, k]))).collect();
+    drawn.join(" ")
+}
+
+fn word(seed: u64, i: u64) -> String {
+    // Frequent words are short.
+    let n_syllables = 1 + u64::from(i > 12) + u64::from(i > 120) + hash(seed, &[0, i]) % 2;
+    (0..n_syllables).map(|k| SYLLABLES[(hash(seed, &[1, i, k]) % 32) as usize]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_sentences_of_about_that_length() {
+        let text = Text::new(5);
+        for i in 0..1_000 {
+            let piece = text.piece(hash(9, &[i]), 300);
+            assert!(piece.len() <= 600 && piece.ends_with(". "), "{piece}");
+            assert!(!text.words(hash(8, &[i])).is_empty());
+        }
+    }
+}

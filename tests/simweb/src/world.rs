@@ -1,0 +1,270 @@
+//! A spec made ready: what is asked again and again for hosts and URLs, all of it a pure function
+//! of the spec and of the two ports.
+
+use crate::character::{Character, Content, Manner, PageKind};
+use crate::dice::{hash, unit};
+use crate::names::{HostRef, Names};
+use crate::robots::Robots;
+use crate::route::Route;
+use crate::spec::{Seeds, Spec};
+use crate::text::Text;
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// The purposes of draws, so that no two share a hash.
+pub(crate) mod draw {
+    pub const CHARACTER: u64 = 10;
+    pub const PAGES: u64 = 11;
+    pub const LATENCY: u64 = 12;
+    pub const TLS: u64 = 13;
+    pub const KIND: u64 = 14;
+    pub const LINK: u64 = 15;
+    pub const BODY: u64 = 16;
+    pub const TEXT: u64 = 17;
+}
+
+/// A place in the web: what a URL stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Target {
+    /// The host.
+    pub host: HostRef,
+    /// The place on it.
+    pub route: Route,
+}
+
+/// A spec made ready. Its port is never 0.
+#[derive(Debug)]
+pub struct World {
+    spec: Spec,
+    names: Names,
+    text: Text,
+    plain: Character,
+}
+
+impl World {
+    /// Makes `spec` ready. A port of 0 counts as 80: the caller picks ports first.
+    #[must_use]
+    pub fn new(mut spec: Spec) -> Self {
+        if spec.port == 0 {
+            spec.port = 80;
+        }
+        let plain = Character::named("plain");
+        Self { names: Names::new(&spec), text: Text::new(spec.seed), spec, plain }
+    }
+
+    /// The spec, ports filled in.
+    #[must_use]
+    pub const fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// The hosts.
+    #[must_use]
+    pub const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The text that pages are cut from.
+    #[must_use]
+    pub const fn text(&self) -> &Text {
+        &self.text
+    }
+
+    /// A draw for one purpose.
+    #[must_use]
+    pub fn draw(&self, purpose: u64, parts: &[u64]) -> u64 {
+        hash(hash(self.spec.seed, &[purpose]), parts)
+    }
+
+    /// What a host is like.
+    #[must_use]
+    pub fn character(&self, id: u32) -> &Character {
+        if let Some(own) = id.checked_sub(self.names.n_generated()) {
+            return self.spec.hosts.get(own as usize).map_or(&self.plain, |h| &h.character);
+        }
+        let mut at = unit(self.draw(draw::CHARACTER, &[u64::from(id)]));
+        for share in &self.spec.shares {
+            at -= share.share;
+            if at < 0.0 {
+                return &share.character;
+            }
+        }
+        &self.plain
+    }
+
+    /// The robots.txt of a host.
+    #[must_use]
+    pub fn robots(&self, id: u32) -> &Robots {
+        self.character(id).robots.as_ref().unwrap_or(&self.spec.robots)
+    }
+
+    /// How many ordinary pages a host has; at least one.
+    #[must_use]
+    pub fn n_pages(&self, id: u32) -> u32 {
+        let mean = self.character(id).pages.unwrap_or(self.spec.pages_per_host);
+        self.stray(f64::from(mean), self.spec.pages_spread, &[draw::PAGES, u64::from(id)]).max(1)
+    }
+
+    /// How many bytes a page should have.
+    #[must_use]
+    pub fn n_bytes(&self, id: u32, page: u64) -> usize {
+        let mean = f64::from(self.spec.body_bytes);
+        self.stray(mean, self.spec.body_spread, &[draw::BODY, u64::from(id), page]) as usize
+    }
+
+    fn stray(&self, mean: f64, spread: f64, parts: &[u64]) -> u32 {
+        let at = unit(hash(self.spec.seed, parts)) * 2.0 - 1.0;
+        (mean * (1.0 + spread * at)).round() as u32
+    }
+
+    /// Milliseconds before a host's answers begin.
+    #[must_use]
+    pub fn latency_ms(&self, id: u32) -> u32 {
+        self.character(id).latency_ms.unwrap_or_else(|| {
+            let (min, max) = (self.spec.latency_ms_min, self.spec.latency_ms_max);
+            let at = unit(self.draw(draw::LATENCY, &[u64::from(id)]));
+            min + (at * f64::from(max.saturating_sub(min))).round() as u32
+        })
+    }
+
+    /// Whether a host's URLs are https.
+    #[must_use]
+    pub fn tls(&self, id: u32) -> bool {
+        self.character(id)
+            .tls
+            .unwrap_or_else(|| unit(self.draw(draw::TLS, &[u64::from(id)])) < self.spec.tls_share)
+    }
+
+    /// Whether any host's are.
+    #[must_use]
+    pub fn any_tls(&self) -> bool {
+        self.spec.tls_share > 0.0
+            || self.spec.hosts.iter().any(|h| h.character.tls == Some(true))
+            || self.spec.shares.iter().any(|s| s.character.tls == Some(true))
+    }
+
+    /// Whether a host keeps connections alive.
+    #[must_use]
+    pub fn keep_alive(&self, id: u32) -> bool {
+        self.character(id).keep_alive.unwrap_or(self.spec.keep_alive)
+    }
+
+    /// The kind of an ordinary page.
+    #[must_use]
+    pub fn kind(&self, id: u32, page: u32) -> PageKind {
+        let generated = id < self.names.n_generated();
+        if page == 0 || (!generated && self.character(id).content != Content::Plain) {
+            return PageKind::Plain;
+        }
+        let mut at = unit(self.draw(draw::KIND, &[u64::from(id), u64::from(page)]));
+        for portion in &self.spec.variety {
+            at -= portion.share;
+            if at < 0.0 {
+                return portion.kind;
+            }
+        }
+        PageKind::Plain
+    }
+
+    /// Whether a host's pages have links: those that always fail or end early have none.
+    #[must_use]
+    pub fn has_links(&self, id: u32) -> bool {
+        matches!(
+            self.character(id).manner,
+            Manner::Well | Manner::Drip { .. } | Manner::DripHead { .. } | Manner::SlowDown { .. }
+        )
+    }
+
+    /// `http://h3.site12.test:8080`, appended to `out`.
+    pub fn write_origin(&self, host: HostRef, out: &mut String) {
+        let (scheme, default) = if self.tls(host.id) { ("https", 443) } else { ("http", 80) };
+        let port = self.character(host.id).port.unwrap_or(self.spec.port);
+        let _ = write!(out, "{scheme}://{}", self.names.name(host));
+        if port != default {
+            let _ = write!(out, ":{port}");
+        }
+    }
+
+    /// The URL of a place, in normal form.
+    #[must_use]
+    pub fn url(&self, target: Target) -> String {
+        let mut url = String::with_capacity(64);
+        self.write_origin(target.host, &mut url);
+        let _ = write!(url, "{}", target.route);
+        url
+    }
+
+    /// The place a URL (in normal form) stands for, if any.
+    #[must_use]
+    pub fn find(&self, url: &str) -> Option<Target> {
+        let (_, rest) = url.split_once("://")?;
+        let at = rest.find('/')?;
+        let name = rest[..at].split_once(':').map_or(&rest[..at], |(name, _)| name);
+        let target = Target { host: self.host(name)?, route: Route::parse(&rest[at..])? };
+        (self.url(target) == url).then_some(target)
+    }
+
+    /// The host of this name, if there is one.
+    #[must_use]
+    pub fn host(&self, name: &str) -> Option<HostRef> {
+        let name: Cow<'_, str> = if name.bytes().any(|b| b.is_ascii_uppercase()) {
+            name.to_ascii_lowercase().into()
+        } else {
+            name.into()
+        };
+        let host = self.names.find(&name)?;
+        let wild = self.character(host.id).content == Content::Subdomains;
+        (host.sub.is_none() || wild).then_some(host)
+    }
+
+    /// The first pages on which the crawl begins.
+    #[must_use]
+    pub fn seeds(&self) -> Vec<Target> {
+        let n_generated = self.names.n_generated();
+        let step = match self.spec.seeds {
+            Seeds::Domains => self.spec.hosts_per_domain.max(1),
+            _ => 1,
+        };
+        let end = match self.spec.seeds {
+            Seeds::First(n) => n.min(n_generated),
+            _ => n_generated,
+        };
+        (0..end)
+            .step_by(step as usize)
+            .chain(n_generated..self.names.len())
+            .map(|id| Target { host: HostRef::new(id), route: Route::Page(0) })
+            .collect()
+    }
+
+    /// Where a host's robots.txt ends up after its redirects, the robots.txt itself left out.
+    #[must_use]
+    pub fn robots_hops(&self, host: HostRef) -> Vec<Target> {
+        let Robots::Redirects { hops, to } = self.robots(host.id) else {
+            return Vec::new();
+        };
+        (1..=*hops)
+            .map(|k| {
+                let last = to.as_deref().filter(|_| k == *hops).and_then(|name| self.host(name));
+                Target { host: last.unwrap_or(host), route: Route::RobotsHop(*hops - k) }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_found_again() {
+        let spec = Spec::new(3).port(8_080).tls(0.5).host("odd.test", Character::named("odd"));
+        let world = World::new(spec);
+        for id in 0..world.names().len() {
+            let target = Target { host: HostRef::new(id), route: Route::Page(4) };
+            let url = world.url(target);
+            assert_eq!(world.find(&url), Some(target), "{url}");
+            assert_eq!(world.find(&url.replace("http", "httpx")), None);
+        }
+        assert_eq!(world.find("http://x1.odd.test:8080/"), None);
+    }
+}

@@ -1,0 +1,15 @@
+//! What the scenario tests share: a simulated web, the real binary crawling it in a process of its
+//! own, and the judge.
+//!
+//! A scenario reads like a sentence: build a web, crawl it, let the web's own log be judged.
+//! Nothing here looks into the crawler: it sees a command line, an exit code, a report, and the
+//! requests that arrived.
+
+mod agreement;
+mod measure;
+mod scene;
+pub mod warc;
+
+pub use agreement::{assert_agreement, is_page};
+pub use measure::{Usage, wait_measured};
+pub use scene::{Ended, Scene, binary, seed};

@@ -1,0 +1,278 @@
+//! A reader of WARC and CDXJ files that shares no code with the crawler. Whatever is not sound is
+//! a panic: gzip members, lengths, digests, ids, the order of an index and where it points.
+
+use data_encoding::BASE32;
+use flate2::bufread::GzDecoder;
+use serde_json::Value;
+use sha1::{Digest as _, Sha1};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// One record.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The name of its file.
+    pub file: String,
+    /// Where its gzip member begins.
+    pub offset: u64,
+    /// The bytes of the member.
+    pub length: u64,
+    fields: Vec<(String, String)>,
+    /// What follows the record's head.
+    pub block: Vec<u8>,
+}
+
+impl Record {
+    /// A field of its head.
+    ///
+    /// # Panics
+    /// When it is there twice.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let mut found = self.fields.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name));
+        let first = found.next().map(|(_, value)| value.as_str());
+        assert!(found.next().is_none(), "{name} twice in {:?}", self.fields);
+        first
+    }
+
+    /// A field that must be there.
+    ///
+    /// # Panics
+    /// When it is not.
+    #[must_use]
+    pub fn must(&self, name: &str) -> &str {
+        self.field(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.fields))
+    }
+
+    /// `response`, `revisit`, `request`, `metadata`, `warcinfo`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.must("WARC-Type")
+    }
+
+    /// The URL it is about.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        self.must("WARC-Target-URI")
+    }
+
+    /// Whether it is what a request brought: a response, or a revisit.
+    #[must_use]
+    pub fn is_capture(&self) -> bool {
+        matches!(self.kind(), "response" | "revisit")
+    }
+
+    /// Whether it is about a robots.txt.
+    #[must_use]
+    pub fn is_robots(&self) -> bool {
+        self.url().ends_with("/robots.txt")
+    }
+
+    /// Its HTTP head, without the empty line, and its payload.
+    ///
+    /// # Panics
+    /// When there is no head.
+    #[must_use]
+    pub fn http(&self) -> (String, &[u8]) {
+        let end = find(&self.block, b"\r\n\r\n").expect("a block with an HTTP head");
+        let (head, payload) = (&self.block[..end], &self.block[end + 4..]);
+        (String::from_utf8_lossy(head).into_owned(), payload)
+    }
+
+    /// The HTTP status.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        let (head, _) = self.http();
+        head.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status line")
+    }
+}
+
+/// A whole archive.
+#[derive(Debug)]
+pub struct Archive {
+    /// The names of its files, in order.
+    pub files: Vec<String>,
+    /// All records, in the order of the files.
+    pub records: Vec<Record>,
+}
+
+impl Archive {
+    /// Reads the archive of the finished crawl in `out`, and checks everything that must hold of
+    /// it: each record (see [`parse`]), each file's warcinfo, unique ids, requests that belong to
+    /// a capture, each index.
+    ///
+    /// # Panics
+    /// On anything that does not hold.
+    #[must_use]
+    pub fn read(out: &Path) -> Self {
+        let mut archive = Self { files: Vec::new(), records: Vec::new() };
+        let dir = out.join("warc");
+        for path in listed(&dir, ".warc.gz") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let bytes = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            let records = read_members(&name, &bytes);
+            check_file(&name, &records);
+            check_index(&path, &records);
+            archive.files.push(name);
+            archive.records.extend(records);
+        }
+        assert!(listed(&dir, ".part").is_empty(), "an index was left unfinished");
+        assert!(listed(&dir, ".tmp").is_empty(), "scratch files were left");
+        assert_eq!(listed(&dir, ".cdxj").len(), archive.files.len(), "an index a file");
+        archive.check_references();
+        archive
+    }
+
+    /// Pages: captures that are no robots.txt, by URL. Each URL must be there once.
+    ///
+    /// # Panics
+    /// When a URL is there twice.
+    #[must_use]
+    pub fn pages(&self) -> BTreeMap<&str, &Record> {
+        let mut pages = BTreeMap::new();
+        for record in self.captures().filter(|record| !record.is_robots()) {
+            let before = pages.insert(record.url(), record);
+            assert!(before.is_none(), "archived twice: {}", record.url());
+        }
+        pages
+    }
+
+    /// Responses and revisits.
+    pub fn captures(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(|record| record.is_capture())
+    }
+
+    /// Records of one type.
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Record> {
+        self.records.iter().filter(move |record| record.kind() == kind)
+    }
+
+    fn check_references(&self) {
+        let mut ids = HashMap::new();
+        for record in &self.records {
+            let id = record.must("WARC-Record-ID");
+            assert!(ids.insert(id, record).is_none(), "{id} twice");
+        }
+        let mut accompanied = HashSet::new();
+        for record in &self.records {
+            let Some(capture) = record.field("WARC-Concurrent-To") else { continue };
+            let capture = ids.get(capture).expect("a concurrent record is in the archive");
+            assert!(capture.is_capture(), "{} belongs to no capture", record.url());
+            assert_eq!(capture.url(), record.url());
+            assert_eq!(capture.must("WARC-Date"), record.must("WARC-Date"));
+            accompanied.insert((record.kind(), capture.must("WARC-Record-ID")));
+        }
+        for capture in self.captures() {
+            let request = ("request", capture.must("WARC-Record-ID"));
+            assert!(accompanied.contains(&request), "no request of {}", capture.url());
+        }
+    }
+}
+
+/// The files of a directory that end like this, by name.
+///
+/// # Panics
+/// When the directory cannot be read.
+#[must_use]
+pub fn listed(dir: &Path, suffix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry can be read").path())
+        .filter(|path| path.to_string_lossy().ends_with(suffix))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn read_members(file: &str, bytes: &[u8]) -> Vec<Record> {
+    let mut records = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let offset = (bytes.len() - rest.len()) as u64;
+        let mut decoder = GzDecoder::new(rest);
+        let mut text = Vec::new();
+        if let Err(error) = decoder.read_to_end(&mut text) {
+            panic!("{file}: the gzip member at {offset} is not sound: {error}");
+        }
+        let after = decoder.into_inner();
+        records.push(parse(file, &text, offset, (rest.len() - after.len()) as u64));
+        rest = after;
+    }
+    records
+}
+
+/// One record from its text: WARC/1.1, exactly its Content-Length, with digests that match.
+///
+/// # Panics
+/// When it is not sound.
+#[must_use]
+pub fn parse(file: &str, text: &[u8], offset: u64, length: u64) -> Record {
+    let end = find(text, b"\r\n\r\n").expect("a record head");
+    let head = std::str::from_utf8(&text[..end]).expect("a record head in UTF-8");
+    let mut lines = head.split("\r\n");
+    assert_eq!(lines.next(), Some("WARC/1.1"), "{file} at {offset}");
+    let fields = lines
+        .map(|line| line.split_once(": ").expect("name: value"))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let mut record = Record { file: file.to_owned(), offset, length, fields, block: Vec::new() };
+    let n_bytes: usize = record.must("Content-Length").parse().expect("a number");
+    let block = &text[end + 4..];
+    assert_eq!(block.len(), n_bytes + 4, "{file} at {offset}: Content-Length");
+    assert_eq!(&block[n_bytes..], b"\r\n\r\n", "{file} at {offset}: the record's end");
+    record.block = block[..n_bytes].to_vec();
+    assert!(!record.must("WARC-Date").is_empty());
+    assert_eq!(record.must("WARC-Block-Digest"), digest(&record.block), "{file} at {offset}");
+    if record.kind() == "response" {
+        let payload = digest(record.http().1);
+        assert_eq!(record.must("WARC-Payload-Digest"), payload, "{file} at {offset}");
+    }
+    record
+}
+
+/// `sha1:` and the digest in base 32, as archives have it.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> String {
+    format!("sha1:{}", BASE32.encode(&Sha1::digest(bytes)))
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+fn check_file(name: &str, records: &[Record]) {
+    let first = records.first().expect("a file has records");
+    assert_eq!(first.kind(), "warcinfo", "{name}");
+    assert_eq!(first.must("WARC-Filename"), name);
+    let others = records[1..].iter().filter(|record| record.kind() == "warcinfo").count();
+    assert_eq!(others, 0, "{name}: a warcinfo in the middle");
+}
+
+/// The index of a file is sorted, and its lines stand for its captures, each once.
+fn check_index(warc: &Path, records: &[Record]) {
+    let path = PathBuf::from(warc.to_string_lossy().replace(".warc.gz", ".cdxj"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.is_sorted(), "{} is not sorted", path.display());
+    let mut captures: BTreeMap<u64, &Record> =
+        records.iter().filter(|r| r.is_capture()).map(|r| (r.offset, r)).collect();
+    for line in lines {
+        let json = line.splitn(3, ' ').nth(2).expect("key, time, JSON");
+        let json: Value = serde_json::from_str(json).expect("JSON");
+        let text = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
+        let number = |key: &str| text(key).parse::<u64>().expect("a number");
+        let at = number("offset");
+        let record = captures.remove(&at).unwrap_or_else(|| panic!("no capture at {at}: {line}"));
+        assert_eq!((number("length"), text("url")), (record.length, record.url().to_owned()));
+        assert_eq!(text("filename"), record.file, "{line}");
+        assert_eq!(text("status"), record.status().to_string(), "{line}");
+        let digest = record.must("WARC-Payload-Digest");
+        assert!(digest.ends_with(&text("digest")), "{line}: {digest}");
+    }
+    assert!(captures.is_empty(), "not in {}: {:?}", path.display(), captures.keys());
+}

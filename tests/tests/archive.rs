@@ -1,0 +1,290 @@
+//! Promise 6: every WARC record is read back by readers that share no code with the crawler (our
+//! own in `crivello_tests::warc`, and warcio of PyPI), its digests match, and it holds what the web
+//! sent.
+
+use crivello_tests::warc::{Archive, Record, listed};
+use crivello_tests::{Scene, seed};
+use simweb::answer::{Answer, Desk, Request};
+use simweb::world::World;
+use simweb::{Character, CharsetWay, Coding, Limits, Manner, Pace, PageKind, Robots, Spec};
+use std::collections::{HashMap, HashSet};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// What the crawler says it accepts (besides `identity`).
+const ACCEPTED: &str = "gzip, deflate, br, zstd";
+
+fn varied(seed: u64) -> Spec {
+    let kinds = [
+        PageKind::Coded(Coding::Gzip),
+        PageKind::Coded(Coding::Deflate),
+        PageKind::Coded(Coding::Zstd),
+        PageKind::Coded(Coding::Brotli),
+        PageKind::Binary,
+        PageKind::Redirect(301),
+        PageKind::Status(404),
+        PageKind::Charset(CharsetWay::Utf16),
+        PageKind::LinkHeader,
+    ];
+    let spec = Spec::new(seed).size(5, 2, 20).ips(10).robots(Robots::standard());
+    kinds
+        .into_iter()
+        .fold(spec, |spec, kind| spec.portion(0.06, kind))
+        .portion(0.2, PageKind::Duplicate)
+}
+
+fn scene(spec: Spec) -> Scene {
+    Scene::new(spec).delays("20ms", "0ms")
+}
+
+/// Crawls all of it, politely, and reads the archive.
+fn crawled(scene: &Scene) -> Archive {
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let pace = Pace::delays(Duration::from_millis(20), Duration::ZERO);
+    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    Archive::read(&scene.out())
+}
+
+/// What the web sends for a URL, made again from its spec.
+fn sent(world: &World, desk: &Desk, url: &str) -> Answer {
+    let rest = url.split_once("://").expect("a URL").1;
+    let (authority, _) = rest.split_once('/').expect("a URL with a path");
+    let request = Request {
+        host: simweb::http1::host_name(authority),
+        path: rest[authority.len()..].to_owned(),
+        accept_encoding: ACCEPTED.to_owned(),
+    };
+    desk.answer(world, &request, crivello_common::time::Timestamp::ZERO)
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines()
+        .filter_map(|line| line.split_once(": "))
+        .find_map(|(n, value)| n.eq_ignore_ascii_case(name).then_some(value))
+}
+
+#[test]
+fn every_record_holds_what_the_web_sent() {
+    let scene = scene(varied(seed()));
+    let archive = crawled(&scene);
+    let world = World::new(scene.web.spec().clone());
+    let desk = Desk::new(&world);
+    let mut codings = HashSet::new();
+    for record in archive.of_kind("response") {
+        let answer = sent(&world, &desk, record.url());
+        let (head, payload) = record.http();
+        assert_eq!(record.status(), answer.status, "{}", record.url());
+        assert!(payload == answer.body, "{}: not the bytes that were sent", record.url());
+        for (name, value) in &answer.headers {
+            assert_eq!(header(&head, name), Some(value.as_str()), "{}", record.url());
+        }
+        let length = payload.len().to_string();
+        assert_eq!(header(&head, "Content-Length"), Some(length.as_str()), "{}", record.url());
+        codings.extend(header(&head, "Content-Encoding").map(str::to_owned));
+        assert!(record.must("WARC-IP-Address").starts_with("127."), "{}", record.url());
+        assert_eq!(record.field("WARC-Truncated"), None, "{}", record.url());
+    }
+    assert_eq!(codings.len(), 4, "all four codings came by and were kept: {codings:?}");
+    for record in archive.of_kind("request") {
+        let text = String::from_utf8_lossy(&record.block);
+        let path = record.url().split_once("://").and_then(|(_, r)| r.find('/').map(|at| &r[at..]));
+        assert!(text.starts_with(&format!("GET {} HTTP/1.1\r\n", path.unwrap_or("/"))), "{text}");
+        assert!(header(&text, "User-Agent").is_some_and(|v| v.contains("crivello.example/bot")));
+        assert!(text.ends_with("\r\n\r\n"), "{text}");
+    }
+    let hosts: HashSet<String> = scene.web.log().entries().into_iter().map(|e| e.host).collect();
+    let robots = archive.captures().filter(|record| record.is_robots()).count();
+    assert_eq!(robots, hosts.len(), "the robots.txt of each host is archived");
+}
+
+#[test]
+fn exact_duplicates_refer_to_the_page_that_was_archived() {
+    let scene = scene(varied(seed()).portion(0.3, PageKind::Duplicate));
+    let archive = crawled(&scene);
+    let world = World::new(scene.web.spec().clone());
+    let desk = Desk::new(&world);
+    let key = |r: &Record| (r.url().to_owned(), r.must("WARC-Date").to_owned());
+    let responses: HashMap<_, _> = archive.of_kind("response").map(|r| (key(r), r)).collect();
+    let mut originals = HashSet::new();
+    let mut n_revisits = 0;
+    for revisit in archive.of_kind("revisit") {
+        n_revisits += 1;
+        let refers = |name: &str| revisit.must(&format!("WARC-Refers-To-{name}")).to_owned();
+        let original = responses
+            .get(&(refers("Target-URI"), refers("Date")))
+            .unwrap_or_else(|| panic!("{} refers to nothing archived", revisit.url()));
+        assert_ne!(original.url(), revisit.url());
+        let digest = revisit.must("WARC-Payload-Digest");
+        assert_eq!(digest, original.must("WARC-Payload-Digest"));
+        assert!(revisit.must("WARC-Profile").ends_with("identical-payload-digest"));
+        let (_, none) = revisit.http();
+        assert!(none.is_empty(), "a revisit has no payload");
+        let answer = sent(&world, &desk, revisit.url());
+        assert_eq!(digest, crivello_tests::warc::digest(&answer.body), "{}", revisit.url());
+        originals.insert(original.url().to_owned());
+    }
+    assert!(n_revisits > originals.len(), "there were duplicates: {n_revisits}");
+    let mut digests = HashSet::new();
+    for page in archive.of_kind("response").filter(|r| r.status() == 200 && !r.is_robots()) {
+        let digest = page.must("WARC-Payload-Digest");
+        assert!(digests.insert(digest), "{} is a duplicate, archived in full", page.url());
+    }
+}
+
+#[test]
+fn files_are_rotated_and_none_is_longer_than_it_may_be() {
+    let mut spec = varied(seed());
+    spec.body_bytes = 150_000;
+    let scene = scene(spec).set("store.file-size-max=1MiB").set("store.gzip-level=1");
+    let archive = crawled(&scene);
+    assert!(archive.files.len() > 3, "{:?}", archive.files);
+    for path in listed(&scene.out().join("warc"), ".warc.gz") {
+        let bytes = std::fs::metadata(&path).expect("it is there").len();
+        assert!(bytes <= 1 << 20, "{}: {bytes} bytes", path.display());
+    }
+    let serials: Vec<_> = archive.files.iter().filter_map(|f| f.rsplit('-').next()).collect();
+    let expected: Vec<_> = (0..serials.len()).map(|n| format!("{n:05}.warc.gz")).collect();
+    assert_eq!(serials, expected);
+    assert_eq!(archive.pages().len() as u64, scene_pages(&scene));
+}
+
+/// Distinct pages that the web answered in full.
+fn scene_pages(scene: &Scene) -> u64 {
+    let log = scene.web.log().entries();
+    let pages = log.iter().filter(|e| e.complete && e.path != "/robots.txt");
+    pages.map(simweb::Entry::url).collect::<HashSet<_>>().len() as u64
+}
+
+#[test]
+fn a_body_that_was_cut_off_says_so() {
+    let endless = Character::named("endless").manner(Manner::EndlessBody);
+    let spec = Spec::new(seed()).size(1, 1, 3).host("endless.test", endless);
+    let scene = scene(spec).set("fetch.body-size-max=100KiB");
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let archive = Archive::read(&scene.out());
+    let pages = archive.pages();
+    let (truncated, whole): (Vec<&Record>, Vec<&Record>) =
+        pages.values().copied().partition(|r| r.field("WARC-Truncated").is_some());
+    assert_eq!(truncated.len(), 1, "{:?}", pages.keys());
+    assert_eq!(truncated[0].must("WARC-Truncated"), "length");
+    assert!(truncated[0].url().contains("endless.test"));
+    assert_eq!(truncated[0].http().1.len(), 100 << 10);
+    assert_eq!(ended.count("totals/truncated"), 1);
+    assert!(whole.len() >= 3);
+}
+
+#[test]
+fn outlinks_are_recorded_when_they_are_asked_for() {
+    let scene = scene(Spec::new(seed()).size(2, 1, 8)).set("store.outlinks=true");
+    let archive = crawled(&scene);
+    let world = World::new(scene.web.spec().clone());
+    let mut n_links = 0;
+    for (url, page) in archive.pages() {
+        let id = page.must("WARC-Record-ID");
+        let metadata = archive
+            .of_kind("metadata")
+            .find(|record| record.must("WARC-Concurrent-To") == id)
+            .unwrap_or_else(|| panic!("no metadata of {url}"));
+        let text = String::from_utf8_lossy(&metadata.block);
+        let outlinks: HashSet<&str> =
+            text.lines().filter_map(|line| line.strip_prefix("outlink: ")).collect();
+        let at = world.find(url).expect("a page of this web");
+        for link in world.links(at).iter().filter(|link| !link.nofollow) {
+            let target = world.url(link.target);
+            // A page's link to itself may be left out.
+            assert!(outlinks.contains(target.as_str()) || target == url, "{url}: {target}");
+            n_links += 1;
+        }
+    }
+    assert!(n_links > 50, "{n_links} links");
+}
+
+/// warcio in a virtual environment of its own; `None`, said aloud, where there is no Python or no
+/// PyPI.
+fn warcio() -> Option<PathBuf> {
+    static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("warcio-venv");
+        if !venv.join("ready").exists() {
+            let _ = std::fs::remove_dir_all(&venv);
+            succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+            let pip = venv.join("bin/pip");
+            succeeds(Command::new(pip).args(["install", "--quiet", "warcio==1.7.5"]))?;
+            std::fs::write(venv.join("ready"), "").expect("written");
+        }
+        Some(venv.join("bin/warcio"))
+    });
+    made.clone()
+}
+
+fn succeeds(command: &mut Command) -> Option<()> {
+    match command.output() {
+        Ok(output) if output.status.success() => Some(()),
+        other => {
+            // Past the harness, which keeps the words of tests that pass to itself.
+            let _ = writeln!(std::io::stderr(), "SKIPPED: no warcio: {command:?}: {other:?}");
+            None
+        }
+    }
+}
+
+fn run(program: &Path, args: &[&str], files: &[PathBuf]) -> Output {
+    Command::new(program).args(args).args(files).output().expect("warcio runs")
+}
+
+#[test]
+fn warcio_reads_every_record_and_finds_the_digests_right() {
+    let Some(warcio) = warcio() else { return };
+    let mut spec = varied(seed());
+    spec.body_bytes = 30_000;
+    let endless = Character::named("endless").manner(Manner::EndlessBody);
+    let scene = scene(spec.host("endless.test", endless))
+        .set("store.file-size-max=1MiB")
+        .set("store.outlinks=true")
+        .set("fetch.body-size-max=100KiB");
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let archive = Archive::read(&scene.out());
+    let files = listed(&scene.out().join("warc"), ".warc.gz");
+    let checked = run(&warcio, &["check", "-v"], &files);
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success(), "{said}{}", String::from_utf8_lossy(&checked.stderr));
+    assert!(!said.contains("digest failed"), "{said}");
+    let passed = said.lines().filter(|line| line.contains("digest pass")).count();
+    assert!(passed >= archive.captures().count(), "{passed} digests passed:\n{said}");
+    let indexed = run(&warcio, &["index", "-f", "offset,length,warc-type,warc-target-uri"], &files);
+    assert!(indexed.status.success(), "{}", String::from_utf8_lossy(&indexed.stderr));
+    let lines = String::from_utf8_lossy(&indexed.stdout);
+    let told: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(told.len(), archive.records.len(), "warcio sees the same records");
+    for (told, read) in told.iter().zip(&archive.records) {
+        assert_eq!(told["offset"].as_str(), Some(read.offset.to_string().as_str()));
+        assert_eq!(told["length"].as_str(), Some(read.length.to_string().as_str()));
+        assert_eq!(told["warc-type"].as_str(), Some(read.kind()));
+        assert_eq!(told["warc-target-uri"].as_str(), read.field("WARC-Target-URI"));
+    }
+}
+
+/// The check is able to fail: a single flipped byte is found by both readers.
+#[test]
+fn a_flipped_byte_is_found() {
+    let scene = scene(Spec::new(seed()).size(1, 1, 3));
+    let _ = crawled(&scene);
+    let path = listed(&scene.out().join("warc"), ".warc.gz").remove(0);
+    let mut bytes = std::fs::read(&path).expect("readable");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    std::fs::write(&path, bytes).expect("written");
+    let out = scene.out();
+    assert!(std::panic::catch_unwind(|| Archive::read(&out)).is_err(), "our reader");
+    if let Some(warcio) = warcio() {
+        let checked = run(&warcio, &["check"], &[path]);
+        assert!(!checked.status.success(), "warcio");
+    }
+}

@@ -1,0 +1,305 @@
+//! What is wrong from outside — settings, seeds, directories, a damaged state, no DNS, no network —
+//! is said, with the right exit code, and leaves what is there as it was. Never a panic, never a
+//! silent start from nothing.
+
+use crivello_tests::warc::{Archive, listed};
+use crivello_tests::{Ended, Scene, assert_agreement, binary, seed};
+use rustix::process::{Pid, Signal, kill_process};
+use simweb::{Character, DnsWay, Limits, Pace, Spec};
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const DELAY: Duration = Duration::from_millis(20);
+
+fn scene() -> Scene {
+    Scene::new(Spec::new(seed()).size(3, 2, 10)).delays("20ms", "0ms")
+}
+
+fn assert_finished(scene: &Scene, ended: &Ended) {
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let pace = Pace::delays(DELAY, Duration::ZERO);
+    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    assert_agreement(scene, ended);
+}
+
+/// Files below a directory with their contents, but for RocksDB's diary.
+fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() {
+                dirs.push(path);
+            } else if !name.starts_with("LOG") && name != "LOCK" {
+                files.insert(path.clone(), fs::read(&path).expect("readable"));
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn settings_that_are_wrong_are_refused_before_anything_is_begun() {
+    let scene = scene();
+    let cases: [(&[&str], &[&str]); 6] = [
+        (&["--set", "politeness.dellay=1s"], &["dellay", "delay"]),
+        (&["--set", "politeness.delay=10"], &["politeness.delay", "unit"]),
+        (&["--set", "store.file-size-max=100"], &["store.file-size-max", "unit"]),
+        (&["--set", "nowhere.at-all=1"], &["nowhere"]),
+        (&["--set", "fetch.visits-max=0"], &["fetch.visits-max"]),
+        (&["--config", "/dev/null/absent.toml"], &["absent.toml"]),
+    ];
+    for (args, words) in cases {
+        let output = scene.command().args(args).output().expect("the program runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(64), "{args:?}: {stderr}");
+        for word in words {
+            assert!(stderr.contains(word), "{args:?}: no {word:?} in {stderr}");
+        }
+        assert!(!scene.out().exists(), "{args:?}: something was begun");
+    }
+    assert!(scene.web.log().is_empty());
+}
+
+#[test]
+fn a_seed_that_is_no_url_is_named_by_its_line_and_the_rest_goes_on() {
+    let scene = scene();
+    let file = scene.dir().join("seeds.txt");
+    let good = scene.web.seeds();
+    let text =
+        format!("# mine\n{}\nnot a url\nmailto:me@a.test\n\n{}\n{}\n", good[0], good[1], good[2]);
+    fs::write(&file, text).expect("written");
+    let scene = scene.seeds(&["what is this"]).arg("--seeds").arg(file.display().to_string());
+    let ended = scene.crawl();
+    for place in ["seeds.txt:3", "seeds.txt:4", "argument 1"] {
+        assert!(ended.stderr.contains(place), "no {place} in {}", ended.stderr);
+    }
+    assert_eq!((ended.count("seeds/taken"), ended.count("seeds/refused")), (3, 3));
+    assert_finished(&scene, &ended);
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_refused() {
+    let scene = scene();
+    let file = scene.dir().join("a-file");
+    fs::write(&file, "mine").expect("written");
+    let below = file.join("crawl");
+    let mut cases = vec![file.clone(), below];
+    // Where even root may not write.
+    cases.push(PathBuf::from("/proc/crivello-crawl"));
+    for out in cases {
+        let scene = Scene::new(Spec::new(1).size(1, 1, 1)).out_in(&out);
+        let ended = scene.crawl();
+        assert_eq!(ended.code, Some(64), "{}: {}", out.display(), ended.stderr);
+        assert!(ended.stderr.contains(&out.display().to_string()), "{}", ended.stderr);
+        assert!(scene.web.log().is_empty(), "something was fetched");
+    }
+    assert_eq!(fs::read_to_string(&file).expect("still there"), "mine");
+}
+
+#[test]
+fn two_processes_on_one_directory_do_not_meet() {
+    let scene = Scene::new(Spec::new(seed()).size(3, 2, 10)).delays("100ms", "0ms");
+    let mut first = scene.start();
+    scene.wait_for_requests(&mut first, 20);
+    let second = Command::new(binary())
+        .args(["crawl", "--out"])
+        .arg(scene.out())
+        .output()
+        .expect("the program runs");
+    assert!(first.try_wait().expect("waited for").is_none(), "the first one still runs");
+    let stderr = String::from_utf8_lossy(&second.stderr);
+    assert!(matches!(second.status.code(), Some(64 | 70)), "{:?} {stderr}", second.status);
+    assert!(stderr.contains("another process"), "{stderr}");
+    let ended = scene.end(first);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let pace = Pace::delays(Duration::from_millis(100), Duration::ZERO);
+    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    assert_agreement(&scene, &ended);
+}
+
+#[test]
+fn without_dns_it_ends_and_says_why() {
+    // A name server that takes questions and never answers.
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = silent.local_addr().expect("an address");
+    let scene = Scene::new(Spec::new(seed()).size(2, 1, 3)).dns(address).delays("10ms", "0ms");
+    let scene = scene
+        .set("dns.timeout=100ms")
+        .set("dns.error-ttl=50ms")
+        .set("politeness.backoff-first=20ms")
+        .set("politeness.backoff-max=50ms");
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.count("totals/pages"), 0);
+    assert_eq!(ended.count("totals/urls_queued"), 0);
+    let told = format!("{}{}", ended.report["errors"], ended.report["skipped"]);
+    assert!(told.contains("dns"), "{told}");
+    assert!(scene.web.log().is_empty());
+}
+
+#[test]
+fn without_a_network_it_ends_and_says_why() {
+    // The names resolve, and nothing listens there.
+    let nobody = Character { port: Some(1), ..Character::named("nobody") };
+    let gone = Character::named("gone").dns(DnsWay::NoSuchName);
+    let spec = Spec::new(seed()).size(1, 1, 1).host("nobody.test", nobody).host("gone.test", gone);
+    let scene = Scene::new(spec)
+        .delays("10ms", "0ms")
+        .set("politeness.backoff-first=20ms")
+        .set("politeness.backoff-max=50ms")
+        .seeds(&["http://nobody.test:1/", "http://gone.test:1/"]);
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!((ended.count("totals/pages"), ended.count("totals/urls_queued")), (0, 0));
+    let told = format!("{}{}", ended.report["errors"], ended.report["skipped"]);
+    assert!(told.contains("connect") && told.contains("dns"), "{told}");
+}
+
+/// What is done to a file.
+type Damage = fn(&Path);
+
+/// A crawl stopped in the middle, its state in tables as well as in the log.
+struct Stopped {
+    scene: Scene,
+    kept: PathBuf,
+}
+
+impl Stopped {
+    fn new() -> Self {
+        let scene = Scene::new(Spec::new(seed()).size(3, 2, 20))
+            .delays("50ms", "0ms")
+            .set("store.file-size-max=1MiB");
+        for _ in 0..3 {
+            let mut child = scene.start();
+            scene.wait_for_requests(&mut child, scene.web.log().len() + 20);
+            let pid = Pid::from_child(&child);
+            kill_process(pid, Signal::INT).expect("our own child can be signalled");
+            assert_eq!(scene.end(child).code, Some(130));
+        }
+        let kept = scene.dir().join("kept");
+        copy(&scene.out(), &kept);
+        Self { scene, kept }
+    }
+
+    fn restore(&self) {
+        fs::remove_dir_all(self.scene.out()).expect("removed");
+        copy(&self.kept, &self.scene.out());
+    }
+
+    fn resume(&self) -> (Option<i32>, String) {
+        let output = Command::new(binary())
+            .args(["crawl", "--out"])
+            .arg(self.scene.out())
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    /// Files of the state or of the archive whose names end like this.
+    fn files(&self, dir: &str, suffix: &str) -> Vec<PathBuf> {
+        let named = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            suffix.is_empty() || name.ends_with(suffix) || name.starts_with(suffix)
+        };
+        listed(&self.scene.out().join(dir), "").into_iter().filter(named).collect()
+    }
+
+    /// Damages files, and expects that it is said, that nothing else is changed, and nothing
+    /// fetched.
+    fn damage(&self, what: &str, dir: &str, suffix: &str, how: Damage) {
+        self.restore();
+        let files = self.files(dir, suffix);
+        let files: Vec<_> = files
+            .into_iter()
+            .filter(|path| fs::metadata(path).is_ok_and(|m| m.len() > 0))
+            .collect();
+        assert!(!files.is_empty(), "{what}: no {suffix} in {dir}");
+        files.iter().for_each(|path| how(path));
+        // RocksDB puts its own files in order whenever it is opened.
+        let part = self.scene.out().join(if dir == "warc" { dir } else { "" });
+        let before = contents(&part);
+        let n_requests = self.scene.web.log().len();
+        // A second try must not find it mended by the first.
+        for attempt in 1..=2 {
+            let (code, stderr) = self.resume();
+            assert!(matches!(code, Some(64 | 70)), "{what} {attempt}: {code:?} {stderr}");
+            let words = ["damaged", "orrupt", "cannot be opened", "missing", "cannot be read"];
+            let said = words.iter().any(|word| stderr.contains(word));
+            assert!(said && !stderr.contains("panicked"), "{what} {attempt}: {stderr}");
+            let named = self.scene.out().display().to_string();
+            assert!(stderr.contains(&named), "{what} {attempt}: where? {stderr}");
+        }
+        let after = contents(&part);
+        let changed: Vec<_> = before.keys().filter(|p| before.get(*p) != after.get(*p)).collect();
+        assert!(changed.is_empty(), "{what}: changed {changed:?}");
+        assert_eq!(self.scene.web.log().len(), n_requests, "{what}: something was fetched");
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("created");
+    for entry in fs::read_dir(from).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("copied");
+        }
+    }
+}
+
+fn delete(path: &Path) {
+    fs::remove_file(path).expect("removed");
+}
+
+fn halve(path: &Path) {
+    let bytes = fs::read(path).expect("readable");
+    fs::write(path, &bytes[..bytes.len() / 2]).expect("written");
+}
+
+/// One bit in every 64 bytes.
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).expect("readable");
+    bytes.iter_mut().skip(20).step_by(64).for_each(|byte| *byte ^= 0x10);
+    if bytes.len() <= 20 {
+        bytes.iter_mut().for_each(|byte| *byte ^= 0x10);
+    }
+    fs::write(path, bytes).expect("written");
+}
+
+#[test]
+fn a_damaged_state_is_said_and_left_as_it_is() {
+    let stopped = Stopped::new();
+    let ways: [(&str, Damage); 3] = [("deleted", delete), ("halved", halve), ("flipped", flip)];
+    for suffix in [".sst", "MANIFEST", "CURRENT", ".log"] {
+        for (way, how) in ways {
+            stopped.damage(&format!("{suffix} {way}"), "state", suffix, how);
+        }
+    }
+    stopped.damage("archive deleted", "warc", ".warc.gz", delete);
+    stopped.damage("archive halved", "warc", ".warc.gz", halve);
+    stopped.damage("index halved", "warc", ".cdxj", halve);
+    stopped.damage("index deleted", "warc", ".cdxj", delete);
+    // The state as a whole.
+    stopped.restore();
+    fs::remove_dir_all(stopped.scene.out().join("state")).expect("removed");
+    let (code, stderr) = stopped.resume();
+    assert_eq!(code, Some(70), "{stderr}");
+    assert!(!stopped.scene.out().join("state").exists(), "a state was made anew");
+    // What was kept is whole, and goes on.
+    stopped.restore();
+    let (code, stderr) = stopped.resume();
+    assert_eq!(code, Some(0), "{stderr}");
+    let pace = Pace::delays(Duration::from_millis(50), Duration::ZERO);
+    stopped.scene.assert_clean(&stopped.scene.judge(Limits::default(), pace));
+    let _ = Archive::read(&stopped.scene.out());
+}

@@ -1,0 +1,170 @@
+//! A disk that fills up: fetching stops, nothing is lost, and the crawl goes on by itself when
+//! there is room. On a small tmpfs, which takes root; elsewhere it says that it was skipped.
+
+use crivello_tests::{Scene, assert_agreement, seed};
+use rustix::fs::statvfs;
+use simweb::{Limits, Pace, PageKind, Spec};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const DELAY: Duration = Duration::from_millis(50);
+const BLOCK: usize = 64 << 10;
+
+/// A file system of its own, small, and gone with this value.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    fn mount(size: &str) -> Option<Self> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "crivello-test"])
+            .arg(dir.path())
+            .output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(Self(dir)),
+            other => {
+                // Past the harness, which keeps the words of tests that pass to itself.
+                let _ = writeln!(std::io::stderr(), "SKIPPED: no tmpfs can be mounted: {other:?}");
+                None
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn free(&self) -> u64 {
+        let disk = statvfs(self.path()).expect("the disk can be asked");
+        disk.f_bavail * disk.f_frsize
+    }
+
+    /// Takes room away until less than `rest` is free.
+    fn fill(&self, rest: u64) -> PathBuf {
+        let path = self.path().join("ballast");
+        let mut file = File::create(&path).expect("created");
+        while self.free() >= rest {
+            let block = vec![0x55; BLOCK.min(usize::try_from(self.free()).unwrap_or(BLOCK).max(1))];
+            if file.write_all(&block).is_err() {
+                break;
+            }
+        }
+        path
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).output();
+    }
+}
+
+fn scene(pages_per_host: u32) -> Scene {
+    let mut spec = Spec::new(seed()).size(6, 4, pages_per_host).ips(12).links(40);
+    spec.body_bytes = 12_000;
+    Scene::new(spec.portion(0.3, PageKind::Binary))
+        .delays("50ms", "0ms")
+        .set("state.write-buffers=1MiB")
+        .expect_noise("the disk is")
+}
+
+/// Fetching has stopped when the visits in flight are over: from then on no request comes.
+fn assert_stopped(scene: &Scene, child: &mut Child) {
+    sleep(Duration::from_secs(1));
+    let n_requests = scene.web.log().len();
+    sleep(Duration::from_millis(1_500));
+    assert_eq!(scene.web.log().len(), n_requests, "fetching goes on although the disk is full");
+    assert!(child.try_wait().expect("waited for").is_none(), "it gave up: {}", scene.said());
+}
+
+/// Lets it go on, and judges all of it: nothing lost, nothing fetched or archived twice.
+fn go_on(scene: &Scene, mut child: Child, ballast: &Path) {
+    let n_requests = scene.web.log().len();
+    fs::remove_file(ballast).expect("removed");
+    scene.wait_until_said(&mut child, "there is room on the disk again");
+    let ended = scene.end(child);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(scene.web.log().len() > n_requests, "there was something left to do");
+    let pace = Pace::delays(DELAY, Duration::ZERO);
+    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    assert_agreement(scene, &ended);
+}
+
+#[test]
+fn fetching_stops_before_the_disk_is_full_and_goes_on_when_there_is_room() {
+    let Some(disk) = SmallDisk::mount("96m") else { return };
+    let scene = scene(25).out_in(&disk.path().join("crawl")).set("state.disk-free-min=16MiB");
+    let mut child = scene.start();
+    scene.wait_for_requests(&mut child, 100);
+    let ballast = disk.fill(12 << 20);
+    scene.wait_until_said(&mut child, "the disk is nearly full");
+    assert_stopped(&scene, &mut child);
+    go_on(&scene, child, &ballast);
+}
+
+#[test]
+fn a_disk_without_any_room_loses_nothing() {
+    let Some(disk) = SmallDisk::mount("96m") else { return };
+    let scene = scene(25).out_in(&disk.path().join("crawl")).set("state.disk-free-min=1B");
+    let mut child = scene.start();
+    scene.wait_for_requests(&mut child, 100);
+    let ballast = disk.fill(1);
+    scene.wait_until_said(&mut child, "the disk is full");
+    assert_stopped(&scene, &mut child);
+    go_on(&scene, child, &ballast);
+}
+
+/// Only the state's disk is full: it is the database that fails to write, not the archive.
+#[test]
+fn a_database_without_any_room_recovers() {
+    let Some(disk) = SmallDisk::mount("48m") else { return };
+    // So much that it outgrows what the log has reserved.
+    let scene = scene(100)
+        .set("state.disk-free-min=1B")
+        .set("state.commit-pages-max=1")
+        .set("links.per-page-max=40");
+    fs::create_dir(scene.out()).expect("created");
+    // As a crawl that was half begun, with its state elsewhere.
+    fs::write(scene.out().join("crawl.toml.new"), "").expect("written");
+    fs::create_dir(disk.path().join("state")).expect("created");
+    symlink(disk.path().join("state"), scene.out().join("state")).expect("linked");
+    let mut child = scene.start();
+    scene.wait_for_requests(&mut child, 60);
+    let ballast = disk.fill(1);
+    scene.wait_until_said(&mut child, "the disk is full");
+    assert_stopped(&scene, &mut child);
+    go_on(&scene, child, &ballast);
+}
+
+/// Stopped while the disk is full, it says so, and goes on later without a loss.
+#[test]
+fn a_crawl_that_ends_on_a_full_disk_can_be_resumed() {
+    let Some(disk) = SmallDisk::mount("96m") else { return };
+    let scene = scene(25)
+        .out_in(&disk.path().join("crawl"))
+        .set("state.disk-free-min=1B")
+        .expect_noise("the crawl cannot go on");
+    let mut child = scene.start();
+    scene.wait_for_requests(&mut child, 100);
+    let ballast = disk.fill(1);
+    scene.wait_until_said(&mut child, "the disk is full");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("signalled");
+    let ended = scene.end(child);
+    assert_eq!(ended.code, Some(70), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the disk is full"), "{}", ended.stderr);
+    fs::remove_file(&ballast).expect("removed");
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let pace = Pace::delays(DELAY, Duration::ZERO);
+    // What was in the pipeline when it was stopped is fetched again.
+    let judge = scene.judge(Limits::default(), pace).allow_repeats(scene.web.log().len() as u64);
+    scene.assert_clean(&judge);
+    assert_agreement(&scene, &ended);
+}

@@ -1,0 +1,167 @@
+//! Goal: slow, dead, endless, lying and hostile sites slow nobody else and break nothing
+//! (promise 5, on one agent).
+//!
+//! What could go wrong: a fetcher, a resolver's place or a parser that waits for a host that never
+//! answers; a body, a head or an unpacked stream that grows until memory is gone; a trap that
+//! fills the frontier; a page set aside without a word.
+
+use crivello_tests::{Ended, Scene, seed};
+use simweb::{Character, Content, DnsWay, Entry, Limits, Manner, Pace, Robots, Seeds, Spec};
+use std::time::Duration;
+
+const DELAY: Duration = Duration::from_millis(100);
+
+/// Peak memory of a crawl with these caches, whatever the sites send.
+const MEMORY_MAX: u64 = 320 << 20;
+
+/// Patience of a second or so, and small caches.
+fn impatient(spec: Spec) -> Scene {
+    Scene::new(spec)
+        .set("politeness.backoff-first=300ms")
+        .set("fetch.connect-timeout=1s")
+        .set("fetch.first-byte-timeout=1s")
+        .set("fetch.total-timeout=3s")
+        .set("dns.timeout=500ms")
+        .set("dns.error-ttl=200ms")
+        .set("state.block-cache=8MiB")
+        .set("state.write-buffers=8MiB")
+        .set("state.sieve-cache=1MiB")
+}
+
+fn healthy(domains: u32, pages: u32) -> Spec {
+    Spec::new(seed()).size(domains, 1, pages).ips(0).seeds(Seeds::Hosts)
+}
+
+fn crawl_and_judge(scene: &Scene, limits: Limits) -> Ended {
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    scene.assert_clean(&scene.judge(limits, Pace::delays(DELAY, Duration::from_millis(10))));
+    ended
+}
+
+fn is_healthy(entry: &Entry) -> bool {
+    entry.host.starts_with("h0.site")
+}
+
+/// Every kind of page that never ends well, many times over, on names that resolve or do not.
+fn beset(mut spec: Spec) -> Spec {
+    let manners = [
+        Manner::Silent,
+        Manner::SilentAfterHead,
+        Manner::Drip { bytes_per_second: 50 },
+        Manner::DripHead { bytes_per_second: 5 },
+        Manner::Reset,
+        Manner::ResetInBody,
+        Manner::LengthTooLong,
+        Manner::Malformed,
+        Manner::EndlessHead,
+        Manner::EndlessBody,
+    ];
+    for (i, manner) in manners.into_iter().cycle().take(40).enumerate() {
+        let hostile = Character::named("hostile").manner(manner).pages(3);
+        spec = spec.host(&format!("hostile{i}.test"), hostile);
+    }
+    for i in 0..40 {
+        let way = if i % 4 == 0 { DnsWay::ServFail } else { DnsWay::Silent };
+        spec = spec.host(&format!("lost{i}.test"), Character::named("lost").dns(way));
+        let mute = Character::named("mute").robots(Robots::Silent);
+        spec = spec.host(&format!("mute{i}.test"), mute);
+    }
+    spec
+}
+
+/// An ordering, no times: the last of the healthy pages is there while others are still tried.
+/// The page that each healthy host begins with waits behind all hostile ones.
+#[test]
+fn hostile_hosts_slow_nobody_else() {
+    let scene = impatient(beset(healthy(6, 8))).delays("100ms", "10ms");
+    let seeds = scene.web.seeds();
+    let (own, others): (Vec<&str>, Vec<&str>) =
+        seeds.iter().map(String::as_str).partition(|url| url.contains("//h0.site"));
+    let scene = scene.seeds(&[others, own].concat()).expect_noise("the network seems to be down");
+    let ended = crawl_and_judge(&scene, Limits::default());
+    let entries = scene.web.log().entries();
+    let last = |healthy| {
+        let those = entries.iter().filter(|entry| is_healthy(entry) == healthy);
+        those.map(|entry| entry.start).max().expect("some were asked")
+    };
+    assert!(last(true) < last(false), "the healthy hosts waited for the hostile ones");
+    let tried = entries.iter().filter(|entry| !is_healthy(entry)).count();
+    assert!(tried > 100, "the hostile hosts were tried {tried} times");
+    for kind in ["dns-unavailable", "first-byte-timeout", "disconnected", "bad-response"] {
+        assert!(ended.count(&format!("errors/{kind}")) > 0, "{kind}: {}", ended.report);
+    }
+    assert!(ended.count("errors/head-too-large") > 0, "{}", ended.report);
+    assert!(ended.count("skipped/gave-up") > 40, "{}", ended.report);
+    assert!(ended.count("skipped/robots-unreachable") > 0, "{}", ended.report);
+    assert!(ended.count("totals/truncated") > 0, "{}", ended.report);
+}
+
+/// Where all fetchers but a few are held up, the rest still serve everybody.
+#[test]
+fn one_host_of_every_hostile_kind_breaks_nothing() {
+    let spec = healthy(8, 6).with_hostile_hosts();
+    let scene = impatient(spec).delays("100ms", "10ms");
+    let ended = crawl_and_judge(&scene, Limits::default());
+    for reason in ["address-denied", "gave-up", "repeated-segments", "robots-unreachable"] {
+        assert!(ended.count(&format!("skipped/{reason}")) > 0, "{reason}: {}", ended.report);
+    }
+    for kind in ["dns-no-such-name", "connect-refused", "head-too-large", "slow-down"] {
+        assert!(ended.count(&format!("errors/{kind}")) > 0, "{kind}: {}", ended.report);
+    }
+    assert!(ended.usage.memory_max < MEMORY_MAX, "{:?}", ended.usage);
+}
+
+fn many(mut spec: Spec, n: u32, what: &Character) -> Spec {
+    for i in 0..n {
+        spec = spec.host(&format!("{}{i}.test", what.name), what.clone());
+    }
+    spec
+}
+
+/// 48 pages of 256 MiB each, sent as a quarter of a MiB.
+#[test]
+fn gzip_bombs_do_not_go_off() {
+    let bomb = Character::named("bomb").manner(Manner::GzipBomb { bytes: 256 << 20 }).pages(1);
+    let scene = impatient(many(healthy(4, 6), 48, &bomb)).delays("100ms", "10ms");
+    let ended = crawl_and_judge(&scene, Limits::default());
+    assert!(ended.usage.memory_max < MEMORY_MAX, "{:?}", ended.usage);
+    assert_eq!(ended.count("totals/pages"), 48 + 24, "{}", ended.report);
+}
+
+#[test]
+fn heads_and_bodies_without_end_are_cut_off() {
+    let head = Character::named("head").manner(Manner::EndlessHead).pages(1);
+    let huge = Character::named("huge").manner(Manner::HugeHead { bytes: 8 << 20 }).pages(1);
+    let body = Character::named("body").manner(Manner::EndlessBody).pages(1);
+    let spec = many(many(many(healthy(4, 6), 24, &head), 24, &huge), 48, &body);
+    let scene = impatient(spec).delays("100ms", "10ms").set("fetch.body-size-max=1MiB");
+    let ended = crawl_and_judge(&scene, Limits::default());
+    assert_eq!(ended.count("errors/head-too-large"), 48, "{}", ended.report);
+    assert_eq!(ended.count("totals/truncated"), 48, "{}", ended.report);
+    assert!(ended.usage.memory_max < MEMORY_MAX, "{:?}", ended.usage);
+}
+
+/// A calendar, a path that grows and a domain of endless names: each gets what the limits grant.
+#[test]
+fn spaces_without_end_end_at_the_limits() {
+    let spec = healthy(6, 8)
+        .with_endless_hosts()
+        .host("segments.test", Character::named("segments").content(Content::Segments).pages(3));
+    let scene = impatient(spec)
+        .delays("5ms", "0s")
+        .arg("--max-pages-per-host=20")
+        .set("limits.hosts-per-domain-max=6");
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let limits = Limits { pages_per_host_max: Some(20), ..Limits::default() };
+    let pace = Pace::delays(Duration::from_millis(5), Duration::ZERO);
+    scene.assert_clean(&scene.judge(limits, pace));
+    let entries = scene.web.log().entries();
+    let days = entries.iter().filter(|e| e.host == "calendar.test" && e.path != "/robots.txt");
+    assert_eq!(days.count(), 20);
+    for reason in ["host-limit", "too-many-hosts", "repeated-segments"] {
+        assert!(ended.count(&format!("skipped/{reason}")) > 0, "{reason}: {}", ended.report);
+    }
+    assert!(ended.usage.memory_max < MEMORY_MAX, "{:?}", ended.usage);
+}

@@ -1,0 +1,318 @@
+//! Promise 1 across ends of every kind: after kills −9 at random moments, after Ctrl-C once and
+//! twice, the crawl that goes on in the same directory ends with exactly the expected set, no page
+//! archived twice, and what is repeated is what was in flight and in the open commit.
+
+use crivello_tests::warc::{Archive, listed};
+use crivello_tests::{Ended, Scene, assert_agreement, binary, is_page, seed};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use rustix::process::{Pid, Signal, kill_process};
+use simweb::{Character, Entry, Limits, Manner, Pace, PageKind, Robots, Spec};
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+const N_KILLS: usize = 20;
+const VISITS_MAX: usize = 4;
+const COMMIT_PAGES_MAX: usize = 4;
+const DELAY: Duration = Duration::from_millis(200);
+const IP_DELAY: Duration = Duration::from_millis(40);
+
+fn spec(seed: u64) -> Spec {
+    Spec::new(seed)
+        .size(6, 4, 20)
+        .ips(8)
+        .latency_ms(0, 20)
+        .robots(Robots::standard())
+        .portion(0.1, PageKind::Duplicate)
+        .portion(0.1, PageKind::Redirect(302))
+        .portion(0.05, PageKind::Status(404))
+}
+
+/// Ordinary pages but for a small commit, so that the open one is small too.
+fn scene(seed: u64) -> Scene {
+    Scene::new(spec(seed))
+        .delays("200ms", "40ms")
+        .set(&format!("fetch.visits-max={VISITS_MAX}"))
+        .set(&format!("state.commit-pages-max={COMMIT_PAGES_MAX}"))
+        .set("state.sync-interval=1h")
+}
+
+fn pace() -> Pace {
+    Pace::delays(DELAY, IP_DELAY)
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
+    kill_process(pid, signal).expect("our own child can be signalled");
+}
+
+/// Pages that were answered in full more than once, counted without the first time.
+fn n_repeats(log: &[Entry]) -> usize {
+    let mut seen = HashSet::new();
+    log.iter().filter(|e| is_page(e) && e.complete && !seen.insert(e.url())).count()
+}
+
+/// Returns as soon as the archive grows, or the crawler has ended.
+fn wait_for_append(warc: &Path, child: &mut Child) {
+    let Some(last) = listed(warc, ".warc.gz").pop() else { return };
+    let length = || std::fs::metadata(&last).map_or(0, |file| file.len());
+    let before = length();
+    while length() == before && child.try_wait().expect("waited for").is_none() {}
+}
+
+#[test]
+fn twenty_kills_lose_nothing_and_archive_nothing_twice() {
+    let seed = seed();
+    let mut dice = SmallRng::seed_from_u64(seed);
+    let scene = scene(seed);
+    for _ in 0..N_KILLS {
+        let mut child = scene.start();
+        let n_requests = scene.web.log().len() + dice.random_range(1..30);
+        match dice.random_range(0..4) {
+            // At any moment from the very start on.
+            0 => sleep(Duration::from_millis(dice.random_range(0..300))),
+            // In full flight.
+            1 | 2 => {
+                scene.wait_for_requests(&mut child, n_requests);
+                sleep(Duration::from_millis(dice.random_range(0..50)));
+            }
+            // At the worst moment: pages are in the archive, and not yet in the state.
+            _ => {
+                scene.wait_for_requests(&mut child, n_requests);
+                wait_for_append(&scene.out().join("warc"), &mut child);
+            }
+        }
+        assert!(child.try_wait().expect("waited for").is_none(), "ended before it was killed");
+        child.kill().expect("our own child can be killed");
+        let _ = scene.end(child);
+    }
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("resum") || ended.report["resumed"] == true);
+    // What was in flight, what was in the open commit, and what was on its way between the two.
+    let repeats_max = N_KILLS * (VISITS_MAX + COMMIT_PAGES_MAX);
+    let repeats = n_repeats(&scene.web.log().entries());
+    println!("{repeats} repeats in {N_KILLS} kills, at most {repeats_max} are fair");
+    let judge = scene.judge(Limits::default(), pace()).allow_repeats(repeats_max as u64);
+    scene.assert_clean(&judge);
+    assert_agreement(&scene, &ended);
+}
+
+/// The first moments are special: there is a directory, but not yet a crawl in it.
+#[test]
+fn a_kill_in_the_first_moments_leaves_nothing_that_is_in_the_way() {
+    let seed = seed();
+    let mut dice = SmallRng::seed_from_u64(seed);
+    for life in 0..12 {
+        let scene = Scene::new(Spec::new(seed).size(1, 1, 2)).delays("10ms", "0ms");
+        let mut child = scene.start();
+        sleep(Duration::from_micros(dice.random_range(0..40_000)));
+        if dice.random_bool(0.5) {
+            // Exactly when the state begins to exist.
+            while !scene.out().join("state").exists() && child.try_wait().expect("").is_none() {}
+            sleep(Duration::from_micros(dice.random_range(0..10_000)));
+        }
+        child.kill().expect("our own child can be killed");
+        let _ = scene.end(child);
+        let ended = scene.crawl();
+        assert_eq!(ended.code, Some(0), "life {life}: {}", ended.stderr);
+        let judge = scene
+            .judge(Limits::default(), Pace::delays(Duration::from_millis(10), Duration::ZERO))
+            .allow_repeats(2);
+        scene.assert_clean(&judge);
+    }
+}
+
+/// Goes on with what the directory says, without seeds, contact or settings.
+fn resume_bare(scene: &Scene) -> Ended {
+    let report = scene.dir().join("report.json");
+    let _ = std::fs::remove_file(&report);
+    let output = Command::new(binary())
+        .args(["crawl", "--out"])
+        .arg(scene.out())
+        .arg("--report")
+        .arg(&report)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program runs");
+    let json = std::fs::read_to_string(&report).unwrap_or_default();
+    Ended {
+        code: output.status.code(),
+        report: serde_json::from_str(&json).unwrap_or_default(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        usage: crivello_tests::Usage::default(),
+    }
+}
+
+#[test]
+fn ctrl_c_ends_in_order_and_nothing_is_fetched_twice() {
+    let scene = scene(seed());
+    for _ in 0..3 {
+        let mut child = scene.start();
+        let n_requests = scene.web.log().len() + 40;
+        scene.wait_for_requests(&mut child, n_requests);
+        signal(&child, Signal::INT);
+        let ended = scene.end(child);
+        assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+        assert_eq!(ended.report["ended"], "stopped", "{}", ended.report);
+        assert!(ended.stderr.contains("crivello crawl --out"), "{}", ended.stderr);
+        let archive = Archive::read(&scene.out());
+        assert_eq!(ended.count("totals/pages"), archive.pages().len() as u64);
+    }
+    let ended = resume_bare(&scene);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    scene.assert_clean(&scene.judge(Limits::default(), pace()));
+    assert_agreement(&scene, &ended);
+}
+
+#[test]
+fn a_second_ctrl_c_leaves_at_once_and_loses_nothing() {
+    // Every answer takes its time, so that an orderly end has to wait and the second signal finds
+    // the process alive.
+    let slow = Manner::Drip { bytes_per_second: 3_000 };
+    let scene = Scene::new(
+        Spec::new(seed()).size(2, 2, 2).share(1.0, Character::named("slow").manner(slow)),
+    )
+    .delays("50ms", "10ms");
+    let mut child = scene.start();
+    scene.wait_for_requests(&mut child, 3);
+    sleep(Duration::from_millis(300));
+    signal(&child, Signal::INT);
+    scene.wait_until_said(&mut child, "stopping");
+    signal(&child, Signal::INT);
+    let ended = scene.end(child);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!(ended.report.is_null(), "it did not wait for an orderly end: {}", ended.report);
+    let ended = resume_bare(&scene);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let pace = Pace::delays(Duration::from_millis(50), Duration::from_millis(10));
+    scene.assert_clean(&scene.judge(Limits::default(), pace).allow_repeats(4));
+    assert_agreement(&scene, &ended);
+}
+
+/// Everything that can be seen of a directory: names, sizes, contents.
+fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).expect("a directory").map(|e| e.expect("an entry").path()) {
+        if entry.is_file() {
+            files.insert(entry.display().to_string(), std::fs::read(&entry).expect("readable"));
+        }
+    }
+    files
+}
+
+#[test]
+fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
+    let scene = scene(seed());
+    let mut child = scene.start();
+    scene.wait_for_requests(&mut child, 40);
+    signal(&child, Signal::INT);
+    assert_eq!(scene.end(child).code, Some(130));
+    let before = (contents(&scene.out()), contents(&scene.out().join("warc")));
+    let n_requests = scene.web.log().len();
+    let seeds = scene.dir().join("seeds.txt");
+    std::fs::write(&seeds, "http://elsewhere.test/\n").expect("written");
+    let seeds = seeds.display().to_string();
+    let others: [(&[&str], &str); 3] = [
+        (&["http://elsewhere.test/", "--contact=me@b.example"], "elsewhere.test"),
+        (&["--set", "identity.assign-by=host"], "another crawl"),
+        (&["--set", "store.digest=sha256"], "another crawl"),
+    ];
+    for (args, word) in others {
+        let output = Command::new(binary())
+            .args(["crawl", "--out"])
+            .arg(scene.out())
+            .args(args)
+            .output()
+            .expect("the program runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(64), "{args:?}: {stderr}");
+        assert!(stderr.contains(word) && stderr.contains("--out"), "{args:?}: {stderr}");
+        let after = (contents(&scene.out()), contents(&scene.out().join("warc")));
+        assert!(before == after, "{args:?} changed something");
+        assert_eq!(scene.web.log().len(), n_requests, "{args:?} fetched something");
+    }
+    // The seeds of a file are read while the crawl goes on: they end it when they do not belong.
+    let output = Command::new(binary())
+        .args(["crawl", "--seeds", &seeds, "--out"])
+        .arg(scene.out())
+        .output()
+        .expect("the program runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(64), "{stderr}");
+    assert!(stderr.contains("elsewhere.test"), "{stderr}");
+    let ended = resume_bare(&scene);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    scene.assert_clean(&scene.judge(Limits::default(), pace()));
+    assert_agreement(&scene, &ended);
+}
+
+/// Bytes read so far by a process, but for what RocksDB puts in order in the background.
+fn bytes_read(child: &Child) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs");
+    let mut bytes = 0;
+    for task in tasks.map(|task| task.expect("an entry").path()) {
+        let read = |name: &str| std::fs::read_to_string(task.join(name)).unwrap_or_default();
+        if !read("comm").starts_with("rocksdb") {
+            let counted = read("io").lines().find_map(|l| l.strip_prefix("rchar: ")?.parse().ok());
+            bytes += counted.unwrap_or(0_u64);
+        }
+    }
+    bytes
+}
+
+/// What a start reads, and how large the state is, with so many URLs in the frontier.
+fn start_cost(n_urls: usize) -> (u64, u64) {
+    let scene = Scene::new(Spec::new(1).size(10, 4, 2).latency_ms(1_000, 1_000))
+        .delays("1h", "0ms")
+        .set("state.write-buffers=1MiB")
+        .set("state.window-urls-max=1000");
+    let seeds: Vec<String> = scene.web.seeds();
+    let mut child = scene
+        .command()
+        .args(["--seeds", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program runs");
+    // The pipe takes no more than was read before, but for its last few KiB.
+    let mut pipe = child.stdin.take().expect("piped");
+    for n in 0..n_urls {
+        writeln!(pipe, "{}x/{n}", seeds[n % seeds.len()]).expect("it reads");
+    }
+    drop(pipe);
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().expect("waited for").code(), Some(130));
+    let state = std::fs::read_dir(scene.out().join("state")).expect("a state");
+    let size = state.map(|entry| entry.expect("an entry").metadata().map_or(0, |m| m.len())).sum();
+    let mut child = Command::new(binary())
+        .args(["crawl", "--out"])
+        .arg(scene.out())
+        .stderr(std::fs::File::create(scene.dir().join("stderr")).expect("a file"))
+        .spawn()
+        .expect("the program runs");
+    scene.wait_until_said(&mut child, " pages, ");
+    let read = bytes_read(&child);
+    child.kill().expect("our own child can be killed");
+    let _ = child.wait();
+    (read, size)
+}
+
+/// The log is at most 4 MiB long here, and somewhat longer while a flush is behind; it is read
+/// when the state is looked at and when it is opened.
+const READ_MAX: u64 = 16 << 20;
+
+/// What a start reads does not grow with the frontier: of a state many times as large it reads the
+/// logs, which are bounded, the ends of the tables and some rows.
+#[test]
+fn a_start_does_not_read_the_frontier() {
+    let (small_read, small_size) = start_cost(2_000);
+    let (large_read, large_size) = start_cost(1_200_000);
+    println!("{small_read} of {small_size} bytes read, {large_read} of {large_size}");
+    assert!(large_size > 2 * READ_MAX, "that state is too small to tell: {large_size}");
+    assert!(large_read < READ_MAX, "{large_read} of {large_size} bytes were read");
+}

@@ -1,0 +1,42 @@
+//! Goal: the limit of open files neither breaks a crawl nor shapes it in silence: it is raised as
+//! far as the system allows, and where that is not far enough, fewer visits happen at once and one
+//! line says so.
+
+use crivello_tests::{Ended, Scene};
+use simweb::{Limits, Pace, Seeds, Spec};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Crawls sixty slow hosts after `ulimits`, words for the shell.
+fn crawl_under(ulimits: &str) -> (Scene, Ended) {
+    let spec = Spec::new(1).size(60, 1, 3).ips(0).latency_ms(100, 100).seeds(Seeds::Hosts);
+    let scene = Scene::new(spec).delays("50ms", "10ms").expect_noise("fetch.visits-max");
+    let plain = scene.command();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &format!("{ulimits} && exec \"$@\""), "sh"])
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    let ended = scene.end(scene.start_as(command));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let pace = Pace::delays(Duration::from_millis(50), Duration::from_millis(10));
+    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    (scene, ended)
+}
+
+#[test]
+fn a_soft_limit_is_raised() {
+    let (_, ended) = crawl_under("ulimit -Sn 64");
+    assert!(!ended.stderr.contains("fetch.visits-max"), "{}", ended.stderr);
+}
+
+#[test]
+fn under_a_hard_limit_fewer_visits_happen_at_once_and_one_line_says_so() {
+    let (_, ended) = crawl_under("ulimit -n 916");
+    let said = ended.stderr.matches("fetch.visits-max is 10 in this run, not 1000").count();
+    assert_eq!(said, 1, "{}", ended.stderr);
+    assert_eq!(ended.report["errors"], serde_json::json!({}), "{}", ended.report);
+}
