@@ -335,7 +335,7 @@ mod tests {
         let first = get("a.test");
         assert_eq!((first.status, first.retry_after_ms), (429, Some(7_000)));
         let dated = get("b.test");
-        assert_eq!(dated.retry_after_ms, Some(8_600));
+        assert_eq!(dated.retry_after_ms, Some(8_600 - CLOCKS_DIFFER_MS));
         assert_eq!(header(&dated, "Retry-After"), Some("Mon, 12 Jan 1970 13:46:49 GMT"));
         assert_eq!(get("a.test").status, 429);
         assert_eq!(get("a.test").status, 200);
