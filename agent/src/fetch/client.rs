@@ -5,6 +5,7 @@
 //! all the same.)
 
 use super::FetchError;
+use super::follow::Patience;
 use super::pins::{Pin, Pins};
 use crivello_common::config::Fetch;
 use reqwest::{Client, redirect, retry};
@@ -60,6 +61,7 @@ fn build(fetch: &Fetch, pins: &Pins) -> Result<Client, reqwest::Error> {
         .pool_idle_timeout(fetch.keep_alive)
         .pool_max_idle_per_host(1)
         .tcp_nodelay(true)
+        .connector_layer(Patience)
         .tls_danger_accept_invalid_certs(!fetch.verify_certificates)
         .http1_max_headers(HEADERS_MAX)
         .http1_ignore_invalid_headers_in_responses(true)

@@ -2,6 +2,7 @@
 
 use super::body::{Body, Cut, Reader, instant};
 use super::fault::{self, Stage};
+use super::follow;
 use super::identity::Headers;
 use super::{Caps, FetchContext};
 use crate::flow::{Response, Truncation};
@@ -20,6 +21,8 @@ pub(super) struct Ask<'a> {
     pub(super) host: &'a str,
     pub(super) address: IpAddr,
     pub(super) headers: &'a Headers,
+    /// Whether it goes over the connection of the request before.
+    pub(super) follows: bool,
     /// Whether the connection is of no use afterwards.
     pub(super) close: bool,
     pub(super) body_size_max: usize,
@@ -59,7 +62,7 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
     let mut sleep = std::pin::pin!(tokio::time::sleep_until(first_byte));
     let sent = tokio::select! {
         biased;
-        sent = client.execute(request) => sent,
+        sent = follow::send(ask.follows, client.execute(request)) => sent,
         () = sleep.as_mut() => return Answer::Failed(Failure::FirstByteTimeout),
     };
     let mut response = match sent {

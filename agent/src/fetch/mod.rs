@@ -25,6 +25,7 @@ mod client;
 mod dns;
 mod exchange;
 mod fault;
+mod follow;
 mod guard;
 mod identity;
 mod idle;

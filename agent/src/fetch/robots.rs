@@ -30,6 +30,7 @@ pub(super) async fn run(lease: &mut Lease, context: &FetchContext, url: CrawlUrl
         host: &name,
         address: lease.address,
         headers: &context.identity.robots,
+        follows: false,
         close: false,
         body_size_max: ROBOTS_SIZE_MAX,
         began,

@@ -75,6 +75,7 @@ async fn ask(
         host: &name,
         address,
         headers: &context.identity.robots,
+        follows: false,
         close: true,
         body_size_max: ROBOTS_SIZE_MAX,
         began: context.clock.now(),

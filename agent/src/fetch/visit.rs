@@ -113,6 +113,7 @@ async fn page(lease: &mut Lease, context: &FetchContext, row: Queued, close: boo
         host: &name,
         address: lease.address,
         headers: &context.identity.pages,
+        follows: lease.requests() > 1,
         close,
         body_size_max: context.caps.body_size,
         began,
