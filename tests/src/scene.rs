@@ -161,8 +161,9 @@ impl Scene {
     /// When it has ended without.
     pub fn wait_until_said(&self, child: &mut Child, words: &str) {
         while !self.said().contains(words) {
-            let ended = child.try_wait().expect("the crawler can be waited for").is_some();
-            assert!(!ended || self.said().contains(words), "never said {words:?}: {}", self.said());
+            let ended = child.try_wait().expect("the crawler can be waited for");
+            let in_time = ended.is_none() || self.said().contains(words);
+            assert!(in_time, "never said {words:?}, {ended:?}: {}", self.said());
             std::thread::sleep(Duration::from_millis(2));
         }
     }
