@@ -12,10 +12,10 @@ use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, LOCATION};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
 /// Longer bodies are compiled away from the runtime's own threads.
@@ -83,67 +83,86 @@ async fn found(response: &Response, url: &CrawlUrl, agent: &str) -> RobotsFound 
 
 /// The rules compiled, or why there are none.
 async fn rules(response: &Response, agent: &str) -> RobotsFound {
-    let Some((body, coding)) = usable(response) else {
+    let Some(file) = File::of(response) else {
         return RobotsFound::Unreachable;
     };
     let agent = agent.to_owned();
-    let compiled = if coding == Coding::Identity && body.len() <= COMPILED_HERE_MAX {
-        Some(compile(body, coding, &agent))
-    } else {
-        tokio::task::spawn_blocking(move || compile(body, coding, &agent)).await.ok()
-    };
-    compiled.map_or(RobotsFound::Unreachable, RobotsFound::Rules)
+    if !is_gzip(&file.body) && file.body.len() <= COMPILED_HERE_MAX {
+        return compile(file, &agent);
+    }
+    let compiled = tokio::task::spawn_blocking(move || compile(file, &agent)).await;
+    compiled.unwrap_or(RobotsFound::Unreachable)
 }
 
-fn compile(body: Bytes, coding: Coding, agent: &str) -> Arc<Rules> {
-    Arc::new(Rules::parse(&coding.undo(body), agent))
+fn compile(file: File, agent: &str) -> RobotsFound {
+    match file.text() {
+        Some(text) => RobotsFound::Rules(Arc::new(Rules::parse(&text, agent))),
+        None => RobotsFound::Unreachable,
+    }
 }
 
-/// The file's bytes; `None` where what came must not be used.
+/// The file's text; `None` where what came must not be used.
 pub(super) fn text(response: &Response) -> Option<Bytes> {
-    usable(response).map(|(body, coding)| coding.undo(body))
+    File::of(response)?.text()
 }
 
-/// A file that broke off may lack the very rule that forbids: it counts as unreachable. One that
-/// is too long is used as far as it was read (section 2.5).
-fn usable(response: &Response) -> Option<(Bytes, Coding)> {
-    if matches!(response.truncated, Some(Truncation::Disconnect | Truncation::Time)) {
-        return None;
-    }
-    Some((response.body.clone(), Coding::of(&response.headers)?))
+/// A robots.txt as it was received.
+struct File {
+    body: Bytes,
+    /// Whether it goes on beyond what was read.
+    cut: bool,
 }
 
-/// What a server did to the body although we asked it not to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Coding {
-    Identity,
-    Gzip,
-}
-
-impl Coding {
-    /// `None`: one that is not undone here.
-    fn of(headers: &HeaderMap) -> Option<Self> {
-        let Some(value) = headers.get(CONTENT_ENCODING) else {
-            return Some(Self::Identity);
+impl File {
+    /// A file that broke off may lack the very rule that forbids, and one in an encoding that is
+    /// not undone here hides it: they count as unreachable. One that is too long is used as far as
+    /// it was read (section 2.5).
+    fn of(response: &Response) -> Option<Self> {
+        let cut = match response.truncated {
+            Some(Truncation::Disconnect | Truncation::Time) => return None,
+            Some(Truncation::Length) => true,
+            None => false,
         };
-        match value.to_str().ok()?.trim().to_ascii_lowercase().as_str() {
-            "" | "identity" => Some(Self::Identity),
-            "gzip" | "x-gzip" => Some(Self::Gzip),
-            _ => None,
-        }
+        is_readable(&response.headers).then(|| Self { body: response.body.clone(), cut })
     }
 
-    /// At most [`ROBOTS_SIZE_MAX`] bytes, as far as they can be decoded.
-    fn undo(self, body: Bytes) -> Bytes {
-        if self == Self::Identity {
-            return body;
-        }
-        let mut decoded = Vec::new();
-        let limit = ROBOTS_SIZE_MAX as u64;
-        // What was decoded before an error is used, as with a file that is too long.
-        let _ = MultiGzDecoder::new(&body[..]).take(limit).read_to_end(&mut decoded);
-        decoded.into()
+    /// At most [`ROBOTS_SIZE_MAX`] bytes. The bytes say whether they are gzip, not the header: the
+    /// one may be there without the other, and no rule begins like gzip.
+    fn text(self) -> Option<Bytes> {
+        if is_gzip(&self.body) { gunzip(&self.body, self.cut).map(Bytes::from) } else { Some(self.body) }
     }
+}
+
+/// Whether what the server did to the body, although we asked it not to, can be undone.
+fn is_readable(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(CONTENT_ENCODING).iter();
+    let (Some(coding), None) = (codings.next(), codings.next()) else {
+        return headers.get(CONTENT_ENCODING).is_none();
+    };
+    let is = |known: &[u8]| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(known);
+    is(b"") || is(b"identity") || is(b"gzip") || is(b"x-gzip")
+}
+
+fn is_gzip(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b])
+}
+
+/// One member after another (RFC 1952); what follows the last one is not looked at. Of a file that
+/// was `cut` as far as it goes; `None` where anything else is wrong with it: half a file may lack
+/// the very rule that forbids.
+fn gunzip(bytes: &[u8], cut: bool) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut rest = bytes;
+    while is_gzip(rest) && text.len() < ROBOTS_SIZE_MAX {
+        let room = (ROBOTS_SIZE_MAX - text.len()) as u64;
+        let mut member = GzDecoder::new(rest);
+        match member.by_ref().take(room).read_to_end(&mut text) {
+            Ok(_) => rest = member.into_inner(),
+            Err(error) if cut && error.kind() == ErrorKind::UnexpectedEof => break,
+            Err(_) => return None,
+        }
+    }
+    Some(text)
 }
 
 /// The target of a redirect; `None` without a `Location`.
