@@ -171,9 +171,10 @@ pub struct RobotsAnswer {
 pub enum RobotsFound {
     /// 2xx: the compiled rules for our agent.
     Rules(Arc<Rules>),
-    /// 4xx but 429: no rules, all is allowed.
+    /// 4xx but 429, or too many redirects: no rules, all is allowed.
     Missing,
-    /// 5xx, 429, or no answer: all is disallowed for now, or last-known-good holds.
+    /// 5xx, 429, a redirect to nowhere, a body that cannot be read, or no answer: all is disallowed
+    /// for now, or last-known-good holds.
     Unreachable,
     /// 3xx to this URL.
     Redirect(CrawlUrl),

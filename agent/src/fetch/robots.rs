@@ -8,7 +8,6 @@ use super::retry_after::retry_after;
 use crate::flow::{Outcome, Response, RobotsFound, Signal, Truncation};
 use crate::limits::ROBOTS_SIZE_MAX;
 use bytes::Bytes;
-use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
@@ -69,15 +68,41 @@ fn signal(response: &Response, lease: &Lease) -> Signal {
 }
 
 async fn found(response: &Response, url: &CrawlUrl, agent: &str) -> RobotsFound {
+    match meaning(response, url) {
+        Meaning::File => rules(response, agent).await,
+        Meaning::Elsewhere(target) => RobotsFound::Redirect(target),
+        Meaning::Missing => RobotsFound::Missing,
+        Meaning::Nowhere | Meaning::Unreachable => RobotsFound::Unreachable,
+    }
+}
+
+/// What a response to a request for a robots.txt means.
+pub(super) enum Meaning {
+    /// The body is the file.
+    File,
+    /// It is there.
+    Elsewhere(CrawlUrl),
+    /// There is none: all is allowed.
+    Missing,
+    /// A redirect to nowhere: taken as unreachable.
+    Nowhere,
+    /// Nothing is known: nothing is allowed, or what was last known holds.
+    Unreachable,
+}
+
+/// The one reading of a status (RFC 9309 section 2.3.1):
+/// - 2xx: the file.
+/// - 3xx: it is elsewhere. Without a `Location` that can be followed (also 304, which answers
+///   a question that was not asked) nothing is known, and the careful reading is unreachable.
+/// - 4xx: missing, also 401 and 403 (section 2.3.1.3), but not 429, which asks us to come later.
+/// - all else: unreachable.
+pub(super) fn meaning(response: &Response, url: &CrawlUrl) -> Meaning {
     match response.status {
-        200..=299 => rules(response, agent).await,
-        300..=399 => match location(&response.headers, url) {
-            Some(Ok(target)) => RobotsFound::Redirect(target),
-            Some(Err(_)) | None => RobotsFound::Missing,
-        },
-        429 => RobotsFound::Unreachable,
-        400..=499 => RobotsFound::Missing,
-        _ => RobotsFound::Unreachable,
+        200..=299 => Meaning::File,
+        304 => Meaning::Nowhere,
+        300..=399 => location(&response.headers, url).map_or(Meaning::Nowhere, Meaning::Elsewhere),
+        400..=428 | 430..=499 => Meaning::Missing,
+        _ => Meaning::Unreachable,
     }
 }
 
@@ -165,9 +190,9 @@ fn gunzip(bytes: &[u8], cut: bool) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// The target of a redirect; `None` without a `Location`.
-pub(super) fn location(headers: &HeaderMap, base: &CrawlUrl) -> Option<Result<CrawlUrl, Discard>> {
+/// The target of a redirect, if there is one that may be crawled.
+fn location(headers: &HeaderMap, base: &CrawlUrl) -> Option<CrawlUrl> {
     let target = String::from_utf8_lossy(headers.get(LOCATION)?.as_bytes());
     let base = url::Url::parse(base.as_str()).ok()?;
-    Some(CrawlUrl::join(&base, target.trim()))
+    CrawlUrl::join(&base, target.trim()).ok()
 }

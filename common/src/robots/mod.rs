@@ -1,8 +1,7 @@
 //! Whether a URL may be fetched (RFC 9309).
 //!
 //! [`Rules::parse`] turns a robots.txt into the compiled rules for one agent, once per origin;
-//! [`Rules::allows`] answers in time linear in the path, whatever the file contains. What a
-//! *failed* request for a robots.txt means, and when it is asked for again, is in [`fetch`].
+//! [`Rules::allows`] answers in time linear in the path, whatever the file contains.
 //!
 //! ```text
 //! body ─► clean ─► robotstxt::parse_robotstxt ─► read (groups) ─► table ─► Rules
@@ -17,7 +16,6 @@
 mod clean;
 mod encode;
 mod escape;
-pub mod fetch;
 mod pattern;
 mod read;
 mod table;

@@ -42,10 +42,13 @@ async fn statuses_mean_what_the_rfc_says() {
             "Unreachable",
             Signal::SlowDown(Some(Duration::from_secs(5))),
         ),
-        ("302 Found", "Missing", Signal::Well),
-        ("302 Found\r\nLocation: ftp://x/", "Missing", Signal::Well),
-        ("302 Found\r\nLocation: http://", "Missing", Signal::Well),
-        ("304 Not Modified", "Missing", Signal::Well),
+        ("302 Found", "Unreachable", Signal::Well),
+        ("302 Found\r\nLocation: ftp://x/", "Unreachable", Signal::Well),
+        ("302 Found\r\nLocation: http://", "Unreachable", Signal::Well),
+        ("300 Choices", "Unreachable", Signal::Well),
+        ("304 Not Modified", "Unreachable", Signal::Well),
+        ("304 Not Modified\r\nLocation: /there", "Unreachable", Signal::Well),
+        ("302 Found\r\nLocation: /there", "Redirect", Signal::Well),
         ("204 No Content", "Rules", Signal::Well),
     ] {
         let ended = ask(status(line)).await;
