@@ -1,7 +1,9 @@
 //! Whether a URL may be fetched (RFC 9309).
 //!
 //! [`Rules::parse`] turns a robots.txt into the compiled rules for one agent, once per origin;
-//! [`Rules::allows`] answers in time linear in the path, whatever the file contains.
+//! [`Rules::allows`] answers in bounded time, whatever the file contains: it searches rules without
+//! inner wildcards, and tries those with some one by one up to a bound, beyond which all that they
+//! might forbid is forbidden. What a *failed* request for a robots.txt means is no matter of rules.
 //!
 //! ```text
 //! body ─► clean ─► robotstxt::parse_robotstxt ─► read (groups) ─► table ─► Rules
