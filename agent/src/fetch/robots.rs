@@ -121,7 +121,7 @@ async fn rules(response: &Response, agent: &str) -> RobotsFound {
 
 fn compile(file: File, agent: &str) -> RobotsFound {
     match file.text() {
-        Some(text) => RobotsFound::Rules(Arc::new(Rules::parse(&text, agent))),
+        Some(text) => RobotsFound::Rules(Arc::new(Rules::parse(&text, agent).without_sitemaps())),
         None => RobotsFound::Unreachable,
     }
 }
@@ -154,7 +154,11 @@ impl File {
     /// At most [`ROBOTS_SIZE_MAX`] bytes. The bytes say whether they are gzip, not the header: the
     /// one may be there without the other, and no rule begins like gzip.
     fn text(self) -> Option<Bytes> {
-        if is_gzip(&self.body) { gunzip(&self.body, self.cut).map(Bytes::from) } else { Some(self.body) }
+        if is_gzip(&self.body) {
+            gunzip(&self.body, self.cut).map(Bytes::from)
+        } else {
+            Some(self.body)
+        }
     }
 }
 

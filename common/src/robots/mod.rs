@@ -134,6 +134,13 @@ impl Rules {
         &self.sitemaps
     }
 
+    /// The same rules without the `Sitemap` lines, for those who keep them.
+    #[must_use]
+    pub fn without_sitemaps(mut self) -> Self {
+        self.sitemaps = Box::default();
+        self
+    }
+
     /// Bytes on the heap, without the allocator's share.
     #[must_use]
     pub fn heap_size(&self) -> usize {

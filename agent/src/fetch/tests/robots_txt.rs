@@ -63,11 +63,13 @@ async fn statuses_mean_what_the_rfc_says() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rules_are_those_for_our_name() {
-    let body = "User-agent: *\nDisallow: /\n\nUser-agent: Crivello\nDisallow: /no\n";
+    let body = "User-agent: *\nDisallow: /\n\nUser-agent: Crivello\nDisallow: /no\n\
+        Sitemap: http://a.example/map.xml\n";
     for padding in [0, 100_000] {
         let ended = ask(vec![ok(&format!("#{}\n{body}", "x".repeat(padding)))]).await;
         let RobotsFound::Rules(rules) = found(&ended) else { panic!("{:?}", found(&ended)) };
         assert!(rules.allows("/yes") && !rules.allows("/no/1"));
+        assert!(rules.sitemaps().is_empty(), "they are read by the parsers, and not kept");
     }
 }
 
