@@ -171,9 +171,10 @@ pub struct RobotsAnswer {
 pub enum RobotsFound {
     /// 2xx: the compiled rules for our agent.
     Rules(Arc<Rules>),
-    /// 4xx but 429: no rules, all is allowed.
+    /// 4xx but 429, or too many redirects: no rules, all is allowed.
     Missing,
-    /// 5xx, 429, or no answer: all is disallowed for now, or last-known-good holds.
+    /// 5xx, 429, a redirect to nowhere, a body that cannot be read, or no answer: all is disallowed
+    /// for now, or last-known-good holds.
     Unreachable,
     /// 3xx to this URL.
     Redirect(CrawlUrl),
@@ -372,6 +373,16 @@ pub struct Due {
     pub pages_left: u64,
 }
 
+impl Due {
+    /// How many hosts of a standing order it is: one, and one more for each
+    /// [`RULES_A_HOST`](crate::limits::RULES_A_HOST) of its rules.
+    #[must_use]
+    pub fn counts_as(&self) -> u32 {
+        let rules = self.robots.iter().map(|(_, record)| record.rules_bytes()).sum::<usize>();
+        u32::try_from(1 + rules / crate::limits::RULES_A_HOST).unwrap_or(u32::MAX)
+    }
+}
+
 /// What is known of one origin's robots.txt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RobotsRecord {
@@ -387,10 +398,19 @@ pub struct RobotsRecord {
     pub rules: Option<Arc<Rules>>,
 }
 
+impl RobotsRecord {
+    /// Bytes that its rules take in memory.
+    #[must_use]
+    pub fn rules_bytes(&self) -> usize {
+        self.rules.as_ref().map_or(0, |rules| rules.heap_size())
+    }
+}
+
 /// What the workbench tells the ledger.
 #[derive(Debug)]
 pub enum DeskNote {
-    /// A standing order: room for this many more hosts (replaces the last order).
+    /// A standing order: room for this many more hosts, as [`Due::counts_as`] counts them
+    /// (replaces the last order).
     Want {
         /// Hosts.
         hosts: u32,

@@ -7,6 +7,15 @@ use std::time::Duration;
 pub const ROBOTS_HOPS_MAX: u8 = 5;
 /// Bytes of a robots.txt that are read (RFC 9309 section 2.5).
 pub const ROBOTS_SIZE_MAX: usize = 500 * 1024;
+/// Origins (schemes and ports) of one host whose robots.txt is asked for; URLs of more are set
+/// aside. Each has rules of its own, and a host has 131,070 of them for nothing.
+pub const ORIGINS_A_HOST_MAX: usize = 16;
+/// Bytes of compiled robots.txt rules on the workbench: beyond them hosts leave after their visit,
+/// and none is asked for.
+pub const RULES_BYTES_MAX: usize = 64 << 20;
+/// Bytes of compiled rules that a host may have; with more of them it counts as several hosts in
+/// the workbench's standing order. Nearly all have less than a tenth.
+pub const RULES_A_HOST: usize = 16 << 10;
 /// Pages between the fetchers and the ledger: what the pipeline may hold; fetchers stop beyond it.
 pub const PIPELINE_PAGES_MAX: usize = 4_096;
 /// Bytes of bodies between the fetchers and the parsers, and of records and links between the

@@ -39,6 +39,8 @@ closed_set! {
         TooManyHosts = 15 => "too-many-hosts",
         /// robots.txt could not be had, time and again: the host, or that origin of it, was given up.
         RobotsUnreachable = 16 => "robots-unreachable",
+        /// A scheme and port of a host that has too many of them with a robots.txt of their own.
+        TooManyOrigins = 17 => "too-many-origins",
     }
 }
 
@@ -64,6 +66,7 @@ impl Discard {
             Self::TooManyLinks => "beyond links.per-page-max on one page",
             Self::TooManyHosts => "beyond limits.hosts-per-domain-max",
             Self::RobotsUnreachable => "robots.txt could not be had, time and again",
+            Self::TooManyOrigins => "more ports than are asked of one host",
         }
     }
 }

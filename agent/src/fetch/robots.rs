@@ -8,14 +8,13 @@ use super::retry_after::retry_after;
 use crate::flow::{Outcome, Response, RobotsFound, Signal, Truncation};
 use crate::limits::ROBOTS_SIZE_MAX;
 use bytes::Bytes;
-use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, LOCATION};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
 /// Longer bodies are compiled away from the runtime's own threads.
@@ -69,86 +68,135 @@ fn signal(response: &Response, lease: &Lease) -> Signal {
 }
 
 async fn found(response: &Response, url: &CrawlUrl, agent: &str) -> RobotsFound {
+    match meaning(response, url) {
+        Meaning::File => rules(response, agent).await,
+        Meaning::Elsewhere(target) => RobotsFound::Redirect(target),
+        Meaning::Missing => RobotsFound::Missing,
+        Meaning::Nowhere | Meaning::Unreachable => RobotsFound::Unreachable,
+    }
+}
+
+/// What a response to a request for a robots.txt means.
+pub(super) enum Meaning {
+    /// The body is the file.
+    File,
+    /// It is there.
+    Elsewhere(CrawlUrl),
+    /// There is none: all is allowed.
+    Missing,
+    /// A redirect to nowhere: taken as unreachable.
+    Nowhere,
+    /// Nothing is known: nothing is allowed, or what was last known holds.
+    Unreachable,
+}
+
+/// The one reading of a status (RFC 9309 section 2.3.1):
+/// - 2xx: the file.
+/// - 3xx: it is elsewhere. Without a `Location` that can be followed (also 304, which answers
+///   a question that was not asked) nothing is known, and the careful reading is unreachable.
+/// - 4xx: missing, also 401 and 403 (section 2.3.1.3), but not 429, which asks us to come later.
+/// - all else: unreachable.
+pub(super) fn meaning(response: &Response, url: &CrawlUrl) -> Meaning {
     match response.status {
-        200..=299 => rules(response, agent).await,
-        300..=399 => match location(&response.headers, url) {
-            Some(Ok(target)) => RobotsFound::Redirect(target),
-            Some(Err(_)) | None => RobotsFound::Missing,
-        },
-        429 => RobotsFound::Unreachable,
-        400..=499 => RobotsFound::Missing,
-        _ => RobotsFound::Unreachable,
+        200..=299 => Meaning::File,
+        304 => Meaning::Nowhere,
+        300..=399 => location(&response.headers, url).map_or(Meaning::Nowhere, Meaning::Elsewhere),
+        400..=428 | 430..=499 => Meaning::Missing,
+        _ => Meaning::Unreachable,
     }
 }
 
 /// The rules compiled, or why there are none.
 async fn rules(response: &Response, agent: &str) -> RobotsFound {
-    let Some((body, coding)) = usable(response) else {
+    let Some(file) = File::of(response) else {
         return RobotsFound::Unreachable;
     };
     let agent = agent.to_owned();
-    let compiled = if coding == Coding::Identity && body.len() <= COMPILED_HERE_MAX {
-        Some(compile(body, coding, &agent))
-    } else {
-        tokio::task::spawn_blocking(move || compile(body, coding, &agent)).await.ok()
-    };
-    compiled.map_or(RobotsFound::Unreachable, RobotsFound::Rules)
+    if !is_gzip(&file.body) && file.body.len() <= COMPILED_HERE_MAX {
+        return compile(file, &agent);
+    }
+    let compiled = tokio::task::spawn_blocking(move || compile(file, &agent)).await;
+    compiled.unwrap_or(RobotsFound::Unreachable)
 }
 
-fn compile(body: Bytes, coding: Coding, agent: &str) -> Arc<Rules> {
-    Arc::new(Rules::parse(&coding.undo(body), agent))
+fn compile(file: File, agent: &str) -> RobotsFound {
+    match file.text() {
+        Some(text) => RobotsFound::Rules(Arc::new(Rules::parse(&text, agent).without_sitemaps())),
+        None => RobotsFound::Unreachable,
+    }
 }
 
-/// The file's bytes; `None` where what came must not be used.
+/// The file's text; `None` where what came must not be used.
 pub(super) fn text(response: &Response) -> Option<Bytes> {
-    usable(response).map(|(body, coding)| coding.undo(body))
+    File::of(response)?.text()
 }
 
-/// A file that broke off may lack the very rule that forbids: it counts as unreachable. One that
-/// is too long is used as far as it was read (section 2.5).
-fn usable(response: &Response) -> Option<(Bytes, Coding)> {
-    if matches!(response.truncated, Some(Truncation::Disconnect | Truncation::Time)) {
-        return None;
-    }
-    Some((response.body.clone(), Coding::of(&response.headers)?))
+/// A robots.txt as it was received.
+struct File {
+    body: Bytes,
+    /// Whether it goes on beyond what was read.
+    cut: bool,
 }
 
-/// What a server did to the body although we asked it not to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Coding {
-    Identity,
-    Gzip,
-}
-
-impl Coding {
-    /// `None`: one that is not undone here.
-    fn of(headers: &HeaderMap) -> Option<Self> {
-        let Some(value) = headers.get(CONTENT_ENCODING) else {
-            return Some(Self::Identity);
+impl File {
+    /// A file that broke off may lack the very rule that forbids, and one in an encoding that is
+    /// not undone here hides it: they count as unreachable. One that is too long is used as far as
+    /// it was read (section 2.5).
+    fn of(response: &Response) -> Option<Self> {
+        let cut = match response.truncated {
+            Some(Truncation::Disconnect | Truncation::Time) => return None,
+            Some(Truncation::Length) => true,
+            None => false,
         };
-        match value.to_str().ok()?.trim().to_ascii_lowercase().as_str() {
-            "" | "identity" => Some(Self::Identity),
-            "gzip" | "x-gzip" => Some(Self::Gzip),
-            _ => None,
-        }
+        is_readable(&response.headers).then(|| Self { body: response.body.clone(), cut })
     }
 
-    /// At most [`ROBOTS_SIZE_MAX`] bytes, as far as they can be decoded.
-    fn undo(self, body: Bytes) -> Bytes {
-        if self == Self::Identity {
-            return body;
+    /// At most [`ROBOTS_SIZE_MAX`] bytes. The bytes say whether they are gzip, not the header: the
+    /// one may be there without the other, and no rule begins like gzip.
+    fn text(self) -> Option<Bytes> {
+        if is_gzip(&self.body) {
+            gunzip(&self.body, self.cut).map(Bytes::from)
+        } else {
+            Some(self.body)
         }
-        let mut decoded = Vec::new();
-        let limit = ROBOTS_SIZE_MAX as u64;
-        // What was decoded before an error is used, as with a file that is too long.
-        let _ = MultiGzDecoder::new(&body[..]).take(limit).read_to_end(&mut decoded);
-        decoded.into()
     }
 }
 
-/// The target of a redirect; `None` without a `Location`.
-pub(super) fn location(headers: &HeaderMap, base: &CrawlUrl) -> Option<Result<CrawlUrl, Discard>> {
+/// Whether what the server did to the body, although we asked it not to, can be undone.
+fn is_readable(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(CONTENT_ENCODING).iter();
+    let (Some(coding), None) = (codings.next(), codings.next()) else {
+        return headers.get(CONTENT_ENCODING).is_none();
+    };
+    let is = |known: &[u8]| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(known);
+    is(b"") || is(b"identity") || is(b"gzip") || is(b"x-gzip")
+}
+
+fn is_gzip(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b])
+}
+
+/// One member after another (RFC 1952); what follows the last one is not looked at. Of a file that
+/// was `cut` as far as it goes; `None` where anything else is wrong with it: half a file may lack
+/// the very rule that forbids.
+fn gunzip(bytes: &[u8], cut: bool) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut rest = bytes;
+    while is_gzip(rest) && text.len() < ROBOTS_SIZE_MAX {
+        let room = (ROBOTS_SIZE_MAX - text.len()) as u64;
+        let mut member = GzDecoder::new(rest);
+        match member.by_ref().take(room).read_to_end(&mut text) {
+            Ok(_) => rest = member.into_inner(),
+            Err(error) if cut && error.kind() == ErrorKind::UnexpectedEof => break,
+            Err(_) => return None,
+        }
+    }
+    Some(text)
+}
+
+/// The target of a redirect, if there is one that may be crawled.
+fn location(headers: &HeaderMap, base: &CrawlUrl) -> Option<CrawlUrl> {
     let target = String::from_utf8_lossy(headers.get(LOCATION)?.as_bytes());
     let base = url::Url::parse(base.as_str()).ok()?;
-    Some(CrawlUrl::join(&base, target.trim()))
+    CrawlUrl::join(&base, target.trim()).ok()
 }

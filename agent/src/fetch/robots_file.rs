@@ -2,7 +2,7 @@
 //! without a crawl around it.
 
 use super::exchange::{Answer, Ask, exchange};
-use super::robots::{location, text};
+use super::robots::{Meaning, meaning, text};
 use super::visit::may_connect;
 use super::{Dns, FetchContext, FetchError, Sink};
 use crate::flow::{Fetched, ResolveError, Response, Verdict};
@@ -18,9 +18,10 @@ use std::sync::Arc;
 pub enum RobotsFile {
     /// 2xx: its bytes, at most 500 KiB of them (section 2.5).
     Body(Bytes),
-    /// None, as it says: all is allowed. 4xx but 429, a redirect that leads nowhere, or too many.
+    /// None, as it says: all is allowed. 4xx but 429, or too many redirects.
     Missing(String),
-    /// No answer, or none that can be used, as it says: nothing is allowed.
+    /// No answer, or none that can be used, as it says (also a redirect to nowhere): nothing is
+    /// allowed.
     Unreachable(String),
 }
 
@@ -102,18 +103,15 @@ enum Reading {
 }
 
 fn read(response: &Response, url: &CrawlUrl) -> Reading {
-    let status = response.status;
-    let said = || format!("{url}: HTTP {status}");
-    Reading::File(match status {
-        200..=299 => match text(response) {
+    let said = format!("{url}: HTTP {}", response.status);
+    Reading::File(match meaning(response, url) {
+        Meaning::File => match text(response) {
             Some(body) => RobotsFile::Body(body),
-            None => RobotsFile::Unreachable(format!("{}, unreadable or broken off", said())),
+            None => RobotsFile::Unreachable(format!("{said}, unreadable or broken off")),
         },
-        300..=399 => match location(&response.headers, url) {
-            Some(Ok(target)) => return Reading::Elsewhere(target),
-            Some(Err(_)) | None => RobotsFile::Missing(format!("{}, leading nowhere", said())),
-        },
-        400..=428 | 430..=499 => RobotsFile::Missing(said()),
-        _ => RobotsFile::Unreachable(said()),
+        Meaning::Elsewhere(target) => return Reading::Elsewhere(target),
+        Meaning::Missing => RobotsFile::Missing(said),
+        Meaning::Nowhere => RobotsFile::Unreachable(format!("{said}, leading nowhere")),
+        Meaning::Unreachable => RobotsFile::Unreachable(said),
     })
 }

@@ -20,6 +20,9 @@ const HOSTS_AT_ONCE: usize = 512;
 /// A host whose domain has no pages left to promise is looked at again after this.
 const PROMISE_WAIT: Duration = Duration::from_secs(1);
 
+/// A host in `schedule`, and the time it stands there with.
+type Scheduled = (Timestamp, HostKey);
+
 impl Ledger {
     /// Answers what the workbench asked for, as far as there is something. Returns when the next
     /// host falls due, as far as that is known.
@@ -48,19 +51,29 @@ impl Ledger {
             if due.is_empty() {
                 break;
             }
-            self.load(&due)?;
-            for host in due {
+            let hosts: Vec<HostKey> = due.iter().map(|&(_, host)| host).collect();
+            self.load(&hosts)?;
+            for (at, host) in due {
+                if self.wanted == 0 {
+                    // Others counted as several: it is found again.
+                    self.cursor = keys::schedule(at, host);
+                    break;
+                }
                 if let Some(note) = self.hand_over(host, now)? {
+                    self.wanted = self.wanted.saturating_sub(note.counts_as());
                     out.push(LedgerNote::Due(Box::new(note)));
-                    self.wanted -= 1;
                 }
             }
         }
         Ok(next)
     }
 
-    /// The next hosts in `schedule`, and the time of the first one beyond the horizon.
-    fn find_due(&mut self, now: Timestamp) -> Result<(Vec<HostKey>, Option<Timestamp>), DiskError> {
+    /// The next hosts in `schedule` with their times, and the time of the first one beyond the
+    /// horizon.
+    fn find_due(
+        &mut self,
+        now: Timestamp,
+    ) -> Result<(Vec<Scheduled>, Option<Timestamp>), DiskError> {
         let most = HOSTS_AT_ONCE.min(self.wanted as usize);
         let mut due = Vec::new();
         let mut later = None;
@@ -78,7 +91,7 @@ impl Ledger {
             }
             cursor = successor(key);
             if !hosts.get(&host).is_some_and(|h| h.on_desk || h.closing.is_some()) {
-                due.push(host);
+                due.push((at, host));
             }
             Ok(true)
         })?;

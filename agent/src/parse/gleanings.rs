@@ -13,6 +13,8 @@ pub(super) struct Wanted {
     pub agent: String,
     pub links_max: usize,
     pub decoded_max: usize,
+    /// Bytes of a `base`: each link is resolved against it, so it must not be longer than they.
+    pub base_max: usize,
 }
 
 impl Wanted {
@@ -23,6 +25,7 @@ impl Wanted {
             agent: settings.identity.user_agent_name.clone(),
             links_max: LINKS_READ_MAX.max(settings.links.per_page_max as usize),
             decoded_max: settings.fetch.decoded_size_max.as_usize(),
+            base_max: settings.links.url_length_max as usize,
         }
     }
 
@@ -49,6 +52,7 @@ impl Wanted {
 #[derive(Debug, Default)]
 pub(super) struct Gleanings {
     pub links: LinkArena,
+    /// What the first `base` says; empty, which means the page itself, where it says too much.
     pub base: Option<String>,
     /// A link led to the page itself, which is the base if the page names one.
     pub to_base: bool,

@@ -112,11 +112,13 @@ impl Reader<'_> {
         }
     }
 
-    /// The first `base` with an `href` counts.
+    /// The first `base` with an `href` counts, even where that is too long to be used.
     fn base(&mut self, attrs: &Attrs<'_>) {
         if let (None, Some(raw)) = (&self.found.base, attrs.get(Attr::Href)) {
             let text = value::attribute(raw, self.encoding);
-            self.found.base = Some(value::href(&text, self.query_encoding).into_owned());
+            let href = value::href(&text, self.query_encoding);
+            let fits = href.len() <= self.wanted.base_max;
+            self.found.base = Some(if fits { href.into_owned() } else { String::new() });
         }
     }
 

@@ -70,7 +70,8 @@ pub struct Input<'a> {
 /// What a response holds for a crawler.
 #[derive(Clone, Debug)]
 pub struct Extract<'a> {
-    /// What hrefs are relative to: the URL requested, or the page's first `<base href>`.
+    /// What hrefs are relative to: the URL requested, or the page's first `<base href>` unless
+    /// that is longer than `links.url-length-max`.
     pub base: url::Url,
     /// In the order of the page, headers first; not deduplicated.
     pub links: Links<'a>,
@@ -187,7 +188,7 @@ impl Parser {
             return page;
         };
         match page.join(href) {
-            Ok(base) if !matches!(base.scheme(), "data" | "javascript") => {
+            Ok(base) if self.is_usable(&base) => {
                 if self.found.to_base {
                     self.found.links.push("", LinkKind::Page, Via::Anchor, false);
                 }
@@ -195,6 +196,13 @@ impl Parser {
             }
             _ => page,
         }
+    }
+
+    /// A long `base` would be copied for each of a page's links (escapes may have made it longer
+    /// than its `href`). The schemes are those that the HTML standard leaves out.
+    fn is_usable(&self, base: &url::Url) -> bool {
+        base.as_str().len() <= self.wanted.base_max
+            && !matches!(base.scheme(), "data" | "javascript")
     }
 }
 

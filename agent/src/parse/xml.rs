@@ -16,15 +16,14 @@ const TEXT_MAX: usize = 16 << 10;
 /// Attributes of one `link` element that are looked at.
 const ATTRIBUTES_READ: usize = 16;
 
+/// Bytes of markup after which a reader is replaced.
+const READER_BYTES: usize = 64 << 10;
+
 /// Reads a document up to where it ends or is no longer XML.
 pub(super) fn read(document: &str, via: Via, found: &mut Gleanings) {
-    let mut reader = Reader::from_str(document);
-    let config = reader.config_mut();
-    config.check_end_names = false;
-    config.allow_unmatched_ends = true;
-    config.allow_dangling_amp = true;
+    let mut markup = Markup::new(document);
     let mut walk = Walk { path: Vec::with_capacity(DEPTH_READ), depth: 0, text: None, via, found };
-    while let Ok(event) = reader.read_event() {
+    while let Some(event) = markup.next() {
         match event {
             Event::Start(tag) => walk.open(&tag),
             Event::Empty(tag) => walk.link_element(&tag),
@@ -35,6 +34,42 @@ pub(super) fn read(document: &str, via: Via, found: &mut Gleanings) {
             Event::Eof => break,
             _ => {}
         }
+    }
+}
+
+/// The events of a document. A reader remembers the names of all elements that are open, although
+/// nobody compares them with those that close: some megabytes of `<a>` would take several times as
+/// much. So one reader goes on where the other stopped, and no more is remembered than the names
+/// in [`READER_BYTES`], and one tag.
+struct Markup<'d> {
+    /// Where the present reader began.
+    rest: &'d str,
+    reader: Reader<&'d [u8]>,
+}
+
+impl<'d> Markup<'d> {
+    fn new(rest: &'d str) -> Self {
+        let mut reader = Reader::from_str(rest);
+        let config = reader.config_mut();
+        config.check_end_names = false;
+        config.allow_unmatched_ends = true;
+        config.allow_dangling_amp = true;
+        Self { rest, reader }
+    }
+
+    /// `None` where it is no longer XML.
+    fn next(&mut self) -> Option<Event<'d>> {
+        let event = self.reader.read_event().ok()?;
+        let read = self.read();
+        if matches!(event, Event::Start(_)) && read >= READER_BYTES {
+            *self = Self::new(self.rest.get(read..)?);
+        }
+        Some(event)
+    }
+
+    /// Bytes that the present reader has read.
+    fn read(&self) -> usize {
+        usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 }
 
@@ -162,5 +197,29 @@ pub(super) fn read_lines(document: &str, found: &mut Gleanings) {
             let href = value::href(line, UTF_8);
             found.links.push(&href, LinkKind::Page, Via::Sitemap, false);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_remembers_no_more_than_its_share() {
+        let piece = "<a><b c='d'>e&amp;f</g><h/>";
+        let document = piece.repeat((1 << 20) / piece.len());
+        let mut markup = Markup::new(&document);
+        let (mut opened, mut texts, mut ended) = (0, 0, 0);
+        loop {
+            match markup.next().expect("XML, if not well-formed") {
+                Event::Start(_) => opened += 1,
+                Event::Text(_) | Event::GeneralRef(_) => texts += 1,
+                Event::End(_) | Event::Empty(_) => ended += 1,
+                _ => break,
+            }
+            assert!(markup.read() <= READER_BYTES + piece.len(), "read {}", markup.read());
+        }
+        let n = document.len() / piece.len();
+        assert_eq!((opened, texts, ended), (2 * n, 3 * n, 2 * n), "nothing is lost in between");
     }
 }

@@ -146,38 +146,28 @@ fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the patterns are literals, compiled by a test")
 }
 
-/// Percent-decodes until nothing changes.
+/// Percent-decodes until nothing changes: `%25252541` becomes `A`, like `%41`.
+///
+/// One pass. What is decoded may end another escape, but nothing behind it has been looked at yet,
+/// so it is enough to look back at the last two bytes; each step back makes the text shorter.
 fn decode_fully(text: &[u8]) -> Cow<'_, [u8]> {
-    let mut text = Cow::Borrowed(text);
-    while let Some(decoded) = decode(&text) {
-        text = Cow::Owned(decoded);
-    }
-    text
-}
-
-/// One round of percent-decoding; `None` when there is nothing to decode.
-fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    let mut decoded = Vec::new();
-    let mut rest = text;
-    let mut from = 0;
-    while let Some(at) = memchr::memchr(b'%', &rest[from..]).map(|at| at + from) {
-        if let Some(byte) = rest.get(at + 1..at + 3).and_then(hex_byte) {
-            decoded.extend_from_slice(&rest[..at]);
+    let Some(first) = memchr::memchr(b'%', text) else {
+        return Cow::Borrowed(text);
+    };
+    let mut decoded = text[..first].to_vec();
+    for &byte in &text[first..] {
+        decoded.push(byte);
+        while let [.., b'%', high, low] = decoded[..]
+            && let Some(byte) = hex_byte([high, low])
+        {
+            decoded.truncate(decoded.len() - 3);
             decoded.push(byte);
-            rest = &rest[at + 3..];
-            from = 0;
-        } else {
-            from = at + 1;
         }
     }
-    if rest.len() == text.len() {
-        return None;
-    }
-    decoded.extend_from_slice(rest);
-    Some(decoded)
+    Cow::Owned(decoded)
 }
 
-fn hex_byte(digits: &[u8]) -> Option<u8> {
+fn hex_byte(digits: [u8; 2]) -> Option<u8> {
     let high = char::from(digits[0]).to_digit(16)?;
     let low = char::from(digits[1]).to_digit(16)?;
     u8::try_from(high * 16 + low).ok()
@@ -194,5 +184,46 @@ fn escape_lower(key: &mut String, text: &[u8]) {
             key.push(char::from(HEX[usize::from(byte >> 4)]));
             key.push(char::from(HEX[usize::from(byte & 15)]));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition: round after round, each of all escapes there are, until there is none.
+    fn by_rounds(mut text: Vec<u8>) -> Vec<u8> {
+        loop {
+            let mut round = Vec::new();
+            let mut rest = &text[..];
+            while let [first, after @ ..] = rest {
+                let byte = match after {
+                    [high, low, ..] if *first == b'%' => hex_byte([*high, *low]),
+                    _ => None,
+                };
+                round.push(byte.unwrap_or(*first));
+                rest = &rest[if byte.is_some() { 3 } else { 1 }..];
+            }
+            if round.len() == text.len() {
+                return text;
+            }
+            text = round;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn one_pass_does_what_all_rounds_do(text in "[%%%%%%2345af/]{0,40}") {
+            let expected = by_rounds(text.clone().into_bytes());
+            prop_assert_eq!(&*decode_fully(text.as_bytes()), &expected[..]);
+        }
+    }
+
+    /// Rounds would take hours: there are as many as escapes, each over the whole text.
+    #[test]
+    fn escapes_of_escapes_are_undone_in_one_pass() {
+        let text = format!("/%{}41/%{}", "25".repeat(2 << 20), "25".repeat(2 << 20));
+        assert_eq!(*decode_fully(text.as_bytes()), b"/A/%"[..]);
     }
 }

@@ -31,6 +31,8 @@ pub struct Census {
     pub in_flight: usize,
     /// URLs in windows.
     pub window_urls: usize,
+    /// Bytes of compiled rules.
+    pub rules_bytes: usize,
     /// How many IP entries are wanted.
     pub front_wanted: usize,
     /// How many are held: those with hosts, and hosts whose address is not known yet.
@@ -50,6 +52,7 @@ impl Workbench {
             ips_ready: self.turns.iter().filter(|turn| turn.at <= now).count(),
             in_flight: self.in_flight,
             window_urls: held.window_urls,
+            rules_bytes: held.rules_bytes,
             front_wanted: self.front.wanted(),
             front_held: held.entries,
             strays: self.strays,

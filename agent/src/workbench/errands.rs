@@ -90,7 +90,9 @@ impl Workbench {
     fn record_robots(&mut self, id: u32, origin: Origin, found: &RobotsFound, now: Timestamp) {
         let host = &mut self.hosts[id];
         let record = learn(host.record(origin), found, now);
+        self.rules_bytes -= host.rules_bytes();
         set_record(&mut host.robots, origin, record.clone());
+        self.rules_bytes += host.rules_bytes();
         self.notes.push(DeskNote::Robots { host: host.key, origin, record });
     }
 

@@ -2,6 +2,7 @@
 //! ledger for. It grows when fetchers starve and shrinks back when more entries are ready than
 //! fetchers could take.
 
+use crate::limits::{RULES_A_HOST, RULES_BYTES_MAX};
 use crivello_common::config::Settings;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub(super) struct Held {
     pub entries: usize,
     /// URLs in windows.
     pub window_urls: usize,
+    /// Bytes of compiled rules.
+    pub rules_bytes: usize,
 }
 
 /// See the module.
@@ -68,7 +71,16 @@ impl Front {
 
     /// Whether another host would be one too many for memory.
     pub const fn is_memory_full(&self, held: Held) -> bool {
-        held.hosts >= self.hosts_max || self.is_window_full(held)
+        held.hosts >= self.hosts_max
+            || self.is_window_full(held)
+            || held.rules_bytes >= RULES_BYTES_MAX
+    }
+
+    /// Whether there are so many more rules than may be that hosts with rules leave whenever they
+    /// must wait. The margin is more than what one host may bring with it: it is not sent back for
+    /// that, to be ordered again at once.
+    pub const fn has_too_many_rules(held: Held) -> bool {
+        held.rules_bytes > RULES_BYTES_MAX + RULES_BYTES_MAX / 4
     }
 
     /// Whether windows hold all the URLs they may.
@@ -113,16 +125,17 @@ impl Front {
         }
     }
 
-    /// A host came in against the order.
-    pub const fn delivered(&mut self) {
-        self.ordered = self.ordered.saturating_sub(1);
+    /// A host came in against the order; it counts as so many.
+    pub const fn delivered(&mut self, hosts: u32) {
+        self.ordered = self.ordered.saturating_sub(hosts);
     }
 
     /// The new order, when it differs enough from the standing one.
     pub fn order(&mut self, held: Held, closing: bool) -> Option<u32> {
         let free = self.hosts_max.saturating_sub(held.hosts);
         let urls = self.window_urls_max.saturating_sub(held.window_urls);
-        let room = self.wanted.saturating_sub(held.entries).min(free).min(urls);
+        let rules = RULES_BYTES_MAX.saturating_sub(held.rules_bytes) / RULES_A_HOST;
+        let room = self.wanted.saturating_sub(held.entries).min(free).min(urls).min(rules);
         let room = if closing { 0 } else { u32::try_from(room).unwrap_or(u32::MAX) };
         let drift = room.abs_diff(self.ordered);
         let matters = drift > 0

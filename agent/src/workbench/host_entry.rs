@@ -124,6 +124,11 @@ impl HostEntry {
         self.window.iter().map(|url| url.place).collect()
     }
 
+    /// Bytes that its rules take.
+    pub fn rules_bytes(&self) -> usize {
+        self.robots.iter().map(|(_, record)| record.rules_bytes()).sum()
+    }
+
     /// Whether it has robots errands to do, its own or another host's.
     pub fn has_errands(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| !turn.errands.is_empty())

@@ -23,7 +23,10 @@
 //! ```
 //! # Bounds
 //! At most `state.hosts_max` hosts (a host that a robots.txt redirect leads to may come on top:
-//! one waits for it), and no URLs are asked for beyond `state.window_urls_max`.
+//! one waits for it), and no URLs are asked for beyond `state.window_urls_max`. With more compiled
+//! rules than [`RULES_BYTES_MAX`](crate::limits::RULES_BYTES_MAX) no host is asked for, and those
+//! with rules leave whenever they must wait; of one host, the rules of
+//! [`ORIGINS_A_HOST_MAX`](crate::limits::ORIGINS_A_HOST_MAX) origins are held.
 //!
 //! # Caution
 //! After a run that was killed nobody knows what was requested last: no host is visited before
@@ -97,6 +100,7 @@ pub struct Workbench {
     to_resolve: Vec<(HostKey, Arc<str>)>,
     all_allowed: Arc<Rules>,
     window_urls: usize,
+    rules_bytes: usize,
     ips_held: usize,
     /// Hosts that have no address yet.
     unplaced: usize,
@@ -130,6 +134,7 @@ impl Workbench {
             to_resolve: Vec::new(),
             all_allowed: Arc::default(),
             window_urls: 0,
+            rules_bytes: 0,
             ips_held: 0,
             unplaced: 0,
             in_flight: 0,
@@ -230,7 +235,7 @@ impl Workbench {
     }
 
     fn admit(&mut self, due: Due, now: Timestamp) {
-        self.front.delivered();
+        self.front.delivered(due.counts_as());
         if self.hosts.find(&due.host).is_some() {
             self.refilled(due.host, due.urls, due.more, now);
             return;
@@ -248,6 +253,7 @@ impl Workbench {
         }
         host.expect(called);
         self.window_urls += host.window.len();
+        self.rules_bytes += host.rules_bytes();
         self.unplaced += 1;
         let id = self.hosts.insert(host);
         self.settle(id, now);
@@ -291,6 +297,7 @@ impl Workbench {
             hosts: self.hosts.len(),
             entries: self.ips_held + self.unplaced,
             window_urls: self.window_urls,
+            rules_bytes: self.rules_bytes,
         }
     }
 

@@ -52,6 +52,8 @@ pub(super) enum Standing {
     Wait(Timestamp),
     /// It did not answer so often that its URLs are set aside.
     GivenUp,
+    /// Its host has as many origins as are asked: its URLs are set aside.
+    Barred,
 }
 
 /// What `record` says at `now`. However short `robots_age_max` is, rules serve for one visit:

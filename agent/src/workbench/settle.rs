@@ -1,6 +1,7 @@
 //! Where a host goes that has nothing to do just now: to wait, to sleep, or out.
 
 use super::Workbench;
+use super::front::Front;
 use super::heap::ABSENT;
 use super::host_entry::{HostEntry, Stand};
 use super::visit::{Choice, choose, visit_len};
@@ -56,6 +57,7 @@ impl Workbench {
                     return;
                 }
                 Choice::Empty => return self.leave(id, now),
+                Choice::Barred => self.refuse_barred(id, at),
                 Choice::GivenUp => {
                     if !self.refuse_given_up(id, at) {
                         return self.drop_host(id, Discard::RobotsUnreachable, false, now);
@@ -104,14 +106,19 @@ impl Workbench {
     /// Whether a host's wait is so long that its place is better used by another.
     fn is_better_out(&self, id: u32, now: Timestamp) -> bool {
         let host = &self.hosts[id];
-        let wait = host.state.wait(now);
-        if host.refilling || wait <= SHORT_WAIT {
+        let (wait, held) = (host.state.wait(now), self.held());
+        if host.refilling {
+            return false;
+        }
+        if Front::has_too_many_rules(held) && host.rules_bytes() > 0 && !host.has_errands() {
+            return wait > Duration::ZERO;
+        }
+        if wait <= SHORT_WAIT {
             return false;
         }
         if wait > REST_MAX {
             return true;
         }
-        let held = self.held();
         !host.has_errands()
             && (self.front.is_overfull(held)
                 || (self.front.is_full(held) && wait > self.horizon(host)))
@@ -194,6 +201,7 @@ impl Workbench {
         self.forget_address(id, now);
         self.unplaced -= 1;
         self.window_urls -= self.hosts[id].window.len();
+        self.rules_bytes -= self.hosts[id].rules_bytes();
         let mut host = self.hosts.remove(id);
         if let Some(turn) = host.turn.take() {
             if let Some(away) = turn.away {

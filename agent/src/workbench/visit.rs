@@ -4,6 +4,7 @@ use super::Workbench;
 use super::host_entry::{HostEntry, Stand};
 use super::robots_turn::{Standing, first_hop, standing};
 use crate::flow::{DeskNote, Errand, Queued, RobotsErrand, RobotsRecord, Visit};
+use crate::limits::ORIGINS_A_HOST_MAX;
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
 use crivello_common::politeness::Pace;
@@ -32,6 +33,8 @@ pub(super) enum Choice {
     Wait(Timestamp),
     /// URLs whose robots.txt never answered.
     GivenUp,
+    /// URLs of more origins than a host may have.
+    Barred,
     /// Its window is empty.
     Empty,
 }
@@ -60,6 +63,7 @@ pub(super) fn choose(
             Standing::Ask { failing: true } => failing = failing.or(last),
             Standing::Wait(until) => again = again.min(until),
             Standing::GivenUp => given_up = true,
+            Standing::Barred => return Choice::Barred,
         }
     }
     match failing {
@@ -125,21 +129,37 @@ impl Workbench {
     /// Sets aside the URLs whose robots.txt never answered; `false` when that is all there is to
     /// this host.
     pub(super) fn refuse_given_up(&mut self, id: u32, now: Timestamp) -> bool {
-        let politeness = &self.settings.politeness;
+        let urls = self.pick_out(id, now, &Standing::GivenUp);
         let host = &mut self.hosts[id];
-        let window = std::mem::take(&mut host.window);
-        let (urls, kept): (Vec<Queued>, Vec<Queued>) = window
-            .into_iter()
-            .partition(|url| host.standing(url.origin, now, politeness) == Standing::GivenUp);
-        host.window = kept.into();
         if host.window.is_empty() && !host.answers_robots() {
             host.window = urls.into();
             return false;
         }
-        self.window_urls -= urls.len();
-        let reason = Discard::RobotsUnreachable;
-        self.notes.push(DeskNote::Refuse { host: host.key, urls, reason });
+        self.refuse(id, urls, Discard::RobotsUnreachable);
         true
+    }
+
+    /// Sets aside the URLs of origins beyond those that a host may have.
+    pub(super) fn refuse_barred(&mut self, id: u32, now: Timestamp) {
+        let urls = self.pick_out(id, now, &Standing::Barred);
+        self.refuse(id, urls, Discard::TooManyOrigins);
+    }
+
+    /// Takes the URLs out of the window whose origin stands like this.
+    fn pick_out(&mut self, id: u32, now: Timestamp, standing: &Standing) -> Vec<Queued> {
+        let politeness = &self.settings.politeness;
+        let host = &mut self.hosts[id];
+        let window = std::mem::take(&mut host.window);
+        let (picked, kept): (Vec<Queued>, Vec<Queued>) = window
+            .into_iter()
+            .partition(|url| host.standing(url.origin, now, politeness) == *standing);
+        host.window = kept.into();
+        picked
+    }
+
+    fn refuse(&mut self, id: u32, urls: Vec<Queued>, reason: Discard) {
+        self.window_urls -= urls.len();
+        self.notes.push(DeskNote::Refuse { host: self.hosts[id].key, urls, reason });
     }
 }
 
@@ -150,7 +170,11 @@ impl HostEntry {
     }
 
     fn standing(&self, origin: Origin, now: Timestamp, politeness: &Politeness) -> Standing {
-        standing(self.record(origin), now, self.state.last_ended, politeness)
+        let record = self.record(origin);
+        if record.is_none() && self.robots.len() >= ORIGINS_A_HOST_MAX {
+            return Standing::Barred;
+        }
+        standing(record, now, self.state.last_ended, politeness)
     }
 
     /// Whether any of its origins ever gave a robots.txt.

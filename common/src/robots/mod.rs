@@ -1,8 +1,9 @@
 //! Whether a URL may be fetched (RFC 9309).
 //!
 //! [`Rules::parse`] turns a robots.txt into the compiled rules for one agent, once per origin;
-//! [`Rules::allows`] answers in time linear in the path, whatever the file contains. What a
-//! *failed* request for a robots.txt means, and when it is asked for again, is in [`fetch`].
+//! [`Rules::allows`] answers in bounded time, whatever the file contains: it searches rules without
+//! inner wildcards, and tries those with some one by one up to a bound, beyond which all that they
+//! might forbid is forbidden. What a *failed* request for a robots.txt means is no matter of rules.
 //!
 //! ```text
 //! body ─► clean ─► robotstxt::parse_robotstxt ─► read (groups) ─► table ─► Rules
@@ -17,7 +18,6 @@
 mod clean;
 mod encode;
 mod escape;
-pub mod fetch;
 mod pattern;
 mod read;
 mod table;
@@ -132,6 +132,13 @@ impl Rules {
     #[must_use]
     pub const fn sitemaps(&self) -> &[Box<str>] {
         &self.sitemaps
+    }
+
+    /// The same rules without the `Sitemap` lines, for those who keep them.
+    #[must_use]
+    pub fn without_sitemaps(mut self) -> Self {
+        self.sitemaps = Box::default();
+        self
     }
 
     /// Bytes on the heap, without the allocator's share.

@@ -8,11 +8,18 @@
 //! - *exact* ones (`$` and no wildcard), sorted: a binary search.
 //! - *wild* ones, longest first: tried one after another until one matches or the rest are
 //!   shorter than what was found. A rule with a byte that the path lacks is passed over at once.
+//!   That is rules times path, which a file can be written to make dear, so it ends after
+//!   [`STEPS_MAX`]: from then on a rule that forbids counts as matching and one that allows does
+//!   not.
 
 use super::escape::{WILD, readable};
 use super::pattern::{byte_set, matches};
 use std::cmp::Ordering;
 use std::ops::Range;
+
+/// Steps after which wild rules are no longer tried, about a millisecond: a thousand rules that
+/// all come into question for a path of a thousand bytes. No ordinary file takes a tenth of it.
+pub(super) const STEPS_MAX: u64 = 1 << 20;
 
 /// Rules as they are read, in any order.
 #[derive(Debug, Default)]
@@ -213,7 +220,7 @@ impl Table {
         exact.get(at.ok()?)
     }
 
-    /// A wild rule that outranks `than` and matches.
+    /// A wild rule that outranks `than` and matches, or would forbid and was not tried.
     fn find_wild(&self, path: &[u8], than: Option<&Rule>, steps: &mut u64) -> Option<&Rule> {
         let wild = &self.rules[self.chains.len() + self.n_exact as usize..];
         if wild.is_empty() {
@@ -226,7 +233,11 @@ impl Table {
                 return None;
             }
             let possible = set & !present == 0;
-            if possible && matches(rule.text(&self.arena), rule.anchored, path, steps) {
+            let counts = |steps: &mut u64| match *steps < STEPS_MAX {
+                true => matches(rule.text(&self.arena), rule.anchored, path, steps),
+                false => !rule.allow,
+            };
+            if possible && counts(steps) {
                 return Some(rule);
             }
         }

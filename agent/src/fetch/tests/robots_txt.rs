@@ -42,10 +42,13 @@ async fn statuses_mean_what_the_rfc_says() {
             "Unreachable",
             Signal::SlowDown(Some(Duration::from_secs(5))),
         ),
-        ("302 Found", "Missing", Signal::Well),
-        ("302 Found\r\nLocation: ftp://x/", "Missing", Signal::Well),
-        ("302 Found\r\nLocation: http://", "Missing", Signal::Well),
-        ("304 Not Modified", "Missing", Signal::Well),
+        ("302 Found", "Unreachable", Signal::Well),
+        ("302 Found\r\nLocation: ftp://x/", "Unreachable", Signal::Well),
+        ("302 Found\r\nLocation: http://", "Unreachable", Signal::Well),
+        ("300 Choices", "Unreachable", Signal::Well),
+        ("304 Not Modified", "Unreachable", Signal::Well),
+        ("304 Not Modified\r\nLocation: /there", "Unreachable", Signal::Well),
+        ("302 Found\r\nLocation: /there", "Redirect", Signal::Well),
         ("204 No Content", "Rules", Signal::Well),
     ] {
         let ended = ask(status(line)).await;
@@ -60,11 +63,13 @@ async fn statuses_mean_what_the_rfc_says() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rules_are_those_for_our_name() {
-    let body = "User-agent: *\nDisallow: /\n\nUser-agent: Crivello\nDisallow: /no\n";
+    let body = "User-agent: *\nDisallow: /\n\nUser-agent: Crivello\nDisallow: /no\n\
+        Sitemap: http://a.example/map.xml\n";
     for padding in [0, 100_000] {
         let ended = ask(vec![ok(&format!("#{}\n{body}", "x".repeat(padding)))]).await;
         let RobotsFound::Rules(rules) = found(&ended) else { panic!("{:?}", found(&ended)) };
         assert!(rules.allows("/yes") && !rules.allows("/no/1"));
+        assert!(rules.sitemaps().is_empty(), "they are read by the parsers, and not kept");
     }
 }
 
@@ -102,25 +107,86 @@ async fn a_file_that_broke_off_is_no_file() {
     assert!(told.row.is_none());
 }
 
+const RULES: &str = "User-agent: *\nDisallow: /no\n";
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Asks for a file that is answered with `headers` and this body.
+async fn ask_body(headers: &str, body: impl Into<Vec<u8>>) -> Ended {
+    let body = body.into();
+    let head = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
+    ask(vec![send(head), Step::Send(body)]).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_gzipped_unasked_is_read_under_the_cap() {
-    let rules = "User-agent: *\nDisallow: /no\n";
     for repeat in [1, 100_000] {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(rules.repeat(repeat).as_bytes()).unwrap();
-        let gzip = encoder.finish().unwrap();
-        let head = format!(
-            "HTTP/1.1 200 OK\r\nContent-Encoding: GZip\r\nContent-Length: {}\r\n\r\n",
-            gzip.len()
-        );
-        let ended = ask(vec![send(head), Step::Send(gzip.clone())]).await;
+        let body = gzip(RULES.repeat(repeat).as_bytes());
+        let ended = ask_body("Content-Encoding: GZip\r\n", body.clone()).await;
         let RobotsFound::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
         assert!(!read.allows("/no") && read.heap_size() <= 2 * ROBOTS_SIZE_MAX);
-        assert_eq!(ended.response(0).body, gzip, "archived as received");
+        assert_eq!(ended.response(0).body, body, "archived as received");
     }
-    let ended = ask(vec![send(
-        "HTTP/1.1 200 OK\r\nContent-Encoding: compress\r\nContent-Length: 1\r\n\r\nx",
-    )])
-    .await;
-    assert!(matches!(found(&ended), RobotsFound::Unreachable));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bytes_say_whether_they_are_gzip() {
+    let two = [gzip(b"User-agent: *\n"), gzip(b"Disallow: /no\n"), vec![0; 9]].concat();
+    for (headers, body) in [
+        ("Content-Encoding: gzip\r\n", RULES.as_bytes().to_vec()),
+        ("Content-Encoding: x-gzip\r\n", RULES.as_bytes().to_vec()),
+        ("", gzip(RULES.as_bytes())),
+        ("Content-Encoding: identity\r\n", gzip(RULES.as_bytes())),
+        ("Content-Encoding: gzip\r\n", two),
+    ] {
+        let ended = ask_body(headers, body).await;
+        let RobotsFound::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
+        assert!(!read.allows("/no") && read.allows("/yes"), "{headers}");
+    }
+    let ended = ask_body("Content-Encoding: gzip\r\n", "").await;
+    assert!(matches!(found(&ended), RobotsFound::Rules(_)), "an empty file has no rules");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_decoded_is_no_file() {
+    let whole = gzip(RULES.as_bytes());
+    let mut wrong_sum = whole.clone();
+    let sum = wrong_sum.len() - 8;
+    wrong_sum[sum] ^= 1;
+    let corrupt = [&whole[..10], &[0xff; 30]].concat();
+    let half_a_second = [&whole[..], &whole[..20]].concat();
+    for (headers, body) in [
+        ("Content-Encoding: gzip\r\n", whole[..whole.len() / 2].to_vec()),
+        ("Content-Encoding: gzip\r\n", whole[..2].to_vec()),
+        ("Content-Encoding: gzip\r\n", wrong_sum),
+        ("Content-Encoding: gzip\r\n", corrupt),
+        ("Content-Encoding: gzip\r\n", half_a_second),
+        ("Content-Encoding: compress\r\n", b"x".to_vec()),
+        ("Content-Encoding: gzip\r\nContent-Encoding: br\r\n", whole),
+    ] {
+        let ended = ask_body(headers, body.clone()).await;
+        let shown = format!("{headers}{}: {:?}", body.escape_ascii(), found(&ended));
+        assert!(matches!(found(&ended), RobotsFound::Unreachable), "{shown}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_gzip_is_used_as_far_as_it_is_read() {
+    // It does not compress, so that it is cut where it is received.
+    let mut seed = 1_u32;
+    let noise = std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        format!("#{seed:08x}{:08x}\n", seed.rotate_left(13) ^ 0x5bd1_e995)
+    });
+    let text = RULES.to_owned() + &noise.take(100_000).collect::<String>();
+    let body = gzip(text.as_bytes());
+    assert!(body.len() > ROBOTS_SIZE_MAX, "{} bytes", body.len());
+    let ended = ask_body("Content-Encoding: gzip\r\n", body).await;
+    let RobotsFound::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
+    assert_eq!(ended.response(0).body.len(), ROBOTS_SIZE_MAX);
+    assert!(!read.allows("/no") && read.allows("/yes"));
 }

@@ -4,10 +4,13 @@
 
 mod model;
 
+use crate::limits::RULES_A_HOST;
 use crivello_common::failure::Failure;
+use crivello_common::robots::Rules;
 use crivello_common::view::AgentId;
 use model::{Model, Step};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
@@ -63,6 +66,28 @@ fn a_batch_for_a_peer_is_in_the_same_commit() {
     model.take(Step::Commit);
     model.take(Step::Kill);
     assert_eq!(model.outbox(), [b"a batch".to_vec()]);
+}
+
+/// Four hosts with large rules are not four hosts to somebody who ordered five.
+#[test]
+fn hosts_with_large_rules_count_as_several() {
+    let lines: String = (0..4_000).map(|n| format!("Disallow: /directory/{n}/\n")).collect();
+    let rules = Arc::new(Rules::parse(format!("User-agent: *\n{lines}").as_bytes(), "x"));
+    assert!(rules.heap_size() > 4 * RULES_A_HOST);
+    let mut model = Model::new(4);
+    model.take(Step::Find((0..60).collect()));
+    model.take(Step::Commit);
+    model.take(Step::Want(1_000));
+    let all = model.on_desk().len();
+    assert!(all >= 4, "{all} hosts");
+    model.learn(&rules);
+    (0..all).for_each(|_| model.take(Step::Leave(0)));
+    model.take(Step::Commit);
+    for n in 1..=all {
+        model.take(Step::Want(5));
+        assert_eq!(model.on_desk().len(), n, "one at a time");
+    }
+    model.drain();
 }
 
 #[test]

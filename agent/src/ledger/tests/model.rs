@@ -2,14 +2,15 @@
 
 use super::super::{Group, Ledger};
 use crate::disk::{Database, Family};
-use crate::flow::{DeskNote, Found, LedgerNote, LinkKind, Page, PageEnd, Queued};
+use crate::flow::{DeskNote, Found, LedgerNote, LinkKind, Page, PageEnd, Queued, RobotsRecord};
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::politeness::HostState;
+use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
-use crivello_common::url::CrawlUrl;
+use crivello_common::url::{CrawlUrl, Origin, Scheme};
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -98,6 +99,26 @@ impl Model {
 
     pub fn unresolved(&mut self, kind: Failure) {
         self.ledger().note(DeskNote::Unresolved { kind });
+    }
+
+    /// The robots.txt of all hosts on the desk is this.
+    pub fn learn(&mut self, rules: &Arc<Rules>) {
+        let origin = Origin { scheme: Scheme::Http, port: 80 };
+        let at = self.now;
+        for host in self.on_desk() {
+            let record = RobotsRecord {
+                asked: at,
+                fetched: at,
+                unreachable_since: None,
+                failures: 0,
+                rules: Some(Arc::clone(rules)),
+            };
+            self.ledger().note(DeskNote::Robots { host, origin, record });
+        }
+    }
+
+    pub fn on_desk(&self) -> Vec<HostKey> {
+        self.desk.keys().copied().collect()
     }
 
     pub fn failures(&mut self, kind: Failure) -> u64 {
@@ -289,8 +310,7 @@ impl Model {
             }
             self.ledger().note(DeskNote::Want { hosts: 3 });
             self.serve();
-            let on_desk: Vec<HostKey> = self.desk.keys().copied().collect();
-            for pick in (0..on_desk.len()).rev() {
+            for pick in (0..self.on_desk().len()).rev() {
                 let pick = u16::try_from(pick).unwrap();
                 self.fetch(pick, u8::MAX);
                 let desk = self.desk.values().nth(usize::from(pick)).unwrap();

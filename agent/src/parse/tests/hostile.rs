@@ -122,6 +122,29 @@ fn links_have_a_bound_and_the_rest_is_counted() {
     assert_eq!((read.hrefs.len(), read.over), (LINKS_READ_MAX + 2, 1));
 }
 
+/// Each link is resolved against the base: 50,000 times twelve megabytes would be a minute.
+#[test]
+fn a_base_is_no_longer_than_a_url() {
+    let page = "http://host.example/dir/page?q=1";
+    let links = "<a href=../x/./y>".repeat(LINKS_READ_MAX);
+    for (base, length_max, used) in [
+        (format!("http://host.example/{}", "b/".repeat(6 << 20)), 2_048, false),
+        (format!("mailto:{}", "b".repeat(12 << 20)), 2_048, false),
+        (format!("http://host.example/{}", "b".repeat(2_028)), 2_048, true),
+        (format!("http://host.example/{}", "b".repeat(2_029)), 2_048, false),
+        // Three times as long once it is escaped.
+        (format!("http://host.example/{}", "é".repeat(500)), 2_048, false),
+        (format!("http://host.example/{}", "é".repeat(500)), 4_096, true),
+    ] {
+        let shown = format!("{:.40} of {} bytes, {length_max} at most", base, base.len());
+        let case = Case::html(format!("<base href='{base}'><base href=/second/>{links}"));
+        let read = case.settings(|s| s.links.url_length_max = length_max).read();
+        assert_eq!(read.base != page, used, "{shown}");
+        assert!(!read.base.contains("second") && read.base.len() <= length_max as usize, "{shown}");
+        assert_eq!(read.hrefs.len(), LINKS_READ_MAX, "{shown}");
+    }
+}
+
 #[test]
 fn a_page_leaves_nothing_for_the_next() {
     let mut parser = Parser::new(&Case::html("").settings);

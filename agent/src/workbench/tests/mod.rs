@@ -6,4 +6,5 @@ mod heap;
 mod model;
 mod names;
 mod robots;
+mod rules;
 mod visits;

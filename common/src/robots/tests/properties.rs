@@ -1,6 +1,7 @@
 //! Ours equals the crate's matcher where that is right; no bytes make it panic or slow; what is
 //! written is read back.
 
+use super::super::table::STEPS_MAX;
 use super::super::{DecodeError, Rules};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -88,11 +89,12 @@ fn garbage() -> impl Strategy<Value = Vec<u8>> {
     vec(token, 0..120).prop_map(|tokens| tokens.concat())
 }
 
-/// What matching may cost: a path's length for each wild rule, and a few comparisons for the rest.
+/// What matching may cost: a path's length for each wild rule up to [`STEPS_MAX`], and a few
+/// comparisons for the rest.
 fn steps_max(robots: &[u8], path: &str) -> u64 {
     let wild = robots.iter().filter(|&&b| b == b'*').count() as u64;
     let (path, robots) = (3 * path.len() as u64 + 2, robots.len() as u64);
-    (wild + 2 * 20) * path + 4 * robots
+    (wild * path).min(STEPS_MAX + path) + 2 * 20 * path + 4 * robots
 }
 
 proptest! {
@@ -216,4 +218,49 @@ fn a_thousand_rules_take_little_memory_and_few_steps() {
     let mut steps = 0;
     assert!(!rules.judge("/directory/777/page.html", &mut steps).0);
     assert!(steps <= 11 * 24, "{steps} steps");
+}
+
+/// A file of wild rules, and a path of their letters that none of them matches.
+fn bombs(key: &str, more: &str) -> (String, String) {
+    let letters = || (b'a'..=b'z').filter(|&letter| letter != b'q');
+    let pairs = || letters().flat_map(|a| letters().map(move |b| (a, b)));
+    let triples = pairs().flat_map(|(a, b)| letters().map(move |c| [a, b, c]));
+    let rule = |[a, b, c]: [u8; 3]| [b"/*qqq", &[a, b, c][..]].concat();
+    let line = |text| format!("{key}: {}\n", String::from_utf8_lossy(&rule(text)));
+    let rules: String = triples.map(line).collect();
+    let path = format!("/{}{}", "abcdefghijklmnoprstuvwxyz", "q".repeat(1_980));
+    (format!("User-agent: *\n{rules}{more}"), path)
+}
+
+#[test]
+fn a_file_of_bombs_is_judged_in_bounded_steps_and_strictly() {
+    let (robots, path) = bombs("Disallow", "");
+    assert!(robots.len() < super::super::SIZE_MAX, "all of it is read");
+    for (key, more, path, allowed) in [
+        ("Disallow", "", &*path, false),
+        ("Allow", "", &path, true),
+        ("Allow", "Disallow: /abc\n", &path, false),
+        ("Allow", "Disallow: /*qqq*r$\n", &path, false),
+        ("Disallow", "", "/short/page.html?q=1", true),
+        ("Disallow", "", "/robots.txt", true),
+    ] {
+        let (robots, _) = bombs(key, more);
+        let rules = Rules::parse(robots.as_bytes(), "x");
+        let mut steps = 0;
+        let (found, _) = rules.judge(path, &mut steps);
+        assert_eq!(found, allowed, "{key} {more:?} {path:.30}");
+        assert_eq!(rules.decide(path).by.is_some(), !allowed, "a line is named");
+        assert!(steps <= steps_max(robots.as_bytes(), path), "{key} {more:?}: {steps} steps");
+        assert!(steps < 2 * STEPS_MAX, "{key} {more:?}: {steps} steps");
+    }
+}
+
+/// Below the bound nothing is judged by halves.
+#[test]
+fn a_thousand_wild_rules_are_tried_in_full() {
+    let rules: String = (0..1_000).map(|i| format!("Disallow: /*x{i:04}y*z\n")).collect();
+    let rules = Rules::parse(format!("User-agent: *\n{rules}").as_bytes(), "x");
+    let path = |end: &str| format!("/0123456789xyz/{}{end}", "p/".repeat(400));
+    assert!(rules.allows(&path("x0777z/y")));
+    assert!(!rules.allows(&path("x0777y/z")));
 }
