@@ -14,6 +14,7 @@ use http::header::{CONNECTION, HeaderMap};
 use http::{Method, StatusCode, Version};
 use std::net::IpAddr;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// What is asked, of whom.
 pub(super) struct Ask<'a> {
@@ -27,6 +28,7 @@ pub(super) struct Ask<'a> {
     pub(super) close: bool,
     pub(super) body_size_max: usize,
     pub(super) began: Timestamp,
+    pub(super) stop: &'a CancellationToken,
 }
 
 /// What came of it.
@@ -37,16 +39,8 @@ pub(super) enum Answer {
     Failed(Failure),
     /// The URL cannot be asked for; nothing was sent.
     Unaskable(Discard),
-}
-
-impl Answer {
-    /// How long the site was kept waiting by us.
-    pub(super) const fn waited(&self) -> Duration {
-        match self {
-            Self::Response(_, waited) => *waited,
-            Self::Failed(_) | Self::Unaskable(_) => Duration::ZERO,
-        }
-    }
+    /// None that is of use: a stop came while it waited here for room.
+    Stopped,
 }
 
 /// Sends the request and reads the response. When this returns, the response's connection is
@@ -79,8 +73,12 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
     }
     let deadline = ask.began + context.caps.total;
     let caps = Caps { body_size: ask.body_size_max, ..context.caps };
-    let reader = Reader { caps: &caps, clock: &context.clock, rooms: &context.rooms };
+    let (clock, rooms) = (&context.clock, &context.rooms);
+    let reader = Reader { caps: &caps, clock, rooms, stop: ask.stop };
     let body = reader.read(&mut response, deadline, sleep).await;
+    if body.cut == Some(Cut::Stopped) {
+        return Answer::Stopped;
+    }
     if let Some(failure) = unusable(&body, response.status()) {
         return Answer::Failed(failure);
     }

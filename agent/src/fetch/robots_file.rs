@@ -12,6 +12,7 @@ use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// What a request for a robots.txt comes to (RFC 9309 section 2.3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,11 +80,13 @@ async fn ask(
         close: true,
         body_size_max: ROBOTS_SIZE_MAX,
         began: context.clock.now(),
+        stop: &CancellationToken::new(),
     };
     match exchange(context, &ask).await {
         Answer::Response(response, _) => Ok(response),
         Answer::Failed(failure) => Err(failure.name().to_owned()),
         Answer::Unaskable(reason) => Err(reason.name().to_owned()),
+        Answer::Stopped => Err("stopped".to_owned()),
     }
 }
 
