@@ -98,9 +98,11 @@ impl Dns {
         }
     }
 
-    /// The smallest admitted address; IPv4 is smaller than IPv6.
+    /// The smallest admitted address; IPv4 is smaller than IPv6. An IPv4 address in IPv6 notation
+    /// is the IPv4 address: politeness must know the machine by one name.
     fn judged(&self, addresses: &[IpAddr], until: Timestamp) -> Kept {
-        let admitted = addresses.iter().copied().filter(|&address| self.guard.admits(address));
+        let canonical = addresses.iter().map(IpAddr::to_canonical);
+        let admitted = canonical.filter(|&address| self.guard.admits(address));
         let denied = match addresses.is_empty() {
             true => ResolveError::NoSuchName,
             false => ResolveError::Denied,
@@ -117,12 +119,14 @@ impl Dns {
     }
 }
 
-/// The address that a host name is, when it is one.
+/// The address that a host name is, when it is one; in canonical form (`[::ffff:192.0.2.1]` is
+/// 192.0.2.1).
 pub(super) fn literal(name: &str) -> Option<IpAddr> {
-    match name.strip_prefix('[') {
+    let address = match name.strip_prefix('[') {
         Some(rest) => rest.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
         None => name.parse().ok(),
-    }
+    };
+    address.map(|address: IpAddr| address.to_canonical())
 }
 
 /// The shortest TTL on the way: of the aliases and of the addresses.

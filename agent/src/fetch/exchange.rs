@@ -12,7 +12,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use http::header::{CONNECTION, HeaderMap};
 use http::{Method, StatusCode, Version};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -65,7 +65,9 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         Err(error) => return Answer::Failed(fault::failure(&error, Stage::Head)),
     };
     let address = match response.remote_addr() {
-        Some(address) if address.ip() == ask.address => address,
+        Some(address) if address.ip().to_canonical() == ask.address => {
+            SocketAddr::new(ask.address, address.port())
+        }
         _ => return Answer::Failed(Failure::AddressChanged),
     };
     if head_size(response.headers()) > context.caps.head_size {

@@ -25,7 +25,7 @@ fn after(seconds: u64) -> Timestamp {
 type Queries = Arc<Mutex<Vec<(String, RecordType)>>>;
 
 /// Answers from the first label: `a-10-0-0-1--8-8-8-8.…`, `nxdomain`, `servfail`, `empty`,
-/// `silent`, `six`. All TTLs are 300 s.
+/// `silent`, `six`, `mapped`. All TTLs are 300 s.
 async fn server() -> (Settings, Queries) {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let mut settings = settings();
@@ -69,6 +69,7 @@ fn reply(request: &Message) -> Option<Message> {
 
 fn records(label: &str, kind: RecordType) -> Vec<RData> {
     match (label, kind) {
+        ("mapped", RecordType::AAAA) => vec![RData::AAAA(AAAA("::ffff:8.8.8.8".parse().unwrap()))],
         ("six", RecordType::AAAA) => {
             vec![RData::AAAA(AAAA("2606:4700:4700::1111".parse().unwrap()))]
         }
@@ -124,6 +125,8 @@ async fn literals_are_their_own_answers_and_ask_nobody() {
     for (name, expected) in [
         ("8.8.8.8", at("8.8.8.8", Timestamp::MAX)),
         ("[2606:4700:4700::1111]", at("2606:4700:4700::1111", Timestamp::MAX)),
+        ("[::ffff:808:808]", at("8.8.8.8", Timestamp::MAX)),
+        ("[64:ff9b::808:808]", Err(ResolveError::Denied)),
         ("127.0.0.1", Err(ResolveError::Denied)),
         ("169.254.169.254", Err(ResolveError::Denied)),
         ("[::1]", Err(ResolveError::Denied)),
@@ -182,6 +185,7 @@ async fn ipv6_is_used_only_when_asked_for_and_only_where_there_is_no_ipv4() {
     let dns = Dns::new(&settings);
     assert_eq!(resolve(&dns, "six.test", NOW).await, at("2606:4700:4700::1111", after(300)));
     assert_eq!(resolve(&dns, "a-8-8-8-8.test", NOW).await, at("8.8.8.8", after(300)));
+    assert_eq!(resolve(&dns, "mapped.test", NOW).await, at("8.8.8.8", after(300)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
