@@ -1,6 +1,7 @@
 //! One request and its response, under all caps.
 
 use super::body::{Body, Cut, Reader, instant};
+use super::client::After;
 use super::fault::{self, Stage};
 use super::follow;
 use super::identity::Headers;
@@ -24,11 +25,20 @@ pub(super) struct Ask<'a> {
     pub(super) headers: &'a Headers,
     /// Whether it goes over the connection of the request before.
     pub(super) follows: bool,
-    /// Whether the connection is of no use afterwards.
-    pub(super) close: bool,
+    /// Whether it is the last on its connection.
+    pub(super) is_last: bool,
+    /// What becomes of the connection then.
+    pub(super) after: After,
     pub(super) body_size_max: usize,
     pub(super) began: Timestamp,
     pub(super) stop: &'a CancellationToken,
+}
+
+impl Ask<'_> {
+    /// Whether the request says `Connection: close`.
+    fn closes(&self) -> bool {
+        self.is_last && self.after == After::Closed
+    }
 }
 
 /// What came of it.
@@ -50,8 +60,8 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         return Answer::Unaskable(Discard::Unparsable);
     };
     let mut request = reqwest::Request::new(Method::GET, url);
-    *request.headers_mut() = ask.headers.map(ask.close);
-    let client = context.clients.of(ask.host, ask.address);
+    *request.headers_mut() = ask.headers.map(ask.closes());
+    let client = context.clients.of(ask.host, ask.address, ask.after);
     let first_byte = instant(&context.clock, ask.began + context.caps.first_byte);
     let mut sleep = std::pin::pin!(tokio::time::sleep_until(first_byte));
     let sent = tokio::select! {
@@ -88,7 +98,7 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         status: response.status().as_u16(),
         version: response.version(),
         headers: std::mem::take(response.headers_mut()),
-        request_head: ask.headers.request_head(ask.url, ask.close),
+        request_head: ask.headers.request_head(ask.url, ask.closes()),
         address,
         truncated: body.cut.map(Cut::truncation),
         body: body.bytes,

@@ -1,6 +1,7 @@
 //! A robots.txt for somebody who asks by hand: the way of the robots errand, all its hops at once,
 //! without a crawl around it.
 
+use super::client::After;
 use super::exchange::{Answer, Ask, exchange};
 use super::robots::{location, text};
 use super::visit::may_connect;
@@ -77,7 +78,8 @@ async fn ask(
         address,
         headers: &context.identity.robots,
         follows: false,
-        close: true,
+        is_last: true,
+        after: After::Closed,
         body_size_max: ROBOTS_SIZE_MAX,
         began: context.clock.now(),
         stop: &CancellationToken::new(),

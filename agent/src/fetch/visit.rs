@@ -1,5 +1,6 @@
 //! A visit: the errand of one lease, from its first request to its verdict.
 
+use super::client::After;
 use super::dns::literal;
 use super::exchange::{Answer, Ask, asks_to_slow_down, exchange, keeps_connection};
 use super::lease::Lease;
@@ -89,6 +90,8 @@ async fn pages(
     requests_max: u32,
     stop: &CancellationToken,
 ) {
+    let host = lease.host.host;
+    let after = context.idle.after(host, context.clock.now());
     while lease.requests() < requests_max && !stop.is_cancelled() {
         if lease.requests() > 0 && !context.sink.has_room() {
             return;
@@ -98,9 +101,11 @@ async fn pages(
             discard(lease, row, Discard::Robots);
             continue;
         }
-        let last = lease.requests() + 1 == requests_max || lease.rest.len() == 0;
-        let close = last && !context.idle.may_keep(lease.host.host, context.clock.now());
-        if !page(lease, context, row, close, stop).await {
+        if lease.requests() > 0 && after == After::Kept {
+            context.idle.prolong(host, context.clock.now());
+        }
+        let is_last = lease.requests() + 1 == requests_max || lease.rest.len() == 0;
+        if !page(lease, context, row, (is_last, after), stop).await {
             return;
         }
     }
@@ -111,7 +116,7 @@ async fn page(
     lease: &mut Lease,
     context: &FetchContext,
     row: Queued,
-    close: bool,
+    (is_last, after): (bool, After),
     stop: &CancellationToken,
 ) -> bool {
     let url = lease.url(&row);
@@ -123,7 +128,8 @@ async fn page(
         address: lease.address,
         headers: &context.identity.pages,
         follows: lease.requests() > 1,
-        close,
+        is_last,
+        after,
         body_size_max: context.caps.body_size,
         began,
         stop,
