@@ -18,7 +18,9 @@ pub const URLS_A_VISIT_MAX: usize = 32;
 pub const DESK_QUEUE: usize = 16_384;
 /// Messages waiting for the ledger.
 pub const LEDGER_QUEUE: usize = 8_192;
-/// Bytes of a body that every visit may hold: nearly all pages need no more.
+/// Bytes of a body that every visit may hold: nearly all pages need no more. The same again, over
+/// HTTP/2, may wait in the connection. Over HTTP/1.1 it is what one read brings: hyper's buffer
+/// grows up to 408 KiB where reads keep filling it, and the client has no setting for it.
 pub const BODY_FREE: usize = 64 << 10;
 /// Bytes that bodies hold beyond that, all together, until they are parsed. Who finds no room
 /// waits. (Where a body may be longer than half of it, that one is on top.)
