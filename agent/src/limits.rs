@@ -27,11 +27,20 @@ pub const URLS_A_VISIT_MAX: usize = 32;
 pub const DESK_QUEUE: usize = 16_384;
 /// Messages waiting for the ledger.
 pub const LEDGER_QUEUE: usize = 8_192;
-/// Bytes of a body that every visit may hold: nearly all pages need no more.
+/// Bytes of a body that every visit may hold: nearly all pages need no more. The same again, over
+/// HTTP/2, may wait in the connection. Over HTTP/1.1 it is what one read brings: hyper's buffer
+/// grows up to 408 KiB where reads keep filling it, and the client has no setting for it.
 pub const BODY_FREE: usize = 64 << 10;
-/// Bytes of the bodies that are longer, as far as they may be allowed to grow; from when they
-/// exceed [`BODY_FREE`] until they are parsed. Who finds no room waits.
+/// Bytes that bodies hold beyond that, all together, until they are parsed. Who finds no room
+/// waits. (Where a body may be longer than half of it, that one is on top.)
 pub const BODIES_BYTES_MAX: usize = 64 << 20;
+/// They are counted in steps of so many bytes.
+pub const BODY_UNIT: usize = 64 << 10;
+/// While somebody waits for room, bodies that hold some must come at so many bytes a second: one
+/// of 2 MiB is through within `fetch.total-timeout` as it stands, one that drips is cut off.
+pub const HELD_RATE_MIN: u64 = 16 << 10;
+/// That rate is taken over so long: sites send in bursts.
+pub const HELD_WINDOW: Duration = Duration::from_secs(4);
 /// Batches of seeds on their way to the commit.
 pub const SEED_BATCHES_MAX: usize = 64;
 /// Files that the database keeps open.

@@ -3,22 +3,43 @@
 //! A host's client is chosen by its name *and* its address, so that a host which moved is mostly
 //! not met through a connection to where it was. (The address is checked after each response
 //! all the same.)
+//!
+//! Visits whose connection must not wait idle afterwards have clients of their own, which speak
+//! HTTP/1.1 alone: there a request can say `Connection: close`. HTTP/2 has no word for it, and the
+//! client would keep the connection.
 
 use super::FetchError;
 use super::follow::Patience;
 use super::pins::{Pin, Pins};
+use crate::limits::BODY_FREE;
 use crivello_common::config::Fetch;
 use reqwest::{Client, redirect, retry};
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 const SHARDS: usize = 8;
 /// Header lines of a response; more count as a head too large.
 const HEADERS_MAX: usize = 200;
+/// What a connection may bring over HTTP/2 while nobody reads, in bytes.
+const HTTP2_WINDOW: u32 = BODY_FREE as u32;
+/// A connection that goes with its visit is idle from one request to the next, not longer. One
+/// whose visit ended before its last request is closed after this.
+const PASSING: Duration = Duration::from_secs(1);
+
+/// What becomes of a connection after its visit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum After {
+    /// It is kept for the next visit.
+    Kept,
+    /// It is closed.
+    Closed,
+}
 
 pub(super) struct Clients {
-    shards: Vec<Client>,
+    keeping: Vec<Client>,
+    closing: Vec<Client>,
     pins: Pins,
     hasher: foldhash::fast::FixedState,
 }
@@ -28,12 +49,19 @@ impl Clients {
         // An error says that a provider is installed already: by an earlier agent of this process.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let pins = Pins::default();
-        let shards = (0..SHARDS).map(|_| build(fetch, &pins)).collect::<Result<_, _>>()?;
-        Ok(Self { shards, pins, hasher: foldhash::fast::FixedState::default() })
+        let shards = |after| (0..SHARDS).map(|_| build(fetch, &pins, after)).collect();
+        let keeping: Result<_, reqwest::Error> = shards(After::Kept);
+        let closing: Result<_, reqwest::Error> = shards(After::Closed);
+        let hasher = foldhash::fast::FixedState::default();
+        Ok(Self { keeping: keeping?, closing: closing?, pins, hasher })
     }
 
-    pub(super) fn of(&self, name: &str, address: IpAddr) -> &Client {
-        &self.shards[self.shard(name, address)]
+    pub(super) fn of(&self, name: &str, address: IpAddr, after: After) -> &Client {
+        let shards = match after {
+            After::Kept => &self.keeping,
+            After::Closed => &self.closing,
+        };
+        &shards[self.shard(name, address)]
     }
 
     pub(super) fn shard(&self, name: &str, address: IpAddr) -> usize {
@@ -45,8 +73,12 @@ impl Clients {
     }
 }
 
-fn build(fetch: &Fetch, pins: &Pins) -> Result<Client, reqwest::Error> {
+fn build(fetch: &Fetch, pins: &Pins, after: After) -> Result<Client, reqwest::Error> {
     let head_size = u32::try_from(fetch.head_size_max.0).unwrap_or(u32::MAX);
+    let idle = match after {
+        After::Kept => fetch.keep_alive,
+        After::Closed => fetch.keep_alive.min(PASSING),
+    };
     let mut builder = Client::builder()
         .dns_resolver(pins.clone())
         .no_proxy()
@@ -58,7 +90,7 @@ fn build(fetch: &Fetch, pins: &Pins) -> Result<Client, reqwest::Error> {
         .no_zstd()
         .no_deflate()
         .connect_timeout(fetch.connect_timeout)
-        .pool_idle_timeout(fetch.keep_alive)
+        .pool_idle_timeout(idle)
         .pool_max_idle_per_host(1)
         .tcp_nodelay(true)
         .connector_layer(Patience)
@@ -67,8 +99,10 @@ fn build(fetch: &Fetch, pins: &Pins) -> Result<Client, reqwest::Error> {
         .http1_ignore_invalid_headers_in_responses(true)
         .http1_allow_obsolete_multiline_headers_in_responses(true)
         .http1_allow_spaces_after_header_name_in_responses(true)
-        .http2_max_header_list_size(head_size);
-    if !fetch.http2 {
+        .http2_max_header_list_size(head_size)
+        .http2_initial_stream_window_size(HTTP2_WINDOW)
+        .http2_initial_connection_window_size(HTTP2_WINDOW);
+    if !fetch.http2 || after == After::Closed {
         builder = builder.http1_only();
     }
     builder.build()

@@ -15,6 +15,7 @@ use hickory_resolver::TokioResolver;
 use hickory_resolver::lookup_ip::LookupIp;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::Name;
 use moka::future::Cache;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
@@ -71,9 +72,12 @@ impl Dns {
     }
 
     async fn ask(&self, name: &str, now: Timestamp) -> Kept {
-        let answer = match &self.servers {
-            Some(servers) => self.query(servers, name).await,
-            None => Err(ResolveError::Unavailable),
+        let encoded = Name::from_labels(name.split('.').map(str::as_bytes));
+        let answer = match (&self.servers, encoded) {
+            // Not a name that could be asked for: an overlong label, for instance.
+            (_, Err(_)) => Err(ResolveError::NoSuchName),
+            (Some(servers), Ok(name)) => self.query(servers, name).await,
+            (None, Ok(_)) => Err(ResolveError::Unavailable),
         };
         match answer {
             Ok(found) => {
@@ -84,23 +88,25 @@ impl Dns {
         }
     }
 
-    async fn query(&self, servers: &TokioResolver, name: &str) -> Result<LookupIp, ResolveError> {
+    async fn query(&self, servers: &TokioResolver, name: Name) -> Result<LookupIp, ResolveError> {
         let Ok(_permit) = self.permits.acquire().await else {
             return Err(ResolveError::Unavailable);
         };
         // The library keeps its own time; this is the bound should it ever not: UDP and TCP, two
         // families.
         let patience = self.settings.timeout * (ATTEMPTS * 4);
-        match tokio::time::timeout(patience, servers.lookup_ip(format!("{name}."))).await {
+        match tokio::time::timeout(patience, servers.lookup_ip(name)).await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(error)) => Err(resolve_error(&error)),
             Err(_) => Err(ResolveError::Unavailable),
         }
     }
 
-    /// The smallest admitted address; IPv4 is smaller than IPv6.
+    /// The smallest admitted address; IPv4 is smaller than IPv6. An IPv4 address in IPv6 notation
+    /// is the IPv4 address: politeness must know the machine by one name.
     fn judged(&self, addresses: &[IpAddr], until: Timestamp) -> Kept {
-        let admitted = addresses.iter().copied().filter(|&address| self.guard.admits(address));
+        let canonical = addresses.iter().map(IpAddr::to_canonical);
+        let admitted = canonical.filter(|&address| self.guard.admits(address));
         let denied = match addresses.is_empty() {
             true => ResolveError::NoSuchName,
             false => ResolveError::Denied,
@@ -117,12 +123,14 @@ impl Dns {
     }
 }
 
-/// The address that a host name is, when it is one.
+/// The address that a host name is, when it is one; in canonical form (`[::ffff:192.0.2.1]` is
+/// 192.0.2.1).
 pub(super) fn literal(name: &str) -> Option<IpAddr> {
-    match name.strip_prefix('[') {
+    let address = match name.strip_prefix('[') {
         Some(rest) => rest.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
         None => name.parse().ok(),
-    }
+    };
+    address.map(|address: IpAddr| address.to_canonical())
 }
 
 /// The shortest TTL on the way: of the aliases and of the addresses.
@@ -137,8 +145,7 @@ fn resolve_error(error: &NetError) -> ResolveError {
             ResponseCode::NXDomain | ResponseCode::NoError => ResolveError::NoSuchName,
             _ => ResolveError::Unavailable,
         },
-        // Not a name that could be asked for: an overlong label, for instance.
-        NetError::Proto(_) => ResolveError::NoSuchName,
+        // Also a reply that is none: it says nothing about the name.
         _ => ResolveError::Unavailable,
     }
 }

@@ -1,6 +1,7 @@
 //! One request and its response, under all caps.
 
 use super::body::{Body, Cut, Reader, instant};
+use super::client::After;
 use super::fault::{self, Stage};
 use super::follow;
 use super::identity::Headers;
@@ -12,8 +13,9 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use http::header::{CONNECTION, HeaderMap};
 use http::{Method, StatusCode, Version};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// What is asked, of whom.
 pub(super) struct Ask<'a> {
@@ -23,10 +25,20 @@ pub(super) struct Ask<'a> {
     pub(super) headers: &'a Headers,
     /// Whether it goes over the connection of the request before.
     pub(super) follows: bool,
-    /// Whether the connection is of no use afterwards.
-    pub(super) close: bool,
+    /// Whether it is the last on its connection.
+    pub(super) is_last: bool,
+    /// What becomes of the connection then.
+    pub(super) after: After,
     pub(super) body_size_max: usize,
     pub(super) began: Timestamp,
+    pub(super) stop: &'a CancellationToken,
+}
+
+impl Ask<'_> {
+    /// Whether the request says `Connection: close`.
+    fn closes(&self) -> bool {
+        self.is_last && self.after == After::Closed
+    }
 }
 
 /// What came of it.
@@ -37,16 +49,8 @@ pub(super) enum Answer {
     Failed(Failure),
     /// The URL cannot be asked for; nothing was sent.
     Unaskable(Discard),
-}
-
-impl Answer {
-    /// How long the site was kept waiting by us.
-    pub(super) const fn waited(&self) -> Duration {
-        match self {
-            Self::Response(_, waited) => *waited,
-            Self::Failed(_) | Self::Unaskable(_) => Duration::ZERO,
-        }
-    }
+    /// None that is of use: a stop came while it waited here for room.
+    Stopped,
 }
 
 /// Sends the request and reads the response. When this returns, the response's connection is
@@ -56,8 +60,8 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         return Answer::Unaskable(Discard::Unparsable);
     };
     let mut request = reqwest::Request::new(Method::GET, url);
-    *request.headers_mut() = ask.headers.map(ask.close);
-    let client = context.clients.of(ask.host, ask.address);
+    *request.headers_mut() = ask.headers.map(ask.closes());
+    let client = context.clients.of(ask.host, ask.address, ask.after);
     let first_byte = instant(&context.clock, ask.began + context.caps.first_byte);
     let mut sleep = std::pin::pin!(tokio::time::sleep_until(first_byte));
     let sent = tokio::select! {
@@ -71,7 +75,9 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         Err(error) => return Answer::Failed(fault::failure(&error, Stage::Head)),
     };
     let address = match response.remote_addr() {
-        Some(address) if address.ip() == ask.address => address,
+        Some(address) if address.ip().to_canonical() == ask.address => {
+            SocketAddr::new(ask.address, address.port())
+        }
         _ => return Answer::Failed(Failure::AddressChanged),
     };
     if head_size(response.headers()) > context.caps.head_size {
@@ -79,8 +85,12 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
     }
     let deadline = ask.began + context.caps.total;
     let caps = Caps { body_size: ask.body_size_max, ..context.caps };
-    let reader = Reader { caps: &caps, clock: &context.clock, rooms: &context.rooms };
+    let (clock, rooms) = (&context.clock, &context.rooms);
+    let reader = Reader { caps: &caps, clock, rooms, stop: ask.stop };
     let body = reader.read(&mut response, deadline, sleep).await;
+    if body.cut == Some(Cut::Stopped) {
+        return Answer::Stopped;
+    }
     if let Some(failure) = unusable(&body, response.status()) {
         return Answer::Failed(failure);
     }
@@ -88,7 +98,7 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         status: response.status().as_u16(),
         version: response.version(),
         headers: std::mem::take(response.headers_mut()),
-        request_head: ask.headers.request_head(ask.url, ask.close),
+        request_head: ask.headers.request_head(ask.url, ask.closes()),
         address,
         truncated: body.cut.map(Cut::truncation),
         body: body.bytes,

@@ -3,7 +3,10 @@
 //!
 //! IPv4 is judged by a table of what is denied, after the IANA special-purpose registry (RFC
 //! 6890). IPv6 is judged the other way round: only global unicast (`2000::/3`) is admitted, less
-//! its special blocks. An IPv6 address that carries an IPv4 address is judged by that one too.
+//! its special blocks. Addresses that lead through a translator or a tunnel to an IPv4 address
+//! (NAT64, 6to4, Teredo, IPv4-compatible) are special too: a machine that is reached by two
+//! addresses would be visited as if it were two. One that carries an IPv4 address in its interface
+//! identifier is judged by that as well.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -33,14 +36,7 @@ impl Guard {
     }
 
     fn admits_v6(&self, v6: Ipv6Addr) -> bool {
-        match Carried::of(v6) {
-            Carried::Nothing => is_public_v6(v6),
-            Carried::Alone(v4) => self.admits(v4.into()),
-            Carried::Teredo { server, client } => {
-                self.admits(server.into()) && self.admits(client.into())
-            }
-            Carried::InInterface(v4) => is_public_v6(v6) && self.admits(v4.into()),
-        }
+        is_public_v6(v6) && in_interface(v6).is_none_or(|v4| self.admits(v4.into()))
     }
 }
 
@@ -72,9 +68,10 @@ const DENIED_V4: [Ipv4Net; 15] = [
 
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
-const DENIED_V6: [Ipv6Net; 3] = [
-    v6(0x2001, 0, 0, 23), // IETF protocol assignments: benchmarking, ORCHID…, RFC 2928
+const DENIED_V6: [Ipv6Net; 4] = [
+    v6(0x2001, 0, 0, 23), // IETF protocol assignments: Teredo, benchmarking…, RFC 2928
     v6(0x2001, 0xdb8, 0, 32), // documentation, RFC 3849
+    v6(0x2002, 0, 0, 16), // 6to4, RFC 3056
     v6(0x3fff, 0, 0, 20), // documentation, RFC 9637
 ];
 
@@ -86,39 +83,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     GLOBAL_V6.contains(&address) && !DENIED_V6.iter().any(|network| network.contains(&address))
 }
 
-/// The IPv4 addresses that packets to an IPv6 address may end up at.
-enum Carried {
-    Nothing,
-    /// Compatible (RFC 4291), translated (RFC 2765), NAT64 (RFC 6052), 6to4 (RFC 3056).
-    Alone(Ipv4Addr),
-    /// RFC 4380; the client's address is stored inverted.
-    Teredo {
-        server: Ipv4Addr,
-        client: Ipv4Addr,
-    },
-    /// ISATAP (RFC 5214), under any prefix.
-    InInterface(Ipv4Addr),
-}
-
-impl Carried {
-    fn of(address: Ipv6Addr) -> Self {
-        match address.segments() {
-            [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Self::Nothing,
-            [0, 0, 0, 0, 0, 0, high, low]
-            | [0, 0, 0, 0, 0xffff, 0, high, low]
-            | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-            | [0x2002, high, low, ..] => Self::Alone(joined(high, low)),
-            [0x2001, 0, a, b, _, _, c, d] => {
-                Self::Teredo { server: joined(a, b), client: joined(!c, !d) }
-            }
-            [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => Self::InInterface(joined(high, low)),
-            _ => Self::Nothing,
+/// The IPv4 address in an ISATAP interface identifier (RFC 5214), under any prefix.
+const fn in_interface(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    match address.segments() {
+        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => {
+            Some(Ipv4Addr::from_bits(((high as u32) << 16) | low as u32))
         }
+        _ => None,
     }
-}
-
-const fn joined(high: u16, low: u16) -> Ipv4Addr {
-    Ipv4Addr::from_bits(((high as u32) << 16) | low as u32)
 }
 
 #[cfg(test)]
@@ -162,7 +134,10 @@ mod tests {
             "::ffff:127.0.0.1",
             "::ffff:10.0.0.1",
             "::ffff:0:10.0.0.1",
+            "::8.8.8.8",
+            "::ffff:0:8.8.8.8",
             "64:ff9b::10.0.0.1",
+            "64:ff9b::8.8.8.8",
             "64:ff9b:1::1",
             "100::1",
             "2001::1",
@@ -172,6 +147,8 @@ mod tests {
             "2001:db8::1",
             "2002:a00:1::1",
             "2002:7f00:1::",
+            "2002:808:808::1",
+            "2001:0:808:808::f7f7:f7f7",
             "2001:0:a00:1::f5ff:fffe",
             "2001:0:808:808::f5ff:fffe",
             "2001:0:a00:1::f7f7:f7f7",
@@ -215,10 +192,6 @@ mod tests {
             "198.20.0.0",
             "223.255.255.255",
             "::ffff:8.8.8.8",
-            "::8.8.8.8",
-            "64:ff9b::8.8.8.8",
-            "2002:808:808::1",
-            "2001:0:808:808::f7f7:f7f7",
             "2001:200::1",
             "2606:4700:4700::1111",
             "2a00:1450:4001::1",
@@ -230,11 +203,12 @@ mod tests {
 
     #[test]
     fn a_configuration_line_admits_its_network_and_nothing_beside_it() {
-        let guard = Guard::new(&["127.0.0.0/8".parse().unwrap(), "fd00:1::/32".parse().unwrap()]);
-        for text in ["127.0.0.1", "::ffff:127.9.9.9", "64:ff9b::127.0.0.1", "fd00:1::5"] {
+        let allowed = ["127.0.0.0/8", "fd00:1::/32", "64:ff9b::/96"];
+        let guard = Guard::new(&allowed.map(|network| network.parse().unwrap()));
+        for text in ["127.0.0.1", "::ffff:127.9.9.9", "64:ff9b::8.8.8.8", "fd00:1::5"] {
             assert!(guard.admits(address(text)), "{text}");
         }
-        for text in ["10.0.0.1", "::1", "fd00:2::5", "::ffff:10.0.0.1"] {
+        for text in ["10.0.0.1", "::1", "fd00:2::5", "::ffff:10.0.0.1", "::127.0.0.1"] {
             assert!(!guard.admits(address(text)), "{text}");
         }
     }
@@ -245,15 +219,15 @@ mod tests {
             let guard = Guard::default();
             let v4 = Ipv4Addr::from_bits(bits);
             let [high, low] = [(bits >> 16) as u16, bits as u16];
-            let wrapped = match wrap {
-                0 => v4.to_ipv6_mapped(),
-                1 => Ipv6Addr::new(0, 0, 0, 0, 0, 0, high, low),
-                2 => Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low),
-                3 => Ipv6Addr::new(0x2002, high, low, 0, 0, 0, 0, 1),
-                4 => Ipv6Addr::new(0x2001, 0, 0x808, 0x808, 0, 0, !high, !low),
-                _ => Ipv6Addr::new(0x2a00, 1, 0, 0, 0x200, 0x5efe, high, low),
+            let (wrapped, expected) = match wrap {
+                0 => (v4.to_ipv6_mapped(), guard.admits(v4.into())),
+                1 => (Ipv6Addr::new(0, 0, 0, 0, 0, 0, high, low), false),
+                2 => (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low), false),
+                3 => (Ipv6Addr::new(0x2002, high, low, 0, 0, 0, 0, 1), false),
+                4 => (Ipv6Addr::new(0x2001, 0, 0x808, 0x808, 0, 0, !high, !low), false),
+                _ => (Ipv6Addr::new(0x2a00, 1, 0, 0, 0x200, 0x5efe, high, low), guard.admits(v4.into())),
             };
-            prop_assert_eq!(guard.admits(wrapped.into()), guard.admits(v4.into()));
+            prop_assert_eq!(guard.admits(wrapped.into()), expected);
         }
     }
 }

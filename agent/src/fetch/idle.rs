@@ -1,10 +1,11 @@
 //! How many connections may wait idle: each costs a file descriptor and some dozens of KiB, and
 //! the client's pool has no bound over all hosts.
 //!
-//! A visit asks before its last request. Where it may not keep the connection, the request says
-//! `Connection: close`. The count is of hosts, from their last request: an approximation that
-//! errs while a response is slow.
+//! A visit asks before its first request: one that may not keep its connection has to close it
+//! (see [`After`]). The count is of hosts, from their last request: an approximation that errs
+//! while a response is slow.
 
+use super::client::After;
 use crivello_common::hash::HostHash;
 use crivello_common::time::Timestamp;
 use parking_lot::Mutex;
@@ -34,26 +35,30 @@ impl Idle {
         Self { kept: Mutex::default(), keep, max }
     }
 
-    /// Whether the connection to `host` may be kept after a request that begins now.
-    pub(super) fn may_keep(&self, host: HostHash, now: Timestamp) -> bool {
+    /// What becomes of the connection to `host` after a visit that begins now.
+    pub(super) fn after(&self, host: HostHash, now: Timestamp) -> After {
         if self.keep.is_zero() {
-            return false;
+            return After::Closed;
         }
         let mut kept = self.kept.lock();
-        let until = now + self.keep;
         if let Some(known) = kept.until.get_mut(&host) {
-            *known = until;
-            return true;
+            *known = now + self.keep;
+            return After::Kept;
         }
         if kept.until.len() >= self.max && now.since(kept.swept) >= SWEEP_EVERY {
             kept.until.retain(|_, until| *until > now);
             kept.swept = now;
         }
-        let has_room = kept.until.len() < self.max;
-        if has_room {
-            kept.until.insert(host, until);
+        if kept.until.len() >= self.max {
+            return After::Closed;
         }
-        has_room
+        kept.until.insert(host, now + self.keep);
+        After::Kept
+    }
+
+    /// Another request goes over a connection that is kept: it is for longer.
+    pub(super) fn prolong(&self, host: HostHash, now: Timestamp) {
+        self.kept.lock().until.insert(host, now + self.keep);
     }
 }
 
@@ -65,12 +70,15 @@ mod tests {
     fn the_bound_holds_and_room_comes_back_with_time() {
         let at = |ms: u64| Timestamp::from_secs(9) + Duration::from_millis(ms);
         let idle = Idle::new(Duration::from_secs(15), 2);
-        assert!(idle.may_keep(HostHash(1), at(0)));
-        assert!(idle.may_keep(HostHash(2), at(10_000)));
-        assert!(!idle.may_keep(HostHash(3), at(10_001)));
-        assert!(idle.may_keep(HostHash(2), at(10_002)), "the same connection again");
-        assert!(idle.may_keep(HostHash(3), at(15_000)), "the first has expired");
-        assert!(!idle.may_keep(HostHash(1), at(15_001)));
-        assert!(!Idle::new(Duration::ZERO, 2).may_keep(HostHash(1), at(0)));
+        let kept = |host, ms| idle.after(HostHash(host), at(ms)) == After::Kept;
+        assert!(kept(1, 0));
+        assert!(kept(2, 10_000));
+        assert!(!kept(3, 10_001));
+        assert!(kept(2, 10_002), "the same connection again");
+        assert!(kept(3, 15_000), "the first has expired");
+        assert!(!kept(1, 15_001));
+        idle.prolong(HostHash(2), at(25_001));
+        assert!(!kept(1, 25_002), "the second is in use");
+        assert_eq!(Idle::new(Duration::ZERO, 2).after(HostHash(1), at(0)), After::Closed);
     }
 }

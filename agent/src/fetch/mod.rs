@@ -46,7 +46,7 @@ pub use robots_file::{RobotsFile, robots_file};
 pub use visit::run;
 
 use crate::flow::{Fetched, Verdict};
-use crate::limits::{RATE_GRACE, ROBOTS_SIZE_MAX, idle_max};
+use crate::limits::{HELD_WINDOW, RATE_GRACE, ROBOTS_SIZE_MAX, idle_max};
 use client::Clients;
 use crivello_common::config::{PolitenessMode, Settings};
 use crivello_common::runtime::open_files;
@@ -105,6 +105,7 @@ struct Caps {
     total: Duration,
     rate_min: u64,
     rate_grace: Duration,
+    held_window: Duration,
     head_size: usize,
     body_size: usize,
 }
@@ -127,6 +128,7 @@ impl FetchContext {
                 total: fetch.total_timeout,
                 rate_min: fetch.rate_min.0,
                 rate_grace: RATE_GRACE,
+                held_window: HELD_WINDOW,
                 head_size: fetch.head_size_max.as_usize(),
                 body_size: fetch.body_size_max.as_usize(),
             },

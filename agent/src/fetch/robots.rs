@@ -16,12 +16,18 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, LOCATION};
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Longer bodies are compiled away from the runtime's own threads.
 const COMPILED_HERE_MAX: usize = 16 << 10;
 
 /// Asks once, answers once.
-pub(super) async fn run(lease: &mut Lease, context: &FetchContext, url: CrawlUrl) {
+pub(super) async fn run(
+    lease: &mut Lease,
+    context: &FetchContext,
+    url: CrawlUrl,
+    stop: &CancellationToken,
+) {
     let name = Arc::clone(&lease.name);
     let began = lease.begin(None);
     let ask = Ask {
@@ -30,14 +36,17 @@ pub(super) async fn run(lease: &mut Lease, context: &FetchContext, url: CrawlUrl
         address: lease.address,
         headers: &context.identity.robots,
         follows: false,
-        close: false,
+        is_last: true,
+        after: context.idle.after(lease.host.host, began),
         body_size_max: ROBOTS_SIZE_MAX,
         began,
+        stop,
     };
-    let answer = exchange(context, &ask).await;
-    lease.excuse(answer.waited());
-    let response = match answer {
-        Answer::Response(response, _) => response,
+    let response = match exchange(context, &ask).await {
+        Answer::Response(response, waited) => {
+            lease.excuse(waited);
+            response
+        }
         Answer::Failed(failure) => {
             let (_, took) = lease.end();
             lease.signal(Signal::Failed(failure));
@@ -48,6 +57,8 @@ pub(super) async fn run(lease: &mut Lease, context: &FetchContext, url: CrawlUrl
             lease.unsend();
             return lease.answer(RobotsFound::Unreachable);
         }
+        // No answer: it is asked again.
+        Answer::Stopped => return,
     };
     let (_, took) = lease.end();
     lease.signal(signal(&response, lease));

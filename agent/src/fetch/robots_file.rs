@@ -1,6 +1,7 @@
 //! A robots.txt for somebody who asks by hand: the way of the robots errand, all its hops at once,
 //! without a crawl around it.
 
+use super::client::After;
 use super::exchange::{Answer, Ask, exchange};
 use super::robots::{Meaning, meaning, text};
 use super::visit::may_connect;
@@ -12,6 +13,7 @@ use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// What a request for a robots.txt comes to (RFC 9309 section 2.3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,14 +79,17 @@ async fn ask(
         address,
         headers: &context.identity.robots,
         follows: false,
-        close: true,
+        is_last: true,
+        after: After::Closed,
         body_size_max: ROBOTS_SIZE_MAX,
         began: context.clock.now(),
+        stop: &CancellationToken::new(),
     };
     match exchange(context, &ask).await {
         Answer::Response(response, _) => Ok(response),
         Answer::Failed(failure) => Err(failure.name().to_owned()),
         Answer::Unaskable(reason) => Err(reason.name().to_owned()),
+        Answer::Stopped => Err("stopped".to_owned()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A visit: the errand of one lease, from its first request to its verdict.
 
+use super::client::After;
 use super::dns::literal;
 use super::exchange::{Answer, Ask, asks_to_slow_down, exchange, keeps_connection};
 use super::lease::Lease;
@@ -18,8 +19,9 @@ use tokio_util::sync::CancellationToken;
 /// Carries a visit out. Results go to the context's [`Sink`](super::Sink) as they come; the
 /// verdict when the returned future is done or dropped, also before it ever ran.
 ///
-/// Once `stop` is cancelled no further request is begun: the one in flight is finished and the
-/// rest is returned with the verdict. Dropping the future closes the connection in the middle and
+/// Once `stop` is cancelled no further request is begun: the one in flight is finished (unless it
+/// waits for room here: then it is returned like the rest) and the rest is returned with the
+/// verdict. Dropping the future closes the connection in the middle and
 /// returns the URL in flight as well.
 pub fn run(
     visit: Visit,
@@ -58,7 +60,9 @@ async fn carry_out(mut lease: Lease, todo: Todo, stop: CancellationToken) {
     let context = Arc::clone(&lease.context);
     let _pin = context.clients.pin(&lease.name, lease.address);
     match todo {
-        Todo::Robots(url) if !stop.is_cancelled() => robots::run(&mut lease, &context, url).await,
+        Todo::Robots(url) if !stop.is_cancelled() => {
+            robots::run(&mut lease, &context, url, &stop).await;
+        }
         Todo::Robots(_) => {}
         Todo::Pages { rules, requests_max } => {
             pages(&mut lease, &context, &rules, requests_max, &stop).await;
@@ -86,6 +90,8 @@ async fn pages(
     requests_max: u32,
     stop: &CancellationToken,
 ) {
+    let host = lease.host.host;
+    let after = context.idle.after(host, context.clock.now());
     while lease.requests() < requests_max && !stop.is_cancelled() {
         if lease.requests() > 0 && !context.sink.has_room() {
             return;
@@ -95,16 +101,24 @@ async fn pages(
             discard(lease, row, Discard::Robots);
             continue;
         }
-        let last = lease.requests() + 1 == requests_max || lease.rest.len() == 0;
-        let close = last && !context.idle.may_keep(lease.host.host, context.clock.now());
-        if !page(lease, context, row, close).await {
+        if lease.requests() > 0 && after == After::Kept {
+            context.idle.prolong(host, context.clock.now());
+        }
+        let is_last = lease.requests() + 1 == requests_max || lease.rest.len() == 0;
+        if !page(lease, context, row, (is_last, after), stop).await {
             return;
         }
     }
 }
 
 /// Fetches one page; says whether another may follow on the same connection.
-async fn page(lease: &mut Lease, context: &FetchContext, row: Queued, close: bool) -> bool {
+async fn page(
+    lease: &mut Lease,
+    context: &FetchContext,
+    row: Queued,
+    (is_last, after): (bool, After),
+    stop: &CancellationToken,
+) -> bool {
     let url = lease.url(&row);
     let name = Arc::clone(&lease.name);
     let began = lease.begin(Some(row));
@@ -114,23 +128,31 @@ async fn page(lease: &mut Lease, context: &FetchContext, row: Queued, close: boo
         address: lease.address,
         headers: &context.identity.pages,
         follows: lease.requests() > 1,
-        close,
+        is_last,
+        after,
         body_size_max: context.caps.body_size,
         began,
+        stop,
     };
-    let answer = exchange(context, &ask).await;
-    if let Answer::Unaskable(reason) = answer {
-        if let Some(row) = lease.unsend() {
-            discard(lease, row, reason);
+    let answer = match exchange(context, &ask).await {
+        Answer::Response(response, waited) => {
+            lease.excuse(waited);
+            Ok(response)
         }
-        return true;
-    }
-    lease.excuse(answer.waited());
+        Answer::Failed(failure) => Err(failure),
+        Answer::Unaskable(reason) => {
+            if let Some(row) = lease.unsend() {
+                discard(lease, row, reason);
+            }
+            return true;
+        }
+        // Still in flight, it is returned.
+        Answer::Stopped => return false,
+    };
     let (row, took) = lease.end();
     let (outcome, goes_on) = match answer {
-        Answer::Response(response, _) => settle(lease, response),
-        Answer::Failed(failure) => fail(lease, failure),
-        Answer::Unaskable(reason) => (Outcome::Discarded(reason), true),
+        Ok(response) => settle(lease, response),
+        Err(failure) => fail(lease, failure),
     };
     lease.tell(row, url, (began, took), outcome);
     goes_on

@@ -102,7 +102,7 @@ settings! {
             must between(ByteSize(1), ByteSize::gib(2));
         /// Idle connections are closed after this.
         keep_alive: Duration = secs(15), must between(NEVER, DAY);
-        /// Whether HTTP/2 is offered by ALPN.
+        /// Whether HTTP/2 is offered by ALPN, where the connection may be kept afterwards.
         http2: bool = true;
         /// Whether certificates are verified. An archive wants the page, not a proof.
         verify_certificates: bool = false;

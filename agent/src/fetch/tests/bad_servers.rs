@@ -11,7 +11,8 @@ use crivello_common::units::ByteSize;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 fn failure(ended: &Ended) -> Failure {
@@ -154,7 +155,7 @@ async fn time_runs_out_in_the_body() {
     let ended = carry_out(visit(server.address, &["/"]), &settings).await;
     assert_eq!(failure(&ended), Failure::TotalTimeout);
 
-    let server = serve(vec![Step::Read, send(head), Step::Drip]).await;
+    let server = serve(vec![Step::Read, send(format!("{head}x")), Step::Drip]).await;
     let ended = carry_out(visit(server.address, &["/"]), &settings).await;
     assert_eq!(ended.response(0).truncated, Some(Truncation::Time));
     assert!(!ended.response(0).body.is_empty());
@@ -165,10 +166,10 @@ async fn a_body_below_the_minimum_rate_is_given_up() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
     let mut settings = settings();
     settings.fetch.rate_min = ByteSize(100_000);
-    for (step, expected) in
-        [(Step::Silence, Err(Failure::TooSlow)), (Step::Drip, Ok(Truncation::Time))]
+    for (start, step, expected) in
+        [("", Step::Silence, Err(Failure::TooSlow)), ("x", Step::Drip, Ok(Truncation::Time))]
     {
-        let server = serve(vec![Step::Read, send(head), step]).await;
+        let server = serve(vec![Step::Read, send(format!("{head}{start}")), step]).await;
         let recorder = Arc::new(Recorder::default());
         let mut context = context(&settings, &recorder);
         context.caps.rate_grace = Duration::from_millis(100);
@@ -184,9 +185,10 @@ async fn a_body_below_the_minimum_rate_is_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_listens() {
-    let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    // Bound, so that nobody else gets the port, and not listening.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((LOOPBACK, 0).into()).unwrap();
+    let address = socket.local_addr().unwrap();
     let ended = carry_out(visit(address, &["/a", "/b"]), &settings()).await;
     assert_eq!(failure(&ended), Failure::ConnectRefused);
     assert_eq!(ended.verdict.returned.len(), 1);
@@ -194,18 +196,16 @@ async fn nobody_listens() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_accepts() {
-    // A listener whose queue is full drops the handshake: the connection hangs.
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    // A listener whose queue is full drops the handshake: the connection hangs. A queue of one
+    // holds two; all the others wait to take what may be left.
+    let socket = TcpSocket::new_v4().unwrap();
     socket.bind((LOOPBACK, 0).into()).unwrap();
     let listener = socket.listen(1).unwrap();
     let address = listener.local_addr().unwrap();
-    let mut waiting = Vec::new();
-    loop {
-        let connect = tokio::net::TcpStream::connect(address);
-        match tokio::time::timeout(Duration::from_millis(200), connect).await {
-            Ok(stream) => waiting.push(stream.unwrap()),
-            Err(_) => break,
-        }
+    let mut waiting: JoinSet<_> = (0..16).map(|_| TcpStream::connect(address)).collect();
+    let mut queued = Vec::new();
+    while queued.len() < 2 {
+        queued.push(waiting.join_next().await.unwrap().unwrap().unwrap());
     }
     let mut settings = settings();
     settings.fetch.connect_timeout = Duration::from_millis(200);

@@ -142,6 +142,8 @@ pub(super) enum Step {
     SendForEver(Vec<u8>),
     /// A byte every five milliseconds until the other side is gone.
     Drip,
+    /// Nothing for so long.
+    Pause(Duration),
     /// Waits until the other side is gone.
     Silence,
     /// Closes with a reset.
@@ -201,6 +203,10 @@ async fn play(mut stream: TcpStream, script: Vec<Step>, heads: Arc<Mutex<Vec<Vec
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 true
+            }
+            Step::Pause(time) => {
+                tokio::time::sleep(time).await;
+                false
             }
             Step::Silence => {
                 while stream.read(&mut [0; 1_024]).await.is_ok_and(|n| n > 0) {}

@@ -2,6 +2,7 @@
 
 mod bad_servers;
 mod kit;
+mod large_bodies;
 mod leases;
 mod names;
 mod pages;

@@ -25,7 +25,7 @@ fn after(seconds: u64) -> Timestamp {
 type Queries = Arc<Mutex<Vec<(String, RecordType)>>>;
 
 /// Answers from the first label: `a-10-0-0-1--8-8-8-8.…`, `nxdomain`, `servfail`, `empty`,
-/// `silent`, `six`. All TTLs are 300 s.
+/// `silent`, `garbled`, `six`, `mapped`. All TTLs are 300 s.
 async fn server() -> (Settings, Queries) {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let mut settings = settings();
@@ -41,7 +41,13 @@ async fn server() -> (Settings, Queries) {
             let query = &request.queries[0];
             log.lock().push((query.name().to_string(), query.query_type()));
             if let Some(reply) = reply(&request) {
-                socket.send_to(&reply.to_vec().unwrap(), from).await.unwrap();
+                let mut reply = reply.to_vec().unwrap();
+                if query.name().to_string().to_ascii_lowercase().starts_with("garbled") {
+                    // It breaks off within the question, but promises an answer.
+                    reply.truncate(reply.len() - 4);
+                    reply[7] = 1;
+                }
+                socket.send_to(&reply, from).await.unwrap();
             }
         }
     });
@@ -69,6 +75,7 @@ fn reply(request: &Message) -> Option<Message> {
 
 fn records(label: &str, kind: RecordType) -> Vec<RData> {
     match (label, kind) {
+        ("mapped", RecordType::AAAA) => vec![RData::AAAA(AAAA("::ffff:8.8.8.8".parse().unwrap()))],
         ("six", RecordType::AAAA) => {
             vec![RData::AAAA(AAAA("2606:4700:4700::1111".parse().unwrap()))]
         }
@@ -100,10 +107,12 @@ async fn the_smallest_admitted_address_is_taken() {
     for (name, expected) in [
         ("a-9-9-9-9--8-8-8-8--10-0-0-1.test", at("8.8.8.8", after(300))),
         ("a-8-8-8-8--9-9-9-9.test", at("8.8.8.8", after(300))),
+        ("a-8-8-8-8.-o$d", at("8.8.8.8", after(300))),
         ("a-10-0-0-1--127-0-0-1.test", Err(ResolveError::Denied)),
         ("empty.test", Err(ResolveError::NoSuchName)),
         ("nxdomain.test", Err(ResolveError::NoSuchName)),
         ("servfail.test", Err(ResolveError::Unavailable)),
+        ("garbled.test", Err(ResolveError::Unavailable)),
         ("localhost", Err(ResolveError::Denied)),
     ] {
         assert_eq!(resolve(&dns, name, NOW).await, expected, "{name}");
@@ -124,6 +133,8 @@ async fn literals_are_their_own_answers_and_ask_nobody() {
     for (name, expected) in [
         ("8.8.8.8", at("8.8.8.8", Timestamp::MAX)),
         ("[2606:4700:4700::1111]", at("2606:4700:4700::1111", Timestamp::MAX)),
+        ("[::ffff:808:808]", at("8.8.8.8", Timestamp::MAX)),
+        ("[64:ff9b::808:808]", Err(ResolveError::Denied)),
         ("127.0.0.1", Err(ResolveError::Denied)),
         ("169.254.169.254", Err(ResolveError::Denied)),
         ("[::1]", Err(ResolveError::Denied)),
@@ -182,6 +193,7 @@ async fn ipv6_is_used_only_when_asked_for_and_only_where_there_is_no_ipv4() {
     let dns = Dns::new(&settings);
     assert_eq!(resolve(&dns, "six.test", NOW).await, at("2606:4700:4700::1111", after(300)));
     assert_eq!(resolve(&dns, "a-8-8-8-8.test", NOW).await, at("8.8.8.8", after(300)));
+    assert_eq!(resolve(&dns, "mapped.test", NOW).await, at("8.8.8.8", after(300)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,8 +202,10 @@ async fn silent_and_absent_servers_are_unavailable() {
     settings.dns.timeout = Duration::from_millis(100);
     let dns = Dns::new(&settings);
     assert_eq!(resolve(&dns, "silent.test", NOW).await, Err(ResolveError::Unavailable));
-    let gone = UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    settings.dns.servers = vec![gone];
+    // Nobody else can have its port, and it hears nobody but its peer.
+    let deaf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    deaf.connect("127.0.0.1:9").await.unwrap();
+    settings.dns.servers = vec![deaf.local_addr().unwrap()];
     let dns = Dns::new(&settings);
     assert_eq!(resolve(&dns, "a-8-8-8-8.test", NOW).await, Err(ResolveError::Unavailable));
 }

@@ -135,10 +135,13 @@ async fn a_server_that_asks_to_slow_down_is_left_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ip_literal_is_visited_at_itself() {
-    let server = serve(vec![Step::Read, ok("x")]).await;
-    let visit = visit_origin(origin(server.address.port()), "127.0.0.1", LOOPBACK, &["/"]);
-    let ended = carry_out(visit, &settings()).await;
-    assert_eq!(&ended.response(0).body[..], b"x");
+    for literal in ["127.0.0.1", "[::ffff:7f00:1]"] {
+        let server = serve(vec![Step::Read, ok("x")]).await;
+        let visit = visit_origin(origin(server.address.port()), literal, LOOPBACK, &["/"]);
+        let ended = carry_out(visit, &settings()).await;
+        assert_eq!(&ended.response(0).body[..], b"x", "{literal}");
+        assert_eq!(ended.response(0).address, server.address, "{literal}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

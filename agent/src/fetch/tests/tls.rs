@@ -1,22 +1,30 @@
 //! Goal: TLS in all its states: fine, unverifiable, broken; HTTP/2 where both sides speak it.
 
-use super::kit::{Recorder, Step, carry_out, ok, send, serve, settings, visit_origin};
-use crate::fetch::FetchContext;
+use super::kit::{Recorder, Step, carry_out, context, ok, send, serve, settings, visit_origin};
+use crate::fetch::rooms::{Held, Rooms};
+use crate::fetch::{FetchContext, run};
 use crate::flow::{Outcome, Visit};
+use crate::limits::BODY_FREE;
+use bytes::Bytes;
 use crivello_common::failure::Failure;
 use crivello_common::time::Clock;
 use crivello_common::url::{Origin, Scheme};
 use http::Version;
+use hyper::body::{Body, Frame};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 
 fn https(server: SocketAddr, paths: &[&str]) -> Visit {
     let origin = Origin { scheme: Scheme::Https, port: server.port() };
@@ -86,39 +94,137 @@ async fn broken_handshakes_are_tls_failures() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http2_is_spoken_where_both_sides_offer_it() {
-    for (offered, expected) in [(true, Version::HTTP_2), (false, Version::HTTP_11)] {
-        let server = http_server().await;
+async fn http2_is_spoken_where_both_sides_offer_it_and_the_connection_may_be_kept() {
+    for (offered, delay, expected) in
+        [(true, 10, Version::HTTP_2), (true, 60, Version::HTTP_11), (false, 10, Version::HTTP_11)]
+    {
+        let server = http_server("hyper", 1).await;
         let mut settings = settings();
         settings.fetch.http2 = offered;
-        settings.politeness.delay = Duration::from_secs(60);
-        let ended = carry_out(https(server, &["/a", "/b"]), &settings).await;
+        settings.politeness.delay = Duration::from_secs(delay);
+        let ended = carry_out(https(server.address, &["/a", "/b"]), &settings).await;
         for n in 0..2 {
             assert_eq!(&ended.response(n).body[..], b"hyper");
             assert_eq!(ended.response(n).version, expected);
+            let head = String::from_utf8_lossy(&ended.response(n).request_head);
+            let closes = n == 1 && delay == 60;
+            assert_eq!(head.contains("\r\nconnection: close\r\n"), closes, "as sent: {head}");
         }
-        assert_eq!(ended.response(0).address, server);
+        assert_eq!(ended.response(0).address, server.address);
         let head = String::from_utf8_lossy(&ended.response(0).request_head);
         assert!(head.starts_with("GET /a HTTP/1.1\r\n"), "{head}");
+        assert_eq!(server.accepted.load(SeqCst), 1, "one connection for both");
     }
 }
 
-/// A server that speaks both versions.
-async fn http_server() -> SocketAddr {
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_may_not_be_kept_is_closed_whatever_it_speaks() {
+    let mut settings = settings();
+    settings.politeness.delay = Duration::from_secs(60);
+    let recorder = Arc::new(Recorder::default());
+    let context = Arc::new(context(&settings, &recorder));
+    for paths in [&["/a"][..], &["/a", "/b"]] {
+        let server = http_server("hyper", 1).await;
+        run(https(server.address, paths), Arc::clone(&context), CancellationToken::new()).await;
+        let closed = async {
+            while server.closed.load(SeqCst) < 1 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        // By us, as the visit ends: not when idle connections are closed.
+        let patience = settings.fetch.keep_alive - Duration::from_secs(3);
+        tokio::time::timeout(patience, closed).await.expect("it is idle");
+        assert_eq!(server.accepted.load(SeqCst), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_reads_stays_with_the_server() {
+    let server = http_server(vec![b'x'; 4_096], 1_000).await;
+    let recorder = Arc::new(Recorder::default());
+    let mut context = context(&settings(), &recorder);
+    context.rooms = Rooms::with_units(1);
+    let mut held = [Held::default(), Held::default()];
+    for held in &mut held {
+        context.rooms.grow(held, 1).await;
+    }
+    let context = Arc::new(context);
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(run(https(server.address, &["/"]), context.clone(), stop.clone()));
+    while !context.rooms.is_short() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // The server sends what the window lets it, and then no more.
+    let mut sent = 0;
+    while server.sent.load(SeqCst) > sent {
+        sent = server.sent.load(SeqCst);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    // What was free, the chunk that is too much, and a window.
+    assert!(sent < 3 * BODY_FREE, "{sent} bytes");
+    stop.cancel();
+    task.await.unwrap();
+}
+
+/// A server that speaks both versions, and what it saw.
+#[derive(Clone)]
+struct HttpServer {
+    address: SocketAddr,
+    accepted: Arc<AtomicUsize>,
+    closed: Arc<AtomicUsize>,
+    /// Bytes of bodies that left it.
+    sent: Arc<AtomicUsize>,
+}
+
+/// A body of frames that are all the same.
+struct Frames {
+    frame: Bytes,
+    left: usize,
+    sent: Arc<AtomicUsize>,
+}
+
+impl Body for Frames {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        self.left -= 1;
+        self.sent.fetch_add(self.frame.len(), SeqCst);
+        Poll::Ready(Some(Ok(Frame::data(self.frame.clone()))))
+    }
+}
+
+async fn http_server(frame: impl Into<Bytes>, n_frames: usize) -> HttpServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let acceptor = acceptor(&[b"h2", b"http/1.1"]);
+    let server = HttpServer {
+        address: listener.local_addr().unwrap(),
+        accepted: Arc::default(),
+        closed: Arc::default(),
+        sent: Arc::default(),
+    };
+    let seen = server.clone();
+    let (acceptor, frame) = (acceptor(&[b"h2", b"http/1.1"]), frame.into());
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let acceptor = acceptor.clone();
+            let (acceptor, frame, seen) = (acceptor.clone(), frame.clone(), seen.clone());
+            seen.accepted.fetch_add(1, SeqCst);
             tokio::spawn(async move {
                 let stream = TokioIo::new(acceptor.accept(stream).await.unwrap());
-                let service = service_fn(|_| async {
-                    Ok::<_, Infallible>(hyper::Response::new("hyper".to_owned()))
+                let service = service_fn(|_| {
+                    let (frame, sent) = (frame.clone(), seen.sent.clone());
+                    let body = Frames { frame, left: n_frames, sent };
+                    async { Ok::<_, Infallible>(hyper::Response::new(body)) }
                 });
-                Builder::new(TokioExecutor::new()).serve_connection(stream, service).await
+                let _ = Builder::new(TokioExecutor::new()).serve_connection(stream, service).await;
+                seen.closed.fetch_add(1, SeqCst);
             });
         }
     });
-    address
+    server
 }

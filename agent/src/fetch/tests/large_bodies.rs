@@ -1,0 +1,182 @@
+//! Goal: large bodies share what room there is: nobody waits for ever, least of all for a site
+//! that is slow.
+
+use super::kit::{Ended, Recorder, Server, Step, ok, robots_visit, send, serve, settings, visit};
+use crate::fetch::rooms::{Held, Rooms};
+use crate::fetch::{FetchContext, Sink, run};
+use crate::flow::{Fetched, Outcome, Truncation, Verdict, Visit};
+use crate::limits::{BODY_FREE, BODY_UNIT};
+use crivello_common::time::Clock;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+/// No test takes as long: who waits for ever is found out by it.
+const FOR_EVER: Duration = Duration::from_secs(60);
+
+/// Remembers what came, but gives its room back at once, as parsers do.
+struct Parsed(Arc<Recorder>);
+
+impl Sink for Parsed {
+    fn fetched(&self, mut fetched: Fetched) {
+        if let Outcome::Response(response) = &mut fetched.outcome {
+            response.room = None;
+        }
+        self.0.fetched(fetched);
+    }
+    fn verdict(&self, verdict: Verdict) {
+        self.0.verdict(verdict);
+    }
+}
+
+/// A context with room for so many units, in which nothing but room is short.
+fn with_units(n_units: usize, recorder: &Arc<Recorder>) -> FetchContext {
+    let mut settings = settings();
+    settings.fetch.total_timeout = Duration::from_secs(3_600);
+    let sink = Arc::new(Parsed(Arc::clone(recorder)));
+    let mut context = FetchContext::new(&settings, Clock::start(), sink).unwrap();
+    context.rooms = Rooms::with_units(n_units);
+    context.caps.held_window = Duration::from_millis(200);
+    context
+}
+
+/// Just more than what is free, then hardly anything.
+async fn dripping() -> Server {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
+    let body = "x".repeat(BODY_FREE + 1);
+    serve(vec![Step::Read, send(format!("{head}{body}")), Step::Drip]).await
+}
+
+fn start(visit: Visit, context: &Arc<FetchContext>, stop: &CancellationToken) -> JoinHandle<()> {
+    tokio::spawn(run(visit, Arc::clone(context), stop.clone()))
+}
+
+async fn until(mut is_so: impl FnMut() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(FOR_EVER, wait).await.expect("it never comes to that");
+}
+
+/// Room that is held by nobody who reads.
+async fn take_all(rooms: &Rooms, n_units: usize) -> [Held; 2] {
+    let mut held = [Held::default(), Held::default()];
+    rooms.grow(&mut held[0], n_units * BODY_UNIT).await;
+    rooms.grow(&mut held[1], BODY_UNIT).await;
+    held
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_holds_some_and_wants_more_gets_it_in_the_end() {
+    let rooms = Arc::new(Rooms::with_units(10));
+    let mut tasks = JoinSet::new();
+    for _ in 0..20 {
+        let rooms = Arc::clone(&rooms);
+        tasks.spawn(async move {
+            let mut held = Held::default();
+            for n_units in 1..=8 {
+                rooms.grow(&mut held, n_units * BODY_UNIT).await;
+                assert!(held.has(n_units * BODY_UNIT));
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    let all = tokio::time::timeout(FOR_EVER, tasks.join_all()).await;
+    assert_eq!(all.expect("they wait for each other").len(), 20);
+    assert!(!rooms.is_short());
+    let held = take_all(&rooms, 10).await;
+    assert!(!held[0].is_empty() && !held[1].is_empty(), "all of it came back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_bodies_that_hold_room_give_way() {
+    let recorder = Arc::new(Recorder::default());
+    let context = Arc::new(with_units(4, &recorder));
+    let stop = CancellationToken::new();
+    let slow = dripping().await;
+    let tasks: Vec<_> =
+        (0..12).map(|_| start(visit(slow.address, &["/slow"]), &context, &stop)).collect();
+    until(|| context.rooms.is_short()).await;
+
+    let body = "y".repeat(BODY_FREE + 3 * BODY_UNIT);
+    let quick = serve(vec![Step::Read, ok(&body)]).await;
+    let quick = start(visit(quick.address, &["/quick"]), &context, &stop);
+    tokio::time::timeout(FOR_EVER, quick).await.expect("it is stopped by the slow").unwrap();
+    let fetched = std::mem::take(&mut *recorder.fetched.lock());
+    let ended = Ended { fetched, verdict: recorder.verdicts.lock().pop().unwrap() };
+    for n in 0..ended.fetched.len() {
+        let response = ended.response(n);
+        match ended.fetched[n].url.path() {
+            "/quick" => assert_eq!((response.body.len(), response.truncated), (body.len(), None)),
+            _ => {
+                assert_eq!(response.truncated, Some(Truncation::Time));
+                assert!(response.body.len() > BODY_FREE);
+            }
+        }
+    }
+    assert!(ended.fetched.iter().any(|fetched| fetched.url.path() == "/quick"));
+    tasks.iter().for_each(JoinHandle::abort);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_body_goes_on_where_nobody_waits() {
+    let recorder = Arc::new(Recorder::default());
+    let context = Arc::new(with_units(4, &recorder));
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", BODY_FREE + 102);
+    let server = serve(vec![
+        Step::Read,
+        send(format!("{head}{}", "x".repeat(BODY_FREE + 1))),
+        Step::Pause(Duration::from_millis(600)),
+        send("y".repeat(101)),
+    ])
+    .await;
+    run(visit(server.address, &["/"]), context, CancellationToken::new()).await;
+    let ended = Ended::of(&recorder);
+    assert_eq!(
+        (ended.response(0).body.len(), ended.response(0).truncated),
+        (BODY_FREE + 102, None)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_does_not_wait_for_room() {
+    for robots in [false, true] {
+        let recorder = Arc::new(Recorder::default());
+        let context = Arc::new(with_units(1, &recorder));
+        let _held = take_all(&context.rooms, 1).await;
+        let server = dripping().await;
+        let visit = match robots {
+            true => robots_visit(server.address),
+            false => visit(server.address, &["/a", "/b"]),
+        };
+        let stop = CancellationToken::new();
+        let task = start(visit, &context, &stop);
+        until(|| context.rooms.is_short()).await;
+        stop.cancel();
+        tokio::time::timeout(FOR_EVER, task).await.expect("it waits on").unwrap();
+        let ended = Ended::of(&recorder);
+        assert_eq!((ended.verdict.requests, ended.fetched.len()), (1, 0));
+        assert_eq!(ended.verdict.returned.len(), if robots { 0 } else { 2 });
+        assert!(ended.verdict.robots.is_none());
+        assert!(!context.rooms.is_short());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_for_room_has_an_end() {
+    let recorder = Arc::new(Recorder::default());
+    let mut context = with_units(1, &recorder);
+    context.caps.total = Duration::from_millis(500);
+    let context = Arc::new(context);
+    let _held = take_all(&context.rooms, 1).await;
+    let server = dripping().await;
+    let task = start(visit(server.address, &["/"]), &context, &CancellationToken::new());
+    tokio::time::timeout(FOR_EVER, task).await.expect("it waits on").unwrap();
+    let ended = Ended::of(&recorder);
+    let response = ended.response(0);
+    assert_eq!(response.truncated, Some(Truncation::Time));
+    assert!((1..=BODY_FREE).contains(&response.body.len()));
+}
