@@ -108,7 +108,8 @@ impl Ledger {
         }
         resident.on_desk = true;
         if self.limits.pages_per_domain.is_some() {
-            resident.promised = pages_left;
+            // On top of what is kept for its pages that are still on the way.
+            resident.promised += pages_left;
             *self.promised.entry(host.group).or_default() += pages_left;
         }
         Ok(Some(Due {

@@ -3,10 +3,10 @@
 use super::super::{Group, Ledger};
 use crate::disk::{Database, Family};
 use crate::flow::{DeskNote, Found, LedgerNote, LinkKind, Page, PageEnd, Queued};
-use crivello_common::config::{AssignBy, Settings};
+use crivello_common::config::{AssignBy, Limits, Settings};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
-use crivello_common::hash::{HostKey, UrlHash};
+use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::politeness::HostState;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
@@ -24,6 +24,8 @@ pub enum Step {
     Refill(u16),
     Drop { pick: u16, forever: bool },
     Commit,
+    /// So many pages are still being parsed when the rest is committed.
+    CommitBut(u8),
     Kill,
 }
 
@@ -47,20 +49,16 @@ pub struct Model {
     dealt_with: BTreeSet<UrlHash>,
     found_open: BTreeSet<UrlHash>,
     dropping: BTreeSet<HostKey>,
+    pages_by_domain: BTreeMap<GroupHash, u64>,
 }
 
 impl Model {
     pub fn new(n_hosts: u16) -> Self {
-        Self::build(n_hosts, None)
+        Self::with_limits(n_hosts, Limits::default())
     }
 
-    pub fn with_limit(n_hosts: u16, pages_per_host: u64) -> Self {
-        Self::build(n_hosts, Some(pages_per_host))
-    }
-
-    fn build(n_hosts: u16, pages_per_host_max: Option<u64>) -> Self {
-        let mut settings = Settings::default();
-        settings.limits.pages_per_host_max = pages_per_host_max;
+    pub fn with_limits(n_hosts: u16, limits: Limits) -> Self {
+        let mut settings = Settings { limits, ..Settings::default() };
         settings.state.window_urls_max = 64;
         let mut model = Self {
             dir: tempfile::tempdir().unwrap(),
@@ -76,6 +74,7 @@ impl Model {
             dealt_with: BTreeSet::new(),
             found_open: BTreeSet::new(),
             dropping: BTreeSet::new(),
+            pages_by_domain: BTreeMap::new(),
         };
         model.open();
         model
@@ -153,6 +152,12 @@ impl Model {
             }
             Step::Drop { pick, forever } => self.drop_host(pick, forever),
             Step::Commit => self.commit(),
+            Step::CommitBut(n) => {
+                let keep = self.group.pages.len().saturating_sub(usize::from(n));
+                let later = self.group.pages.split_off(keep);
+                self.commit();
+                self.group.pages = later;
+            }
             Step::Kill => self.kill(),
         }
     }
@@ -252,6 +257,11 @@ impl Model {
         for (page, _) in &group.pages {
             let hash = page.row.as_ref().unwrap().hash;
             assert!(self.dealt_with.insert(hash), "accounted for twice");
+            *self.pages_by_domain.entry(page.host.group).or_default() += 1;
+        }
+        if let Some(max) = self.settings.limits.pages_per_domain_max {
+            let over = self.pages_by_domain.values().find(|&&n| n > max);
+            assert_eq!(over, None, "a domain has more pages than its limit of {max}");
         }
         let totals = self.ledger().totals().clone();
         assert_eq!(totals.pages, self.dealt_with.len() as u64);
