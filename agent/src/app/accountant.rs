@@ -135,6 +135,9 @@ impl Accountant {
     fn work(&mut self) -> Result<Ended, AccountError> {
         loop {
             self.gather();
+            if self.shared.is_over() {
+                return Ok(Ended::Failed); // Somebody else cannot go on.
+            }
             let now = self.shared.clock.now();
             self.look_at_disk(now);
             if self.is_due(now) {

@@ -4,6 +4,7 @@ use super::Workbench;
 use super::host_entry::{HostEntry, Stand};
 use super::robots_turn::{Standing, first_hop, standing};
 use crate::flow::{DeskNote, Errand, Queued, RobotsErrand, RobotsRecord, Visit};
+use crate::limits::UNHURRIED_VISIT_URLS;
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
 use crivello_common::politeness::Pace;
@@ -12,13 +13,10 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
-/// URLs of a visit to a host that has no delay at all: enough to make the visit's own cost small.
-const UNHURRIED_VISIT: u32 = 32;
-
 /// How many URLs one visit may request.
 pub(super) fn visit_len(pace: &Pace<'_>) -> u32 {
     let unhurried = pace.politeness.ip_delay.is_zero() && !pace.has_wait();
-    if unhurried { pace.burst().max(UNHURRIED_VISIT) } else { pace.burst() }
+    if unhurried { pace.burst().max(UNHURRIED_VISIT_URLS) } else { pace.burst() }
 }
 
 /// What a host could be visited for.
