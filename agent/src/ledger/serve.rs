@@ -128,9 +128,13 @@ impl Ledger {
     fn answer_call(&mut self, host: HostKey, name: Arc<str>) -> Result<Option<Due>, DiskError> {
         self.load(&[host])?;
         let robots = self.read_robots(host)?;
+        let (counted, dirty) = (&mut self.totals.hosts, &mut self.dirty);
         let resident = self.hosts.entry(host).or_insert_with(|| {
-            self.totals.hosts += 1;
-            Resident::new(HostRow { name, ..HostRow::default() })
+            let mut resident = Resident::new(HostRow { name, ..HostRow::default() });
+            // Counted and written by the same commit.
+            *counted += 1;
+            mark(dirty, host, &mut resident);
+            resident
         });
         if resident.on_desk {
             return Ok(None);

@@ -18,6 +18,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<u16>().prop_map(Step::Leave),
         2 => any::<u16>().prop_map(Step::Refill),
         1 => (any::<u16>(), any::<bool>()).prop_map(|(pick, forever)| Step::Drop { pick, forever }),
+        1 => (0u16..400).prop_map(Step::Call),
         4 => Just(Step::Commit),
         2 => (0u8..12).prop_map(Step::CommitBut),
         1 => Just(Step::Kill),
@@ -87,6 +88,14 @@ fn a_batch_for_a_peer_is_in_the_same_commit() {
     model.take(Step::Commit);
     model.take(Step::Kill);
     assert_eq!(model.outbox(), [b"a batch".to_vec()]);
+}
+
+#[test]
+fn a_host_that_was_called_is_counted_once_over_a_kill() {
+    let mut model = Model::new(2);
+    for step in [Step::Call(1), Step::Commit, Step::Kill, Step::Find(vec![1]), Step::Commit] {
+        model.take(step);
+    }
 }
 
 #[test]

@@ -19,10 +19,18 @@ use std::time::Duration;
 pub enum Step {
     Find(Vec<u16>),
     Want(u32),
-    Fetch { pick: u16, n: u8 },
+    Fetch {
+        pick: u16,
+        n: u8,
+    },
     Leave(u16),
     Refill(u16),
-    Drop { pick: u16, forever: bool },
+    Drop {
+        pick: u16,
+        forever: bool,
+    },
+    /// A robots.txt redirects to the host of this URL.
+    Call(u16),
     Commit,
     /// So many pages are still being parsed when the rest is committed.
     CommitBut(u8),
@@ -33,6 +41,8 @@ pub enum Step {
 struct OnDesk {
     window: Vec<Queued>,
     pages_left: u64,
+    /// It came for its robots.txt only.
+    called: bool,
 }
 
 pub struct Model {
@@ -116,6 +126,17 @@ impl Model {
         self.group.outbox.push((peer, batch.to_vec()));
     }
 
+    fn host_rows(&self) -> u64 {
+        let mut n = 0;
+        let disk = self.disk.as_ref().unwrap();
+        disk.walk(Family::Hosts, &[], &[0xff; 17], |key, _| {
+            n += u64::from(key[8..] != [0; 8]); // not a group's own row
+            Ok(true)
+        })
+        .unwrap();
+        n
+    }
+
     /// The batches on disk, in the order of sending.
     pub fn outbox(&self) -> Vec<Vec<u8>> {
         let mut batches = Vec::new();
@@ -145,8 +166,15 @@ impl Model {
             Step::Fetch { pick, n } => self.fetch(pick, n),
             Step::Leave(pick) => self.leave(pick),
             Step::Refill(pick) => {
-                if let Some(host) = self.pick(pick) {
+                if let Some(host) = self.pick(pick).filter(|host| !self.desk[host].called) {
                     self.ledger().note(DeskNote::Refill { host });
+                    self.serve();
+                }
+            }
+            Step::Call(n) => {
+                let Found { url, host, .. } = self.url(n);
+                if !self.desk.contains_key(&host) {
+                    self.ledger().note(DeskNote::Call { host, name: url.host().into() });
                     self.serve();
                 }
             }
@@ -175,7 +203,8 @@ impl Model {
             match note {
                 LedgerNote::Due(due) => {
                     self.check_window(due.host, &due.urls);
-                    let on_desk = OnDesk { window: due.urls, pages_left: due.pages_left };
+                    let called = due.urls.is_empty();
+                    let on_desk = OnDesk { window: due.urls, pages_left: due.pages_left, called };
                     let before = self.desk.insert(due.host, on_desk);
                     assert!(before.is_none(), "a host is handed over twice");
                 }
@@ -264,6 +293,7 @@ impl Model {
             assert_eq!(over, None, "a domain has more pages than its limit of {max}");
         }
         let totals = self.ledger().totals().clone();
+        assert_eq!(totals.hosts, self.host_rows(), "every host that is counted has a row");
         assert_eq!(totals.pages, self.dealt_with.len() as u64);
         assert_eq!(
             self.found.len() as u64,
