@@ -193,7 +193,8 @@ impl Ledger {
 
     /// The next URLs of a host's queue, and whether there is more behind them.
     fn read_window(&mut self, host: HostKey, most: u64) -> Result<(Vec<Queued>, bool), DiskError> {
-        let most = usize::try_from(self.window().min(most)).unwrap_or(usize::MAX);
+        let window = usize::try_from(self.window()).unwrap_or(usize::MAX);
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(window);
         let Some(resident) = self.hosts.get_mut(&host) else { return Ok((Vec::new(), false)) };
         let mut urls = Vec::with_capacity(most.min(16));
         if resident.available() == 0 || most == 0 {
@@ -202,13 +203,16 @@ impl Ledger {
         let from = keys::frontier(host, resident.cursor);
         let end = end_of(host);
         let handed = &*resident;
+        let mut weight = 0;
         self.disk.walk(Family::Frontier, &from, &end, |key, value| {
             let place = keys::read_place(key)
                 .ok_or(DiskError::Row { family: "frontier", what: "its key is malformed" })?;
             if !handed.is_handed(place) {
-                urls.push(decode_queued(place, value)?);
+                let url = decode_queued(place, value)?;
+                weight += url.weight();
+                urls.push(url);
             }
-            Ok(urls.len() < most)
+            Ok(urls.len() < most && weight < window)
         })?;
         for url in &urls {
             resident.hand_out(url.place);

@@ -3,7 +3,7 @@
 use super::Workbench;
 use super::heap::ABSENT;
 use super::host_entry::{HostEntry, Stand};
-use super::visit::{Choice, choose, visit_len};
+use super::visit::{Choice, choose, visit_len, weight};
 use crate::flow::DeskNote;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -193,7 +193,7 @@ impl Workbench {
     fn take_out(&mut self, id: u32, now: Timestamp) -> HostEntry {
         self.forget_address(id, now);
         self.unplaced -= 1;
-        self.window_urls -= self.hosts[id].window.len();
+        self.window_urls -= weight(&self.hosts[id].window);
         let mut host = self.hosts.remove(id);
         if let Some(turn) = host.turn.take() {
             if let Some(away) = turn.away {

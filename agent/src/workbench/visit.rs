@@ -19,6 +19,11 @@ pub(super) fn visit_len(pace: &Pace<'_>) -> u32 {
     if unhurried { pace.burst().max(UNHURRIED_VISIT_URLS) } else { pace.burst() }
 }
 
+/// What URLs count for in memory.
+pub(super) fn weight<'a>(urls: impl IntoIterator<Item = &'a Queued>) -> usize {
+    urls.into_iter().map(Queued::weight).sum()
+}
+
 /// What a host could be visited for.
 #[derive(Debug)]
 pub(super) enum Choice {
@@ -108,7 +113,7 @@ impl Workbench {
         let requests_max = urls.len() as u32;
         host.reserved = requests_max;
         host.pages_left -= u64::from(requests_max);
-        self.window_urls -= urls.len();
+        self.window_urls -= weight(&urls);
         self.refill_if_low(id);
         self.visit(id, Errand::Pages { origin, rules, urls, requests_max })
     }
@@ -134,7 +139,7 @@ impl Workbench {
             host.window = urls.into();
             return false;
         }
-        self.window_urls -= urls.len();
+        self.window_urls -= weight(&urls);
         let reason = Discard::RobotsUnreachable;
         self.notes.push(DeskNote::Refuse { host: host.key, urls, reason });
         true
