@@ -76,6 +76,14 @@ pub struct Queued {
     pub kind: LinkKind,
 }
 
+impl Queued {
+    /// What it counts for among the URLs in memory: one, and one more for each 256 bytes of it.
+    #[must_use]
+    pub const fn weight(&self) -> usize {
+        1 + self.path.len() / 256
+    }
+}
+
 /// A lease on one host, and so on its IP address: handed out by the workbench, returned as a
 /// [`Verdict`].
 #[derive(Clone, Debug)]

@@ -21,11 +21,12 @@ pub const PIPELINE_PAGES_MAX: usize = 4_096;
 /// Bytes of bodies between the fetchers and the parsers, and of records and links between the
 /// parsers and the ledger: no visit goes on, and no parser either, while there are more.
 pub const PIPELINE_BYTES_MAX: usize = 64 << 20;
-/// URLs handed to one visit at the most (only where no delay is asked for).
-pub const URLS_A_VISIT_MAX: usize = 32;
-/// Verdicts, resolutions and replies waiting for the scheduler; above the visits in flight.
+/// URLs of a visit to a host that has no delay at all: enough to make the visit's own cost small.
+pub const UNHURRIED_VISIT_URLS: u32 = 32;
+/// Hosts and URLs from the ledger waiting for the scheduler; what finds no room waits in the
+/// ledger's thread.
 pub const DESK_QUEUE: usize = 16_384;
-/// Messages waiting for the ledger.
+/// Pages, batches of seeds and notes waiting for the ledger; who finds no room waits.
 pub const LEDGER_QUEUE: usize = 8_192;
 /// Bytes of a body that every visit may hold: nearly all pages need no more. The same again, over
 /// HTTP/2, may wait in the connection. Over HTTP/1.1 it is what one read brings: hyper's buffer
@@ -56,7 +57,13 @@ pub const ARCHIVE_WRITE_BYTES: usize = 1 << 20;
 /// Bytes of index lines that are sorted in memory at once; more are sorted in runs and merged.
 pub const INDEX_RUN_BYTES: usize = 16 << 20;
 
-const _: () = assert!(DESK_QUEUE >= 2 * PIPELINE_PAGES_MAX);
+/// Results between the fetchers and the parsers. A visit asks for room before each of its results
+/// but the first, which is what it was handed out for: so each may bring one more than the
+/// pipeline holds, however many URLs it has.
+#[must_use]
+pub const fn results_max(visits: usize) -> usize {
+    PIPELINE_PAGES_MAX + visits
+}
 
 /// The visits that `files` open files let happen at once: each may leave an idle connection
 /// behind.

@@ -78,6 +78,8 @@ pub enum Pace {
     SlowServers,
     /// All hosts rest: backoff, Retry-After, unreachable.
     Resting,
+    /// None of the hosts that have something queued falls due just now.
+    NoneDue,
     /// Stopping: visits in flight are being ended and saved.
     Draining,
     /// A limit is reached.
@@ -100,6 +102,7 @@ impl fmt::Display for Pace {
             Self::DiskSlow => f.write_str("disk: writing is slower than fetching"),
             Self::SlowServers => f.write_str("slow servers: waiting for answers"),
             Self::Resting => f.write_str("all hosts rest (backoff or unreachable)"),
+            Self::NoneDue => f.write_str("no host falls due just now"),
             Self::Draining => f.write_str("stopping: ending visits in flight and saving"),
             Self::Limit => f.write_str("a limit is reached"),
             Self::Seeds => f.write_str("waiting for seeds"),
@@ -169,8 +172,8 @@ impl Pace {
         } else if e.pages_run == 0 {
             Self::Starting
         } else if e.urls_queued > 0 {
-            // Between the workbench and the disk, on their way from one visit to the next.
-            Self::FewHosts { delay: e.delay }
+            // On the disk, or between it and the workbench.
+            Self::NoneDue
         } else {
             Self::Seeds
         }
@@ -223,7 +226,7 @@ mod tests {
             (Evidence { visits: 30, hosts: hosts(0, 3, 0, 0), ..e }, Pace::SlowServers),
             (Evidence { hosts: hosts(0, 0, 4, 0), ..e }, Pace::Resting),
             (Evidence { pages_run: 0, urls_queued: 1, ..e }, Pace::Starting),
-            (Evidence { urls_queued: 1, ..e }, Pace::FewHosts { delay: DELAY }),
+            (Evidence { urls_queued: 1, ..e }, Pace::NoneDue),
             (e, Pace::Seeds),
         ];
         for (evidence, pace) in cases {

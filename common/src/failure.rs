@@ -34,5 +34,7 @@ closed_set! {
         SlowDown = 12 => "slow-down",
         /// The address connected to was not the one politeness was counted on.
         AddressChanged = 13 => "address-changed",
+        /// What came made our own parser panic.
+        Unreadable = 14 => "unreadable",
     }
 }

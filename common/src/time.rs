@@ -1,8 +1,8 @@
 //! Points in time as the crawler keeps them: microseconds since 1970, in order, on disk.
 //!
 //! Pure parts take `now: Timestamp` as an argument. The one place that reads a clock is
-//! [`Clock`]: it reads the wall clock once and the monotonic clock from then on, so a clock that
-//! jumps while the crawler runs can neither hurry nor stall it.
+//! [`Clock`]: it reads the wall clock once and a steady one from then on, so a clock that jumps
+//! while the crawler runs can neither hurry nor stall it.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -72,27 +72,64 @@ impl fmt::Display for Timestamp {
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     wall: Timestamp,
-    origin: Instant,
+    /// What the steady clock said then.
+    origin: Duration,
 }
 
 impl Clock {
-    /// Reads the wall clock; from now on only the monotonic clock counts.
+    /// Reads the wall clock; from now on only the steady clock counts.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the clocks")]
     pub fn start() -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { wall: Timestamp::ZERO + wall, origin: Instant::now() }
+        Self { wall: Timestamp::ZERO + wall, origin: steady() }
     }
 
     /// The present.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.wall + self.origin.elapsed()
+        self.wall + steady().saturating_sub(self.origin)
     }
 
     /// The monotonic instant that corresponds to `at`, for timers; now, when `at` is past.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the clocks")]
     pub fn instant(&self, at: Timestamp) -> Instant {
-        self.origin.checked_add(at.since(self.wall)).unwrap_or(self.origin)
+        let now = Instant::now();
+        now.checked_add(at.since(self.now())).unwrap_or(now)
+    }
+}
+
+/// A clock that nobody sets and that goes on while the machine sleeps: hosts rest meanwhile.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn steady() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let time = clock_gettime(ClockId::Boottime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}
+
+/// A clock that nobody sets.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the clocks")]
+fn steady() -> Duration {
+    static ORIGIN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    ORIGIN.elapsed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_goes_on_and_timers_agree_with_it() {
+        let clock = Clock::start();
+        let (before, hour) = (clock.now(), Duration::from_secs(3_600));
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(clock.now() >= before + Duration::from_millis(5));
+        let (past, future) = (clock.instant(Timestamp::ZERO), clock.instant(before + hour));
+        assert!(future > past && future <= past + hour);
     }
 }

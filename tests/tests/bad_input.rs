@@ -124,6 +124,25 @@ fn two_processes_on_one_directory_do_not_meet() {
     assert_agreement(&scene, &ended);
 }
 
+/// What the owner writes while another one looks is no damage.
+#[test]
+fn a_state_that_is_in_use_is_not_called_damaged() {
+    let scene = Scene::new(Spec::new(seed()).size(3, 2, 10)).delays("100ms", "0ms");
+    let scene = scene.set("state.sync-interval=1h");
+    let mut first = scene.start();
+    scene.wait_for_requests(&mut first, 5);
+    // As if it had synced between two looks.
+    fs::write(scene.out().join("state/SYNCED"), u64::MAX.to_string()).expect("written");
+    let second = Command::new(binary())
+        .args(["crawl", "--out"])
+        .arg(scene.out())
+        .output()
+        .expect("the program runs");
+    let stderr = String::from_utf8_lossy(&second.stderr);
+    assert!(stderr.contains("another process") && !stderr.contains("damaged"), "{stderr}");
+    assert_eq!(scene.end(first).code, Some(0));
+}
+
 #[test]
 fn without_dns_it_ends_and_says_why() {
     // A name server that takes questions and never answers.

@@ -191,6 +191,36 @@ fn the_limit_of_a_domain_is_met_exactly() {
     }
 }
 
+/// Hosts without a delay come back before their pages are committed.
+#[test]
+fn the_limit_of_a_domain_is_met_exactly_without_a_delay() {
+    let scene = Scene::new(plain(seed(), 6, 8, 60))
+        .delays("0s", "0s")
+        .set("limits.pages-per-domain-max=300");
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let domains = pages_by(&scene, domain);
+    assert!(domains.len() == 6 && domains.values().all(|&n| n == 300), "{domains:?}");
+}
+
+/// What robots.txt disallows is no request, so a long visit tells of many URLs at once.
+#[test]
+fn a_long_burst_over_disallowed_pages_ends() {
+    let closed = Robots::rules(&[(false, "/s1/"), (false, "/s2/"), (false, "/s3/")], None);
+    let spec = plain(seed(), 80, 1, 300).links(150).robots(closed);
+    let scene = Scene::new(spec)
+        .delays("1ms", "0s")
+        .set("fetch.visits-max=80")
+        .set("state.parser-threads=1")
+        .arg("--burst=300");
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let pace = Pace { burst: 300, ..Pace::delays(Duration::from_millis(1), Duration::ZERO) };
+    scene.assert_clean(&scene.judge(Limits::default(), pace));
+    assert_eq!(ended.count("totals/urls_queued"), 0, "nothing is left");
+    assert!(ended.count("skipped/robots") > 10_000, "{}", ended.report);
+}
+
 /// Without links beyond the tree there is one path to each page, so its depth is certain.
 #[test]
 fn links_are_followed_so_far_and_no_further() {

@@ -21,7 +21,7 @@ use crossbeam::channel::{Receiver, RecvTimeoutError};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
 /// A group with this many bytes of archive records and links is committed at once.
@@ -135,6 +135,9 @@ impl Accountant {
     fn work(&mut self) -> Result<Ended, AccountError> {
         loop {
             self.gather();
+            if self.shared.is_over() {
+                return Ok(Ended::Failed); // Somebody else cannot go on.
+            }
             let now = self.shared.clock.now();
             self.look_at_disk(now);
             if self.is_due(now) {
@@ -172,7 +175,7 @@ impl Accountant {
     }
 
     fn enter(&mut self, entry: Entry) {
-        if self.group.is_empty() {
+        if self.group.is_empty() && !self.books.ledger.has_news() {
             self.group_since = self.shared.clock.now();
         }
         match entry {
@@ -339,12 +342,14 @@ impl Accountant {
 
     /// How the run ended, once it has.
     fn ended(&self) -> Option<Ended> {
+        // First: whatever the scheduler had to say of its visits is in the inbox by then.
+        let idle = self.shared.visits.load(Acquire) == 0;
         let settled =
             self.group.is_empty() && self.inbox.is_empty() && self.shared.pipeline.is_empty();
         if !settled {
             return None;
         }
-        let exhausted = self.seeds_ended && self.books.ledger.totals().queued == 0;
+        let exhausted = idle && self.seeds_ended && self.books.ledger.totals().queued == 0;
         if exhausted { Some(Ended::Exhausted) } else { self.quiet }
     }
 
@@ -362,3 +367,6 @@ fn is_full(error: &AccountError) -> bool {
         AccountError::StillFull(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

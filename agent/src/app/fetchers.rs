@@ -2,8 +2,11 @@
 
 use super::scheduler::{Desk, Done};
 use super::shared::Shared;
+use super::watch::Watch;
 use crate::fetch::{self, Dns, FetchContext, Sink};
-use crate::flow::{Fetched, Verdict};
+use crate::flow::{Fetched, Resolution, ResolveError, Verdict};
+use crate::report::Ended;
+use crivello_common::hash::HostKey;
 use crossbeam::channel::Sender;
 use std::sync::Arc;
 
@@ -26,10 +29,10 @@ impl Sink for Outlet {
     fn fetched(&self, fetched: Fetched) {
         let body = fetched.body_len();
         self.shared.pipeline.enter(body);
-        // There is room for all that the visits in flight may bring; fails only once the parsers
-        // have left because the crawl is over.
-        if self.results.try_send(Box::new(fetched)).is_err() && !self.shared.is_over() {
-            tracing::error!("the parsers' queue is full");
+        // There is room, see `limits::results_max`; fails once the parsers have left because the
+        // crawl is over. A result that is lost otherwise would be waited for without end.
+        if self.results.try_send(Box::new(fetched)).is_err() {
+            self.shared.end(Ended::Failed, Some("the parsers' queue is full".to_owned()));
         }
     }
 
@@ -44,17 +47,90 @@ impl Sink for Outlet {
 
 /// Starts a task for each visit and each name, until the crawl is over.
 pub async fn run(shared: Arc<Shared>, desk: Arc<Desk>, context: Arc<FetchContext>, dns: Arc<Dns>) {
+    let _watch = Watch::over(&shared, "fetchers");
     while !shared.is_over() {
         while let Some(visit) = desk.todo.pop() {
             tokio::spawn(fetch::run(visit, context.clone(), shared.stop.clone()));
         }
         while let Some((host, name)) = desk.names.pop() {
-            let (shared, desk, dns) = (shared.clone(), desk.clone(), dns.clone());
+            let (clock, dns) = (shared.clock, dns.clone());
+            let look_up = LookUp::of(host, desk.clone());
             tokio::spawn(async move {
-                let resolution = dns.resolve(host, &name, shared.clock.now()).await;
-                desk.hand_back(Done::Resolved(resolution));
+                look_up.answer(dns.resolve(host, &name, clock.now()).await);
             });
         }
         desk.fetchers.notified().await;
+    }
+}
+
+/// A name that is being looked up: whatever becomes of the task, the scheduler gets an answer.
+struct LookUp {
+    desk: Arc<Desk>,
+    resolution: Resolution,
+}
+
+impl LookUp {
+    const fn of(host: HostKey, desk: Arc<Desk>) -> Self {
+        Self { desk, resolution: Resolution { host, answer: Err(ResolveError::Unavailable) } }
+    }
+
+    fn answer(mut self, resolution: Resolution) {
+        self.resolution = resolution;
+    }
+}
+
+impl Drop for LookUp {
+    fn drop(&mut self) {
+        self.desk.hand_back(Done::Resolved(self.resolution.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::Outcome;
+    use crate::ledger::Totals;
+    use crivello_common::config::{AssignBy, Settings};
+    use crivello_common::discard::Discard;
+    use crivello_common::time::{Clock, Timestamp};
+    use crivello_common::url::CrawlUrl;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn a_look_up_that_panics_is_answered_all_the_same() {
+        let desk = Arc::new(Desk::new(1, 1));
+        let host = CrawlUrl::parse("http://a.test/").unwrap().host_key(AssignBy::Domain);
+        let look_up = LookUp::of(host, desk.clone());
+        let task = tokio::spawn(async move {
+            let _look_up = look_up;
+            panic!("a bug");
+        });
+        assert!(task.await.unwrap_err().is_panic());
+        let Some(Done::Resolved(resolution)) = desk.done.pop() else { panic!("no answer") };
+        assert_eq!((resolution.host, resolution.answer), (host, Err(ResolveError::Unavailable)));
+    }
+
+    #[test]
+    fn a_result_that_finds_no_room_ends_the_run() {
+        let shared = Shared::new(Settings::default(), Clock::start(), Totals::default(), None);
+        let shared = Arc::new(shared);
+        let (results, _parsers) = crossbeam::channel::bounded(1);
+        let outlet = Outlet::new(shared.clone(), Arc::new(Desk::new(1, 1)), results);
+        let url = CrawlUrl::parse("http://a.test/").unwrap();
+        let tell = || {
+            outlet.fetched(Fetched {
+                host: url.host_key(AssignBy::Domain),
+                name: url.host().into(),
+                row: None,
+                url: url.clone(),
+                at: Timestamp::ZERO,
+                took: Duration::ZERO,
+                outcome: Outcome::Discarded(Discard::Robots),
+            });
+        };
+        tell();
+        assert!(!shared.is_over());
+        tell();
+        assert_eq!(shared.wait(Duration::ZERO).map(|end| end.how), Some(Ended::Failed));
     }
 }

@@ -24,12 +24,13 @@ mod scheduler;
 mod seeding;
 mod shared;
 mod telling;
+mod watch;
 
 use crate::disk::{Batch, Database, DiskError, Family};
 use crate::duplicates::Duplicates;
 use crate::fetch::{Dns, FetchContext, FetchError};
 use crate::ledger::{Ledger, META_ARCHIVE};
-use crate::limits::{LEDGER_QUEUE, PIPELINE_PAGES_MAX, URLS_A_VISIT_MAX, visits_max};
+use crate::limits::{LEDGER_QUEUE, results_max, visits_max};
 use crate::links::{LinkRules, LinksError};
 use crate::progress::Snapshot;
 use crate::report::{Ended, Report, SeedCounts};
@@ -56,6 +57,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use watch::spawn;
 
 /// Why a crawl cannot be opened or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -139,7 +141,7 @@ impl Crawl {
         let duplicates = Arc::new(Duplicates::new(disk.clone()));
         let (to_ledger, inbox) = bounded(LEDGER_QUEUE);
         let visits = shared.settings.fetch.visits_max as usize;
-        let (to_parsers, results) = bounded(PIPELINE_PAGES_MAX + visits * URLS_A_VISIT_MAX);
+        let (to_parsers, results) = bounded(results_max(visits));
         let outlet = Outlet::new(shared.clone(), desk.clone(), to_parsers);
         let context = FetchContext::new(&shared.settings, clock, Arc::new(outlet))?;
         let dns = Arc::new(Dns::new(&shared.settings));
@@ -156,8 +158,8 @@ impl Crawl {
         };
         let accountant = Accountant::new(shared.clone(), desk.clone(), inbox, books);
         let mut threads = vec![
-            spawn("accountant", move || accountant.run())?,
-            spawn("scheduler", move || scheduler.run())?,
+            spawn(&shared, "accountant", move || accountant.run())?,
+            spawn(&shared, "scheduler", move || scheduler.run())?,
         ];
         let parser = || {
             let ledger = to_ledger.clone();
@@ -166,7 +168,7 @@ impl Crawl {
         };
         for n in 0..parser_threads(&shared.settings) {
             let parser = parser();
-            threads.push(spawn(&format!("parser-{n}"), move || parser.run())?);
+            threads.push(spawn(&shared, &format!("parser-{n}"), move || parser.run())?);
         }
         let runtime = fetcher_runtime()?;
         runtime.spawn(fetchers::run(shared.clone(), desk, Arc::new(context), dns));
@@ -269,10 +271,6 @@ fn fetcher_runtime() -> std::io::Result<Runtime> {
         .thread_name("fetcher")
         .enable_all()
         .build()
-}
-
-fn spawn(name: &str, f: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(f)
 }
 
 /// Fewer visits at once where the system does not let this process open enough files.

@@ -10,14 +10,19 @@ use crate::links::LinkRules;
 use crate::parse::{Input, Parser};
 use crate::store::{DuplicateOf, PayloadDigest, Recorder, payload_digest};
 use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
 use crossbeam::channel::{Receiver, Sender};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// A parser that waits for room looks up this often whether the crawl is over.
 const LOOK_UP: Duration = Duration::from_millis(100);
+
+/// What a result says: its end, its records, its links, and the links that were not taken.
+type Reading = (PageEnd, Vec<Record>, Vec<Found>, DiscardTally);
 
 /// One parser thread.
 pub struct ParserThread {
@@ -56,7 +61,7 @@ impl ParserThread {
         while let Ok(fetched) = self.results.recv() {
             while !self.shared.pipeline.wait_for_room(LOOK_UP) && !self.shared.is_over() {}
             let body = fetched.body_len();
-            let page = self.read(*fetched);
+            let page = self.page(*fetched, Self::read);
             self.shared.pipeline.parsed(body, page.held_bytes());
             self.shared.results.fetch_add(1, Relaxed);
             if self.ledger.send(Entry::Page(Box::new(page))).is_err() {
@@ -65,12 +70,18 @@ impl ParserThread {
         }
     }
 
-    fn read(&mut self, fetched: Fetched) -> Page {
-        let (end, records, links, discards) = match &fetched.outcome {
-            Outcome::Failed(kind) => (PageEnd::Failed(*kind), vec![], vec![], <_>::default()),
-            Outcome::Discarded(why) => (PageEnd::Discarded(*why), vec![], vec![], <_>::default()),
-            Outcome::Response(response) => self.respond(&fetched, response),
-        };
+    /// What `read` makes of a result. Should it panic, that is a bug of ours which this page brings
+    /// out: the page is a failure, and the crawl goes on.
+    fn page(&mut self, fetched: Fetched, read: fn(&mut Self, &Fetched) -> Reading) -> Page {
+        let reading = catch_unwind(AssertUnwindSafe(|| read(self, &fetched)));
+        let (end, records, links, discards) = reading.unwrap_or_else(|_| {
+            tracing::error!(url = fetched.url.as_str(), "a page made its parser panic: a bug");
+            // In whatever state the panic left them.
+            self.parser = Parser::new(&self.shared.settings);
+            self.recorder = Recorder::new(&self.shared.settings);
+            self.duplicates.withdraw(fetched.at, fetched.url.as_str());
+            without_records(PageEnd::Failed(Failure::Unreadable))
+        });
         Page {
             host: fetched.host,
             name: fetched.name,
@@ -84,11 +95,15 @@ impl ParserThread {
         }
     }
 
-    fn respond(
-        &mut self,
-        fetched: &Fetched,
-        response: &Response,
-    ) -> (PageEnd, Vec<Record>, Vec<Found>, DiscardTally) {
+    fn read(&mut self, fetched: &Fetched) -> Reading {
+        match &fetched.outcome {
+            Outcome::Failed(kind) => without_records(PageEnd::Failed(*kind)),
+            Outcome::Discarded(why) => without_records(PageEnd::Discarded(*why)),
+            Outcome::Response(response) => self.respond(fetched, response),
+        }
+    }
+
+    fn respond(&mut self, fetched: &Fetched, response: &Response) -> Reading {
         let (links, discards) = match &fetched.row {
             Some(row) => self.links(fetched, response, row.kind, row.depth),
             None => self.sitemaps(fetched, response),
@@ -160,5 +175,59 @@ impl ParserThread {
             tracing::warn!(%error, "a duplicate cannot be looked up: archived as if it were none");
             None
         })
+    }
+}
+
+fn without_records(end: PageEnd) -> Reading {
+    (end, Vec::new(), Vec::new(), DiscardTally::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Database;
+    use crate::ledger::Totals;
+    use crivello_common::config::{AssignBy, Settings};
+    use crivello_common::time::{Clock, Timestamp};
+    use crivello_common::url::CrawlUrl;
+    use crossbeam::channel::bounded;
+
+    #[test]
+    fn a_page_that_makes_its_parser_panic_is_a_failure_and_the_next_one_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = Settings::default();
+        let disk = Database::open(dir.path(), true, &settings.state).unwrap();
+        let rules = LinkRules::compile(&settings).unwrap();
+        let duplicates = Arc::new(Duplicates::new(Arc::new(disk)));
+        let shared = Shared::new(settings, Clock::start(), Totals::default(), None);
+        let (_fetchers, results) = bounded(1);
+        let (ledger, _accountant) = bounded(1);
+        let mut parser = ParserThread::new(
+            Arc::new(shared),
+            results,
+            ledger,
+            Arc::new(rules),
+            duplicates.clone(),
+        );
+        let url = CrawlUrl::parse("http://a.test/").unwrap();
+        let fetched = || Fetched {
+            host: url.host_key(AssignBy::Domain),
+            name: url.host().into(),
+            row: None,
+            url: url.clone(),
+            at: Timestamp::from_secs(5),
+            took: Duration::ZERO,
+            outcome: Outcome::Discarded(Discard::Robots),
+        };
+        let page = parser.page(fetched(), |this, fetched| {
+            let claim = this.duplicates.claim([7; 16], fetched.at, fetched.url.as_str());
+            assert_eq!(claim.unwrap(), None);
+            panic!("a bug");
+        });
+        assert_eq!(page.end, PageEnd::Failed(Failure::Unreadable));
+        let first = duplicates.claim([7; 16], Timestamp::from_secs(6), "http://b.test/").unwrap();
+        assert_eq!(first, None, "it was never archived");
+        let page = parser.page(fetched(), ParserThread::read);
+        assert_eq!(page.end, PageEnd::Discarded(Discard::Robots));
     }
 }

@@ -19,7 +19,7 @@ use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::thread::Thread;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -133,6 +133,8 @@ impl Scheduler {
             if self.speak(now).is_err() {
                 return;
             }
+            // Last: who finds no visit in flight has been told all that came of them.
+            self.shared.visits.store(self.in_flight.len(), Release);
             std::thread::park_timeout(self.nap(now, open));
         }
     }
@@ -152,7 +154,6 @@ impl Scheduler {
                 }
                 Done::Verdict(verdict) => {
                     let taken = self.in_flight.remove(&verdict.host).unwrap_or(0);
-                    self.shared.visits.store(self.in_flight.len(), Relaxed);
                     match verdict.signal {
                         Signal::Failed(kind) => self.outage.failed(verdict.host, kind, now),
                         _ if verdict.requests > 0 => self.outage.reached(verdict.host),

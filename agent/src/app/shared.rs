@@ -7,7 +7,8 @@ use crate::workbench::Census;
 use crivello_common::config::Settings;
 use crivello_common::time::{Clock, Timestamp};
 use parking_lot::{Condvar, Mutex};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -69,9 +70,11 @@ impl Shared {
     ) -> Self {
         let pages_left =
             settings.limits.pages_max.map_or(u64::MAX, |max| max.saturating_sub(totals.pages));
+        let (now, ip_delay) = (clock.now(), settings.politeness.ip_delay);
         Self {
-            started: clock.now(),
-            visits_from: closed_at.unwrap_or_default() + settings.politeness.ip_delay,
+            started: now,
+            // A wall clock that was ahead then is no reason to stand still.
+            visits_from: closed_at.unwrap_or_default().min(now) + ip_delay,
             clock,
             settings,
             pipeline: Pipeline::default(),
@@ -149,10 +152,11 @@ impl Pipeline {
 
     /// It has been parsed: its body is gone, `bytes` of archive records and links took its place.
     pub fn parsed(&self, body: usize, bytes: usize) {
+        // Who reads the first gauge without it reads the second with it: it is never in none.
         self.uncommitted.fetch_add(1, Relaxed);
-        self.unparsed.fetch_sub(1, Relaxed);
+        self.unparsed.fetch_sub(1, Release);
         self.page_bytes.fetch_add(bytes, Relaxed);
-        self.body_bytes.fetch_sub(body, Relaxed);
+        self.body_bytes.fetch_sub(body, Release);
     }
 
     /// A batch of seeds comes in.
@@ -193,7 +197,7 @@ impl Pipeline {
     /// Pages before and behind the parsers.
     #[must_use]
     pub fn pages(&self) -> (usize, usize) {
-        (self.unparsed.load(Relaxed), self.uncommitted.load(Relaxed))
+        (self.unparsed.load(Acquire), self.uncommitted.load(Relaxed))
     }
 
     /// Whether nothing is on its way.
@@ -206,7 +210,27 @@ impl Pipeline {
     #[must_use]
     pub fn has_room(&self) -> bool {
         let (unparsed, uncommitted) = self.pages();
-        let bytes = self.body_bytes.load(Relaxed) + self.page_bytes.load(Relaxed);
+        let bytes = self.body_bytes.load(Acquire) + self.page_bytes.load(Relaxed);
         unparsed + uncommitted < PIPELINE_PAGES_MAX && bytes < PIPELINE_BYTES_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_their_rest_whatever_the_wall_clock_said() {
+        let clock = Clock::start();
+        let settings = Settings::default();
+        let rest = settings.politeness.ip_delay;
+        let visits_from = |closed_at| {
+            let shared = Shared::new(settings.clone(), clock, Totals::default(), closed_at);
+            (shared.visits_from, shared.started)
+        };
+        let earlier = clock.now() - Duration::from_millis(500);
+        assert_eq!(visits_from(Some(earlier)).0, earlier + rest);
+        let (at, started) = visits_from(Some(clock.now() + Duration::from_secs(3_600)));
+        assert_eq!(at, started + rest, "the clock was an hour ahead");
     }
 }

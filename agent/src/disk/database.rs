@@ -1,6 +1,6 @@
 //! Opening the database, and the few operations the rooms use.
 
-use super::DiskError;
+use super::{DiskError, lock};
 use crate::limits::DATABASE_FILES_MAX;
 use crivello_common::config::State;
 use rocksdb::{
@@ -90,15 +90,18 @@ impl Database {
     /// When it is missing, in use by another process, damaged, or the disk fails.
     pub fn open(path: &Path, create: bool, settings: &State) -> Result<Self, DiskError> {
         let failed = |source: rocksdb::Error| {
-            let in_use = source.to_string().contains("/LOCK");
-            let what = if in_use { "is in use by another process" } else { "cannot be opened" };
-            DiskError::Database { path: path.to_owned(), what, source }
+            if source.to_string().contains("/LOCK") {
+                return DiskError::InUse { path: path.to_owned() };
+            }
+            DiskError::Database { path: path.to_owned(), what: "cannot be opened", source }
         };
         let cache = Cache::new_lru_cache(settings.block_cache.as_usize());
         let buffers =
             WriteBufferManager::new_write_buffer_manager(settings.write_buffers.as_usize(), false);
         let options = database_options(create, &buffers, settings);
         if !create {
+            // Who has it open goes on writing and noting: what would be seen is no damage.
+            let _lock = lock::hold(path)?;
             let families = families(&cache, settings);
             let db = DB::open_cf_descriptors_read_only(&options, path, families, false)
                 .map_err(failed)?;

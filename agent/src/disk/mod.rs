@@ -24,6 +24,7 @@
 mod codec;
 mod database;
 pub mod keys;
+mod lock;
 pub mod values;
 
 pub use codec::{Reader, Writer};
@@ -41,6 +42,12 @@ pub enum DiskError {
         what: &'static str,
         /// RocksDB's own words.
         source: rocksdb::Error,
+    },
+    /// Another process has it open.
+    #[error("the state database in {path} is in use by another process", path = .path.display())]
+    InUse {
+        /// Where.
+        path: std::path::PathBuf,
     },
     /// Something of it is missing.
     #[error("the state database in {path} is damaged: it ends at change {found}, but had been synced up to {synced}; nothing was changed", path = .path.display())]

@@ -50,6 +50,11 @@ impl Duplicates {
         }
     }
 
+    /// The page of `url` fetched at `at` will not be archived: whatever it claimed is free again.
+    pub fn withdraw(&self, at: Timestamp, url: &str) {
+        self.on_their_way.retain(|_, page| page.at != at || *page.url != *url);
+    }
+
     /// The page that claimed `digest` has been committed.
     pub fn settle(&self, digest: &ContentDigest) {
         self.on_their_way.remove(digest);

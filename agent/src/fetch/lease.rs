@@ -23,6 +23,8 @@ pub(super) struct Lease {
     pub(super) address: IpAddr,
     /// URLs not tried yet.
     pub(super) rest: std::vec::IntoIter<Queued>,
+    /// Whether the first of them was taken.
+    under_way: bool,
     origin: Origin,
     errand: Option<RobotsErrand>,
     flight: Option<Flight>,
@@ -58,6 +60,7 @@ impl Lease {
             name,
             address,
             rest: urls.into_iter(),
+            under_way: false,
             origin,
             errand,
             flight: None,
@@ -73,6 +76,14 @@ impl Lease {
     /// Requests counted so far.
     pub(super) const fn requests(&self) -> u32 {
         self.requests
+    }
+
+    /// The next URL. None while there is no room for what becomes of it, be it only that robots.txt
+    /// disallows it; the first always has room, see [`Sink`](super::Sink).
+    pub(super) fn take_next(&mut self) -> Option<Queued> {
+        let has_room =
+            !std::mem::replace(&mut self.under_way, true) || self.context.sink.has_room();
+        if has_room { self.rest.next() } else { None }
     }
 
     /// The whole URL of one of the visit's rows.

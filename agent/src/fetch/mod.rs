@@ -57,8 +57,8 @@ use rooms::Rooms;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where results go. Called from tasks, so it must never block; what is behind it has room for
-/// everything the visits in flight can send.
+/// Where results go. Called from tasks, so it must never block; what is behind it has room for one
+/// result of each visit in flight, and for as many more as it says.
 pub trait Sink: Send + Sync {
     /// One URL of a visit is done with.
     fn fetched(&self, fetched: Fetched);

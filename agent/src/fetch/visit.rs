@@ -78,7 +78,7 @@ pub(super) fn may_connect(guard: &Guard, name: &str, address: IpAddr) -> bool {
 
 fn refuse(lease: &mut Lease) {
     lease.answer(RobotsFound::Unreachable);
-    while let Some(row) = lease.rest.next() {
+    while let Some(row) = lease.take_next() {
         discard(lease, row, Discard::AddressDenied);
     }
 }
@@ -93,12 +93,11 @@ async fn pages(
     let host = lease.host.host;
     let after = context.idle.after(host, context.clock.now());
     while lease.requests() < requests_max && !stop.is_cancelled() {
-        if lease.requests() > 0 && !context.sink.has_room() {
-            return;
-        }
-        let Some(row) = lease.rest.next() else { return };
+        let Some(row) = lease.take_next() else { return };
         if !rules.allows(&row.path) {
             discard(lease, row, Discard::Robots);
+            // Judging by hostile rules takes about a millisecond.
+            tokio::task::yield_now().await;
             continue;
         }
         if lease.requests() > 0 && after == After::Kept {

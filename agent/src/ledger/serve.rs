@@ -121,7 +121,8 @@ impl Ledger {
         }
         resident.on_desk = true;
         if self.limits.pages_per_domain.is_some() {
-            resident.promised = pages_left;
+            // On top of what is kept for its pages that are still on the way.
+            resident.promised += pages_left;
             *self.promised.entry(host.group).or_default() += pages_left;
         }
         Ok(Some(Due {
@@ -140,9 +141,13 @@ impl Ledger {
     fn answer_call(&mut self, host: HostKey, name: Arc<str>) -> Result<Option<Due>, DiskError> {
         self.load(&[host])?;
         let robots = self.read_robots(host)?;
+        let (counted, dirty) = (&mut self.totals.hosts, &mut self.dirty);
         let resident = self.hosts.entry(host).or_insert_with(|| {
-            self.totals.hosts += 1;
-            Resident::new(HostRow { name, ..HostRow::default() })
+            let mut resident = Resident::new(HostRow { name, ..HostRow::default() });
+            // Counted and written by the same commit.
+            *counted += 1;
+            mark(dirty, host, &mut resident);
+            resident
         });
         if resident.on_desk {
             return Ok(None);
@@ -201,7 +206,8 @@ impl Ledger {
 
     /// The next URLs of a host's queue, and whether there is more behind them.
     fn read_window(&mut self, host: HostKey, most: u64) -> Result<(Vec<Queued>, bool), DiskError> {
-        let most = usize::try_from(self.window().min(most)).unwrap_or(usize::MAX);
+        let window = usize::try_from(self.window()).unwrap_or(usize::MAX);
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(window);
         let Some(resident) = self.hosts.get_mut(&host) else { return Ok((Vec::new(), false)) };
         let mut urls = Vec::with_capacity(most.min(16));
         if resident.available() == 0 || most == 0 {
@@ -210,13 +216,16 @@ impl Ledger {
         let from = keys::frontier(host, resident.cursor);
         let end = end_of(host);
         let handed = &*resident;
+        let mut weight = 0;
         self.disk.walk(Family::Frontier, &from, &end, |key, value| {
             let place = keys::read_place(key)
                 .ok_or(DiskError::Row { family: "frontier", what: "its key is malformed" })?;
             if !handed.is_handed(place) {
-                urls.push(decode_queued(place, value)?);
+                let url = decode_queued(place, value)?;
+                weight += url.weight();
+                urls.push(url);
             }
-            Ok(urls.len() < most)
+            Ok(urls.len() < most && weight < window)
         })?;
         for url in &urls {
             resident.hand_out(url.place);

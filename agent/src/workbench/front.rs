@@ -19,7 +19,7 @@ pub(super) struct Held {
     pub hosts: usize,
     /// Entries with a host, and hosts that have no address yet.
     pub entries: usize,
-    /// URLs in windows.
+    /// URLs in windows, by their weight.
     pub window_urls: usize,
     /// Bytes of compiled rules.
     pub rules_bytes: usize,

@@ -70,6 +70,7 @@ use ip_entry::Ips;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use visit::weight;
 
 /// Between two searches for resting hosts that could make room.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -252,7 +253,7 @@ impl Workbench {
             host.state.hold_until(self.started + wait, WaitRule::StartUp);
         }
         host.expect(called);
-        self.window_urls += host.window.len();
+        self.window_urls += weight(&host.window);
         self.rules_bytes += host.rules_bytes();
         self.unplaced += 1;
         let id = self.hosts.insert(host);
@@ -268,7 +269,7 @@ impl Workbench {
         host.refilling = false;
         host.more = more && !urls.is_empty();
         host.batch = urls.len() as u32;
-        self.window_urls += urls.len();
+        self.window_urls += weight(&urls);
         host.window.extend(urls);
         if host.stand == Stand::Dry || (self.closing && host.stand != Stand::InFlight) {
             self.detach(id);

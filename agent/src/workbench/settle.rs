@@ -4,7 +4,7 @@ use super::Workbench;
 use super::front::Front;
 use super::heap::ABSENT;
 use super::host_entry::{HostEntry, Stand};
-use super::visit::{Choice, choose, visit_len};
+use super::visit::{Choice, choose, visit_len, weight};
 use crate::flow::DeskNote;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -200,7 +200,7 @@ impl Workbench {
     fn take_out(&mut self, id: u32, now: Timestamp) -> HostEntry {
         self.forget_address(id, now);
         self.unplaced -= 1;
-        self.window_urls -= self.hosts[id].window.len();
+        self.window_urls -= weight(&self.hosts[id].window);
         self.rules_bytes -= self.hosts[id].rules_bytes();
         let mut host = self.hosts.remove(id);
         if let Some(turn) = host.turn.take() {

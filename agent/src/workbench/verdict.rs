@@ -3,6 +3,7 @@
 use super::Workbench;
 use super::host_entry::Stand;
 use super::robots_turn::set_record;
+use super::visit::weight;
 use crate::flow::{DeskNote, RobotsFound, Signal, Verdict};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -76,7 +77,7 @@ impl Workbench {
         let reserved = std::mem::take(&mut host.reserved);
         host.pages_left =
             host.pages_left.saturating_add(u64::from(reserved.saturating_sub(verdict.pages)));
-        self.window_urls += verdict.returned.len();
+        self.window_urls += weight(&verdict.returned);
         for url in std::mem::take(&mut verdict.returned).into_iter().rev() {
             host.window.push_front(url);
         }

@@ -4,7 +4,7 @@ use super::Workbench;
 use super::host_entry::{HostEntry, Stand};
 use super::robots_turn::{Standing, first_hop, standing};
 use crate::flow::{DeskNote, Errand, Queued, RobotsErrand, RobotsRecord, Visit};
-use crate::limits::ORIGINS_A_HOST_MAX;
+use crate::limits::{ORIGINS_A_HOST_MAX, UNHURRIED_VISIT_URLS};
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
 use crivello_common::politeness::Pace;
@@ -13,13 +13,15 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
-/// URLs of a visit to a host that has no delay at all: enough to make the visit's own cost small.
-const UNHURRIED_VISIT: u32 = 32;
-
 /// How many URLs one visit may request.
 pub(super) fn visit_len(pace: &Pace<'_>) -> u32 {
     let unhurried = pace.politeness.ip_delay.is_zero() && !pace.has_wait();
-    if unhurried { pace.burst().max(UNHURRIED_VISIT) } else { pace.burst() }
+    if unhurried { pace.burst().max(UNHURRIED_VISIT_URLS) } else { pace.burst() }
+}
+
+/// What URLs count for in memory.
+pub(super) fn weight<'a>(urls: impl IntoIterator<Item = &'a Queued>) -> usize {
+    urls.into_iter().map(Queued::weight).sum()
 }
 
 /// What a host could be visited for.
@@ -114,7 +116,7 @@ impl Workbench {
         let requests_max = urls.len() as u32;
         host.reserved = requests_max;
         host.pages_left -= u64::from(requests_max);
-        self.window_urls -= urls.len();
+        self.window_urls -= weight(&urls);
         self.refill_if_low(id);
         self.visit(id, Errand::Pages { origin, rules, urls, requests_max })
     }
@@ -158,7 +160,7 @@ impl Workbench {
     }
 
     fn refuse(&mut self, id: u32, urls: Vec<Queued>, reason: Discard) {
-        self.window_urls -= urls.len();
+        self.window_urls -= weight(&urls);
         self.notes.push(DeskNote::Refuse { host: self.hosts[id].key, urls, reason });
     }
 }

@@ -172,7 +172,7 @@ settings! {
     }
     /// How much is kept in memory and how often the state is committed.
     state: State {
-        /// URLs in the window in memory, over all hosts.
+        /// URLs in the window in memory, over all hosts; each 256 bytes of a URL count as another.
         window_urls_max: u64 = 200_000, in "URLs", must at_least(1);
         /// Hosts in memory.
         hosts_max: u64 = 50_000, in "hosts", must at_least(1);

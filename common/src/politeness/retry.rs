@@ -43,7 +43,7 @@ const fn table(kind: Failure) -> Row {
         Failure::TotalTimeout | Failure::TooSlow => row(2, 50, 10),
         Failure::Disconnected => row(3, 25, 10),
         Failure::BadResponse => row(2, 0, 25),
-        Failure::HeadTooLarge => row(1, 0, 25),
+        Failure::HeadTooLarge | Failure::Unreadable => row(1, 0, 25),
         // The wait is `slow_down_wait`.
         Failure::SlowDown => row(6, 0, 8),
         // Our own doing: the host is held back until our connections are closed.

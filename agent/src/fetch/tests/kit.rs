@@ -25,6 +25,8 @@ pub(super) const HOST: &str = "site.test";
 pub(super) struct Recorder {
     pub(super) fetched: Mutex<Vec<Fetched>>,
     pub(super) verdicts: Mutex<Vec<Verdict>>,
+    /// So many results fill it.
+    pub(super) room: Option<usize>,
 }
 
 impl Sink for Recorder {
@@ -33,6 +35,9 @@ impl Sink for Recorder {
     }
     fn verdict(&self, verdict: Verdict) {
         self.verdicts.lock().push(verdict);
+    }
+    fn has_room(&self) -> bool {
+        self.room.is_none_or(|room| self.fetched.lock().len() < room)
     }
 }
 

@@ -4,8 +4,10 @@ use super::kit::{
     Ended, HOST, LOOPBACK, Recorder, Step, context, ok, robots_visit, send, serve, settings, visit,
 };
 use crate::fetch::{FetchContext, Sink, run};
-use crate::flow::{Fetched, Outcome, Signal, Verdict};
+use crate::flow::{Errand, Fetched, Outcome, Signal, Verdict};
+use crivello_common::config::{Fetch, Settings};
 use crivello_common::failure::Failure;
+use crivello_common::robots::Rules;
 use crivello_common::time::Clock;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -110,4 +112,26 @@ async fn a_panic_costs_the_url_an_attempt_and_the_host_a_failure() {
     assert_eq!(ended.verdict.returned.len(), 1);
     assert_eq!(ended.fetched[0].url.host(), HOST);
     assert!(matches!(ended.fetched[0].outcome, Outcome::Failed(Failure::Disconnected)));
+}
+
+/// Disallowed and denied URLs are no requests, but each of them takes room behind this one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visit_returns_what_there_is_no_room_for() {
+    let closed = Rules::parse(b"User-agent: *\nDisallow: /\n", "crivello");
+    let denied = settings();
+    let denied = Settings { fetch: Fetch { allow_networks: vec![], ..denied.fetch }, ..denied };
+    for (settings, rules) in [(settings(), closed), (denied, Rules::default())] {
+        let paths: Vec<String> = (0..300).map(|n| format!("/{n}")).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let mut visit = visit((LOOPBACK, 9).into(), &paths);
+        if let Errand::Pages { rules: of_visit, .. } = &mut visit.errand {
+            *of_visit = Arc::new(rules);
+        }
+        let recorder = Arc::new(Recorder { room: Some(7), ..Recorder::default() });
+        let context = Arc::new(context(&settings, &recorder));
+        run(visit, context, CancellationToken::new()).await;
+        let ended = Ended::of(&recorder);
+        assert_eq!((ended.fetched.len(), ended.verdict.returned.len()), (7, 293));
+        assert_eq!(ended.verdict.requests, 0);
+    }
 }

@@ -5,6 +5,7 @@
 mod model;
 
 use crate::limits::RULES_A_HOST;
+use crivello_common::config::Limits;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
 use crivello_common::view::AgentId;
@@ -20,7 +21,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<u16>().prop_map(Step::Leave),
         2 => any::<u16>().prop_map(Step::Refill),
         1 => (any::<u16>(), any::<bool>()).prop_map(|(pick, forever)| Step::Drop { pick, forever }),
+        1 => (0u16..400).prop_map(Step::Call),
         4 => Just(Step::Commit),
+        2 => (0u8..12).prop_map(Step::CommitBut),
         1 => Just(Step::Kill),
     ]
 }
@@ -32,8 +35,10 @@ proptest! {
     fn nothing_is_lost_and_nothing_is_handed_out_twice(
         steps in prop::collection::vec(step(), 1..80),
         hosts in 1u16..12,
+        pages_per_domain_max in prop::option::of(1u64..60),
     ) {
-        let mut model = Model::new(hosts);
+        let limits = Limits { pages_per_domain_max, ..Limits::default() };
+        let mut model = Model::with_limits(hosts, limits);
         for step in steps {
             model.take(step);
         }
@@ -43,7 +48,8 @@ proptest! {
 
 #[test]
 fn a_host_limit_is_met_exactly_over_restarts() {
-    let mut model = Model::with_limit(1, 7);
+    let limits = Limits { pages_per_host_max: Some(7), ..Limits::default() };
+    let mut model = Model::with_limits(1, limits);
     model.take(Step::Find((0..40).collect()));
     for round in 0..12 {
         model.take(Step::Commit);
@@ -55,6 +61,25 @@ fn a_host_limit_is_met_exactly_over_restarts() {
     }
     model.drain();
     assert_eq!(model.pages(), 21, "seven of each of the three hosts");
+}
+
+/// A host that comes back while its pages are on the way is promised more, and keeps what those
+/// were promised: of neither anything stays behind.
+#[test]
+fn a_domain_limit_is_met_exactly_by_hosts_that_come_and_go() {
+    let limits = Limits { pages_per_domain_max: Some(90), ..Limits::default() };
+    let mut model = Model::with_limits(9, limits);
+    model.take(Step::Find((0..360).collect()));
+    model.take(Step::Commit);
+    for _ in 0..20 {
+        model.take(Step::Want(9));
+        model.take(Step::Fetch { pick: 0, n: 3 });
+        model.take(Step::Leave(0));
+        model.take(Step::CommitBut(3));
+        model.take(Step::CommitBut(3));
+    }
+    model.drain();
+    assert_eq!(model.pages(), 270, "ninety of each of the three domains");
 }
 
 #[test]
@@ -88,6 +113,14 @@ fn hosts_with_large_rules_count_as_several() {
         assert_eq!(model.on_desk().len(), n, "one at a time");
     }
     model.drain();
+}
+
+#[test]
+fn a_host_that_was_called_is_counted_once_over_a_kill() {
+    let mut model = Model::new(2);
+    for step in [Step::Call(1), Step::Commit, Step::Kill, Step::Find(vec![1]), Step::Commit] {
+        model.take(step);
+    }
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use super::super::{Group, Ledger};
 use crate::disk::{Database, Family};
 use crate::flow::{DeskNote, Found, LedgerNote, LinkKind, Page, PageEnd, Queued, RobotsRecord};
-use crivello_common::config::{AssignBy, Settings};
+use crivello_common::config::{AssignBy, Limits, Settings};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
-use crivello_common::hash::{HostKey, UrlHash};
+use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
@@ -20,11 +20,21 @@ use std::time::Duration;
 pub enum Step {
     Find(Vec<u16>),
     Want(u32),
-    Fetch { pick: u16, n: u8 },
+    Fetch {
+        pick: u16,
+        n: u8,
+    },
     Leave(u16),
     Refill(u16),
-    Drop { pick: u16, forever: bool },
+    Drop {
+        pick: u16,
+        forever: bool,
+    },
+    /// A robots.txt redirects to the host of this URL.
+    Call(u16),
     Commit,
+    /// So many pages are still being parsed when the rest is committed.
+    CommitBut(u8),
     Kill,
 }
 
@@ -32,6 +42,8 @@ pub enum Step {
 struct OnDesk {
     window: Vec<Queued>,
     pages_left: u64,
+    /// It came for its robots.txt only.
+    called: bool,
 }
 
 pub struct Model {
@@ -48,20 +60,16 @@ pub struct Model {
     dealt_with: BTreeSet<UrlHash>,
     found_open: BTreeSet<UrlHash>,
     dropping: BTreeSet<HostKey>,
+    pages_by_domain: BTreeMap<GroupHash, u64>,
 }
 
 impl Model {
     pub fn new(n_hosts: u16) -> Self {
-        Self::build(n_hosts, None)
+        Self::with_limits(n_hosts, Limits::default())
     }
 
-    pub fn with_limit(n_hosts: u16, pages_per_host: u64) -> Self {
-        Self::build(n_hosts, Some(pages_per_host))
-    }
-
-    fn build(n_hosts: u16, pages_per_host_max: Option<u64>) -> Self {
-        let mut settings = Settings::default();
-        settings.limits.pages_per_host_max = pages_per_host_max;
+    pub fn with_limits(n_hosts: u16, limits: Limits) -> Self {
+        let mut settings = Settings { limits, ..Settings::default() };
         settings.state.window_urls_max = 64;
         let mut model = Self {
             dir: tempfile::tempdir().unwrap(),
@@ -77,6 +85,7 @@ impl Model {
             dealt_with: BTreeSet::new(),
             found_open: BTreeSet::new(),
             dropping: BTreeSet::new(),
+            pages_by_domain: BTreeMap::new(),
         };
         model.open();
         model
@@ -138,6 +147,17 @@ impl Model {
         self.group.outbox.push((peer, batch.to_vec()));
     }
 
+    fn host_rows(&self) -> u64 {
+        let mut n = 0;
+        let disk = self.disk.as_ref().unwrap();
+        disk.walk(Family::Hosts, &[], &[0xff; 17], |key, _| {
+            n += u64::from(key[8..] != [0; 8]); // not a group's own row
+            Ok(true)
+        })
+        .unwrap();
+        n
+    }
+
     /// The batches on disk, in the order of sending.
     pub fn outbox(&self) -> Vec<Vec<u8>> {
         let mut batches = Vec::new();
@@ -167,13 +187,26 @@ impl Model {
             Step::Fetch { pick, n } => self.fetch(pick, n),
             Step::Leave(pick) => self.leave(pick),
             Step::Refill(pick) => {
-                if let Some(host) = self.pick(pick) {
+                if let Some(host) = self.pick(pick).filter(|host| !self.desk[host].called) {
                     self.ledger().note(DeskNote::Refill { host });
+                    self.serve();
+                }
+            }
+            Step::Call(n) => {
+                let Found { url, host, .. } = self.url(n);
+                if !self.desk.contains_key(&host) {
+                    self.ledger().note(DeskNote::Call { host, name: url.host().into() });
                     self.serve();
                 }
             }
             Step::Drop { pick, forever } => self.drop_host(pick, forever),
             Step::Commit => self.commit(),
+            Step::CommitBut(n) => {
+                let keep = self.group.pages.len().saturating_sub(usize::from(n));
+                let later = self.group.pages.split_off(keep);
+                self.commit();
+                self.group.pages = later;
+            }
             Step::Kill => self.kill(),
         }
     }
@@ -191,7 +224,8 @@ impl Model {
             match note {
                 LedgerNote::Due(due) => {
                     self.check_window(due.host, &due.urls);
-                    let on_desk = OnDesk { window: due.urls, pages_left: due.pages_left };
+                    let called = due.urls.is_empty();
+                    let on_desk = OnDesk { window: due.urls, pages_left: due.pages_left, called };
                     let before = self.desk.insert(due.host, on_desk);
                     assert!(before.is_none(), "a host is handed over twice");
                 }
@@ -273,8 +307,14 @@ impl Model {
         for (page, _) in &group.pages {
             let hash = page.row.as_ref().unwrap().hash;
             assert!(self.dealt_with.insert(hash), "accounted for twice");
+            *self.pages_by_domain.entry(page.host.group).or_default() += 1;
+        }
+        if let Some(max) = self.settings.limits.pages_per_domain_max {
+            let over = self.pages_by_domain.values().find(|&&n| n > max);
+            assert_eq!(over, None, "a domain has more pages than its limit of {max}");
         }
         let totals = self.ledger().totals().clone();
+        assert_eq!(totals.hosts, self.host_rows(), "every host that is counted has a row");
         assert_eq!(totals.pages, self.dealt_with.len() as u64);
         assert_eq!(
             self.found.len() as u64,

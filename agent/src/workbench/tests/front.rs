@@ -1,7 +1,7 @@
 //! How many hosts are asked for, and which of them make room.
 
 use super::desk::{Desk, ip, secs, urls};
-use crate::flow::{DeskNote, Due, Signal, Verdict};
+use crate::flow::{DeskNote, Due, Queued, Signal, Verdict};
 
 #[test]
 fn the_front_begins_at_twice_the_fetchers_and_grows_when_they_starve() {
@@ -65,6 +65,21 @@ fn no_more_urls_than_memory_allows() {
     for visit in &visits {
         desk.done(visit);
     }
+}
+
+#[test]
+fn long_urls_take_more_of_memory() {
+    let mut desk = Desk::new(|s| s.state.window_urls_max = 10);
+    let long = |url| Queued { path: "/".repeat(2_048).into(), ..url };
+    desk.enter(desk.host("a.example", urls(2).into_iter().map(long).collect()), ip(1));
+    assert_eq!(desk.bench.census(desk.now).window_urls, 18);
+    desk.due(desk.host("b.example", urls(1)));
+    assert!(matches!(desk.notes()[..], [DeskNote::Leave { .. }]), "beyond the windows' bound");
+    let visit = desk.visit();
+    assert_eq!(desk.bench.census(desk.now).window_urls, 9);
+    desk.done(&visit);
+    desk.bench.close(desk.now);
+    assert_eq!(desk.bench.census(desk.now).window_urls, 0);
 }
 
 #[test]
