@@ -7,6 +7,8 @@ use std::time::Duration;
 pub const ROBOTS_HOPS_MAX: u8 = 5;
 /// Bytes of a robots.txt that are read (RFC 9309 section 2.5).
 pub const ROBOTS_SIZE_MAX: usize = 500 * 1024;
+/// URLs taken from one sitemap (sitemaps.org); from a page it is `links.per-page-max`.
+pub const SITEMAP_URLS_MAX: usize = 50_000;
 /// Pages between the fetchers and the ledger: what the pipeline may hold; fetchers stop beyond it.
 pub const PIPELINE_PAGES_MAX: usize = 4_096;
 /// Bytes of bodies between the fetchers and the parsers, and of records and links between the

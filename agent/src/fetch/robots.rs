@@ -98,8 +98,10 @@ fn compile(body: Bytes, coding: Coding, agent: &str) -> Arc<Rules> {
     Arc::new(Rules::parse(&coding.undo(body), agent))
 }
 
-/// The file's bytes; `None` where what came must not be used.
-pub(super) fn text(response: &Response) -> Option<Bytes> {
+/// The bytes of a robots.txt, at most [`ROBOTS_SIZE_MAX`] of them, with a coding that nobody asked
+/// for undone; `None` where what came must not be used.
+#[must_use]
+pub fn text(response: &Response) -> Option<Bytes> {
     usable(response).map(|(body, coding)| coding.undo(body))
 }
 
