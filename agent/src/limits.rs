@@ -16,6 +16,8 @@ pub const RULES_BYTES_MAX: usize = 64 << 20;
 /// Bytes of compiled rules that a host may have; with more of them it counts as several hosts in
 /// the workbench's standing order. Nearly all have less than a tenth.
 pub const RULES_A_HOST: usize = 16 << 10;
+/// URLs taken from one sitemap (sitemaps.org); from a page it is `links.per-page-max`.
+pub const SITEMAP_URLS_MAX: usize = 50_000;
 /// Pages between the fetchers and the ledger: what the pipeline may hold; fetchers stop beyond it.
 pub const PIPELINE_PAGES_MAX: usize = 4_096;
 /// Bytes of bodies between the fetchers and the parsers, and of records and links between the

@@ -33,7 +33,7 @@ closed_set! {
         AddressDenied = 12 => "address-denied",
         /// All attempts failed; see the errors by kind.
         GaveUp = 13 => "gave-up",
-        /// More links on one page than `links.per-page-max`.
+        /// More links on one page than `links.per-page-max`, or in one sitemap than 50,000.
         TooManyLinks = 14 => "too-many-links",
         /// A domain with more hosts than `limits.hosts-per-domain-max`.
         TooManyHosts = 15 => "too-many-hosts",
@@ -63,7 +63,7 @@ impl Discard {
             Self::DomainLimit => "the domain has had limits.pages-per-domain-max",
             Self::AddressDenied => "private address; --allow-network allows it",
             Self::GaveUp => "all attempts failed, see the errors",
-            Self::TooManyLinks => "beyond links.per-page-max on one page",
+            Self::TooManyLinks => "beyond links.per-page-max on one page, or 50,000 in one sitemap",
             Self::TooManyHosts => "beyond limits.hosts-per-domain-max",
             Self::RobotsUnreachable => "robots.txt could not be had, time and again",
             Self::TooManyOrigins => "more ports than are asked of one host",

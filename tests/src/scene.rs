@@ -1,6 +1,8 @@
 //! One scenario: a web in this process, the crawler in another.
 
-use crate::measure::{Usage, wait_measured};
+use crate::measure::Usage;
+use crate::running::{DEADLINE, Running};
+use crivello_common::time::Timestamp;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 use simweb::{Judge, Limits, Pace, SimWeb, Spec};
@@ -10,6 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+
+/// Lines of the log that are shown of a crawl that had to be stopped.
+const LAST_WORDS: usize = 20;
 
 /// A web and a directory to crawl it into.
 pub struct Scene {
@@ -21,6 +26,7 @@ pub struct Scene {
     args: Vec<String>,
     noise: Vec<&'static str>,
     seeds: Vec<String>,
+    deadline: Duration,
 }
 
 /// A crawl that has ended.
@@ -93,6 +99,7 @@ impl Scene {
             args,
             noise: Vec::new(),
             seeds,
+            deadline: DEADLINE,
         }
     }
 
@@ -133,6 +140,13 @@ impl Scene {
     #[must_use]
     pub fn expect_noise(mut self, part: &'static str) -> Self {
         self.noise.push(part);
+        self
+    }
+
+    /// A crawl that takes longer than this is stopped, and has failed; [`DEADLINE`] unless told.
+    #[must_use]
+    pub fn within(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
         self
     }
 
@@ -209,7 +223,7 @@ impl Scene {
     /// # Panics
     /// When it cannot be started.
     #[must_use]
-    pub fn start(&self) -> Child {
+    pub fn start(&self) -> Running {
         self.start_as(self.command())
     }
 
@@ -218,28 +232,47 @@ impl Scene {
     /// # Panics
     /// When it cannot be started.
     #[must_use]
-    pub fn start_as(&self, mut command: Command) -> Child {
+    pub fn start_as(&self, mut command: Command) -> Running {
         let log = std::fs::File::create(self.dir.path().join("stderr")).expect("a file");
         let _ = std::fs::remove_file(self.dir.path().join("report.json"));
-        command.stderr(log).spawn().expect("the crawler starts")
+        Running::new(command.stderr(log).spawn().expect("the crawler starts"), self.deadline)
     }
 
     /// Waits for its end. A warning or an error in its log that was not expected is a failure.
     ///
     /// # Panics
-    /// On such noise.
+    /// On such noise, and when it had to be stopped.
     #[must_use]
-    pub fn end(&self, child: Child) -> Ended {
-        let (status, usage) = wait_measured(child).expect("the crawler can be waited for");
+    pub fn end(&self, child: Running) -> Ended {
+        let (status, usage, overdue) = child.wait_measured().expect("it can be waited for");
         let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name));
         let stderr = read("stderr").unwrap_or_default();
         let report = read("report.json").ok().and_then(|json| serde_json::from_str(&json).ok());
+        assert!(!overdue, "{}", self.overdue(&stderr, report.as_ref()));
         for line in stderr.lines() {
             let loud = line.contains(" WARN ") || line.contains("ERROR") || line.contains("panic");
             let expected = self.noise.iter().any(|part| line.contains(part));
             assert!(!loud || expected, "unexpected in the log: {line}\n\n{stderr}");
         }
         Ended { code: status.code(), report: report.unwrap_or(Value::Null), stderr, usage }
+    }
+
+    /// What a crawl was doing that had to be stopped.
+    fn overdue(&self, stderr: &str, report: Option<&Value>) -> String {
+        let log = self.web.log().entries();
+        let last = log.last().map_or_else(String::new, |entry| {
+            let quiet = self.web.log().now().since(Timestamp(entry.end));
+            format!(", the last of them {quiet:?} ago: {} {}", entry.status, entry.url())
+        });
+        let lines: Vec<&str> = stderr.lines().collect();
+        format!(
+            "the crawl had not ended after {:?} and was stopped\nthe web: {} requests{last}\n\
+             the crawler's last words:\n{}\nits report: {}",
+            self.deadline,
+            log.len(),
+            lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n"),
+            report.map_or_else(|| "none, it had to be killed".to_owned(), Value::to_string),
+        )
     }
 
     /// Crawls from start to end.

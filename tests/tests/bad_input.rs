@@ -3,14 +3,14 @@
 //! silent start from nothing.
 
 use crivello_tests::warc::{Archive, listed};
-use crivello_tests::{Ended, Scene, assert_agreement, binary, seed};
+use crivello_tests::{Ended, Scene, assert_agreement, binary, output, seed};
 use rustix::process::{Pid, Signal, kill_process};
 use simweb::{Character, DnsWay, Limits, Pace, Spec};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(20);
@@ -56,7 +56,7 @@ fn settings_that_are_wrong_are_refused_before_anything_is_begun() {
         (&["--config", "/dev/null/absent.toml"], &["absent.toml"]),
     ];
     for (args, words) in cases {
-        let output = scene.command().args(args).output().expect("the program runs");
+        let output = output(scene.command().args(args));
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(64), "{args:?}: {stderr}");
         for word in words {
@@ -108,11 +108,7 @@ fn two_processes_on_one_directory_do_not_meet() {
     let scene = Scene::new(Spec::new(seed()).size(3, 2, 10)).delays("100ms", "0ms");
     let mut first = scene.start();
     scene.wait_for_requests(&mut first, 20);
-    let second = Command::new(binary())
-        .args(["crawl", "--out"])
-        .arg(scene.out())
-        .output()
-        .expect("the program runs");
+    let second = output(Command::new(binary()).args(["crawl", "--out"]).arg(scene.out()));
     assert!(first.try_wait().expect("waited for").is_none(), "the first one still runs");
     let stderr = String::from_utf8_lossy(&second.stderr);
     assert!(matches!(second.status.code(), Some(64 | 70)), "{:?} {stderr}", second.status);
@@ -213,12 +209,7 @@ impl Stopped {
     }
 
     fn resume(&self) -> (Option<i32>, String) {
-        let output = Command::new(binary())
-            .args(["crawl", "--out"])
-            .arg(self.scene.out())
-            .stdin(Stdio::null())
-            .output()
-            .expect("the program runs");
+        let output = output(Command::new(binary()).args(["crawl", "--out"]).arg(self.scene.out()));
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 

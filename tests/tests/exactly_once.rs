@@ -44,6 +44,7 @@ fn varied(seed: u64) -> Spec {
         .share(0.06, robots("empty-robots", Robots::Empty))
         .share(0.06, robots("for-agent", Robots::for_agent(&agent)))
         .share(0.06, robots("sitemaps", Robots::Sitemaps(60)))
+        .share(0.06, robots("gzipped", Robots::GzippedSitemaps(60)))
         .share(0.06, robots("moved", Robots::Redirects { hops: 2, to: None }))
         .share(0.04, robots("marked", Robots::ByteOrderMark))
         .share(0.04, robots("garbage", Robots::Garbage))

@@ -1,7 +1,7 @@
 //! A disk that fills up: fetching stops, nothing is lost, and the crawl goes on by itself when
 //! there is room. On a small tmpfs, which takes root; elsewhere it says that it was skipped.
 
-use crivello_tests::{Scene, assert_agreement, seed};
+use crivello_tests::{Running, Scene, assert_agreement, seed};
 use rustix::fs::statvfs;
 use simweb::{Limits, Pace, PageKind, Spec};
 use std::fs::{self, File};
@@ -84,7 +84,7 @@ fn assert_stopped(scene: &Scene, child: &mut Child) {
 }
 
 /// Lets it go on, and judges all of it: nothing lost, nothing fetched or archived twice.
-fn go_on(scene: &Scene, mut child: Child, ballast: &Path) {
+fn go_on(scene: &Scene, mut child: Running, ballast: &Path) {
     let n_requests = scene.web.log().len();
     fs::remove_file(ballast).expect("removed");
     scene.wait_until_said(&mut child, "there is room on the disk again");

@@ -3,7 +3,7 @@
 //! archived twice, and what is repeated is what was in flight and in the open commit.
 
 use crivello_tests::warc::{Archive, listed};
-use crivello_tests::{Ended, Scene, assert_agreement, binary, is_page, seed};
+use crivello_tests::{Ended, Scene, assert_agreement, binary, is_page, output, seed};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rustix::process::{Pid, Signal, kill_process};
@@ -131,14 +131,9 @@ fn a_kill_in_the_first_moments_leaves_nothing_that_is_in_the_way() {
 fn resume_bare(scene: &Scene) -> Ended {
     let report = scene.dir().join("report.json");
     let _ = std::fs::remove_file(&report);
-    let output = Command::new(binary())
-        .args(["crawl", "--out"])
-        .arg(scene.out())
-        .arg("--report")
-        .arg(&report)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the program runs");
+    let mut command = Command::new(binary());
+    command.args(["crawl", "--out"]).arg(scene.out()).arg("--report").arg(&report);
+    let output = output(&mut command);
     let json = std::fs::read_to_string(&report).unwrap_or_default();
     Ended {
         code: output.status.code(),
@@ -223,12 +218,8 @@ fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
         (&["--set", "store.digest=sha256"], "another crawl"),
     ];
     for (args, word) in others {
-        let output = Command::new(binary())
-            .args(["crawl", "--out"])
-            .arg(scene.out())
-            .args(args)
-            .output()
-            .expect("the program runs");
+        let mut command = Command::new(binary());
+        let output = output(command.args(["crawl", "--out"]).arg(scene.out()).args(args));
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(64), "{args:?}: {stderr}");
         assert!(stderr.contains(word) && stderr.contains("--out"), "{args:?}: {stderr}");
@@ -237,11 +228,8 @@ fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
         assert_eq!(scene.web.log().len(), n_requests, "{args:?} fetched something");
     }
     // The seeds of a file are read while the crawl goes on: they end it when they do not belong.
-    let output = Command::new(binary())
-        .args(["crawl", "--seeds", &seeds, "--out"])
-        .arg(scene.out())
-        .output()
-        .expect("the program runs");
+    let mut command = Command::new(binary());
+    let output = output(command.args(["crawl", "--seeds", &seeds, "--out"]).arg(scene.out()));
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(64), "{stderr}");
     assert!(stderr.contains("elsewhere.test"), "{stderr}");
@@ -272,13 +260,9 @@ fn start_cost(n_urls: usize) -> (u64, u64) {
         .set("state.write-buffers=1MiB")
         .set("state.window-urls-max=1000");
     let seeds: Vec<String> = scene.web.seeds();
-    let mut child = scene
-        .command()
-        .args(["--seeds", "-"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program runs");
+    let mut command = scene.command();
+    command.args(["--seeds", "-"]).stdin(Stdio::piped());
+    let mut child = scene.start_as(command);
     // The pipe takes no more than was read before, but for its last few KiB.
     let mut pipe = child.stdin.take().expect("piped");
     for n in 0..n_urls {
@@ -289,12 +273,9 @@ fn start_cost(n_urls: usize) -> (u64, u64) {
     assert_eq!(child.wait().expect("waited for").code(), Some(130));
     let state = std::fs::read_dir(scene.out().join("state")).expect("a state");
     let size = state.map(|entry| entry.expect("an entry").metadata().map_or(0, |m| m.len())).sum();
-    let mut child = Command::new(binary())
-        .args(["crawl", "--out"])
-        .arg(scene.out())
-        .stderr(std::fs::File::create(scene.dir().join("stderr")).expect("a file"))
-        .spawn()
-        .expect("the program runs");
+    let mut command = Command::new(binary());
+    command.args(["crawl", "--out"]).arg(scene.out()).stdin(Stdio::null());
+    let mut child = scene.start_as(command);
     scene.wait_until_said(&mut child, " pages, ");
     let read = bytes_read(&child);
     child.kill().expect("our own child can be killed");

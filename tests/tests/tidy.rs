@@ -12,10 +12,6 @@ const LINES_MAX: usize = 400;
 const MAIN_LINES_MAX: usize = 60;
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// Files that may be longer, each with the reason.
-const LONG_FILES: &[(&str, &str)] =
-    &[("agent/src/flow.rs", "all the arrows of the drawing in one place; nothing but plain types")];
-
 /// What a room of the agent may see of the crate, besides itself.
 const CORRIDOR: &[&str] = &["flow", "limits", "disk"];
 
@@ -74,15 +70,9 @@ fn none(problems: &[String]) {
 fn files_hold_one_idea_each() {
     let mut problems = Vec::new();
     for path in files(root(), "rs") {
-        let (name, lines) = (short(&path), read(&path).lines().count());
-        match LONG_FILES.iter().find(|(file, _)| *file == name) {
-            None if lines > LINES_MAX => {
-                problems.push(format!("{name}: {lines} lines, {LINES_MAX} at most"));
-            }
-            Some(_) if lines <= LINES_MAX => {
-                problems.push(format!("{name}: {lines} lines: no exception needed any more"));
-            }
-            _ => {}
+        let lines = read(&path).lines().count();
+        if lines > LINES_MAX {
+            problems.push(format!("{}: {lines} lines, {LINES_MAX} at most", short(&path)));
         }
     }
     none(&problems);

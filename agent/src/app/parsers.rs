@@ -5,6 +5,7 @@ use super::accountant::Entry;
 use super::shared::Shared;
 use crate::disk::values::ContentRow;
 use crate::duplicates::Duplicates;
+use crate::fetch::robots_text;
 use crate::flow::{Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response};
 use crate::links::LinkRules;
 use crate::parse::{Input, Parser};
@@ -138,21 +139,22 @@ impl ParserThread {
             kind,
         });
         let hrefs = extract.links.map(|link| (link.href, link.kind, link.nofollow));
-        let (links, mut discards) = self.rules.collect(&extract.base, hrefs, depth);
+        let (links, mut discards) = self.rules.collect(&extract.base, hrefs, (kind, depth));
         discards.add(Discard::TooManyLinks, extract.links_over);
         (links, discards)
     }
 
-    /// The sitemaps that a robots.txt names: one link away from nowhere.
+    /// The sitemaps that a robots.txt names: one link away from nowhere. Its text is what the
+    /// fetchers took its rules from.
     fn sitemaps(&self, fetched: &Fetched, response: &Response) -> (Vec<Found>, DiscardTally) {
-        let wanted = self.shared.settings.links.sitemaps && response.status == 200;
-        let Some(base) = wanted.then(|| url::Url::parse(fetched.url.as_str()).ok()).flatten()
-        else {
+        let wanted = self.shared.settings.links.sitemaps && matches!(response.status, 200..=299);
+        let text = wanted.then(|| robots_text(response)).flatten();
+        let (Some(text), Ok(base)) = (text, url::Url::parse(fetched.url.as_str())) else {
             return <_>::default();
         };
-        let rules = Rules::parse(&response.body, &self.shared.settings.identity.user_agent_name);
+        let rules = Rules::parse(&text, &self.shared.settings.identity.user_agent_name);
         let hrefs = rules.sitemaps().iter().map(|href| (href.as_ref(), LinkKind::Sitemap, false));
-        self.rules.collect(&base, hrefs, 0)
+        self.rules.collect(&base, hrefs, (LinkKind::Page, 0))
     }
 
     /// The digest by which duplicates of this payload are to be known, if they are.

@@ -42,6 +42,7 @@ mod visit;
 
 pub use dns::Dns;
 pub use guard::Guard;
+pub use robots::text as robots_text;
 pub use robots_file::{RobotsFile, robots_file};
 pub use visit::run;
 

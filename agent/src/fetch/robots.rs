@@ -137,8 +137,10 @@ fn compile(file: File, agent: &str) -> RobotsFound {
     }
 }
 
-/// The file's text; `None` where what came must not be used.
-pub(super) fn text(response: &Response) -> Option<Bytes> {
+/// The bytes of a robots.txt, at most [`ROBOTS_SIZE_MAX`] of them, with a coding that nobody asked
+/// for undone; `None` where what came must not be used.
+#[must_use]
+pub fn text(response: &Response) -> Option<Bytes> {
     File::of(response)?.text()
 }
 

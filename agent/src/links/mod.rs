@@ -13,6 +13,7 @@ mod shape;
 mod tests;
 
 use crate::flow::{Found, LinkKind};
+use crate::limits::SITEMAP_URLS_MAX;
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::{HostKey, UrlHash};
@@ -82,24 +83,30 @@ impl LinkRules {
 
     /// The links of one page: resolved against `base`, in normal form, within the rules, in the
     /// order of the page and each once. Each of `hrefs` is the text, what it leads to, and whether
-    /// it (or the whole page) says `nofollow`. `parent_depth` is the page's own depth.
+    /// it (or the whole page) says `nofollow`. `parent` says what the page itself was found as, and
+    /// its own depth.
     ///
-    /// A URL that occurs again counts once. Beyond `links.per-page-max` links, hrefs are counted as
-    /// [`Discard::TooManyLinks`] and not looked at.
+    /// A URL that occurs again counts once. Beyond `links.per-page-max` links of a page, or
+    /// [`SITEMAP_URLS_MAX`] of a sitemap, hrefs are counted as [`Discard::TooManyLinks`] and not
+    /// looked at.
     pub fn collect<'h>(
         &self,
         base: &url::Url,
         hrefs: impl Iterator<Item = (&'h str, LinkKind, bool)>,
-        parent_depth: u16,
+        parent: (LinkKind, u16),
     ) -> (Vec<Found>, DiscardTally) {
         let base = Base::new(base);
-        let depth = parent_depth.saturating_add(1);
+        let depth = parent.1.saturating_add(1);
+        let links_max = match parent.0 {
+            LinkKind::Page => self.per_page_max,
+            LinkKind::Sitemap => SITEMAP_URLS_MAX,
+        };
         let mut seen = foldhash::HashSet::<UrlHash>::default();
         let mut hosts = RecentHosts::new(self.assign_by);
         let mut links: Vec<Found> = Vec::new();
         let mut tally = DiscardTally::default();
         for (href, kind, nofollow) in hrefs {
-            if links.len() >= self.per_page_max {
+            if links.len() >= links_max {
                 tally.count(Discard::TooManyLinks);
                 continue;
             }

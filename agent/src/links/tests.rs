@@ -94,7 +94,7 @@ fn a_rule_that_does_not_compile_is_named() {
 fn collected(rules: &LinkRules, hrefs: &[(&str, bool)], depth: u16) -> (Vec<String>, DiscardTally) {
     let base = url::Url::parse("http://www.example.com/dir/page").unwrap();
     let hrefs = hrefs.iter().map(|&(href, nofollow)| (href, LinkKind::Page, nofollow));
-    let (links, tally) = rules.collect(&base, hrefs, depth);
+    let (links, tally) = rules.collect(&base, hrefs, (LinkKind::Page, depth));
     (links.into_iter().map(|l| l.url.to_string()).collect(), tally)
 }
 
@@ -152,6 +152,16 @@ fn a_page_gives_no_more_than_its_share() {
 }
 
 #[test]
+fn a_sitemap_gives_as_many_as_it_may_hold() {
+    let rules = rules(|s| s.links.per_page_max = 2);
+    let base = url::Url::parse("http://x.example/sitemap.xml").unwrap();
+    let hrefs: Vec<String> = (0..=SITEMAP_URLS_MAX).map(|i| i.to_string()).collect();
+    let hrefs = hrefs.iter().map(|href| (href.as_str(), LinkKind::Page, false));
+    let (links, tally) = rules.collect(&base, hrefs, (LinkKind::Sitemap, 0));
+    assert_eq!((links.len(), tally.get(Discard::TooManyLinks)), (50_000, 1));
+}
+
+#[test]
 fn the_depth_of_a_link_is_one_more_than_its_page() {
     let rules = rules(|s| s.limits.depth_max = Some(7));
     assert_eq!(collected(&rules, &[("a", false)], 6).0.len(), 1);
@@ -166,7 +176,7 @@ fn more_hosts_than_are_remembered_keep_their_own_keys() {
         (0..40).map(|i| format!("http://h{}.d{}.example/{i}", i % 7, i % 3)).collect();
     let base = url::Url::parse("http://x.example/").unwrap();
     let hrefs = hrefs.iter().map(|h| (h.as_str(), LinkKind::Page, false));
-    let (links, _) = rules(|_| {}).collect(&base, hrefs, 0);
+    let (links, _) = rules(|_| {}).collect(&base, hrefs, (LinkKind::Page, 0));
     assert_eq!(links.len(), 40);
     assert!(links.iter().all(|l| l.host == l.url.host_key(AssignBy::Domain)));
 }
@@ -196,7 +206,7 @@ proptest! {
         let rules = LinkRules::compile(&settings).unwrap();
         let base = url::Url::parse("http://a.example/a/b").unwrap();
         let given = hrefs.iter().map(|(h, nofollow)| (h.as_str(), LinkKind::Page, *nofollow));
-        let (links, tally) = rules.collect(&base, given, depth);
+        let (links, tally) = rules.collect(&base, given, (LinkKind::Page, depth));
 
         let mut texts: Vec<&str> = links.iter().map(|l| l.url.as_str()).collect();
         let followed: Vec<_> = hrefs.iter().filter(|h| !h.1).collect();

@@ -39,6 +39,7 @@ pub use links::{Link, Links, Via};
 pub use media::Media;
 
 use crate::flow::LinkKind;
+use crate::limits::SITEMAP_URLS_MAX;
 use crivello_common::config::Settings;
 use crivello_common::url::CrawlUrl;
 use encoding_rs::{Encoding, UTF_8};
@@ -49,8 +50,8 @@ use media::Claim;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// URLs of one sitemap (sitemaps.org), and of any document: what is beyond is only counted.
-pub const LINKS_READ_MAX: usize = 50_000;
+/// Links read of any document, be it a sitemap: what is beyond is only counted.
+pub const LINKS_READ_MAX: usize = SITEMAP_URLS_MAX;
 
 /// A response, ready to be read.
 #[derive(Clone, Copy, Debug)]

@@ -154,7 +154,7 @@ settings! {
         repeated_segments_max: u32 = 3, in "times", must at_least(1);
         /// Segments of a path.
         path_depth_max: u32 = 30, in "segments", must at_least(1);
-        /// Links taken from one page.
+        /// Links taken from one page; from a sitemap it is 50,000 (sitemaps.org).
         per_page_max: u32 = 10_000, in "links", must between(1, 1_000_000);
     }
     /// What is written to the archive.

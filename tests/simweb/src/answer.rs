@@ -194,6 +194,11 @@ fn robots(world: &World, at: Target) -> Answer {
         return text(&Robots::standard());
     }
     match robots {
+        Robots::GzippedSitemaps(_) if at.route == Route::Robots => {
+            let mut answer = text(robots);
+            answer.body = coding::gzip(&answer.body).into();
+            answer.with("Content-Encoding", "gzip")
+        }
         Robots::Status(code) => Answer::brief(*code),
         Robots::Silent => Answer { manner: Manner::Silent, ..Answer::default() },
         Robots::Reset => Answer { manner: Manner::Reset, ..Answer::default() },

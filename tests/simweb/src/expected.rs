@@ -7,7 +7,7 @@
 
 use crate::character::{Content, DnsWay, Manner, PageKind};
 use crate::names::HostRef;
-use crate::robots::{Decision, Robots};
+use crate::robots::Decision;
 use crate::route::Route;
 use crate::world::{Target, World};
 use serde::{Deserialize, Serialize};
@@ -176,7 +176,7 @@ impl Walk<'_> {
     }
 
     fn has_sitemaps(&self, host: HostRef) -> bool {
-        matches!(self.world.robots(host.id), Robots::Sitemaps(_))
+        self.world.robots(host.id).n_in_sitemaps() > 0
     }
 
     /// What is due of a place that was found; `None` if it must not be, or cannot be, fetched.

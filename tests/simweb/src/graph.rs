@@ -4,7 +4,6 @@
 use crate::character::{Content, Manner, PageKind};
 use crate::dice::{skewed, unit};
 use crate::names::HostRef;
-use crate::robots::Robots;
 use crate::route::Route;
 use crate::world::{Target, World, draw};
 
@@ -195,10 +194,7 @@ impl World {
     /// How many pages only the sitemaps name.
     #[must_use]
     pub fn n_hidden(&self, id: u32) -> u32 {
-        match self.robots(id) {
-            Robots::Sitemaps(n) => (*n).min(HIDDEN_PER_SITEMAP * 250),
-            _ => 0,
-        }
+        self.robots(id).n_in_sitemaps().min(HIDDEN_PER_SITEMAP * 250)
     }
 
     /// What a sitemap names.

@@ -53,6 +53,8 @@ pub enum Robots {
     Garbage,
     /// All is allowed, and so many pages are named only by sitemaps.
     Sitemaps(u32),
+    /// The same, as gzip although nobody asked for that.
+    GzippedSitemaps(u32),
 }
 
 /// A group of rules.
@@ -141,6 +143,15 @@ impl Robots {
         group_of(&self.groups(), agent).and_then(|g| g.crawl_delay_secs)
     }
 
+    /// How many pages only the sitemaps name.
+    #[must_use]
+    pub const fn n_in_sitemaps(&self) -> u32 {
+        match self {
+            Self::Sitemaps(n) | Self::GzippedSitemaps(n) => *n,
+            _ => 0,
+        }
+    }
+
     /// The text of the rules; `origin` is where sitemaps are named from.
     #[must_use]
     pub fn text(&self, origin: &str) -> Vec<u8> {
@@ -149,7 +160,7 @@ impl Robots {
             Self::Garbage => {
                 (0..4_096_u32).map(|i| (i.wrapping_mul(97) >> 3) as u8 | 0x80).collect()
             }
-            Self::Sitemaps(_) => {
+            Self::Sitemaps(_) | Self::GzippedSitemaps(_) => {
                 format!("User-agent: *\nDisallow:\nSitemap: {origin}/sitemap.xml\n").into_bytes()
             }
             Self::ByteOrderMark => {

@@ -142,8 +142,8 @@ fn functions_are_measured_from_signature_to_brace() {
 
 #[test]
 fn paths_and_links_are_found_in_a_page() {
-    let text = "See `agent/src/flow.rs`, `app.rs`, `text/html`, `seen`, `cli/` and \
+    let text = "See `agent/src/limits.rs`, `app.rs`, `text/html`, `seen`, `cli/` and \
                 [this](docs/A.md#x), [that](https://a/b.md), [here](#below).";
-    assert_eq!(named_paths(text), ["agent/src/flow.rs", "app.rs", "cli/"]);
+    assert_eq!(named_paths(text), ["agent/src/limits.rs", "app.rs", "cli/"]);
     assert_eq!(links(text), ["docs/A.md"]);
 }

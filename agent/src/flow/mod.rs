@@ -1,0 +1,27 @@
+//! The arrows of the drawing: one plain type for each thing that passes between two rooms.
+//!
+//! ```text
+//!  Found ─► ledger ─► Due ─► workbench ─► Visit ─► fetch ─► Fetched ─► parse ─► Page ─► store ─► Page ─► ledger
+//!                                 ▲                  ┊
+//!                                 └┄┄┄┄ Verdict ┄┄┄┄┄┘
+//! ```
+//! Nothing here has behaviour beyond small constructors: what is done with a value is the business
+//! of the room that receives it.
+
+mod due;
+mod fetched;
+mod found;
+mod notes;
+mod page;
+mod resolution;
+mod verdict;
+mod visit;
+
+pub use due::{Due, Place, Queued, RobotsRecord};
+pub use fetched::{Fetched, Outcome, Response, Room, Truncation};
+pub use found::{Found, LinkKind};
+pub use notes::{DeskNote, LedgerNote};
+pub use page::{ContentDigest, IndexEntry, Page, PageEnd, Record};
+pub use resolution::{Resolution, ResolveError, Resolved};
+pub use verdict::{RobotsAnswer, RobotsFound, Signal, Verdict};
+pub use visit::{Errand, RobotsErrand, Visit};

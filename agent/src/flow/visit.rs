@@ -1,0 +1,55 @@
+//! From the workbench to the fetchers: a lease on a host.
+
+use super::Queued;
+use crivello_common::hash::HostKey;
+use crivello_common::robots::Rules;
+use crivello_common::url::{CrawlUrl, Origin};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A lease on one host, and so on its IP address: handed out by the workbench, returned as a
+/// [`Verdict`](super::Verdict).
+#[derive(Clone, Debug)]
+pub struct Visit {
+    /// The host.
+    pub host: HostKey,
+    /// Its name in normal form (IPv6 literals in brackets).
+    pub name: Arc<str>,
+    /// The only address that may be connected to.
+    pub address: IpAddr,
+    /// What is to be done there.
+    pub errand: Errand,
+}
+
+/// What a visit is for.
+#[derive(Clone, Debug)]
+pub enum Errand {
+    /// Fetch one hop of a robots.txt: one request.
+    Robots(RobotsErrand),
+    /// Fetch pages of one origin, one after another on one connection: at most `burst` of them.
+    Pages {
+        /// The origin of all of them.
+        origin: Origin,
+        /// What its robots.txt says.
+        rules: Arc<Rules>,
+        /// In the order of fetching; never empty.
+        urls: Vec<Queued>,
+        /// How many may be requested; URLs that robots.txt disallows do not count.
+        requests_max: u32,
+    },
+}
+
+/// One hop on the way to an origin's robots.txt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RobotsErrand {
+    /// The host whose robots.txt is wanted; another than the visit's host after a redirect.
+    pub for_host: HostKey,
+    /// The name of that host.
+    pub for_name: Arc<str>,
+    /// The origin (on `for_host`) whose robots.txt is wanted.
+    pub for_origin: Origin,
+    /// What to request, on the visit's host.
+    pub url: CrawlUrl,
+    /// Redirects followed so far.
+    pub hops: u8,
+}
