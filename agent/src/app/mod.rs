@@ -17,6 +17,7 @@ mod accountant;
 mod fetchers;
 mod home;
 mod hosts;
+mod names;
 mod outage;
 mod parsers;
 mod routes;
