@@ -67,7 +67,7 @@ fn source(typed: &RobotsArgs) -> Result<RobotsFile, Trouble> {
         "/" => CrawlUrl::from_parts(url.origin(), url.host(), "/robots.txt"),
         _ => url,
     };
-    let settings = settings::load(None, &[], &flags(typed)).map_err(Trouble::usage)?;
+    let settings = settings::load(&[], &[], &flags(typed)).map_err(Trouble::usage)?;
     Ok(robots::fetch(&url, &settings)?)
 }
 
