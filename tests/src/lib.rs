@@ -8,8 +8,10 @@
 mod agreement;
 mod measure;
 mod scene;
+mod skipping;
 pub mod warc;
 
 pub use agreement::{assert_agreement, is_page};
 pub use measure::{Usage, wait_measured};
 pub use scene::{Ended, Scene, binary, seed};
+pub use skipping::skipped;
