@@ -231,10 +231,7 @@ mod tests {
             (Evidence { visits: 950, hosts: hosts(5_000, 0, 0, 0), ..e }, Pace::SlowServers),
             (Evidence { hosts: hosts(0, 2, 0, 50), ..e }, Pace::Dns),
             (Evidence { pages_run: 0, hosts: hosts(0, 0, 0, 5), ..e }, Pace::Starting),
-            (
-                Evidence { pages_run: 0, elapsed: DELAY, hosts: hosts(0, 0, 0, 5), ..e },
-                Pace::Dns,
-            ),
+            (Evidence { pages_run: 0, elapsed: DELAY, hosts: hosts(0, 0, 0, 5), ..e }, Pace::Dns),
             (
                 Evidence { pages_run: 0, dns_silent: true, hosts: hosts(0, 0, 0, 5), ..e },
                 Pace::DnsSilent,

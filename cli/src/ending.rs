@@ -2,8 +2,8 @@
 
 use crate::drive::Driven;
 use crate::exit::{Exit, Trouble};
-use crate::{human, screen, summary};
 use crate::report_file::ReportFile;
+use crate::{human, screen, summary};
 use anyhow::{Context, anyhow};
 use crivello_agent::report::{Ended, Report};
 use std::io::Write;

@@ -68,16 +68,16 @@ impl Plan {
         let kept = resume.then(|| read_kept(&typed.out.join(SETTINGS_FILE))).transpose()?;
         let given = typed.config.as_deref().map(read_given).transpose()?;
         // What is given is laid over what was kept.
-        let files: Vec<_> = kept.iter().chain(&given).map(|(n, t)| (n.as_str(), t.as_str())).collect();
+        let files: Vec<_> =
+            kept.iter().chain(&given).map(|(n, t)| (n.as_str(), t.as_str())).collect();
         let settings = settings::load(&files, &typed.sets, &flags(&typed))
             .map_err(|problems| Trouble::usage(with_hint(problems, typed.contact.is_some())))?;
         if !resume && typed.seeds.is_none() {
             seeds::some_url(&typed.urls).map_err(Trouble::usage)?;
         }
         let report = typed.report.as_deref().map(|path| {
-            ReportFile::prepare(path, &typed.out).map_err(|error| {
-                Trouble::usage(format!("--report {}: {error}", path.display()))
-            })
+            ReportFile::prepare(path, &typed.out)
+                .map_err(|error| Trouble::usage(format!("--report {}: {error}", path.display())))
         });
         let report = report.transpose()?;
         let seeds = Seeds { file: typed.seeds.map(open_seeds).transpose()?, urls: typed.urls };

@@ -10,11 +10,7 @@ pub type Flag = (&'static str, &'static str, String);
 ///
 /// # Errors
 /// All that is wrong, in words, each with the place where it was typed.
-pub fn load(
-    files: &[(&str, &str)],
-    sets: &[String],
-    flags: &[Flag],
-) -> Result<Settings, String> {
+pub fn load(files: &[(&str, &str)], sets: &[String], flags: &[Flag]) -> Result<Settings, String> {
     Raw::merge(files, sets, flags).map_err(|errors| errors.to_string())
 }
 
