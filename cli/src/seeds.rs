@@ -101,7 +101,12 @@ impl Iterator for Seeds {
                 Err(why) => self.account.refuse(&format!("argument {}", i + 1), &text, &why),
             }
         }
-        self.file.as_mut()?.next()
+        let next = self.file.as_mut()?.next();
+        if next.is_none() {
+            // A terminal would give more after its end.
+            self.file = None;
+        }
+        next
     }
 }
 
