@@ -33,7 +33,7 @@ impl ReportFile {
         new.push(".new");
         let beside = path.with_file_name(new);
         let in_out = path.parent() == Some(&absolute(out)?);
-        if !(in_out && !out.exists()) {
+        if !in_out || out.exists() {
             File::create(&beside)?;
             fs::remove_file(&beside)?;
         }

@@ -270,9 +270,9 @@ mod tests {
     fn read(pieces: &[&'static [u8]]) -> (String, Account) {
         let account = Account::default();
         let (stop, name) = (Signals::default(), "seeds.txt".to_owned());
-        let mut file = SeedFile::new(Pieces::new(pieces), name, stop, account.clone());
+        let file = SeedFile::new(Pieces::new(pieces), name, stop, account.clone());
         let mut said = Vec::new();
-        while let Some(seed) = file.next() {
+        for seed in file {
             match seed {
                 Seed::Url(url) => said.push(url.to_string()),
                 Seed::Pause => said.push("...".to_owned()),
