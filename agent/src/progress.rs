@@ -66,6 +66,8 @@ pub enum Pace {
     },
     /// Most hosts wait for their address.
     Dns,
+    /// The name servers do not answer.
+    DnsSilent,
     /// Parsing and compressing.
     Cpu,
     /// No host can be reached and no name looked up.
@@ -96,6 +98,7 @@ impl fmt::Display for Pace {
                 write!(f, "the delay of few hosts ({} s between requests)", delay.as_secs_f64())
             }
             Self::Dns => f.write_str("DNS: most hosts wait for their address"),
+            Self::DnsSilent => f.write_str("DNS: the name servers do not answer"),
             Self::Cpu => f.write_str("CPU: parsing and compressing"),
             Self::Offline => f.write_str("the network seems to be down: nothing can be reached"),
             Self::DiskFull => f.write_str("disk full: fetching waits until there is room"),
@@ -110,9 +113,14 @@ impl fmt::Display for Pace {
     }
 }
 
+/// A look-up that takes longer than the first seconds of a run is slow.
+const STARTING_SECS: u64 = 3;
+
 /// What [`Pace::of`] judges by.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Evidence {
+    /// Since this run began.
+    pub elapsed: Duration,
     /// A stop was asked for.
     pub stopping: bool,
     /// A limit is reached.
@@ -121,6 +129,8 @@ pub struct Evidence {
     pub disk_full: bool,
     /// Nothing can be reached.
     pub offline: bool,
+    /// The name servers do not answer.
+    pub dns_silent: bool,
     /// Pages (robots.txt included) that have come in this run.
     pub pages_run: u64,
     /// URLs in the frontier.
@@ -160,7 +170,13 @@ impl Pace {
         } else if nearly(e.visits, e.visits_max) {
             Self::SlowServers
         } else if h.resolving > 0 && h.resolving > e.visits + h.ready && h.resolving > h.waiting {
-            if e.pages_run == 0 { Self::Starting } else { Self::Dns }
+            if e.dns_silent {
+                Self::DnsSilent
+            } else if e.pages_run == 0 && e.elapsed.as_secs() < STARTING_SECS {
+                Self::Starting
+            } else {
+                Self::Dns
+            }
         } else if h.ready > e.visits {
             Self::Cpu
         } else if h.waiting > 0 && h.waiting >= e.visits {
@@ -168,7 +184,7 @@ impl Pace {
         } else if e.visits > 0 {
             Self::SlowServers
         } else if h.resting > 0 {
-            Self::Resting
+            if e.dns_silent { Self::DnsSilent } else { Self::Resting }
         } else if e.pages_run == 0 {
             Self::Starting
         } else if e.urls_queued > 0 {
@@ -218,6 +234,16 @@ mod tests {
             (Evidence { visits: 950, hosts: hosts(5_000, 0, 0, 0), ..e }, Pace::SlowServers),
             (Evidence { hosts: hosts(0, 2, 0, 50), ..e }, Pace::Dns),
             (Evidence { pages_run: 0, hosts: hosts(0, 0, 0, 5), ..e }, Pace::Starting),
+            (Evidence { pages_run: 0, elapsed: DELAY, hosts: hosts(0, 0, 0, 5), ..e }, Pace::Dns),
+            (
+                Evidence { pages_run: 0, dns_silent: true, hosts: hosts(0, 0, 0, 5), ..e },
+                Pace::DnsSilent,
+            ),
+            (Evidence { dns_silent: true, hosts: hosts(0, 0, 4, 0), ..e }, Pace::DnsSilent),
+            (
+                Evidence { dns_silent: true, hosts: hosts(0, 3, 4, 0), ..e },
+                Pace::FewHosts { delay: DELAY },
+            ),
             (Evidence { visits: 10, hosts: hosts(500, 900, 0, 0), ..e }, Pace::Cpu),
             (
                 Evidence { visits: 3, hosts: hosts(0, 30, 9, 0), ..e },

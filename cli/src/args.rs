@@ -1,6 +1,7 @@
 //! What was typed: nothing here is checked beyond its shape. [`crate::plan`] makes of it what may
 //! be relied on.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -78,10 +79,10 @@ pub struct CrawlArgs {
     #[arg(long, value_name = "N")]
     pub max_pages_per_host: Option<u64>,
     /// From the end of one request to a host to the start of the next.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub delay: Option<String>,
     /// The same for all hosts of one IP address.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub ip_delay: Option<String>,
     /// Requests on one connection before the delay.
     #[arg(long, value_name = "N")]
@@ -90,7 +91,7 @@ pub struct CrawlArgs {
     #[arg(long, value_name = "ADDR:PORT")]
     pub dns: Option<String>,
     /// Visit this network although it is private, loopback or link-local.
-    #[arg(long = "allow-network", value_name = "CIDR")]
+    #[arg(long = "allow-network", value_name = "CIDR", value_parser = NonEmptyStringValueParser::new())]
     pub allow_networks: Vec<String>,
     /// The name in the user agent, and the one looked for in robots.txt.
     #[arg(long, value_name = "NAME")]
@@ -110,7 +111,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// From the end of one request to a host to the start of the next.
-    #[arg(long, value_name = "TIME", default_value = "250ms")]
+    #[arg(long, value_name = "TIME", default_value = "250ms", allow_hyphen_values = true)]
     pub delay: String,
     /// Stop after so many pages.
     #[arg(long, value_name = "N")]
@@ -142,7 +143,7 @@ pub struct RobotsArgs {
     #[arg(long, value_name = "ADDR:PORT")]
     pub dns: Option<String>,
     /// Visit this network although it is private, loopback or link-local.
-    #[arg(long = "allow-network", value_name = "CIDR")]
+    #[arg(long = "allow-network", value_name = "CIDR", value_parser = NonEmptyStringValueParser::new())]
     pub allow_networks: Vec<String>,
 }
 

@@ -30,6 +30,8 @@ pub enum Trouble {
     Usage(anyhow::Error),
     /// Not so.
     Internal(anyhow::Error),
+    /// A signal came before anything was begun.
+    Stopped(anyhow::Error),
 }
 
 impl Trouble {
@@ -42,6 +44,7 @@ impl Trouble {
         match self {
             Self::Usage(_) => USAGE,
             Self::Internal(_) => INTERNAL,
+            Self::Stopped(_) => STOPPED,
         }
     }
 }
@@ -82,7 +85,8 @@ pub fn report(end: Result<Exit, Trouble>) -> ExitCode {
         Ok(Exit::Stopped) => STOPPED,
         Err(trouble) => {
             let code = trouble.code();
-            let (Trouble::Usage(error) | Trouble::Internal(error)) = trouble;
+            let (Trouble::Usage(error) | Trouble::Internal(error) | Trouble::Stopped(error)) =
+                trouble;
             let _ = writeln!(std::io::stderr(), "crivello: {error:#}");
             code
         }

@@ -4,12 +4,14 @@
 use crate::adapt::settings::{self, Flag};
 use crate::args::CrawlArgs;
 use crate::exit::Trouble;
+use crate::report_file::ReportFile;
 use crate::seeds;
+use anyhow::anyhow;
 use crivello_agent::HALF_BEGUN;
 use crivello_common::config::Settings;
-use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufReader};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// The file in a crawl's directory that its effective settings are kept in.
@@ -24,7 +26,7 @@ pub struct Plan {
     /// Where to begin.
     pub seeds: Seeds,
     /// Where the report goes.
-    pub report: Option<PathBuf>,
+    pub report: Option<ReportFile>,
     /// Warnings and errors only.
     pub quiet: bool,
 }
@@ -39,19 +41,14 @@ pub struct Seeds {
 }
 
 /// A seeds file that could be opened.
+#[derive(Debug)]
 pub struct OpenSeeds {
     /// What messages call it.
     pub name: String,
     /// What `--seeds` was given.
     pub path: PathBuf,
     /// Its lines.
-    pub reader: Box<dyn BufRead + Send>,
-}
-
-impl fmt::Debug for OpenSeeds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
+    pub reader: BufReader<File>,
 }
 
 impl Plan {
@@ -61,30 +58,30 @@ impl Plan {
     /// Usage errors, each with its reason.
     pub fn check(typed: CrawlArgs) -> Result<Self, Trouble> {
         let resume = is_crawl(&typed.out)?;
-        let base = match (&typed.config, resume) {
-            (Some(file), _) => Some(file.clone()),
-            (None, true) => Some(typed.out.join(SETTINGS_FILE)),
-            (None, false) => None,
-        };
-        let text = base.as_deref().map(read_settings).transpose()?;
-        let settings = settings::load(
-            text.as_ref().map(|(name, text)| (name.as_str(), text.as_str())),
-            &typed.sets,
-            &flags(&typed),
-        )
-        .map_err(|problems| Trouble::usage(with_hint(problems, typed.contact.is_some())))?;
-        let seeds = Seeds { file: typed.seeds.map(open_seeds).transpose()?, urls: typed.urls };
-        if !resume && seeds.urls.is_empty() && seeds.file.is_none() {
+        if !resume && typed.urls.is_empty() && typed.seeds.is_none() {
             return Err(Trouble::usage(format!(
-                "nowhere to begin: give a URL or --seeds FILE, or --out of an existing crawl \
-                 ({} is none)",
+                "nowhere to begin: there is no crawl in {} to go on with; give a URL or --seeds \
+                 FILE, or --out of an existing crawl",
                 typed.out.display()
             )));
         }
-        if !resume && seeds.file.is_none() {
-            seeds::some_url(&seeds.urls).map_err(Trouble::usage)?;
+        let kept = resume.then(|| read_kept(&typed.out.join(SETTINGS_FILE))).transpose()?;
+        let given = typed.config.as_deref().map(read_given).transpose()?;
+        // What is given is laid over what was kept.
+        let files: Vec<_> =
+            kept.iter().chain(&given).map(|(n, t)| (n.as_str(), t.as_str())).collect();
+        let settings = settings::load(&files, &typed.sets, &flags(&typed))
+            .map_err(|problems| Trouble::usage(with_hint(problems, typed.contact.is_some())))?;
+        if !resume && typed.seeds.is_none() {
+            seeds::some_url(&typed.urls).map_err(Trouble::usage)?;
         }
-        Ok(Self { settings, out: typed.out, seeds, report: typed.report, quiet: typed.quiet })
+        let report = typed.report.as_deref().map(|path| {
+            ReportFile::prepare(path, &typed.out)
+                .map_err(|error| Trouble::usage(format!("--report {}: {error}", path.display())))
+        });
+        let report = report.transpose()?;
+        let seeds = Seeds { file: typed.seeds.map(open_seeds).transpose()?, urls: typed.urls };
+        Ok(Self { settings, out: typed.out, seeds, report, quiet: typed.quiet })
     }
 }
 
@@ -112,17 +109,34 @@ fn is_crawl(out: &Path) -> Result<bool, Trouble> {
     }
 }
 
-fn read_settings(file: &Path) -> Result<(String, String), Trouble> {
+/// The settings of a crawl that is resumed: all of them, or none is to be trusted.
+fn read_kept(file: &Path) -> Result<(String, String), Trouble> {
+    let name = file.display().to_string();
+    let text = fs::read_to_string(file)
+        .map_err(|error| Trouble::Internal(anyhow!("{name} cannot be read: {error}")))?;
+    let missing = settings::missing(&name, &text).map_err(Trouble::usage)?;
+    match missing.first() {
+        None => Ok((name, text)),
+        Some(first) => Err(Trouble::Internal(anyhow!(
+            "{name} is damaged: {} settings are missing, {first} for one; nothing was changed. The \
+             first record of each file in the archive has them all",
+            missing.len()
+        ))),
+    }
+}
+
+fn read_given(file: &Path) -> Result<(String, String), Trouble> {
     let name = file.display().to_string();
     match fs::read_to_string(file) {
         Ok(text) => Ok((name, text)),
-        Err(error) => Err(Trouble::usage(format!("{name}: {error}"))),
+        Err(error) => Err(Trouble::usage(format!("--config {name}: {error}"))),
     }
 }
 
 fn open_seeds(path: PathBuf) -> Result<OpenSeeds, Trouble> {
     if path.as_os_str() == "-" {
-        let reader = Box::new(BufReader::new(io::stdin()));
+        let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+        let reader = BufReader::new(stdin.into());
         return Ok(OpenSeeds { name: "standard input".to_owned(), path, reader });
     }
     let name = path.display().to_string();
@@ -131,7 +145,7 @@ fn open_seeds(path: PathBuf) -> Result<OpenSeeds, Trouble> {
         false => Ok(file),
     });
     match opened {
-        Ok(file) => Ok(OpenSeeds { name, path, reader: Box::new(BufReader::new(file)) }),
+        Ok(file) => Ok(OpenSeeds { name, path, reader: BufReader::new(file) }),
         Err(error) => Err(Trouble::usage(format!("--seeds {name}: {error}"))),
     }
 }
@@ -199,8 +213,8 @@ mod tests {
             "--allow-network=127.0.0.0/8",
             "--allow-network=10.0.0.0/8",
         ]);
-        let file = Some(("file", "[politeness]\ndelay = \"400s\"\n"));
-        let s = settings::load(file, &typed.sets, &flags(&typed)).expect("all is well");
+        let file = ("file", "[politeness]\ndelay = \"400s\"\n");
+        let s = settings::load(&[file], &typed.sets, &flags(&typed)).expect("all is well");
         assert_eq!(s.identity.contact, "me@a.example");
         assert_eq!(s.identity.user_agent_name, "sieve");
         assert_eq!(s.limits.pages_max, Some(1));

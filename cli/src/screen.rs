@@ -34,23 +34,34 @@ pub fn style() -> Style {
     }
 }
 
-/// Columns that can be written to without wrapping.
-pub fn width() -> usize {
-    terminal::size().map_or(79, |(columns, _)| usize::from(columns).saturating_sub(1))
+/// Columns and rows of the terminal, as it is just now.
+fn size() -> (usize, usize) {
+    match terminal::size() {
+        Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
+        _ => (80, 24),
+    }
 }
 
-/// Puts `lines` in the place of the panel; none takes it away.
+/// Columns that can be written to without wrapping.
+pub fn width() -> usize {
+    size().0 - 1
+}
+
+/// Puts `lines` in the place of the panel, as many as the terminal has room for; none takes it
+/// away.
 ///
 /// # Errors
 /// Of standard error.
-pub fn draw(lines: Vec<String>) -> io::Result<()> {
+pub fn draw(mut lines: Vec<String>) -> io::Result<()> {
     let mut screen = screen();
+    let (columns, rows) = size();
+    lines.truncate(rows - 1);
     if screen.panel.is_empty() && lines.is_empty() {
         return Ok(());
     }
     let mut frame = Vec::with_capacity(1_024);
     queue!(frame, terminal::BeginSynchronizedUpdate)?;
-    rewind(&mut frame, screen.panel.len())?;
+    rewind(&mut frame, &screen.panel, columns)?;
     put(&mut frame, &lines)?;
     queue!(frame, terminal::Clear(terminal::ClearType::FromCursorDown))?;
     match (screen.panel.is_empty(), lines.is_empty()) {
@@ -74,7 +85,7 @@ pub fn print_above(text: &[u8]) -> io::Result<()> {
     }
     let mut frame = Vec::with_capacity(1_024 + text.len());
     queue!(frame, terminal::BeginSynchronizedUpdate)?;
-    rewind(&mut frame, screen.panel.len())?;
+    rewind(&mut frame, &screen.panel, size().0)?;
     queue!(frame, terminal::Clear(terminal::ClearType::FromCursorDown))?;
     frame.extend_from_slice(text);
     put(&mut frame, &screen.panel)?;
@@ -92,12 +103,25 @@ pub fn restore() {
     let _ = draw(Vec::new());
 }
 
-fn rewind(frame: &mut Vec<u8>, lines: usize) -> io::Result<()> {
-    let up = u16::try_from(lines).unwrap_or(u16::MAX);
+/// Moves to where the panel begins. A terminal that has been made narrower since has wrapped it.
+fn rewind(frame: &mut Vec<u8>, panel: &[String], columns: usize) -> io::Result<()> {
+    let rows = panel.iter().map(|line| shown(line).div_ceil(columns).max(1)).sum::<usize>();
+    let up = u16::try_from(rows).unwrap_or(u16::MAX);
     if up > 0 {
         queue!(frame, cursor::MoveToColumn(0), cursor::MoveUp(up))?;
     }
     Ok(())
+}
+
+/// Columns that a line takes, whose escape sequences take none.
+fn shown(line: &str) -> usize {
+    let mut escaped = false;
+    let is_shown = |&c: &char| {
+        let hidden = escaped || c == '\x1b';
+        escaped = hidden && !(escaped && c.is_ascii_alphabetic());
+        !hidden
+    };
+    line.chars().filter(is_shown).count()
 }
 
 fn put(frame: &mut Vec<u8>, lines: &[String]) -> io::Result<()> {
@@ -134,5 +158,27 @@ impl Drop for LogLine {
         if !self.0.is_empty() {
             let _ = print_above(&self.0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewound(panel: &[&str], columns: usize) -> String {
+        let panel: Vec<String> = panel.iter().map(|&line| line.to_owned()).collect();
+        let mut frame = Vec::new();
+        rewind(&mut frame, &panel, columns).expect("a vector takes all");
+        String::from_utf8(frame).expect("text")
+    }
+
+    #[test]
+    fn a_panel_that_the_terminal_has_wrapped_is_taken_away_whole() {
+        let panel = ["\x1b[2mpages\x1b[22m    12,345", "", "hosts    ready 12"];
+        assert!(rewound(&panel, 80).ends_with("\x1b[3A"));
+        assert!(rewound(&panel, 17).ends_with("\x1b[3A"));
+        assert!(rewound(&panel, 10).ends_with("\x1b[5A"));
+        assert!(rewound(&panel, 5).ends_with("\x1b[8A"));
+        assert_eq!(rewound(&[], 80), "");
     }
 }

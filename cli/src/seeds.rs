@@ -1,43 +1,57 @@
 //! Seeds: arguments first, then a file read as it is needed. What is no URL is named by its line
 //! and counted; the rest goes on.
 
-use crate::screen;
+use crate::input::Input;
+use crate::signals::Signals;
+use crate::{plan, screen};
+use crivello_agent::Seed;
 use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
-use std::io::{self, BufRead, Read};
-use std::sync::Arc;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::iter::Enumerate;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::vec;
 
 /// Bytes of a line that are read; longer ones are refused.
-const LINE_MAX: u64 = 64 * 1024;
+const LINE_MAX: usize = 64 * 1024;
 /// Bytes of a refused line that are shown.
 const SHOWN_MAX: usize = 120;
 
-/// How many seeds were refused so far, shared with whoever reports it.
+/// What is to be told of the seeds, shared with whoever tells it.
 #[derive(Clone, Debug, Default)]
-pub struct Refused(Arc<AtomicU64>);
+pub struct Account(Arc<Told>);
 
-impl Refused {
-    /// Counts one and says which, on standard error.
-    fn name(&self, place: &str, text: &str, why: &str) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+#[derive(Debug, Default)]
+struct Told {
+    refused: AtomicU64,
+    error: OnceLock<String>,
+}
+
+impl Account {
+    /// Counts one that is none, and says which, on standard error.
+    fn refuse(&self, place: &str, text: &str, why: &str) {
+        self.0.refused.fetch_add(1, Ordering::Relaxed);
         let shown: String = text.chars().take(SHOWN_MAX).collect();
         let dots = if shown.len() < text.len() { "…" } else { "" };
         screen::say(&format!("{place}: not a seed: {shown:?}{dots}: {why}"));
     }
 
-    /// How many.
-    pub fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    /// Keeps the first error.
+    fn keep(&self, error: String) {
+        let _ = self.0.error.set(error);
     }
-}
 
-/// The seeds among the arguments.
-pub fn from_arguments(urls: Vec<String>, refused: Refused) -> impl Iterator<Item = CrawlUrl> {
-    urls.into_iter().enumerate().filter_map(move |(i, text)| {
-        let place = format!("argument {}", i + 1);
-        parse(&text).map_err(|why| refused.name(&place, &text, &why)).ok()
-    })
+    /// How many were refused so far.
+    pub fn refused(&self) -> u64 {
+        self.0.refused.load(Ordering::Relaxed)
+    }
+
+    /// Why they could not be read to their end, with the place.
+    pub fn error(&self) -> Option<&str> {
+        self.0.error.get().map(String::as_str)
+    }
 }
 
 /// Whether there is a seed among the arguments.
@@ -55,84 +69,144 @@ pub fn some_url(urls: &[String]) -> Result<(), String> {
     }
 }
 
-/// Those among the arguments that are seeds; nothing is said of the others.
-pub fn known_seeds(urls: &[String]) -> Vec<CrawlUrl> {
-    urls.iter().filter_map(|text| CrawlUrl::parse(text).ok()).collect()
+/// All seeds of a run, read as they are asked for.
+#[derive(Debug)]
+pub struct Seeds {
+    arguments: Enumerate<vec::IntoIter<String>>,
+    file: Option<SeedFile<BufReader<File>>>,
+    stop: Signals,
+    account: Account,
 }
 
-/// The seeds of a file, line by line. A read error ends them; it is kept for [`SeedFile::error`].
+impl Seeds {
+    /// The arguments, then the file; they are cut when a signal comes.
+    pub fn new(given: plan::Seeds, stop: Signals, account: Account) -> Self {
+        let file = given
+            .file
+            .map(|file| SeedFile::new(file.reader, file.name, stop.clone(), account.clone()));
+        Self { arguments: given.urls.into_iter().enumerate(), file, stop, account }
+    }
+}
+
+impl Iterator for Seeds {
+    type Item = Seed;
+
+    fn next(&mut self) -> Option<Seed> {
+        if self.stop.came() {
+            return Some(Seed::Cut);
+        }
+        for (i, text) in self.arguments.by_ref() {
+            match parse(&text) {
+                Ok(url) => return Some(Seed::Url(url)),
+                Err(why) => self.account.refuse(&format!("argument {}", i + 1), &text, &why),
+            }
+        }
+        let next = self.file.as_mut()?.next();
+        if next.is_none() {
+            // A terminal would give more after its end.
+            self.file = None;
+        }
+        next
+    }
+}
+
+/// The seeds of a file, line by line. A read error cuts them; it is kept in the [`Account`].
 #[derive(Debug)]
-pub struct SeedFile<R> {
+struct SeedFile<R> {
     reader: R,
     name: String,
+    stop: Signals,
+    account: Account,
+    /// The number of the line that is read, counted from 1.
     line: u64,
-    refused: Refused,
-    error: Arc<std::sync::Mutex<Option<io::Error>>>,
+    /// What has come of it.
+    text: Vec<u8>,
 }
 
-impl<R: BufRead> SeedFile<R> {
-    /// Reads from `reader`, which is called `name` in messages; `error` gets what ends it early.
-    pub fn new(
-        reader: R,
-        name: String,
-        refused: Refused,
-        error: Arc<std::sync::Mutex<Option<io::Error>>>,
-    ) -> Self {
-        Self { reader, name, line: 0, refused, error }
+/// How far a line has come.
+enum Step {
+    /// To its end.
+    Line,
+    /// Nothing more of it can be read just now.
+    Waiting,
+    /// There is none.
+    End,
+}
+
+impl<R: Input> SeedFile<R> {
+    /// Reads from `reader`, which is called `name` in messages.
+    const fn new(reader: R, name: String, stop: Signals, account: Account) -> Self {
+        Self { reader, name, stop, account, line: 1, text: Vec::new() }
     }
 
-    /// The next line without its end, or `None` at the end of the file; lines that are too long
-    /// come cut, with `true`.
-    fn next_line(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
-        let mut line = Vec::new();
-        if self.reader.by_ref().take(LINE_MAX + 1).read_until(b'\n', &mut line)? == 0 {
-            return Ok(None);
+    /// Reads on in the line; what is longer than allowed is read and not kept.
+    fn read_on(&mut self) -> io::Result<Step> {
+        loop {
+            if !self.reader.is_ready()? {
+                return Ok(Step::Waiting);
+            }
+            let bytes = match self.reader.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                bytes => bytes?,
+            };
+            let end = bytes.iter().position(|&byte| byte == b'\n');
+            let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
+            let room = (LINE_MAX + 1).saturating_sub(self.text.len());
+            self.text.extend_from_slice(part.get(..room).unwrap_or(part));
+            let (read, at_end) = (part.len() + usize::from(end.is_some()), bytes.is_empty());
+            self.reader.consume(read);
+            match (at_end, end) {
+                (true, _) if self.text.is_empty() => return Ok(Step::End),
+                (true, _) | (_, Some(_)) => return Ok(Step::Line),
+                _ => {}
+            }
         }
-        self.line += 1;
-        let complete = line.last() == Some(&b'\n');
-        let too_long = !complete && line.len() as u64 > LINE_MAX;
-        if too_long {
-            self.reader.skip_until(b'\n')?;
-        }
-        Ok(Some((line, too_long)))
     }
 
-    fn seed_of(&self, line: &[u8], too_long: bool) -> Option<CrawlUrl> {
-        let text = String::from_utf8_lossy(line);
+    fn place(&self) -> String {
+        format!("{}:{}", self.name, self.line)
+    }
+
+    /// The seed of the line that has been read, if it is one.
+    fn seed(&self) -> Option<CrawlUrl> {
+        let text = String::from_utf8_lossy(&self.text);
         let text = if self.line == 1 { text.trim_start_matches('\u{feff}') } else { &text };
         let text = text.trim();
         if text.is_empty() || text.starts_with('#') {
             return None;
         }
-        let parsed = match (too_long, std::str::from_utf8(line)) {
-            (true, _) => Err(format!("longer than {LINE_MAX} bytes")),
-            (_, Err(_)) => Err("not UTF-8".to_owned()),
-            _ => parse(text),
+        let parsed = match std::str::from_utf8(&self.text) {
+            _ if self.text.len() > LINE_MAX => Err(format!("longer than {LINE_MAX} bytes")),
+            Err(_) => Err("not UTF-8".to_owned()),
+            Ok(_) => parse(text),
         };
-        let place = format!("{}:{}", self.name, self.line);
-        parsed.map_err(|why| self.refused.name(&place, text, &why)).ok()
+        parsed.map_err(|why| self.account.refuse(&self.place(), text, &why)).ok()
     }
 }
 
-impl<R: BufRead> Iterator for SeedFile<R> {
-    type Item = CrawlUrl;
+impl<R: Input> Iterator for SeedFile<R> {
+    type Item = Seed;
 
-    fn next(&mut self) -> Option<CrawlUrl> {
-        loop {
-            match self.next_line() {
-                Ok(None) => return None,
-                Ok(Some((line, too_long))) => {
-                    if let Some(url) = self.seed_of(&line, too_long) {
-                        return Some(url);
+    fn next(&mut self) -> Option<Seed> {
+        while !self.stop.came() {
+            match self.read_on() {
+                Ok(Step::End) => return None,
+                Ok(Step::Waiting) => return Some(Seed::Pause),
+                Ok(Step::Line) => {
+                    let seed = self.seed();
+                    self.text.clear();
+                    self.line += 1;
+                    if let Some(url) = seed {
+                        return Some(Seed::Url(url));
                     }
                 }
                 Err(error) => {
-                    *self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
-                        Some(error);
-                    return None;
+                    self.account.keep(format!("{}: {error}", self.place()));
+                    break;
                 }
             }
         }
+        Some(Seed::Cut)
     }
 }
 
@@ -150,45 +224,110 @@ fn parse(text: &str) -> Result<CrawlUrl, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, Read};
 
-    fn read(text: &[u8]) -> (Vec<String>, u64) {
-        let refused = Refused::default();
-        let file = SeedFile::new(text, "seeds.txt".to_owned(), refused.clone(), Arc::default());
-        (file.map(|url| url.to_string()).collect(), refused.count())
+    /// Comes piece by piece, with a pause before each but the first.
+    struct Pieces(Vec<&'static [u8]>, bool);
+
+    impl Pieces {
+        fn new(pieces: &[&'static [u8]]) -> Self {
+            Self(pieces.iter().rev().copied().collect(), true)
+        }
+    }
+
+    impl Read for Pieces {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("lines are read otherwise"))
+        }
+    }
+
+    impl BufRead for Pieces {
+        fn fill_buf(&mut self) -> io::Result<&[u8]> {
+            match self.0.last() {
+                Some(&b"torn") => Err(io::Error::other("torn")),
+                piece => Ok(piece.copied().unwrap_or_default()),
+            }
+        }
+
+        fn consume(&mut self, n: usize) {
+            if let Some(piece) = self.0.last_mut() {
+                *piece = &piece[n..];
+                if piece.is_empty() {
+                    self.0.pop();
+                    self.1 = false;
+                }
+            }
+        }
+    }
+
+    impl Input for Pieces {
+        fn is_ready(&mut self) -> io::Result<bool> {
+            Ok(std::mem::replace(&mut self.1, true))
+        }
+    }
+
+    /// What comes of `pieces`: URLs, `...` for a pause, `cut`.
+    fn read(pieces: &[&'static [u8]]) -> (String, Account) {
+        let account = Account::default();
+        let (stop, name) = (Signals::default(), "seeds.txt".to_owned());
+        let file = SeedFile::new(Pieces::new(pieces), name, stop, account.clone());
+        let mut said = Vec::new();
+        for seed in file {
+            match seed {
+                Seed::Url(url) => said.push(url.to_string()),
+                Seed::Pause => said.push("...".to_owned()),
+                Seed::Cut => {
+                    said.push("cut".to_owned());
+                    break;
+                }
+            }
+        }
+        (said.join(" "), account)
     }
 
     #[test]
     fn one_bad_line_does_not_cost_the_rest() {
         let text = b"\xef\xbb\xbfhttp://a/\n\n# comment\nnot a url\r\n ftp://x/ \nhttp://b/x#y\r\nhttp://c";
-        let (urls, refused) = read(text);
-        assert_eq!(urls, ["http://a/", "http://b/x", "http://c/"]);
-        assert_eq!(refused, 2);
+        let (seeds, account) = read(&[text]);
+        assert_eq!(seeds, "http://a/ http://b/x ... http://c/");
+        assert_eq!(account.refused(), 2);
     }
 
     #[test]
     fn a_line_without_end_is_not_read_into_memory() {
         let mut text = b"http://a/".to_vec();
-        text.resize(3 * 64 * 1024, b'x');
+        text.resize(3 * LINE_MAX, b'x');
         text.extend_from_slice(b"\nhttp://b/\n\xff\xfe\n");
-        let (urls, refused) = read(&text);
-        assert_eq!(urls, ["http://b/"]);
-        assert_eq!(refused, 2);
+        let account = Account::default();
+        let (stop, pieces) = (Signals::default(), Pieces::new(&[text.leak()]));
+        let mut file = SeedFile::new(pieces, "seeds.txt".to_owned(), stop, account.clone());
+        assert_eq!(file.next(), Some(Seed::Url(CrawlUrl::parse("http://b/").unwrap())));
+        assert!(file.text.capacity() < 2 * LINE_MAX);
+        while file.next().is_some() {}
+        assert_eq!(account.refused(), 2);
     }
 
     #[test]
-    fn a_read_error_ends_the_seeds_and_is_kept() {
-        struct Broken;
-        impl Read for Broken {
-            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-                Err(io::Error::other("torn"))
-            }
-        }
-        let error = Arc::default();
-        let text: &[u8] = b"http://a/\n";
-        let reader = io::BufReader::new(text.chain(Broken));
-        let file = SeedFile::new(reader, "pipe".to_owned(), Refused::default(), Arc::clone(&error));
-        assert_eq!(file.count(), 1);
-        assert!(error.lock().unwrap().is_some());
+    fn whoever_waits_in_the_middle_of_a_line_is_told_so() {
+        let (seeds, _) = read(&[b"http://a/\nhttp", b"://b", b"/\nhttp://c/\n"]);
+        assert_eq!(seeds, "http://a/ ... ... http://b/ http://c/ ...");
+    }
+
+    #[test]
+    fn a_read_error_cuts_the_seeds_and_is_kept_with_its_place() {
+        let (seeds, account) = read(&[b"http://a/\n", b"torn"]);
+        assert_eq!(seeds, "http://a/ ... cut");
+        assert_eq!(account.error(), Some("seeds.txt:2: torn"));
+    }
+
+    #[test]
+    fn a_signal_cuts_the_seeds() {
+        let stop = Signals::default();
+        let given = plan::Seeds { urls: vec!["http://a/".to_owned(); 2], file: None };
+        let mut seeds = Seeds::new(given, stop.clone(), Account::default());
+        assert!(matches!(seeds.next(), Some(Seed::Url(_))));
+        stop.come();
+        assert_eq!(seeds.next(), Some(Seed::Cut));
     }
 
     #[test]

@@ -6,51 +6,58 @@ use crate::screen;
 use anyhow::Context;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// Whoever leaves at once does not wait longer for a screen that takes nothing: standard error may
+/// be a pipe that nobody reads.
+const FAREWELL: Duration = Duration::from_millis(500);
+
 /// Whether a signal has come.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Signals(Arc<AtomicBool>);
 
 impl Signals {
     /// Listens from now on, for as long as the process lives. `farewell` is run before the second
-    /// signal ends the process.
+    /// signal ends the process, which does not wait long for it.
     ///
     /// # Errors
     /// When the system refuses a handler or a thread.
     pub fn listen(farewell: impl FnOnce() + Send + 'static) -> anyhow::Result<Self> {
-        let came = Arc::new(AtomicBool::new(false));
+        let signals = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (interrupts, terms) = {
             let _guard = runtime.enter();
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
         };
-        let flag = Arc::clone(&came);
+        let heard = signals.clone();
         std::thread::Builder::new()
             .name("signals".to_owned())
-            .spawn(move || runtime.block_on(watch(interrupts, terms, &flag, farewell)))
+            .spawn(move || {
+                runtime.block_on(both(interrupts, terms, &heard));
+                leave(farewell);
+            })
             .context("no thread for the signals")?;
-        Ok(Self(came))
+        Ok(signals)
     }
 
     /// Whether an orderly end was asked for.
     pub fn came(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// One has come.
+    pub fn come(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
-async fn watch(
-    mut interrupts: Signal,
-    mut terms: Signal,
-    came: &AtomicBool,
-    farewell: impl FnOnce(),
-) {
+/// Returns when the second signal comes.
+async fn both(mut interrupts: Signal, mut terms: Signal, signals: &Signals) {
     next(&mut interrupts, &mut terms).await;
-    came.store(true, Ordering::Relaxed);
+    signals.come();
     next(&mut interrupts, &mut terms).await;
-    screen::restore();
-    farewell();
-    std::process::exit(i32::from(STOPPED));
 }
 
 async fn next(interrupts: &mut Signal, terms: &mut Signal) {
@@ -58,4 +65,17 @@ async fn next(interrupts: &mut Signal, terms: &mut Signal) {
         _ = interrupts.recv() => {}
         _ = terms.recv() => {}
     }
+}
+
+fn leave(farewell: impl FnOnce() + Send + 'static) -> ! {
+    let (done, said) = mpsc::sync_channel(1);
+    let taking_leave = std::thread::Builder::new().spawn(move || {
+        screen::restore();
+        farewell();
+        let _ = done.send(());
+    });
+    if taking_leave.is_ok() {
+        let _ = said.recv_timeout(FAREWELL);
+    }
+    std::process::exit(i32::from(STOPPED));
 }

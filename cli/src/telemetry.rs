@@ -4,6 +4,7 @@ use crate::exit::Trouble;
 use crate::screen::{self, LogLine};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 /// What is logged unless something else is asked for: ourselves, and others' warnings.
 const FILTER: &str = "warn,crivello=info";
@@ -16,6 +17,12 @@ const FILTER_QUIET: &str = "warn";
 pub fn start(filter: Option<&str>, quiet: bool) -> Result<(), Trouble> {
     let default = if quiet { FILTER_QUIET } else { FILTER };
     let filter = filter.filter(|f| !f.is_empty()).unwrap_or(default);
+    if let Some(word) = filter.split(',').find(|part| is_nonsense(part.trim())) {
+        return Err(Trouble::usage(format!(
+            "--log {filter}: {word:?} is no level; write error, warn, info, debug, trace or off, or \
+             a directive such as crivello=debug"
+        )));
+    }
     let filter = EnvFilter::try_new(filter)
         .map_err(|error| Trouble::usage(format!("--log {filter}: {error}")))?;
     tracing_subscriber::fmt()
@@ -26,4 +33,10 @@ pub fn start(filter: Option<&str>, quiet: bool) -> Result<(), Trouble> {
         .try_init()
         .map_err(|error| anyhow::anyhow!("the log cannot be set up: {error}"))?;
     Ok(())
+}
+
+/// A word alone that is no level: it would be taken for the name of a part of the program.
+fn is_nonsense(directive: &str) -> bool {
+    let is_word = !directive.is_empty() && !directive.contains(['=', '[', ']', '{', '}']);
+    is_word && directive.parse::<LevelFilter>().is_err()
 }

@@ -58,4 +58,9 @@ fn what_cannot_be_read_is_a_usage_error() {
     let (code, _, stderr) = ask("no-url", "crivello", &["not a url"]);
     assert_eq!(code, Some(64), "{stderr}");
     assert!(stderr.contains("not a url"), "{stderr}");
+    for agent in ["", "Googlebot/2.1"] {
+        let (code, _, stderr) = ask("agent", agent, &["/"]);
+        assert_eq!(code, Some(64), "{stderr}");
+        assert!(stderr.contains("--agent") && stderr.contains("product token"), "{stderr}");
+    }
 }

@@ -134,5 +134,11 @@ fn nothing_is_sent_without_a_contact() {
     let asked = scene.run(&url, "/", false);
     assert_eq!(asked.code, Some(64), "{}", asked.stderr);
     assert!(asked.stderr.contains("--contact"), "{}", asked.stderr);
+    for (url, word) in [(url.replacen("http", "HTTP", 1), "--contact"), ("ftp://a/".into(), "http")]
+    {
+        let asked = scene.run(&url, "/", false);
+        assert_eq!(asked.code, Some(64), "{}", asked.stderr);
+        assert!(asked.stderr.contains(word), "{}", asked.stderr);
+    }
     assert_eq!(scene.requests(), []);
 }

@@ -58,9 +58,10 @@ fn what_cannot_be_parsed_is_a_usage_error() {
     refused(&dir, &["crawl", "--no-such-flag"], &["--no-such-flag"]);
     refused(&dir, &["crawl", "--max-pages", "many"], &["--max-pages", "many"]);
     refused(&dir, &["--log", "crivello=loudly", "crawl"], &["--log"]);
+    refused(&dir, &["--log", "nonsense", "crawl"], &["--log", "nonsense"]);
     refused(
         &dir,
-        &["crawl", "--set", "politeness.delay"],
+        &["crawl", "http://a.example/", "--set", "politeness.delay"],
         &["--set politeness.delay", "key=value"],
     );
 }
@@ -75,6 +76,7 @@ fn a_crawl_without_a_contact_is_refused_with_the_reason() {
 fn a_crawl_without_a_seed_is_refused() {
     let dir = fresh("seedless");
     refused(&dir, &["crawl", "--contact", "me@a.example"], &["--seeds"]);
+    refused(&dir, &["crawl", "--out", "nothere"], &["no crawl in nothere"]);
     refused(
         &dir,
         &["crawl", "--contact", "me@a.example", "--seeds", "absent.txt"],
@@ -100,9 +102,13 @@ fn settings_that_are_wrong_are_named_with_their_file() {
     refused(&dir, &crawl(&["--config", "typo.toml"]), &["typo.toml", "dellay"]);
     fs::write(dir.join("unit.toml"), "[politeness]\ndelay = 10\n").expect("written");
     refused(&dir, &crawl(&["--config", "unit.toml"]), &["unit.toml", "delay", "unit"]);
-    refused(&dir, &crawl(&["--config", "absent.toml"]), &["absent.toml"]);
+    refused(&dir, &crawl(&["--config", "absent.toml"]), &["--config absent.toml"]);
     refused(&dir, &crawl(&["--set", "politeness.dellay=1s"]), &["politeness", "dellay"]);
     refused(&dir, &crawl(&["--delay", "10"]), &["delay", "unit"]);
+    refused(&dir, &crawl(&["--delay", "-5s"]), &["--delay", "politeness.delay", "-5s"]);
+    refused(&dir, &crawl(&["--allow-network", ""]), &["--allow-network"]);
+    refused(&dir, &crawl(&["--report", "absent/report.json"]), &["--report", "absent/report.json"]);
+    refused(&dir, &crawl(&["--report", "."]), &["--report", "directory"]);
     refused(&dir, &crawl(&["--dns", "not-an-address"]), &["dns", "not-an-address"]);
     refused(&dir, &crawl(&["--allow-network", "here"]), &["allow-networks", "here"]);
 }

@@ -9,9 +9,11 @@ mod agreement;
 mod measure;
 mod running;
 mod scene;
+mod skipping;
 pub mod warc;
 
 pub use agreement::{assert_agreement, is_page};
 pub use measure::{Usage, wait_measured};
 pub use running::{DEADLINE, Running, output};
 pub use scene::{Ended, Scene, binary, seed};
+pub use skipping::skipped;

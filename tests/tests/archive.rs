@@ -3,12 +3,11 @@
 //! sent.
 
 use crivello_tests::warc::{Archive, Record, listed};
-use crivello_tests::{Scene, seed};
+use crivello_tests::{Scene, seed, skipped};
 use simweb::answer::{Answer, Desk, Request};
 use simweb::world::World;
 use simweb::{Character, CharsetWay, Coding, Limits, Manner, Pace, PageKind, Robots, Spec};
 use std::collections::{HashMap, HashSet};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -226,8 +225,7 @@ fn succeeds(command: &mut Command) -> Option<()> {
     match command.output() {
         Ok(output) if output.status.success() => Some(()),
         other => {
-            // Past the harness, which keeps the words of tests that pass to itself.
-            let _ = writeln!(std::io::stderr(), "SKIPPED: no warcio: {command:?}: {other:?}");
+            skipped(&format!("no warcio: {command:?}: {other:?}"));
             None
         }
     }

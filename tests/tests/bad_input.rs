@@ -84,6 +84,30 @@ fn a_seed_that_is_no_url_is_named_by_its_line_and_the_rest_goes_on() {
     assert_finished(&scene, &ended);
 }
 
+/// A mistake in the seeds does not make the directory another crawl's.
+#[test]
+fn seeds_that_are_all_wrong_are_refused_and_can_be_mended() {
+    let wrong: [(&str, &[&str]); 3] = [
+        ("not a url\nneither\n", &[]),
+        ("", &[]),
+        ("http://elsewhere.test/\n", &["--set", "links.include=[{host-suffix='nowhere.test'}]"]),
+    ];
+    for (text, args) in wrong {
+        let scene = scene();
+        let (file, good) = (scene.dir().join("seeds.txt"), scene.web.seeds());
+        let scene = scene.seeds(&[]).arg("--seeds").arg(file.display().to_string());
+        fs::write(&file, text).expect("written");
+        let output = scene.command().args(args).output().expect("the program runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(64), "{text:?}: {stderr}");
+        assert!(stderr.contains("nowhere to begin"), "{text:?}: {stderr}");
+        fs::write(&file, good.join("\n")).expect("written");
+        let scene = scene.set("links.include=[]");
+        let ended = scene.crawl();
+        assert_finished(&scene, &ended);
+    }
+}
+
 #[test]
 fn a_directory_that_cannot_be_used_is_refused() {
     let scene = scene();
@@ -105,7 +129,8 @@ fn a_directory_that_cannot_be_used_is_refused() {
 
 #[test]
 fn two_processes_on_one_directory_do_not_meet() {
-    let scene = Scene::new(Spec::new(seed()).size(3, 2, 10)).delays("100ms", "0ms");
+    // Enough pages for the first to be still at it, however slowly the second one starts.
+    let scene = Scene::new(Spec::new(seed()).size(3, 2, 60)).delays("100ms", "0ms");
     let mut first = scene.start();
     scene.wait_for_requests(&mut first, 20);
     let second = output(Command::new(binary()).args(["crawl", "--out"]).arg(scene.out()));
@@ -146,6 +171,7 @@ fn without_dns_it_ends_and_says_why() {
     let address = silent.local_addr().expect("an address");
     let scene = Scene::new(Spec::new(seed()).size(2, 1, 3)).dns(address).delays("10ms", "0ms");
     let scene = scene
+        .expect_noise("no name could be looked up so far")
         .set("dns.timeout=100ms")
         .set("dns.error-ttl=50ms")
         .set("politeness.backoff-first=20ms")
@@ -156,6 +182,7 @@ fn without_dns_it_ends_and_says_why() {
     assert_eq!(ended.count("totals/urls_queued"), 0);
     let told = format!("{}{}", ended.report["errors"], ended.report["skipped"]);
     assert!(told.contains("dns"), "{told}");
+    assert_eq!(ended.stderr.matches("no name could be looked up").count(), 1, "{}", ended.stderr);
     assert!(scene.web.log().is_empty());
 }
 
@@ -188,7 +215,7 @@ struct Stopped {
 
 impl Stopped {
     fn new() -> Self {
-        let scene = Scene::new(Spec::new(seed()).size(3, 2, 20))
+        let scene = Scene::new(Spec::new(seed()).size(3, 2, 40))
             .delays("50ms", "0ms")
             .set("store.file-size-max=1MiB");
         for _ in 0..3 {
@@ -299,6 +326,17 @@ fn a_damaged_state_is_said_and_left_as_it_is() {
     stopped.damage("archive halved", "warc", ".warc.gz", halve);
     stopped.damage("index halved", "warc", ".cdxj", halve);
     stopped.damage("index deleted", "warc", ".cdxj", delete);
+    // The settings.
+    for (what, text) in [("emptied", ""), ("cut", "[identity]\ncontact = \"me@a.example\"\n")] {
+        stopped.restore();
+        let path = stopped.scene.out().join("crawl.toml");
+        fs::write(&path, text).expect("written");
+        let before = contents(&stopped.scene.out());
+        let (code, stderr) = stopped.resume();
+        assert_eq!(code, Some(70), "{what}: {stderr}");
+        assert!(stderr.contains("damaged") && stderr.contains("crawl.toml"), "{what}: {stderr}");
+        assert!(contents(&stopped.scene.out()) == before, "{what}: changed");
+    }
     // The state as a whole.
     stopped.restore();
     fs::remove_dir_all(stopped.scene.out().join("state")).expect("removed");

@@ -1,7 +1,7 @@
 //! A disk that fills up: fetching stops, nothing is lost, and the crawl goes on by itself when
 //! there is room. On a small tmpfs, which takes root; elsewhere it says that it was skipped.
 
-use crivello_tests::{Running, Scene, assert_agreement, seed};
+use crivello_tests::{Running, Scene, assert_agreement, seed, skipped};
 use rustix::fs::statvfs;
 use simweb::{Limits, Pace, PageKind, Spec};
 use std::fs::{self, File};
@@ -29,8 +29,7 @@ impl SmallDisk {
         match mounted {
             Ok(output) if output.status.success() => Some(Self(dir)),
             other => {
-                // Past the harness, which keeps the words of tests that pass to itself.
-                let _ = writeln!(std::io::stderr(), "SKIPPED: no tmpfs can be mounted: {other:?}");
+                skipped(&format!("no tmpfs can be mounted: {other:?}"));
                 None
             }
         }

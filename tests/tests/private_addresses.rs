@@ -84,8 +84,8 @@ const N_LITERALS: u64 = 8;
 fn crawl(scene: Scene) -> (Scene, Ended) {
     let scene = scene
         .delays("50ms", "10ms")
-        .set("fetch.connect-timeout=500ms")
-        .set("fetch.first-byte-timeout=500ms")
+        .set("fetch.connect-timeout=5s")
+        .set("fetch.first-byte-timeout=5s")
         .set("dns.ipv6=true")
         .set("dns.ttl-min=0s")
         .set("politeness.backoff-first=100ms")

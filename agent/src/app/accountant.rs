@@ -43,7 +43,10 @@ pub enum Entry {
     /// From the scheduler.
     Notes(Vec<DeskNote>),
     /// No more seeds will come.
-    SeedsEnd,
+    SeedsEnd {
+        /// Whether this run has taken in any.
+        any: bool,
+    },
     /// The scheduler will hand out nothing more in this run, and nothing is in flight.
     Quiet(Ended),
 }
@@ -189,9 +192,9 @@ impl Accountant {
                 self.group.refused.merge(&refused);
             }
             Entry::Notes(notes) => notes.into_iter().for_each(|note| self.books.ledger.note(note)),
-            Entry::SeedsEnd => {
+            Entry::SeedsEnd { any } => {
                 self.seeds_ended = true;
-                self.group.seeds_end = true;
+                self.group.seeds_end = any;
             }
             Entry::Quiet(how) => self.quiet = Some(how),
         }

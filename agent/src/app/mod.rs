@@ -17,6 +17,7 @@ mod accountant;
 mod fetchers;
 mod home;
 mod hosts;
+mod names;
 mod outage;
 mod parsers;
 mod routes;
@@ -41,7 +42,6 @@ use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::config::Settings;
 use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
-use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
 use crossbeam::channel::{Sender, bounded};
 use fetchers::Outlet;
@@ -51,6 +51,7 @@ use parking_lot::Mutex;
 use parsers::ParserThread;
 use routes::Routes;
 use scheduler::{Desk, Scheduler};
+pub use seeding::Seed;
 use shared::Shared;
 use std::path::Path;
 use std::sync::Arc;
@@ -85,6 +86,9 @@ pub enum AgentError {
     /// A thread or the runtime cannot be started.
     #[error("a thread cannot be started: {0}")]
     Threads(#[from] std::io::Error),
+    /// [`Seed::Cut`] came before anything was changed.
+    #[error("the seeds were not read to their end; nothing was changed")]
+    SeedsCut,
 }
 
 impl AgentError {
@@ -109,16 +113,16 @@ pub struct Crawl {
 
 impl Crawl {
     /// Begins a crawl in `out`, or resumes the one that is there, as the agent `me` under `view`.
-    /// Fetching of what is queued begins at once. `seeds` are those that are known beforehand: when
-    /// one of them shows that `out` holds another crawl, nothing there is changed. They are not
-    /// taken in here, see [`Self::seed`].
+    /// Fetching of what is queued begins at once. Of a crawl that has taken in all its seeds, those
+    /// given again are read to their end first: when one of them shows that `out` holds another
+    /// crawl, nothing there is changed. Otherwise `seeds` are left as they are for [`Self::seed`].
     ///
     /// # Errors
     /// [`AgentError::is_usage`] tells a refusal from a breakdown.
-    pub fn open<'a>(
+    pub fn open(
         settings: Settings,
         out: &Path,
-        seeds: impl Iterator<Item = &'a CrawlUrl>,
+        seeds: &mut impl Iterator<Item = Seed>,
         (view, me): (View, AgentId),
     ) -> Result<Self, AgentError> {
         let clock = Clock::start();
@@ -126,7 +130,7 @@ impl Crawl {
             .map_err(|error| AgentError::Refused(format!("the view is not sound: {error}")))?;
         let rules = Arc::new(LinkRules::compile(&settings)?);
         let (home, disk) = Home::open(out, &settings, clock.now())?;
-        seeding::must_all_belong(&home, &disk, &rules, seeds)?;
+        let known = seeding::must_all_belong(&home, &disk, &rules, seeds)?;
         let disk = Arc::new(disk);
         let ledger = Ledger::open(disk.clone(), &settings)?;
         let archive = open_archive(&home, &disk, &settings)?;
@@ -178,7 +182,7 @@ impl Crawl {
             disk,
             rules,
             ledger: to_ledger,
-            seeds: Mutex::new(SeedCounts::default()),
+            seeds: Mutex::new(known),
             threads: Mutex::new(threads),
             runtime: Mutex::new(Some(runtime)),
         })
@@ -191,16 +195,11 @@ impl Crawl {
     }
 
     /// Hands over the seeds, waiting whenever the sieve is behind; URLs already seen are let go.
-    /// To be called exactly once, with an empty iterator where there are none: the crawl does not
-    /// end as exhausted before this has returned. Returns early, with what was taken, once
-    /// [`Self::stop`] was called or the crawl has ended.
-    ///
-    /// # Errors
-    /// When a seed shows that `out` holds another crawl, or the state cannot be read.
-    pub fn seed(&self, urls: impl Iterator<Item = CrawlUrl>) -> Result<SeedCounts, AgentError> {
-        let counts = seeding::seed(self, urls)?;
-        *self.seeds.lock() = counts;
-        Ok(counts)
+    /// To be called exactly once, with what [`Self::open`] left of them: the crawl does not end as
+    /// exhausted before this has returned. Says whether all were taken in: not so after
+    /// [`Seed::Cut`], which stops the crawl, or once it stops for another reason.
+    pub fn seed(&self, seeds: impl Iterator<Item = Seed>) -> bool {
+        seeding::seed(self, seeds)
     }
 
     /// How the crawl stands.
@@ -234,8 +233,9 @@ impl Crawl {
                 tracing::error!("a thread of the crawl ended in a panic");
             }
         }
-        let report = telling::report(self);
-        if report.ended != Ended::Failed
+        // First of all: walking through the hosts for the report may take long.
+        let failed = self.wait(Duration::ZERO) == Some(Ended::Failed);
+        if !failed
             && let Err(error) = self
                 .home
                 .keep(&self.disk, Some(self.shared.clock.now()))
@@ -243,6 +243,7 @@ impl Crawl {
         {
             tracing::error!(%error, "the state cannot be marked as closed: the next run will be careful");
         }
+        let report = telling::report(self);
         self.disk.close();
         report
     }

@@ -5,6 +5,7 @@
 //! wakes it.
 
 use super::accountant::Entry;
+use super::names::Names;
 use super::outage::Outage;
 use super::shared::Shared;
 use crate::flow::{Errand, LedgerNote, Resolution, ResolveError, Signal, Verdict, Visit};
@@ -96,6 +97,7 @@ pub struct Scheduler {
     looking_up: usize,
     to_resolve: VecDeque<(HostKey, Arc<str>)>,
     outage: Outage,
+    names: Names,
     census_at: Timestamp,
     quiet: bool,
 }
@@ -118,6 +120,7 @@ impl Scheduler {
             looking_up: 0,
             to_resolve: VecDeque::new(),
             outage: Outage::default(),
+            names: Names::default(),
             census_at: Timestamp::ZERO,
             quiet: false,
         }
@@ -147,6 +150,8 @@ impl Scheduler {
             match done {
                 Done::Resolved(resolution) => {
                     self.looking_up -= 1;
+                    let pending = self.looking_up + self.to_resolve.len();
+                    self.names.resolved(&resolution.answer, pending);
                     if resolution.answer == Err(ResolveError::Unavailable) {
                         self.outage.failed(resolution.host, Failure::DnsUnavailable, now);
                     }
@@ -248,6 +253,7 @@ impl Scheduler {
             self.census_at = now;
             *self.shared.census.lock() = self.bench.census(now);
             self.shared.offline.store(self.outage.is_on(), Relaxed);
+            self.shared.dns_silent.store(self.names.are_silent(), Relaxed);
         }
         self.say_quiet()
     }

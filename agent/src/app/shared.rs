@@ -34,6 +34,8 @@ pub struct Shared {
     pub disk_full: AtomicBool,
     /// Nothing can be reached.
     pub offline: AtomicBool,
+    /// The name servers do not answer.
+    pub dns_silent: AtomicBool,
     /// The page limit is reached.
     pub limit_reached: AtomicBool,
     /// Pages until the limit; `u64::MAX` without one.
@@ -82,6 +84,7 @@ impl Shared {
             over: AtomicBool::new(false),
             disk_full: AtomicBool::new(false),
             offline: AtomicBool::new(false),
+            dns_silent: AtomicBool::new(false),
             limit_reached: AtomicBool::new(false),
             pages_left: AtomicU64::new(pages_left),
             visits: AtomicUsize::new(0),

@@ -22,11 +22,14 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         resting: census.resting as u64,
         resolving: census.resolving as u64,
     };
+    let elapsed = shared.clock.now().since(shared.started);
     let evidence = Evidence {
+        elapsed,
         stopping: shared.is_stopping(),
         limit_reached: shared.limit_reached.load(Relaxed),
         disk_full: shared.disk_full.load(Relaxed),
         offline: shared.offline.load(Relaxed),
+        dns_silent: shared.dns_silent.load(Relaxed),
         pages_run: shared.results.load(Relaxed),
         urls_queued: totals.queued,
         visits,
@@ -45,7 +48,7 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
     }
     let limit = shared.settings.limits.pages_max;
     Snapshot {
-        elapsed: shared.clock.now().since(shared.started),
+        elapsed,
         pages: totals.pages,
         bytes: totals.bytes,
         by_class,

@@ -25,7 +25,7 @@ pub struct Group {
     pub found: Vec<Found>,
     /// URLs that were refused before they came here.
     pub refused: DiscardTally,
-    /// All seeds of this run are in this group or an earlier one.
+    /// All seeds of this run are in this group or an earlier one, and there were some.
     pub seeds_end: bool,
     /// Batches for peers: to whom, and the bytes.
     pub outbox: Vec<(AgentId, Vec<u8>)>,

@@ -5,17 +5,23 @@ use crivello_common::config::{Raw, Settings, commented_toml};
 /// A flag that stands for a setting: the flag, the setting, and what was typed.
 pub type Flag = (&'static str, &'static str, String);
 
-/// The checked settings: the defaults, then `file` (its name and its text), then the arguments of
+/// The checked settings: the defaults, then `files` (their names and texts), then the arguments of
 /// `--set`, then the flags.
 ///
 /// # Errors
 /// All that is wrong, in words, each with the place where it was typed.
-pub fn load(
-    file: Option<(&str, &str)>,
-    sets: &[String],
-    flags: &[Flag],
-) -> Result<Settings, String> {
-    Raw::merge(file, sets, flags).map_err(|errors| errors.to_string())
+pub fn load(files: &[(&str, &str)], sets: &[String], flags: &[Flag]) -> Result<Settings, String> {
+    Raw::merge(files, sets, flags).map_err(|errors| errors.to_string())
+}
+
+/// The settings that the file `name` with this text does not speak of.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn missing(name: &str, text: &str) -> Result<Vec<String>, String> {
+    let mut raw = Raw::default();
+    raw.file(name, text).map_err(|errors| errors.to_string())?;
+    Ok(raw.missing())
 }
 
 /// Every setting with its default, unit and meaning, as a TOML file.

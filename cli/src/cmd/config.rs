@@ -2,6 +2,7 @@
 
 use crate::adapt::settings;
 use crate::exit::{Exit, Trouble};
+use anyhow::Context;
 use std::io::{ErrorKind, Write};
 
 /// Prints them as a TOML file on standard output.
@@ -9,8 +10,11 @@ use std::io::{ErrorKind, Write};
 /// # Errors
 /// Of standard output, but for a reader that has seen enough.
 pub fn run() -> Result<Exit, Trouble> {
-    match std::io::stdout().lock().write_all(settings::commented().as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(settings::commented().as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Ok(Err(error).context("the settings cannot be written to standard output")?)
+        }
         _ => Ok(Exit::Finished),
     }
 }

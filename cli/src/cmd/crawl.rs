@@ -1,7 +1,8 @@
 //! `crivello crawl`: one agent, alone.
 
 use crate::args::CrawlArgs;
-use crate::drive::{Ending, Stage, conclude, drive, resume_command};
+use crate::drive::{Stage, drive};
+use crate::ending::{Ending, conclude, resume_command};
 use crate::exit::{Exit, Trouble};
 use crate::plan::Plan;
 use crate::screen;
@@ -30,7 +31,7 @@ pub fn run(typed: CrawlArgs) -> Result<Exit, Trouble> {
     let resume = resume_command(&out, seeds_left.as_deref());
     conclude(
         &driven,
-        &Ending { quiet, report: report.as_deref(), out: Some(&out), resume: Some(&resume) },
+        &Ending { quiet, report: report.as_ref(), out: Some(&out), resume: Some(&resume) },
     )
 }
 

@@ -4,7 +4,8 @@
 use super::crawl::view_of_one;
 use crate::adapt::simweb::Web;
 use crate::args::{CrawlArgs, DemoArgs};
-use crate::drive::{Ending, Stage, conclude, drive};
+use crate::drive::{Stage, drive};
+use crate::ending::{Ending, conclude};
 use crate::exit::{Exit, Trouble};
 use crate::human;
 use crate::plan::Plan;
@@ -30,10 +31,11 @@ pub fn run(typed: &DemoArgs) -> Result<Exit, Trouble> {
     }
     let plan = Plan::check(as_crawl(typed, &web, out.path()))?;
     let (delay, ip_delay) = (plan.settings.politeness.delay, plan.settings.politeness.ip_delay);
+    let report = plan.report.clone();
     let driven = drive(plan, view_of_one()?, stage(&out))?;
     let ending = Ending {
         quiet: typed.quiet,
-        report: typed.report.as_deref(),
+        report: report.as_ref(),
         out: out.is_kept().then_some(out.path()),
         resume: None,
     };
@@ -99,7 +101,7 @@ fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
         dns: Some(web.dns.to_string()),
         allow_networks: web.networks.clone(),
         user_agent_name: None,
-        report: None,
+        report: typed.report.clone(),
         quiet: typed.quiet,
     }
 }

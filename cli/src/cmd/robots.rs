@@ -5,6 +5,7 @@ use crate::adapt::settings::{self, Flag};
 use crate::args::RobotsArgs;
 use crate::exit::{Exit, Trouble};
 use crate::human;
+use crivello_common::config::product_token;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
 use std::fmt::Write as _;
@@ -15,6 +16,7 @@ use std::io::Write as _;
 /// # Errors
 /// When robots.txt cannot be read, or a URL is none.
 pub fn run(typed: &RobotsArgs) -> Result<Exit, Trouble> {
+    product_token(&typed.agent).map_err(|problem| Trouble::usage(format!("--agent: {problem}")))?;
     let asked: Vec<Asked> =
         typed.urls.iter().map(|url| Asked::parse(url)).collect::<Result<_, _>>()?;
     let (text, all_allowed) = match source(typed)? {
@@ -50,13 +52,15 @@ impl<'a> Asked<'a> {
 /// The robots.txt: from the web when it is named by a URL, else from a file.
 fn source(typed: &RobotsArgs) -> Result<RobotsFile, Trouble> {
     let from = &typed.robots;
-    if !(from.starts_with("http://") || from.starts_with("https://")) {
+    if !from.contains("://") {
         return std::fs::read(from)
             .map(|body| RobotsFile::Body(body.into()))
             .map_err(|error| Trouble::usage(format!("{from}: {error}")));
     }
-    let url = CrawlUrl::parse(from)
-        .map_err(|reason| Trouble::usage(format!("{from}: no URL ({})", reason.name())))?;
+    let url = CrawlUrl::parse(from).map_err(|reason| {
+        let reason = reason.name();
+        Trouble::usage(format!("{from}: no http or https URL to fetch from ({reason})"))
+    })?;
     if typed.contact.is_none() {
         return Err(Trouble::usage(format!(
             "{from}: fetching it sends a request, which says whom to write to: give --contact URL \
@@ -67,7 +71,7 @@ fn source(typed: &RobotsArgs) -> Result<RobotsFile, Trouble> {
         "/" => CrawlUrl::from_parts(url.origin(), url.host(), "/robots.txt"),
         _ => url,
     };
-    let settings = settings::load(None, &[], &flags(typed)).map_err(Trouble::usage)?;
+    let settings = settings::load(&[], &[], &flags(typed)).map_err(Trouble::usage)?;
     Ok(robots::fetch(&url, &settings)?)
 }
 

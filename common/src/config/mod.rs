@@ -29,6 +29,7 @@ mod write;
 pub use choices::{AssignBy, DigestKind, PolitenessMode};
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use meaning::Difference;
+pub use names::product_token;
 pub use raw::Raw;
 pub use records::{DomainDelay, RobotsExemption, Rule};
 pub use settings::*;

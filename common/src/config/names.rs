@@ -36,8 +36,11 @@ fn is_mail_address(text: &str) -> bool {
         && matches!(url::Host::parse(host), Ok(url::Host::Domain(name)) if names_something(&name))
 }
 
-/// RFC 9309 section 2.2.1.
-pub(super) fn product_token(text: &str) -> Result<(), String> {
+/// Whether `text` can be a crawler's name in robots.txt (RFC 9309 section 2.2.1).
+///
+/// # Errors
+/// Why not, and what to write.
+pub fn product_token(text: &str) -> Result<(), String> {
     let fits = text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-' || b == b'_');
     if fits && (1..=64).contains(&text.len()) {
         return Ok(());

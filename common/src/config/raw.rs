@@ -19,19 +19,19 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// All layers in their order: the file (its name and text), the arguments of `--set`, and the
+    /// All layers in their order: the files (their names and texts), the arguments of `--set`, and the
     /// flags, each with the setting it stands for and what was typed behind it.
     ///
     /// # Errors
     /// All that is wrong in any of them.
     pub fn merge(
-        file: Option<(&str, &str)>,
+        files: &[(&str, &str)],
         sets: &[String],
         flags: &[(&str, &str, String)],
     ) -> Result<Settings, ConfigErrors> {
         let mut raw = Self::default();
         let mut errors = Vec::new();
-        if let Some((name, text)) = file {
+        for (name, text) in files {
             errors.extend(raw.file(name, text).err().into_iter().flat_map(|errors| errors.0));
         }
         errors.extend(sets.iter().filter_map(|argument| raw.set(argument).err()));
@@ -136,6 +136,12 @@ impl Raw {
             }
             Err(problem) => Err(ConfigError { place, key: Some(key), problem }),
         }
+    }
+
+    /// The keys of which no layer has spoken.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        TABLE.iter().map(Setting::key).filter(|key| !self.places.contains_key(key)).collect()
     }
 
     /// The settings so far, unchecked.

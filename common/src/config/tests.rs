@@ -88,10 +88,34 @@ fn later_layers_win() {
                 ip-delay = \"1s\"\nburst = 2\n";
     let sets = ["politeness.delay=2s".to_owned(), "politeness.ip-delay=2s".to_owned()];
     let flags = [("--delay", "politeness.delay", "3s".to_owned())];
-    let settings = Raw::merge(Some(("c.toml", file)), &sets, &flags).unwrap();
+    let settings = Raw::merge(&[("c.toml", file)], &sets, &flags).unwrap();
     let Politeness { delay, ip_delay, burst, .. } = settings.politeness;
     assert_eq!((delay.as_secs(), ip_delay.as_secs(), burst), (3, 2, 2));
     assert_eq!(settings.fetch, Fetch::default());
+}
+
+#[test]
+fn of_several_files_the_later_is_laid_over_the_earlier() {
+    let kept = Settings { politeness: Politeness { burst: 7, ..<_>::default() }, ..reachable() };
+    let kept = kept.to_toml();
+    let files = [("kept", kept.as_str()), ("given", "[politeness]\ndelay = \"1s\"\n")];
+    let settings = Raw::merge(&files, &[], &[]).unwrap();
+    assert_eq!((settings.politeness.burst, settings.politeness.delay.as_secs()), (7, 1));
+    assert_eq!(settings.identity, reachable().identity);
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_known_by_what_is_missing() {
+    let text = reachable().to_toml();
+    let mut raw = Raw::default();
+    raw.file("whole", &text).unwrap();
+    assert_eq!(raw.missing(), [""; 0]);
+    let lines: Vec<&str> = text.lines().collect();
+    for n in 0..lines.len() {
+        let mut raw = Raw::default();
+        raw.file("cut", &lines[..n].join("\n")).unwrap();
+        assert!(!raw.missing().is_empty(), "{n} lines");
+    }
 }
 
 #[test]

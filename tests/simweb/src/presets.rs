@@ -8,8 +8,8 @@ use crate::spec::{Seeds, Spec};
 use std::net::Ipv4Addr;
 
 impl Spec {
-    /// Some hundred hosts of every kind, for a crawl that people watch: with a delay of half a
-    /// second and an IP delay of a quarter the pages take about half a minute. Timeouts should be
+    /// Some hundred hosts of every kind, for a crawl that people watch: with a delay of 250 ms
+    /// and an IP delay of 50 ms the pages take about half a minute. Timeouts should be
     /// a few seconds; the hosts that never answer last as long as those.
     #[must_use]
     pub fn demo() -> Self {
