@@ -14,7 +14,8 @@ use crate::ledger::META_SEEDED;
 use crivello_common::config::Settings;
 use crivello_common::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Version of the format on disk; raised with every change that older builds cannot read.
@@ -190,7 +191,7 @@ impl Home {
         Ok(disk.commit(&batch)?)
     }
 
-    /// Writes `crawl.toml`, whole or not at all.
+    /// Writes `crawl.toml`, whole or not at all, also when the power is cut.
     fn write_settings(&self, settings: &Settings) -> Result<(), AgentError> {
         let path = self.dir.join("crawl.toml");
         let new = self.dir.join(HALF_BEGUN);
@@ -198,8 +199,10 @@ impl Home {
             "# The settings of the crawl in this directory, as of its last run.\n{}",
             settings.to_toml()
         );
-        fs::write(&new, text)
+        File::create(&new)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&new, &path))
+            .and_then(|()| File::open(&self.dir)?.sync_all())
             .map_err(|e| AgentError::Broken(format!("{} cannot be written: {e}", path.display())))
     }
 }

@@ -186,7 +186,7 @@ settings! {
         commit_pages_max: u32 = 1_000, in "pages", must between(1, 1_000_000);
         /// Time between two commits.
         commit_interval: Duration = Duration::from_millis(250), must between(MILLISECOND, secs(3_600));
-        /// Time between two fsyncs.
+        /// Time between two fsyncs of the state: the work that a power cut may cost.
         sync_interval: Duration = secs(1), must between(MILLISECOND, secs(3_600));
         /// Fetching stops while less than this is free on the disk.
         disk_free_min: ByteSize = ByteSize::mib(256);
