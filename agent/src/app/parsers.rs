@@ -4,8 +4,10 @@
 use super::accountant::Entry;
 use super::shared::Shared;
 use crate::disk::values::ContentRow;
-use crate::duplicates::Duplicates;
-use crate::flow::{Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response};
+use crate::duplicates::{Claim, Duplicates, First};
+use crate::flow::{
+    ContentDigest, Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response,
+};
 use crate::links::LinkRules;
 use crate::parse::{Input, Parser};
 use crate::store::{DuplicateOf, PayloadDigest, Recorder, payload_digest};
@@ -26,6 +28,8 @@ pub struct ParserThread {
     ledger: Sender<Entry>,
     rules: Arc<LinkRules>,
     duplicates: Arc<Duplicates>,
+    /// The page at hand is the first with its payload: others wait until it is handed over.
+    first: Option<First>,
     parser: Parser,
     recorder: Recorder,
 }
@@ -48,6 +52,7 @@ impl ParserThread {
             ledger,
             rules,
             duplicates,
+            first: None,
         }
     }
 
@@ -61,6 +66,9 @@ impl ParserThread {
             self.shared.results.fetch_add(1, Relaxed);
             if self.ledger.send(Entry::Page(Box::new(page))).is_err() {
                 return;
+            }
+            if let Some(first) = self.first.take() {
+                first.handed_over();
             }
         }
     }
@@ -94,8 +102,7 @@ impl ParserThread {
             None => self.sitemaps(fetched, response),
         };
         let digest = payload_digest(&response.body, self.shared.settings.store.digest);
-        let known = self.known_by(fetched, response, &digest);
-        let first = known.and_then(|_| self.first(fetched, &digest));
+        let (known, first) = self.identify(fetched, response, &digest);
         let original = first.as_ref().map(|f| DuplicateOf { uri: &f.url, date: f.at });
         let records = self.recorder.response(fetched, response, &digest, original.as_ref(), &links);
         let end = PageEnd::Response {
@@ -140,25 +147,32 @@ impl ParserThread {
         self.rules.collect(&base, hrefs, 0)
     }
 
-    /// The digest by which duplicates of this payload are to be known, if they are.
-    fn known_by(
-        &self,
+    /// The digest by which duplicates of this payload are known, if they are, and the page that
+    /// was archived with it before.
+    fn identify(
+        &mut self,
         fetched: &Fetched,
         response: &Response,
         digest: &PayloadDigest,
-    ) -> Option<[u8; 16]> {
+    ) -> (Option<ContentDigest>, Option<ContentRow>) {
         let whole = response.status == 200
             && response.truncated.is_none()
             && !response.body.is_empty()
             && fetched.row.is_some();
-        (whole && self.shared.settings.store.revisits).then(|| digest.content())
-    }
-
-    fn first(&self, fetched: &Fetched, digest: &PayloadDigest) -> Option<ContentRow> {
-        let claim = self.duplicates.claim(digest.content(), fetched.at, fetched.url.as_str());
-        claim.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a duplicate cannot be looked up: archived as if it were none");
-            None
-        })
+        if !whole || !self.shared.settings.store.revisits {
+            return (None, None);
+        }
+        let digest = digest.content();
+        match self.duplicates.claim(digest, fetched.at, fetched.url.as_str()) {
+            Ok(Claim::First(first)) => {
+                self.first = Some(first);
+                (Some(digest), None)
+            }
+            Ok(Claim::Duplicate(of)) => (Some(digest), Some(of)),
+            Err(error) => {
+                tracing::warn!(%error, "a duplicate cannot be looked up: archived as if it were none");
+                (None, None)
+            }
+        }
     }
 }
