@@ -217,9 +217,10 @@ fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
     let seeds = scene.dir().join("seeds.txt");
     std::fs::write(&seeds, "http://elsewhere.test/\n").expect("written");
     let seeds = seeds.display().to_string();
+    let by_host = ["identity.assign-by=host", "limits.hosts-per-domain-max=none"];
     let others: [(&[&str], &str); 3] = [
         (&["http://elsewhere.test/", "--contact=me@b.example"], "elsewhere.test"),
-        (&["--set", "identity.assign-by=host"], "another crawl"),
+        (&["--set", by_host[0], "--set", by_host[1]], "another crawl"),
         (&["--set", "store.digest=sha256"], "another crawl"),
     ];
     for (args, word) in others {

@@ -31,7 +31,8 @@ settings! {
         /// The product token of the user agent, matched against robots.txt (RFC 9309).
         user_agent_name: String = "crivello".to_owned(), must names::product_token;
         /// What is assigned to an agent as one piece: all hosts of a registrable domain
-        /// (public-suffix list with its private section), or each host on its own.
+        /// (public-suffix list with its private section), or each host on its own, which rules
+        /// out the limits per domain.
         assign_by: AssignBy = AssignBy::Domain, fixed true;
     }
     /// When to stop.
