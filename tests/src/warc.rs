@@ -104,7 +104,7 @@ pub struct Archive {
 impl Archive {
     /// Reads the archive of the finished crawl in `out`, and checks everything that must hold of
     /// it: each record (see [`parse`]), each file's warcinfo, unique ids, requests that belong to
-    /// a capture, each index.
+    /// a capture, revisits of what was archived before, each index.
     ///
     /// # Panics
     /// On anything that does not hold.
@@ -125,6 +125,7 @@ impl Archive {
         assert!(listed(&dir, ".tmp").is_empty(), "scratch files were left");
         assert_eq!(listed(&dir, ".cdxj").len(), archive.files.len(), "an index a file");
         archive.check_references();
+        archive.check_revisits();
         archive
     }
 
@@ -170,6 +171,21 @@ impl Archive {
         for capture in self.captures() {
             let request = ("request", capture.must("WARC-Record-ID"));
             assert!(accompanied.contains(&request), "no request of {}", capture.url());
+        }
+    }
+
+    /// What a revisit refers to comes before it, so that it is there wherever the archive ends.
+    fn check_revisits(&self) {
+        let mut archived = HashSet::new();
+        for record in self.captures() {
+            let digest = record.must("WARC-Payload-Digest");
+            if record.kind() == "response" {
+                archived.insert((record.url(), record.must("WARC-Date"), digest));
+                continue;
+            }
+            let refers = |name: &str| record.must(&format!("WARC-Refers-To-{name}"));
+            let original = (refers("Target-URI"), refers("Date"), digest);
+            assert!(archived.contains(&original), "{} refers to what comes later", record.url());
         }
     }
 }

@@ -134,6 +134,23 @@ fn exact_duplicates_refer_to_the_page_that_was_archived() {
     }
 }
 
+/// Two parsers work at once: the one with the original takes long to compress it, the one with the
+/// duplicate has nothing to compress.
+#[test]
+fn a_revisit_never_comes_before_its_original() {
+    let mut spec = Spec::new(seed()).size(20, 2, 10).ips(0).portion(0.7, PageKind::Duplicate);
+    spec.body_bytes = 200_000;
+    let scene = Scene::new(spec)
+        .delays("0ms", "0ms")
+        .set("store.gzip-level=9")
+        .set("state.parser-threads=4");
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // The reader checks the order.
+    let archive = Archive::read(&scene.out());
+    assert!(archive.of_kind("revisit").count() > 100, "there were duplicates");
+}
+
 #[test]
 fn files_are_rotated_and_none_is_longer_than_it_may_be() {
     let mut spec = varied(seed());

@@ -110,7 +110,9 @@ fn sitemaps_are_left_alone_when_they_are_not_wanted() {
 /// The division of hosts into groups is no business of the web's.
 #[test]
 fn groups_of_one_host_make_no_difference() {
-    let scene = brisk(varied(seed())).set("identity.assign-by=\"host\"");
+    let scene = brisk(varied(seed()))
+        .set("identity.assign-by=\"host\"")
+        .set("limits.hosts-per-domain-max=none");
     crawl_and_judge(&scene, Limits::default());
 }
 

@@ -1,9 +1,10 @@
 //! The accountant thread: the only one that writes, to the archive and to the ledger.
 //!
-//! It gathers results into groups. For a group it appends the records to the archive, then commits
-//! everything that follows from the group in one write batch, the archive's position with it. When
-//! the disk is full it stands still and tries again: nothing is dropped, and the fetchers stop by
-//! themselves because the pipeline fills.
+//! It gathers results into groups. For a group it appends the records to the archive and syncs
+//! that, then commits everything that follows from the group in one write batch, the archive's
+//! position with it. The system may bring the batch to the disk from then on, whenever it likes:
+//! what it speaks of is there already. When the disk is full it stands still and tries again:
+//! nothing is dropped, and the fetchers stop by themselves because the pipeline fills.
 
 use super::routes::Routes;
 use super::scheduler::Desk;
@@ -227,7 +228,7 @@ impl Accountant {
         let now = self.shared.clock.now();
         self.books.ledger.add_elapsed(now.since(self.counted_at));
         self.counted_at = now;
-        let position = self.books.archive.position().to_bytes();
+        let position = self.books.archive.sync()?.to_bytes();
         let batch = self.books.ledger.prepare(&self.group, Some(&position), now)?;
         let disk = self.books.disk.clone();
         self.insist(|_| disk.commit(&batch).map_err(AccountError::from))?;
@@ -334,10 +335,7 @@ impl Accountant {
 
     fn sync(&mut self, now: Timestamp) -> Result<(), AccountError> {
         if now.since(self.synced_at) >= self.shared.settings.state.sync_interval {
-            self.insist(|this| {
-                this.books.archive.sync()?;
-                Ok(this.books.disk.sync()?)
-            })?;
+            self.insist(|this| Ok(this.books.disk.sync()?))?;
             self.synced_at = self.shared.clock.now();
         }
         Ok(())

@@ -191,7 +191,7 @@ impl Home {
         Ok(disk.commit(&batch)?)
     }
 
-    /// Writes `crawl.toml`, whole or not at all, and not to be lost when power is.
+    /// Writes `crawl.toml`, whole or not at all, also when the power is cut.
     fn write_settings(&self, settings: &Settings) -> Result<(), AgentError> {
         let path = self.dir.join("crawl.toml");
         let new = self.dir.join(HALF_BEGUN);

@@ -256,12 +256,13 @@ fn open_archive(home: &Home, disk: &Database, settings: &Settings) -> Result<Arc
     };
     let id = home.identity.crawl_id.get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
     let label = CrawlLabel { id: id.unwrap_or_default(), settings_toml: settings.to_toml() };
-    let archive = Archive::open(&home.dir.join("warc"), position.as_ref(), settings, label)?;
+    let mut archive = Archive::open(&home.dir.join("warc"), position.as_ref(), settings, label)?;
     if position.is_none() {
         // From now on files in the archive without a position in the state are a contradiction.
         let mut batch = Batch::default();
-        disk.put(&mut batch, Family::Meta, META_ARCHIVE, &archive.position().to_bytes());
+        disk.put(&mut batch, Family::Meta, META_ARCHIVE, &archive.sync()?.to_bytes());
         disk.commit(&batch)?;
+        disk.sync()?;
     }
     Ok(archive)
 }

@@ -4,9 +4,11 @@
 use super::accountant::Entry;
 use super::shared::Shared;
 use crate::disk::values::ContentRow;
-use crate::duplicates::Duplicates;
+use crate::duplicates::{Claim, Duplicates, First};
 use crate::fetch::robots_text;
-use crate::flow::{Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response};
+use crate::flow::{
+    ContentDigest, Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response,
+};
 use crate::links::LinkRules;
 use crate::parse::{Input, Parser};
 use crate::store::{DuplicateOf, PayloadDigest, Recorder, payload_digest};
@@ -32,6 +34,8 @@ pub struct ParserThread {
     ledger: Sender<Entry>,
     rules: Arc<LinkRules>,
     duplicates: Arc<Duplicates>,
+    /// The page at hand is the first with its payload: others wait until it is handed over.
+    first: Option<First>,
     parser: Parser,
     recorder: Recorder,
 }
@@ -54,6 +58,7 @@ impl ParserThread {
             ledger,
             rules,
             duplicates,
+            first: None,
         }
     }
 
@@ -68,6 +73,9 @@ impl ParserThread {
             if self.ledger.send(Entry::Page(Box::new(page))).is_err() {
                 return;
             }
+            if let Some(first) = self.first.take() {
+                first.handed_over();
+            }
         }
     }
 
@@ -80,7 +88,7 @@ impl ParserThread {
             // In whatever state the panic left them.
             self.parser = Parser::new(&self.shared.settings);
             self.recorder = Recorder::new(&self.shared.settings);
-            self.duplicates.withdraw(fetched.at, fetched.url.as_str());
+            self.first = None;
             without_records(PageEnd::Failed(Failure::Unreadable))
         });
         Page {
@@ -110,8 +118,7 @@ impl ParserThread {
             None => self.sitemaps(fetched, response),
         };
         let digest = payload_digest(&response.body, self.shared.settings.store.digest);
-        let known = self.known_by(fetched, response, &digest);
-        let first = known.and_then(|_| self.first(fetched, &digest));
+        let (known, first) = self.identify(fetched, response, &digest);
         let original = first.as_ref().map(|f| DuplicateOf { uri: &f.url, date: f.at });
         let records = self.recorder.response(fetched, response, &digest, original.as_ref(), &links);
         let end = PageEnd::Response {
@@ -157,26 +164,33 @@ impl ParserThread {
         self.rules.collect(&base, hrefs, (LinkKind::Page, 0))
     }
 
-    /// The digest by which duplicates of this payload are to be known, if they are.
-    fn known_by(
-        &self,
+    /// The digest by which duplicates of this payload are known, if they are, and the page that
+    /// was archived with it before.
+    fn identify(
+        &mut self,
         fetched: &Fetched,
         response: &Response,
         digest: &PayloadDigest,
-    ) -> Option<[u8; 16]> {
+    ) -> (Option<ContentDigest>, Option<ContentRow>) {
         let whole = response.status == 200
             && response.truncated.is_none()
             && !response.body.is_empty()
             && fetched.row.is_some();
-        (whole && self.shared.settings.store.revisits).then(|| digest.content())
-    }
-
-    fn first(&self, fetched: &Fetched, digest: &PayloadDigest) -> Option<ContentRow> {
-        let claim = self.duplicates.claim(digest.content(), fetched.at, fetched.url.as_str());
-        claim.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a duplicate cannot be looked up: archived as if it were none");
-            None
-        })
+        if !whole || !self.shared.settings.store.revisits {
+            return (None, None);
+        }
+        let digest = digest.content();
+        match self.duplicates.claim(digest, fetched.at, fetched.url.as_str()) {
+            Ok(Claim::First(first)) => {
+                self.first = Some(first);
+                (Some(digest), None)
+            }
+            Ok(Claim::Duplicate(of)) => (Some(digest), Some(of)),
+            Err(error) => {
+                tracing::warn!(%error, "a duplicate cannot be looked up: archived as if it were none");
+                (None, None)
+            }
+        }
     }
 }
 
@@ -223,12 +237,13 @@ mod tests {
         };
         let page = parser.page(fetched(), |this, fetched| {
             let claim = this.duplicates.claim([7; 16], fetched.at, fetched.url.as_str());
-            assert_eq!(claim.unwrap(), None);
+            let Ok(Claim::First(first)) = claim else { panic!("it is the first") };
+            this.first = Some(first);
             panic!("a bug");
         });
         assert_eq!(page.end, PageEnd::Failed(Failure::Unreadable));
-        let first = duplicates.claim([7; 16], Timestamp::from_secs(6), "http://b.test/").unwrap();
-        assert_eq!(first, None, "it was never archived");
+        let next = duplicates.claim([7; 16], Timestamp::from_secs(6), "http://b.test/");
+        assert!(matches!(next, Ok(Claim::First(_))), "the first was never archived");
         let page = parser.page(fetched(), ParserThread::read);
         assert_eq!(page.end, PageEnd::Discarded(Discard::Robots));
     }

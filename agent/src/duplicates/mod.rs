@@ -4,6 +4,10 @@
 //! was archived before, if there is one. *Remembers*: on disk, the first page of each digest; in
 //! memory, those on their way to the commit. *Never knows*: what is done with a duplicate.
 //! *Goes wrong*: [`DiskError`].
+//!
+//! A revisit must not be committed before the page that it refers to: a kill in between would leave
+//! it referring to nothing. Commits keep the order in which pages are handed over, so a duplicate
+//! waits until its first page has been ([`First`]).
 
 use crate::disk::values::ContentRow;
 use crate::disk::{Database, DiskError, Family};
@@ -11,13 +15,44 @@ use crate::flow::ContentDigest;
 use crivello_common::time::Timestamp;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+/// Whether the first page was handed over, once that is known.
+type HandedOver = Arc<OnceLock<bool>>;
 
 /// See the module. Shared by the threads that parse.
 #[derive(Debug)]
 pub struct Duplicates {
     disk: Arc<Database>,
-    on_their_way: DashMap<ContentDigest, ContentRow, foldhash::fast::RandomState>,
+    on_their_way: DashMap<ContentDigest, (ContentRow, HandedOver), foldhash::fast::RandomState>,
+}
+
+/// What is known of a payload.
+#[derive(Debug)]
+pub enum Claim {
+    /// Nothing: this page is the first, and from now on others with the same payload wait for it.
+    First(First),
+    /// This page has it, and is before.
+    Duplicate(ContentRow),
+}
+
+/// Held until the page is on its way to the commit. Dropped before, the page is given up, and the
+/// next one with the same payload is the first.
+#[derive(Debug, Default)]
+pub struct First(HandedOver);
+
+impl First {
+    /// The page is on its way: whatever is handed over from now on is committed with it or later.
+    pub fn handed_over(self) {
+        let _ = self.0.set(true);
+    }
+}
+
+impl Drop for First {
+    fn drop(&mut self) {
+        // Is without effect on a page that was handed over.
+        let _ = self.0.set(false);
+    }
 }
 
 impl Duplicates {
@@ -27,7 +62,8 @@ impl Duplicates {
         Self { disk, on_their_way: DashMap::default() }
     }
 
-    /// The first page with this payload; `None` says that it is this one, and from now on it is.
+    /// Whether another page was the first with this payload. Waits while that one is between its
+    /// claim and its handing over; a thread holds one claim at a time, so nobody waits in a circle.
     ///
     /// # Errors
     /// When the disk fails.
@@ -36,23 +72,25 @@ impl Duplicates {
         digest: ContentDigest,
         at: Timestamp,
         url: &str,
-    ) -> Result<Option<ContentRow>, DiskError> {
-        match self.on_their_way.entry(digest) {
-            Entry::Occupied(first) => Ok(Some(first.get().clone())),
-            Entry::Vacant(claim) => {
-                // Under the entry's lock: a claim is settled only after its commit is visible.
-                if let Some(row) = self.disk.get(Family::Content, &digest)? {
-                    return ContentRow::decode(&row).map(Some);
+    ) -> Result<Claim, DiskError> {
+        loop {
+            let (row, handed_over) = match self.on_their_way.entry(digest) {
+                Entry::Occupied(first) => first.get().clone(),
+                Entry::Vacant(place) => {
+                    // Under the entry's lock: a claim is settled only after its commit is visible.
+                    if let Some(row) = self.disk.get(Family::Content, &digest)? {
+                        return ContentRow::decode(&row).map(Claim::Duplicate);
+                    }
+                    let first = First::default();
+                    place.insert((ContentRow { at, url: url.into() }, first.0.clone()));
+                    return Ok(Claim::First(first));
                 }
-                claim.insert(ContentRow { at, url: url.into() });
-                Ok(None)
+            };
+            if *handed_over.wait() {
+                return Ok(Claim::Duplicate(row));
             }
+            self.on_their_way.remove_if(&digest, |_, (_, of)| Arc::ptr_eq(of, &handed_over));
         }
-    }
-
-    /// The page of `url` fetched at `at` will not be archived: whatever it claimed is free again.
-    pub fn withdraw(&self, at: Timestamp, url: &str) {
-        self.on_their_way.retain(|_, page| page.at != at || *page.url != *url);
     }
 
     /// The page that claimed `digest` has been committed.
@@ -66,28 +104,77 @@ mod tests {
     use super::*;
     use crate::disk::Batch;
     use crivello_common::config::State;
+    use std::sync::mpsc::{SyncSender, sync_channel};
+    use std::time::Duration;
+
+    const AT: Timestamp = Timestamp::from_secs(5);
+
+    fn duplicates(dir: &tempfile::TempDir) -> Duplicates {
+        Duplicates::new(Arc::new(Database::open(dir.path(), true, &State::default()).unwrap()))
+    }
+
+    fn row(url: &str) -> ContentRow {
+        ContentRow { at: AT, url: url.into() }
+    }
+
+    /// Claims, hands over to `commits`, and only then says so: as a parser does.
+    fn pass(duplicates: &Duplicates, url: String, commits: &SyncSender<(String, Option<String>)>) {
+        match duplicates.claim([7; 16], AT, &url).unwrap() {
+            Claim::First(first) => {
+                std::thread::sleep(Duration::from_millis(20));
+                commits.send((url, None)).unwrap();
+                first.handed_over();
+            }
+            Claim::Duplicate(of) => commits.send((url, Some(of.url.to_string()))).unwrap(),
+        }
+    }
 
     #[test]
-    fn the_first_of_many_threads_wins_and_the_disk_goes_on_knowing() {
+    fn the_first_of_many_threads_is_handed_over_before_the_others() {
         let dir = tempfile::tempdir().unwrap();
-        let disk = Arc::new(Database::open(dir.path(), true, &State::default()).unwrap());
-        let duplicates = Duplicates::new(disk.clone());
-        let (digest, at) = ([7; 16], Timestamp::from_secs(5));
-        let firsts = std::thread::scope(|scope| {
-            let claim = |n: u32| {
-                let duplicates = &duplicates;
-                scope.spawn(move || duplicates.claim(digest, at, &format!("http://a/{n}")).unwrap())
-            };
-            let threads: Vec<_> = (0..16).map(claim).collect();
-            threads.into_iter().map(|t| t.join().unwrap()).collect::<Vec<_>>()
+        let duplicates = duplicates(&dir);
+        let (sender, commits) = sync_channel(16);
+        std::thread::scope(|scope| {
+            for n in 0..16 {
+                let (duplicates, sender) = (&duplicates, sender.clone());
+                scope.spawn(move || pass(duplicates, format!("http://a/{n}"), &sender));
+            }
         });
-        assert_eq!(firsts.iter().filter(|first| first.is_none()).count(), 1);
-        let first = firsts.into_iter().flatten().next().unwrap();
+        let order: Vec<_> = commits.try_iter().collect();
+        let (first, others) = order.split_first().unwrap();
+        assert_eq!((&first.1, others.len()), (&None, 15), "{order:?}");
+        assert!(others.iter().all(|(_, of)| of.as_ref() == Some(&first.0)), "{order:?}");
+    }
+
+    #[test]
+    fn what_was_committed_is_known_from_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let duplicates = duplicates(&dir);
+        let digest = [7; 16];
+        let Claim::First(first) = duplicates.claim(digest, AT, "http://a/").unwrap() else {
+            panic!("nothing is known yet")
+        };
+        first.handed_over();
         let mut batch = Batch::default();
-        disk.put(&mut batch, Family::Content, &digest, &first.encode());
-        disk.commit(&batch).unwrap();
+        duplicates.disk.put(&mut batch, Family::Content, &digest, &row("http://a/").encode());
+        duplicates.disk.commit(&batch).unwrap();
         duplicates.settle(&digest);
-        assert_eq!(duplicates.claim(digest, at, "http://b/").unwrap(), Some(first));
-        assert_eq!(duplicates.claim([8; 16], at, "http://c/").unwrap(), None);
+        assert!(duplicates.on_their_way.is_empty());
+        let known = duplicates.claim(digest, AT, "http://b/").unwrap();
+        assert!(matches!(known, Claim::Duplicate(of) if of == row("http://a/")));
+        let other = duplicates.claim([8; 16], AT, "http://c/").unwrap();
+        assert!(matches!(other, Claim::First(_)));
+    }
+
+    #[test]
+    fn a_page_that_is_given_up_leaves_the_next_one_to_be_the_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let duplicates = duplicates(&dir);
+        let given_up = duplicates.claim([7; 16], AT, "http://a/").unwrap();
+        std::thread::scope(|scope| {
+            let next = scope.spawn(|| duplicates.claim([7; 16], AT, "http://b/").unwrap());
+            drop(given_up);
+            assert!(matches!(next.join().unwrap(), Claim::First(_)));
+        });
     }
 }

@@ -38,7 +38,7 @@ struct Batch {
 impl Archive {
     /// Opens the archive in `dir` (made if need be), cut back to `position`: that of the state's
     /// last commit. `None` is a crawl without a state: the directory must be without archives, and
-    /// [`Self::position`] must be committed before the first append.
+    /// what [`Self::sync`] says must be committed, and synced, before the first append.
     ///
     /// # Errors
     /// [`Error::Occupied`] for archives without a position; [`Error::Missing`], [`Error::Short`],
@@ -171,18 +171,22 @@ impl Archive {
         Ok(())
     }
 
-    /// The end of the last complete page: what a commit must hold that accounts for it.
-    #[must_use]
-    pub fn position(&self) -> Position {
+    /// The end of the last complete page.
+    pub(super) fn position(&self) -> Position {
         self.segment.as_ref().map_or_else(|| self.ended.clone(), Segment::position)
     }
 
-    /// What has been appended outlives a power cut.
+    /// Sees to it that all that was appended outlives a power cut, and says where it ends: what a
+    /// commit must hold that accounts for it. There is no other way to learn that, so that no
+    /// commit can speak of bytes that are not on the disk.
     ///
     /// # Errors
-    /// [`Error::Io`]: what is on the disk is then not known.
-    pub fn sync(&self) -> Result<(), Error> {
-        self.segment.as_ref().map_or(Ok(()), Segment::sync)
+    /// [`Error::Io`]: what is on the disk is then not known, and the archive must be opened anew.
+    pub fn sync(&mut self) -> Result<Position, Error> {
+        if let Some(segment) = &mut self.segment {
+            segment.sync()?;
+        }
+        Ok(self.position())
     }
 
     /// Finishes the last file with a sorted index. A later [`Self::open`] goes on in it.

@@ -26,14 +26,19 @@ pub(super) fn truncate(file: &File, path: &Path, length: u64) -> Result<(), Erro
     file.set_len(length).map_err(Error::while_doing("cut back", path))
 }
 
-/// The file's bytes and length outlive a power cut.
+/// The file's bytes and length outlive a power cut. Never [`Error::Full`]: a sync that failed must
+/// not be tried again, the system forgets what it could not write and then says that all is well.
 pub(super) fn sync(file: &File, path: &Path) -> Result<(), Error> {
-    file.sync_data().map_err(Error::while_doing("sync", path))
+    faulty::sync_data(file, path).map_err(|source| not_synced(path, source))
 }
 
 /// The directory's names outlive a power cut.
 pub(super) fn sync_dir(dir: &Path) -> Result<(), Error> {
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::while_doing("sync", dir))
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(|source| not_synced(dir, source))
+}
+
+fn not_synced(path: &Path, source: io::Error) -> Error {
+    Error::Io { action: "sync", path: path.to_owned(), source }
 }
 
 /// Removes a file; one that is not there will do.
@@ -53,21 +58,41 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<(), Error> {
 
 #[cfg(not(test))]
 mod faulty {
-    use super::{File, FileExt, io};
+    use super::{File, FileExt, Path, io};
 
     pub(super) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
         file.write_all_at(bytes, offset)
     }
+
+    pub(super) fn sync_data(file: &File, _: &Path) -> io::Result<()> {
+        file.sync_data()
+    }
 }
 
-/// In tests a thread's disk can fill up after so many bytes.
+/// In tests a thread's disk can fill up after so many bytes, and it is known how long each file was
+/// when it was last synced.
 #[cfg(test)]
 pub(super) mod faulty {
-    use super::{File, FileExt, io};
-    use std::cell::Cell;
+    use super::{File, FileExt, Path, io};
+    use std::cell::{Cell, RefCell};
+    use std::collections::HashMap;
+    use std::path::PathBuf;
 
     thread_local! {
         static ROOM: Cell<Option<u64>> = const { Cell::new(None) };
+        static SYNCED: RefCell<HashMap<PathBuf, u64>> = RefCell::default();
+    }
+
+    /// The bytes of the file that outlive a power cut.
+    pub(in crate::store) fn synced_len(path: &Path) -> u64 {
+        SYNCED.with_borrow(|synced| synced.get(path).copied().unwrap_or_default())
+    }
+
+    pub(super) fn sync_data(file: &File, path: &Path) -> io::Result<()> {
+        file.sync_data()?;
+        let len = file.metadata()?.len();
+        SYNCED.with_borrow_mut(|synced| synced.insert(path.to_owned(), len));
+        Ok(())
     }
 
     pub(in crate::store) fn set_room(room: Option<u64>) {

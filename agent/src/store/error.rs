@@ -33,7 +33,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// Damage: a file is shorter than the state says (a power cut, or somebody cut it).
+    /// Damage: a file is shorter than the state says, which speaks only of what was synced.
     #[error("damaged archive: {} has {found} bytes, but the state speaks of {recorded}", path.display())]
     Short {
         /// The file.

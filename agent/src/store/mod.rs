@@ -11,7 +11,8 @@
 //!   that is not what the state says ([`Error`] says which file; nothing is started anew).
 //!
 //! After a crash everything beyond the committed position is cut off, so no page is archived
-//! twice and no record is ever broken.
+//! twice and no record is ever broken. After a power cut too: what a commit may speak of was
+//! synced before ([`Archive::sync`]).
 
 mod archive;
 mod cdxj;

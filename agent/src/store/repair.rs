@@ -49,7 +49,7 @@ pub(super) fn cut_back(dir: &Path, crawl: u32, at: &Position) -> Result<Option<S
     let segment = match last {
         Some(stem) => {
             restore_part(dir, &stem, at)?;
-            let segment = Segment::reopen(dir, stem, at)?;
+            let mut segment = Segment::reopen(dir, stem, at)?;
             segment.sync()?;
             Some(segment)
         }

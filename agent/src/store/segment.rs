@@ -88,9 +88,10 @@ impl Segment {
         }
     }
 
-    pub(super) fn sync(&self) -> Result<(), Error> {
-        disk::sync(&self.warc.file, &self.warc.path)?;
-        disk::sync(&self.index.file, &self.index.path)
+    /// All that was appended outlives a power cut; costs nothing when nothing was.
+    pub(super) fn sync(&mut self) -> Result<(), Error> {
+        self.warc.sync()?;
+        self.index.sync()
     }
 
     /// Syncs the file and turns its part into a sorted index. When it fails it may be tried again.
@@ -117,16 +118,18 @@ struct Growing {
     path: PathBuf,
     len: u64,
     torn: bool,
+    synced: bool,
 }
 
 impl Growing {
     fn create(path: PathBuf) -> Result<Self, Error> {
-        Ok(Self { file: disk::create(&path)?, path, len: 0, torn: false })
+        Ok(Self { file: disk::create(&path)?, path, len: 0, torn: false, synced: false })
     }
 
     /// The file is known to be at least that long.
     fn reopen(path: PathBuf, len: u64) -> Result<Self, Error> {
-        let mut growing = Self { file: disk::open_existing(&path)?, path, len, torn: true };
+        let file = disk::open_existing(&path)?;
+        let mut growing = Self { file, path, len, torn: true, synced: false };
         growing.mend()?;
         Ok(growing)
     }
@@ -137,7 +140,7 @@ impl Growing {
             return Ok(());
         }
         self.mend()?;
-        self.torn = true;
+        (self.torn, self.synced) = (true, false);
         disk::write_at(&self.file, &self.path, bytes, self.len)
     }
 
@@ -149,7 +152,15 @@ impl Growing {
     fn mend(&mut self) -> Result<(), Error> {
         if self.torn {
             disk::truncate(&self.file, &self.path, self.len)?;
-            self.torn = false;
+            (self.torn, self.synced) = (false, false);
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), Error> {
+        if !self.synced {
+            disk::sync(&self.file, &self.path)?;
+            self.synced = true;
         }
         Ok(())
     }

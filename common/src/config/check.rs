@@ -57,7 +57,7 @@ pub(super) fn problems(settings: &Settings) -> Vec<(String, String)> {
 }
 
 fn relations(settings: &Settings) -> Vec<(String, String)> {
-    let Settings { politeness, fetch, dns, .. } = settings;
+    let Settings { limits, politeness, fetch, dns, .. } = settings;
     [
         ordered(
             ("politeness.relative-delay-min", &politeness.relative_delay_min),
@@ -80,7 +80,8 @@ fn relations(settings: &Settings) -> Vec<(String, String)> {
             ("fetch.decoded-size-max", &fetch.decoded_size_max),
         ),
         ordered(("dns.ttl-min", &dns.ttl_min), ("dns.ttl-max", &dns.ttl_max)),
-        domain_limit(settings),
+        domain_limit(settings, "limits.pages-per-domain-max", limits.pages_per_domain_max),
+        domain_limit(settings, "limits.hosts-per-domain-max", limits.hosts_per_domain_max),
         once("politeness.domains", politeness.domains.iter().map(|d| d.suffix.as_str())),
         once("politeness.robots-exempt", politeness.robots_exempt.iter().map(|e| e.host.as_str())),
     ]
@@ -89,12 +90,12 @@ fn relations(settings: &Settings) -> Vec<(String, String)> {
     .collect()
 }
 
-/// Pages are counted per group: where groups are hosts, a domain's cannot be limited.
-fn domain_limit(settings: &Settings) -> Option<(String, String)> {
+/// Pages and hosts are counted per group: where groups are hosts, a domain's cannot be limited.
+fn domain_limit(settings: &Settings, key: &str, limit: Option<u64>) -> Option<(String, String)> {
     let by_host = settings.identity.assign_by == AssignBy::Host;
-    (by_host && settings.limits.pages_per_domain_max.is_some()).then(|| {
+    (by_host && limit.is_some()).then(|| {
         let why = "cannot be kept while identity.assign-by is \"host\"; write \"none\", or assign by \"domain\"";
-        ("limits.pages-per-domain-max".to_owned(), why.to_owned())
+        (key.to_owned(), why.to_owned())
     })
 }
 

@@ -31,7 +31,8 @@ settings! {
         /// The product token of the user agent, matched against robots.txt (RFC 9309).
         user_agent_name: String = "crivello".to_owned(), must names::product_token;
         /// What is assigned to an agent as one piece: all hosts of a registrable domain
-        /// (public-suffix list with its private section), or each host on its own.
+        /// (public-suffix list with its private section), or each host on its own, which rules
+        /// out the limits per domain.
         assign_by: AssignBy = AssignBy::Domain, fixed true;
     }
     /// When to stop.
@@ -186,7 +187,7 @@ settings! {
         commit_pages_max: u32 = 1_000, in "pages", must between(1, 1_000_000);
         /// Time between two commits.
         commit_interval: Duration = Duration::from_millis(250), must between(MILLISECOND, secs(3_600));
-        /// Time between two fsyncs.
+        /// Time between two fsyncs of the state: the work that a power cut may cost.
         sync_interval: Duration = secs(1), must between(MILLISECOND, secs(3_600));
         /// Fetching stops while less than this is free on the disk.
         disk_free_min: ByteSize = ByteSize::mib(256);

@@ -4,6 +4,7 @@ mod broken_heads;
 mod cut_back;
 mod full_disk;
 mod index;
+mod power_cut;
 mod reader;
 mod records;
 mod round_trip;

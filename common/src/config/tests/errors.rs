@@ -137,6 +137,36 @@ fn each_bound_and_relation_is_checked() {
 }
 
 #[test]
+fn a_limit_per_domain_needs_domains() {
+    let problems = |arguments: &[&str]| {
+        let mut raw = Raw::default();
+        for argument in ["identity.contact=you@example.com"].iter().chain(arguments) {
+            raw.set(argument).unwrap();
+        }
+        raw.check().err().map_or_else(String::new, |error| error.to_string())
+    };
+    let (by_host, by_domain) = ("identity.assign-by=host", "identity.assign-by=domain");
+    let (hosts, pages) = ("limits.hosts-per-domain-max", "limits.pages-per-domain-max");
+    let none = "limits.hosts-per-domain-max=none";
+    for (arguments, keys) in [
+        (&[by_host, none][..], &[][..]),
+        // The default is a limit, too.
+        (&[by_host], &[hosts]),
+        (&[by_host, "limits.hosts-per-domain-max=7"], &[hosts]),
+        (&[by_host, none, "limits.pages-per-domain-max=7"], &[pages]),
+        (&[by_host, "limits.pages-per-domain-max=7"], &[pages, hosts]),
+        (&[by_domain, "limits.pages-per-domain-max=7"], &[]),
+    ] {
+        let told = problems(arguments);
+        assert_eq!(told.lines().count(), keys.len(), "{arguments:?}: {told}");
+        for (line, key) in told.lines().zip(keys) {
+            let wanted = format!("{key}: cannot be kept while identity.assign-by is \"host\"");
+            assert!(line.contains(&wanted) && line.contains("write \"none\""), "{line}");
+        }
+    }
+}
+
+#[test]
 fn entries_set_by_a_program_are_held_to_the_same_rules() {
     let rule =
         |host_suffix: &str| Rule { host_suffix: Some(host_suffix.into()), ..Rule::default() };
