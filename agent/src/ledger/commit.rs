@@ -208,6 +208,7 @@ impl Ledger {
                 resident.reschedule = true;
             }
             let due = resident.due(now);
+            let comes_back = resident.reschedule && !resident.on_desk;
             resident.reschedule &= resident.on_desk;
             let old = std::mem::replace(&mut resident.row.scheduled, due);
             if old != due {
@@ -217,8 +218,11 @@ impl Ledger {
                 if let Some(at) = due {
                     let key = keys::schedule(at, host);
                     self.disk.put(batch, Family::Schedule, &key, &[]);
-                    self.cursor = key.min(self.cursor);
                 }
+            }
+            // Also when it comes back before its time: `serve` has passed the place that it keeps.
+            if let Some(at) = due.filter(|_| comes_back || old != due) {
+                self.cursor = keys::schedule(at, host).min(self.cursor);
             }
             self.disk.put(batch, Family::Hosts, &keys::host(host), &resident.row.encode());
             self.trim_promise(host);

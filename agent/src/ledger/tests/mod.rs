@@ -18,7 +18,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => prop::collection::vec(0u16..400, 1..40).prop_map(Step::Find),
         4 => (1u32..6).prop_map(Step::Want),
         6 => (any::<u16>(), 1u8..8).prop_map(|(pick, n)| Step::Fetch { pick, n }),
-        2 => any::<u16>().prop_map(Step::Leave),
+        3 => (any::<u16>(), prop::option::of(0u16..5_000))
+            .prop_map(|(pick, rest_ms)| Step::Leave { pick, rest_ms }),
         2 => any::<u16>().prop_map(Step::Refill),
         1 => (any::<u16>(), any::<bool>()).prop_map(|(pick, forever)| Step::Drop { pick, forever }),
         1 => (0u16..400).prop_map(Step::Call),
@@ -74,7 +75,7 @@ fn a_domain_limit_is_met_exactly_by_hosts_that_come_and_go() {
     for _ in 0..20 {
         model.take(Step::Want(9));
         model.take(Step::Fetch { pick: 0, n: 3 });
-        model.take(Step::Leave(0));
+        model.take(Step::Leave { pick: 0, rest_ms: Some(0) });
         model.take(Step::CommitBut(3));
         model.take(Step::CommitBut(3));
     }
@@ -106,13 +107,27 @@ fn hosts_with_large_rules_count_as_several() {
     let all = model.on_desk().len();
     assert!(all >= 4, "{all} hosts");
     model.learn(&rules);
-    (0..all).for_each(|_| model.take(Step::Leave(0)));
+    (0..all).for_each(|_| model.take(Step::Leave { pick: 0, rest_ms: None }));
     model.take(Step::Commit);
     for n in 1..=all {
         model.take(Step::Want(5));
         assert_eq!(model.on_desk().len(), n, "one at a time");
     }
     model.drain();
+}
+
+/// Hosts are handed over a little before they fall due, and the workbench may have no use for one.
+#[test]
+fn a_host_that_comes_back_before_its_time_is_handed_over_again() {
+    let mut model = Model::new(1);
+    model.take(Step::Find(vec![0]));
+    for rest_ms in [Some(3_000), None, None] {
+        model.take(Step::Commit);
+        model.take(Step::Want(1));
+        model.take(Step::Leave { pick: 0, rest_ms });
+    }
+    model.drain();
+    assert_eq!(model.pages(), 1);
 }
 
 #[test]

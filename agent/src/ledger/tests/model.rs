@@ -24,7 +24,11 @@ pub enum Step {
         pick: u16,
         n: u8,
     },
-    Leave(u16),
+    /// After a visit that rests the host for so many milliseconds, or without one.
+    Leave {
+        pick: u16,
+        rest_ms: Option<u16>,
+    },
     Refill(u16),
     Drop {
         pick: u16,
@@ -42,6 +46,7 @@ pub enum Step {
 struct OnDesk {
     window: Vec<Queued>,
     pages_left: u64,
+    state: HostState,
     /// It came for its robots.txt only.
     called: bool,
 }
@@ -185,7 +190,7 @@ impl Model {
                 self.serve();
             }
             Step::Fetch { pick, n } => self.fetch(pick, n),
-            Step::Leave(pick) => self.leave(pick),
+            Step::Leave { pick, rest_ms } => self.leave(pick, rest_ms),
             Step::Refill(pick) => {
                 if let Some(host) = self.pick(pick).filter(|host| !self.desk[host].called) {
                     self.ledger().note(DeskNote::Refill { host });
@@ -225,7 +230,8 @@ impl Model {
                 LedgerNote::Due(due) => {
                     self.check_window(due.host, &due.urls);
                     let called = due.urls.is_empty();
-                    let on_desk = OnDesk { window: due.urls, pages_left: due.pages_left, called };
+                    let (window, pages_left) = (due.urls, due.pages_left);
+                    let on_desk = OnDesk { window, pages_left, state: due.state, called };
                     let before = self.desk.insert(due.host, on_desk);
                     assert!(before.is_none(), "a host is handed over twice");
                 }
@@ -282,11 +288,15 @@ impl Model {
         }
     }
 
-    fn leave(&mut self, pick: u16) {
+    fn leave(&mut self, pick: u16, rest_ms: Option<u16>) {
         let Some(host) = self.pick(pick) else { return };
         let desk = self.desk.remove(&host).unwrap();
         let unused = desk.window.iter().map(|url| url.place).collect();
-        self.ledger().note(DeskNote::Leave { host, state: HostState::default(), unused });
+        let mut state = desk.state;
+        if let Some(ms) = rest_ms {
+            state.next = self.now + Duration::from_millis(ms.into());
+        }
+        self.ledger().note(DeskNote::Leave { host, state, unused });
     }
 
     fn drop_host(&mut self, pick: u16, forever: bool) {
@@ -356,7 +366,7 @@ impl Model {
                 let desk = self.desk.values().nth(usize::from(pick)).unwrap();
                 match (desk.window.is_empty(), desk.pages_left) {
                     (_, 0) => self.reach_limit(pick),
-                    (true, _) => self.leave(pick),
+                    (true, _) => self.leave(pick, Some(0)),
                     (false, _) => {}
                 }
             }
