@@ -4,6 +4,7 @@
 //! opens with what comes in, what goes out, what it remembers, what it never knows and what goes
 //! wrong there. [`app`] alone sees all of them.
 
+pub mod custody;
 pub mod duplicates;
 pub mod fetch;
 pub mod ledger;
