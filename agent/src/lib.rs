@@ -21,4 +21,4 @@ pub mod app;
 pub mod progress;
 pub mod report;
 
-pub use app::{AgentError, Crawl, HALF_BEGUN};
+pub use app::{AgentError, Crawl};

@@ -5,15 +5,11 @@ use crate::adapt::settings::{self, Flag};
 use crate::args::CrawlArgs;
 use crate::exit::Trouble;
 use crate::seeds;
-use crivello_agent::HALF_BEGUN;
-use crivello_common::config::Settings;
+use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-
-/// The file in a crawl's directory that its effective settings are kept in.
-pub const SETTINGS_FILE: &str = "crawl.toml";
 
 /// A crawl that can be begun or resumed.
 pub struct Plan {
