@@ -2,7 +2,7 @@
 //! is begun.
 
 use crate::adapt::settings::{self, Flag};
-use crate::args::CrawlArgs;
+use crate::args::{CrawlArgs, SettingsArgs};
 use crate::exit::Trouble;
 use crate::seeds;
 use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
@@ -56,19 +56,7 @@ impl Plan {
     /// # Errors
     /// Usage errors, each with its reason.
     pub fn check(typed: CrawlArgs) -> Result<Self, Trouble> {
-        let resume = is_crawl(&typed.out)?;
-        let base = match (&typed.config, resume) {
-            (Some(file), _) => Some(file.clone()),
-            (None, true) => Some(typed.out.join(SETTINGS_FILE)),
-            (None, false) => None,
-        };
-        let text = base.as_deref().map(read_settings).transpose()?;
-        let settings = settings::load(
-            text.as_ref().map(|(name, text)| (name.as_str(), text.as_str())),
-            &typed.sets,
-            &flags(&typed),
-        )
-        .map_err(|problems| Trouble::usage(with_hint(problems, typed.contact.is_some())))?;
+        let (settings, resume) = settings_in(("--out", &typed.out), &typed.settings)?;
         let seeds = Seeds { file: typed.seeds.map(open_seeds).transpose()?, urls: typed.urls };
         if !resume && seeds.urls.is_empty() && seeds.file.is_none() {
             return Err(Trouble::usage(format!(
@@ -84,26 +72,48 @@ impl Plan {
     }
 }
 
-/// Whether `out` holds a crawl; a directory with anything else in it is refused, unless it was
+/// The settings for the crawl in a directory, which is named with its flag, and whether there is
+/// one already: those it has, then what was typed.
+///
+/// # Errors
+/// Usage errors, each with its reason.
+pub fn settings_in(
+    (flag, dir): (&str, &Path),
+    typed: &SettingsArgs,
+) -> Result<(Settings, bool), Trouble> {
+    let resume = is_crawl(flag, dir)?;
+    let base = match (&typed.config, resume) {
+        (Some(file), _) => Some(file.clone()),
+        (None, true) => Some(dir.join(SETTINGS_FILE)),
+        (None, false) => None,
+    };
+    let text = base.as_deref().map(read_settings).transpose()?;
+    let text = text.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
+    let settings = settings::load(text, &typed.sets, &flags(typed))
+        .map_err(|problems| Trouble::usage(with_hint(problems, typed.contact.is_some())))?;
+    Ok((settings, resume))
+}
+
+/// Whether `dir` holds a crawl; a directory with anything else in it is refused, unless it was
 /// just about to become one.
-fn is_crawl(out: &Path) -> Result<bool, Trouble> {
-    if out.join(SETTINGS_FILE).is_file() {
+fn is_crawl(flag: &str, dir: &Path) -> Result<bool, Trouble> {
+    if dir.join(SETTINGS_FILE).is_file() {
         return Ok(true);
     }
-    if out.join(HALF_BEGUN).is_file() {
+    if dir.join(HALF_BEGUN).is_file() {
         return Ok(false);
     }
-    let entry = match fs::read_dir(out) {
+    let entry = match fs::read_dir(dir) {
         Ok(mut entries) => entries.next(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(Trouble::usage(format!("--out {}: {error}", out.display()))),
+        Err(error) => return Err(Trouble::usage(format!("{flag} {}: {error}", dir.display()))),
     };
     match entry {
         None => Ok(false),
         Some(_) => Err(Trouble::usage(format!(
-            "--out {}: not empty, and without {SETTINGS_FILE} not a crawl either; nothing was \
+            "{flag} {}: not empty, and without {SETTINGS_FILE} not a crawl either; nothing was \
              touched",
-            out.display()
+            dir.display()
         ))),
     }
 }
@@ -142,7 +152,7 @@ pub fn with_hint(problems: String, given: bool) -> String {
 }
 
 /// The flags that stand for settings, with what was typed.
-fn flags(typed: &CrawlArgs) -> Vec<Flag> {
+fn flags(typed: &SettingsArgs) -> Vec<Flag> {
     let number = |n: Option<u64>| n.map(|n| n.to_string());
     let networks = &typed.allow_networks;
     let all = [
@@ -196,7 +206,7 @@ mod tests {
             "--allow-network=10.0.0.0/8",
         ]);
         let file = Some(("file", "[politeness]\ndelay = \"400s\"\n"));
-        let s = settings::load(file, &typed.sets, &flags(&typed)).expect("all is well");
+        let s = settings::load(file, &typed.settings.sets, &flags(&typed.settings)).expect("all is well");
         assert_eq!(s.identity.contact, "me@a.example");
         assert_eq!(s.identity.user_agent_name, "sieve");
         assert_eq!(s.limits.pages_max, Some(1));
@@ -211,6 +221,6 @@ mod tests {
 
     #[test]
     fn what_is_not_said_is_left_as_it_was() {
-        assert!(flags(&typed(&[])).is_empty());
+        assert!(flags(&typed(&[]).settings).is_empty());
     }
 }

@@ -39,6 +39,17 @@ impl Signals {
     }
 }
 
+/// Waits for the first signal. Those after it are taken note of by nobody.
+///
+/// # Errors
+/// When the system refuses a handler.
+pub async fn first() -> std::io::Result<()> {
+    let (mut interrupts, mut terms) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    next(&mut interrupts, &mut terms).await;
+    Ok(())
+}
+
 async fn watch(
     mut interrupts: Signal,
     mut terms: Signal,
