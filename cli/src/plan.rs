@@ -206,7 +206,8 @@ mod tests {
             "--allow-network=10.0.0.0/8",
         ]);
         let file = Some(("file", "[politeness]\ndelay = \"400s\"\n"));
-        let s = settings::load(file, &typed.settings.sets, &flags(&typed.settings)).expect("all is well");
+        let s = settings::load(file, &typed.settings.sets, &flags(&typed.settings))
+            .expect("all is well");
         assert_eq!(s.identity.contact, "me@a.example");
         assert_eq!(s.identity.user_agent_name, "sieve");
         assert_eq!(s.limits.pages_max, Some(1));

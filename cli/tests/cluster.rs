@@ -21,7 +21,8 @@ fn crivello(dir: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_crivello"));
     command.args(words).current_dir(dir).env_remove("CRIVELLO_COORDINATOR");
     // A proxy that is not there: whoever asked it would get no answer.
-    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
+    {
         command.env(name, "http://127.0.0.1:9");
     }
     command
@@ -51,7 +52,8 @@ struct Coordinator {
 
 impl Coordinator {
     fn start(dir: &Path, more: &[&str]) -> Self {
-        let words = [&["coordinator", "--data", "lodge", "--listen", "127.0.0.1:0"][..], more].concat();
+        let words =
+            [&["coordinator", "--data", "lodge", "--listen", "127.0.0.1:0"][..], more].concat();
         let mut child =
             crivello(dir, &words).stderr(Stdio::piped()).spawn().expect("the program runs");
         let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
@@ -118,7 +120,8 @@ fn a_coordinator_is_asked_is_killed_and_goes_on() {
 #[test]
 fn what_cannot_be_is_refused_with_the_reason() {
     let dir = fresh("coordinator-refusals");
-    let coordinator = |more: &[&'static str]| [&["coordinator", "--data", "lodge"][..], more].concat();
+    let coordinator =
+        |more: &[&'static str]| [&["coordinator", "--data", "lodge"][..], more].concat();
     let contact = "--contact=me@a.example";
     let strategy = "--set=cluster.strategy=\"ring\"";
     for (words, reason) in [

@@ -223,8 +223,21 @@ mod tests {
             assert_eq!(check_address(good), Ok(()), "{good}");
         }
         for bad in [
-            "", "a", "a:", ":1", "a:0", "a:65536", "a:+1", "fd00::3:1", "[a]:1", "[::1:1", "a b:1",
-            "http://a:1", "a:1/", "\u{1b}a:1", "é.example:1",
+            "",
+            "a",
+            "a:",
+            ":1",
+            "a:0",
+            "a:65536",
+            "a:+1",
+            "fd00::3:1",
+            "[a]:1",
+            "[::1:1",
+            "a b:1",
+            "http://a:1",
+            "a:1/",
+            "\u{1b}a:1",
+            "é.example:1",
         ] {
             assert!(check_address(bad).is_err(), "{bad}");
         }

@@ -81,7 +81,10 @@ impl Coordinator {
             .http2_keepalive_interval(Some(KEEP_ALIVE));
         if let Some(tls) = &listen.tls {
             server = server.tls_config(server_tls(tls)).map_err(|error| {
-                CoordinatorError::Refused(format!("the TLS files cannot be used: {}", whole(&error)))
+                CoordinatorError::Refused(format!(
+                    "the TLS files cannot be used: {}",
+                    whole(&error)
+                ))
             })?;
         }
         let refused = |error| {

@@ -7,7 +7,12 @@
 pub mod view;
 
 /// Version 1 of the wire format.
-#[expect(missing_docs, clippy::all, unused_qualifications, reason = "generated from proto/crivello/v1")]
+#[expect(
+    missing_docs,
+    clippy::all,
+    unused_qualifications,
+    reason = "generated from proto/crivello/v1"
+)]
 pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/crivello.v1.rs"));
 }

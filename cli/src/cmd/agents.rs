@@ -74,7 +74,8 @@ fn json(listing: &Listing) -> String {
 }
 
 fn table(listing: &Listing) -> String {
-    let mut rows = vec![["NAME", "ID", "STATE", "WEIGHT", "ADDRESS", "LEASE LEFT"].map(String::from)];
+    let mut rows =
+        vec![["NAME", "ID", "STATE", "WEIGHT", "ADDRESS", "LEASE LEFT"].map(String::from)];
     rows.extend(listing.view.agents.iter().map(|agent| {
         let lease = listing.leases.get(&agent.id.0);
         [

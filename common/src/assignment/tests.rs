@@ -190,11 +190,8 @@ fn a_view_of_one_and_a_view_of_none() {
         assert_eq!(StrategyKind::from_name(kind.name()), Some(kind));
     }
     assert!(
-        Owners::new(
-            StrategyKind::MinHash,
-            Arc::new(view([agents(&[1]), agents(&[1])].concat()))
-        )
-        .is_err()
+        Owners::new(StrategyKind::MinHash, Arc::new(view([agents(&[1]), agents(&[1])].concat())))
+            .is_err()
     );
 }
 

@@ -49,7 +49,8 @@ pub(super) fn last(bytes: &[u8]) -> Result<Last<'_>, String> {
         at += HEAD + payload.len();
     }
     let place = MAGIC.len() + at;
-    let beyond = (at + 1..records.len()).find(|&next| records.get(next..).and_then(whole).is_some());
+    let beyond =
+        (at + 1..records.len()).find(|&next| records.get(next..).and_then(whole).is_some());
     if let Some(next) = beyond {
         let next = MAGIC.len() + next;
         return Err(format!("at byte {place}: what follows at byte {next} is whole again"));

@@ -104,13 +104,17 @@ pub enum Refusal {
     #[error("there is no such agent")]
     Unknown,
     /// Another member has this name.
-    #[error("another agent has this name: choose another, or remove that agent if it is gone for good")]
+    #[error(
+        "another agent has this name: choose another, or remove that agent if it is gone for good"
+    )]
     NameTaken,
     /// Another member that is alive is at this address.
     #[error("another agent has this address")]
     AddressTaken,
     /// An id that this membership never gave out.
-    #[error("the agent's id was never given out for this crawl: its directory is not of this crawl, or the coordinator's journal is an old copy")]
+    #[error(
+        "the agent's id was never given out for this crawl: its directory is not of this crawl, or the coordinator's journal is an old copy"
+    )]
     StrangeId,
     /// See [`check_name`](crivello_common::view::check_name).
     #[error("the agent's name cannot be: {0}")]
@@ -122,10 +126,14 @@ pub enum Refusal {
     #[error("the agent's weight is not a number from 1 to {WEIGHT_MAX}")]
     BadWeight,
     /// A member's weight is for life: its slots are.
-    #[error("the weight of a known agent cannot change: start it as it was, or drain it and join anew")]
+    #[error(
+        "the weight of a known agent cannot change: start it as it was, or drain it and join anew"
+    )]
     WeightChanged,
     /// Another process of this agent still holds the lease.
-    #[error("another process of this agent holds the lease: stop it, or wait until the lease is over")]
+    #[error(
+        "another process of this agent holds the lease: stop it, or wait until the lease is over"
+    )]
     OtherProcess,
     /// Its lease ran out: it must join again.
     #[error("the lease ran out: join again")]

@@ -153,8 +153,10 @@ fn nobody_dies_while_the_crawl_is_stopping_and_all_have_a_lease_when_it_goes_on(
     assert_eq!(members.next_expiry(), Some(at(1_000 + LEASE)));
     assert_eq!(members.step(&join(Some(1), 12, "a"), at(1_001)).refusal, None);
     members.step(&Event::Tick, at(1_000 + LEASE));
-    assert_eq!((state(&members, 1), state(&members, 2)),
-        (Some(AgentState::Active), Some(AgentState::Dead)));
+    assert_eq!(
+        (state(&members, 1), state(&members, 2)),
+        (Some(AgentState::Active), Some(AgentState::Dead))
+    );
 }
 
 #[test]
@@ -165,8 +167,10 @@ fn those_who_are_heard_of_live_although_nobody_can_be_declared_dead() {
     assert_eq!(members.hear(AgentId(2), Process(9), 2, at(40)), Err(Refusal::OtherProcess));
     assert_eq!(members.view().epoch, 2);
     members.step(&Event::Tick, at(40));
-    assert_eq!((state(&members, 1), state(&members, 2)),
-        (Some(AgentState::Active), Some(AgentState::Dead)));
+    assert_eq!(
+        (state(&members, 1), state(&members, 2)),
+        (Some(AgentState::Active), Some(AgentState::Dead))
+    );
 }
 
 #[test]

@@ -36,7 +36,11 @@ async fn a_wrong_join_is_refused_with_what_to_do() {
         (with(&|j| j.crawl_id = "c0ffee".into()), Code::FailedPrecondition, "another crawl"),
         (with(&|j| j.id = Some(7)), Code::FailedPrecondition, "never given out"),
         (with(&|j| j.id = Some(1)), Code::Aborted, "another process"),
-        (with(&|j| (j.id, j.process, j.weight) = (Some(1), 1, 2)), Code::FailedPrecondition, "weight"),
+        (
+            with(&|j| (j.id, j.process, j.weight) = (Some(1), 1, 2)),
+            Code::FailedPrecondition,
+            "weight",
+        ),
         (with(&|j| j.address = String::new()), Code::InvalidArgument, "address cannot be"),
         (with(&|j| j.address = "http://a/".into()), Code::InvalidArgument, "address cannot be"),
         (with(&|j| j.address = closed.clone()), Code::FailedPrecondition, "--advertise HOST:PORT"),
@@ -81,7 +85,9 @@ async fn garbage_and_oversized_messages_are_refused() {
         assert_eq!(code == Code::Unimplemented, !known, "{code:?}");
     }
 
-    for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xFF; 300], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xFF\xFF"] {
+    for garbage in
+        [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xFF; 300], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xFF\xFF"]
+    {
         let mut stream = TcpStream::connect(coordinator.address()).await.unwrap();
         stream.write_all(garbage).await.unwrap();
         stream.shutdown().await.unwrap();

@@ -74,8 +74,10 @@ async fn an_agent_is_drained_leaves_and_is_forgotten() {
     }
     let leave = v1::LeaveRequest { id: 2, process: 2, back: false };
     let early = client.leave(leave).await.unwrap_err();
-    assert_eq!((early.code(), early.message()),
-        (Code::FailedPrecondition, "drain the agent before it leaves"));
+    assert_eq!(
+        (early.code(), early.message()),
+        (Code::FailedPrecondition, "drain the agent before it leaves")
+    );
     let drain = |agent: &str| v1::DrainRequest { agent: agent.to_owned() };
     client.drain(drain("b")).await.unwrap();
     assert_eq!(state(&view(&mut client).await, "b"), Some(AgentState::Draining));

@@ -52,9 +52,9 @@ async fn a_slow_watcher_is_dropped_and_nobody_waits_for_it() {
     let mut heard = Vec::new();
     while let Some(view) = slow.message().await.unwrap() {
         heard.push(view.epoch);
+        assert!(view.epoch < newest, "{heard:?}: it was waited for");
     }
-    assert!(heard.is_sorted() && heard.len() < 6, "{heard:?}");
-    assert!(heard.last().is_some_and(|&last| last < newest), "{heard:?}: it was waited for");
+    assert!(heard.is_sorted() && !heard.is_empty(), "{heard:?}");
     assert_eq!(view(&mut client).await.run, RunState::Stopping);
     coordinator.stop().await.unwrap();
 }
