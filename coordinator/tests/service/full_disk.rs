@@ -33,7 +33,7 @@ impl Drop for Mounted<'_> {
 }
 
 fn fill(path: &Path) {
-    let mut file = fs::File::create(path).unwrap();
+    let mut file = fs::File::create(path).expect("created");
     while file.write_all(&[0x55; 512]).is_ok() {}
 }
 
