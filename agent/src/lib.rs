@@ -22,4 +22,4 @@ pub mod app;
 pub mod progress;
 pub mod report;
 
-pub use app::{AgentError, Crawl, HALF_BEGUN, Seed};
+pub use app::{AgentError, Crawl, Seed};
