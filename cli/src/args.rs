@@ -45,7 +45,7 @@ pub enum Command {
 
 impl Command {
     /// Whether only warnings and errors are to be shown.
-    pub const fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         match self {
             Self::Crawl(typed) => typed.quiet,
             Self::Demo(typed) => typed.quiet,

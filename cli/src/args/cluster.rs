@@ -11,7 +11,7 @@ pub enum ClusterCommand {
     /// Keep the member list of a crawl by many agents, or go on with the one in --data.
     ///
     /// The crawl's settings are given here and are the same for all agents.
-    Coordinator(CoordinatorArgs),
+    Coordinator(Box<CoordinatorArgs>),
     /// List the agents of a crawl.
     Agents(AgentsArgs),
     /// Have an agent hand over what it has to crawl, and leave.
@@ -28,7 +28,7 @@ pub enum ClusterCommand {
 
 impl ClusterCommand {
     /// Whether only warnings and errors are to be shown.
-    pub const fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         match self {
             Self::Coordinator(typed) => typed.quiet,
             _ => true,

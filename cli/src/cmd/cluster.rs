@@ -19,7 +19,7 @@ pub fn run(typed: ClusterCommand) -> Result<Exit, Trouble> {
         .context("no threads for the network")?;
     runtime.block_on(async {
         match typed {
-            ClusterCommand::Coordinator(typed) => coordinator::run(typed).await?,
+            ClusterCommand::Coordinator(typed) => coordinator::run(*typed).await?,
             ClusterCommand::Agents(typed) => agents::run(&typed).await?,
             ClusterCommand::Drain(typed) => control::drain(typed).await?,
             ClusterCommand::Remove(typed) => control::remove(typed).await?,
