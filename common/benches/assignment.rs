@@ -25,6 +25,8 @@ fn owners(kind: StrategyKind, n: u16) -> Owners {
         slot,
         weight: 1,
         state: AgentState::Active,
+        since: 1,
+        disk: u64::from(slot),
     };
     let agents = (0..n).map(agent).collect();
     let view = View { epoch: 1, agents, ..View::default() };

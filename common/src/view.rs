@@ -68,6 +68,11 @@ pub struct Agent {
     pub weight: u16,
     /// How it is.
     pub state: AgentState,
+    /// The epoch in which it was last taken in: others may have taken over since then what it held
+    /// before.
+    pub since: u64,
+    /// Drawn when its directory was made: one that lost its disk is another agent.
+    pub disk: u64,
 }
 
 /// A numbered list of all known agents.
@@ -110,7 +115,8 @@ impl View {
     pub fn of_one(name: &str) -> Self {
         let state = AgentState::Active;
         let (name, address) = (name.to_owned(), String::new());
-        let agent = Agent { id: AgentId(0), name, address, slot: 0, weight: 1, state };
+        let id = AgentId(0);
+        let agent = Agent { id, name, address, slot: 0, weight: 1, state, since: 1, disk: 0 };
         Self { epoch: 1, agents: vec![agent], ..Self::default() }
     }
 
@@ -214,7 +220,8 @@ mod tests {
 
     fn agent(id: u32, slot: u16, weight: u16) -> Agent {
         let (state, address) = (AgentState::Active, format!("10.0.0.1:{id}"));
-        Agent { id: AgentId(id), name: format!("agent-{id}"), address, slot, weight, state }
+        let (id, name, disk) = (AgentId(id), format!("agent-{id}"), u64::from(id));
+        Agent { id, name, address, slot, weight, state, since: 1, disk }
     }
 
     #[test]

@@ -156,8 +156,8 @@ impl Members {
 
     fn happen(&mut self, event: &Event) -> Result<Option<Effect>, Refusal> {
         match *event {
-            Event::Join { id, process, ref name, ref address, weight } => {
-                self.join(id, process, Profile { name, address, weight })
+            Event::Join { id, disk, process, ref name, ref address, weight } => {
+                self.join(id, process, Profile { name, address, weight, disk })
             }
             Event::Heartbeat { id, process, epoch } => self.heartbeat(id, process, epoch),
             Event::Drain { id } => self.drain(id),
@@ -179,7 +179,7 @@ impl Members {
         if self.view.run == RunState::Stopping {
             return Err(Refusal::Stopping);
         }
-        let id = id.or_else(|| self.unheard(process, profile.name));
+        let id = id.or_else(|| self.unheard(profile.disk));
         for other in self.view.agents.iter().filter(|other| Some(other.id) != id) {
             if other.name == profile.name {
                 return Err(Refusal::NameTaken);
@@ -203,11 +203,9 @@ impl Members {
         Ok(Some(self.renew(id, process, 0)))
     }
 
-    /// The member that this very process became when it joined before: its answer was lost.
-    fn unheard(&self, process: Process, name: &str) -> Option<AgentId> {
-        let agent = self.view.agents.iter().find(|agent| agent.name == name)?;
-        let lease = self.leases.get(&agent.id)?;
-        (lease.process == process && process != ANY).then_some(agent.id)
+    /// The member that this disk became when its process joined before: the answer was lost.
+    fn unheard(&self, disk: u64) -> Option<AgentId> {
+        self.view.agents.iter().find(|agent| agent.disk == disk).map(|agent| agent.id)
     }
 
     /// A member that is back: it keeps its slot; one that was draining goes on draining.
@@ -220,14 +218,17 @@ impl Members {
         if agent.weight != profile.weight {
             return Err(Refusal::WeightChanged);
         }
-        let state = match agent.state {
-            AgentState::Dead => AgentState::Active,
+        let now = self.view.epoch + 1;
+        let (state, since) = match agent.state {
+            AgentState::Dead => (AgentState::Active, now),
             alive => {
                 self.check_process(agent.id, process)?;
-                alive
+                // Another process has lost what the one before had in memory.
+                let same = self.leases.get(&agent.id).is_some_and(|l| l.process == process);
+                (alive, if same { agent.since } else { now })
             }
         };
-        Ok(profile.agent(agent.id, agent.slot, state))
+        Ok(profile.agent(agent.id, agent.slot, state, since))
     }
 
     /// A member never seen, or one that was forgotten and kept its id on its disk.
@@ -238,7 +239,7 @@ impl Members {
         let slot = self.view.free_slot(profile.weight).ok_or(Refusal::Full)?;
         let id = id.unwrap_or(AgentId(self.next_id));
         self.next_id = self.next_id.max(id.0.checked_add(1).ok_or(Refusal::Full)?);
-        Ok(profile.agent(id, slot, AgentState::Active))
+        Ok(profile.agent(id, slot, AgentState::Active, self.view.epoch + 1))
     }
 
     fn heartbeat(

@@ -81,8 +81,12 @@ impl Rpc {
         let weight = u16::try_from(join.weight).map_err(|_| Denied::from(Refusal::BadWeight))?;
         check_address(&join.address).map_err(|why| Denied::from(Refusal::BadAddress(why)))?;
         try_address(&join.address, from).await.map_err(Status::failed_precondition)?;
-        let (id, name, address) = (join.id.map(AgentId), join.name, join.address);
-        let joined = Event::Join { id, process, name, address, weight };
+        let v1::JoinRequest { disk, name, address, .. } = join;
+        if disk == 0 {
+            return Err(Status::invalid_argument("a directory needs a number other than 0"));
+        }
+        let id = join.id.map(AgentId);
+        let joined = Event::Join { id, disk, process, name, address, weight };
         let granted = self.ask(Ask::Event(joined)).await?;
         let (id, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
         Ok(v1::JoinResponse {

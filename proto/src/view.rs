@@ -82,6 +82,8 @@ impl From<&Agent> for v1::Agent {
             slot: agent.slot.into(),
             weight: agent.weight.into(),
             state: v1::AgentState::from(agent.state).into(),
+            since: agent.since,
+            disk: agent.disk,
         }
     }
 }
@@ -113,6 +115,8 @@ impl TryFrom<v1::Agent> for Agent {
             state: state.ok_or_else(|| unknown("agent state", agent.state.into()))?,
             name: agent.name,
             address: agent.address,
+            since: agent.since,
+            disk: agent.disk,
         })
     }
 }
@@ -126,14 +130,17 @@ mod tests {
     fn any_agent() -> impl Strategy<Value = v1::Agent> {
         let text = || prop_oneof![Just(String::new()), "[a-c]{1,2}", "[a-c]:[0-9]{1,6}", ".*"];
         let number = || prop_oneof![0..4_u32, any::<u32>()];
-        (number(), text(), text(), number(), number(), -1..5_i32).prop_map(
-            |(id, name, address, slot, weight, state)| v1::Agent {
+        let marks = (any::<u64>(), any::<u64>());
+        (number(), text(), text(), number(), number(), -1..5_i32, marks).prop_map(
+            |(id, name, address, slot, weight, state, (since, disk))| v1::Agent {
                 id,
                 name,
                 address,
                 slot,
                 weight,
                 state,
+                since,
+                disk,
             },
         )
     }

@@ -15,8 +15,8 @@ const TAGS_A_STEP: usize = 1_024;
 
 /// How far an epoch's moves have come.
 #[derive(Debug, Default)]
-pub struct Moves {
-    pub(super) phase: Phase,
+pub(super) struct Moves {
+    phase: Phase,
     /// The last group looked at.
     pub(super) cursor: Option<GroupHash>,
     pub(super) holds: BTreeMap<AgentId, Vec<GroupHash>>,

@@ -26,7 +26,8 @@ fn agents(weights: &[u16]) -> Vec<Agent> {
         let slot = view.free_slot(weight).unwrap();
         let (name, address) = (format!("agent-{id}"), String::new());
         let state = AgentState::Active;
-        view.agents.push(Agent { id: AgentId(id), name, address, slot, weight, state });
+        let (since, disk, id) = (1, u64::from(id), AgentId(id));
+        view.agents.push(Agent { id, name, address, slot, weight, state, since, disk });
     }
     view.agents
 }
@@ -46,7 +47,8 @@ fn any_agents() -> impl Strategy<Value = Vec<Agent>> {
                 let at = slot + gap;
                 slot = at + weight;
                 let (name, address) = (format!("agent-{id}"), String::new());
-                Agent { id: AgentId(id), name, address, slot: at, weight, state }
+                let (since, disk, id) = (1, u64::from(id), AgentId(id));
+                Agent { id, name, address, slot: at, weight, state, since, disk }
             };
             agents.into_iter().map(agent).collect::<Vec<_>>()
         })

@@ -29,6 +29,8 @@ pub enum Event {
     Join {
         /// The id it was given before and kept on its disk; `None` the first time.
         id: Option<AgentId>,
+        /// Drawn when its directory was made, and kept there: the answer with its id may be lost.
+        disk: u64,
         /// The process.
         process: Process,
         /// What people call it; unique among the members.

@@ -8,6 +8,7 @@ pub(super) struct Profile<'a> {
     pub(super) name: &'a str,
     pub(super) address: &'a str,
     pub(super) weight: u16,
+    pub(super) disk: u64,
 }
 
 impl Profile<'_> {
@@ -20,8 +21,9 @@ impl Profile<'_> {
         if in_bounds { Ok(()) } else { Err(Refusal::BadWeight) }
     }
 
-    pub(super) fn agent(&self, id: AgentId, slot: u16, state: AgentState) -> Agent {
+    pub(super) fn agent(&self, id: AgentId, slot: u16, state: AgentState, since: u64) -> Agent {
         let (name, address) = (self.name.to_owned(), self.address.to_owned());
-        Agent { id, name, address, slot, weight: self.weight, state }
+        let Self { weight, disk, .. } = *self;
+        Agent { id, name, address, slot, weight, state, since, disk }
     }
 }

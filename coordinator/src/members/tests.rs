@@ -9,9 +9,15 @@ fn at(secs: u64) -> Timestamp {
     Timestamp::from_secs(secs)
 }
 
+/// The name says which disk it is, too.
 fn join(id: Option<u32>, process: u64, name: &str) -> Event {
     let (id, process) = (id.map(AgentId), Process(process));
-    Event::Join { id, process, name: name.to_owned(), address: format!("{name}:1"), weight: 1 }
+    let (name, address, disk) = (name.to_owned(), format!("{name}:1"), disk_of(name));
+    Event::Join { id, disk, process, name, address, weight: 1 }
+}
+
+fn disk_of(name: &str) -> u64 {
+    name.bytes().fold(1, |disk, byte| disk * 256 + u64::from(byte))
 }
 
 fn beat(id: u32, process: u64) -> Event {
@@ -95,7 +101,8 @@ fn leaving_takes_a_drain_and_the_last_stays() {
 fn refusals_name_what_is_wrong() {
     let as_a = |name: &str, address: &str, weight| {
         let (id, process) = (Some(AgentId(1)), Process(11));
-        Event::Join { id, process, name: name.to_owned(), address: address.to_owned(), weight }
+        let (name, address) = (name.to_owned(), address.to_owned());
+        Event::Join { id, disk: disk_of("a"), process, name, address, weight }
     };
     for (event, refusal) in [
         (as_a("a", "a:1", 0), Refusal::BadWeight),

@@ -59,6 +59,7 @@ impl Doors {
             name: name.to_owned(),
             weight: 1,
             address: self.of(n),
+            disk: u64::from(n),
         }
     }
 }

@@ -20,7 +20,8 @@ pub enum State {
 /// See the module.
 #[derive(Default)]
 pub struct Disk {
-    pub name: String,
+    /// Drawn when it was new.
+    pub number: u64,
     pub id: Option<AgentId>,
     pub tags: TagRows,
     pub rows: BTreeMap<GroupHash, BTreeMap<Page, State>>,

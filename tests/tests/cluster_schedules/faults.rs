@@ -1,19 +1,20 @@
 //! What goes wrong, and what is made to.
 
+use super::node::Node;
 use super::world::{COORDINATOR, Event, FAULTS_UNTIL, Kind, World};
 use crivello_common::view::AgentState;
 use crivello_coordinator::members::Event as Happening;
 
 impl World {
     /// Whether everybody has what is his, so that the loss of one disk loses nothing.
-    fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         let up = |n: &&Node| n.up;
         self.nodes.iter().filter(|n| !n.left).all(|n| n.up)
             && self.nodes.iter().filter(up).all(|n| n.is_settled(self.members.view().epoch))
-            && self.members.view().agents.iter().filter(|a| a.state == crivello_common::view::AgentState::Active).count() >= 2
+            && self.members.view().agents.iter().filter(|a| a.state == AgentState::Active).count() >= 2
     }
 
-    fn fault(&mut self) {
+    pub fn fault(&mut self) {
         if self.now > FAULTS_UNTIL {
             return;
         }
@@ -51,7 +52,7 @@ impl World {
         }
     }
 
-    fn cut(&mut self, a: usize, b: usize) {
+    pub fn cut(&mut self, a: usize, b: usize) {
         if a != b && self.cuts.insert((a.min(b), a.max(b))) {
             self.say(|| format!("cut {:?}", (a.min(b), a.max(b))));
             let wait = 1_000 + self.rng.below(40_000);
@@ -59,7 +60,7 @@ impl World {
         }
     }
 
-    fn planned(&mut self, node: usize) {
+    pub fn planned(&mut self, node: usize) {
         if self.rng.chance(2) && self.nodes.len() < 8 {
             return self.add_node();
         }
@@ -72,7 +73,7 @@ impl World {
         }
     }
 
-    fn crash(&mut self, node: usize) {
+    pub fn crash(&mut self, node: usize) {
         if !self.nodes[node].up || self.nodes[node].left {
             return;
         }
@@ -82,9 +83,6 @@ impl World {
         let wait = if self.rng.chance(2) { 200 + self.rng.below(3_000) } else { self.rng.below(50_000) };
         self.say(|| format!("n{node} crashes{}", if lose { ", its disk is gone" } else { "" }));
         self.nodes[node].crash(lose);
-        if lose {
-            self.lost_disks += 1;
-        }
         self.after(wait, Event::Back { node });
     }
 }

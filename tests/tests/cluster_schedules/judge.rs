@@ -4,7 +4,7 @@ use super::world::{Kind, Page, World};
 use std::collections::BTreeSet;
 
 impl World {
-    fn reachable(&self) -> BTreeSet<Page> {
+    pub fn reachable(&self) -> BTreeSet<Page> {
         let mut reached = self.accepted.clone();
         let mut todo: Vec<Page> = reached.iter().copied().collect();
         while let Some(page) = todo.pop() {
@@ -17,7 +17,7 @@ impl World {
         reached
     }
 
-    fn is_finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         let epoch = self.members.view().epoch;
         self.nodes.iter().all(|n| n.left || n.up && n.is_settled(epoch) && n.is_idle())
             && self.reachable().iter().all(|page| self.fetched.contains_key(page))
@@ -25,7 +25,7 @@ impl World {
             && self.misplaced().is_none()
     }
 
-    fn why_not_finished(&self) -> String {
+    pub fn why_not_finished(&self) -> String {
         let epoch = self.members.view().epoch;
         let missing: Vec<Page> =
             self.reachable().into_iter().filter(|p| !self.fetched.contains_key(p)).collect();
@@ -46,7 +46,7 @@ impl World {
         format!("never ends: epoch {epoch}, missing {missing:?}\n{}", nodes.join("\n"))
     }
 
-    fn judge(&mut self) {
+    pub fn judge(&mut self) {
         let reachable = self.reachable();
         for page in self.fetched.keys() {
             if !reachable.contains(page) && !(*page < self.n_pages / 8 + 1) {
@@ -62,7 +62,7 @@ impl World {
     }
 
     /// Whether everything is where it should be, and nowhere else.
-    fn misplaced(&self) -> Option<String> {
+    pub fn misplaced(&self) -> Option<String> {
         self.nodes.iter().filter(|n| !n.left).find_map(|n| n.misplaced(self))
     }
 }

@@ -2,8 +2,8 @@
 
 use super::disk::{Cause, Item, State};
 use super::node::{Then, Wait};
-use super::wire::{Body, COPIES, MAIN};
-use super::world::{COORDINATOR, Event, LEASE, Page, World, timestamp};
+use super::wire::{Body, COPIES, MAIN, Reply};
+use super::world::{COORDINATOR, Event, LEASE, Page, World};
 use crivello_agent::custody::{Custody, Effect, End};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentState;
@@ -51,7 +51,7 @@ impl World {
     }
 
     /// What is in the outbox goes where its group is owned now.
-    fn route(&mut self, node: usize) {
+    pub fn route(&mut self, node: usize) {
         let items: Vec<(u64, Item)> = {
             let n = &self.nodes[node];
             let idle = n.disk.outbox.iter().filter(|(id, _)| !n.under_way.contains(id));
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    fn wait(&mut self, node: usize, copies: BTreeSet<u64>, then: Then) {
+    pub fn wait(&mut self, node: usize, copies: BTreeSet<u64>, then: Then) {
         if copies.is_empty() {
             self.then(node, then);
         } else {
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    fn then(&mut self, node: usize, then: Then) {
+    pub fn then(&mut self, node: usize, then: Then) {
         match then {
             Then::Reply { to, life, class, id } => {
                 if let Some(wait) = self.travel(node, to) {
@@ -93,7 +93,7 @@ impl World {
     }
 
     /// The owner has it, and so have those that copy it.
-    fn done(&mut self, node: usize, item: u64) {
+    pub fn done(&mut self, node: usize, item: u64) {
         let Some(item) = self.nodes[node].disk.outbox.remove(&item) else { return };
         match item.cause {
             Cause::Seed => {
@@ -115,7 +115,7 @@ impl World {
     }
 
     /// A page is done with once all that it links to is safe.
-    fn maybe_safe(&mut self, node: usize, page: Page) {
+    pub fn maybe_safe(&mut self, node: usize, page: Page) {
         let group = self.group(page);
         let n = &mut self.nodes[node];
         let open = n.disk.outbox.values().any(|item| match item.cause {
@@ -129,7 +129,7 @@ impl World {
         }
     }
 
-    fn carry_out(&mut self, node: usize, effects: Vec<Effect>) {
+    pub fn carry_out(&mut self, node: usize, effects: Vec<Effect>) {
         for effect in effects {
             let n = &mut self.nodes[node];
             match effect {
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    fn quiet(&mut self, node: usize) {
+    pub fn quiet(&mut self, node: usize) {
         let mut effects = Vec::new();
         let n = &mut self.nodes[node];
         let Some(custody) = &mut n.custody else { return };
@@ -171,7 +171,7 @@ impl World {
         self.carry_out(node, effects);
     }
 
-    fn visit(&mut self, node: usize) {
+    pub fn visit(&mut self, node: usize) {
         let now = self.timestamp();
         let candidates: Vec<(GroupHash, Page)> = {
             let n = &self.nodes[node];
@@ -198,7 +198,7 @@ impl World {
     }
 
     /// When the node's fence closes.
-    fn fence(&self, node: usize) -> u64 {
+    pub fn fence(&self, node: usize) -> u64 {
         let n = &self.nodes[node];
         let Some(custody) = &n.custody else { return 0 };
         let others = custody.view().into_iter().flat_map(|v| &v.agents).filter(|a| Some(a.id) != n.disk.id && a.state != AgentState::Dead).map(|a| a.id);

@@ -1,12 +1,12 @@
 //! The coordinator: the real step function, with a network before it.
 
-use super::world::{COORDINATOR, Event, LEASE, World};
-use crivello_common::view::AgentId;
-use crivello_coordinator::members::{Effect, Event as Happening, Members, Process, Settings};
+use super::world::{COORDINATOR, Event, World};
+use crivello_agent::custody::Custody;
+use crivello_coordinator::members::{Effect, Event as Happening, Process};
 use std::sync::Arc;
 
 impl World {
-    fn publish(&mut self, really: bool) {
+    pub fn publish(&mut self, really: bool) {
         if !really {
             return;
         }
@@ -25,15 +25,22 @@ impl World {
         }
     }
 
-    fn at_coordinator(&mut self, node: usize, life: u64, sent: u64, join: bool) {
+    pub fn at_coordinator(&mut self, node: usize, life: u64, sent: u64, join: bool) {
         if !self.coordinator_up {
             return;
         }
         let n = &self.nodes[node];
         let process = Process(n.process());
         let event = match (n.disk.id, join) {
-            (id, true) => Happening::Join { id, process, name: n.disk.name.clone(), weight: 1 },
-            (Some(id), false) => Happening::Heartbeat { id, process },
+            (id, true) => {
+                let (disk, name) = (n.disk.number, n.name());
+                let address = format!("{name}:1");
+                Happening::Join { id, disk, process, name, address, weight: 1 }
+            }
+            (Some(id), false) => {
+                let epoch = n.custody.as_ref().map_or(0, Custody::epoch);
+                Happening::Heartbeat { id, process, epoch }
+            }
             (None, false) => return,
         };
         let epoch = self.members.view().epoch;
@@ -44,7 +51,7 @@ impl World {
             self.say(|| format!("n{node} may not join: {why}"));
         }
         let id = step.effects.iter().find_map(|effect| match effect {
-            crivello_coordinator::members::Effect::Lease { id, .. } => Some(*id),
+            Effect::Lease { id, .. } => Some(*id),
             _ => None,
         });
         let view = Arc::new(self.members.view().clone());

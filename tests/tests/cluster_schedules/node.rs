@@ -3,7 +3,7 @@
 use super::disk::{Cause, Disk, Item, State};
 use super::wire::{Body, COPIES, Packet, Stream};
 use super::world::{Page, World};
-use crivello_agent::custody::{Custody, Role};
+use crivello_agent::custody::{Custody, Role, Tags as _};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,13 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const REPLICATION: usize = 2;
 
 /// What waits for copies.
-struct Wait {
-    copies: BTreeSet<u64>,
-    then: Then,
+pub struct Wait {
+    pub copies: BTreeSet<u64>,
+    pub then: Then,
 }
 
+/// What is done once they have been stored.
 #[derive(Clone, Debug)]
-enum Then {
+pub enum Then {
     /// Acknowledge this packet.
     Reply { to: usize, life: u64, class: usize, id: u64 },
     /// This item of the own outbox is done.
@@ -25,24 +26,24 @@ enum Then {
 }
 
 pub struct Node {
-    me: usize,
+    pub me: usize,
     pub up: bool,
     pub left: bool,
     pub life: u64,
     pub disk: Disk,
-    custody: Option<Custody>,
-    streams: BTreeMap<(AgentId, usize), Stream>,
-    next_packet: u64,
-    waits: Vec<Wait>,
-    transfers: BTreeMap<u64, (GroupHash, AgentId)>,
+    pub custody: Option<Custody>,
+    pub streams: BTreeMap<(AgentId, usize), Stream>,
+    pub next_packet: u64,
+    pub waits: Vec<Wait>,
+    pub transfers: BTreeMap<u64, (GroupHash, AgentId)>,
     /// Packets that carry items of the outbox, and the items on their way.
-    carried: BTreeMap<u64, u64>,
-    under_way: BTreeSet<u64>,
-    visits: BTreeMap<GroupHash, Page>,
-    quieting: BTreeSet<GroupHash>,
-    heartbeat: u64,
-    pinged: u64,
-    asked: u64,
+    pub carried: BTreeMap<u64, u64>,
+    pub under_way: BTreeSet<u64>,
+    pub visits: BTreeMap<GroupHash, Page>,
+    pub quieting: BTreeSet<GroupHash>,
+    pub heartbeat: u64,
+    pub pinged: u64,
+    pub asked: u64,
 }
 
 impl Node {
@@ -52,7 +53,7 @@ impl Node {
             up: false,
             left: false,
             life: 0,
-            disk: Disk::default(),
+            disk: Disk { number: me as u64 + 1, ..Disk::default() },
             custody: None,
             streams: BTreeMap::new(),
             next_packet: 0,
@@ -68,6 +69,11 @@ impl Node {
         }
     }
 
+    /// One with a new disk is another agent, and has another name.
+    pub fn name(&self) -> String {
+        format!("n{}.{}", self.me, self.disk.number)
+    }
+
     pub fn process(&self) -> u64 {
         self.life * 1_000 + self.me as u64 + 1
     }
@@ -76,9 +82,6 @@ impl Node {
         self.life += 1;
         self.up = true;
         self.heartbeat = 0;
-        if self.disk.id.is_none() {
-            self.disk.name = format!("n{}.{}", self.me, self.life);
-        }
     }
 
     pub fn crash(&mut self, lose_disk: bool) {
@@ -87,12 +90,13 @@ impl Node {
         self.reset();
         self.visits.clear();
         if lose_disk {
-            self.disk = Disk::default();
+            let number = self.disk.number + 100;
+            self.disk = Disk { number, ..Disk::default() };
         }
     }
 
     /// All that belongs to an epoch.
-    fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.streams.clear();
         self.waits.clear();
         self.transfers.clear();
@@ -109,7 +113,7 @@ impl Node {
         self.put(page, State::Queued, Cause::Seed);
     }
 
-    fn put(&mut self, page: Page, state: State, cause: Cause) {
+    pub fn put(&mut self, page: Page, state: State, cause: Cause) {
         self.disk.next_item += 1;
         self.disk.outbox.insert(self.disk.next_item, Item { page, state, cause });
     }
@@ -171,7 +175,7 @@ impl Node {
         None
     }
 
-    fn merge(&mut self, group: GroupHash, page: Page, state: State) -> bool {
+    pub fn merge(&mut self, group: GroupHash, page: Page, state: State) -> bool {
         let rows = self.disk.rows.entry(group).or_default();
         match rows.get(&page) {
             Some(&known) if known >= state => false,
@@ -182,7 +186,7 @@ impl Node {
         }
     }
 
-    fn send(&mut self, to: AgentId, class: usize, body: Body) -> u64 {
+    pub fn send(&mut self, to: AgentId, class: usize, body: Body) -> u64 {
         self.next_packet += 1;
         let id = self.next_packet;
         let epoch = self.custody.as_ref().map_or(0, Custody::epoch);
@@ -193,7 +197,7 @@ impl Node {
     }
 
     /// Stores a fact as the owner of its group, and has it copied: the packets to wait for.
-    fn store(&mut self, group: GroupHash, page: Page, state: State, except: Option<AgentId>) -> BTreeSet<u64> {
+    pub fn store(&mut self, group: GroupHash, page: Page, state: State, except: Option<AgentId>) -> BTreeSet<u64> {
         let Some(custody) = &mut self.custody else { return BTreeSet::new() };
         custody.store_as_owner(group, &mut self.disk.tags);
         let copyists = custody.copyists(group);

@@ -1,6 +1,5 @@
 //! How a node learns views, leases and promises.
 
-use super::disk::State;
 use super::node::REPLICATION;
 use super::wire::{Body, COPIES};
 use super::world::{Event, LEASE, World, timestamp};
@@ -10,7 +9,7 @@ use crivello_common::view::{AgentId, AgentState, View};
 use std::sync::Arc;
 
 impl World {
-    fn ask_promises(&mut self, node: usize) {
+    pub fn ask_promises(&mut self, node: usize) {
         let n = &mut self.nodes[node];
         if self.now < n.pinged + 1_000 {
             return;
@@ -20,7 +19,7 @@ impl World {
         let Some(view) = custody.view() else { return };
         let epoch = view.epoch;
         let (sent, life) = (self.now, n.life);
-        let others: Vec<usize> = view.agents.iter().filter(|a| a.id != id && a.state != AgentState::Dead).map(|a| a.name[1..a.name.find('.').unwrap()].parse().unwrap()).collect();
+        let others: Vec<usize> = view.agents.iter().filter(|a| a.id != id && a.state != AgentState::Dead).map(|a| a.name[1..a.name.find('.').expect("as it was made")].parse().expect("as it was made")).collect();
         for to in others {
             if let Some(wait) = self.travel(node, to) {
                 self.after(wait, Event::Ping { from: node, to, life, sent, epoch });
@@ -47,7 +46,7 @@ impl World {
     pub fn pong(&mut self, node: usize, from: usize, sent: u64, ok: bool, view: Option<Arc<View>>) {
         let peer = self.nodes[from].disk.id;
         if let (true, Some(peer), Some(custody)) = (ok, peer, &mut self.nodes[node].custody) {
-            custody.fence.promised(peer, crivello_common::time::Timestamp(1_000_000_000 + sent * 1_000));
+            custody.fence.promised(peer, timestamp(sent));
         }
         if let Some(view) = view {
             self.learn(node, view);
@@ -79,16 +78,16 @@ impl World {
             n.custody = Some(Custody::new(id, StrategyKind::Permutation, REPLICATION, now));
         }
         if leased && let Some(custody) = &mut n.custody {
-            custody.fence.leased(crivello_common::time::Timestamp(1_000_000_000 + sent * 1_000) + LEASE);
+            custody.fence.leased(timestamp(sent) + LEASE);
         }
         self.learn(node, view);
     }
 
-    fn learn(&mut self, node: usize, view: Arc<View>) {
+    pub fn learn(&mut self, node: usize, view: Arc<View>) {
         let n = &mut self.nodes[node];
         let Some(custody) = &mut n.custody else { return };
         let epoch = view.epoch;
-        if custody.on_view(view).unwrap() {
+        if custody.on_view(view).expect("as it was made") {
             self.keep_copies(node);
             self.say(|| format!("n{node} knows epoch {epoch}"));
         }
@@ -96,7 +95,7 @@ impl World {
 
     /// A new epoch: all that was said in the old one is forgotten, but for the copies of facts to
     /// those that have all else and still are to have them.
-    fn keep_copies(&mut self, node: usize) {
+    pub fn keep_copies(&mut self, node: usize) {
         let mut kept = Vec::new();
         let n = &self.nodes[node];
         let Some(custody) = &n.custody else { return };

@@ -36,7 +36,7 @@ pub enum Body {
 pub enum Reply {
     Stored,
     /// Another epoch is in force here.
-    Refused(u64, Option<Arc<View>>),
+    Refused(Option<Arc<View>>),
 }
 
 /// One of a node's streams to another.
@@ -48,7 +48,7 @@ pub struct Stream {
 }
 
 impl World {
-    fn transmit(&mut self, node: usize) {
+    pub fn transmit(&mut self, node: usize) {
         let life = self.nodes[node].life;
         let now = self.now;
         let mut out = Vec::new();
@@ -78,14 +78,12 @@ impl World {
         if epoch != packet.epoch || !known {
             let view = if epoch > packet.epoch { custody.view().cloned() } else { None };
             if let Some(wait) = self.travel(to, from) {
-                let reply = Reply::Refused(epoch, view);
+                let reply = Reply::Refused(view);
                 self.after(wait, Event::Answer { from: to, to: from, life, class: packet.class, id: packet.id, reply });
             }
             return;
         }
-        if TRACE.with(|t| *t) {
-            self.say(|| format!("n{from} -> n{to} e{epoch} {:?}", packet.body));
-        }
+        self.say(|| format!("n{from} -> n{to} e{epoch} {:?}", packet.body));
         let then = Then::Reply { to: from, life, class: packet.class, id: packet.id };
         let sender = packet.sender;
         let mut effects = Vec::new();
@@ -121,7 +119,7 @@ impl World {
                     }
                 }
                 if let Some(c) = &mut n.custody {
-                    c.hear(sender, &custody::Message::End(group, end), &mut n.disk.tags, &mut effects);
+                    c.hear(sender, &Message::End(group, end), &mut n.disk.tags, &mut effects);
                 }
             }
             Body::Say(message) => {
@@ -143,7 +141,7 @@ impl World {
             return;
         }
         match reply {
-            Reply::Refused(_, view) => {
+            Reply::Refused(view) => {
                 if let Some(view) = view {
                     self.learn(node, view);
                 }

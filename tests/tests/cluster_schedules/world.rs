@@ -6,35 +6,43 @@ use super::wire::{Packet, Reply};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, View};
-use crivello_coordinator::members::{Event as Happening, Members, Process, Settings};
-use net::{Packet, Reply};
+use crivello_coordinator::members::{Event as Happening, Members, Settings};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub const LEASE: Duration = Duration::from_secs(10);
-const FAULTS_UNTIL: u64 = 120_000;
+/// No fault happens after this time, in milliseconds as all times here.
+pub const FAULTS_UNTIL: u64 = 120_000;
+/// Lines that are shown of a schedule that failed.
+const TAIL: usize = 400;
+/// What is not over by then never ends.
 const DEADLINE: u64 = 600_000;
 
+/// What may go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Nothing.
     Calm,
+    /// Agents join and are drained.
     Planned,
+    /// They also die, with or without their disks, and come back.
     Crashes,
+    /// The network also loses packets and is cut; the coordinator is down for a while.
     Cuts,
 }
 
+/// A page; its group and what it links to follow from its number.
 pub type Page = u32;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    Queued,
-    Pending,
-    Fetched,
+/// The present as the protocol counts it.
+pub fn timestamp(now: u64) -> Timestamp {
+    Timestamp(1_000_000_000 + now * 1_000)
 }
 
-pub struct Rng(u64);
+/// SplitMix64.
+pub struct Rng(pub u64);
 
 impl Rng {
     pub fn below(&mut self, n: u64) -> u64 {
@@ -44,6 +52,8 @@ impl Rng {
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         (z ^ (z >> 31)) % n
     }
+
+    /// True once in so many times.
     pub fn chance(&mut self, of: u64) -> bool {
         self.below(of) == 0
     }
@@ -88,9 +98,9 @@ pub struct World {
     events: BTreeMap<u64, Event>,
     next_event: u64,
     pub nodes: Vec<Node>,
-    members: Members,
-    coordinator_up: bool,
-    cuts: BTreeSet<(usize, usize)>,
+    pub members: Members,
+    pub coordinator_up: bool,
+    pub cuts: BTreeSet<(usize, usize)>,
     pub n_pages: u32,
     pub n_groups: u64,
     /// Who visits a group just now.
@@ -100,8 +110,6 @@ pub struct World {
     pub wrong: Option<String>,
     pub repeats: u64,
     trace: Vec<String>,
-    pub epoch_log: Vec<u64>,
-    lost_disks: u32,
 }
 
 impl World {
@@ -119,7 +127,7 @@ impl World {
             members: Members::new(Settings { lease: LEASE }),
             coordinator_up: true,
             cuts: BTreeSet::new(),
-            n_pages: 20 + u32::try_from(rng.below(150)).unwrap(),
+            n_pages: 20 + u32::try_from(rng.below(150)).expect("as it was made"),
             n_groups: 1 + rng.below(30),
             visited: BTreeMap::new(),
             fetched: BTreeMap::new(),
@@ -127,8 +135,6 @@ impl World {
             wrong: None,
             repeats: 0,
             trace: Vec::new(),
-            epoch_log: Vec::new(),
-            lost_disks: 0,
             rng,
         };
         for _ in 0..n_nodes {
@@ -146,7 +152,7 @@ impl World {
         while world.wrong.is_none() {
             let Some(Reverse((at, id))) = world.heap.pop() else { break };
             world.now = at;
-            let event = world.events.remove(&id).unwrap();
+            let event = world.events.remove(&id).expect("as it was made");
             world.happen(event);
             if world.now > FAULTS_UNTIL + 60_000 && world.now.is_multiple_of(16) && world.is_finished() {
                 break;
@@ -172,7 +178,7 @@ impl World {
     }
 
     pub fn timestamp(&self) -> Timestamp {
-        Timestamp(1_000_000_000 + self.now * 1_000)
+        timestamp(self.now)
     }
 
     pub fn say(&mut self, text: impl FnOnce() -> String) {
@@ -183,17 +189,16 @@ impl World {
     }
 
     pub fn tail(&self) -> String {
-        let n: usize = std::env::var("TAIL").ok().and_then(|t| t.parse().ok()).unwrap_or(60);
-        self.trace[self.trace.len().saturating_sub(n)..].join("\n")
+        self.trace[self.trace.len().saturating_sub(TAIL)..].join("\n")
     }
 
-    fn add_node(&mut self) {
+    pub fn add_node(&mut self) {
         let node = self.nodes.len();
         self.nodes.push(Node::new(node));
         self.start(node);
     }
 
-    fn start(&mut self, node: usize) {
+    pub fn start(&mut self, node: usize) {
         let n = &mut self.nodes[node];
         n.begin_life();
         let life = n.life;
@@ -222,11 +227,11 @@ impl World {
         Some(if self.rng.chance(40) { 1 + self.rng.below(1_500) } else { 1 + self.rng.below(30) })
     }
 
-    fn alive(&self, node: usize, life: u64) -> bool {
+    pub fn alive(&self, node: usize, life: u64) -> bool {
         self.nodes.get(node).is_some_and(|n| n.up && n.life == life)
     }
 
-    fn happen(&mut self, event: Event) {
+    pub fn happen(&mut self, event: Event) {
         match event {
             Event::Tick { node, life } if self.alive(node, life) => self.tick(node),
             Event::Arrive { from, to, life, packet } => self.arrive(from, to, life, packet),
@@ -273,7 +278,7 @@ impl World {
         }
     }
 
-    fn seed(&mut self, page: Page) {
+    pub fn seed(&mut self, page: Page) {
         let ups: Vec<usize> = (0..self.nodes.len()).filter(|&n| self.nodes[n].can_take()).collect();
         if self.accepted.contains(&page) {
             return;

@@ -16,9 +16,10 @@ fn any_event() -> impl Strategy<Value = Happening> {
     let process = || (1..4_u64).prop_map(Process);
     let run = [RunState::Running, RunState::Paused, RunState::Stopping];
     let event = prop_oneof![
-        4 => (proptest::option::of(id()), process(), "[a-e]", "[a-e]:1", 1..4_u16).prop_map(
-            |(id, process, name, address, weight)| Event::Join { id, process, name, address, weight }
-        ),
+        4 => (proptest::option::of(id()), process(), "[a-e]", "[a-e]:1", (1..4_u16, 1..9_u64))
+            .prop_map(|(id, process, name, address, (weight, disk))| {
+                Event::Join { id, disk, process, name, address, weight }
+            }),
         4 => (id(), process())
             .prop_map(|(id, process)| Event::Heartbeat { id, process, epoch: 0 }),
         1 => id().prop_map(|id| Event::Drain { id }),
