@@ -1,8 +1,11 @@
 //! What was typed: nothing here is checked beyond its shape. [`crate::plan`] makes of it what may
 //! be relied on.
 
+pub mod cluster;
+
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
+use cluster::ClusterCommand;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), 64 usage, 70 internal, \
@@ -25,6 +28,9 @@ pub struct Args {
 pub enum Command {
     /// Crawl, or go on with the crawl in --out.
     Crawl(CrawlArgs),
+    /// A crawl by many agents.
+    #[command(flatten)]
+    Cluster(ClusterCommand),
     /// Crawl a simulated web inside this process: nothing leaves the machine.
     Demo(DemoArgs),
     /// Say whether URLs are allowed by a robots.txt, and by which of its lines.
@@ -39,10 +45,11 @@ pub enum Command {
 
 impl Command {
     /// Whether only warnings and errors are to be shown.
-    pub const fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         match self {
             Self::Crawl(typed) => typed.quiet,
             Self::Demo(typed) => typed.quiet,
+            Self::Cluster(typed) => typed.is_quiet(),
             Self::Robots(_) | Self::Config | Self::Simweb(_) => true,
         }
     }
@@ -57,12 +64,26 @@ pub struct CrawlArgs {
     /// A file of seeds, one a line (`#` begins a comment line); `-` is standard input.
     #[arg(long, value_name = "FILE|-")]
     pub seeds: Option<PathBuf>,
-    /// Where the owners of sites can reach you; sent with every request. Required to begin.
-    #[arg(long, value_name = "URL|EMAIL")]
-    pub contact: Option<String>,
     /// The crawl's directory: archive and state. An existing crawl there is resumed.
     #[arg(long, value_name = "DIR", default_value = "crawl")]
     pub out: PathBuf,
+    /// How to crawl.
+    #[command(flatten)]
+    pub settings: SettingsArgs,
+    /// Write what happened to this file, as JSON.
+    #[arg(long, value_name = "FILE.json")]
+    pub report: Option<PathBuf>,
+    /// Show warnings and errors only.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How to crawl: the settings that have a flag, and the way to all others.
+#[derive(Debug, Default, clap::Args)]
+pub struct SettingsArgs {
+    /// Where the owners of sites can reach you; sent with every request. Required to begin.
+    #[arg(long, value_name = "URL|EMAIL")]
+    pub contact: Option<String>,
     /// A settings file (see `crivello config`).
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -96,12 +117,6 @@ pub struct CrawlArgs {
     /// The name in the user agent, and the one looked for in robots.txt.
     #[arg(long, value_name = "NAME")]
     pub user_agent_name: Option<String>,
-    /// Write what happened to this file, as JSON.
-    #[arg(long, value_name = "FILE.json")]
-    pub report: Option<PathBuf>,
-    /// Show warnings and errors only.
-    #[arg(long, short)]
-    pub quiet: bool,
 }
 
 /// See [`Command::Demo`].

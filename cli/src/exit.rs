@@ -1,6 +1,7 @@
 //! How the program ends: its exit codes, and what is said on standard error.
 
 use crivello_agent::AgentError;
+use crivello_coordinator::CoordinatorError;
 use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
@@ -63,6 +64,14 @@ impl From<std::io::Error> for Trouble {
 
 impl From<AgentError> for Trouble {
     fn from(error: AgentError) -> Self {
+        let is_usage = error.is_usage();
+        let error = anyhow::Error::new(error);
+        if is_usage { Self::Usage(error) } else { Self::Internal(error) }
+    }
+}
+
+impl From<CoordinatorError> for Trouble {
+    fn from(error: CoordinatorError) -> Self {
         let is_usage = error.is_usage();
         let error = anyhow::Error::new(error);
         if is_usage { Self::Usage(error) } else { Self::Internal(error) }

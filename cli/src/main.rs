@@ -3,6 +3,7 @@
 
 mod adapt;
 mod args;
+mod cluster;
 mod cmd;
 mod drive;
 mod ending;
@@ -43,6 +44,7 @@ fn run(args: Args) -> Result<Exit, Trouble> {
     }
     match args.command {
         Command::Crawl(typed) => cmd::crawl::run(typed),
+        Command::Cluster(typed) => cmd::cluster::run(typed),
         Command::Demo(typed) => cmd::demo::run(&typed),
         Command::Robots(typed) => cmd::robots::run(&typed),
         Command::Config => cmd::config::run(),

@@ -2,20 +2,16 @@
 //! is begun.
 
 use crate::adapt::settings::{self, Flag};
-use crate::args::CrawlArgs;
+use crate::args::{CrawlArgs, SettingsArgs};
 use crate::exit::Trouble;
 use crate::report_file::ReportFile;
 use crate::seeds;
 use anyhow::anyhow;
-use crivello_agent::HALF_BEGUN;
-use crivello_common::config::Settings;
+use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-
-/// The file in a crawl's directory that its effective settings are kept in.
-pub const SETTINGS_FILE: &str = "crawl.toml";
 
 /// A crawl that can be begun or resumed.
 pub struct Plan {
@@ -57,7 +53,7 @@ impl Plan {
     /// # Errors
     /// Usage errors, each with its reason.
     pub fn check(typed: CrawlArgs) -> Result<Self, Trouble> {
-        let resume = is_crawl(&typed.out)?;
+        let resume = is_crawl("--out", &typed.out)?;
         if !resume && typed.urls.is_empty() && typed.seeds.is_none() {
             return Err(Trouble::usage(format!(
                 "nowhere to begin: there is no crawl in {} to go on with; give a URL or --seeds \
@@ -65,13 +61,7 @@ impl Plan {
                 typed.out.display()
             )));
         }
-        let kept = resume.then(|| read_kept(&typed.out.join(SETTINGS_FILE))).transpose()?;
-        let given = typed.config.as_deref().map(read_given).transpose()?;
-        // What is given is laid over what was kept.
-        let files: Vec<_> =
-            kept.iter().chain(&given).map(|(n, t)| (n.as_str(), t.as_str())).collect();
-        let settings = settings::load(&files, &typed.sets, &flags(&typed))
-            .map_err(|problems| Trouble::usage(with_hint(problems, typed.contact.is_some())))?;
+        let settings = settings_of(&typed.out, resume, &typed.settings)?;
         if !resume && typed.seeds.is_none() {
             seeds::some_url(&typed.urls).map_err(Trouble::usage)?;
         }
@@ -85,26 +75,48 @@ impl Plan {
     }
 }
 
-/// Whether `out` holds a crawl; a directory with anything else in it is refused, unless it was
+/// The settings for the crawl in a directory, which is named with its flag, and whether there is
+/// one already.
+///
+/// # Errors
+/// Usage errors, each with its reason.
+pub fn settings_in(
+    (flag, dir): (&str, &Path),
+    typed: &SettingsArgs,
+) -> Result<(Settings, bool), Trouble> {
+    let resume = is_crawl(flag, dir)?;
+    Ok((settings_of(dir, resume, typed)?, resume))
+}
+
+/// Those that the crawl in `dir` has, where there is one, and over them what was typed.
+fn settings_of(dir: &Path, resume: bool, typed: &SettingsArgs) -> Result<Settings, Trouble> {
+    let kept = resume.then(|| read_kept(&dir.join(SETTINGS_FILE))).transpose()?;
+    let given = typed.config.as_deref().map(read_given).transpose()?;
+    let files: Vec<_> = kept.iter().chain(&given).map(|(n, t)| (n.as_str(), t.as_str())).collect();
+    settings::load(&files, &typed.sets, &flags(typed))
+        .map_err(|problems| Trouble::usage(with_hint(problems, typed.contact.is_some())))
+}
+
+/// Whether `dir` holds a crawl; a directory with anything else in it is refused, unless it was
 /// just about to become one.
-fn is_crawl(out: &Path) -> Result<bool, Trouble> {
-    if out.join(SETTINGS_FILE).is_file() {
+fn is_crawl(flag: &str, dir: &Path) -> Result<bool, Trouble> {
+    if dir.join(SETTINGS_FILE).is_file() {
         return Ok(true);
     }
-    if out.join(HALF_BEGUN).is_file() {
+    if dir.join(HALF_BEGUN).is_file() {
         return Ok(false);
     }
-    let entry = match fs::read_dir(out) {
+    let entry = match fs::read_dir(dir) {
         Ok(mut entries) => entries.next(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(Trouble::usage(format!("--out {}: {error}", out.display()))),
+        Err(error) => return Err(Trouble::usage(format!("{flag} {}: {error}", dir.display()))),
     };
     match entry {
         None => Ok(false),
         Some(_) => Err(Trouble::usage(format!(
-            "--out {}: not empty, and without {SETTINGS_FILE} not a crawl either; nothing was \
+            "{flag} {}: not empty, and without {SETTINGS_FILE} not a crawl either; nothing was \
              touched",
-            out.display()
+            dir.display()
         ))),
     }
 }
@@ -160,7 +172,7 @@ pub fn with_hint(problems: String, given: bool) -> String {
 }
 
 /// The flags that stand for settings, with what was typed.
-fn flags(typed: &CrawlArgs) -> Vec<Flag> {
+fn flags(typed: &SettingsArgs) -> Vec<Flag> {
     let number = |n: Option<u64>| n.map(|n| n.to_string());
     let networks = &typed.allow_networks;
     let all = [
@@ -214,7 +226,7 @@ mod tests {
             "--allow-network=10.0.0.0/8",
         ]);
         let file = ("file", "[politeness]\ndelay = \"400s\"\n");
-        let s = settings::load(&[file], &typed.sets, &flags(&typed)).expect("all is well");
+        let s = settings::load(&[file], &typed.settings.sets, &flags(&typed.settings)).expect("all is well");
         assert_eq!(s.identity.contact, "me@a.example");
         assert_eq!(s.identity.user_agent_name, "sieve");
         assert_eq!(s.limits.pages_max, Some(1));

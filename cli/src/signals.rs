@@ -53,6 +53,17 @@ impl Signals {
     }
 }
 
+/// Waits for the first signal. Those after it are taken note of by nobody.
+///
+/// # Errors
+/// When the system refuses a handler.
+pub async fn first() -> std::io::Result<()> {
+    let (mut interrupts, mut terms) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    next(&mut interrupts, &mut terms).await;
+    Ok(())
+}
+
 /// Returns when the second signal comes.
 async fn both(mut interrupts: Signal, mut terms: Signal, signals: &Signals) {
     next(&mut interrupts, &mut terms).await;

@@ -21,11 +21,15 @@ fn owners(kind: StrategyKind, n: u16) -> Owners {
     let agent = |slot: u16| Agent {
         id: AgentId(slot.into()),
         name: format!("agent-{slot}"),
+        address: String::new(),
         slot,
         weight: 1,
         state: AgentState::Active,
+        since: 1,
+        disk: u64::from(slot),
     };
-    let view = View { epoch: 1, agents: (0..n).map(agent).collect() };
+    let agents = (0..n).map(agent).collect();
+    let view = View { epoch: 1, agents, ..View::default() };
     match Owners::new(kind, Arc::new(view)) {
         Ok(owners) => owners,
         Err(error) => unreachable!("{error}"),

@@ -4,12 +4,17 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::net::Ipv6Addr;
 
 /// Slots that agents can hold; fixed for all time, because the `permutation` strategy shuffles
 /// them (see [`crate::assignment`]). Also the highest number of agents.
 pub const SLOTS: u16 = 1_024;
 /// The largest weight of an agent.
 pub const WEIGHT_MAX: u16 = 64;
+/// Bytes of an agent's name.
+pub const NAME_MAX: usize = 255;
+/// Bytes of an agent's address: a DNS name, a colon and a port.
+pub const ADDRESS_MAX: usize = 253 + 6;
 
 /// An agent, for the life of the crawl: one that comes back keeps its number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -34,19 +39,40 @@ pub enum AgentState {
     Dead = 2,
 }
 
+/// What the crawl as a whole is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum RunState {
+    /// Fetch.
+    #[default]
+    Running = 0,
+    /// Fetch nothing, and go on with everything else.
+    Paused = 1,
+    /// Save and end.
+    Stopping = 2,
+}
+
 /// An agent as the view knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agent {
     /// Its number.
     pub id: AgentId,
-    /// The name people gave it; no two agents of a view have the same.
+    /// The name people gave it; no two agents of a view have the same. See [`check_name`].
     pub name: String,
+    /// Where peers reach it, `host:port`; empty for an agent that is alone. See
+    /// [`check_address`].
+    pub address: String,
     /// The first of its `weight` consecutive slots, below [`SLOTS`]. It never changes.
     pub slot: u16,
     /// Its share of the groups, relative to the others; 1 to [`WEIGHT_MAX`].
     pub weight: u16,
     /// How it is.
     pub state: AgentState,
+    /// The epoch in which it was last taken in: others may have taken over since then what it held
+    /// before.
+    pub since: u64,
+    /// Drawn when its directory was made: one that lost its disk is another agent.
+    pub disk: u64,
 }
 
 /// A numbered list of all known agents.
@@ -54,6 +80,8 @@ pub struct Agent {
 pub struct View {
     /// Grows with every change.
     pub epoch: u64,
+    /// What all agents are to do.
+    pub run: RunState,
     /// In any order.
     pub agents: Vec<Agent>,
 }
@@ -67,6 +95,12 @@ pub enum ViewError {
     /// Two agents have the same name.
     #[error("two agents have the name {0:?}")]
     SameName(String),
+    /// See [`check_name`].
+    #[error("agent {0} has a name that cannot be: {1}")]
+    Name(AgentId, &'static str),
+    /// See [`check_address`].
+    #[error("agent {0} has an address that cannot be: {1}")]
+    Address(AgentId, &'static str),
     /// A weight of 0, or above [`WEIGHT_MAX`].
     #[error("agent {0} has the weight {1}, not 1 to {WEIGHT_MAX}")]
     Weight(AgentId, u16),
@@ -80,8 +114,10 @@ impl View {
     #[must_use]
     pub fn of_one(name: &str) -> Self {
         let state = AgentState::Active;
-        let agent = Agent { id: AgentId(0), name: name.to_owned(), slot: 0, weight: 1, state };
-        Self { epoch: 1, agents: vec![agent] }
+        let (name, address) = (name.to_owned(), String::new());
+        let id = AgentId(0);
+        let agent = Agent { id, name, address, slot: 0, weight: 1, state, since: 1, disk: 0 };
+        Self { epoch: 1, agents: vec![agent], ..Self::default() }
     }
 
     /// The agent of this number.
@@ -90,7 +126,8 @@ impl View {
         self.agents.iter().find(|a| a.id == id)
     }
 
-    /// Whether numbers and names are unique, weights within bounds, and slots distinct.
+    /// Whether numbers and names are unique, names and addresses well-formed, weights within
+    /// bounds, and slots distinct.
     ///
     /// # Errors
     /// Names the first agent for which that does not hold.
@@ -103,6 +140,10 @@ impl View {
             }
             if !names.insert(&agent.name) {
                 return Err(ViewError::SameName(agent.name.clone()));
+            }
+            check_name(&agent.name).map_err(|why| ViewError::Name(agent.id, why))?;
+            if !agent.address.is_empty() {
+                check_address(&agent.address).map_err(|why| ViewError::Address(agent.id, why))?;
             }
             if !(1..=WEIGHT_MAX).contains(&agent.weight) {
                 return Err(ViewError::Weight(agent.id, agent.weight));
@@ -134,18 +175,95 @@ impl Agent {
     }
 }
 
+/// Whether people can read and type `name`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_name(name: &str) -> Result<(), &'static str> {
+    if name.is_empty() || name.len() > NAME_MAX {
+        return Err("it takes 1 to 255 bytes");
+    }
+    if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err("it has white space or a control character in it");
+    }
+    Ok(())
+}
+
+/// Whether `address` is a host and a port: `crawler-3.example:7071`, `10.0.0.3:7071`,
+/// `[fd00::3]:7071`. Nothing is looked up.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_address(address: &str) -> Result<(), &'static str> {
+    if address.len() > ADDRESS_MAX {
+        return Err("it is too long");
+    }
+    let (host, port) = address.rsplit_once(':').ok_or("it takes a host, a colon and a port")?;
+    let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+    if !digits || !port.parse::<u16>().is_ok_and(|port| port > 0) {
+        return Err("its port is not a number from 1 to 65535");
+    }
+    let in_brackets = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_host = match in_brackets {
+        Some(inner) => inner.parse::<Ipv6Addr>().is_ok(),
+        None => {
+            let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+            !host.is_empty() && host.bytes().all(plain)
+        }
+    };
+    if is_host { Ok(()) } else { Err("its host is neither a name nor an IP address") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn agent(id: u32, slot: u16, weight: u16) -> Agent {
-        let state = AgentState::Active;
-        Agent { id: AgentId(id), name: format!("agent-{id}"), slot, weight, state }
+        let (state, address) = (AgentState::Active, format!("10.0.0.1:{id}"));
+        let (id, name, disk) = (AgentId(id), format!("agent-{id}"), u64::from(id));
+        Agent { id, name, address, slot, weight, state, since: 1, disk }
+    }
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        for good in ["a:1", "10.0.0.3:7071", "[fd00::3]:65535", "crawler-3.example:80"] {
+            assert_eq!(check_address(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "a",
+            "a:",
+            ":1",
+            "a:0",
+            "a:65536",
+            "a:+1",
+            "fd00::3:1",
+            "[a]:1",
+            "[::1:1",
+            "a b:1",
+            "http://a:1",
+            "a:1/",
+            "\u{1b}a:1",
+            "é.example:1",
+        ] {
+            assert!(check_address(bad).is_err(), "{bad}");
+        }
+        assert!(check_address(&format!("{}:1", "a".repeat(ADDRESS_MAX))).is_err());
+    }
+
+    #[test]
+    fn a_name_can_be_read_and_typed() {
+        for good in ["a", "crawler-3", "Österreich", &"a".repeat(NAME_MAX)] {
+            assert_eq!(check_name(good), Ok(()), "{good}");
+        }
+        for bad in ["", "a b", "a\n", "\u{1b}[2J", &"a".repeat(NAME_MAX + 1)] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
     fn a_view_is_checked() {
-        let check = |agents: Vec<Agent>| View { epoch: 1, agents }.check();
+        let check = |agents: Vec<Agent>| View { epoch: 1, agents, ..View::default() }.check();
         assert_eq!(View::of_one("one").check(), Ok(()));
         assert_eq!(check(vec![agent(1, 0, 4), agent(2, 4, 1), agent(3, 1_023, 1)]), Ok(()));
         assert_eq!(check(vec![agent(1, 0, 1), agent(1, 1, 1)]), Err(ViewError::SameId(AgentId(1))));
@@ -164,7 +282,8 @@ mod tests {
 
     #[test]
     fn a_newcomer_gets_the_lowest_gap() {
-        let view = View { epoch: 1, agents: vec![agent(1, 0, 4), agent(2, 6, 1_010)] };
+        let agents = vec![agent(1, 0, 4), agent(2, 6, 1_010)];
+        let view = View { epoch: 1, agents, ..View::default() };
         assert_eq!(View::default().free_slot(1), Some(0));
         assert_eq!(view.free_slot(2), Some(4));
         assert_eq!(view.free_slot(3), Some(1_016));

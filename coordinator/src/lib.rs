@@ -1,6 +1,26 @@
 //! The porter's lodge: who is alive, and under which epoch. It never sees a URL.
 //!
-//! [`members`] decides and does nothing else: no clock, no network, no disk. Whoever owns a
-//! [`Members`](members::Members) feeds it events with the present time and carries out its effects.
+//! ```text
+//!  agents, people                     one thread, "members"
+//!  ─────────────► rpc ── Ask ──► lodge ── event, now ──► members   (pure: decides)
+//!       ▲          ▲               │  ◄──── effects ────────┘
+//!       │          └── answer ─────┤
+//!       │                          ├──► journal   (synced before anyone hears of it)
+//!       └── views ◄── watch ◄──────┘
+//! ```
+//! [`members`] decides and does nothing else: no clock, no network, no disk. The lodge feeds it
+//! events with the present time, writes the view down, then publishes it. [`Coordinator`] puts the
+//! parts together.
 
+mod app;
+mod home;
+mod journal;
+mod lodge;
 pub mod members;
+mod patience;
+mod reach;
+mod rpc;
+mod watchers;
+
+pub use app::{Coordinator, Listen, Tls};
+pub use home::CoordinatorError;

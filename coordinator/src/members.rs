@@ -14,131 +14,19 @@
 //!        lease over │  │ Join         lease   │            Forget
 //!                   └► Dead ◄────────────────┴──── Dead ─────────► forgotten
 //! ```
+//! While the crawl is stopping nobody fetches, so no lease runs out: nobody has to take over from
+//! agents that end one after the other. All of them are members still when it goes on.
+
+mod event;
+mod profile;
+
+pub use event::{Effect, Event, Process, Refusal, Settings, Step};
 
 use crivello_common::time::Timestamp;
-use crivello_common::view::{Agent, AgentId, AgentState, View, WEIGHT_MAX};
+use crivello_common::view::{Agent, AgentId, AgentState, RunState, View};
+use profile::Profile;
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// Bytes of an agent's name.
-const NAME_MAX: usize = 255;
-
-/// How membership is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// A member that is not heard of for this long is dead. Default 30 s.
-    pub lease: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { lease: Duration::from_secs(30) }
-    }
-}
-
-/// One run of an agent's process: drawn at random when it starts, so that two processes on copies
-/// of one disk are told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Process(pub u64);
-
-/// What happens to the membership.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A process wants to be a member.
-    Join {
-        /// The id it was given before and kept on its disk; `None` the first time.
-        id: Option<AgentId>,
-        /// The process.
-        process: Process,
-        /// What people call it; unique among the members.
-        name: String,
-        /// Its share of the groups relative to the others': 1 to [`WEIGHT_MAX`].
-        weight: u16,
-    },
-    /// A member is alive.
-    Heartbeat {
-        /// The member.
-        id: AgentId,
-        /// Its process.
-        process: Process,
-    },
-    /// A member is to hand its groups over.
-    Drain {
-        /// The member.
-        id: AgentId,
-    },
-    /// A member that was drained has nothing left and goes.
-    Leave {
-        /// The member.
-        id: AgentId,
-        /// Its process.
-        process: Process,
-    },
-    /// A dead member will not come back.
-    Forget {
-        /// The member.
-        id: AgentId,
-    },
-    /// Time has passed.
-    Tick,
-}
-
-/// What the owner of the [`Members`] is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Tell this member that its lease runs until then, and the epoch it should know.
-    Lease {
-        /// The member.
-        id: AgentId,
-        /// The end of its lease.
-        until: Timestamp,
-        /// The epoch of the view in force.
-        epoch: u64,
-    },
-    /// Write the view down, then send it to everyone: it has this new epoch.
-    Publish {
-        /// The new epoch.
-        epoch: u64,
-    },
-}
-
-/// Why an event changes nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// There is no such member.
-    #[error("no such agent")]
-    Unknown,
-    /// Another member has this name.
-    #[error("another agent has this name")]
-    NameTaken,
-    /// A name is needed, of 255 bytes at most.
-    #[error("a name of 1 to 255 bytes is needed")]
-    BadName,
-    /// The weight is out of bounds.
-    #[error("a weight of 1 to {WEIGHT_MAX} is needed")]
-    BadWeight,
-    /// A member's weight is for life: its slots are.
-    #[error("the weight of a known agent cannot change: forget it first")]
-    WeightChanged,
-    /// Another process of this agent still holds the lease.
-    #[error("another process of this agent holds the lease")]
-    OtherProcess,
-    /// Its lease ran out: it must join again.
-    #[error("the lease ran out: join again")]
-    LeaseLost,
-    /// It must be drained before it leaves.
-    #[error("drain the agent first")]
-    NotDrained,
-    /// It is alive: drain it instead.
-    #[error("the agent is alive: drain it instead")]
-    Alive,
-    /// There would be nobody to take its groups.
-    #[error("the last active agent cannot be drained")]
-    LastActive,
-    /// No room for its slots, or no id left.
-    #[error("too many agents")]
-    Full,
-}
 
 /// The members: the view and the leases behind it.
 #[derive(Clone, Debug)]
@@ -154,7 +42,14 @@ pub struct Members {
 struct Lease {
     until: Timestamp,
     process: Process,
+    epoch: u64,
 }
+
+/// The most that one step adds to the epoch: leases that have run out, and the event itself.
+pub const EPOCHS_A_STEP: u64 = 2;
+
+/// Whoever is heard of next.
+const ANY: Process = Process(0);
 
 impl Members {
     /// Nobody yet.
@@ -162,7 +57,7 @@ impl Members {
     pub const fn new(settings: Settings) -> Self {
         Self {
             settings,
-            view: View { epoch: 0, agents: Vec::new() },
+            view: View { epoch: 0, run: RunState::Running, agents: Vec::new() },
             leases: BTreeMap::new(),
             next_id: 1,
             now: Timestamp::ZERO,
@@ -175,9 +70,10 @@ impl Members {
     #[must_use]
     pub fn restore(settings: Settings, view: View, next_id: u32, now: Timestamp) -> Self {
         let until = now + settings.lease;
-        let lease = |agent: &Agent| (agent.id, Lease { until, process: Process::default() });
+        let lease = |agent: &Agent| (agent.id, Lease { until, process: ANY, epoch: 0 });
         let leases = view.agents.iter().map(lease).collect();
-        let beyond = view.agents.iter().map(|agent| agent.id.0 + 1).max().unwrap_or(1);
+        let beyond = view.agents.iter().map(|agent| agent.id.0.saturating_add(1)).max();
+        let beyond = beyond.unwrap_or(1);
         Self { settings, view, leases, next_id: next_id.max(beyond), now }
     }
 
@@ -193,9 +89,29 @@ impl Members {
         self.next_id
     }
 
+    /// The member that is called so, or else has this id.
+    #[must_use]
+    pub fn find(&self, name_or_id: &str) -> Option<AgentId> {
+        let by_name = self.view.agents.iter().find(|agent| agent.name == name_or_id);
+        let by_id = || self.view.agent(AgentId(name_or_id.parse().ok()?));
+        by_name.or_else(by_id).map(|agent| agent.id)
+    }
+
+    /// What is left of the lease of a member, and the epoch that it said it goes by (0 before it
+    /// said so); `None` for the dead and for members that rest while the crawl is stopping.
+    #[must_use]
+    pub fn lease(&self, id: AgentId, now: Timestamp) -> Option<(Duration, u64)> {
+        let lease = self.leases.get(&id).filter(|_| self.alive(id).is_ok())?;
+        let rests = self.view.run == RunState::Stopping && lease.process == ANY;
+        (!rests).then(|| (lease.until.since(self.now.max(now)), lease.epoch))
+    }
+
     /// When the next lease runs out: a [`Event::Tick`] is due then.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Timestamp> {
+        if self.view.run == RunState::Stopping {
+            return None;
+        }
         let alive = self.view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
         alive.filter_map(|agent| self.leases.get(&agent.id)).map(|lease| lease.until).min()
     }
@@ -222,13 +138,33 @@ impl Members {
         Step { effects, refusal }
     }
 
+    /// As [`Self::step`] with a [`Event::Heartbeat`], but nobody dies: for when no new view can be
+    /// written down, and those who are heard of are to stay members all the same.
+    ///
+    /// # Errors
+    /// As for the event.
+    pub fn hear(
+        &mut self,
+        id: AgentId,
+        process: Process,
+        epoch: u64,
+        now: Timestamp,
+    ) -> Result<Option<Effect>, Refusal> {
+        self.now = self.now.max(now);
+        self.heartbeat(id, process, epoch)
+    }
+
     fn happen(&mut self, event: &Event) -> Result<Option<Effect>, Refusal> {
         match *event {
-            Event::Join { id, process, ref name, weight } => self.join(id, process, name, weight),
-            Event::Heartbeat { id, process } => self.heartbeat(id, process),
+            Event::Join { id, disk, process, ref name, ref address, weight } => {
+                self.join(id, process, Profile { name, address, weight, disk })
+            }
+            Event::Heartbeat { id, process, epoch } => self.heartbeat(id, process, epoch),
             Event::Drain { id } => self.drain(id),
             Event::Leave { id, process } => self.leave(id, process),
+            Event::Rest { id, process } => self.rest(id, process),
             Event::Forget { id } => self.forget(id),
+            Event::SetRun(run) => self.set_run(run),
             Event::Tick => Ok(None),
         }
     }
@@ -237,21 +173,25 @@ impl Members {
         &mut self,
         id: Option<AgentId>,
         process: Process,
-        name: &str,
-        weight: u16,
+        profile: Profile<'_>,
     ) -> Result<Option<Effect>, Refusal> {
-        if !(1..=WEIGHT_MAX).contains(&weight) {
-            return Err(Refusal::BadWeight);
+        profile.check()?;
+        if self.view.run == RunState::Stopping {
+            return Err(Refusal::Stopping);
         }
-        if name.is_empty() || name.len() > NAME_MAX {
-            return Err(Refusal::BadName);
-        }
-        if self.view.agents.iter().any(|agent| agent.name == name && Some(agent.id) != id) {
-            return Err(Refusal::NameTaken);
+        let id = id.or_else(|| self.unheard(profile.disk));
+        for other in self.view.agents.iter().filter(|other| Some(other.id) != id) {
+            if other.name == profile.name {
+                return Err(Refusal::NameTaken);
+            }
+            let there = !profile.address.is_empty() && other.address == profile.address;
+            if there && other.state != AgentState::Dead {
+                return Err(Refusal::AddressTaken);
+            }
         }
         let agent = match id.and_then(|id| self.view.agent(id)) {
-            Some(agent) => self.returning(agent, process, name, weight)?,
-            None => self.newcomer(id, name, weight)?,
+            Some(agent) => self.returning(agent, process, profile)?,
+            None => self.newcomer(id, profile)?,
         };
         let id = agent.id;
         if self.view.agent(id) != Some(&agent) {
@@ -260,7 +200,12 @@ impl Members {
             self.view.agents.insert(place, agent);
             self.view.epoch += 1;
         }
-        Ok(Some(self.renew(id, process)))
+        Ok(Some(self.renew(id, process, 0)))
+    }
+
+    /// The member that this disk became when its process joined before: the answer was lost.
+    fn unheard(&self, disk: u64) -> Option<AgentId> {
+        self.view.agents.iter().find(|agent| agent.disk == disk).map(|agent| agent.id)
     }
 
     /// A member that is back: it keeps its slot; one that was draining goes on draining.
@@ -268,38 +213,51 @@ impl Members {
         &self,
         agent: &Agent,
         process: Process,
-        name: &str,
-        weight: u16,
+        profile: Profile<'_>,
     ) -> Result<Agent, Refusal> {
-        if agent.weight != weight {
+        if agent.weight != profile.weight {
             return Err(Refusal::WeightChanged);
         }
-        let state = match agent.state {
-            AgentState::Dead => AgentState::Active,
+        let now = self.view.epoch + 1;
+        let (state, since) = match agent.state {
+            AgentState::Dead => (AgentState::Active, now),
             alive => {
                 self.check_process(agent.id, process)?;
-                alive
+                // Another process has lost what the one before had in memory.
+                let same = self.leases.get(&agent.id).is_some_and(|l| l.process == process);
+                (alive, if same { agent.since } else { now })
             }
         };
-        Ok(Agent { id: agent.id, slot: agent.slot, name: name.to_owned(), weight, state })
+        Ok(profile.agent(agent.id, agent.slot, state, since))
     }
 
     /// A member never seen, or one that was forgotten and kept its id on its disk.
-    fn newcomer(&mut self, id: Option<AgentId>, name: &str, weight: u16) -> Result<Agent, Refusal> {
-        let slot = self.view.free_slot(weight).ok_or(Refusal::Full)?;
+    fn newcomer(&mut self, id: Option<AgentId>, profile: Profile<'_>) -> Result<Agent, Refusal> {
+        if id.is_some_and(|id| !(1..self.next_id).contains(&id.0)) {
+            return Err(Refusal::StrangeId);
+        }
+        let slot = self.view.free_slot(profile.weight).ok_or(Refusal::Full)?;
         let id = id.unwrap_or(AgentId(self.next_id));
         self.next_id = self.next_id.max(id.0.checked_add(1).ok_or(Refusal::Full)?);
-        Ok(Agent { id, name: name.to_owned(), slot, weight, state: AgentState::Active })
+        Ok(profile.agent(id, slot, AgentState::Active, self.view.epoch + 1))
     }
 
-    fn heartbeat(&mut self, id: AgentId, process: Process) -> Result<Option<Effect>, Refusal> {
+    fn heartbeat(
+        &mut self,
+        id: AgentId,
+        process: Process,
+        epoch: u64,
+    ) -> Result<Option<Effect>, Refusal> {
         self.alive(id)?;
         self.check_process(id, process)?;
-        Ok(Some(self.renew(id, process)))
+        Ok(Some(self.renew(id, process, epoch)))
     }
 
     fn drain(&mut self, id: AgentId) -> Result<Option<Effect>, Refusal> {
-        let agent = self.alive(id)?;
+        let agent = self.view.agent(id).ok_or(Refusal::Unknown)?;
+        if agent.state == AgentState::Dead {
+            return Err(Refusal::Dead);
+        }
         if agent.state == AgentState::Active {
             if self.view.agents.iter().filter(|a| a.state == AgentState::Active).count() == 1 {
                 return Err(Refusal::LastActive);
@@ -318,6 +276,27 @@ impl Members {
         Ok(None)
     }
 
+    fn rest(&mut self, id: AgentId, process: Process) -> Result<Option<Effect>, Refusal> {
+        self.alive(id)?;
+        self.check_process(id, process)?;
+        self.leases.entry(id).and_modify(|lease| lease.process = ANY);
+        Ok(None)
+    }
+
+    fn set_run(&mut self, run: RunState) -> Result<Option<Effect>, Refusal> {
+        let before = std::mem::replace(&mut self.view.run, run);
+        if before == run {
+            return Ok(None);
+        }
+        self.view.epoch += 1;
+        if before == RunState::Stopping {
+            // Leases begin to count again: everyone has a whole one to be heard of.
+            let until = self.now + self.settings.lease;
+            self.leases.values_mut().for_each(|lease| lease.until = until);
+        }
+        Ok(None)
+    }
+
     fn forget(&mut self, id: AgentId) -> Result<Option<Effect>, Refusal> {
         if self.view.agent(id).ok_or(Refusal::Unknown)?.state != AgentState::Dead {
             return Err(Refusal::Alive);
@@ -333,16 +312,14 @@ impl Members {
 
     fn check_process(&self, id: AgentId, process: Process) -> Result<(), Refusal> {
         match self.leases.get(&id) {
-            Some(l) if l.process != process && l.process != Process::default() => {
-                Err(Refusal::OtherProcess)
-            }
+            Some(l) if l.process != process && l.process != ANY => Err(Refusal::OtherProcess),
             _ => Ok(()),
         }
     }
 
-    fn renew(&mut self, id: AgentId, process: Process) -> Effect {
+    fn renew(&mut self, id: AgentId, process: Process, epoch: u64) -> Effect {
         let until = self.now + self.settings.lease;
-        self.leases.insert(id, Lease { until, process });
+        self.leases.insert(id, Lease { until, process, epoch });
         Effect::Lease { id, until, epoch: self.view.epoch }
     }
 
@@ -361,6 +338,9 @@ impl Members {
 
     /// Ends the leases that have run out: one new epoch for all of them.
     fn expire(&mut self) {
+        if self.view.run == RunState::Stopping {
+            return;
+        }
         let mut any = false;
         for agent in &mut self.view.agents {
             let over = self.leases.get(&agent.id).is_none_or(|lease| lease.until <= self.now);
@@ -371,15 +351,6 @@ impl Members {
         }
         self.view.epoch += u64::from(any);
     }
-}
-
-/// What came of an event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Step {
-    /// To be carried out, in order.
-    pub effects: Vec<Effect>,
-    /// Why the event itself changed nothing.
-    pub refusal: Option<Refusal>,
 }
 
 #[cfg(test)]

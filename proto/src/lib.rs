@@ -1,10 +1,31 @@
-//! The wire: what agents say to each other, as Protocol Buffers; nothing else.
+//! The wire: what agents and the coordinator say to each other, as Protocol Buffers over gRPC;
+//! nothing else.
 //!
 //! Only the rooms that speak to peers know these types. Everything that arrives is checked where
-//! it is converted, never later.
+//! it is converted ([`view`]), never later.
+
+pub mod view;
 
 /// Version 1 of the wire format.
-#[expect(missing_docs, clippy::all, reason = "generated from proto/crivello/v1")]
+#[expect(
+    missing_docs,
+    clippy::all,
+    unused_qualifications,
+    reason = "generated from proto/crivello/v1"
+)]
 pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/crivello.v1.rs"));
 }
+
+/// The descriptors of [`v1`], for gRPC reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/crivello.v1.bin"));
+
+/// The version of what agents say to each other and keep on disk. Agents of one crawl have the
+/// same; raised with every change that others could not follow.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The longest request to the coordinator, in bytes.
+pub const REQUEST_SIZE_MAX: usize = 64 << 10;
+/// The longest answer of the coordinator, in bytes: a view of 1,024 agents takes 600 KiB, the
+/// rest is for the settings, whose lists have no bound of their own.
+pub const RESPONSE_SIZE_MAX: usize = 16 << 20;

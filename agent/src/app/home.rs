@@ -11,7 +11,7 @@
 use super::AgentError;
 use crate::disk::{Batch, Database, Family};
 use crate::ledger::META_SEEDED;
-use crivello_common::config::Settings;
+use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use crivello_common::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -22,9 +22,6 @@ use std::path::{Path, PathBuf};
 const FORMAT: u32 = 1;
 const META_CRAWL: &[u8] = b"crawl";
 const META_CLOSED: &[u8] = b"closed";
-
-/// In a directory that is no crawl yet: it was about to become one.
-pub const HALF_BEGUN: &str = "crawl.toml.new";
 
 /// What makes a crawl that crawl; kept in `meta`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +73,7 @@ impl Home {
         settings: &Settings,
         now: Timestamp,
     ) -> Result<(Self, Database), AgentError> {
-        let resumed = dir.join("crawl.toml").exists();
+        let resumed = dir.join(SETTINGS_FILE).exists();
         if resumed { Self::resume(dir, settings) } else { Self::begin(dir, settings, now) }
     }
 
@@ -122,7 +119,7 @@ impl Home {
             return Err(AgentError::Broken(format!(
                 "{} is missing or damaged although {} says that a crawl was begun here; nothing was changed",
                 state.display(),
-                dir.join("crawl.toml").display()
+                dir.join(SETTINGS_FILE).display()
             )));
         }
         let disk = Database::open(&state, false, &settings.state)?;
@@ -193,7 +190,7 @@ impl Home {
 
     /// Writes `crawl.toml`, whole or not at all, also when the power is cut.
     fn write_settings(&self, settings: &Settings) -> Result<(), AgentError> {
-        let path = self.dir.join("crawl.toml");
+        let path = self.dir.join(SETTINGS_FILE);
         let new = self.dir.join(HALF_BEGUN);
         let text = format!(
             "# The settings of the crawl in this directory, as of its last run.\n{}",

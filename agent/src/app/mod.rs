@@ -38,14 +38,13 @@ use crate::report::{Ended, Report, SeedCounts};
 use crate::store::{self, Archive, CrawlLabel, Position};
 use crate::workbench::Workbench;
 use accountant::{Accountant, Books, Entry};
-use crivello_common::assignment::{Owners, StrategyKind};
+use crivello_common::assignment::Owners;
 use crivello_common::config::Settings;
 use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
 use crossbeam::channel::{Sender, bounded};
 use fetchers::Outlet;
-pub use home::HALF_BEGUN;
 use home::Home;
 use parking_lot::Mutex;
 use parsers::ParserThread;
@@ -126,7 +125,7 @@ impl Crawl {
         (view, me): (View, AgentId),
     ) -> Result<Self, AgentError> {
         let clock = Clock::start();
-        let owners = Owners::new(StrategyKind::default(), Arc::new(view))
+        let owners = Owners::new(settings.cluster.strategy, Arc::new(view))
             .map_err(|error| AgentError::Refused(format!("the view is not sound: {error}")))?;
         let rules = Arc::new(LinkRules::compile(&settings)?);
         let (home, disk) = Home::open(out, &settings, clock.now())?;

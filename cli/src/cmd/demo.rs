@@ -3,7 +3,7 @@
 
 use super::crawl::view_of_one;
 use crate::adapt::simweb::Web;
-use crate::args::{CrawlArgs, DemoArgs};
+use crate::args::{CrawlArgs, DemoArgs, SettingsArgs};
 use crate::drive::{Stage, drive};
 use crate::ending::{Ending, conclude};
 use crate::exit::{Exit, Trouble};
@@ -75,12 +75,8 @@ fn stage(out: &Out) -> Stage<impl FnOnce() + Send + use<>> {
 
 /// The demo as a crawl that could have been typed.
 fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
-    CrawlArgs {
-        urls: web.seeds.clone(),
-        seeds: None,
+    let settings = SettingsArgs {
         contact: Some("https://crivello.invalid/demo".to_owned()),
-        out: out.to_owned(),
-        config: None,
         // The hosts that never answer are not worth waiting for in a demonstration.
         sets: [
             "fetch.connect-timeout=2s",
@@ -93,14 +89,17 @@ fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
         .map(str::to_owned)
         .to_vec(),
         max_pages: typed.max_pages,
-        max_depth: None,
-        max_pages_per_host: None,
         delay: Some(typed.delay.clone()),
         ip_delay: Some("50ms".to_owned()),
-        burst: None,
         dns: Some(web.dns.to_string()),
         allow_networks: web.networks.clone(),
-        user_agent_name: None,
+        ..SettingsArgs::default()
+    };
+    CrawlArgs {
+        urls: web.seeds.clone(),
+        seeds: None,
+        out: out.to_owned(),
+        settings,
         report: typed.report.clone(),
         quiet: typed.quiet,
     }

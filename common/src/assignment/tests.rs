@@ -11,8 +11,12 @@ fn group(n: u64) -> GroupHash {
     GroupHash::of(&format!("group-{n}.example"))
 }
 
+fn view(agents: Vec<Agent>) -> View {
+    View { epoch: 1, agents, ..View::default() }
+}
+
 fn owners(kind: StrategyKind, agents: &[Agent]) -> Owners {
-    Owners::new(kind, Arc::new(View { epoch: 1, agents: agents.to_vec() })).unwrap()
+    Owners::new(kind, Arc::new(view(agents.to_vec()))).unwrap()
 }
 
 /// Agents of these weights, in consecutive slots.
@@ -20,8 +24,10 @@ fn agents(weights: &[u16]) -> Vec<Agent> {
     let mut view = View::default();
     for (id, &weight) in (0..).zip(weights) {
         let slot = view.free_slot(weight).unwrap();
-        let (name, state) = (format!("agent-{id}"), AgentState::Active);
-        view.agents.push(Agent { id: AgentId(id), name, slot, weight, state });
+        let (name, address) = (format!("agent-{id}"), String::new());
+        let state = AgentState::Active;
+        let (since, disk, id) = (1, u64::from(id), AgentId(id));
+        view.agents.push(Agent { id, name, address, slot, weight, state, since, disk });
     }
     view.agents
 }
@@ -40,8 +46,9 @@ fn any_agents() -> impl Strategy<Value = Vec<Agent>> {
             let agent = |(id, (weight, gap, state))| {
                 let at = slot + gap;
                 slot = at + weight;
-                let name = format!("agent-{id}");
-                Agent { id: AgentId(id), name, slot: at, weight, state }
+                let (name, address) = (format!("agent-{id}"), String::new());
+                let (since, disk, id) = (1, u64::from(id), AgentId(id));
+                Agent { id, name, address, slot: at, weight, state, since, disk }
             };
             agents.into_iter().map(agent).collect::<Vec<_>>()
         })
@@ -185,11 +192,8 @@ fn a_view_of_one_and_a_view_of_none() {
         assert_eq!(StrategyKind::from_name(kind.name()), Some(kind));
     }
     assert!(
-        Owners::new(
-            StrategyKind::MinHash,
-            Arc::new(View { epoch: 1, agents: [agents(&[1]), agents(&[1])].concat() })
-        )
-        .is_err()
+        Owners::new(StrategyKind::MinHash, Arc::new(view([agents(&[1]), agents(&[1])].concat())))
+            .is_err()
     );
 }
 

@@ -1,6 +1,7 @@
 //! Settings that are one of a few words.
 
 use super::value::{Problem, Typed, Value, quote};
+use crate::assignment::StrategyKind;
 
 macro_rules! choices {
     ($(
@@ -21,6 +22,13 @@ macro_rules! choices {
             const ALL: &[Self] = &[$(Self::$Variant),+];
         }
 
+        one_of!($Choice);
+    )+ };
+}
+
+/// Reads and writes a type by its `name()`, one of `ALL`.
+macro_rules! one_of {
+    ($Choice:ident) => {
         impl Value for $Choice {
             fn expected() -> String {
                 let words: Vec<String> = Self::ALL.iter().map(Self::write).collect();
@@ -42,8 +50,10 @@ macro_rules! choices {
                 Self::ALL[draw.below(Self::ALL.len() as u64) as usize]
             }
         }
-    )+ };
+    };
 }
+
+one_of!(StrategyKind);
 
 choices! {
     /// What a group is.

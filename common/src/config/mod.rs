@@ -33,4 +33,4 @@ pub use names::product_token;
 pub use raw::Raw;
 pub use records::{DomainDelay, RobotsExemption, Rule};
 pub use settings::*;
-pub use write::commented_toml;
+pub use write::{HALF_BEGUN, SETTINGS_FILE, commented_toml};

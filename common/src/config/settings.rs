@@ -9,6 +9,7 @@ use super::check::{at_least, between, each, some_at_least};
 use super::choices::{AssignBy, DigestKind, PolitenessMode};
 use super::names;
 use super::records::{DomainDelay, RobotsExemption, Rule};
+use crate::assignment::StrategyKind;
 use crate::units::ByteSize;
 use ipnet::IpNet;
 use std::net::SocketAddr;
@@ -170,6 +171,16 @@ settings! {
         outlinks: bool = false;
         /// Whether exact duplicates become `revisit` records.
         revisits: bool = true;
+    }
+    /// How agents share a crawl. An agent that is alone needs none of it.
+    cluster: Cluster {
+        /// How groups are given to agents: by a shuffle, by the smallest hash, or by a ring.
+        strategy: StrategyKind = StrategyKind::Permutation, fixed true;
+        /// Agents that hold a fact before it counts: with 2, one may lose its disk and nothing is
+        /// lost.
+        replication: u32 = 2, in "agents", must between(1, 16), fixed true;
+        /// An agent that was not heard of for this long is dead, and others take its groups.
+        lease: Duration = secs(30), must between(Duration::from_millis(100), DAY);
     }
     /// How much is kept in memory and how often the state is committed.
     state: State {

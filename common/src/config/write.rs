@@ -3,6 +3,11 @@
 use super::settings::{SECTIONS, Settings};
 use super::table::Setting;
 
+/// The file in a crawl's directory that its settings in force are kept in.
+pub const SETTINGS_FILE: &str = "crawl.toml";
+/// In a directory that is no crawl yet: it was about to become one.
+pub const HALF_BEGUN: &str = "crawl.toml.new";
+
 /// Characters of a line of comment.
 const WIDTH: usize = 96;
 

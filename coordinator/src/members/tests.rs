@@ -9,13 +9,19 @@ fn at(secs: u64) -> Timestamp {
     Timestamp::from_secs(secs)
 }
 
+/// The name says which disk it is, too.
 fn join(id: Option<u32>, process: u64, name: &str) -> Event {
     let (id, process) = (id.map(AgentId), Process(process));
-    Event::Join { id, process, name: name.to_owned(), weight: 1 }
+    let (name, address, disk) = (name.to_owned(), format!("{name}:1"), disk_of(name));
+    Event::Join { id, disk, process, name, address, weight: 1 }
+}
+
+fn disk_of(name: &str) -> u64 {
+    name.bytes().fold(1, |disk, byte| disk * 256 + u64::from(byte))
 }
 
 fn beat(id: u32, process: u64) -> Event {
-    Event::Heartbeat { id: AgentId(id), process: Process(process) }
+    Event::Heartbeat { id: AgentId(id), process: Process(process), epoch: 0 }
 }
 
 fn two() -> Members {
@@ -26,6 +32,8 @@ fn two() -> Members {
     }
     members
 }
+
+mod schedules;
 
 fn state(members: &Members, id: u32) -> Option<AgentState> {
     members.view().agent(AgentId(id)).map(|agent| agent.state)
@@ -91,14 +99,21 @@ fn leaving_takes_a_drain_and_the_last_stays() {
 
 #[test]
 fn refusals_name_what_is_wrong() {
-    let weightless = Event::Join { id: None, process: Process(1), name: "c".to_owned(), weight: 0 };
-    let (id, name) = (Some(AgentId(1)), "a".to_owned());
-    let heavier = Event::Join { id, process: Process(11), name, weight: 2 };
+    let as_a = |name: &str, address: &str, weight| {
+        let (id, process) = (Some(AgentId(1)), Process(11));
+        let (name, address) = (name.to_owned(), address.to_owned());
+        Event::Join { id, disk: disk_of("a"), process, name, address, weight }
+    };
     for (event, refusal) in [
-        (weightless, Refusal::BadWeight),
-        (heavier, Refusal::WeightChanged),
+        (as_a("a", "a:1", 0), Refusal::BadWeight),
+        (as_a("a", "a:1", 2), Refusal::WeightChanged),
+        (as_a("b", "a:1", 1), Refusal::NameTaken),
+        (as_a("a", "b:1", 1), Refusal::AddressTaken),
+        (as_a("a", "a", 1), Refusal::BadAddress("it takes a host, a colon and a port")),
+        (as_a("", "a:1", 1), Refusal::BadName("it takes 1 to 255 bytes")),
         (join(None, 1, "a"), Refusal::NameTaken),
-        (join(None, 1, ""), Refusal::BadName),
+        (join(Some(0), 1, "c"), Refusal::StrangeId),
+        (join(Some(3), 1, "c"), Refusal::StrangeId),
         (Event::Forget { id: AgentId(1) }, Refusal::Alive),
         (beat(9, 1), Refusal::Unknown),
     ] {
@@ -107,6 +122,71 @@ fn refusals_name_what_is_wrong() {
         assert_eq!(members.step(&event, at(1)).refusal, Some(refusal), "{event:?}");
         assert_eq!(members.view(), &before);
     }
+}
+
+#[test]
+fn a_join_whose_answer_was_lost_can_be_sent_again() {
+    let mut members = two();
+    let again = members.step(&join(None, 22, "b"), at(1));
+    let lease = Effect::Lease { id: AgentId(2), until: at(1 + LEASE), epoch: 2 };
+    assert_eq!(again, Step { effects: vec![lease], refusal: None });
+}
+
+#[test]
+fn a_process_that_rests_makes_room_for_the_next() {
+    let mut members = two();
+    members.step(&Event::Rest { id: AgentId(2), process: Process(22) }, at(20));
+    assert_eq!(members.view().epoch, 2, "nobody else need know");
+    assert_eq!(members.step(&join(Some(2), 23, "b"), at(21)).refusal, None);
+    assert_eq!(members.step(&beat(2, 22), at(22)).refusal, Some(Refusal::OtherProcess));
+    let mut members = two();
+    members.step(&Event::Rest { id: AgentId(2), process: Process(22) }, at(20));
+    members.step(&Event::Tick, at(LEASE));
+    assert_eq!(state(&members, 2), Some(AgentState::Dead), "its lease does not wait for it");
+}
+
+#[test]
+fn nobody_dies_while_the_crawl_is_stopping_and_all_have_a_lease_when_it_goes_on() {
+    let mut members = two();
+    let step = members.step(&Event::SetRun(RunState::Stopping), at(1));
+    assert_eq!(step.effects, [Effect::Publish { epoch: 3 }]);
+    assert_eq!(members.step(&Event::SetRun(RunState::Stopping), at(1)).effects, []);
+    members.step(&Event::Rest { id: AgentId(1), process: Process(11) }, at(2));
+    assert_eq!(members.lease(AgentId(1), at(2)), None);
+    assert_eq!(members.next_expiry(), None);
+    assert_eq!(members.step(&Event::Tick, at(500)).effects, []);
+    assert_eq!(members.step(&join(Some(1), 12, "a"), at(500)).refusal, Some(Refusal::Stopping));
+    members.step(&Event::SetRun(RunState::Running), at(1_000));
+    assert_eq!(members.next_expiry(), Some(at(1_000 + LEASE)));
+    assert_eq!(members.step(&join(Some(1), 12, "a"), at(1_001)).refusal, None);
+    members.step(&Event::Tick, at(1_000 + LEASE));
+    assert_eq!(
+        (state(&members, 1), state(&members, 2)),
+        (Some(AgentState::Active), Some(AgentState::Dead))
+    );
+}
+
+#[test]
+fn those_who_are_heard_of_live_although_nobody_can_be_declared_dead() {
+    let mut members = two();
+    let heard = members.hear(AgentId(1), Process(11), 2, at(29)).unwrap();
+    assert_eq!(heard, Some(Effect::Lease { id: AgentId(1), until: at(59), epoch: 2 }));
+    assert_eq!(members.hear(AgentId(2), Process(9), 2, at(40)), Err(Refusal::OtherProcess));
+    assert_eq!(members.view().epoch, 2);
+    members.step(&Event::Tick, at(40));
+    assert_eq!(
+        (state(&members, 1), state(&members, 2)),
+        (Some(AgentState::Active), Some(AgentState::Dead))
+    );
+}
+
+#[test]
+fn a_member_is_found_by_its_name_before_its_id() {
+    let mut members = two();
+    members.step(&join(None, 33, "1"), at(0));
+    let found = |text| members.find(text).map(|id| id.0);
+    assert_eq!((found("b"), found("2"), found("1")), (Some(2), Some(2), Some(3)));
+    assert_eq!((found("9"), found(""), found("c")), (None, None, None));
 }
 
 #[test]
@@ -120,48 +200,7 @@ fn after_a_restart_everyone_has_a_lease_to_be_heard_of() {
     assert_eq!(state(&members, 2), Some(AgentState::Dead));
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
-    let id = || (1..6_u32).prop_map(AgentId);
-    let process = || (1..4_u64).prop_map(Process);
-    prop_oneof![
-        (proptest::option::of(id()), process(), "[a-d]", 0..4_u16)
-            .prop_map(|(id, process, name, weight)| Event::Join { id, process, name, weight }),
-        (id(), process()).prop_map(|(id, process)| Event::Heartbeat { id, process }),
-        id().prop_map(|id| Event::Drain { id }),
-        (id(), process()).prop_map(|(id, process)| Event::Leave { id, process }),
-        id().prop_map(|id| Event::Forget { id }),
-        Just(Event::Tick),
-    ]
-}
-
 proptest! {
-    #[test]
-    fn the_view_stays_sound_whatever_happens(
-        events in proptest::collection::vec((any_event(), 0..20_u64), 0..80),
-    ) {
-        let mut members = Members::new(Settings::default());
-        let mut now = 0;
-        for (event, pause) in events {
-            now += pause;
-            let before = members.view().clone();
-            let step = members.step(&event, at(now));
-            let view = members.view();
-            // No change without a new epoch, and every new epoch is published once.
-            prop_assert!(view.epoch >= before.epoch);
-            prop_assert!(view.agents == before.agents || view.epoch > before.epoch);
-            let published =
-                step.effects.iter().filter(|e| matches!(e, Effect::Publish { .. })).count();
-            prop_assert_eq!(published, usize::from(view.epoch != before.epoch));
-            // Names, slots and ids are nobody else's; the list is in the order of ids.
-            prop_assert_eq!(view.check(), Ok(()));
-
-            prop_assert!(view.agents.is_sorted_by_key(|a| a.id));
-            prop_assert!(view.agents.iter().all(|a| a.id.0 < members.next_id()));
-            // Nobody is alive past the lease.
-            prop_assert!(members.next_expiry().is_none_or(|until| until > at(now)));
-        }
-    }
-
     #[test]
     fn whoever_is_heard_of_in_time_stays_alive(pauses in proptest::collection::vec(0..LEASE, 1..50)) {
         let mut members = two();

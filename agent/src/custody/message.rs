@@ -1,0 +1,64 @@
+//! What agents say to each other about groups, and what is to be done about it.
+
+use crivello_common::hash::GroupHash;
+use crivello_common::view::AgentId;
+
+/// Said to one other agent, under the epoch in force, in order, until it is acknowledged. One that
+/// is said under another epoch than the receiver's is refused there, and forgotten by the sender
+/// when a new epoch begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// I have rows of these groups and shall bring them to you: do not fetch them yet.
+    Hold(Vec<GroupHash>),
+    /// I have told everybody of all that I shall bring.
+    Scanned,
+    /// I have brought all of it.
+    Brought,
+    /// All rows of this group have come before this.
+    End(GroupHash, End),
+    /// May I drop my copies of these?
+    MayDrop(Vec<GroupHash>),
+    /// You may: enough others hold them.
+    Drop(Vec<GroupHash>),
+}
+
+/// What it means that a group's rows have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// They are yours.
+    Handover {
+        /// So is the authority: I have it, and give it up with this.
+        authority: bool,
+        /// I keep a copy, which is whole.
+        keeps: bool,
+    },
+    /// You hold a whole copy.
+    Copy,
+}
+
+/// What the owner of a [`Custody`](super::Custody) is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Send a message.
+    Send {
+        /// To whom.
+        to: AgentId,
+        /// What.
+        message: Message,
+    },
+    /// End all visits to the group's hosts, wait until what their pages link to is safe, then
+    /// call [`Custody::quiet`](super::Custody::quiet).
+    Quiet(GroupHash),
+    /// Send all rows of the group, then [`Message::End`] with this; call
+    /// [`Custody::transferred`](super::Custody::transferred) when that is acknowledged.
+    Transfer {
+        /// To whom.
+        to: AgentId,
+        /// The group.
+        group: GroupHash,
+        /// What comes last.
+        end: End,
+    },
+    /// Delete all rows of the group.
+    Delete(GroupHash),
+}

@@ -1,0 +1,276 @@
+//! The moves of an epoch: the scan, the handing over, the copies. Each is one walk over the tags.
+
+use super::{Custody, Effect, End, Message, Role, Tag, Tags};
+use crivello_common::hash::GroupHash;
+use crivello_common::time::Timestamp;
+use crivello_common::view::AgentId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Transfers under way at once.
+const TRANSFERS_MAX: usize = 16;
+/// Groups in one message.
+const GROUPS_MAX: usize = 4_096;
+/// Tags looked at in one step.
+const TAGS_A_STEP: usize = 1_024;
+
+/// How far an epoch's moves have come.
+#[derive(Debug, Default)]
+pub(super) struct Moves {
+    phase: Phase,
+    /// The last group looked at.
+    pub(super) cursor: Option<GroupHash>,
+    pub(super) holds: BTreeMap<AgentId, Vec<GroupHash>>,
+    pub(super) asks: BTreeMap<AgentId, Vec<GroupHash>>,
+    /// Groups whose visits are to end, and those whose rows are under way to their owner.
+    pub(super) leaving: BTreeSet<GroupHash>,
+    pub(super) transfers: BTreeSet<(GroupHash, AgentId)>,
+    /// Copies that others may want to drop wait for the next walk.
+    pub(super) again: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// Tell the new owners what will be brought.
+    #[default]
+    Scan,
+    /// Say that it has been told.
+    Say,
+    /// Bring it.
+    HandOver,
+    /// Wait until it has arrived, and say so.
+    Brought,
+    /// Wait until all have scanned, then see that the own groups are copied.
+    Copy,
+    /// Nothing more to do, until somebody makes it look again.
+    Over,
+}
+
+impl Moves {
+    pub(super) fn has_scanned(&self) -> bool {
+        !matches!(self.phase, Phase::Scan | Phase::Say)
+    }
+
+    pub(super) fn are_over(&self) -> bool {
+        self.phase == Phase::Over && !self.again && self.transfers.is_empty()
+    }
+
+    pub(super) const fn look_again(&mut self) {
+        self.again = true;
+    }
+
+    pub(super) fn is_leaving(&self, group: GroupHash) -> bool {
+        self.leaving.contains(&group)
+    }
+}
+
+impl Custody {
+    /// Goes on with the moves of this epoch, as far as it can now; says whether anything was done.
+    pub fn step(
+        &mut self,
+        tags: &mut impl Tags,
+        now: Timestamp,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        if self.myself().is_none() {
+            return false;
+        }
+        match self.moves.phase {
+            Phase::Scan => self.scan(tags, effects),
+            Phase::Say => self.say(now, effects),
+            Phase::HandOver => self.hand_over(tags, effects),
+            Phase::Brought => self.say_brought(effects),
+            Phase::Copy if self.all_scanned() => self.copy(tags, effects),
+            Phase::Over if self.moves.again => {
+                self.moves.again = false;
+                self.moves.cursor = None;
+                self.moves.phase = Phase::Copy;
+                true
+            }
+            Phase::Copy | Phase::Over => false,
+        }
+    }
+
+    fn next_tag(&mut self, tags: &impl Tags) -> Option<(GroupHash, Tag)> {
+        let next = tags.tag_after(self.moves.cursor);
+        if let Some((group, _)) = next {
+            self.moves.cursor = Some(group);
+        }
+        next
+    }
+
+    fn enter(&mut self, phase: Phase) -> bool {
+        self.moves.cursor = None;
+        self.moves.phase = phase;
+        true
+    }
+
+    /// To whom the rows of a group are to be brought, and whether the authority goes with them.
+    pub(super) fn debt(&self, group: GroupHash, tag: &Tag) -> Option<(AgentId, bool)> {
+        let owner = self.owner(group).filter(|&owner| owner != self.me)?;
+        match tag.role {
+            Role::Authority { .. } => Some((owner, self.is_authority(tag))),
+            Role::Pending { .. } => Some((owner, false)),
+            // Whoever is alive brings its own rows, and they have all that this copy has.
+            Role::Copy { ref of } if of.iter().all(|&of| self.alive(of).is_some()) => None,
+            Role::Copy { .. } => Some((owner, false)),
+        }
+    }
+
+    fn scan(&mut self, tags: &impl Tags, effects: &mut Vec<Effect>) -> bool {
+        for _ in 0..TAGS_A_STEP {
+            let Some((group, tag)) = self.next_tag(tags) else {
+                let holds = std::mem::take(&mut self.moves.holds);
+                effects.extend(holds.into_iter().map(|(to, groups)| hold(to, groups)));
+                return self.enter(Phase::Say);
+            };
+            if let Some((owner, _)) = self.debt(group, &tag) {
+                let groups = self.moves.holds.entry(owner).or_default();
+                groups.push(group);
+                if groups.len() == GROUPS_MAX {
+                    effects.push(hold(owner, std::mem::take(groups)));
+                }
+            }
+        }
+        true
+    }
+
+    /// Not before the promises to those that are gone have run out: until then they may fetch.
+    fn say(&mut self, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
+        let is_gone = |id, epoch| self.alive(id).is_none_or(|agent| agent.since > epoch);
+        if now < self.fence.owed(is_gone) {
+            return false;
+        }
+        let scanned = |to| Effect::Send { to, message: Message::Scanned };
+        effects.extend(self.others().map(|agent| scanned(agent.id)));
+        self.enter(Phase::HandOver)
+    }
+
+    fn hand_over(&mut self, tags: &mut impl Tags, effects: &mut Vec<Effect>) -> bool {
+        let mut done = false;
+        for _ in 0..TAGS_A_STEP {
+            if self.moves.leaving.len() + self.moves.transfers.len() >= TRANSFERS_MAX {
+                return done;
+            }
+            let Some((group, tag)) = self.next_tag(tags) else {
+                return self.enter(Phase::Brought);
+            };
+            done = true;
+            let Some((to, _)) = self.debt(group, &tag) else { continue };
+            if matches!(tag.role, Role::Copy { .. }) {
+                self.transfer(group, to, self.handover(group, false), effects);
+            } else {
+                // What its pages link to must be safe before it goes.
+                self.moves.leaving.insert(group);
+                effects.push(Effect::Quiet(group));
+            }
+        }
+        done
+    }
+
+    fn say_brought(&mut self, effects: &mut Vec<Effect>) -> bool {
+        if !self.moves.leaving.is_empty() || !self.moves.transfers.is_empty() {
+            return false;
+        }
+        let brought = |to| Effect::Send { to, message: Message::Brought };
+        effects.extend(self.others().map(|agent| brought(agent.id)));
+        self.enter(Phase::Copy)
+    }
+
+    pub(super) fn handover(&self, group: GroupHash, authority: bool) -> End {
+        End::Handover { authority, keeps: self.holders(group).contains(&self.me) }
+    }
+
+    pub(super) fn transfer(&mut self, group: GroupHash, to: AgentId, end: End, effects: &mut Vec<Effect>) {
+        if self.moves.transfers.insert((group, to)) {
+            effects.push(Effect::Transfer { to, group, end });
+        }
+    }
+
+    /// Takes over what is to be taken over, sees that it is copied, and asks whether what is held
+    /// for nobody may be dropped.
+    fn copy(&mut self, tags: &mut impl Tags, effects: &mut Vec<Effect>) -> bool {
+        let mut done = false;
+        for _ in 0..TAGS_A_STEP {
+            if self.moves.transfers.len() >= TRANSFERS_MAX {
+                return done;
+            }
+            let Some((group, tag)) = self.next_tag(tags) else {
+                let asks = std::mem::take(&mut self.moves.asks);
+                effects.extend(asks.into_iter().map(|(to, groups)| may_drop(to, groups)));
+                return self.enter(Phase::Over);
+            };
+            done = true;
+            match self.owner(group) {
+                Some(owner) if owner == self.me => self.copy_group(group, &tag, tags, effects),
+                Some(owner) => self.tidy_copy(group, tag, owner, tags, effects),
+                None => {}
+            }
+        }
+        done
+    }
+
+    /// Forgets where a copy came from once that has been brought to its owner; asks whether it may
+    /// be dropped where it is not wanted.
+    fn tidy_copy(
+        &mut self,
+        group: GroupHash,
+        tag: Tag,
+        owner: AgentId,
+        tags: &mut impl Tags,
+        effects: &mut Vec<Effect>,
+    ) {
+        let owed = self.debt(group, &tag).is_some();
+        let Role::Copy { mut of } = tag.role else { return };
+        let n_sources = of.len();
+        of.retain(|id| *id == owner || !self.brought.contains(id));
+        if of.is_empty() {
+            of.push(owner);
+        }
+        if of.len() < n_sources {
+            tags.set_tag(group, Some(Tag { epoch: tag.epoch, role: Role::Copy { of } }));
+        }
+        if !owed && !self.holders(group).contains(&self.me) {
+            let groups = self.moves.asks.entry(owner).or_default();
+            groups.push(group);
+            if groups.len() == GROUPS_MAX {
+                effects.push(may_drop(owner, std::mem::take(groups)));
+            }
+        }
+    }
+
+    pub(super) fn copy_group(
+        &mut self,
+        group: GroupHash,
+        tag: &Tag,
+        tags: &mut impl Tags,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.is_authority(tag) {
+            if !self.may_take_over(group) {
+                // It will be brought, and looked at then.
+                return;
+            }
+            self.take_over(group, false, tags);
+        }
+        let Some(tag) = tags.tag(group) else { return };
+        let standing = self.standing(&tag);
+        for holder in self.copyists(group) {
+            if !standing.contains(&holder) {
+                self.transfer(group, holder, End::Copy, effects);
+            }
+        }
+    }
+
+    /// Asks again what was not answered: called now and then.
+    pub fn ask_again(&mut self) {
+        self.moves.again = true;
+    }
+}
+
+fn hold(to: AgentId, groups: Vec<GroupHash>) -> Effect {
+    Effect::Send { to, message: Message::Hold(groups) }
+}
+
+fn may_drop(to: AgentId, groups: Vec<GroupHash>) -> Effect {
+    Effect::Send { to, message: Message::MayDrop(groups) }
+}

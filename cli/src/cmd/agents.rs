@@ -1,0 +1,129 @@
+//! `crivello agents`: who takes part in a crawl.
+
+use crate::args::cluster::AgentsArgs;
+use crate::cluster::{connect, refused};
+use crate::exit::Trouble;
+use crate::human;
+use anyhow::Context;
+use crivello_common::view::{AgentState, RunState, View};
+use crivello_proto::v1;
+use std::collections::HashMap;
+use std::io::Write;
+use std::time::Duration;
+
+/// The members of a crawl, checked.
+struct Listing {
+    crawl_id: String,
+    view: View,
+    leases: HashMap<u32, v1::AgentLease>,
+}
+
+/// Prints them as a table, or as JSON.
+///
+/// # Errors
+/// When the coordinator cannot be reached, or says what cannot be.
+pub async fn run(typed: &AgentsArgs) -> Result<(), Trouble> {
+    let mut client = connect(&typed.coordinator).await?;
+    let listed = client.list_agents(v1::ListAgentsRequest {}).await;
+    let listed = listed.map_err(|status| refused(&status))?.into_inner();
+    let view = View::try_from(listed.view.unwrap_or_default()).context("the coordinator's list")?;
+    let leases = listed.leases.into_iter().map(|lease| (lease.id, lease)).collect();
+    let listing = Listing { crawl_id: listed.crawl_id, view, leases };
+    let text = if typed.json { json(&listing) } else { table(&listing) };
+    // Nobody may be reading.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    Ok(())
+}
+
+const fn run_word(run: RunState) -> &'static str {
+    match run {
+        RunState::Running => "running",
+        RunState::Paused => "paused",
+        RunState::Stopping => "stopping",
+    }
+}
+
+const fn state_word(state: AgentState) -> &'static str {
+    match state {
+        AgentState::Active => "active",
+        AgentState::Draining => "draining",
+        AgentState::Dead => "dead",
+    }
+}
+
+fn json(listing: &Listing) -> String {
+    let agents = listing.view.agents.iter().map(|agent| {
+        let lease = listing.leases.get(&agent.id.0);
+        serde_json::json!({
+            "name": agent.name,
+            "id": agent.id.0,
+            "state": state_word(agent.state),
+            "weight": agent.weight,
+            "address": agent.address,
+            "lease_left_ms": lease.map(|lease| lease.left_ms),
+            "epoch": lease.map(|lease| lease.epoch),
+        })
+    });
+    let all = serde_json::json!({
+        "crawl": listing.crawl_id,
+        "epoch": listing.view.epoch,
+        "run": run_word(listing.view.run),
+        "agents": agents.collect::<Vec<_>>(),
+    });
+    format!("{all:#}\n")
+}
+
+fn table(listing: &Listing) -> String {
+    let mut rows =
+        vec![["NAME", "ID", "STATE", "WEIGHT", "ADDRESS", "LEASE LEFT"].map(String::from)];
+    rows.extend(listing.view.agents.iter().map(|agent| {
+        let lease = listing.leases.get(&agent.id.0);
+        [
+            agent.name.clone(),
+            agent.id.to_string(),
+            state_word(agent.state).to_owned(),
+            agent.weight.to_string(),
+            agent.address.clone(),
+            lease.map_or("-".to_owned(), |l| human::duration(Duration::from_millis(l.left_ms))),
+        ]
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: [usize; 6] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    let lines: String = rows.iter().map(line).collect();
+    let View { epoch, run, .. } = listing.view;
+    let crawl = &listing.crawl_id;
+    format!("crawl {crawl}, {}, epoch {epoch}\n{lines}", run_word(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_lines_up_and_the_dead_have_no_lease() {
+        let mut view = View::of_one("a-rather-long-name");
+        view.agents[0].address = "10.0.0.1:7071".into();
+        let mut dead = view.agents[0].clone();
+        (dead.name, dead.state) = ("b".into(), AgentState::Dead);
+        (dead.id.0, dead.slot) = (12, 1);
+        view.agents.push(dead);
+        let lease = v1::AgentLease { id: 0, left_ms: 12_000, epoch: 1 };
+        let listing =
+            Listing { crawl_id: "c0ffee".into(), view, leases: [(0, lease)].into_iter().collect() };
+        let expected = "\
+crawl c0ffee, running, epoch 1
+NAME                ID  STATE   WEIGHT  ADDRESS        LEASE LEFT
+a-rather-long-name  0   active  1       10.0.0.1:7071  12 s
+b                   12  dead    1       10.0.0.1:7071  -
+";
+        assert_eq!(table(&listing), expected);
+        let json: serde_json::Value = serde_json::from_str(&json(&listing)).expect("JSON");
+        assert_eq!(json["agents"][0]["lease_left_ms"], 12_000);
+        assert_eq!(json["agents"][1]["lease_left_ms"], serde_json::Value::Null);
+        assert_eq!((&json["agents"][1]["name"], &json["run"]), (&"b".into(), &"running".into()));
+    }
+}

@@ -1,0 +1,32 @@
+//! The subcommands of a cluster, each in a file of its own.
+
+use super::{agents, control, coordinator};
+use crate::args::cluster::ClusterCommand;
+use crate::exit::{Exit, Trouble};
+use anyhow::Context;
+use crivello_common::view::RunState;
+use tokio::runtime::Builder;
+
+/// Does what was asked for, to the end.
+///
+/// # Errors
+/// Those of the subcommand.
+pub fn run(typed: ClusterCommand) -> Result<Exit, Trouble> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("no threads for the network")?;
+    runtime.block_on(async {
+        match typed {
+            ClusterCommand::Coordinator(typed) => coordinator::run(*typed).await?,
+            ClusterCommand::Agents(typed) => agents::run(&typed).await?,
+            ClusterCommand::Drain(typed) => control::drain(typed).await?,
+            ClusterCommand::Remove(typed) => control::remove(typed).await?,
+            ClusterCommand::Pause(at) => control::set_run(&at, RunState::Paused).await?,
+            ClusterCommand::Resume(at) => control::set_run(&at, RunState::Running).await?,
+            ClusterCommand::Stop(at) => control::set_run(&at, RunState::Stopping).await?,
+        }
+        Ok(Exit::Finished)
+    })
+}

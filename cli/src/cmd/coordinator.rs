@@ -1,0 +1,48 @@
+//! `crivello coordinator`: keeps the member list of a crawl by many agents.
+
+use crate::args::cluster::CoordinatorArgs;
+use crate::cluster::tls;
+use crate::exit::Trouble;
+use crate::plan::settings_in;
+use crate::{screen, signals};
+use crivello_common::view::RunState;
+use crivello_coordinator::{Coordinator, Listen};
+
+/// Serves until a signal comes.
+///
+/// # Errors
+/// Usage errors before anything is begun; breakdowns after.
+pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
+    let at = typed.listen;
+    let tls = tls(&typed.tls)?;
+    if tls.is_none() && !at.ip().is_loopback() && !typed.insecure {
+        return Err(Trouble::usage(format!(
+            "--listen {at}: others than this machine could connect, and anyone who can connect can \
+             take part; give --tls-cert, --tls-key and --tls-ca, or --insecure if the network keeps \
+             strangers out"
+        )));
+    }
+    let (settings, _) = settings_in(("--data", &typed.data), &typed.settings)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let ended = signals::first();
+    let mut coordinator = Coordinator::start(&typed.data, &settings, Listen { at, tls }).await?;
+    screen::say(&format!(
+        "crawl {} {} in {}; coordinator listening on {scheme}://{}",
+        coordinator.crawl_id(),
+        if coordinator.resumed() { "resumed" } else { "begun" },
+        typed.data.display(),
+        coordinator.address()
+    ));
+    match coordinator.run() {
+        RunState::Running => {}
+        RunState::Paused => screen::say("the crawl is paused: `crivello resume` goes on"),
+        RunState::Stopping => screen::say("the crawl was stopped: `crivello resume` goes on"),
+    }
+    tokio::select! {
+        signal = ended => signal?,
+        broken = coordinator.broken() => return Err(broken.into()),
+    }
+    coordinator.stop().await?;
+    screen::say("coordinator ended; the member list is saved, and agents go on without it");
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! The coordinator as a process, and the commands that look after a cluster.
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+/// A directory of its own for one test.
+fn fresh(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if path.exists() {
+        fs::remove_dir_all(&path).expect("an old test's directory can be removed");
+    }
+    fs::create_dir_all(&path).expect("a test's directory can be made");
+    path
+}
+
+fn crivello(dir: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crivello"));
+    command.args(words).current_dir(dir).env_remove("CRIVELLO_COORDINATOR");
+    // A proxy that is not there: whoever asked it would get no answer.
+    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
+    {
+        command.env(name, "http://127.0.0.1:9");
+    }
+    command
+}
+
+fn run(dir: &Path, words: &[&str]) -> Output {
+    crivello(dir, words).output().expect("the program runs")
+}
+
+/// Runs, expects `code`, and returns standard output and standard error.
+#[track_caller]
+fn expect(dir: &Path, words: &[&str], code: i32) -> (String, String) {
+    let output = run(dir, words);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
+    (String::from_utf8_lossy(&output.stdout).into_owned(), stderr)
+}
+
+/// A running coordinator.
+struct Coordinator {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    url: String,
+    /// What it said when it began.
+    began: String,
+}
+
+impl Coordinator {
+    fn start(dir: &Path, more: &[&str]) -> Self {
+        let words =
+            [&["coordinator", "--data", "lodge", "--listen", "127.0.0.1:0"][..], more].concat();
+        let mut child =
+            crivello(dir, &words).stderr(Stdio::piped()).spawn().expect("the program runs");
+        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+        let mut began = String::new();
+        while !began.contains("listening on ") {
+            assert!(stderr.read_line(&mut began).expect("text") > 0, "{began}");
+        }
+        let url = began.split("listening on ").nth(1).expect("said").trim().to_owned();
+        Self { child, stderr, url, began }
+    }
+
+    /// Sends a signal, waits for the end; the code and the rest of what it said.
+    fn end(mut self, signal: Signal) -> (Option<i32>, String) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("an id");
+        kill_process(pid, signal).expect("our own child can be signalled");
+        let mut text = String::new();
+        self.stderr.read_to_string(&mut text).expect("text");
+        (self.child.wait().expect("a child ends").code(), text)
+    }
+}
+
+/// Not ended by its test: the test failed.
+impl Drop for Coordinator {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_coordinator_is_asked_is_killed_and_goes_on() {
+    let dir = fresh("coordinator");
+    let first = Coordinator::start(&dir, &["--contact", "me@a.example"]);
+    let at = ["--coordinator", &first.url];
+    let (table, _) = expect(&dir, &["agents", at[0], at[1]], 0);
+    assert!(table.contains("running, epoch 1\nNAME"), "{table}");
+    let crawl = table.split_whitespace().nth(1).expect("an id").trim_end_matches(',').to_owned();
+    assert!(first.began.contains(&format!("crawl {crawl} begun in lodge")), "{}", first.began);
+    let (_, said) = expect(&dir, &["pause", at[0], at[1]], 0);
+    assert!(said.contains("crivello resume"), "{said}");
+    let (_, absent) = expect(&dir, &["drain", "a", at[0], at[1]], 64);
+    assert!(absent.contains("there is no such agent"), "{absent}");
+    expect(&dir, &["remove", "7", at[0], at[1]], 64);
+    let (code, _) = first.end(Signal::KILL);
+    assert_eq!(code, None);
+
+    // The contact is kept with the crawl; the environment names the coordinator.
+    let second = Coordinator::start(&dir, &[]);
+    assert!(second.began.contains(&format!("crawl {crawl} resumed")), "{}", second.began);
+    let output = crivello(&dir, &["agents", "--json"])
+        .env("CRIVELLO_COORDINATOR", &second.url)
+        .output()
+        .expect("the program runs");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["crawl"], crawl);
+    assert_eq!((&json["epoch"], &json["run"]), (&3.into(), &"paused".into()));
+    let other = expect(&dir, &["coordinator", "--data", "lodge", "--listen", "127.0.0.1:0"], 64);
+    assert!(other.1.contains("another coordinator"), "{}", other.1);
+    let (code, said) = second.end(Signal::INT);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("the crawl is paused") && said.contains("saved"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_reason() {
+    let dir = fresh("coordinator-refusals");
+    let coordinator =
+        |more: &[&'static str]| [&["coordinator", "--data", "lodge"][..], more].concat();
+    let contact = "--contact=me@a.example";
+    let strategy = "--set=cluster.strategy=\"ring\"";
+    for (words, reason) in [
+        (coordinator(&[]), "--contact"),
+        (coordinator(&[contact, "--listen", "here"]), "--listen"),
+        (coordinator(&[contact, "--listen", "0.0.0.0:0"]), "--insecure"),
+        (coordinator(&[contact, "--tls-cert", "a.pem"]), "--tls-key"),
+        (
+            coordinator(&[contact, "--tls-cert", "a", "--tls-key", "b", "--tls-ca", "c"]),
+            "--tls-cert a: No such file",
+        ),
+        (coordinator(&[contact, strategy]), "permutation"),
+        (coordinator(&[contact, "--set=cluster.replication=0"]), "cluster.replication"),
+        (vec!["agents", "--coordinator", "lodge"], "http://127.0.0.1:7070"),
+        (vec!["agents", "--coordinator", "https://127.0.0.1:1"], "--tls-ca"),
+        (vec!["drain"], "AGENT"),
+    ] {
+        let (_, stderr) = expect(&dir, &words, 64);
+        assert!(stderr.contains(reason), "{words:?}: no {reason:?} in {stderr}");
+        assert!(!dir.join("lodge").exists(), "{words:?}: something was begun");
+    }
+    let (_, stderr) = expect(&dir, &["agents", "--coordinator", "http://127.0.0.1:9"], 70);
+    assert!(stderr.contains("cannot be reached") && stderr.contains("refused"), "{stderr}");
+    fs::create_dir(dir.join("mine")).expect("made");
+    fs::write(dir.join("mine/letter.txt"), "dear").expect("written");
+    let (_, stderr) = expect(&dir, &["coordinator", "--data", "mine", contact], 64);
+    assert!(stderr.contains("--data mine") && stderr.contains("not empty"), "{stderr}");
+}
+
+#[test]
+fn other_machines_are_listened_to_when_that_was_said() {
+    let dir = fresh("coordinator-insecure");
+    let more = ["--contact=me@a.example", "--listen=0.0.0.0:0", "--insecure"];
+    let words = [&["coordinator", "--data", "lodge"][..], &more].concat();
+    let mut child = crivello(&dir, &words).stderr(Stdio::piped()).spawn().expect("it runs");
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().expect("piped")).read_line(&mut said).expect("text");
+    child.kill().expect("killed");
+    child.wait().expect("a child ends");
+    assert!(said.contains("listening on http://0.0.0.0:"), "{said}");
+}
+
+/// Writes `NAME-ca.pem`, and a certificate of it for 127.0.0.1 as `NAME.pem` and `NAME.key`.
+fn certificates(dir: &Path, name: &str) {
+    let mut params = CertificateParams::new(Vec::new()).expect("no names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().expect("a key");
+    let ca = CertifiedIssuer::self_signed(params, key).expect("signed");
+    let key = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a name");
+    let certificate = params.signed_by(&key, &ca).expect("signed");
+    let write = |end: &str, text: String| {
+        fs::write(dir.join(format!("{name}{end}")), text).expect("written");
+    };
+    write("-ca.pem", ca.pem());
+    write(".pem", certificate.pem());
+    write(".key", key.serialize_pem());
+}
+
+fn tls<'a>(cert: &'a str, key: &'a str, ca: &'a str) -> [&'a str; 6] {
+    ["--tls-cert", cert, "--tls-key", key, "--tls-ca", ca]
+}
+
+#[test]
+fn with_tls_both_sides_show_who_they_are() {
+    let dir = fresh("coordinator-tls");
+    certificates(&dir, "ours");
+    certificates(&dir, "strange");
+    let ours = tls("ours.pem", "ours.key", "ours-ca.pem");
+    let coordinator =
+        Coordinator::start(&dir, &[&["--contact", "me@a.example"][..], &ours].concat());
+    assert!(coordinator.url.starts_with("https://"), "{}", coordinator.url);
+    let ask = ["agents", "--coordinator", &coordinator.url];
+    expect(&dir, &[&ask[..], &ours].concat(), 0);
+    // A stranger to the coordinator; a coordinator that is a stranger; nobody at all.
+    expect(&dir, &[&ask[..], &tls("strange.pem", "strange.key", "ours-ca.pem")].concat(), 70);
+    expect(&dir, &[&ask[..], &tls("ours.pem", "ours.key", "strange-ca.pem")].concat(), 70);
+    let plain = coordinator.url.replace("https", "http");
+    expect(&dir, &["agents", "--coordinator", &plain], 70);
+    let (_, stderr) = expect(&dir, &[&["agents", "--coordinator", &plain][..], &ours].concat(), 64);
+    assert!(stderr.contains("begins with https://"), "{stderr}");
+    assert_eq!(coordinator.end(Signal::TERM).0, Some(0));
+}

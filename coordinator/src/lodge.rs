@@ -1,0 +1,262 @@
+//! The one thread that owns the members and the journal: it hears one thing after the other.
+//!
+//! * *Comes in*: [`Ask`]s, through a queue with a bound.
+//! * *Goes out*: an answer to each, and the views that were written down.
+//! * *Goes wrong*: what cannot be written down has not happened, and whoever asked is told; those
+//!   who are heard of stay members all the same.
+
+use crate::home::Home;
+use crate::journal::{Crawl, Journal, Record};
+use crate::members::{Effect, Event, Members, Refusal, Settings};
+use crate::patience::PatientClock;
+use crivello_common::time::{Clock, Timestamp};
+use crivello_common::view::{AgentId, AgentState, RunState, View};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// What may wait to be heard: a request of every agent, and some of people.
+const ASKS_MAX: usize = 2_048;
+/// Looks at the clock in a lease, and at most this part of it passes unheard.
+const LOOKS_A_LEASE: u32 = 10;
+
+/// What is asked of the members.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// That this happen.
+    Event(Event),
+    /// That the agent of this name or id be drained.
+    Drain(String),
+    /// That the agent of this name or id be forgotten.
+    Remove(String),
+    /// How everyone is; changes nothing.
+    List,
+}
+
+#[derive(Debug)]
+enum Ask {
+    Request(Request, oneshot::Sender<Result<Granted, Denied>>),
+    End,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Granted {
+    /// The view in force.
+    pub(crate) view: Arc<View>,
+    /// The lease that was given, and to whom.
+    pub(crate) lease: Option<(AgentId, Duration)>,
+    /// All leases: whose, what is left, the epoch its holder goes by. Only for a list.
+    pub(crate) leases: Vec<(AgentId, Duration, u64)>,
+}
+
+/// Why nothing came of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Denied {
+    /// The members say no.
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    /// It cannot be written down.
+    #[error("nothing was changed, because the coordinator's journal cannot be written: {0}")]
+    Unwritten(String),
+    /// Too much to hear.
+    #[error("the coordinator is busy: try again")]
+    Busy,
+    /// Nobody listens any more.
+    #[error("the coordinator is ending")]
+    Ending,
+}
+
+/// The way to the lodge.
+#[derive(Clone, Debug)]
+pub(crate) struct Lodge {
+    asks: SyncSender<Ask>,
+    /// The view in force; ends when the lodge does.
+    pub(crate) views: watch::Receiver<Arc<View>>,
+}
+
+impl Lodge {
+    /// Goes on with what `home` holds, on a thread of its own.
+    ///
+    /// # Errors
+    /// When the system has no thread.
+    pub(crate) fn open(home: Home, lease: Duration, clock: Clock) -> std::io::Result<Self> {
+        let now = clock.now();
+        let Record { crawl, next_id, view } = home.record;
+        let (views, watched) = watch::channel(Arc::new(view.clone()));
+        let (asks, asked) = sync_channel(ASKS_MAX);
+        let slice = (lease / LOOKS_A_LEASE).max(Duration::from_millis(1));
+        let porter = Porter {
+            journal: home.journal,
+            crawl,
+            members: Members::restore(Settings { lease }, view, next_id, now),
+            views,
+            clock,
+            time: PatientClock::new(now, 2 * slice),
+            slice,
+            unwritten: false,
+        };
+        std::thread::Builder::new()
+            .name("members".to_owned())
+            .spawn(move || porter.listen(&asked))?;
+        Ok(Self { asks, views: watched })
+    }
+
+    /// Asks, and waits for the answer.
+    pub(crate) async fn ask(&self, request: Request) -> Result<Granted, Denied> {
+        let (answer, answered) = oneshot::channel();
+        match self.asks.try_send(Ask::Request(request, answer)) {
+            Ok(()) => answered.await.unwrap_or(Err(Denied::Ending)),
+            Err(TrySendError::Full(_)) => Err(Denied::Busy),
+            Err(TrySendError::Disconnected(_)) => Err(Denied::Ending),
+        }
+    }
+
+    /// Ends the lodge; all who watch it learn it. May wait for the queue.
+    pub(crate) fn end(&self) {
+        // One that has ended need not be told.
+        let _ = self.asks.send(Ask::End);
+    }
+}
+
+struct Porter {
+    journal: Journal,
+    crawl: Crawl,
+    members: Members,
+    views: watch::Sender<Arc<View>>,
+    clock: Clock,
+    time: PatientClock,
+    slice: Duration,
+    /// Whether the journal could not be written lately.
+    unwritten: bool,
+}
+
+impl Porter {
+    fn listen(mut self, asked: &Receiver<Ask>) {
+        loop {
+            let heard = asked.recv_timeout(self.pause());
+            let now = self.time.look(self.clock.now());
+            match heard {
+                Ok(Ask::Request(request, answer)) => {
+                    // Whoever asked may have gone.
+                    let _ = answer.send(self.answer(request, now));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    // What cannot be written down now is tried again at the next look.
+                    let _ = self.happen(&Event::Tick, now);
+                }
+                Ok(Ask::End) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Until the next look at the clock: no longer than a slice, so that an absence is noticed.
+    fn pause(&mut self) -> Duration {
+        let now = self.time.look(self.clock.now());
+        match self.members.next_expiry() {
+            Some(at) if !self.unwritten => at.since(now).min(self.slice),
+            _ => self.slice,
+        }
+    }
+
+    fn answer(&mut self, request: Request, now: Timestamp) -> Result<Granted, Denied> {
+        match request {
+            Request::Event(event) => self.happen(&event, now),
+            Request::Drain(agent) => self.happen(&Event::Drain { id: self.find(&agent)? }, now),
+            Request::Remove(agent) => self.happen(&Event::Forget { id: self.find(&agent)? }, now),
+            Request::List => {
+                let mut listed = self.granted(None, now);
+                let of = |id| self.members.lease(id, now).map(|(left, epoch)| (id, left, epoch));
+                listed.leases = listed.view.agents.iter().filter_map(|a| of(a.id)).collect();
+                Ok(listed)
+            }
+        }
+    }
+
+    fn find(&self, agent: &str) -> Result<AgentId, Refusal> {
+        self.members.find(agent).ok_or(Refusal::Unknown)
+    }
+
+    /// One step: decided on a copy, written down, then put in force.
+    fn happen(&mut self, event: &Event, now: Timestamp) -> Result<Granted, Denied> {
+        let mut next = self.members.clone();
+        let step = next.step(event, now);
+        if next.view().epoch != self.members.view().epoch {
+            if let Err(error) = self.write(&next) {
+                return self.hear_at_least(event, &error, now);
+            }
+            tell(self.members.view(), next.view());
+            self.views.send_replace(Arc::new(next.view().clone()));
+        }
+        self.members = next;
+        match step.refusal {
+            Some(refusal) => Err(refusal.into()),
+            None => Ok(self.granted(step.effects.last(), now)),
+        }
+    }
+
+    fn write(&mut self, members: &Members) -> std::io::Result<()> {
+        let (crawl, view) = (self.crawl.clone(), members.view().clone());
+        let written = self.journal.append(&Record { crawl, next_id: members.next_id(), view });
+        match &written {
+            Err(error) if !self.unwritten => {
+                tracing::error!("the journal cannot be written, so nothing changes: {error}");
+            }
+            Ok(()) if self.unwritten => tracing::info!("the journal can be written again"),
+            _ => {}
+        }
+        self.unwritten = written.is_err();
+        written
+    }
+
+    fn hear_at_least(
+        &mut self,
+        event: &Event,
+        error: &std::io::Error,
+        now: Timestamp,
+    ) -> Result<Granted, Denied> {
+        match *event {
+            Event::Heartbeat { id, process, epoch } => {
+                let lease = self.members.hear(id, process, epoch, now)?;
+                Ok(self.granted(lease.as_ref(), now))
+            }
+            _ => Err(Denied::Unwritten(error.to_string())),
+        }
+    }
+
+    fn granted(&self, effect: Option<&Effect>, now: Timestamp) -> Granted {
+        let lease = match effect {
+            Some(Effect::Lease { id, until, .. }) => Some((*id, until.since(now))),
+            _ => None,
+        };
+        Granted { view: Arc::clone(&self.views.borrow()), lease, leases: Vec::new() }
+    }
+}
+
+/// Says in the log what is new in a view.
+fn tell(before: &View, after: &View) {
+    if before.run != after.run {
+        let run = match after.run {
+            RunState::Running => "goes on",
+            RunState::Paused => "is paused",
+            RunState::Stopping => "is stopping",
+        };
+        tracing::info!("the crawl {run}");
+    }
+    for agent in &after.agents {
+        let was = before.agent(agent.id).map(|agent| agent.state);
+        if was == Some(agent.state) {
+            continue;
+        }
+        let (name, id) = (&agent.name, agent.id);
+        match agent.state {
+            AgentState::Active => tracing::info!("agent {name} ({id}) joined"),
+            AgentState::Draining => tracing::info!("agent {name} ({id}) is draining"),
+            AgentState::Dead => tracing::warn!("agent {name} ({id}) is dead: its lease ran out"),
+        }
+    }
+    for agent in before.agents.iter().filter(|agent| after.agent(agent.id).is_none()) {
+        tracing::info!("agent {} ({}) is no member any more", agent.name, agent.id);
+    }
+}

@@ -1,0 +1,129 @@
+//! Promises that hold over any sequence of events, with restarts in between.
+
+use super::*;
+use crivello_common::view::SLOTS;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An event, or a restart from what was last published.
+#[derive(Clone, Debug)]
+enum Happening {
+    Event(Event),
+    Restart,
+}
+
+fn any_event() -> impl Strategy<Value = Happening> {
+    let id = || (1..7_u32).prop_map(AgentId);
+    let process = || (1..4_u64).prop_map(Process);
+    let run = [RunState::Running, RunState::Paused, RunState::Stopping];
+    let event = prop_oneof![
+        4 => (proptest::option::of(id()), process(), "[a-e]", "[a-e]:1", (1..4_u16, 1..9_u64))
+            .prop_map(|(id, process, name, address, (weight, disk))| {
+                Event::Join { id, disk, process, name, address, weight }
+            }),
+        4 => (id(), process())
+            .prop_map(|(id, process)| Event::Heartbeat { id, process, epoch: 0 }),
+        1 => id().prop_map(|id| Event::Drain { id }),
+        1 => (id(), process()).prop_map(|(id, process)| Event::Leave { id, process }),
+        1 => (id(), process()).prop_map(|(id, process)| Event::Rest { id, process }),
+        1 => id().prop_map(|id| Event::Forget { id }),
+        1 => prop::sample::select(run.to_vec()).prop_map(Event::SetRun),
+        2 => Just(Event::Tick),
+    ];
+    prop_oneof![20 => event.prop_map(Happening::Event), 1 => Just(Happening::Restart)]
+}
+
+/// What the world has seen of the members, and what follows from it.
+#[derive(Default)]
+struct Witness {
+    epoch: u64,
+    /// Every id ever seen as a newcomer's, in the order of being given out.
+    given: BTreeSet<u32>,
+    /// The slot and weight of those that are members.
+    slots: BTreeMap<u32, (u16, u16)>,
+    /// When those alive were last heard of, or had the right to be thought alive.
+    heard: BTreeMap<u32, u64>,
+}
+
+impl Witness {
+    fn see(&mut self, members: &Members, now: u64, fresh: bool) {
+        let view = members.view();
+        assert_eq!(view.check(), Ok(()));
+        assert!(view.epoch >= self.epoch, "the epoch went back");
+        self.epoch = view.epoch;
+        assert!(view.agents.is_sorted_by_key(|agent| agent.id));
+        for agent in &view.agents {
+            let id = agent.id.0;
+            assert!(id < members.next_id());
+            let place = (agent.slot, agent.weight);
+            assert_eq!(*self.slots.entry(id).or_insert(place), place, "the slots of {id} moved");
+            assert!(agent.slots().end <= usize::from(SLOTS));
+            if fresh {
+                self.given.insert(id);
+            }
+            let alive = agent.state != AgentState::Dead;
+            let heard = self.heard.get(&id).copied().unwrap_or(0);
+            let counts = view.run != RunState::Stopping;
+            assert!(!alive || !counts || now < heard + LEASE, "{id} lives past its lease");
+        }
+        self.slots.retain(|&id, _| view.agent(AgentId(id)).is_some());
+    }
+}
+
+fn restart(members: &mut Members, now: u64) {
+    let mut view = members.view().clone();
+    view.epoch += 1;
+    *members = Members::restore(Settings::default(), view, members.next_id(), at(now));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_view_stays_sound_whatever_happens(
+        happenings in proptest::collection::vec((any_event(), 0..20_u64), 0..120),
+    ) {
+        let (mut members, mut witness) = (Members::new(Settings::default()), Witness::default());
+        let mut now = 0;
+        for (happening, pause) in happenings {
+            now += pause;
+            let everyone = |members: &Members| -> Vec<u32> {
+                members.view().agents.iter().map(|agent| agent.id.0).collect()
+            };
+            let before = members.view().clone();
+            let newest = members.next_id();
+            let event = match happening {
+                Happening::Restart => {
+                    restart(&mut members, now);
+                    prop_assert!(members.view().epoch > before.epoch);
+                    witness.heard.extend(everyone(&members).into_iter().map(|id| (id, now)));
+                    witness.see(&members, now, false);
+                    continue;
+                }
+                Happening::Event(event) => event,
+            };
+            let step = members.step(&event, at(now));
+            let view = members.view();
+            // No change without a new epoch, and every new epoch is published once.
+            prop_assert!(view == &before || view.epoch > before.epoch);
+            prop_assert!(view.epoch <= before.epoch + EPOCHS_A_STEP);
+            let published =
+                step.effects.iter().filter(|e| matches!(e, Effect::Publish { .. })).count();
+            prop_assert_eq!(published, usize::from(view.epoch != before.epoch));
+            for effect in &step.effects {
+                if let Effect::Lease { id, until, epoch } = *effect {
+                    prop_assert_eq!((until, epoch), (at(now + LEASE), view.epoch));
+                    witness.heard.insert(id.0, now);
+                }
+            }
+            if before.run == RunState::Stopping && view.run != RunState::Stopping {
+                witness.heard.extend(everyone(&members).into_iter().map(|id| (id, now)));
+            }
+            // An id is given out once: no newcomer has one that was given out before.
+            if members.next_id() > newest {
+                prop_assert_eq!(members.next_id(), newest + 1);
+                prop_assert!(!witness.given.contains(&newest));
+            }
+            witness.see(&members, now, true);
+        }
+    }
+}

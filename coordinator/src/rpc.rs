@@ -1,0 +1,197 @@
+//! What may be asked over the network: checks what arrives, asks the lodge, and puts the answer
+//! into words of the wire.
+
+use crate::lodge::{Denied, Granted, Lodge, Request as Ask};
+use crate::members::{Event, Process, Refusal};
+use crate::reach::try_address;
+use crate::watchers::{ViewStream, Watchers};
+use crivello_common::view::{AgentId, check_address};
+use crivello_proto::v1::coordinator_server::Coordinator;
+use crivello_proto::view::run_state;
+use crivello_proto::{FORMAT_VERSION, v1};
+use std::net::IpAddr;
+use std::time::Duration;
+use tonic::{Code, Request, Response, Status};
+
+/// The service; see `coordinator.proto` for what each call promises.
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    pub(crate) lodge: Lodge,
+    pub(crate) watchers: Watchers,
+    pub(crate) crawl_id: String,
+    /// The settings in force, as TOML.
+    pub(crate) settings: String,
+}
+
+type Answer<T> = Result<Response<T>, Status>;
+
+impl From<Denied> for Status {
+    fn from(denied: Denied) -> Self {
+        let code = match &denied {
+            Denied::Refused(refusal) => code(*refusal),
+            Denied::Unwritten(_) | Denied::Ending => Code::Unavailable,
+            Denied::Busy => Code::ResourceExhausted,
+        };
+        Self::new(code, denied.to_string())
+    }
+}
+
+const fn code(refusal: Refusal) -> Code {
+    match refusal {
+        Refusal::Unknown => Code::NotFound,
+        Refusal::NameTaken | Refusal::AddressTaken => Code::AlreadyExists,
+        Refusal::BadName(_) | Refusal::BadAddress(_) | Refusal::BadWeight => Code::InvalidArgument,
+        Refusal::OtherProcess => Code::Aborted,
+        Refusal::Full => Code::ResourceExhausted,
+        Refusal::StrangeId
+        | Refusal::WeightChanged
+        | Refusal::LeaseLost
+        | Refusal::NotDrained
+        | Refusal::Alive
+        | Refusal::Dead
+        | Refusal::LastActive
+        | Refusal::Stopping => Code::FailedPrecondition,
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A process is told from others by its number, so it takes one.
+fn process(number: u64) -> Result<Process, Status> {
+    match number {
+        0 => Err(Status::invalid_argument("a process needs a number other than 0")),
+        number => Ok(Process(number)),
+    }
+}
+
+impl Rpc {
+    async fn ask(&self, ask: Ask) -> Result<Granted, Status> {
+        Ok(self.lodge.ask(ask).await?)
+    }
+
+    async fn try_join(
+        &self,
+        join: v1::JoinRequest,
+        from: Option<IpAddr>,
+    ) -> Result<v1::JoinResponse, Status> {
+        let process = process(join.process)?;
+        self.check_kind(&join)?;
+        let weight = u16::try_from(join.weight).map_err(|_| Denied::from(Refusal::BadWeight))?;
+        check_address(&join.address).map_err(|why| Denied::from(Refusal::BadAddress(why)))?;
+        try_address(&join.address, from).await.map_err(Status::failed_precondition)?;
+        let v1::JoinRequest { disk, name, address, .. } = join;
+        if disk == 0 {
+            return Err(Status::invalid_argument("a directory needs a number other than 0"));
+        }
+        let id = join.id.map(AgentId);
+        let joined = Event::Join { id, disk, process, name, address, weight };
+        let granted = self.ask(Ask::Event(joined)).await?;
+        let (id, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
+        Ok(v1::JoinResponse {
+            id: id.0,
+            crawl_id: self.crawl_id.clone(),
+            lease_ms: millis(lease),
+            view: Some(granted.view.as_ref().into()),
+            settings: self.settings.clone(),
+        })
+    }
+
+    /// Agents that could not work together, or on another crawl, are not let in.
+    fn check_kind(&self, join: &v1::JoinRequest) -> Result<(), Status> {
+        let theirs = join.format_version;
+        if theirs != FORMAT_VERSION {
+            return Err(Status::failed_precondition(format!(
+                "the agent has format version {theirs}, the coordinator {FORMAT_VERSION}: run the same version of crivello everywhere"
+            )));
+        }
+        if !join.crawl_id.is_empty() && join.crawl_id != self.crawl_id {
+            return Err(Status::failed_precondition(format!(
+                "the agent's directory belongs to another crawl than this one, which is {}: start it with another --data, or with the coordinator of its crawl",
+                self.crawl_id
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[tonic::async_trait]
+impl Coordinator for Rpc {
+    type WatchViewStream = ViewStream;
+
+    async fn join(&self, request: Request<v1::JoinRequest>) -> Answer<v1::JoinResponse> {
+        let from = request.remote_addr().map(|at| at.ip());
+        let joined = self.try_join(request.into_inner(), from).await;
+        if let Err(status) = &joined {
+            let from = from.map(|ip| ip.to_string()).unwrap_or_default();
+            tracing::info!("an agent from {from} may not join: {}", status.message());
+        }
+        joined.map(Response::new)
+    }
+
+    async fn heartbeat(
+        &self,
+        request: Request<v1::HeartbeatRequest>,
+    ) -> Answer<v1::HeartbeatResponse> {
+        let v1::HeartbeatRequest { id, process: number, epoch } = request.into_inner();
+        let (id, process) = (AgentId(id), process(number)?);
+        let granted = self.ask(Ask::Event(Event::Heartbeat { id, process, epoch })).await?;
+        let (_, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
+        let lease_ms = millis(lease);
+        Ok(Response::new(v1::HeartbeatResponse { lease_ms, epoch: granted.view.epoch }))
+    }
+
+    async fn leave(&self, request: Request<v1::LeaveRequest>) -> Answer<v1::LeaveResponse> {
+        let v1::LeaveRequest { id, process: number, back } = request.into_inner();
+        let (id, process) = (AgentId(id), process(number)?);
+        let event = if back { Event::Rest { id, process } } else { Event::Leave { id, process } };
+        self.ask(Ask::Event(event)).await?;
+        Ok(Response::new(v1::LeaveResponse {}))
+    }
+
+    async fn watch_view(&self, request: Request<v1::WatchViewRequest>) -> Answer<ViewStream> {
+        let known = request.into_inner().known_epoch;
+        let views = self.watchers.admit(self.lodge.views.clone(), known);
+        views.map(Response::new).ok_or_else(|| Status::resource_exhausted("too many watchers"))
+    }
+
+    async fn get_view(&self, _: Request<v1::GetViewRequest>) -> Answer<v1::View> {
+        let view = v1::View::from(self.lodge.views.borrow().as_ref());
+        Ok(Response::new(view))
+    }
+
+    async fn list_agents(
+        &self,
+        _: Request<v1::ListAgentsRequest>,
+    ) -> Answer<v1::ListAgentsResponse> {
+        let listed = self.ask(Ask::List).await?;
+        let lease = |(id, left, epoch): (AgentId, Duration, u64)| v1::AgentLease {
+            id: id.0,
+            left_ms: millis(left),
+            epoch,
+        };
+        Ok(Response::new(v1::ListAgentsResponse {
+            crawl_id: self.crawl_id.clone(),
+            view: Some(listed.view.as_ref().into()),
+            leases: listed.leases.into_iter().map(lease).collect(),
+        }))
+    }
+
+    async fn drain(&self, request: Request<v1::DrainRequest>) -> Answer<v1::DrainResponse> {
+        let granted = self.ask(Ask::Drain(request.into_inner().agent)).await?;
+        Ok(Response::new(v1::DrainResponse { view: Some(granted.view.as_ref().into()) }))
+    }
+
+    async fn remove(&self, request: Request<v1::RemoveRequest>) -> Answer<v1::RemoveResponse> {
+        let granted = self.ask(Ask::Remove(request.into_inner().agent)).await?;
+        Ok(Response::new(v1::RemoveResponse { view: Some(granted.view.as_ref().into()) }))
+    }
+
+    async fn set_run(&self, request: Request<v1::SetRunRequest>) -> Answer<v1::SetRunResponse> {
+        let run = run_state(request.into_inner().run)
+            .ok_or_else(|| Status::invalid_argument("running, paused or stopping is needed"))?;
+        let granted = self.ask(Ask::Event(Event::SetRun(run))).await?;
+        Ok(Response::new(v1::SetRunResponse { view: Some(granted.view.as_ref().into()) }))
+    }
+}

@@ -1,0 +1,78 @@
+//! A disk that fills up under the journal: what cannot be written down does not happen, and nobody
+//! dies of it. On a small tmpfs, which takes root; elsewhere it says that it was skipped.
+
+use crate::kit::{Doors, LONG, beat, client, set_run, start, view};
+use crivello_proto::v1;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use tempfile::tempdir;
+use tonic::Code;
+
+/// A small file system, gone with the value.
+struct Mounted<'a>(&'a Path);
+
+impl<'a> Mounted<'a> {
+    fn at(path: &'a Path) -> Option<Self> {
+        let mount = ["-t", "tmpfs", "-o", "size=256k", "crivello-test"];
+        let mounted = Command::new("mount").args(mount).arg(path).output();
+        let done = mounted.is_ok_and(|output| output.status.success());
+        if !done {
+            // Past the harness, which keeps the words of tests that pass to itself.
+            let _ = writeln!(std::io::stderr(), "SKIPPED: no tmpfs can be mounted");
+        }
+        done.then_some(Self(path))
+    }
+}
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0).output();
+    }
+}
+
+fn fill(path: &Path) {
+    let mut file = fs::File::create(path).expect("created");
+    while file.write_all(&[0x55; 512]).is_ok() {}
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_down_does_not_happen() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let Some(_mounted) = Mounted::at(dir.path()) else { return };
+    let data = dir.path().join("data");
+    let coordinator = start(&data, LONG).await;
+    let mut client = client(&coordinator).await;
+    client.join(doors.join(1, "a")).await.unwrap();
+    let ballast = dir.path().join("ballast");
+    fill(&ballast);
+    // The journal's last page may have room for some more.
+    let mut n = 0;
+    let (before, status) = loop {
+        let before = view(&mut client).await;
+        let run = [v1::RunState::Paused, v1::RunState::Running][n % 2];
+        match set_run(&mut client, run).await {
+            Ok(_) => n += 1,
+            Err(status) => break (before, status),
+        }
+        assert!(n < 1_000, "the disk is not full");
+    };
+    assert_eq!(status.code(), Code::Unavailable);
+    assert!(status.message().contains("nothing was changed"), "{status}");
+    assert!(status.message().contains("No space left"), "{status}");
+    assert_eq!(view(&mut client).await, before, "what was not written down was published");
+    beat(&mut client, 1, 1).await.unwrap();
+    let status = client.join(doors.join(2, "b")).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable, "{status}");
+    fs::remove_file(&ballast).unwrap();
+    let joined = client.join(doors.join(2, "b")).await.unwrap().into_inner();
+    assert_eq!(joined.view.unwrap().epoch, before.epoch + 1);
+    coordinator.stop().await.unwrap();
+
+    let coordinator = start(&data, LONG).await;
+    let mut client = self::client(&coordinator).await;
+    let after = view(&mut client).await;
+    assert_eq!((after.agents.len(), after.epoch), (2, before.epoch + 2));
+    coordinator.stop().await.unwrap();
+}

@@ -1,0 +1,84 @@
+//! A coordinator in this process, and agents that are nothing but a listening port.
+
+use crivello_common::config::Settings;
+use crivello_common::view::{AgentState, View};
+use crivello_coordinator::{Coordinator, Listen};
+use crivello_proto::v1::coordinator_client::CoordinatorClient;
+use crivello_proto::{FORMAT_VERSION, v1};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tonic::transport::{Channel, Endpoint};
+
+pub type Client = CoordinatorClient<Channel>;
+
+/// Long enough that nobody dies in a test that is not about dying.
+pub const LONG: Duration = Duration::from_secs(600);
+
+pub fn settings(lease: Duration) -> Settings {
+    let mut settings = Settings::default();
+    settings.identity.contact = "me@a.example".to_owned();
+    settings.cluster.lease = lease;
+    settings
+}
+
+pub async fn start(dir: &Path, lease: Duration) -> Coordinator {
+    let listen = Listen { at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), tls: None };
+    Coordinator::start(dir, &settings(lease), listen).await.expect("a coordinator starts")
+}
+
+pub fn endpoint(coordinator: &Coordinator) -> Endpoint {
+    Endpoint::from_shared(format!("http://{}", coordinator.address())).expect("a URL")
+}
+
+pub async fn client(coordinator: &Coordinator) -> Client {
+    Client::new(endpoint(coordinator).connect().await.expect("a connection"))
+}
+
+/// A port on which all addresses of 127.0.0.0/8 answer.
+pub struct Doors(TcpListener);
+
+impl Doors {
+    pub async fn open() -> Self {
+        Self(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.expect("bound"))
+    }
+
+    /// The address of the `n`th agent.
+    pub fn of(&self, n: u8) -> String {
+        format!("127.0.1.{n}:{}", self.0.local_addr().expect("bound").port())
+    }
+
+    /// The `n`th agent's wish to join, under a process of that number.
+    pub fn join(&self, n: u8, name: &str) -> v1::JoinRequest {
+        v1::JoinRequest {
+            format_version: FORMAT_VERSION,
+            crawl_id: String::new(),
+            id: None,
+            process: u64::from(n),
+            name: name.to_owned(),
+            weight: 1,
+            address: self.of(n),
+            disk: u64::from(n),
+        }
+    }
+}
+
+pub async fn beat(client: &mut Client, id: u32, process: u64) -> Result<u64, tonic::Status> {
+    let beat = v1::HeartbeatRequest { id, process, epoch: 0 };
+    client.heartbeat(beat).await.map(|answer| answer.into_inner().epoch)
+}
+
+pub async fn view(client: &mut Client) -> View {
+    let view = client.get_view(v1::GetViewRequest {}).await.expect("a view").into_inner();
+    View::try_from(view).expect("sound")
+}
+
+pub fn state(view: &View, name: &str) -> Option<AgentState> {
+    view.agents.iter().find(|agent| agent.name == name).map(|agent| agent.state)
+}
+
+pub async fn set_run(client: &mut Client, run: v1::RunState) -> Result<View, tonic::Status> {
+    let answer = client.set_run(v1::SetRunRequest { run: run.into() }).await?.into_inner();
+    Ok(View::try_from(answer.view.expect("a view")).expect("sound"))
+}

@@ -1,0 +1,128 @@
+//! Joining, staying, leaving, dying.
+
+use crate::kit::{Client, Doors, LONG, beat, client, set_run, start, state, view};
+use crivello_common::config::Settings;
+use crivello_common::view::{AgentState, RunState, View};
+use crivello_proto::v1;
+use std::time::Duration;
+use tempfile::tempdir;
+use tonic::Code;
+
+#[tokio::test]
+async fn a_member_gets_its_id_its_lease_the_view_and_the_settings() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let coordinator = start(dir.path(), LONG).await;
+    let mut client = client(&coordinator).await;
+    let joined = client.join(doors.join(1, "a")).await.unwrap().into_inner();
+    assert_eq!((joined.id, joined.lease_ms), (1, 600_000));
+    assert_eq!(joined.crawl_id, coordinator.crawl_id());
+    let seen = View::try_from(joined.view.clone().unwrap()).unwrap();
+    assert_eq!(state(&seen, "a"), Some(AgentState::Active));
+    assert_eq!(seen.agents[0].address, doors.of(1));
+    let settings = Settings::from_toml("joined", &joined.settings).unwrap();
+    assert_eq!((settings.cluster.lease, settings.check()), (LONG, Ok(())));
+    // The same again: the answer may have been lost, and the id with it.
+    let again = client.join(doors.join(1, "a")).await.unwrap().into_inner();
+    assert_eq!(again, joined);
+    let mut known = doors.join(1, "a");
+    (known.id, known.crawl_id) = (Some(1), joined.crawl_id.clone());
+    assert_eq!(client.join(known).await.unwrap().into_inner(), joined);
+    assert_eq!(client.join(doors.join(2, "b")).await.unwrap().into_inner().id, 2);
+    coordinator.stop().await.unwrap();
+}
+
+/// Beats for `id` until it may not.
+async fn stay(mut client: Client, id: u32, process: u64) {
+    while beat(&mut client, id, process).await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
+async fn who_is_not_heard_of_dies_and_comes_back_under_its_id() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let coordinator = start(dir.path(), Duration::from_secs(3)).await;
+    let mut client = client(&coordinator).await;
+    for (n, name) in [(1, "a"), (2, "b")] {
+        client.join(doors.join(n, name)).await.unwrap();
+    }
+    let staying = tokio::spawn(stay(client.clone(), 1, 1));
+    let before = view(&mut client).await;
+    let watch = v1::WatchViewRequest { known_epoch: before.epoch };
+    let mut views = client.watch_view(watch).await.unwrap().into_inner();
+    let after = View::try_from(views.message().await.unwrap().unwrap()).unwrap();
+    assert!(after.epoch > before.epoch);
+    assert_eq!(state(&after, "a"), Some(AgentState::Active));
+    assert_eq!(state(&after, "b"), Some(AgentState::Dead));
+    assert_eq!(beat(&mut client, 2, 2).await.unwrap_err().code(), Code::FailedPrecondition);
+    let mut back = doors.join(3, "b");
+    back.id = Some(2);
+    let joined = client.join(back).await.unwrap().into_inner();
+    assert_eq!(joined.id, 2);
+    assert_eq!(state(&view(&mut client).await, "b"), Some(AgentState::Active));
+    staying.abort();
+    coordinator.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_is_drained_leaves_and_is_forgotten() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let coordinator = start(dir.path(), LONG).await;
+    let mut client = client(&coordinator).await;
+    for (n, name) in [(1, "a"), (2, "b")] {
+        client.join(doors.join(n, name)).await.unwrap();
+    }
+    let leave = v1::LeaveRequest { id: 2, process: 2, back: false };
+    let early = client.leave(leave).await.unwrap_err();
+    assert_eq!(
+        (early.code(), early.message()),
+        (Code::FailedPrecondition, "drain the agent before it leaves")
+    );
+    let drain = |agent: &str| v1::DrainRequest { agent: agent.to_owned() };
+    client.drain(drain("b")).await.unwrap();
+    assert_eq!(state(&view(&mut client).await, "b"), Some(AgentState::Draining));
+    let last = client.drain(drain("1")).await.unwrap_err();
+    assert!(last.message().contains("last active agent"), "{last}");
+    assert_eq!(client.drain(drain("c")).await.unwrap_err().code(), Code::NotFound);
+    client.leave(leave).await.unwrap();
+    assert_eq!(state(&view(&mut client).await, "b"), None);
+    assert_eq!(beat(&mut client, 2, 2).await.unwrap_err().code(), Code::NotFound);
+    let remove = v1::RemoveRequest { agent: "a".to_owned() };
+    let alive = client.remove(remove).await.unwrap_err();
+    assert!(alive.message().contains("the agent is alive"), "{alive}");
+    coordinator.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_that_means_to_come_back_need_not_wait_for_its_old_lease() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let coordinator = start(dir.path(), LONG).await;
+    let mut client = client(&coordinator).await;
+    client.join(doors.join(1, "a")).await.unwrap();
+    let mut next = doors.join(1, "a");
+    (next.id, next.process) = (Some(1), 99);
+    assert_eq!(client.join(next.clone()).await.unwrap_err().code(), Code::Aborted);
+    client.leave(v1::LeaveRequest { id: 1, process: 1, back: true }).await.unwrap();
+    assert_eq!(client.join(next).await.unwrap().into_inner().id, 1);
+    assert_eq!(beat(&mut client, 1, 1).await.unwrap_err().code(), Code::Aborted);
+    coordinator.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_run_state_travels_with_the_view_and_the_list_shows_the_leases() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let coordinator = start(dir.path(), LONG).await;
+    let mut client = client(&coordinator).await;
+    client.join(doors.join(1, "a")).await.unwrap();
+    let before = view(&mut client).await;
+    let paused = set_run(&mut client, v1::RunState::Paused).await.unwrap();
+    assert_eq!((paused.run, paused.epoch), (RunState::Paused, before.epoch + 1));
+    let nothing = set_run(&mut client, v1::RunState::Unspecified).await.unwrap_err();
+    assert_eq!(nothing.code(), Code::InvalidArgument);
+    client.heartbeat(v1::HeartbeatRequest { id: 1, process: 1, epoch: 7 }).await.unwrap();
+    let listed = client.list_agents(v1::ListAgentsRequest {}).await.unwrap().into_inner();
+    let lease = listed.leases[0];
+    assert_eq!((listed.leases.len(), lease.id, lease.epoch), (1, 1, 7));
+    assert!(lease.left_ms > 0 && lease.left_ms <= 600_000);
+    coordinator.stop().await.unwrap();
+}

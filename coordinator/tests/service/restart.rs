@@ -1,0 +1,108 @@
+//! A coordinator that ends and comes back, and those that must not come at all.
+
+use crate::kit::{Doors, LONG, beat, client, set_run, settings, start, state, view};
+use crivello_common::assignment::StrategyKind;
+use crivello_common::config::Settings;
+use crivello_common::view::{AgentState, RunState};
+use crivello_coordinator::{Coordinator, CoordinatorError, Listen};
+use crivello_proto::v1;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use tempfile::tempdir;
+
+#[tokio::test]
+async fn a_restart_goes_on_at_a_higher_epoch_with_the_same_agents() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let coordinator = start(dir.path(), LONG).await;
+    let crawl = coordinator.crawl_id().to_owned();
+    let mut first = client(&coordinator).await;
+    for (n, name) in [(1, "a"), (2, "b"), (3, "c")] {
+        first.join(doors.join(n, name)).await.unwrap();
+    }
+    first.drain(v1::DrainRequest { agent: "c".into() }).await.unwrap();
+    first.leave(v1::LeaveRequest { id: 3, process: 3, back: false }).await.unwrap();
+    let before = set_run(&mut first, v1::RunState::Paused).await.unwrap();
+    coordinator.stop().await.unwrap();
+
+    // Now with a lease that a test can wait for: who is not heard of in it dies, and not before.
+    let lease = Duration::from_secs(3);
+    let coordinator = start(dir.path(), lease).await;
+    assert!(coordinator.resumed() && coordinator.crawl_id() == crawl);
+    let mut second = client(&coordinator).await;
+    let after = view(&mut second).await;
+    assert!(after.epoch > before.epoch);
+    assert_eq!((after.run, &after.agents), (RunState::Paused, &before.agents));
+    // Neither needs to join again, and a newcomer gets an id that nobody had.
+    beat(&mut second, 1, 1).await.unwrap();
+    assert_eq!(second.join(doors.join(4, "d")).await.unwrap().into_inner().id, 4);
+    loop {
+        beat(&mut second, 1, 1).await.unwrap();
+        let now = view(&mut second).await;
+        if state(&now, "b") == Some(AgentState::Dead) {
+            assert_eq!(state(&now, "a"), Some(AgentState::Active));
+            break;
+        }
+        tokio::time::sleep(lease / 20).await;
+    }
+    coordinator.stop().await.unwrap();
+}
+
+async fn refused(dir: &Path, settings: &Settings) -> String {
+    let listen = Listen { at: ([127, 0, 0, 1], 0).into(), tls: None };
+    match Coordinator::start(dir, settings, listen).await {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("it started"),
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_this_crawl_is_refused() {
+    let dir = tempdir().unwrap();
+    let coordinator = start(dir.path(), LONG).await;
+    let second = refused(dir.path(), &settings(LONG)).await;
+    assert!(second.contains("another coordinator works in"), "{second}");
+    coordinator.stop().await.unwrap();
+
+    let mut other = settings(LONG);
+    other.cluster.strategy = StrategyKind::MinHash;
+    let differs = refused(dir.path(), &other).await;
+    assert!(differs.contains("cluster.strategy") && differs.contains("another crawl"), "{differs}");
+
+    let journal = dir.path().join("journal");
+    let mut bytes = fs::read(&journal).unwrap();
+    bytes[30] ^= 1;
+    fs::write(&journal, &bytes).unwrap();
+    let damaged = refused(dir.path(), &settings(LONG)).await;
+    assert!(damaged.contains("damaged") && damaged.contains("nothing was changed"), "{damaged}");
+    fs::remove_file(&journal).unwrap();
+    let missing = refused(dir.path(), &settings(LONG)).await;
+    assert!(missing.contains("journal is missing"), "{missing}");
+    fs::create_dir(dir.path().join("state")).unwrap();
+    let agents = refused(dir.path(), &settings(LONG)).await;
+    assert!(agents.contains("directory of an agent"), "{agents}");
+}
+
+#[tokio::test]
+async fn a_beginning_that_was_cut_off_is_made_anew() {
+    let dir = tempdir().unwrap();
+    fs::write(dir.path().join("crawl.toml.new"), "").unwrap();
+    fs::write(dir.path().join("journal"), "half").unwrap();
+    let begun = refused(dir.path(), &settings(LONG)).await;
+    assert!(begun.contains("damaged"), "a journal is complete before it has its name: {begun}");
+    fs::remove_file(dir.path().join("journal")).unwrap();
+    fs::write(dir.path().join("journal.new"), "half").unwrap();
+    let coordinator = start(dir.path(), LONG).await;
+    assert!(!coordinator.resumed());
+    coordinator.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_taken_port_is_refused() {
+    let dir = tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = Listen { at: taken.local_addr().unwrap(), tls: None };
+    let error = Coordinator::start(dir.path(), &settings(LONG), listen).await.unwrap_err();
+    assert!(matches!(error, CoordinatorError::Refused(_)), "{error}");
+    assert!(!dir.path().join("crawl.toml").exists(), "nothing was begun");
+}

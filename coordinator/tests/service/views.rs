@@ -1,0 +1,60 @@
+//! Watching the view.
+
+use crate::kit::{Client, Doors, LONG, client, endpoint, set_run, start, view};
+use crivello_common::view::RunState;
+use crivello_proto::v1;
+use std::time::Duration;
+use tempfile::tempdir;
+
+#[tokio::test]
+async fn a_watcher_hears_what_is_later_than_what_it_knows() {
+    let dir = tempdir().unwrap();
+    let coordinator = start(dir.path(), LONG).await;
+    let mut client = client(&coordinator).await;
+    let epoch = view(&mut client).await.epoch;
+    let watch = |known_epoch| v1::WatchViewRequest { known_epoch };
+    let mut ignorant = client.watch_view(watch(0)).await.unwrap().into_inner();
+    assert_eq!(ignorant.message().await.unwrap().unwrap().epoch, epoch);
+    let mut knowing = client.watch_view(watch(epoch)).await.unwrap().into_inner();
+    set_run(&mut client, v1::RunState::Paused).await.unwrap();
+    let heard = knowing.message().await.unwrap().unwrap();
+    assert_eq!((heard.epoch, heard.run), (epoch + 1, v1::RunState::Paused.into()));
+    coordinator.stop().await.unwrap();
+    assert_eq!(knowing.message().await.unwrap(), None, "the stream ends with the coordinator");
+}
+
+/// A view too long for what the watcher takes in unread, so that it waits at the coordinator.
+#[tokio::test]
+async fn a_slow_watcher_is_dropped_and_nobody_waits_for_it() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let lease = Duration::from_millis(500);
+    let coordinator = start(dir.path(), lease).await;
+    let mut client = client(&coordinator).await;
+    // Nobody dies of it: a crawl that stops counts no leases.
+    for n in 1..=20 {
+        client.join(doors.join(n, &format!("{n}-{}", "x".repeat(240)))).await.unwrap();
+    }
+    set_run(&mut client, v1::RunState::Stopping).await.unwrap();
+    let narrow = endpoint(&coordinator).initial_stream_window_size(1_024).connect().await.unwrap();
+    let watch = v1::WatchViewRequest { known_epoch: 0 };
+    let mut slow = Client::new(narrow).watch_view(watch).await.unwrap().into_inner();
+    let mut quick = client.watch_view(watch).await.unwrap().into_inner();
+    let mut newest = 0;
+    for n in 0..6 {
+        let run = [v1::RunState::Running, v1::RunState::Stopping][n % 2];
+        let epoch = set_run(&mut client, run).await.unwrap().epoch;
+        while newest < epoch {
+            newest = quick.message().await.unwrap().unwrap().epoch;
+        }
+    }
+    // Longer than the coordinator's patience. It is over once the slow one's stream has ended.
+    tokio::time::sleep(4 * lease).await;
+    let mut heard = Vec::new();
+    while let Some(view) = slow.message().await.unwrap() {
+        heard.push(view.epoch);
+        assert!(view.epoch < newest, "{heard:?}: it was waited for");
+    }
+    assert!(heard.is_sorted() && !heard.is_empty(), "{heard:?}");
+    assert_eq!(view(&mut client).await.run, RunState::Stopping);
+    coordinator.stop().await.unwrap();
+}

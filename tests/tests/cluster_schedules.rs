@@ -1,0 +1,70 @@
+//! The protocol by which agents hand groups to each other, in a simulated cluster: thousands of
+//! schedules of joins, drains, crashes, delays, losses and cuts, each from a seed.
+//!
+//! What runs here is the agents' own `custody` and the coordinator's own membership; simulated are
+//! the clock, the network, the disks, and pages that link to each other. Judged are the three
+//! things that must hold: no group is ever visited by two agents at once; what was accepted is
+//! fetched, whatever single disk is lost; and in the end everything is where it should be, and
+//! nowhere else. Without crashes no page is fetched twice.
+//!
+//! A schedule that fails prints its seed: `CRIVELLO_TEST_SEED=…` runs it alone.
+//! `CRIVELLO_TEST_SCHEDULES=…` runs so many of each kind.
+
+#[path = "cluster_schedules/disk.rs"]
+mod disk;
+#[path = "cluster_schedules/faults.rs"]
+mod faults;
+#[path = "cluster_schedules/judge.rs"]
+mod judge;
+#[path = "cluster_schedules/life.rs"]
+mod life;
+#[path = "cluster_schedules/lodge.rs"]
+mod lodge;
+#[path = "cluster_schedules/node.rs"]
+mod node;
+#[path = "cluster_schedules/views.rs"]
+mod views;
+#[path = "cluster_schedules/wire.rs"]
+mod wire;
+#[path = "cluster_schedules/world.rs"]
+mod world;
+
+use world::{Kind, World};
+
+/// Schedules of each kind where nothing else is asked for.
+const SCHEDULES: u64 = 300;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn run(kind: Kind) {
+    let n = number("CRIVELLO_TEST_SCHEDULES").unwrap_or(SCHEDULES);
+    let seeds = number("CRIVELLO_TEST_SEED").map_or(0..n, |seed| seed..seed.saturating_add(1));
+    for seed in seeds {
+        let world = World::run(seed, kind);
+        if let Some(wrong) = &world.wrong {
+            panic!("{kind:?}, CRIVELLO_TEST_SEED={seed}: {wrong}\n{}", world.tail());
+        }
+    }
+}
+
+#[test]
+fn nothing_goes_wrong() {
+    run(Kind::Calm);
+}
+
+#[test]
+fn agents_join_and_are_drained() {
+    run(Kind::Planned);
+}
+
+#[test]
+fn agents_die_with_and_without_their_disks() {
+    run(Kind::Crashes);
+}
+
+#[test]
+fn the_network_is_cut_and_the_coordinator_down() {
+    run(Kind::Cuts);
+}

@@ -1,0 +1,68 @@
+//! Whether all went well.
+
+use super::world::{Kind, Page, World};
+use std::collections::BTreeSet;
+
+impl World {
+    pub fn reachable(&self) -> BTreeSet<Page> {
+        let mut reached = self.accepted.clone();
+        let mut todo: Vec<Page> = reached.iter().copied().collect();
+        while let Some(page) = todo.pop() {
+            for child in self.children(page) {
+                if reached.insert(child) {
+                    todo.push(child);
+                }
+            }
+        }
+        reached
+    }
+
+    pub fn is_finished(&self) -> bool {
+        let epoch = self.members.view().epoch;
+        self.nodes.iter().all(|n| n.left || n.up && n.is_settled(epoch) && n.is_idle())
+            && self.reachable().iter().all(|page| self.fetched.contains_key(page))
+            && (0..self.n_pages / 8 + 1).all(|page| self.accepted.contains(&page))
+            && self.misplaced().is_none()
+    }
+
+    pub fn why_not_finished(&self) -> String {
+        let epoch = self.members.view().epoch;
+        let missing: Vec<Page> =
+            self.reachable().into_iter().filter(|p| !self.fetched.contains_key(p)).collect();
+        let held: Vec<String> = missing.iter().map(|&page| {
+            let group = self.group(page);
+            let by = self.nodes.iter().filter(|n| !n.left).map(|n| (n.disk.id, n.disk.tags.0.get(&group), n.disk.rows.get(&group).and_then(|r| r.get(&page))));
+            format!("{page} of {group:?}, accepted {}: {:?}; parents {:?}", self.accepted.contains(&page), by.collect::<Vec<_>>(), self.fetched.keys().filter(|&&p| self.children(p).contains(&page)).collect::<Vec<_>>())
+        }).collect();
+        if let Some(wrong) = self.misplaced()
+            && held.is_empty()
+        {
+            return wrong;
+        }
+        if !held.is_empty() {
+            return format!("never ends, epoch {epoch}:\n{}", held.join("\n"));
+        }
+        let nodes: Vec<String> = self.nodes.iter().filter(|n| !n.left).map(|n| n.state(epoch)).collect();
+        format!("never ends: epoch {epoch}, missing {missing:?}\n{}", nodes.join("\n"))
+    }
+
+    pub fn judge(&mut self) {
+        let reachable = self.reachable();
+        for page in self.fetched.keys() {
+            if !reachable.contains(page) && !(*page < self.n_pages / 8 + 1) {
+                // Reachable from a seed that was taken and never acknowledged.
+            }
+        }
+        self.repeats = self.fetched.values().map(|&n| u64::from(n) - 1).sum();
+        if matches!(self.kind, Kind::Calm | Kind::Planned) && self.repeats > 0 {
+            let twice: Vec<_> = self.fetched.iter().filter(|&(_, &n)| n > 1).collect();
+            self.wrong = Some(format!("fetched again without a crash: {twice:?}"));
+            return;
+        }
+    }
+
+    /// Whether everything is where it should be, and nowhere else.
+    pub fn misplaced(&self) -> Option<String> {
+        self.nodes.iter().filter(|n| !n.left).find_map(|n| n.misplaced(self))
+    }
+}

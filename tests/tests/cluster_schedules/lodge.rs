@@ -1,0 +1,79 @@
+//! The coordinator: the real step function, with a network before it.
+
+use super::world::{COORDINATOR, Event, World};
+use crivello_agent::custody::Custody;
+use crivello_coordinator::members::{Effect, Event as Happening, Process};
+use std::sync::Arc;
+
+impl World {
+    pub fn publish(&mut self, really: bool) {
+        if !really {
+            return;
+        }
+        let view = Arc::new(self.members.view().clone());
+        self.say(|| {
+            let agents = view.agents.iter().map(|a| format!("{}:{}:{:?}", a.id, a.name, a.state));
+            format!("epoch {}: {}", view.epoch, agents.collect::<Vec<_>>().join(" "))
+        });
+        for node in 0..self.nodes.len() {
+            let life = self.nodes[node].life;
+            if let Some(wait) = self.travel(COORDINATOR, node) {
+                let view = Arc::clone(&view);
+                let (sent, id) = (0, None);
+                self.after(wait, Event::FromCoordinator { node, life, sent, refused: false, id, view, leased: false });
+            }
+        }
+    }
+
+    pub fn at_coordinator(&mut self, node: usize, life: u64, sent: u64, join: bool) {
+        if !self.coordinator_up {
+            return;
+        }
+        let n = &self.nodes[node];
+        let process = Process(n.process());
+        let event = match (n.disk.id, join) {
+            (id, true) => {
+                let (disk, name) = (n.disk.number, n.name());
+                let address = format!("{name}:1");
+                Happening::Join { id, disk, process, name, address, weight: 1 }
+            }
+            (Some(id), false) => {
+                let epoch = n.custody.as_ref().map_or(0, Custody::epoch);
+                Happening::Heartbeat { id, process, epoch }
+            }
+            (None, false) => return,
+        };
+        let epoch = self.members.view().epoch;
+        let step = self.members.step(&event, self.timestamp());
+        self.publish(self.members.view().epoch != epoch);
+        let refused = step.refusal.is_some();
+        if join && let Some(why) = step.refusal {
+            self.say(|| format!("n{node} may not join: {why}"));
+        }
+        let id = step.effects.iter().find_map(|effect| match effect {
+            Effect::Lease { id, .. } => Some(*id),
+            _ => None,
+        });
+        let view = Arc::new(self.members.view().clone());
+        if let Some(wait) = self.travel(COORDINATOR, node) {
+            self.after(wait, Event::FromCoordinator { node, life, sent, refused, id, view, leased: !refused });
+        }
+    }
+
+    /// A node that was drained has nothing left.
+    pub fn leave(&mut self, node: usize) {
+        let Some(id) = self.nodes[node].disk.id else { return };
+        if !self.coordinator_up || self.cuts.contains(&(node, COORDINATOR)) {
+            return;
+        }
+        let process = Process(self.nodes[node].process());
+        let step = self.members.step(&Happening::Leave { id, process }, self.timestamp());
+        if step.refusal.is_none() {
+            self.say(|| format!("n{node} leaves"));
+            let n = &mut self.nodes[node];
+            n.up = false;
+            n.left = true;
+            self.publish(true);
+        }
+    }
+}

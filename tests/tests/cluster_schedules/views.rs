@@ -1,0 +1,118 @@
+//! How a node learns views, leases and promises.
+
+use super::node::REPLICATION;
+use super::wire::{Body, COPIES};
+use super::world::{Event, LEASE, World, timestamp};
+use crivello_agent::custody::Custody;
+use crivello_common::assignment::StrategyKind;
+use crivello_common::view::{AgentId, AgentState, View};
+use std::sync::Arc;
+
+impl World {
+    pub fn ask_promises(&mut self, node: usize) {
+        let n = &mut self.nodes[node];
+        if self.now < n.pinged + 1_000 {
+            return;
+        }
+        n.pinged = self.now;
+        let (Some(custody), Some(id)) = (&n.custody, n.disk.id) else { return };
+        let Some(view) = custody.view() else { return };
+        let epoch = view.epoch;
+        let (sent, life) = (self.now, n.life);
+        let others: Vec<usize> = view.agents.iter().filter(|a| a.id != id && a.state != AgentState::Dead).map(|a| a.name[1..a.name.find('.').expect("as it was made")].parse().expect("as it was made")).collect();
+        for to in others {
+            if let Some(wait) = self.travel(node, to) {
+                self.after(wait, Event::Ping { from: node, to, life, sent, epoch });
+            }
+        }
+    }
+
+    pub fn ping(&mut self, from: usize, to: usize, life: u64, sent: u64, epoch: u64) {
+        let now = self.timestamp();
+        let asker = self.nodes[from].disk.id;
+        let n = &mut self.nodes[to];
+        let (true, Some(custody), Some(asker)) = (n.up, &mut n.custody, asker) else { return };
+        let ok = custody.epoch() == epoch
+            && custody.view().and_then(|v| v.agent(asker)).is_some_and(|a| a.state != AgentState::Dead);
+        if ok {
+            custody.fence.promise(asker, epoch, now);
+        }
+        let view = if custody.epoch() > epoch { custody.view().cloned() } else { None };
+        if let Some(wait) = self.travel(to, from) {
+            self.after(wait, Event::Pong { from: to, to: from, life, sent, ok, view });
+        }
+    }
+
+    pub fn pong(&mut self, node: usize, from: usize, sent: u64, ok: bool, view: Option<Arc<View>>) {
+        let peer = self.nodes[from].disk.id;
+        if let (true, Some(peer), Some(custody)) = (ok, peer, &mut self.nodes[node].custody) {
+            custody.fence.promised(peer, timestamp(sent));
+        }
+        if let Some(view) = view {
+            self.learn(node, view);
+        }
+    }
+
+    pub fn from_coordinator(&mut self, node: usize, sent: u64, refused: bool, id: Option<AgentId>, view: Arc<View>, leased: bool) {
+        let now = self.timestamp();
+        if refused {
+            // Declared dead, or somebody else holds the lease: join again.
+            let n = &mut self.nodes[node];
+            let lost = n.disk.id.is_some_and(|id| view.agent(id).is_none_or(|a| a.state == AgentState::Dead));
+            if n.custody.is_some() && lost {
+                n.custody = None;
+                n.reset();
+                let gone: Vec<_> = std::mem::take(&mut n.visits).into_keys().collect();
+                for group in gone {
+                    self.visited.remove(&group);
+                }
+                self.nodes[node].heartbeat = 0;
+            }
+            return;
+        }
+        let n = &mut self.nodes[node];
+        if let Some(id) = id
+            && n.custody.is_none()
+        {
+            n.disk.id = Some(id);
+            n.custody = Some(Custody::new(id, StrategyKind::Permutation, REPLICATION, now));
+        }
+        if leased && let Some(custody) = &mut n.custody {
+            custody.fence.leased(timestamp(sent) + LEASE);
+        }
+        self.learn(node, view);
+    }
+
+    pub fn learn(&mut self, node: usize, view: Arc<View>) {
+        let n = &mut self.nodes[node];
+        let Some(custody) = &mut n.custody else { return };
+        let epoch = view.epoch;
+        if custody.on_view(view).expect("as it was made") {
+            self.keep_copies(node);
+            self.say(|| format!("n{node} knows epoch {epoch}"));
+        }
+    }
+
+    /// A new epoch: all that was said in the old one is forgotten, but for the copies of facts to
+    /// those that have all else and still are to have them.
+    pub fn keep_copies(&mut self, node: usize) {
+        let mut kept = Vec::new();
+        let n = &self.nodes[node];
+        let Some(custody) = &n.custody else { return };
+        for (&(to, class), stream) in &n.streams {
+            for packet in stream.queue.iter().filter(|_| class == COPIES) {
+                if let Body::Fact(page, _) = packet.body {
+                    let group = self.group(page);
+                    if custody.stands(group, to, &n.disk.tags) && custody.copyists(group).contains(&to) {
+                        kept.push((to, packet.body.clone()));
+                    }
+                }
+            }
+        }
+        let n = &mut self.nodes[node];
+        n.reset();
+        for (to, body) in kept {
+            n.send(to, COPIES, body);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A cluster in one thread: clock, network, coordinator, agents with disks; everything that
+//! happens follows from the seed.
+
+use super::node::Node;
+use super::wire::{Packet, Reply};
+use crivello_common::hash::GroupHash;
+use crivello_common::time::Timestamp;
+use crivello_common::view::{AgentId, View};
+use crivello_coordinator::members::{Event as Happening, Members, Settings};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub const LEASE: Duration = Duration::from_secs(10);
+/// No fault happens after this time, in milliseconds as all times here.
+pub const FAULTS_UNTIL: u64 = 120_000;
+/// Lines that are shown of a schedule that failed.
+const TAIL: usize = 400;
+/// What is not over by then never ends.
+const DEADLINE: u64 = 600_000;
+
+/// What may go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing.
+    Calm,
+    /// Agents join and are drained.
+    Planned,
+    /// They also die, with or without their disks, and come back.
+    Crashes,
+    /// The network also loses packets and is cut; the coordinator is down for a while.
+    Cuts,
+}
+
+/// A page; its group and what it links to follow from its number.
+pub type Page = u32;
+
+/// The present as the protocol counts it.
+pub fn timestamp(now: u64) -> Timestamp {
+    Timestamp(1_000_000_000 + now * 1_000)
+}
+
+/// SplitMix64.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % n
+    }
+
+    /// True once in so many times.
+    pub fn chance(&mut self, of: u64) -> bool {
+        self.below(of) == 0
+    }
+}
+
+#[derive(Debug)]
+pub enum Event {
+    /// A node looks around.
+    Tick { node: usize, life: u64 },
+    /// A packet arrives.
+    Arrive { from: usize, to: usize, life: u64, packet: Packet },
+    /// The answer to one.
+    Answer { from: usize, to: usize, life: u64, class: usize, id: u64, reply: Reply },
+    /// A visit ends, or its fence closes.
+    VisitEnds { node: usize, life: u64, page: Page, ends: u64 },
+    /// A heartbeat, or a wish to join, reaches the coordinator.
+    AtCoordinator { node: usize, life: u64, sent: u64, join: bool },
+    /// The coordinator's answer.
+    FromCoordinator { node: usize, life: u64, sent: u64, refused: bool, id: Option<AgentId>, view: Arc<View>, leased: bool },
+    /// A promise is asked for, and given.
+    Ping { from: usize, to: usize, life: u64, sent: u64, epoch: u64 },
+    Pong { from: usize, to: usize, life: u64, sent: u64, ok: bool, view: Option<Arc<View>> },
+    /// A seed is given to somebody.
+    Seed(Page),
+    /// Something goes wrong, or is made to.
+    Fault,
+    Back { node: usize },
+    Heal { cut: (usize, usize) },
+    CoordinatorTick,
+    CoordinatorUp,
+}
+
+/// The coordinator's place in the network.
+pub const COORDINATOR: usize = usize::MAX;
+
+pub struct World {
+    pub seed: u64,
+    pub kind: Kind,
+    pub rng: Rng,
+    pub now: u64,
+    heap: BinaryHeap<Reverse<(u64, u64)>>,
+    events: BTreeMap<u64, Event>,
+    next_event: u64,
+    pub nodes: Vec<Node>,
+    pub members: Members,
+    pub coordinator_up: bool,
+    pub cuts: BTreeSet<(usize, usize)>,
+    pub n_pages: u32,
+    pub n_groups: u64,
+    /// Who visits a group just now.
+    pub visited: BTreeMap<GroupHash, (usize, Page)>,
+    pub fetched: BTreeMap<Page, u32>,
+    pub accepted: BTreeSet<Page>,
+    pub wrong: Option<String>,
+    pub repeats: u64,
+    trace: Vec<String>,
+}
+
+impl World {
+    pub fn run(seed: u64, kind: Kind) -> Self {
+        let mut rng = Rng(seed ^ 0xC1F0);
+        let n_nodes = 1 + rng.below(4);
+        let mut world = Self {
+            seed,
+            kind,
+            now: 0,
+            heap: BinaryHeap::new(),
+            events: BTreeMap::new(),
+            next_event: 0,
+            nodes: Vec::new(),
+            members: Members::new(Settings { lease: LEASE }),
+            coordinator_up: true,
+            cuts: BTreeSet::new(),
+            n_pages: 20 + u32::try_from(rng.below(150)).expect("as it was made"),
+            n_groups: 1 + rng.below(30),
+            visited: BTreeMap::new(),
+            fetched: BTreeMap::new(),
+            accepted: BTreeSet::new(),
+            wrong: None,
+            repeats: 0,
+            trace: Vec::new(),
+            rng,
+        };
+        for _ in 0..n_nodes {
+            world.add_node();
+        }
+        for page in 0..world.n_pages / 8 + 1 {
+            let at = world.rng.below(60_000);
+            world.at(at, Event::Seed(page));
+        }
+        world.at(500, Event::CoordinatorTick);
+        if kind != Kind::Calm {
+            let at = world.rng.below(20_000);
+            world.at(at, Event::Fault);
+        }
+        while world.wrong.is_none() {
+            let Some(Reverse((at, id))) = world.heap.pop() else { break };
+            world.now = at;
+            let event = world.events.remove(&id).expect("as it was made");
+            world.happen(event);
+            if world.now > FAULTS_UNTIL + 60_000 && world.now.is_multiple_of(16) && world.is_finished() {
+                break;
+            }
+            if world.now > DEADLINE {
+                world.wrong = Some(world.why_not_finished());
+            }
+        }
+        if world.wrong.is_none() {
+            world.judge();
+        }
+        world
+    }
+
+    pub fn at(&mut self, at: u64, event: Event) {
+        self.next_event += 1;
+        self.events.insert(self.next_event, event);
+        self.heap.push(Reverse((at.max(self.now), self.next_event)));
+    }
+
+    pub fn after(&mut self, wait: u64, event: Event) {
+        self.at(self.now + wait, event);
+    }
+
+    pub fn timestamp(&self) -> Timestamp {
+        timestamp(self.now)
+    }
+
+    pub fn say(&mut self, text: impl FnOnce() -> String) {
+        if self.trace.len() > 4_000 {
+            self.trace.drain(..2_000);
+        }
+        self.trace.push(format!("{:>7} {}", self.now, text()));
+    }
+
+    pub fn tail(&self) -> String {
+        self.trace[self.trace.len().saturating_sub(TAIL)..].join("\n")
+    }
+
+    pub fn add_node(&mut self) {
+        let node = self.nodes.len();
+        self.nodes.push(Node::new(node));
+        self.start(node);
+    }
+
+    pub fn start(&mut self, node: usize) {
+        let n = &mut self.nodes[node];
+        n.begin_life();
+        let life = n.life;
+        self.say(|| format!("n{node} starts, life {life}"));
+        self.after(1, Event::Tick { node, life });
+    }
+
+    pub fn group(&self, page: Page) -> GroupHash {
+        GroupHash(Rng(u64::from(page) * 7919).below(self.n_groups).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
+    pub fn children(&self, page: Page) -> Vec<Page> {
+        let mut rng = Rng(u64::from(page) ^ 0xABCD ^ (self.seed << 20));
+        (0..rng.below(4)).map(|_| rng.below(u64::from(self.n_pages)) as Page).collect()
+    }
+
+    /// How long a packet travels; `None` when it gets lost.
+    pub fn travel(&mut self, from: usize, to: usize) -> Option<u64> {
+        let pair = (from.min(to), from.max(to));
+        if self.cuts.contains(&pair) {
+            return None;
+        }
+        if self.kind == Kind::Cuts && self.rng.chance(50) {
+            return None;
+        }
+        Some(if self.rng.chance(40) { 1 + self.rng.below(1_500) } else { 1 + self.rng.below(30) })
+    }
+
+    pub fn alive(&self, node: usize, life: u64) -> bool {
+        self.nodes.get(node).is_some_and(|n| n.up && n.life == life)
+    }
+
+    pub fn happen(&mut self, event: Event) {
+        match event {
+            Event::Tick { node, life } if self.alive(node, life) => self.tick(node),
+            Event::Arrive { from, to, life, packet } => self.arrive(from, to, life, packet),
+            Event::Answer { from, to, life, class, id, reply } if self.alive(to, life) => {
+                self.answered(to, from, class, id, reply);
+            }
+            Event::VisitEnds { node, life, page, ends } if self.alive(node, life) => {
+                self.visit_ends(node, page, ends);
+            }
+            Event::AtCoordinator { node, life, sent, join } if self.alive(node, life) => {
+                self.at_coordinator(node, life, sent, join);
+            }
+            Event::FromCoordinator { node, life, sent, refused, id, view, leased } if self.alive(node, life) => {
+                self.from_coordinator(node, sent, refused, id, view, leased);
+            }
+            Event::Ping { from, to, life, sent, epoch } => self.ping(from, to, life, sent, epoch),
+            Event::Pong { from, to, life, sent, ok, view } if self.alive(to, life) => {
+                self.pong(to, from, sent, ok, view);
+            }
+            Event::Seed(page) => self.seed(page),
+            Event::Fault => self.fault(),
+            Event::Back { node } if !self.nodes[node].up => self.start(node),
+            Event::Heal { cut } => {
+                self.cuts.remove(&cut);
+                self.say(|| format!("healed {cut:?}"));
+            }
+            Event::CoordinatorTick => {
+                if self.coordinator_up {
+                    let step = self.members.step(&Happening::Tick, self.timestamp());
+                    self.publish(!step.effects.is_empty());
+                }
+                self.after(500, Event::CoordinatorTick);
+            }
+            Event::CoordinatorUp => {
+                let mut view = self.members.view().clone();
+                view.epoch += 1;
+                let next = self.members.next_id();
+                self.members = Members::restore(Settings { lease: LEASE }, view, next, self.timestamp());
+                self.coordinator_up = true;
+                self.say(|| "coordinator is back".into());
+                self.publish(true);
+            }
+            _ => {}
+        }
+    }
+
+    pub fn seed(&mut self, page: Page) {
+        let ups: Vec<usize> = (0..self.nodes.len()).filter(|&n| self.nodes[n].can_take()).collect();
+        if self.accepted.contains(&page) {
+            return;
+        }
+        if let Some(&node) = ups.get(self.rng.below(ups.len().max(1) as u64) as usize) {
+            self.nodes[node].take_seed(page);
+        }
+        // The client does not know whether it was taken, until it is told.
+        self.after(15_000, Event::Seed(page));
+    }
+}
