@@ -226,7 +226,8 @@ mod tests {
             "--allow-network=10.0.0.0/8",
         ]);
         let file = ("file", "[politeness]\ndelay = \"400s\"\n");
-        let s = settings::load(&[file], &typed.settings.sets, &flags(&typed.settings)).expect("all is well");
+        let s = settings::load(&[file], &typed.settings.sets, &flags(&typed.settings))
+            .expect("all is well");
         assert_eq!(s.identity.contact, "me@a.example");
         assert_eq!(s.identity.user_agent_name, "sieve");
         assert_eq!(s.limits.pages_max, Some(1));
@@ -241,6 +242,6 @@ mod tests {
 
     #[test]
     fn what_is_not_said_is_left_as_it_was() {
-        assert!(flags(&typed(&[])).is_empty());
+        assert!(flags(&typed(&[]).settings).is_empty());
     }
 }

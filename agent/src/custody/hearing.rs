@@ -71,9 +71,9 @@ impl Custody {
         if authority {
             // What was taken in during this epoch has been copied to all holders; older rows of
             // the group, left from another time, have not.
-            let fresh = tags.tag(group).is_none_or(|tag| {
-                tag.epoch == epoch && tag.role == Role::Pending { new: true }
-            });
+            let fresh = tags
+                .tag(group)
+                .is_none_or(|tag| tag.epoch == epoch && tag.role == Role::Pending { new: true });
             let standing = if keeps && fresh { vec![(from, epoch)] } else { Vec::new() };
             tags.set_tag(group, Some(Tag { epoch, role: Role::Authority { standing } }));
         }

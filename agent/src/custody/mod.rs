@@ -64,12 +64,7 @@ pub struct Custody {
 impl Custody {
     /// An agent that knows no view yet.
     #[must_use]
-    pub fn new(
-        me: AgentId,
-        strategy: StrategyKind,
-        replication: usize,
-        now: Timestamp,
-    ) -> Self {
+    pub fn new(me: AgentId, strategy: StrategyKind, replication: usize, now: Timestamp) -> Self {
         Self {
             me,
             strategy,
@@ -163,9 +158,8 @@ impl Custody {
     /// Whether `holder` has all of the group's rows, as far as it was sent them.
     #[must_use]
     pub fn stands(&self, group: GroupHash, holder: AgentId, tags: &impl Tags) -> bool {
-        tags.tag(group).is_some_and(|tag| {
-            self.is_authority(&tag) && self.standing(&tag).contains(&holder)
-        })
+        tags.tag(group)
+            .is_some_and(|tag| self.is_authority(&tag) && self.standing(&tag).contains(&holder))
     }
 
     /// Whether everybody who is alive has said what it will bring.

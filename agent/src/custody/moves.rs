@@ -180,7 +180,13 @@ impl Custody {
         End::Handover { authority, keeps: self.holders(group).contains(&self.me) }
     }
 
-    pub(super) fn transfer(&mut self, group: GroupHash, to: AgentId, end: End, effects: &mut Vec<Effect>) {
+    pub(super) fn transfer(
+        &mut self,
+        group: GroupHash,
+        to: AgentId,
+        end: End,
+        effects: &mut Vec<Effect>,
+    ) {
         if self.moves.transfers.insert((group, to)) {
             effects.push(Effect::Transfer { to, group, end });
         }

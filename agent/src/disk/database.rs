@@ -1,11 +1,11 @@
 //! Opening the database, and the few operations the rooms use.
 
-use super::{DiskError, lock};
+use super::{Batch, DiskError, lock};
 use crate::limits::DATABASE_FILES_MAX;
 use crivello_common::config::State;
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB,
-    DBCompressionType, DBRawIterator, DEFAULT_COLUMN_FAMILY_NAME, Options, ReadOptions, WriteBatch,
+    DBCompressionType, DBRawIterator, DEFAULT_COLUMN_FAMILY_NAME, Options, ReadOptions,
     WriteBufferManager, WriteOptions,
 };
 use std::fs;
@@ -20,7 +20,7 @@ const WAL_BYTES_MIN: u64 = 4 << 20;
 const FILE_SIZE: u64 = 32 << 20;
 
 /// The column families.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[expect(missing_docs, reason = "see the table in the module doc")]
 pub enum Family {
     Seen,
@@ -56,16 +56,6 @@ impl Family {
             Self::Outbox => "outbox",
             Self::Meta => "meta",
         }
-    }
-}
-
-/// Changes that become visible and durable together, or not at all.
-#[derive(Default)]
-pub struct Batch(WriteBatch);
-
-impl std::fmt::Debug for Batch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Batch of {} changes", self.0.len())
     }
 }
 
@@ -174,12 +164,12 @@ impl Database {
 
     /// Adds a row to `batch`.
     pub fn put(&self, batch: &mut Batch, family: Family, key: &[u8], value: &[u8]) {
-        batch.0.put_cf(self.family(family), key, value);
+        batch.add(family, key, Some(value));
     }
 
     /// Adds the removal of a row to `batch`.
     pub fn delete(&self, batch: &mut Batch, family: Family, key: &[u8]) {
-        batch.0.delete_cf(self.family(family), key);
+        batch.add(family, key, None);
     }
 
     /// Makes all of `batch` happen. Survives the death of the process; [`Self::sync`] makes it
@@ -188,9 +178,8 @@ impl Database {
     /// # Errors
     /// When the disk is full or fails; nothing of the batch has then happened.
     pub fn commit(&self, batch: &Batch) -> Result<(), DiskError> {
-        // A copy of the serialised batch, so that a full disk can be tried again later.
-        let copy = WriteBatch::from_data(batch.0.data());
-        self.db.write_opt(copy, &WriteOptions::default()).map_err(self.error("cannot be written"))
+        let batch = batch.sorted(|family| self.family(family));
+        self.db.write_opt(batch, &WriteOptions::default()).map_err(self.error("cannot be written"))
     }
 
     /// Brings what was committed to the disk's surface.

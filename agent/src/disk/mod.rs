@@ -21,14 +21,16 @@
 //!
 //! Remembers: everything. Never knows: the web, threads, time. Goes wrong: [`DiskError`].
 
+mod batch;
 mod codec;
 mod database;
 pub mod keys;
 mod lock;
 pub mod values;
 
+pub use batch::Batch;
 pub use codec::{Reader, Writer};
-pub use database::{Batch, Database, Family};
+pub use database::{Database, Family};
 
 /// What can go wrong on disk.
 #[derive(Debug, thiserror::Error)]

@@ -43,7 +43,7 @@ pub fn run(typed: CrawlArgs) -> Result<Exit, Trouble> {
 pub fn view_of_one() -> Result<(View, AgentId), Trouble> {
     let mut members = Members::new(Settings::default());
     let (name, address) = ("alone".to_owned(), String::new());
-    let join = Event::Join { id: None, process: Process(1), name, address, weight: 1 };
+    let join = Event::Join { id: None, disk: 1, process: Process(1), name, address, weight: 1 };
     let step = members.step(&join, Timestamp::ZERO);
     match (step.refusal, members.view().agents.first()) {
         (None, Some(agent)) => Ok((members.view().clone(), agent.id)),

@@ -11,7 +11,8 @@ impl World {
         let up = |n: &&Node| n.up;
         self.nodes.iter().filter(|n| !n.left).all(|n| n.up)
             && self.nodes.iter().filter(up).all(|n| n.is_settled(self.members.view().epoch))
-            && self.members.view().agents.iter().filter(|a| a.state == AgentState::Active).count() >= 2
+            && self.members.view().agents.iter().filter(|a| a.state == AgentState::Active).count()
+                >= 2
     }
 
     pub fn fault(&mut self) {
@@ -80,7 +81,8 @@ impl World {
         let whole = self.is_whole();
         self.visited.retain(|_, (by, _)| *by != node);
         let lose = whole && self.rng.chance(2);
-        let wait = if self.rng.chance(2) { 200 + self.rng.below(3_000) } else { self.rng.below(50_000) };
+        let wait =
+            if self.rng.chance(2) { 200 + self.rng.below(3_000) } else { self.rng.below(50_000) };
         self.say(|| format!("n{node} crashes{}", if lose { ", its disk is gone" } else { "" }));
         self.nodes[node].crash(lose);
         self.after(wait, Event::Back { node });

@@ -29,11 +29,28 @@ impl World {
         let epoch = self.members.view().epoch;
         let missing: Vec<Page> =
             self.reachable().into_iter().filter(|p| !self.fetched.contains_key(p)).collect();
-        let held: Vec<String> = missing.iter().map(|&page| {
-            let group = self.group(page);
-            let by = self.nodes.iter().filter(|n| !n.left).map(|n| (n.disk.id, n.disk.tags.0.get(&group), n.disk.rows.get(&group).and_then(|r| r.get(&page))));
-            format!("{page} of {group:?}, accepted {}: {:?}; parents {:?}", self.accepted.contains(&page), by.collect::<Vec<_>>(), self.fetched.keys().filter(|&&p| self.children(p).contains(&page)).collect::<Vec<_>>())
-        }).collect();
+        let held: Vec<String> = missing
+            .iter()
+            .map(|&page| {
+                let group = self.group(page);
+                let by = self.nodes.iter().filter(|n| !n.left).map(|n| {
+                    (
+                        n.disk.id,
+                        n.disk.tags.0.get(&group),
+                        n.disk.rows.get(&group).and_then(|r| r.get(&page)),
+                    )
+                });
+                format!(
+                    "{page} of {group:?}, accepted {}: {:?}; parents {:?}",
+                    self.accepted.contains(&page),
+                    by.collect::<Vec<_>>(),
+                    self.fetched
+                        .keys()
+                        .filter(|&&p| self.children(p).contains(&page))
+                        .collect::<Vec<_>>()
+                )
+            })
+            .collect();
         if let Some(wrong) = self.misplaced()
             && held.is_empty()
         {
@@ -42,7 +59,8 @@ impl World {
         if !held.is_empty() {
             return format!("never ends, epoch {epoch}:\n{}", held.join("\n"));
         }
-        let nodes: Vec<String> = self.nodes.iter().filter(|n| !n.left).map(|n| n.state(epoch)).collect();
+        let nodes: Vec<String> =
+            self.nodes.iter().filter(|n| !n.left).map(|n| n.state(epoch)).collect();
         format!("never ends: epoch {epoch}, missing {missing:?}\n{}", nodes.join("\n"))
     }
 

@@ -40,9 +40,20 @@ impl World {
         self.visit(node);
         self.transmit(node);
         let n = &self.nodes[node];
-        if n.up && let (Some(custody), Some(id)) = (&n.custody, n.disk.id) {
-            let draining = custody.view().and_then(|v| v.agent(id)).is_some_and(|a| a.state == AgentState::Draining);
-            if draining && custody.is_settled() && n.disk.tags.0.is_empty() && n.disk.outbox.is_empty() && n.visits.is_empty() && n.streams.values().all(|s| s.queue.is_empty()) {
+        if n.up
+            && let (Some(custody), Some(id)) = (&n.custody, n.disk.id)
+        {
+            let draining = custody
+                .view()
+                .and_then(|v| v.agent(id))
+                .is_some_and(|a| a.state == AgentState::Draining);
+            if draining
+                && custody.is_settled()
+                && n.disk.tags.0.is_empty()
+                && n.disk.outbox.is_empty()
+                && n.visits.is_empty()
+                && n.streams.values().all(|s| s.queue.is_empty())
+            {
                 self.leave(node);
             }
         }
@@ -85,7 +96,10 @@ impl World {
         match then {
             Then::Reply { to, life, class, id } => {
                 if let Some(wait) = self.travel(node, to) {
-                    self.after(wait, Event::Answer { from: node, to, life, class, id, reply: Reply::Stored });
+                    self.after(
+                        wait,
+                        Event::Answer { from: node, to, life, class, id, reply: Reply::Stored },
+                    );
                 }
             }
             Then::Done(item) => self.done(node, item),
@@ -103,8 +117,10 @@ impl World {
                 // With the owner; here too, if the rows are still here.
                 let group = self.group(item.page);
                 let n = &mut self.nodes[node];
-                let here = n.disk.rows.get(&group).is_some_and(|rows| rows.contains_key(&item.page));
-                if here && n.merge(group, item.page, State::Fetched)
+                let here =
+                    n.disk.rows.get(&group).is_some_and(|rows| rows.contains_key(&item.page));
+                if here
+                    && n.merge(group, item.page, State::Fetched)
                     && let Some(custody) = &mut n.custody
                 {
                     custody.store_as_former_owner(group, &mut n.disk.tags);
@@ -123,7 +139,8 @@ impl World {
             Cause::Outcome => item.page == page,
             Cause::Seed => false,
         });
-        let pending = n.disk.rows.get(&group).and_then(|rows| rows.get(&page)) == Some(&State::Pending);
+        let pending =
+            n.disk.rows.get(&group).and_then(|rows| rows.get(&page)) == Some(&State::Pending);
         if !open && pending {
             n.put(page, State::Fetched, Cause::Outcome);
         }
@@ -142,7 +159,9 @@ impl World {
                 Effect::Transfer { to, group, end } => {
                     // What is not safe yet is to be fetched again, as far as others know.
                     let rows = n.disk.rows.get(&group).into_iter().flatten();
-                    let rows = rows.map(|(&page, &state)| (page, if state == State::Pending { State::Queued } else { state }));
+                    let rows = rows.map(|(&page, &state)| {
+                        (page, if state == State::Pending { State::Queued } else { state })
+                    });
                     let rows = rows.collect();
                     let class = if end == End::Copy { COPIES } else { MAIN };
                     let id = n.send(to, class, Body::Rows(group, rows, end));
@@ -161,7 +180,10 @@ impl World {
         let Some(custody) = &mut n.custody else { return };
         for group in std::mem::take(&mut n.quieting) {
             let busy = n.visits.contains_key(&group)
-                || n.disk.rows.get(&group).is_some_and(|rows| rows.values().any(|&s| s == State::Pending));
+                || n.disk
+                    .rows
+                    .get(&group)
+                    .is_some_and(|rows| rows.values().any(|&s| s == State::Pending));
             if busy {
                 n.quieting.insert(group);
             } else {
@@ -176,7 +198,11 @@ impl World {
         let candidates: Vec<(GroupHash, Page)> = {
             let n = &self.nodes[node];
             let groups = n.disk.rows.iter().filter(|(group, _)| !n.visits.contains_key(group));
-            groups.filter_map(|(&group, rows)| rows.iter().find(|&(_, &s)| s == State::Queued).map(|(&p, _)| (group, p))).collect()
+            groups
+                .filter_map(|(&group, rows)| {
+                    rows.iter().find(|&(_, &s)| s == State::Queued).map(|(&p, _)| (group, p))
+                })
+                .collect()
         };
         for (group, page) in candidates {
             let n = &mut self.nodes[node];
@@ -188,7 +214,9 @@ impl World {
             let life = n.life;
             if let Some((other, p)) = self.visited.insert(group, (node, page)) {
                 let epoch = self.nodes[node].custody.as_ref().map(Custody::epoch);
-                self.wrong = Some(format!("n{node} (epoch {epoch:?}) visits {group:?} while n{other} does (page {p})"));
+                self.wrong = Some(format!(
+                    "n{node} (epoch {epoch:?}) visits {group:?} while n{other} does (page {p})"
+                ));
                 return;
             }
             let ends = self.now + 1 + self.rng.below(3_000);
@@ -201,7 +229,12 @@ impl World {
     pub fn fence(&self, node: usize) -> u64 {
         let n = &self.nodes[node];
         let Some(custody) = &n.custody else { return 0 };
-        let others = custody.view().into_iter().flat_map(|v| &v.agents).filter(|a| Some(a.id) != n.disk.id && a.state != AgentState::Dead).map(|a| a.id);
+        let others = custody
+            .view()
+            .into_iter()
+            .flat_map(|v| &v.agents)
+            .filter(|a| Some(a.id) != n.disk.id && a.state != AgentState::Dead)
+            .map(|a| a.id);
         (custody.fence.until(others).0.saturating_sub(1_000_000_000)) / 1_000
     }
 

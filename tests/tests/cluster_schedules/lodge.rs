@@ -20,7 +20,18 @@ impl World {
             if let Some(wait) = self.travel(COORDINATOR, node) {
                 let view = Arc::clone(&view);
                 let (sent, id) = (0, None);
-                self.after(wait, Event::FromCoordinator { node, life, sent, refused: false, id, view, leased: false });
+                self.after(
+                    wait,
+                    Event::FromCoordinator {
+                        node,
+                        life,
+                        sent,
+                        refused: false,
+                        id,
+                        view,
+                        leased: false,
+                    },
+                );
             }
         }
     }
@@ -56,7 +67,10 @@ impl World {
         });
         let view = Arc::new(self.members.view().clone());
         if let Some(wait) = self.travel(COORDINATOR, node) {
-            self.after(wait, Event::FromCoordinator { node, life, sent, refused, id, view, leased: !refused });
+            self.after(
+                wait,
+                Event::FromCoordinator { node, life, sent, refused, id, view, leased: !refused },
+            );
         }
     }
 

@@ -128,7 +128,11 @@ impl Node {
         self.visits.is_empty()
             && self.disk.tags.0.iter().all(|(group, tag)| {
                 !matches!(tag.role, Role::Authority { .. })
-                    || self.disk.rows.get(group).is_none_or(|r| r.values().all(|&s| s == State::Fetched))
+                    || self
+                        .disk
+                        .rows
+                        .get(group)
+                        .is_none_or(|r| r.values().all(|&s| s == State::Fetched))
             })
     }
 
@@ -141,7 +145,11 @@ impl Node {
             self.custody.as_ref().map(Custody::epoch),
             self.is_settled(epoch),
             self.disk.outbox,
-            self.streams.iter().filter(|(_, s)| !s.queue.is_empty()).map(|(k, s)| (k, s.queue.len(), s.queue.front())).collect::<Vec<_>>(),
+            self.streams
+                .iter()
+                .filter(|(_, s)| !s.queue.is_empty())
+                .map(|(k, s)| (k, s.queue.len(), s.queue.front()))
+                .collect::<Vec<_>>(),
             self.waits.len(),
             self.visits,
             self.quieting,
@@ -161,15 +169,26 @@ impl Node {
                 return Some(format!("n{} is {tag:?} of {group:?}, held by {holders:?}", self.me));
             }
             if !holders.contains(&me) {
-                return Some(format!("n{} keeps {group:?} as {tag:?}, held by {holders:?}", self.me));
+                return Some(format!(
+                    "n{} keeps {group:?} as {tag:?}, held by {holders:?}",
+                    self.me
+                ));
             }
         }
         for page in world.fetched.keys() {
             let group = world.group(*page);
             let state = self.disk.rows.get(&group).and_then(|rows| rows.get(page));
             if custody.holders(group).contains(&me) && state != Some(&State::Fetched) {
-                let tags: Vec<_> = world.nodes.iter().map(|n| (n.me, n.disk.id, n.disk.tags.tag(group), n.disk.rows.get(&group))).collect();
-                return Some(format!("n{} should hold page {page} of {group:?}, held by {:?}, and has {state:?}: {tags:?}", self.me, custody.holders(group)));
+                let tags: Vec<_> = world
+                    .nodes
+                    .iter()
+                    .map(|n| (n.me, n.disk.id, n.disk.tags.tag(group), n.disk.rows.get(&group)))
+                    .collect();
+                return Some(format!(
+                    "n{} should hold page {page} of {group:?}, held by {:?}, and has {state:?}: {tags:?}",
+                    self.me,
+                    custody.holders(group)
+                ));
             }
         }
         None
@@ -197,21 +216,28 @@ impl Node {
     }
 
     /// Stores a fact as the owner of its group, and has it copied: the packets to wait for.
-    pub fn store(&mut self, group: GroupHash, page: Page, state: State, except: Option<AgentId>) -> BTreeSet<u64> {
+    pub fn store(
+        &mut self,
+        group: GroupHash,
+        page: Page,
+        state: State,
+        except: Option<AgentId>,
+    ) -> BTreeSet<u64> {
         let Some(custody) = &mut self.custody else { return BTreeSet::new() };
         custody.store_as_owner(group, &mut self.disk.tags);
         let copyists = custody.copyists(group);
         let new = self.merge(group, page, state);
         let mut waits = BTreeSet::new();
         for to in copyists.into_iter().filter(|&to| Some(to) != except) {
-            let stands = self.custody.as_ref().is_some_and(|c| c.stands(group, to, &self.disk.tags));
+            let stands =
+                self.custody.as_ref().is_some_and(|c| c.stands(group, to, &self.disk.tags));
             if new || !stands {
                 waits.insert(self.send(to, COPIES, Body::Fact(page, state)));
-            } else if let Some(last) = self.streams.get(&(to, COPIES)).and_then(|s| s.queue.back()) {
+            } else if let Some(last) = self.streams.get(&(to, COPIES)).and_then(|s| s.queue.back())
+            {
                 waits.insert(last.id);
             }
         }
         waits
     }
 }
-

@@ -19,7 +19,16 @@ impl World {
         let Some(view) = custody.view() else { return };
         let epoch = view.epoch;
         let (sent, life) = (self.now, n.life);
-        let others: Vec<usize> = view.agents.iter().filter(|a| a.id != id && a.state != AgentState::Dead).map(|a| a.name[1..a.name.find('.').expect("as it was made")].parse().expect("as it was made")).collect();
+        let others: Vec<usize> = view
+            .agents
+            .iter()
+            .filter(|a| a.id != id && a.state != AgentState::Dead)
+            .map(|a| {
+                a.name[1..a.name.find('.').expect("as it was made")]
+                    .parse()
+                    .expect("as it was made")
+            })
+            .collect();
         for to in others {
             if let Some(wait) = self.travel(node, to) {
                 self.after(wait, Event::Ping { from: node, to, life, sent, epoch });
@@ -33,7 +42,10 @@ impl World {
         let n = &mut self.nodes[to];
         let (true, Some(custody), Some(asker)) = (n.up, &mut n.custody, asker) else { return };
         let ok = custody.epoch() == epoch
-            && custody.view().and_then(|v| v.agent(asker)).is_some_and(|a| a.state != AgentState::Dead);
+            && custody
+                .view()
+                .and_then(|v| v.agent(asker))
+                .is_some_and(|a| a.state != AgentState::Dead);
         if ok {
             custody.fence.promise(asker, epoch, now);
         }
@@ -53,12 +65,23 @@ impl World {
         }
     }
 
-    pub fn from_coordinator(&mut self, node: usize, sent: u64, refused: bool, id: Option<AgentId>, view: Arc<View>, leased: bool) {
+    pub fn from_coordinator(
+        &mut self,
+        node: usize,
+        sent: u64,
+        refused: bool,
+        id: Option<AgentId>,
+        view: Arc<View>,
+        leased: bool,
+    ) {
         let now = self.timestamp();
         if refused {
             // Declared dead, or somebody else holds the lease: join again.
             let n = &mut self.nodes[node];
-            let lost = n.disk.id.is_some_and(|id| view.agent(id).is_none_or(|a| a.state == AgentState::Dead));
+            let lost = n
+                .disk
+                .id
+                .is_some_and(|id| view.agent(id).is_none_or(|a| a.state == AgentState::Dead));
             if n.custody.is_some() && lost {
                 n.custody = None;
                 n.reset();
@@ -103,7 +126,9 @@ impl World {
             for packet in stream.queue.iter().filter(|_| class == COPIES) {
                 if let Body::Fact(page, _) = packet.body {
                     let group = self.group(page);
-                    if custody.stands(group, to, &n.disk.tags) && custody.copyists(group).contains(&to) {
+                    if custody.stands(group, to, &n.disk.tags)
+                        && custody.copyists(group).contains(&to)
+                    {
                         kept.push((to, packet.body.clone()));
                     }
                 }

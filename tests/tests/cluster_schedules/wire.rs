@@ -74,12 +74,25 @@ impl World {
         }
         let Some(custody) = &self.nodes[to].custody else { return };
         let epoch = custody.epoch();
-        let known = custody.view().and_then(|v| v.agent(packet.sender)).is_some_and(|a| a.state != AgentState::Dead);
+        let known = custody
+            .view()
+            .and_then(|v| v.agent(packet.sender))
+            .is_some_and(|a| a.state != AgentState::Dead);
         if epoch != packet.epoch || !known {
             let view = if epoch > packet.epoch { custody.view().cloned() } else { None };
             if let Some(wait) = self.travel(to, from) {
                 let reply = Reply::Refused(view);
-                self.after(wait, Event::Answer { from: to, to: from, life, class: packet.class, id: packet.id, reply });
+                self.after(
+                    wait,
+                    Event::Answer {
+                        from: to,
+                        to: from,
+                        life,
+                        class: packet.class,
+                        id: packet.id,
+                        reply,
+                    },
+                );
             }
             return;
         }
@@ -94,11 +107,14 @@ impl World {
                 let group = self.group(page);
                 let n = &mut self.nodes[to];
                 if packet.class == COPIES {
-                    if let Some(c) = &mut n.custody { c.store_as_copy(group, sender, &mut n.disk.tags); }
+                    if let Some(c) = &mut n.custody {
+                        c.store_as_copy(group, sender, &mut n.disk.tags);
+                    }
                     n.merge(group, page, state);
                 } else {
                     if n.custody.as_ref().and_then(|c| c.owner(group)) != me {
-                        self.wrong = Some(format!("n{to} got what it does not own in the same epoch"));
+                        self.wrong =
+                            Some(format!("n{to} got what it does not own in the same epoch"));
                         return;
                     }
                     waits = n.store(group, page, state, None);
@@ -108,12 +124,16 @@ impl World {
                 let n = &mut self.nodes[to];
                 if let End::Handover { keeps, .. } = end {
                     let except = keeps.then_some(sender);
-                    if let Some(c) = &mut n.custody { c.store_as_owner(group, &mut n.disk.tags); }
+                    if let Some(c) = &mut n.custody {
+                        c.store_as_owner(group, &mut n.disk.tags);
+                    }
                     for (page, state) in rows {
                         waits.extend(n.store(group, page, state, except));
                     }
                 } else {
-                    if let Some(c) = &mut n.custody { c.store_as_copy(group, sender, &mut n.disk.tags); }
+                    if let Some(c) = &mut n.custody {
+                        c.store_as_copy(group, sender, &mut n.disk.tags);
+                    }
                     for (page, state) in rows {
                         n.merge(group, page, state);
                     }

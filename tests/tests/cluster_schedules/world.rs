@@ -62,26 +62,76 @@ impl Rng {
 #[derive(Debug)]
 pub enum Event {
     /// A node looks around.
-    Tick { node: usize, life: u64 },
+    Tick {
+        node: usize,
+        life: u64,
+    },
     /// A packet arrives.
-    Arrive { from: usize, to: usize, life: u64, packet: Packet },
+    Arrive {
+        from: usize,
+        to: usize,
+        life: u64,
+        packet: Packet,
+    },
     /// The answer to one.
-    Answer { from: usize, to: usize, life: u64, class: usize, id: u64, reply: Reply },
+    Answer {
+        from: usize,
+        to: usize,
+        life: u64,
+        class: usize,
+        id: u64,
+        reply: Reply,
+    },
     /// A visit ends, or its fence closes.
-    VisitEnds { node: usize, life: u64, page: Page, ends: u64 },
+    VisitEnds {
+        node: usize,
+        life: u64,
+        page: Page,
+        ends: u64,
+    },
     /// A heartbeat, or a wish to join, reaches the coordinator.
-    AtCoordinator { node: usize, life: u64, sent: u64, join: bool },
+    AtCoordinator {
+        node: usize,
+        life: u64,
+        sent: u64,
+        join: bool,
+    },
     /// The coordinator's answer.
-    FromCoordinator { node: usize, life: u64, sent: u64, refused: bool, id: Option<AgentId>, view: Arc<View>, leased: bool },
+    FromCoordinator {
+        node: usize,
+        life: u64,
+        sent: u64,
+        refused: bool,
+        id: Option<AgentId>,
+        view: Arc<View>,
+        leased: bool,
+    },
     /// A promise is asked for, and given.
-    Ping { from: usize, to: usize, life: u64, sent: u64, epoch: u64 },
-    Pong { from: usize, to: usize, life: u64, sent: u64, ok: bool, view: Option<Arc<View>> },
+    Ping {
+        from: usize,
+        to: usize,
+        life: u64,
+        sent: u64,
+        epoch: u64,
+    },
+    Pong {
+        from: usize,
+        to: usize,
+        life: u64,
+        sent: u64,
+        ok: bool,
+        view: Option<Arc<View>>,
+    },
     /// A seed is given to somebody.
     Seed(Page),
     /// Something goes wrong, or is made to.
     Fault,
-    Back { node: usize },
-    Heal { cut: (usize, usize) },
+    Back {
+        node: usize,
+    },
+    Heal {
+        cut: (usize, usize),
+    },
     CoordinatorTick,
     CoordinatorUp,
 }
@@ -154,7 +204,10 @@ impl World {
             world.now = at;
             let event = world.events.remove(&id).expect("as it was made");
             world.happen(event);
-            if world.now > FAULTS_UNTIL + 60_000 && world.now.is_multiple_of(16) && world.is_finished() {
+            if world.now > FAULTS_UNTIL + 60_000
+                && world.now.is_multiple_of(16)
+                && world.is_finished()
+            {
                 break;
             }
             if world.now > DEADLINE {
@@ -207,7 +260,9 @@ impl World {
     }
 
     pub fn group(&self, page: Page) -> GroupHash {
-        GroupHash(Rng(u64::from(page) * 7919).below(self.n_groups).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        GroupHash(
+            Rng(u64::from(page) * 7919).below(self.n_groups).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+        )
     }
 
     pub fn children(&self, page: Page) -> Vec<Page> {
@@ -244,7 +299,9 @@ impl World {
             Event::AtCoordinator { node, life, sent, join } if self.alive(node, life) => {
                 self.at_coordinator(node, life, sent, join);
             }
-            Event::FromCoordinator { node, life, sent, refused, id, view, leased } if self.alive(node, life) => {
+            Event::FromCoordinator { node, life, sent, refused, id, view, leased }
+                if self.alive(node, life) =>
+            {
                 self.from_coordinator(node, sent, refused, id, view, leased);
             }
             Event::Ping { from, to, life, sent, epoch } => self.ping(from, to, life, sent, epoch),
@@ -269,7 +326,8 @@ impl World {
                 let mut view = self.members.view().clone();
                 view.epoch += 1;
                 let next = self.members.next_id();
-                self.members = Members::restore(Settings { lease: LEASE }, view, next, self.timestamp());
+                self.members =
+                    Members::restore(Settings { lease: LEASE }, view, next, self.timestamp());
                 self.coordinator_up = true;
                 self.say(|| "coordinator is back".into());
                 self.publish(true);
