@@ -86,14 +86,14 @@ impl World {
 
     pub fn wait(&mut self, node: usize, copies: BTreeSet<u64>, then: Then) {
         if copies.is_empty() {
-            self.then(node, then);
+            self.then(node, &then);
         } else {
             self.nodes[node].waits.push(Wait { copies, then });
         }
     }
 
-    pub fn then(&mut self, node: usize, then: Then) {
-        match then {
+    pub fn then(&mut self, node: usize, then: &Then) {
+        match *then {
             Then::Reply { to, life, class, id } => {
                 if let Some(wait) = self.travel(node, to) {
                     self.after(

@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    pub fn from_coordinator(
+    pub fn hear_coordinator(
         &mut self,
         node: usize,
         sent: u64,

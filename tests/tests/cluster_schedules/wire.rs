@@ -184,7 +184,7 @@ impl World {
                 n.waits.retain(|wait| !wait.copies.is_empty());
                 self.carry_out(node, effects);
                 for then in ready {
-                    self.then(node, then);
+                    self.then(node, &then);
                 }
                 if let Some(item) = item {
                     self.done(node, item);

@@ -158,7 +158,6 @@ pub struct World {
     pub fetched: BTreeMap<Page, u32>,
     pub accepted: BTreeSet<Page>,
     pub wrong: Option<String>,
-    pub repeats: u64,
     trace: Vec<String>,
 }
 
@@ -183,7 +182,6 @@ impl World {
             fetched: BTreeMap::new(),
             accepted: BTreeSet::new(),
             wrong: None,
-            repeats: 0,
             trace: Vec::new(),
             rng,
         };
@@ -302,7 +300,7 @@ impl World {
             Event::FromCoordinator { node, life, sent, refused, id, view, leased }
                 if self.alive(node, life) =>
             {
-                self.from_coordinator(node, sent, refused, id, view, leased);
+                self.hear_coordinator(node, sent, refused, id, view, leased);
             }
             Event::Ping { from, to, life, sent, epoch } => self.ping(from, to, life, sent, epoch),
             Event::Pong { from, to, life, sent, ok, view } if self.alive(to, life) => {
