@@ -1,6 +1,7 @@
 //! What was typed, layer upon layer, with the place of each setting remembered for the messages.
 
 use super::check;
+use super::choices::AssignBy;
 use super::error::{ConfigError, ConfigErrors, Place};
 use super::nearest::nearest;
 use super::settings::{SECTIONS, Settings, TABLE};
@@ -154,7 +155,12 @@ impl Raw {
     ///
     /// # Errors
     /// All that do not, each with the place where it was typed.
-    pub fn check(self) -> Result<Settings, ConfigErrors> {
+    pub fn check(mut self) -> Result<Settings, ConfigErrors> {
+        // A default that means something for domains only.
+        let said = self.places.contains_key("limits.hosts-per-domain-max");
+        if self.settings.identity.assign_by == AssignBy::Host && !said {
+            self.settings.limits.hosts_per_domain_max = None;
+        }
         let problems = check::problems(&self.settings).into_iter();
         let place = |key: &str| self.places.get(key).cloned().unwrap_or_default();
         let errors: Vec<_> = problems

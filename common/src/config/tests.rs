@@ -174,12 +174,15 @@ fn only_what_a_stored_crawl_means_changes_its_fingerprint() {
         );
     }
     let fixed: Vec<_> = TABLE.iter().filter(|s| s.fixed).map(Setting::key).collect();
-    assert_eq!(fixed, ["identity.assign-by", "store.digest"]);
+    let all = ["identity.assign-by", "store.digest", "cluster.strategy", "cluster.replication"];
+    assert_eq!(fixed, all);
     let told = settings.meaning_differences("identity.assign-by = \"host\"\nurl normal form = 1\n");
     let told: Vec<String> = told.iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
         [
+            "cluster.replication: the stored crawl has not set, now it is 2",
+            "cluster.strategy: the stored crawl has not set, now it is \"permutation\"",
             "identity.assign-by: the stored crawl has \"host\", now it is \"domain\"",
             "store.digest: the stored crawl has not set, now it is \"sha1\"",
         ]

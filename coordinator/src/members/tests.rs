@@ -20,6 +20,13 @@ fn disk_of(name: &str) -> u64 {
     name.bytes().fold(1, |disk, byte| disk * 256 + u64::from(byte))
 }
 
+fn other_disk(mut join: Event) -> Event {
+    if let Event::Join { disk, .. } = &mut join {
+        *disk = 77;
+    }
+    join
+}
+
 fn beat(id: u32, process: u64) -> Event {
     Event::Heartbeat { id: AgentId(id), process: Process(process), epoch: 0 }
 }
@@ -111,7 +118,8 @@ fn refusals_name_what_is_wrong() {
         (as_a("a", "b:1", 1), Refusal::AddressTaken),
         (as_a("a", "a", 1), Refusal::BadAddress("it takes a host, a colon and a port")),
         (as_a("", "a:1", 1), Refusal::BadName("it takes 1 to 255 bytes")),
-        (join(None, 1, "a"), Refusal::NameTaken),
+        (join(None, 1, "a"), Refusal::OtherProcess),
+        (other_disk(join(None, 1, "a")), Refusal::NameTaken),
         (join(Some(0), 1, "c"), Refusal::StrangeId),
         (join(Some(3), 1, "c"), Refusal::StrangeId),
         (Event::Forget { id: AgentId(1) }, Refusal::Alive),
@@ -130,6 +138,27 @@ fn a_join_whose_answer_was_lost_can_be_sent_again() {
     let again = members.step(&join(None, 22, "b"), at(1));
     let lease = Effect::Lease { id: AgentId(2), until: at(1 + LEASE), epoch: 2 };
     assert_eq!(again, Step { effects: vec![lease], refusal: None });
+}
+
+/// What it held in memory, and what others took over meanwhile, is lost with a life.
+#[test]
+fn an_agent_is_known_by_its_disk_and_its_lives_by_since() {
+    let since = |members: &Members| members.view().agent(AgentId(2)).map(|agent| agent.since);
+    let mut members = two();
+    assert_eq!(since(&members), Some(2));
+    members.step(&join(Some(2), 22, "b"), at(1));
+    assert_eq!(since(&members), Some(2), "the same process says it again");
+    members.step(&Event::Rest { id: AgentId(2), process: Process(22) }, at(2));
+    members.step(&join(None, 23, "b"), at(3));
+    assert_eq!((since(&members), members.view().epoch), (Some(3), 3), "another process");
+    members.step(&beat(1, 11), at(20));
+    members.step(&Event::Tick, at(40));
+    members.step(&join(Some(2), 23, "b"), at(41));
+    assert_eq!((since(&members), members.view().epoch), (Some(5), 5), "it was dead");
+    let view = members.view().clone();
+    let mut members = Members::restore(Settings::default(), view, 3, at(50));
+    members.step(&join(Some(2), 24, "b"), at(51));
+    assert_eq!(since(&members), Some(6), "nobody knows which process it was");
 }
 
 #[test]

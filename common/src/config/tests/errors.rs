@@ -150,11 +150,11 @@ fn a_limit_per_domain_needs_domains() {
     let none = "limits.hosts-per-domain-max=none";
     for (arguments, keys) in [
         (&[by_host, none][..], &[][..]),
-        // The default is a limit, too.
-        (&[by_host], &[hosts]),
+        // The default is for domains.
+        (&[by_host], &[]),
         (&[by_host, "limits.hosts-per-domain-max=7"], &[hosts]),
         (&[by_host, none, "limits.pages-per-domain-max=7"], &[pages]),
-        (&[by_host, "limits.pages-per-domain-max=7"], &[pages, hosts]),
+        (&[by_host, "limits.pages-per-domain-max=7"], &[pages]),
         (&[by_domain, "limits.pages-per-domain-max=7"], &[]),
     ] {
         let told = problems(arguments);
