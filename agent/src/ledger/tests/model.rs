@@ -224,7 +224,7 @@ impl Model {
     fn serve(&mut self) {
         let mut notes = Vec::new();
         let now = self.now;
-        self.ledger().serve(now, &mut notes).unwrap();
+        self.ledger().serve(now, &mut |_, _| Ok(true), &mut notes).unwrap();
         for note in notes {
             match note {
                 LedgerNote::Due(due) => {
