@@ -12,8 +12,8 @@ use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::time::Timestamp;
 use std::collections::BTreeMap;
 
-/// Rows of one batch.
-pub(super) const ROWS_AT_ONCE: usize = 4_096;
+/// Rows of one batch; few enough in tests that there are several.
+const ROWS_AT_ONCE: usize = if cfg!(test) { 7 } else { 4_096 };
 /// Begins the keys in `meta`; the group's hash follows.
 const META: &[u8] = b"chore/";
 
