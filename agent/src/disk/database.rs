@@ -28,18 +28,20 @@ pub enum Family {
     Hosts,
     Robots,
     Schedule,
+    Groups,
     Content,
     Outbox,
     Meta,
 }
 
 impl Family {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Seen,
         Self::Frontier,
         Self::Hosts,
         Self::Robots,
         Self::Schedule,
+        Self::Groups,
         Self::Content,
         Self::Outbox,
         Self::Meta,
@@ -52,6 +54,7 @@ impl Family {
             Self::Hosts => "hosts",
             Self::Robots => "robots",
             Self::Schedule => "schedule",
+            Self::Groups => "groups",
             Self::Content => "content",
             Self::Outbox => "outbox",
             Self::Meta => "meta",
@@ -286,7 +289,12 @@ fn family_options(family: Family, cache: &Cache, settings: &State) -> Options {
             // A queue leaves tombstones at its head; compact where they gather.
             o.add_compact_on_deletion_collector_factory(4_096, 2_048, 0.5);
         }
-        Family::Hosts | Family::Robots | Family::Schedule | Family::Outbox | Family::Meta => {
+        Family::Hosts
+        | Family::Robots
+        | Family::Schedule
+        | Family::Groups
+        | Family::Outbox
+        | Family::Meta => {
             table.set_block_size(4 << 10);
             table.set_ribbon_filter(10.0);
             o.set_write_buffer_size(share(8));

@@ -7,11 +7,12 @@
 //!
 //! | column family | key | value |
 //! | --- | --- | --- |
-//! | `seen` | group(8) url(8) | empty while queued, then [`values::Outcome`] |
+//! | `seen` | group(8) url(8) | [`values::Seen`]: the place in the queue, then [`values::Outcome`] |
 //! | `frontier` | group(8) host(8) priority(1) seq(8) | [`values::encode_queued`] |
 //! | `hosts` | group(8) host(8) | [`values::HostRow`]; host 0 is the group's own row |
 //! | `robots` | group(8) host(8) scheme(1) port(2) | [`values::RobotsRow`] |
-//! | `schedule` | time(8) group(8) host(8) | nothing: a host with a queue, at the time it falls due |
+//! | `schedule` | time(8) group(8) host(8) | nothing: a host with a queue, of a group that is open, at the time it falls due |
+//! | `groups` | group(8) | [`GroupState`]: what custody remembers of it; without a row it is open |
 //! | `content` | payload digest(16) | time(8), URL: where this content was first archived |
 //! | `outbox` | agent(8) seq(8) | a batch of URLs not yet acknowledged by that peer |
 //! | `meta` | name | format version, crawl id, settings fingerprint, totals, archive position |
@@ -24,6 +25,7 @@
 mod batch;
 mod codec;
 mod database;
+mod group_state;
 pub mod keys;
 mod lock;
 pub mod values;
@@ -31,6 +33,7 @@ pub mod values;
 pub use batch::Batch;
 pub use codec::{Reader, Writer};
 pub use database::{Database, Family};
+pub use group_state::GroupState;
 
 /// What can go wrong on disk.
 #[derive(Debug, thiserror::Error)]

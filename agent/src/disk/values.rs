@@ -4,7 +4,7 @@ use super::{DiskError, Reader, Writer};
 use crate::flow::{LinkKind, Place, Queued, RobotsRecord};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::hash::UrlHash;
+use crivello_common::hash::{HostHash, UrlHash};
 use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
@@ -57,6 +57,50 @@ fn read_queued(place: Place, value: &[u8]) -> Option<Queued> {
     Some(Queued { place, hash, origin: Origin { scheme, port }, path, depth, attempts, kind })
 }
 
+/// A row of `seen`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It waits in the queue of this host, at this place.
+    Queued(HostHash, Place),
+    /// It has been dealt with.
+    Done(Outcome),
+}
+
+/// Begins the value of a URL that is queued; outcomes begin with smaller numbers.
+const SEEN_QUEUED: u8 = 4;
+
+impl Seen {
+    /// The value.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Queued(host, place) => {
+                let mut w = Writer(Vec::with_capacity(16));
+                w.byte(SEEN_QUEUED).rest(&host.to_bytes()).byte(place.priority).number(place.seq);
+                w.finish()
+            }
+            Self::Done(outcome) => outcome.encode(),
+        }
+    }
+
+    /// The inverse of [`Self::encode`].
+    ///
+    /// # Errors
+    /// [`DiskError::Row`] when the value is damaged.
+    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
+        Self::read(value).ok_or_else(|| damaged("seen"))
+    }
+
+    fn read(value: &[u8]) -> Option<Self> {
+        let Some((&SEEN_QUEUED, rest)) = value.split_first() else {
+            return Outcome::read(value).map(Self::Done);
+        };
+        let mut r = Reader(rest);
+        let host = HostHash::from_bytes(r.array()?);
+        Some(Self::Queued(host, Place { priority: r.byte()?, seq: r.number()? }))
+    }
+}
+
 /// What became of a URL: the value of `seen` once it has been dealt with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -76,10 +120,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The value of a URL that is still queued.
-    pub const QUEUED: &'static [u8] = &[];
-
-    /// The value.
+    /// The value in `seen`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
@@ -98,17 +139,6 @@ impl Outcome {
             }
         }
         w.finish()
-    }
-
-    /// The inverse of [`Self::encode`]; `None` for a URL still queued.
-    ///
-    /// # Errors
-    /// [`DiskError::Row`] when the value is damaged.
-    pub fn decode(value: &[u8]) -> Result<Option<Self>, DiskError> {
-        if value.is_empty() {
-            return Ok(None);
-        }
-        Self::read(value).map(Some).ok_or_else(|| damaged("seen"))
     }
 
     fn read(value: &[u8]) -> Option<Self> {

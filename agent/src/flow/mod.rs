@@ -9,19 +9,23 @@
 //! of the room that receives it.
 
 mod due;
+mod fact;
 mod fetched;
 mod found;
 mod notes;
 mod page;
 mod resolution;
+mod tag;
 mod verdict;
 mod visit;
 
 pub use due::{Due, Place, Queued, RobotsRecord};
+pub use fact::Fact;
 pub use fetched::{Fetched, Outcome, Response, Room, Truncation};
 pub use found::{Found, LinkKind};
 pub use notes::{DeskNote, LedgerNote};
 pub use page::{ContentDigest, IndexEntry, Page, PageEnd, Record};
 pub use resolution::{Resolution, ResolveError, Resolved};
+pub use tag::{Role, Tag};
 pub use verdict::{RobotsAnswer, RobotsFound, Signal, Verdict};
 pub use visit::{Errand, RobotsErrand, Visit};

@@ -3,7 +3,7 @@
 use super::groups::Groups;
 use super::resident::Resident;
 use super::{Ledger, mark};
-use crate::disk::values::{HostRow, Outcome, encode_queued};
+use crate::disk::values::{HostRow, Outcome, Seen, encode_queued};
 use crate::disk::{Batch, DiskError, Family, keys};
 use crate::flow::{Found, Queued};
 use crivello_common::discard::Discard;
@@ -33,7 +33,6 @@ impl Ledger {
                 let outcome = Outcome::Discarded(reason).encode();
                 self.disk.put(batch, Family::Seen, &key, &outcome);
             } else {
-                self.disk.put(batch, Family::Seen, &key, Outcome::QUEUED);
                 self.queue(batch, url);
             }
         }
@@ -69,14 +68,27 @@ impl Ledger {
             attempts: 0,
             kind: url.kind,
         };
-        let key = keys::frontier(url.host, queued.place);
-        self.disk.put(batch, Family::Frontier, &key, &encode_queued(&queued));
+        self.enqueue(batch, url.host, &queued);
+    }
+
+    /// Puts a URL into its host's queue, which has no other at its place.
+    pub(super) fn enqueue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
         self.totals.queued += 1;
-        if let Some(resident) = self.hosts.get_mut(&url.host) {
+        self.write_queued(batch, host, url);
+        if let Some(resident) = self.hosts.get_mut(&host) {
             resident.row.queued += 1;
-            resident.cursor = resident.cursor.min(queued.place);
-            mark(&mut self.dirty, url.host, resident);
+            resident.cursor = resident.cursor.min(url.place);
+            mark(&mut self.dirty, host, resident);
         }
+    }
+
+    /// Writes both rows of a URL that waits.
+    pub(super) fn write_queued(&self, batch: &mut Batch, host: HostKey, url: &Queued) {
+        let seen = keys::seen(UrlKey { group: host.group, url: url.hash });
+        let value = Seen::Queued(host.host, url.place).encode();
+        self.disk.put(batch, Family::Seen, &seen, &value);
+        let key = keys::frontier(host, url.place);
+        self.disk.put(batch, Family::Frontier, &key, &encode_queued(url));
     }
 
     /// Brings the rows of those hosts into memory that have one and are not there.

@@ -57,6 +57,9 @@ impl Ledger {
         if !matches!(reason, Discard::HostLimit | Discard::DomainLimit) {
             return Ok(Some(reason));
         }
+        if self.hosts.get(&host).is_some_and(|resident| resident.row.closed == Some(reason)) {
+            return Ok(Some(reason)); // Another agent closed it.
+        }
         let pages = self.hosts.get(&host).map_or(0, |resident| resident.row.pages);
         if self.limits.pages_per_host.is_some_and(|max| pages >= max) {
             return Ok(Some(Discard::HostLimit));

@@ -3,11 +3,11 @@
 use super::groups::Groups;
 use super::resident::Resident;
 use super::{Ledger, META_ARCHIVE, META_SEEDED, META_TOTALS};
-use crate::disk::values::{ContentRow, Outcome, encode_queued};
+use crate::disk::values::{ContentRow, Outcome};
 use crate::disk::{Batch, DiskError, Family, keys};
 use crate::flow::{Found, Page, PageEnd, Place, Queued};
 use crivello_common::discard::{Discard, DiscardTally};
-use crivello_common::hash::{HostKey, UrlKey};
+use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::politeness::{Retry, retry};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
@@ -59,8 +59,9 @@ impl Ledger {
         self.close_hosts(&mut batch, &mut groups)?;
         for (host, urls, reason) in std::mem::take(&mut self.refused) {
             self.load(&[host])?;
-            for url in &urls {
-                self.put_away(&mut batch, host, url, &Outcome::Discarded(reason));
+            for url in urls.iter().filter(|url| self.waits(host, url.place)).collect::<Vec<_>>() {
+                let outcome = Outcome::Discarded(reason);
+                self.put_away(&mut batch, host, url.place, url.hash, &outcome);
                 self.totals.discards.count(reason);
             }
         }
@@ -75,12 +76,7 @@ impl Ledger {
             let key = keys::outbox(peer.0.into(), self.next_place().seq);
             self.disk.put(&mut batch, Family::Outbox, &key, bytes);
         }
-        for (key, value) in self.robots.drain(..) {
-            self.disk.put(&mut batch, Family::Robots, &key, &value);
-        }
-        self.settle(&mut batch, now);
-        groups.write(&self.disk, &mut batch);
-        self.disk.put(&mut batch, Family::Meta, META_TOTALS, &self.totals.encode());
+        self.finish(&mut batch, &groups, now)?;
         if group.seeds_end {
             self.disk.put(&mut batch, Family::Meta, META_SEEDED, &[]);
         }
@@ -88,6 +84,24 @@ impl Ledger {
             self.disk.put(&mut batch, Family::Meta, META_ARCHIVE, position);
         }
         Ok(batch)
+    }
+
+    /// Adds what belongs to every commit: rows that were changed in memory, and the totals.
+    pub(super) fn finish(
+        &mut self,
+        batch: &mut Batch,
+        groups: &Groups,
+        now: Timestamp,
+    ) -> Result<(), DiskError> {
+        for (key, value) in self.robots.drain(..) {
+            self.disk.put(batch, Family::Robots, &key, &value);
+        }
+        self.settle(batch, now)?;
+        groups.write(&self.disk, batch);
+        self.tags.settle(batch);
+        self.chores.settle(&self.disk, batch);
+        self.disk.put(batch, Family::Meta, META_TOTALS, &self.totals.encode());
+        Ok(())
     }
 
     /// What became of one request.
@@ -108,14 +122,20 @@ impl Ledger {
             return Ok(());
         };
         self.load(&[page.host])?;
+        // Otherwise another agent has dealt with it in the meantime, and that was merged.
+        let waits = self.waits(page.host, row.place);
         if let PageEnd::Failed(kind) = page.end
             && retry(kind, row.attempts.saturating_add(1)) == Retry::Again
         {
-            self.queue_again(batch, page.host, row);
+            if waits {
+                self.queue_again(batch, page.host, row);
+            }
             return Ok(());
         }
         let outcome = self.outcome(batch, page, row, record);
-        self.put_away(batch, page.host, row, &outcome);
+        if waits {
+            self.put_away(batch, page.host, row.place, row.hash, &outcome);
+        }
         let bytes = match page.end {
             PageEnd::Response { bytes, .. } => Some(bytes),
             _ => None,
@@ -165,15 +185,27 @@ impl Ledger {
     }
 
     /// Takes a URL out of its host's queue for good.
-    fn put_away(&mut self, batch: &mut Batch, host: HostKey, url: &Queued, outcome: &Outcome) {
-        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, url.place));
-        let key = keys::seen(UrlKey { group: host.group, url: url.hash });
+    pub(super) fn put_away(
+        &mut self,
+        batch: &mut Batch,
+        host: HostKey,
+        place: Place,
+        url: UrlHash,
+        outcome: &Outcome,
+    ) {
+        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, place));
+        let key = keys::seen(UrlKey { group: host.group, url });
         self.disk.put(batch, Family::Seen, &key, &outcome.encode());
         self.totals.queued -= 1;
         self.change(host, |resident| {
-            resident.take_back(url.place);
+            resident.take_back(place);
             resident.row.queued -= 1;
         });
+    }
+
+    /// Whether a URL that was handed out still waits for what becomes of it.
+    fn waits(&self, host: HostKey, place: Place) -> bool {
+        self.hosts.get(&host).is_some_and(|resident| resident.is_handed(place))
     }
 
     /// Puts a URL whose attempt failed at the end of its host's queue.
@@ -185,8 +217,7 @@ impl Ledger {
             ..url.clone()
         };
         self.disk.delete(batch, Family::Frontier, &keys::frontier(host, url.place));
-        let key = keys::frontier(host, again.place);
-        self.disk.put(batch, Family::Frontier, &key, &encode_queued(&again));
+        self.write_queued(batch, host, &again);
         self.change(host, |resident| resident.take_back(url.place));
     }
 
@@ -199,15 +230,22 @@ impl Ledger {
 
     /// Writes the rows of all hosts that changed, with their places in `schedule`, and lets those
     /// go that nothing keeps in memory.
-    fn settle(&mut self, batch: &mut Batch, now: Timestamp) {
-        for host in std::mem::take(&mut self.dirty) {
+    fn settle(&mut self, batch: &mut Batch, now: Timestamp) -> Result<(), DiskError> {
+        let dirty = std::mem::take(&mut self.dirty);
+        let mut groups: Vec<GroupHash> = dirty.iter().map(|host| host.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let shut = self.tags.shut(&groups)?;
+        let is_shut = |group| shut.contains(&group) || self.chores.is_deleting(group);
+        let mut settled = Vec::new();
+        for host in dirty {
             let Some(resident) = self.hosts.get_mut(&host) else { continue };
             resident.dirty = false;
             if resident.parked && resident.available() > 0 {
                 resident.parked = false;
                 resident.reschedule = true;
             }
-            let due = resident.due(now);
+            let due = resident.due(now).filter(|_| !is_shut(host.group));
             let comes_back = resident.reschedule && !resident.on_desk;
             resident.reschedule &= resident.on_desk;
             let old = std::mem::replace(&mut resident.row.scheduled, due);
@@ -225,13 +263,17 @@ impl Ledger {
                 self.cursor = keys::schedule(at, host).min(self.cursor);
             }
             self.disk.put(batch, Family::Hosts, &keys::host(host), &resident.row.encode());
-            self.trim_promise(host);
             self.visitors.push(host);
+            settled.push(host);
+        }
+        for host in settled {
+            self.trim_promise(host);
         }
         for host in std::mem::take(&mut self.visitors) {
             if self.hosts.get(&host).is_some_and(Resident::is_idle) {
                 self.forget(host);
             }
         }
+        Ok(())
     }
 }

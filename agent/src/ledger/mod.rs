@@ -1,18 +1,21 @@
 //! The ledger: sieve, frontier and host rows on disk, and the one commit that moves them.
 //!
-//! *Comes in*: groups of stored pages with their links, seeds and peers' batches ([`Group`]), and
-//! the workbench's notes ([`DeskNote`]).
-//! *Goes out*: hosts that fall due, with the head of their queues ([`LedgerNote`](crate::flow::LedgerNote)).
+//! *Comes in*: groups of stored pages with their links, seeds and peers' batches ([`Group`]),
+//! other agents' [`Fact`](crate::flow::Fact)s, custody's tags, and the workbench's notes
+//! ([`DeskNote`]).
+//! *Goes out*: hosts that fall due, with the head of their queues ([`LedgerNote`](crate::flow::LedgerNote)); the
+//! facts of a group that changes hands.
 //! *Remembers*: which URLs were ever seen, which are queued, what became of the others, and every
 //! host's state; in memory only the hosts that are on the workbench or have pages on the way.
 //! *Never knows*: the web, the clock, which thread it runs on, protobuf.
 //! *Goes wrong*: [`DiskError`]; a commit that fails has not happened and can be tried again.
 //!
 //! Invariants on disk, at every commit: a URL is in `frontier` if and only if its `seen` row says
-//! queued; a host has a row in `schedule` if and only if it has rows in `frontier`; the totals
-//! count exactly the rows.
+//! queued; a host has a row in `schedule` if and only if it has rows in `frontier` and its
+//! group is open; the totals count exactly the rows.
 
 mod admit;
+mod chores;
 mod closing;
 mod commit;
 mod groups;
@@ -20,14 +23,20 @@ mod recent;
 mod resident;
 mod serve;
 mod sieve;
+mod tags;
 mod totals;
+mod transfer;
 
 pub use commit::Group;
+pub use serve::MayFetch;
 pub use sieve::SieveCounts;
+pub use tags::TagRows;
 pub use totals::Totals;
+pub use transfer::Cursor;
 
 use crate::disk::{Database, DiskError, Family, keys, values::RobotsRow};
 use crate::flow::{DeskNote, Queued};
+use chores::Chores;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
@@ -75,7 +84,11 @@ pub struct Ledger {
     refused: Vec<(HostKey, Vec<Queued>, Discard)>,
     /// No host on disk that is not on the workbench is scheduled before this key.
     cursor: [u8; keys::SCHEDULE],
+    /// The first key of `schedule` that was passed because its group may not be fetched.
+    passed: Option<[u8; keys::SCHEDULE]>,
     window_urls_max: u64,
+    tags: TagRows,
+    chores: Chores,
 }
 
 /// The limits that the ledger sees to.
@@ -97,6 +110,8 @@ impl Ledger {
             None => Totals::default(),
         };
         Ok(Self {
+            tags: TagRows::new(disk.clone()),
+            chores: Chores::read(&disk)?,
             sieve: Sieve::new(disk.clone(), settings.state.sieve_cache),
             disk,
             totals,
@@ -117,6 +132,7 @@ impl Ledger {
             calls: Vec::new(),
             refused: Vec::new(),
             cursor: [0; keys::SCHEDULE],
+            passed: None,
             window_urls_max: settings.state.window_urls_max,
         })
     }
@@ -142,7 +158,8 @@ impl Ledger {
     #[must_use]
     pub fn has_news(&self) -> bool {
         let waiting = !self.closing.is_empty() || !self.refused.is_empty();
-        waiting || !self.robots.is_empty() || !self.dirty.is_empty()
+        let changed = !self.robots.is_empty() || !self.dirty.is_empty();
+        waiting || changed || self.tags.has_news() || self.chores.has_news()
     }
 
     /// Whether the workbench asked for something since [`Self::serve`] was last called.
@@ -169,7 +186,7 @@ impl Ledger {
             DeskNote::Refuse { host, urls, reason } => self.refused.push((host, urls, reason)),
             DeskNote::Unresolved { kind } => self.totals.failures[kind as usize] += 1,
             DeskNote::State { host, state } => {
-                self.change(host, |resident| resident.row.state = state);
+                self.change(host, |resident| resident.learn(state));
             }
             DeskNote::Robots { host, origin, record } => {
                 let value = RobotsRow::encode(&record);
@@ -187,6 +204,11 @@ impl Ledger {
                 self.closing.push(host);
             }
         }
+    }
+
+    /// What custody remembers of the groups; what is written goes with the next commit.
+    pub const fn tags(&mut self) -> &mut TagRows {
+        &mut self.tags
     }
 
     /// Changes a host in memory; its row follows with the next commit.

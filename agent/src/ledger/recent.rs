@@ -33,6 +33,11 @@ impl RecentKeys {
         Self { lines: vec![Line([0; WAYS]); n], mask: n as u64 - 1 }
     }
 
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.lines.fill(Line([0; WAYS]));
+    }
+
     /// Whether `key` was here; it is now, and is the last to be forgotten of its set.
     pub fn touch(&mut self, key: UrlKey) -> bool {
         let mixed = (key.url.0 ^ key.group.0.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

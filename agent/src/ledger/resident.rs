@@ -1,6 +1,7 @@
 //! A host that the ledger holds in memory: it is on the workbench, or some of its pages are on the
 //! way between the fetchers and the commit, or the present commit touches it.
 
+use super::transfer::join_states;
 use crate::disk::values::HostRow;
 use crate::flow::Place;
 use crivello_common::discard::Discard;
@@ -28,6 +29,8 @@ pub struct Resident {
     pub promised: u64,
     /// The queue is to be set aside, for this reason; and for good, or only what is there now.
     pub closing: Option<(Discard, bool)>,
+    /// What other agents said of it while the workbench held it.
+    pub heard: Option<HostState>,
 }
 
 impl Resident {
@@ -44,6 +47,7 @@ impl Resident {
             cursor: Place::default(),
             promised: 0,
             closing: None,
+            heard: None,
         }
     }
 
@@ -69,12 +73,21 @@ impl Resident {
 
     /// The workbench gives the host back, and what it did not use.
     pub fn leave(&mut self, state: HostState, unused: &[Place]) {
-        self.row.state = state;
+        self.learn(state);
+        self.heard = None;
         self.on_desk = false;
         self.reschedule = true;
         for &place in unused {
             self.take_back(place);
             self.cursor = self.cursor.min(place);
+        }
+    }
+
+    /// The workbench says how it stands with the host.
+    pub fn learn(&mut self, state: HostState) {
+        self.row.state = state;
+        if let Some(heard) = &self.heard {
+            join_states(&mut self.row.state, heard);
         }
     }
 

@@ -2,12 +2,12 @@
 
 use super::groups::Groups;
 use super::resident::Resident;
-use super::{Ledger, mark};
+use super::{Ledger, TagRows, mark};
 use crate::disk::values::{HostRow, RobotsRow, decode_queued};
 use crate::disk::{DiskError, Family, keys};
 use crate::flow::{Due, LedgerNote, Place, Queued, RobotsRecord};
 use crivello_common::discard::Discard;
-use crivello_common::hash::HostKey;
+use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
@@ -23,20 +23,30 @@ const PROMISE_WAIT: Duration = Duration::from_secs(1);
 /// A host in `schedule`, and the time it stands there with.
 type Scheduled = (Timestamp, HostKey);
 
+/// Whether a visit to a group's hosts may begin now; it may read and write tags.
+pub type MayFetch<'a> = &'a mut dyn FnMut(GroupHash, &mut TagRows) -> Result<bool, DiskError>;
+
 impl Ledger {
-    /// Answers what the workbench asked for, as far as there is something. Returns when the next
-    /// host falls due, as far as that is known.
+    /// Answers what the workbench asked for, as far as there is something and `may_fetch` allows
+    /// it. Returns when the next host falls due, as far as that is known.
+    ///
+    /// A group that is closed costs nothing here; a host of an open one that may not be fetched is
+    /// passed once, until [`Self::look_again`].
     ///
     /// # Errors
-    /// When the disk fails.
+    /// When the disk or `may_fetch` fails.
     pub fn serve(
         &mut self,
         now: Timestamp,
+        may_fetch: MayFetch<'_>,
         out: &mut Vec<LedgerNote>,
     ) -> Result<Option<Timestamp>, DiskError> {
         self.asked = false;
         for host in std::mem::take(&mut self.refills) {
-            let (urls, more) = self.read_window(host, u64::MAX)?;
+            let (urls, more) = match may_fetch(host.group, &mut self.tags)? {
+                true => self.read_window(host, u64::MAX)?,
+                false => (Vec::new(), false),
+            };
             out.push(LedgerNote::More { host, urls, more });
         }
         for (host, name) in std::mem::take(&mut self.calls) {
@@ -46,7 +56,7 @@ impl Ledger {
         }
         let mut next = None;
         while self.wanted > 0 {
-            let (due, later) = self.find_due(now)?;
+            let (due, later) = self.find_due(now, may_fetch)?;
             next = later;
             if due.is_empty() {
                 break;
@@ -68,17 +78,26 @@ impl Ledger {
         Ok(next)
     }
 
+    /// Some group that could not be fetched now can: hosts that were passed are found again.
+    pub fn look_again(&mut self) {
+        if let Some(first) = self.passed.take() {
+            self.cursor = self.cursor.min(first);
+            self.asked = true;
+        }
+    }
+
     /// The next hosts in `schedule` with their times, and the time of the first one beyond the
     /// horizon.
     fn find_due(
         &mut self,
         now: Timestamp,
+        may_fetch: MayFetch<'_>,
     ) -> Result<(Vec<Scheduled>, Option<Timestamp>), DiskError> {
         let most = HOSTS_AT_ONCE.min(self.wanted as usize);
         let mut due = Vec::new();
         let mut later = None;
         let mut cursor = self.cursor;
-        let hosts = &self.hosts;
+        let (hosts, tags, passed) = (&self.hosts, &mut self.tags, &mut self.passed);
         self.disk.walk(Family::Schedule, &self.cursor, &[0xff; 25], |key, _| {
             let (at, host) = keys::read_schedule(key)
                 .ok_or(DiskError::Row { family: "schedule", what: "its key is malformed" })?;
@@ -90,8 +109,14 @@ impl Ledger {
                 return Ok(false);
             }
             cursor = successor(key);
-            if !hosts.get(&host).is_some_and(|h| h.on_desk || h.closing.is_some()) {
+            if hosts.get(&host).is_some_and(|h| h.on_desk || h.closing.is_some()) {
+                return Ok(true);
+            }
+            if may_fetch(host.group, tags)? {
                 due.push((at, host));
+            } else {
+                let key = keys::schedule(at, host);
+                *passed = Some(passed.map_or(key, |first| first.min(key)));
             }
             Ok(true)
         })?;
@@ -101,6 +126,11 @@ impl Ledger {
 
     /// A host as the workbench takes it; `None` when there is nothing to fetch of it just now.
     fn hand_over(&mut self, host: HostKey, now: Timestamp) -> Result<Option<Due>, DiskError> {
+        if let Some(reason) = self.hosts.get(&host).and_then(|resident| resident.row.closed) {
+            // Closed by another agent, with a queue that came from a third.
+            self.close_or_wait(host, Some(reason), now);
+            return Ok(None);
+        }
         let pages_left = match self.pages_left(host)? {
             Ok(pages_left) => pages_left,
             Err(reason) => {
@@ -304,7 +334,7 @@ fn end_of(host: HostKey) -> [u8; keys::PAIR] {
 }
 
 /// The next number, big-endian; stays at the largest.
-fn increment(bytes: &mut [u8]) {
+pub(super) fn increment(bytes: &mut [u8]) {
     for byte in bytes.iter_mut().rev() {
         *byte = byte.wrapping_add(1);
         if *byte != 0 {

@@ -30,6 +30,8 @@ pub struct SieveCounts {
 pub struct Sieve {
     disk: Arc<Database>,
     recent: RecentKeys,
+    /// Whether the table holds keys that are no longer on disk.
+    stale: bool,
     counts: SieveCounts,
     order: Vec<u32>,
     sorted: Vec<[u8; keys::PAIR]>,
@@ -42,6 +44,7 @@ impl Sieve {
         Self {
             disk,
             recent: RecentKeys::new(cache),
+            stale: false,
             counts: SieveCounts::default(),
             order: Vec::new(),
             sorted: Vec::new(),
@@ -58,6 +61,9 @@ impl Sieve {
         fresh.resize(urls.len(), false);
         self.counts.offered += urls.len() as u64;
         self.order.clear();
+        if std::mem::take(&mut self.stale) {
+            self.recent.clear();
+        }
         for (i, url) in (0u32..).zip(urls) {
             if self.recent.touch(*url) {
                 self.counts.recent += 1;
@@ -79,6 +85,11 @@ impl Sieve {
             }
             Ok(())
         })
+    }
+
+    /// Rows of `seen` were deleted: what was recent may be new again.
+    pub const fn forget(&mut self) {
+        self.stale = true;
     }
 
     /// What was asked so far.

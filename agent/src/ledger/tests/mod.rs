@@ -3,6 +3,7 @@
 //! appearance, and nothing is lost.
 
 mod model;
+mod transfer;
 
 use crate::limits::RULES_A_HOST;
 use crivello_common::config::Limits;

@@ -1,0 +1,268 @@
+//! What is done to a whole group, a bounded batch at a time: its hosts are put into `schedule` or
+//! taken out of it, or all its rows are deleted. A row in `meta` says so from the first batch to
+//! the last, so that a kill in between only interrupts it.
+
+use super::groups::Groups;
+use super::serve::increment;
+use super::{Ledger, mark};
+use crate::disk::values::{HostRow, decode_queued};
+use crate::disk::{Batch, Database, DiskError, Family, keys};
+use crate::flow::Place;
+use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
+use crivello_common::time::Timestamp;
+use std::collections::BTreeMap;
+
+/// Rows of one batch; few enough in tests that there are several.
+const ROWS_AT_ONCE: usize = if cfg!(test) { 7 } else { 4_096 };
+/// Begins the keys in `meta`; the group's hash follows.
+const META: &[u8] = b"chore/";
+
+/// What is to be done to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    /// Its hosts with a queue get rows in `schedule`, or lose them, as the group's state says.
+    Reschedule = 1,
+    /// All its rows go.
+    Delete = 2,
+}
+
+/// A task that has begun.
+#[derive(Debug)]
+struct Chore {
+    task: Task,
+    /// Hosts before this have been dealt with.
+    from: [u8; keys::PAIR],
+    /// Whether `meta` has its row.
+    noted: bool,
+}
+
+/// The tasks that have begun.
+#[derive(Debug, Default)]
+pub struct Chores(BTreeMap<GroupHash, Chore>);
+
+impl Chores {
+    /// Those that a kill interrupted.
+    pub(super) fn read(disk: &Database) -> Result<Self, DiskError> {
+        let mut chores = Self::default();
+        let end = [META, &[0xff; 9]].concat();
+        disk.walk(Family::Meta, META, &end, |key, value| {
+            let group = key[META.len()..].try_into().map(GroupHash::from_bytes);
+            let task = match value {
+                [1] => Some(Task::Reschedule),
+                [2] => Some(Task::Delete),
+                _ => None,
+            };
+            let (Ok(group), Some(task)) = (group, task) else {
+                return Err(DiskError::Row { family: "meta", what: "a chore is malformed" });
+            };
+            chores.0.insert(group, Chore { task, from: keys::group(group), noted: true });
+            Ok(true)
+        })?;
+        Ok(chores)
+    }
+
+    fn begin(&mut self, group: GroupHash, task: Task) {
+        self.0.insert(group, Chore { task, from: keys::group(group), noted: false });
+    }
+
+    pub(super) fn is_deleting(&self, group: GroupHash) -> bool {
+        self.0.get(&group).is_some_and(|chore| chore.task == Task::Delete)
+    }
+
+    /// Adds to `batch` what a kill must not forget.
+    pub(super) fn settle(&mut self, disk: &Database, batch: &mut Batch) {
+        for (group, chore) in self.0.iter_mut().filter(|(_, chore)| !chore.noted) {
+            chore.noted = true;
+            disk.put(batch, Family::Meta, &note(*group), &[chore.task as u8]);
+        }
+    }
+
+    pub(super) fn has_news(&self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
+fn note(group: GroupHash) -> Vec<u8> {
+    [META, &group.to_bytes()].concat()
+}
+
+/// A bound above all keys of `group`.
+pub(super) fn end_of(group: GroupHash) -> [u8; 9] {
+    let mut end = [0xff; 9];
+    end[..8].copy_from_slice(&group.to_bytes());
+    increment(&mut end);
+    end
+}
+
+impl Ledger {
+    /// The hosts of a group are handed out from now on, step by step as [`Self::chore`] is called.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn open_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
+        self.reschedule_group(group, true)
+    }
+
+    /// The hosts of a group are not handed out any more: of those that have not been, none once
+    /// [`Self::chore`] has nothing more to do.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
+        self.reschedule_group(group, false)
+    }
+
+    fn reschedule_group(&mut self, group: GroupHash, open: bool) -> Result<(), DiskError> {
+        if self.tags.is_open(group)? != open && !self.chores.is_deleting(group) {
+            self.tags.set_open(group, open)?;
+            self.chores.begin(group, Task::Reschedule);
+        }
+        Ok(())
+    }
+
+    /// All rows of a group go, as [`Self::chore`] is called. No page of it may be on its way, and
+    /// nothing may be let in for it while [`Self::is_deleting`] says so.
+    pub fn delete_group(&mut self, group: GroupHash) {
+        self.chores.begin(group, Task::Delete);
+    }
+
+    /// Whether rows of a group are still to go.
+    #[must_use]
+    pub fn is_deleting(&self, group: GroupHash) -> bool {
+        self.chores.is_deleting(group)
+    }
+
+    /// The next step of what is to be done to whole groups: a commit of its own. `None` when there
+    /// is nothing to do. The batches before it must have been committed.
+    ///
+    /// # Errors
+    /// When the disk fails; the ledger must then not be used any more.
+    pub fn chore(&mut self, now: Timestamp) -> Result<Option<Batch>, DiskError> {
+        let Some((&group, chore)) = self.chores.0.iter().next() else { return Ok(None) };
+        let (task, from) = (chore.task, chore.from);
+        let mut batch = Batch::default();
+        let rest = match task {
+            Task::Reschedule => self.reschedule_some(from, group)?,
+            Task::Delete => self.delete_some(&mut batch, group)?.then_some(from),
+        };
+        match (rest, self.chores.0.get_mut(&group)) {
+            (Some(from), Some(chore)) => chore.from = from,
+            _ => {
+                self.chores.0.remove(&group);
+                self.disk.delete(&mut batch, Family::Meta, &note(group));
+                if task == Task::Delete {
+                    self.tags.remove(group);
+                    self.sieve.forget();
+                }
+            }
+        }
+        self.finish(&mut batch, &Groups::default(), now)?;
+        Ok(Some(batch))
+    }
+
+    /// Marks hosts with a queue, so that their rows in `schedule` are looked after; says where to
+    /// go on.
+    fn reschedule_some(
+        &mut self,
+        from: [u8; keys::PAIR],
+        group: GroupHash,
+    ) -> Result<Option<[u8; keys::PAIR]>, DiskError> {
+        let (mut hosts, mut n_rows, mut rest) = (Vec::new(), 0, None);
+        self.disk.walk(Family::Hosts, &from, &end_of(group), |key, value| {
+            let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0) else {
+                return Ok(true);
+            };
+            if n_rows == ROWS_AT_ONCE {
+                rest = Some(keys::host(host));
+                return Ok(false);
+            }
+            n_rows += 1;
+            if HostRow::decode(value)?.queued > 0 {
+                hosts.push(host);
+            }
+            Ok(true)
+        })?;
+        self.load(&hosts)?;
+        for host in hosts {
+            self.change(host, |_| {});
+        }
+        Ok(rest)
+    }
+
+    /// Deletes some rows of a group; true while there may be more.
+    fn delete_some(&mut self, batch: &mut Batch, group: GroupHash) -> Result<bool, DiskError> {
+        let mut room = ROWS_AT_ONCE;
+        self.delete_queues(batch, group, &mut room)?;
+        let n_queued = ROWS_AT_ONCE - room;
+        // What was queued is taken out of `seen` together with its row in `frontier`.
+        if n_queued > 0 {
+            return Ok(true);
+        }
+        for family in [Family::Seen, Family::Robots, Family::Hosts] {
+            let mut rows = Vec::new();
+            self.disk.walk(family, &keys::group(group)[..8], &end_of(group), |key, value| {
+                let scheduled = match family {
+                    Family::Hosts if key[8..] != [0; 8] => HostRow::decode(value)?.scheduled,
+                    _ => None,
+                };
+                rows.push((key.to_vec(), scheduled));
+                Ok(rows.len() < room)
+            })?;
+            for (key, scheduled) in &rows {
+                self.disk.delete(batch, family, key);
+                match keys::read_host(key) {
+                    Some(host) if family == Family::Hosts && host.host.0 != 0 => {
+                        self.delete_host(batch, host, *scheduled);
+                    }
+                    _ => self.totals.seen -= u64::from(family == Family::Seen),
+                }
+            }
+            room -= rows.len();
+            if room == 0 {
+                return Ok(true);
+            }
+        }
+        self.robots.retain(|(key, _)| !key.starts_with(&group.to_bytes()));
+        Ok(false)
+    }
+
+    fn delete_host(&mut self, batch: &mut Batch, host: HostKey, scheduled: Option<Timestamp>) {
+        self.totals.hosts -= 1;
+        if let Some(at) = scheduled {
+            self.disk.delete(batch, Family::Schedule, &keys::schedule(at, host));
+        }
+        self.forget(host);
+    }
+
+    fn delete_queues(
+        &mut self,
+        batch: &mut Batch,
+        group: GroupHash,
+        room: &mut usize,
+    ) -> Result<(), DiskError> {
+        let mut rows: Vec<(HostKey, Place, UrlHash)> = Vec::new();
+        self.disk.walk(Family::Frontier, &keys::group(group), &end_of(group), |key, value| {
+            let (Some(host), Some(place)) = (keys::read_host(key), keys::read_place(key)) else {
+                let what = "its key is malformed";
+                return Err(DiskError::Row { family: "frontier", what });
+            };
+            rows.push((host, place, decode_queued(place, value)?.hash));
+            Ok(rows.len() < *room)
+        })?;
+        *room -= rows.len();
+        let hosts: Vec<HostKey> = rows.iter().map(|&(host, ..)| host).collect();
+        self.load(&hosts)?;
+        for (host, place, hash) in rows {
+            self.disk.delete(batch, Family::Frontier, &keys::frontier(host, place));
+            self.disk.delete(batch, Family::Seen, &keys::seen(UrlKey { group, url: hash }));
+            self.totals.queued -= 1;
+            self.totals.seen -= 1;
+            if let Some(resident) = self.hosts.get_mut(&host) {
+                resident.take_back(place);
+                resident.row.queued -= 1;
+                mark(&mut self.dirty, host, resident);
+            }
+        }
+        Ok(())
+    }
+}
