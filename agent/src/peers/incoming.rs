@@ -130,6 +130,11 @@ impl PeerServer {
     }
 }
 
+/// What an agent keeps one stream for.
+type Line = (AgentId, Class);
+/// The epoch, and which stream in it.
+type StreamNumber = (u64, u64);
+
 /// What all streams need.
 #[derive(Clone)]
 struct Door {
@@ -137,7 +142,7 @@ struct Door {
     receiver: Arc<dyn Receiver>,
     /// The latest epoch and stream of each agent and class: what a broken one has left in buffers
     /// may arrive after what the next one brings.
-    latest: Arc<Mutex<HashMap<(AgentId, Class), (u64, u64)>>>,
+    latest: Arc<Mutex<HashMap<Line, StreamNumber>>>,
     end: CancellationToken,
 }
 
@@ -145,8 +150,8 @@ impl Door {
     /// Unless a later stream has begun.
     fn hand_over(
         &self,
-        line: (AgentId, Class),
-        stream: (u64, u64),
+        line: Line,
+        stream: StreamNumber,
         body: Body,
         answer: oneshot::Sender<Verdict>,
     ) -> bool {

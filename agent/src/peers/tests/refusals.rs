@@ -28,12 +28,9 @@ async fn who_is_behind_is_shown_the_view_and_begins_anew() {
     assert!(outgoing.is_empty(), "what was offered under the old view is forgotten");
     outgoing.set_view(&old);
     let id = outgoing.offer(PEER, facts(2)).unwrap();
-    until(async || match hears.recv().await {
-        // It may have been told more than once.
-        Some(Heard::View(_)) => None,
-        heard => Some(assert_eq!(heard, Some(Heard::Stored { by: PEER, id }))),
-    })
-    .await;
+    // It may have been told of the view more than once.
+    let heard = until(async || hears.recv().await.filter(|h| !matches!(h, Heard::View(_)))).await;
+    assert_eq!(heard, Heard::Stored { by: PEER, id });
     assert_eq!(*node.inbox.got.lock(), [facts(2)]);
 }
 
