@@ -6,13 +6,14 @@ use std::error::Error;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let files = ["crivello/v1/urls.proto", "crivello/v1/coordinator.proto"];
+    let files =
+        ["crivello/v1/urls.proto", "crivello/v1/coordinator.proto", "crivello/v1/peer.proto"];
     for file in files {
         println!("cargo::rerun-if-changed=proto/{file}");
     }
     let descriptors = protox::compile(files, ["proto"])?;
     let out = std::env::var("OUT_DIR")?;
     std::fs::write(Path::new(&out).join("crivello.v1.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().compile_fds(descriptors)?;
+    tonic_prost_build::configure().bytes(".crivello.v1").compile_fds(descriptors)?;
     Ok(())
 }

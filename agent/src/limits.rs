@@ -58,6 +58,15 @@ pub const RATE_GRACE: Duration = Duration::from_secs(10);
 pub const ARCHIVE_WRITE_BYTES: usize = 1 << 20;
 /// Bytes of index lines that are sorted in memory at once; more are sorted in runs and merged.
 pub const INDEX_RUN_BYTES: usize = 16 << 20;
+/// Bytes of packets to one agent that wait to be acknowledged, copies and all else apart: a page
+/// or two of work for every millisecond of a round trip. What finds no room stays where it is.
+pub const PEER_QUEUE_BYTES: usize = 4 << 20;
+/// Packets on one stream that are on their way or wait to be stored.
+pub const PEER_WINDOW: usize = 64;
+/// Bytes of packets of one stream that wait to be stored here; no more are read meanwhile.
+pub const PEER_STREAM_BYTES: usize = 8 << 20;
+/// What was heard from other agents and not yet looked at; their links wait beyond it.
+pub const PEER_ANSWERS: usize = 8_192;
 
 /// Results between the fetchers and the parsers. A visit asks for room before each of its results
 /// but the first, which is what it was handed out for: so each may bring one more than the

@@ -3,13 +3,13 @@
 use crate::args::cluster::{CoordinatorUrl, TlsArgs};
 use crate::exit::Trouble;
 use anyhow::anyhow;
-use crivello_coordinator::Tls;
 use crivello_proto::RESPONSE_SIZE_MAX;
+use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
@@ -48,11 +48,7 @@ pub async fn connect(typed: &CoordinatorUrl) -> Result<Client, Trouble> {
     let endpoint = match (endpoint.uri().scheme_str(), tls(&typed.tls)?) {
         (Some("http"), None) => endpoint,
         (Some("https"), Some(tls)) => endpoint
-            .tls_config(
-                ClientTlsConfig::new()
-                    .identity(Identity::from_pem(tls.certificate, tls.key))
-                    .ca_certificate(Certificate::from_pem(tls.ca)),
-            )
+            .tls_config(tls.client())
             .map_err(|error| wrong(format!("the TLS files cannot be used: {}", whole(error))))?,
         (Some("http"), Some(_)) => {
             return Err(wrong("the TLS files need an address that begins with https://".into()));

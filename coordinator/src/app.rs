@@ -7,6 +7,7 @@ use crate::watchers::Watchers;
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::RunState;
+use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_server::CoordinatorServer;
 use crivello_proto::{DESCRIPTORS, REQUEST_SIZE_MAX, RESPONSE_SIZE_MAX};
 use std::error::Error;
@@ -17,8 +18,8 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tonic::transport::Server;
 use tonic::transport::server::{Router, TcpIncoming};
-use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 
 /// A connection on which nothing comes for so long is asked for a sign of life.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
@@ -34,24 +35,6 @@ pub struct Listen {
     pub at: SocketAddr,
     /// `None` lets everyone in who can connect.
     pub tls: Option<Tls>,
-}
-
-/// Mutual TLS: who cannot show a certificate of `ca` is not let in.
-#[derive(Clone)]
-pub struct Tls {
-    /// Our certificate and those between it and `ca`, as PEM.
-    pub certificate: Vec<u8>,
-    /// Its private key, as PEM.
-    pub key: Vec<u8>,
-    /// Who vouches for us and for those who connect, as PEM.
-    pub ca: Vec<u8>,
-}
-
-/// Says nothing: the key is nobody's business.
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
-    }
 }
 
 /// A coordinator that is being served.
@@ -80,7 +63,7 @@ impl Coordinator {
             .max_concurrent_streams(REQUESTS_MAX)
             .http2_keepalive_interval(Some(KEEP_ALIVE));
         if let Some(tls) = &listen.tls {
-            server = server.tls_config(server_tls(tls)).map_err(|error| {
+            server = server.tls_config(tls.server()).map_err(|error| {
                 CoordinatorError::Refused(format!(
                     "the TLS files cannot be used: {}",
                     whole(&error)
@@ -170,12 +153,6 @@ impl Coordinator {
             }
         }
     }
-}
-
-fn server_tls(tls: &Tls) -> ServerTlsConfig {
-    ServerTlsConfig::new()
-        .identity(Identity::from_pem(&tls.certificate, &tls.key))
-        .client_ca_root(Certificate::from_pem(&tls.ca))
 }
 
 async fn services(mut server: Server, rpc: Rpc) -> Result<Router, CoordinatorError> {

@@ -22,5 +22,5 @@ mod reach;
 mod rpc;
 mod watchers;
 
-pub use app::{Coordinator, Listen, Tls};
+pub use app::{Coordinator, Listen};
 pub use home::CoordinatorError;

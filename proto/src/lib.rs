@@ -4,6 +4,7 @@
 //! Only the rooms that speak to peers know these types. Everything that arrives is checked where
 //! it is converted ([`view`]), never later.
 
+pub mod tls;
 pub mod view;
 
 /// Version 1 of the wire format.
@@ -29,3 +30,7 @@ pub const REQUEST_SIZE_MAX: usize = 64 << 10;
 /// The longest answer of the coordinator, in bytes: a view of 1,024 agents takes 600 KiB, the
 /// rest is for the settings, whose lists have no bound of their own.
 pub const RESPONSE_SIZE_MAX: usize = 16 << 20;
+/// The longest packet from one agent to another, in bytes.
+pub const PACKET_SIZE_MAX: usize = 4 << 20;
+/// The longest answer to one, in bytes: it may hold a view.
+pub const REPLY_SIZE_MAX: usize = 2 << 20;

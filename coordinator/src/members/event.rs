@@ -80,7 +80,7 @@ pub enum Event {
     Tick,
 }
 
-/// What the owner of the [`Members`] is to do.
+/// What the owner of the [`Members`](super::Members) is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Tell this member that its lease runs until then, and the epoch it should know.

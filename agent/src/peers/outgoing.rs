@@ -1,0 +1,259 @@
+//! To the other agents: a queue and a link for each agent and class. Who offers something never
+//! waits, and no agent waits for another.
+
+use super::link::{Link, client, view_of};
+use super::packet::{Body, Class};
+use super::queue::Queue;
+use crivello_common::view::{Agent, AgentId, AgentState, View};
+use crivello_proto::tls::Tls;
+use crivello_proto::v1::ping_response::Verdict;
+use crivello_proto::{PACKET_SIZE_MAX, v1};
+use parking_lot::Mutex;
+use prost::Message as _;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::Status;
+use tonic::transport::{Channel, Endpoint, Error};
+
+/// For a connection.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
+/// A connection with an open stream on which nothing comes for so long is asked for a sign of life,
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// and is dead when none comes for so long.
+const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(3);
+/// For a promise, which is worth less the longer it takes.
+const PING_PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of a packet's id and stream, which it gets later, at most.
+const NUMBER_BYTES_MAX: usize = 22;
+
+/// What other agents have answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// This packet is stored; said once, while the epoch lasts in which it was offered.
+    Stored {
+        /// By whom.
+        by: AgentId,
+        /// What [`Outgoing::offer`] returned.
+        id: u64,
+    },
+    /// Somebody has a later view.
+    View(Arc<View>),
+}
+
+/// The answer to a ping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// It is given.
+    Given,
+    /// It is not: another epoch is in force there, with this view if it is later.
+    Refused(Option<Arc<View>>),
+}
+
+/// What was offered and stays with who offered it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsent {
+    /// Why.
+    pub why: Why,
+    /// What.
+    pub body: Body,
+}
+
+/// Why something is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// There is no room until the agent has acknowledged something of this class.
+    Full,
+    /// It is no living agent of the view, or this agent itself.
+    Unknown,
+    /// It is longer than [`PACKET_SIZE_MAX`], and will never be sent.
+    TooLong,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Outgoing {
+    me: AgentId,
+    tls: Option<Tls>,
+    runtime: Handle,
+    heard: mpsc::Sender<Heard>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    epoch: u64,
+    last_id: u64,
+    peers: HashMap<AgentId, Peer>,
+}
+
+#[derive(Debug)]
+struct Peer {
+    address: String,
+    main: Line,
+    copies: Line,
+}
+
+/// To one agent, in one class. Each has its own connection: what fills one leaves room in the
+/// other.
+#[derive(Debug)]
+struct Line {
+    channel: Channel,
+    queue: Arc<Queue>,
+    _link: AbortOnDropHandle<()>,
+}
+
+impl Peer {
+    const fn line(&self, class: Class) -> &Line {
+        match class {
+            Class::Main => &self.main,
+            Class::Copies => &self.copies,
+        }
+    }
+}
+
+impl Outgoing {
+    /// Agent `me`, which knows no other yet; it works on `runtime`. What is heard must be taken
+    /// from the other end of `heard` in time: while that is full, nothing is acknowledged.
+    ///
+    /// # Errors
+    /// When the TLS files cannot be used.
+    pub fn new(
+        me: AgentId,
+        tls: Option<Tls>,
+        runtime: Handle,
+        heard: mpsc::Sender<Heard>,
+    ) -> Result<Self, Error> {
+        let outgoing = Self { me, tls, runtime, heard, state: Mutex::default() };
+        outgoing.endpoint("localhost:1")?;
+        Ok(outgoing)
+    }
+
+    /// No proxy is asked, whatever the environment says.
+    fn endpoint(&self, address: &str) -> Result<Endpoint, Error> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))?
+            .connect_timeout(CONNECT_PATIENCE)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE_PATIENCE);
+        match &self.tls {
+            Some(tls) => endpoint.tls_config(tls.client()),
+            None => Ok(endpoint),
+        }
+    }
+
+    /// A later view is in force: the queues begin anew and empty; connections to those who stay
+    /// where they were are kept. An older view, or the same, changes nothing.
+    pub fn set_view(&self, view: &View) {
+        let mut state = self.state.lock();
+        if view.epoch <= state.epoch {
+            return;
+        }
+        state.epoch = view.epoch;
+        let mut before = std::mem::take(&mut state.peers);
+        for agent in &view.agents {
+            if agent.id == self.me || agent.state == AgentState::Dead {
+                continue;
+            }
+            let known = before.remove(&agent.id).filter(|known| known.address == agent.address);
+            match self.peer(agent, known) {
+                Ok(peer) => {
+                    state.peers.insert(agent.id, peer);
+                }
+                Err(error) => {
+                    tracing::warn!("agent {} cannot be sent anything: {error}", agent.name);
+                }
+            }
+        }
+    }
+
+    fn peer(&self, agent: &Agent, known: Option<Peer>) -> Result<Peer, Error> {
+        let (main, copies) = match known {
+            Some(known) => (known.main.channel, known.copies.channel),
+            None => {
+                let endpoint = self.endpoint(&agent.address)?;
+                let _runtime = self.runtime.enter();
+                (endpoint.connect_lazy(), endpoint.connect_lazy())
+            }
+        };
+        let (main, copies) = (self.line(agent.id, main), self.line(agent.id, copies));
+        Ok(Peer { address: agent.address.clone(), main, copies })
+    }
+
+    fn line(&self, peer: AgentId, channel: Channel) -> Line {
+        let queue = Arc::new(Queue::default());
+        let (to, from, heard) = (channel.clone(), Arc::clone(&queue), self.heard.clone());
+        let link = Link { peer, channel: to, queue: from, heard };
+        let link = AbortOnDropHandle::new(self.runtime.spawn(link.run()));
+        Line { channel, queue, _link: link }
+    }
+
+    /// Takes something for an agent, to be sent after all of its class that was taken before, and
+    /// returns its id, which [`Heard::Stored`] will name. Never waits. What the view in force
+    /// forgets, or this process, who offers it must still have.
+    ///
+    /// # Errors
+    /// What was offered, untaken, and why.
+    pub fn offer(&self, to: AgentId, body: Body) -> Result<u64, Unsent> {
+        let class = body.class();
+        let mut state = self.state.lock();
+        let State { epoch, last_id, peers } = &mut *state;
+        let Some(peer) = peers.get(&to) else { return Err(Unsent { why: Why::Unknown, body }) };
+        let sender = self.me.0;
+        let body = Some(body.into());
+        let packet = v1::Packet { id: 0, stream: 0, epoch: *epoch, sender, body };
+        let bytes = packet.encoded_len() + NUMBER_BYTES_MAX;
+        let (why, back) = if bytes > PACKET_SIZE_MAX {
+            (Why::TooLong, packet)
+        } else {
+            let next_id = || {
+                *last_id += 1;
+                *last_id
+            };
+            match peer.line(class).queue.push(packet, bytes, next_id) {
+                Ok(id) => return Ok(id),
+                Err(packet) => (Why::Full, packet),
+            }
+        };
+        Err(unsent(why, back))
+    }
+
+    /// Asks for the promise not to count this agent as dead for a while.
+    ///
+    /// # Errors
+    /// When there was no answer in time.
+    pub async fn ping(&self, to: AgentId) -> Result<Promise, Status> {
+        let (channel, epoch) = {
+            let state = self.state.lock();
+            let peer = state.peers.get(&to);
+            let peer = peer.ok_or_else(|| Status::not_found("no living agent of the view"))?;
+            (peer.copies.channel.clone(), state.epoch)
+        };
+        let mut client = client(channel);
+        let asked = client.ping(v1::PingRequest { sender: self.me.0, epoch });
+        let answered = timeout(PING_PATIENCE, asked).await;
+        let answered = answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
+        match answered.into_inner().verdict {
+            Some(Verdict::Promised(v1::Nothing {})) => Ok(Promise::Given),
+            Some(Verdict::Refused(refused)) => Ok(Promise::Refused(view_of(refused)?)),
+            None => Err(Status::internal("it answers with nothing")),
+        }
+    }
+
+    /// Whether all that was taken in this epoch is acknowledged.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let state = self.state.lock();
+        state.peers.values().all(|peer| peer.main.queue.is_empty() && peer.copies.queue.is_empty())
+    }
+}
+
+fn unsent(why: Why, packet: v1::Packet) -> Unsent {
+    // It was made of a body just now.
+    let body = Body::try_from(packet.body).unwrap_or(Body::Facts(Vec::new()));
+    Unsent { why, body }
+}

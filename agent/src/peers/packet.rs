@@ -1,0 +1,177 @@
+//! What a packet holds, in the house and on the wire.
+
+use super::PeerError;
+use bytes::Bytes;
+use crivello_common::hash::GroupHash;
+use crivello_proto::v1::{self, end::Kind, packet::Body as Wire};
+
+/// Each class has its own order and its own bounds to each agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// What may be acknowledged only after others have stored copies.
+    Main,
+    /// Copies: nothing here is acknowledged later because of a third agent.
+    Copies,
+}
+
+/// The content of a packet; a fact is bytes as the ledger encodes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Facts for the owner of their groups.
+    Facts(Vec<Bytes>),
+    /// Facts of groups that the sender owns.
+    Copies(Vec<Bytes>),
+    /// Rows of one group, in as many packets as they need.
+    Rows {
+        /// The group.
+        group: GroupHash,
+        /// Some of its rows.
+        facts: Vec<Bytes>,
+        /// What it means that they have come; the same in all packets of the group.
+        end: End,
+        /// No more come.
+        last: bool,
+    },
+    /// About groups as such.
+    Say(Message),
+}
+
+/// What it means that a group's rows have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// They are the receiver's.
+    Handover {
+        /// So is the authority.
+        authority: bool,
+        /// The sender keeps a whole copy.
+        keeps: bool,
+    },
+    /// The receiver holds a whole copy.
+    Copy,
+}
+
+/// What is said about groups; custody says what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// The sender will bring these.
+    Hold(Vec<GroupHash>),
+    /// It has told everybody of all that it will bring.
+    Scanned,
+    /// It has brought all of it.
+    Brought,
+    /// It asks to drop its copies of these.
+    MayDrop(Vec<GroupHash>),
+    /// The receiver may drop these.
+    Drop(Vec<GroupHash>),
+}
+
+impl Body {
+    /// The class it travels in.
+    #[must_use]
+    pub const fn class(&self) -> Class {
+        match self {
+            Self::Copies(_) | Self::Rows { end: End::Copy, .. } => Class::Copies,
+            Self::Facts(_) | Self::Rows { .. } | Self::Say(_) => Class::Main,
+        }
+    }
+}
+
+fn on_wire(groups: Vec<GroupHash>) -> v1::Groups {
+    v1::Groups { groups: groups.into_iter().map(|group| group.0).collect() }
+}
+
+fn in_house(groups: v1::Groups) -> Vec<GroupHash> {
+    groups.groups.into_iter().map(GroupHash).collect()
+}
+
+impl From<End> for v1::End {
+    fn from(end: End) -> Self {
+        let kind = match end {
+            End::Handover { authority, keeps } => Kind::Handover(v1::Handover { authority, keeps }),
+            End::Copy => Kind::Copy(v1::Nothing {}),
+        };
+        Self { kind: Some(kind) }
+    }
+}
+
+impl From<Body> for Wire {
+    fn from(body: Body) -> Self {
+        match body {
+            Body::Facts(facts) => Self::Facts(v1::Facts { facts }),
+            Body::Copies(facts) => Self::Copies(v1::Facts { facts }),
+            Body::Rows { group, facts, end, last } => {
+                Self::Rows(v1::Rows { group: group.0, facts, end: Some(end.into()), last })
+            }
+            Body::Say(Message::Hold(groups)) => Self::Hold(on_wire(groups)),
+            Body::Say(Message::Scanned) => Self::Scanned(v1::Nothing {}),
+            Body::Say(Message::Brought) => Self::Brought(v1::Nothing {}),
+            Body::Say(Message::MayDrop(groups)) => Self::MayDrop(on_wire(groups)),
+            Body::Say(Message::Drop(groups)) => Self::Drop(on_wire(groups)),
+        }
+    }
+}
+
+impl TryFrom<Option<Wire>> for Body {
+    type Error = PeerError;
+
+    fn try_from(body: Option<Wire>) -> Result<Self, PeerError> {
+        let missing = |what: &str| PeerError::Malformed(format!("the packet has no {what}"));
+        Ok(match body.ok_or_else(|| missing("body"))? {
+            Wire::Facts(v1::Facts { facts }) => Self::Facts(facts),
+            Wire::Copies(v1::Facts { facts }) => Self::Copies(facts),
+            Wire::Rows(v1::Rows { group, facts, end, last }) => {
+                let kind = end.and_then(|end| end.kind).ok_or_else(|| missing("end"))?;
+                let end = match kind {
+                    Kind::Handover(v1::Handover { authority, keeps }) => {
+                        End::Handover { authority, keeps }
+                    }
+                    Kind::Copy(v1::Nothing {}) => End::Copy,
+                };
+                Self::Rows { group: GroupHash(group), facts, end, last }
+            }
+            Wire::Hold(groups) => Self::Say(Message::Hold(in_house(groups))),
+            Wire::Scanned(v1::Nothing {}) => Self::Say(Message::Scanned),
+            Wire::Brought(v1::Nothing {}) => Self::Say(Message::Brought),
+            Wire::MayDrop(groups) => Self::Say(Message::MayDrop(in_house(groups))),
+            Wire::Drop(groups) => Self::Say(Message::Drop(in_house(groups))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message as _;
+
+    #[test]
+    fn every_body_survives_the_wire_in_its_class() {
+        let (groups, facts) = (vec![GroupHash(1), GroupHash(u64::MAX)], vec![Bytes::from("f")]);
+        let handover = End::Handover { authority: true, keeps: false };
+        let rows = |end| Body::Rows { group: GroupHash(7), facts: facts.clone(), end, last: true };
+        let bodies = [
+            (Body::Facts(facts.clone()), Class::Main),
+            (Body::Copies(facts.clone()), Class::Copies),
+            (rows(handover), Class::Main),
+            (rows(End::Copy), Class::Copies),
+            (Body::Say(Message::Hold(groups.clone())), Class::Main),
+            (Body::Say(Message::Scanned), Class::Main),
+            (Body::Say(Message::Brought), Class::Main),
+            (Body::Say(Message::MayDrop(groups.clone())), Class::Main),
+            (Body::Say(Message::Drop(groups)), Class::Main),
+        ];
+        for (body, class) in bodies {
+            assert_eq!(body.class(), class);
+            let sent = v1::Packet { body: Some(body.clone().into()), ..v1::Packet::default() };
+            let came = v1::Packet::decode(sent.encode_to_vec().as_slice()).unwrap();
+            assert_eq!(Body::try_from(came.body), Ok(body));
+        }
+    }
+
+    #[test]
+    fn what_lacks_a_part_is_refused() {
+        assert!(Body::try_from(None).is_err());
+        assert!(Body::try_from(Some(Wire::Rows(v1::Rows::default()))).is_err());
+        let end = Some(v1::End { kind: None });
+        assert!(Body::try_from(Some(Wire::Rows(v1::Rows { end, ..v1::Rows::default() }))).is_err());
+    }
+}

@@ -1,0 +1,142 @@
+use super::kit::{ME, OTHER, PEER, big, facts, hear, node, node_at, sender, until, view};
+use crate::limits::{PEER_QUEUE_BYTES, PEER_STREAM_BYTES, PEER_WINDOW};
+use crate::peers::{Body, Heard, Message, Promise, Unsent, Verdict, Why};
+use bytes::Bytes;
+use crivello_common::view::AgentId;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::time::{sleep, timeout};
+
+const WELL: AgentId = AgentId(3);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_arrives_in_order_and_as_it_was() {
+    let node = node(None).await;
+    let view = view(5, &[node.server.address()]);
+    node.views.send_replace(Some(Arc::clone(&view)));
+    let (outgoing, mut hears) = sender(None);
+    outgoing.set_view(&view);
+    let mut sent: Vec<_> = (0..1_000).map(facts).collect();
+    sent.push(Body::Say(Message::Scanned));
+    let mut ids = Vec::new();
+    for body in &sent {
+        ids.push(outgoing.offer(PEER, body.clone()).unwrap());
+    }
+    for &id in &ids {
+        assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id });
+    }
+    assert_eq!(*node.inbox.got.lock(), sent);
+    assert!(outgoing.is_empty() && ids.is_sorted());
+    assert_eq!(outgoing.ping(PEER).await.unwrap(), Promise::Given);
+    assert_eq!(outgoing.offer(ME, facts(0)).unwrap_err().why, Why::Unknown);
+    assert_eq!(outgoing.offer(OTHER, facts(0)).unwrap_err().why, Why::Unknown);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_dead_server_did_not_acknowledge_comes_again_in_order() {
+    let first = node(None).await;
+    let (at, inbox) = (first.server.address(), Arc::clone(&first.inbox));
+    let view = view(1, &[at]);
+    first.views.send_replace(Some(Arc::clone(&view)));
+    inbox.hold.store(true, SeqCst);
+    let (outgoing, mut hears) = sender(None);
+    outgoing.set_view(&view);
+    let sent: Vec<_> = (0..10).map(facts).collect();
+    let mut ids = Vec::new();
+    for body in &sent {
+        ids.push(outgoing.offer(PEER, body.clone()).unwrap());
+    }
+    until(async || (inbox.got.lock().len() == 10).then_some(())).await;
+    // The first, and one ahead of its turn.
+    let mut held = std::mem::take(&mut *inbox.held.lock());
+    held.remove(4).send(Verdict::Done).unwrap();
+    assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id: ids[4] });
+    held.remove(0).send(Verdict::Done).unwrap();
+    assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id: ids[0] });
+    drop((first, held));
+    let second = node_at(at, Arc::default(), None).await;
+    second.views.send_replace(Some(view));
+    for &id in ids[1..4].iter().chain(&ids[5..]) {
+        assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id }, "each is told once");
+    }
+    assert_eq!(second.inbox.got.lock()[..], sent[1..], "from the first that was not stored on");
+    until(async || outgoing.is_empty().then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_never_answers_delays_nobody() {
+    let deaf = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let (slow, well) = (node(None).await, node(None).await);
+    slow.inbox.hold.store(true, SeqCst);
+    let addresses = [deaf.local_addr().unwrap(), slow.server.address(), well.server.address()];
+    // It accepts, and says no word.
+    let silence = tokio::spawn(async move {
+        let mut open = Vec::new();
+        loop {
+            open.push(deaf.accept().await.unwrap());
+        }
+    });
+    let view = view(1, &addresses);
+    slow.views.send_replace(Some(Arc::clone(&view)));
+    well.views.send_replace(Some(Arc::clone(&view)));
+    let (outgoing, mut hears) = sender(None);
+    outgoing.set_view(&view);
+    let all = async {
+        for sick in [PEER, OTHER] {
+            while outgoing.offer(sick, big(100_000)).is_ok() {}
+        }
+        for n in 0..200 {
+            let id = outgoing.offer(WELL, facts(n)).unwrap();
+            assert_eq!(hear(&mut hears).await, Heard::Stored { by: WELL, id });
+        }
+        // Nor does one class the other.
+        let copies = Body::Copies(vec![Bytes::from("copy")]);
+        slow.inbox.hold.store(false, SeqCst);
+        let id = outgoing.offer(OTHER, copies).unwrap();
+        assert_eq!(hear(&mut hears).await, Heard::Stored { by: OTHER, id });
+        assert_eq!(outgoing.ping(OTHER).await.unwrap(), Promise::Given);
+    };
+    timeout(Duration::from_secs(4), all).await.expect("before the deaf one counts as dead");
+    assert!(outgoing.ping(PEER).await.is_err());
+    silence.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_is_bounded_on_both_sides() {
+    let node = node(None).await;
+    node.inbox.hold.store(true, SeqCst);
+    let view = view(1, &[node.server.address()]);
+    node.views.send_replace(Some(Arc::clone(&view)));
+    let (outgoing, mut hears) = sender(None);
+    outgoing.set_view(&view);
+    // By number,
+    for n in 0..500 {
+        outgoing.offer(PEER, facts(n)).unwrap();
+    }
+    until(async || (node.inbox.got.lock().len() == PEER_WINDOW).then_some(())).await;
+    sleep(Duration::from_millis(200)).await;
+    assert_eq!(node.inbox.got.lock().len(), PEER_WINDOW);
+    // and by bytes.
+    let mut offered = 0;
+    let back = loop {
+        match outgoing.offer(PEER, big(100_000)) {
+            Ok(_) => offered += 100_000,
+            Err(back) => break back,
+        }
+    };
+    assert_eq!(back, Unsent { why: Why::Full, body: big(100_000) }, "as it was offered");
+    assert!((PEER_QUEUE_BYTES - 200_000..=PEER_QUEUE_BYTES).contains(&offered));
+    const { assert!(PEER_QUEUE_BYTES <= PEER_STREAM_BYTES) };
+    // All comes through in the end, and there is room again.
+    node.inbox.hold.store(false, SeqCst);
+    for held in std::mem::take(&mut *node.inbox.held.lock()) {
+        held.send(Verdict::Done).unwrap();
+    }
+    for _ in 0..500 + offered / 100_000 {
+        assert!(matches!(hear(&mut hears).await, Heard::Stored { by: PEER, .. }));
+    }
+    assert!(outgoing.is_empty() && outgoing.offer(PEER, back.body).is_ok());
+}

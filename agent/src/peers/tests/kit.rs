@@ -1,0 +1,120 @@
+//! Agents that are nothing but the two ends of the transport.
+
+use crate::peers::{Body, Heard, Outgoing, PeerServer, Receiver, Verdict};
+use bytes::Bytes;
+use crivello_common::view::{Agent, AgentId, AgentState, RunState, View};
+use crivello_proto::tls::Tls;
+use parking_lot::Mutex;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{sleep, timeout};
+
+pub const ME: AgentId = AgentId(0);
+pub const PEER: AgentId = AgentId(1);
+pub const OTHER: AgentId = AgentId(2);
+
+/// Long for a test, short for a person.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What an agent got, and how it answers.
+#[derive(Default)]
+pub struct Inbox {
+    pub got: Mutex<Vec<Body>>,
+    /// Answers wait in `held` while this is set.
+    pub hold: AtomicBool,
+    pub held: Mutex<Vec<oneshot::Sender<Verdict>>>,
+}
+
+impl Receiver for Inbox {
+    fn take(&self, from: AgentId, _: u64, body: Body, answer: oneshot::Sender<Verdict>) {
+        assert_eq!(from, ME);
+        self.got.lock().push(body);
+        if self.hold.load(Ordering::SeqCst) {
+            self.held.lock().push(answer);
+        } else {
+            let _ = answer.send(Verdict::Done);
+        }
+    }
+
+    fn ping(&self, _: AgentId, _: u64, answer: oneshot::Sender<Verdict>) {
+        let _ = answer.send(Verdict::Done);
+    }
+}
+
+/// The receiving end of an agent.
+pub struct Node {
+    pub server: PeerServer,
+    pub views: watch::Sender<Option<Arc<View>>>,
+    pub inbox: Arc<Inbox>,
+}
+
+pub async fn listener(at: SocketAddr) -> TcpListener {
+    until(async || TcpListener::bind(at).await.ok()).await
+}
+
+/// On a port of its own.
+pub async fn node(tls: Option<&Tls>) -> Node {
+    node_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::default(), tls).await
+}
+
+pub async fn node_at(at: SocketAddr, inbox: Arc<Inbox>, tls: Option<&Tls>) -> Node {
+    let (views, seen) = watch::channel(None);
+    let receiver = Arc::clone(&inbox) as Arc<dyn Receiver>;
+    let server = PeerServer::start(listener(at).await, tls, seen, receiver).await.unwrap();
+    Node { server, views, inbox }
+}
+
+/// A view of [`ME`], who is not reachable, and the others from [`PEER`] on.
+pub fn view(epoch: u64, others: &[SocketAddr]) -> Arc<View> {
+    let mut addresses = vec!["127.0.0.1:1".to_owned()];
+    addresses.extend(others.iter().map(ToString::to_string));
+    let agents = addresses.into_iter().zip(0..).map(|(address, n)| Agent {
+        id: AgentId(n),
+        name: format!("agent-{n}"),
+        address,
+        slot: n as u16,
+        weight: 1,
+        state: AgentState::Active,
+        since: 1,
+        disk: u64::from(n) + 1,
+    });
+    Arc::new(View { epoch, run: RunState::Running, agents: agents.collect() })
+}
+
+pub fn sender(tls: Option<Tls>) -> (Outgoing, mpsc::Receiver<Heard>) {
+    let (heard, hears) = mpsc::channel(8_192);
+    (Outgoing::new(ME, tls, Handle::current(), heard).unwrap(), hears)
+}
+
+/// Distinct bytes for every `n`, none of them text.
+pub fn facts(n: u32) -> Body {
+    let fact = |i: u32| [&[0, 0xff, 0xc3][..], &(n + i).to_be_bytes()].concat().into();
+    Body::Facts(vec![Bytes::new(), fact(0), fact(1)])
+}
+
+/// One of so many bytes.
+pub fn big(bytes: usize) -> Body {
+    Body::Facts(vec![vec![7; bytes].into()])
+}
+
+pub async fn hear(hears: &mut mpsc::Receiver<Heard>) -> Heard {
+    timeout(PATIENCE, hears.recv()).await.expect("heard in time").expect("goes on")
+}
+
+/// Waits until there is one.
+pub async fn until<T>(mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let looking = async {
+        loop {
+            match look().await {
+                Some(found) => return found,
+                None => sleep(Duration::from_millis(10)).await,
+            }
+        }
+    };
+    timeout(PATIENCE, looking).await.expect("in time")
+}

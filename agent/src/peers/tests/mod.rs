@@ -1,0 +1,6 @@
+//! Agents over real sockets: order, loss, refusals, strangers.
+
+mod delivery;
+mod kit;
+mod refusals;
+mod tls;

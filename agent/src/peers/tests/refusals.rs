@@ -1,0 +1,122 @@
+use super::kit::{ME, PEER, facts, hear, node, sender, until, view};
+use crate::peers::{Body, Heard, Promise, Verdict, Why};
+use crivello_common::view::AgentState;
+use crivello_proto::PACKET_SIZE_MAX;
+use crivello_proto::v1::peer_client::PeerClient;
+use crivello_proto::v1::{self, reply};
+use futures_util::stream::iter;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+use tonic::{Code, Status};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_behind_is_shown_the_view_and_begins_anew() {
+    let node = node(None).await;
+    let (old, new) = (view(1, &[node.server.address()]), view(2, &[node.server.address()]));
+    node.views.send_replace(Some(Arc::clone(&new)));
+    let (outgoing, mut hears) = sender(None);
+    outgoing.set_view(&old);
+    outgoing.offer(PEER, facts(1)).unwrap();
+    assert_eq!(hear(&mut hears).await, Heard::View(Arc::clone(&new)));
+    assert_eq!(outgoing.ping(PEER).await.unwrap(), Promise::Refused(Some(Arc::clone(&new))));
+    assert!(node.inbox.got.lock().is_empty() && !outgoing.is_empty());
+    outgoing.set_view(&new);
+    assert!(outgoing.is_empty(), "what was offered under the old view is forgotten");
+    outgoing.set_view(&old);
+    let id = outgoing.offer(PEER, facts(2)).unwrap();
+    // It may have been told of the view more than once.
+    let heard = until(async || hears.recv().await.filter(|h| !matches!(h, Heard::View(_)))).await;
+    assert_eq!(heard, Heard::Stored { by: PEER, id });
+    assert_eq!(*node.inbox.got.lock(), [facts(2)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_ahead_waits_for_the_other() {
+    let node = node(None).await;
+    let view = view(3, &[node.server.address()]);
+    let (outgoing, mut hears) = sender(None);
+    outgoing.set_view(&view);
+    let ids = [1, 2, 3].map(|n| outgoing.offer(PEER, facts(n)).unwrap());
+    sleep(Duration::from_millis(200)).await;
+    assert_eq!(outgoing.ping(PEER).await.unwrap(), Promise::Refused(None));
+    assert!(node.inbox.got.lock().is_empty());
+    node.views.send_replace(Some(view));
+    for id in ids {
+        assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id });
+    }
+    assert_eq!(*node.inbox.got.lock(), [1, 2, 3].map(facts));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_house_may_know_of_a_later_view_first() {
+    let node = node(None).await;
+    let (old, new) = (view(1, &[node.server.address()]), view(2, &[node.server.address()]));
+    node.views.send_replace(Some(Arc::clone(&old)));
+    node.inbox.hold.store(true, SeqCst);
+    let (outgoing, mut hears) = sender(None);
+    outgoing.set_view(&old);
+    outgoing.offer(PEER, facts(1)).unwrap();
+    let answer = until(async || node.inbox.held.lock().pop()).await;
+    node.views.send_replace(Some(Arc::clone(&new)));
+    answer.send(Verdict::OtherEpoch).unwrap();
+    assert_eq!(hear(&mut hears).await, Heard::View(new));
+}
+
+/// What is said to a packet that no agent of ours would send.
+async fn say(to: &super::kit::Node, packets: Vec<v1::Packet>) -> Result<v1::Reply, Status> {
+    let mut client = PeerClient::connect(format!("http://{}", to.server.address())).await.unwrap();
+    let mut replies = client.send(iter(packets)).await?.into_inner();
+    replies.message().await.map(|reply| reply.expect("an answer"))
+}
+
+fn packet(epoch: u64, sender: u32, body: Option<Body>) -> v1::Packet {
+    v1::Packet { id: 7, stream: 1, epoch, sender, body: body.map(Into::into) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_and_garbage_are_refused_and_change_nothing() {
+    let node = node(None).await;
+    let mut view = view(4, &[node.server.address(); 1]);
+    Arc::get_mut(&mut view).unwrap().agents[1].state = AgentState::Dead;
+    node.views.send_replace(Some(Arc::clone(&view)));
+    for (epoch, sender) in [(4, 9), (4, 1), (5, ME.0), (0, u32::MAX)] {
+        let reply = say(&node, vec![packet(epoch, sender, Some(facts(1)))]).await.unwrap();
+        let shown = (epoch < 4).then(|| v1::View::from(view.as_ref()));
+        let refused = v1::Refused { epoch: 4, view: shown };
+        assert_eq!(reply, v1::Reply { id: 7, verdict: Some(reply::Verdict::Refused(refused)) });
+    }
+    let of_nothing = say(&node, vec![packet(4, ME.0, None)]).await.unwrap_err();
+    assert_eq!(of_nothing.code(), Code::InvalidArgument, "{of_nothing}");
+    let long = Body::Facts(vec![vec![0; PACKET_SIZE_MAX].into()]);
+    let too_long = say(&node, vec![packet(4, ME.0, Some(long.clone()))]).await.unwrap_err();
+    assert_eq!(too_long.code(), Code::OutOfRange, "{too_long}");
+    for garbage in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        &[0xff; 4_096],
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\xff",
+    ] {
+        let mut socket = TcpStream::connect(node.server.address()).await.unwrap();
+        let _ = socket.write_all(garbage).await;
+        let _ = socket.shutdown().await;
+        let _ = socket.read_to_end(&mut Vec::new()).await;
+    }
+    assert!(node.inbox.got.lock().is_empty());
+    let fine = say(&node, vec![packet(4, ME.0, Some(facts(1)))]).await.unwrap();
+    assert_eq!(fine.verdict, Some(reply::Verdict::Stored(v1::Nothing {})));
+    // What a former stream has left behind comes too late.
+    let later = v1::Packet { stream: 2, ..packet(4, ME.0, Some(facts(2))) };
+    assert!(say(&node, vec![later]).await.is_ok());
+    let late = say(&node, vec![packet(4, ME.0, Some(facts(1)))]).await.unwrap_err();
+    assert_eq!(late.code(), Code::Aborted, "{late}");
+    assert_eq!(*node.inbox.got.lock(), [facts(1), facts(2)]);
+    // Our own agents do not even try.
+    let (outgoing, _hears) = sender(None);
+    let mut with_peer = Arc::unwrap_or_clone(view);
+    with_peer.agents[1].state = AgentState::Active;
+    outgoing.set_view(&with_peer);
+    assert_eq!(outgoing.offer(PEER, long.clone()).unwrap_err().why, Why::TooLong);
+}

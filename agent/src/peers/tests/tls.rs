@@ -1,0 +1,65 @@
+use super::kit::{PEER, facts, hear, node, sender, view};
+use crate::peers::{Heard, Outgoing};
+use crivello_proto::tls::Tls;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+/// Who vouches for agents at 127.0.0.1.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { issuer: Issuer::new(params, key), pem }
+    }
+
+    fn member(&self) -> Tls {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap().pem().into_bytes();
+        let (key, ca) = (key.serialize_pem().into_bytes(), self.pem.clone().into_bytes());
+        Tls { certificate, key, ca }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_those_of_the_same_authority_speak() {
+    let (ours, theirs) = (Authority::new(), Authority::new());
+    let node = node(Some(&ours.member())).await;
+    let view = view(1, &[node.server.address()]);
+    node.views.send_replace(Some(Arc::clone(&view)));
+    // Who trusts our authority, and is vouched for by another.
+    let impostor = Tls { ca: ours.pem.clone().into_bytes(), ..theirs.member() };
+    for stranger in [None, Some(theirs.member()), Some(impostor)] {
+        let (outgoing, mut hears) = sender(stranger);
+        outgoing.set_view(&view);
+        outgoing.offer(PEER, facts(1)).unwrap();
+        assert!(outgoing.ping(PEER).await.is_err());
+        sleep(Duration::from_millis(300)).await;
+        assert!(hears.try_recv().is_err());
+    }
+    assert!(node.inbox.got.lock().is_empty());
+    let (outgoing, mut hears) = sender(Some(ours.member()));
+    outgoing.set_view(&view);
+    let id = outgoing.offer(PEER, facts(2)).unwrap();
+    assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id });
+    assert_eq!(*node.inbox.got.lock(), [facts(2)]);
+}
+
+#[tokio::test]
+async fn files_that_are_no_certificates_are_refused_at_once() {
+    let junk = || b"junk".to_vec();
+    let tls = Tls { certificate: junk(), key: junk(), ca: junk() };
+    let refused = Outgoing::new(PEER, Some(tls), Handle::current(), mpsc::channel(1).0);
+    assert!(refused.is_err());
+}
