@@ -214,10 +214,11 @@ fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
     let text = format!("{}\nhttp://elsewhere.test/\n", scene.web.seeds()[0]);
     std::fs::write(&seeds, text).expect("written");
     let seeds = seeds.display().to_string();
+    let by_host = ["identity.assign-by=host", "limits.hosts-per-domain-max=none"];
     let others: [(&[&str], &str); 4] = [
         (&["http://elsewhere.test/", "--contact=me@b.example"], "elsewhere.test"),
         (&["--seeds", &seeds, "--contact=me@b.example", "--delay=0s"], "elsewhere.test"),
-        (&["--set", "identity.assign-by=host"], "another crawl"),
+        (&["--set", by_host[0], "--set", by_host[1]], "another crawl"),
         (&["--set", "store.digest=sha256"], "another crawl"),
     ];
     for (args, word) in others {

@@ -60,8 +60,9 @@ fn read_queued(place: Place, value: &[u8]) -> Option<Queued> {
 /// A row of `seen`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It waits in the queue of this host, at this place.
-    Queued(HostHash, Place),
+    /// It waits in the queue of this host, at this place; nothing is said of where while the crawl
+    /// is one agent's alone, which looks it up from its queue only.
+    Queued(Option<(HostHash, Place)>),
     /// It has been dealt with.
     Done(Outcome),
 }
@@ -74,7 +75,8 @@ impl Seen {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Queued(host, place) => {
+            Self::Queued(None) => Vec::new(),
+            Self::Queued(Some((host, place))) => {
                 let mut w = Writer(Vec::with_capacity(16));
                 w.byte(SEEN_QUEUED).rest(&host.to_bytes()).byte(place.priority).number(place.seq);
                 w.finish()
@@ -92,12 +94,15 @@ impl Seen {
     }
 
     fn read(value: &[u8]) -> Option<Self> {
+        if value.is_empty() {
+            return Some(Self::Queued(None));
+        }
         let Some((&SEEN_QUEUED, rest)) = value.split_first() else {
             return Outcome::read(value).map(Self::Done);
         };
         let mut r = Reader(rest);
         let host = HostHash::from_bytes(r.array()?);
-        Some(Self::Queued(host, Place { priority: r.byte()?, seq: r.number()? }))
+        Some(Self::Queued(Some((host, Place { priority: r.byte()?, seq: r.number()? }))))
     }
 }
 

@@ -85,7 +85,7 @@ impl Ledger {
     /// Writes both rows of a URL that waits.
     pub(super) fn write_queued(&self, batch: &mut Batch, host: HostKey, url: &Queued) {
         let seen = keys::seen(UrlKey { group: host.group, url: url.hash });
-        let value = Seen::Queued(host.host, url.place).encode();
+        let value = Seen::Queued(self.shared.then_some((host.host, url.place))).encode();
         self.disk.put(batch, Family::Seen, &seen, &value);
         let key = keys::frontier(host, url.place);
         self.disk.put(batch, Family::Frontier, &key, &encode_queued(url));

@@ -89,6 +89,8 @@ pub struct Ledger {
     window_urls_max: u64,
     tags: TagRows,
     chores: Chores,
+    /// Whether groups may change hands: then a row of `seen` says where its URL waits.
+    shared: bool,
 }
 
 /// The limits that the ledger sees to.
@@ -134,7 +136,16 @@ impl Ledger {
             cursor: [0; keys::SCHEDULE],
             passed: None,
             window_urls_max: settings.state.window_urls_max,
+            shared: false,
         })
+    }
+
+    /// The ledger of an agent that is not alone, from the first commit of its crawl on: some 13
+    /// bytes more a queued URL let it take in what others know of it.
+    #[must_use]
+    pub const fn sharing(mut self) -> Self {
+        self.shared = true;
+        self
     }
 
     /// What the crawl has done so far, as of the last commit.

@@ -104,7 +104,7 @@ impl Model {
     fn open(&mut self) {
         let disk = Database::open(self.dir.path(), true, &self.settings.state).unwrap();
         let disk = Arc::new(disk);
-        self.ledger = Some(Ledger::open(disk.clone(), &self.settings).unwrap());
+        self.ledger = Some(Ledger::open(disk.clone(), &self.settings).unwrap().sharing());
         self.disk = Some(disk);
     }
 

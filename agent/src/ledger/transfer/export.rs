@@ -112,7 +112,7 @@ fn read(
             Some(Fact::Queued { host, name, url })
         }
         _ => match Seen::decode(value)? {
-            Seen::Queued(..) => None,
+            Seen::Queued(_) => None,
             Seen::Done(outcome) => {
                 let hash = keys::read_url_hash(key).ok_or_else(malformed)?;
                 let url = UrlKey { group: host.group, url: hash };

@@ -12,6 +12,10 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
+/// A state that was begun without [`Ledger::sharing`] cannot take in what others know.
+const ALONE: DiskError =
+    DiskError::Row { family: "seen", what: "written by an agent that crawled alone" };
+
 /// What one merge knows of the URLs it is told of, ahead of the disk.
 struct Known {
     seen: Map<UrlKey, Seen>,
@@ -36,7 +40,7 @@ impl Ledger {
                     self.merge_queued(&mut batch, &mut known, *host, url)?;
                 }
                 Fact::Done { url, outcome } => {
-                    self.merge_done(&mut batch, &mut known, *url, outcome);
+                    self.merge_done(&mut batch, &mut known, *url, outcome)?;
                 }
                 Fact::Host { host, name, .. } => {
                     self.meet(&mut groups, *host, name)?;
@@ -72,7 +76,7 @@ impl Ledger {
         self.disk.get_sorted(Family::Seen, &rows, |i, value| {
             if let Some(value) = value {
                 let row = Seen::decode(value)?;
-                if let Seen::Queued(host, _) = row {
+                if let Seen::Queued(Some((host, _))) = row {
                     hosts.push(HostKey { group: urls[i].group, host });
                 }
                 seen.insert(urls[i], row);
@@ -113,7 +117,8 @@ impl Ledger {
         let key = UrlKey { group: host.group, url: theirs.hash };
         match known.seen.get(&key) {
             Some(Seen::Done(_)) => {}
-            Some(&Seen::Queued(of, place)) => {
+            Some(&Seen::Queued(at)) => {
+                let (of, place) = at.ok_or(ALONE)?;
                 let host = HostKey { group: host.group, host: of };
                 let ours = match known.queued.get(&key) {
                     Some(ours) => Some(ours.clone()),
@@ -133,17 +138,24 @@ impl Ledger {
                 let url = Queued { place: self.next_place(), ..theirs.clone() };
                 self.totals.seen += 1;
                 self.enqueue(batch, host, &url);
-                known.seen.insert(key, Seen::Queued(host.host, url.place));
+                known.seen.insert(key, Seen::Queued(Some((host.host, url.place))));
                 known.queued.insert(key, url);
             }
         }
         Ok(())
     }
 
-    fn merge_done(&mut self, batch: &mut Batch, known: &mut Known, url: UrlKey, outcome: &Outcome) {
+    fn merge_done(
+        &mut self,
+        batch: &mut Batch,
+        known: &mut Known,
+        url: UrlKey,
+        outcome: &Outcome,
+    ) -> Result<(), DiskError> {
         match known.seen.insert(url, Seen::Done(*outcome)) {
             Some(Seen::Done(_)) => {}
-            Some(Seen::Queued(host, place)) => {
+            Some(Seen::Queued(at)) => {
+                let (host, place) = at.ok_or(ALONE)?;
                 let host = HostKey { group: url.group, host };
                 self.put_away(batch, host, place, url.url, outcome);
             }
@@ -152,6 +164,7 @@ impl Ledger {
                 self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
             }
         }
+        Ok(())
     }
 
     fn merge_host(

@@ -87,7 +87,7 @@ impl Model {
         self.each(Family::Seen, |key, value| {
             n_seen += 1;
             let group = keys::read_host(key).unwrap().group;
-            if let Seen::Queued(host, place) = Seen::decode(value).unwrap() {
+            if let Seen::Queued(Some((host, place))) = Seen::decode(value).unwrap() {
                 waiting.insert((HostKey { group, host }, place, keys::read_url_hash(key).unwrap()));
             }
         });
