@@ -123,8 +123,8 @@ fn a_disk_without_any_room_loses_nothing() {
 #[test]
 fn a_database_without_any_room_recovers() {
     let Some(disk) = SmallDisk::mount("48m") else { return };
-    // So much that it outgrows what the log has reserved.
-    let scene = scene(100)
+    // Several times what the log may have reserved.
+    let scene = scene(300)
         .set("state.disk-free-min=1B")
         .set("state.commit-pages-max=1")
         .set("links.per-page-max=40");
