@@ -45,7 +45,7 @@ pub const HELD_RATE_MIN: u64 = 16 << 10;
 /// That rate is taken over so long: sites send in bursts.
 pub const HELD_WINDOW: Duration = Duration::from_secs(4);
 /// Batches of seeds on their way to the commit.
-pub const SEED_BATCHES_MAX: usize = 64;
+pub const SEED_BATCHES_MAX: usize = 32;
 /// Files that the database keeps open.
 pub const DATABASE_FILES_MAX: i32 = 512;
 /// Files, sockets and pipes beside those of connections, names and the database.

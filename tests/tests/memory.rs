@@ -25,9 +25,10 @@ const MIB: u64 = 1 << 20;
 /// (1,000), windows (2,000 URLs) and hosts (500) of some hundred bytes each.
 const CRAWL_GROWTH_MAX: u64 = 48 * MIB;
 
-/// The same for taking in seeds: 64 batches of 1,000, half of them in a commit, which brings their
-/// hosts into memory and is written as one batch of rows: about a KiB a seed, and the caches.
-const INTAKE_GROWTH_MAX: u64 = 64 * MIB + CRAWL_GROWTH_MAX;
+/// The same for taking in seeds: 32 batches of 1,000, half of them in a commit, which brings their
+/// hosts into memory, and whose rows are held to be sorted and again as one batch: at most three KiB a
+/// seed, and the caches.
+const INTAKE_GROWTH_MAX: u64 = 96 * MIB + CRAWL_GROWTH_MAX;
 
 /// Small caches and windows, and no connections that idle.
 fn frugal(spec: Spec) -> Scene {
