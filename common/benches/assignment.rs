@@ -1,7 +1,7 @@
 //! What finding a group's owner costs, for each strategy and for 3, 100 and 1,000 agents, without
 //! and with the memory of [`Owners`], beside a hash modulo n. The balance and the share
 //! of groups that move at one join are printed first.
-#![allow(missing_docs, clippy::print_stdout)]
+#![allow(missing_docs, clippy::print_stdout, reason = "criterion's macros; figures are shown")]
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use crivello_common::assignment::{Owners, StrategyKind};

@@ -1,6 +1,6 @@
 //! What reading and matching a robots.txt cost: a small file, 1,000 rules, a bomb of
 //! wildcards, and a file full of them.
-#![allow(missing_docs)]
+#![allow(missing_docs, reason = "made by criterion's macros")]
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use crivello_common::robots::Rules;

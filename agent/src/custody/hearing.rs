@@ -5,8 +5,7 @@ use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 
 impl Custody {
-    /// `from` has said something under the epoch in force. The rows before a [`Message::End`] have
-    /// been stored.
+    /// `from` has said something under the epoch in force.
     pub fn hear(
         &mut self,
         from: AgentId,
@@ -22,15 +21,11 @@ impl Custody {
             }
             Message::Brought => {
                 self.brought.insert(from);
-                self.moves.again = true;
+                self.moves.look_again();
             }
             Message::Scanned => {
                 self.scanned.insert(from);
             }
-            &Message::End(group, End::Handover { authority, keeps }) => {
-                self.brought(group, from, authority, keeps, tags, effects);
-            }
-            &Message::End(group, End::Copy) => self.copied(group, from, tags),
             Message::MayDrop(groups) => {
                 let whole = |&&group: &&GroupHash| self.is_whole(group, tags);
                 let groups: Vec<_> = groups.iter().filter(whole).copied().collect();
@@ -46,6 +41,23 @@ impl Custody {
                     self.drop_copy(group, tags, effects);
                 }
             }
+        }
+    }
+
+    /// All rows of the group have come from `from`, under the epoch in force, and been stored.
+    pub fn rows_end(
+        &mut self,
+        group: GroupHash,
+        from: AgentId,
+        end: End,
+        tags: &mut impl Tags,
+        effects: &mut Vec<Effect>,
+    ) {
+        match end {
+            End::Handover { authority, keeps } => {
+                self.brought(group, from, authority, keeps, tags, effects);
+            }
+            End::Copy => self.copied(group, from, tags),
         }
     }
 
@@ -83,7 +95,7 @@ impl Custody {
         {
             self.copy_group(group, &tag, tags, effects);
         }
-        self.moves.again = true;
+        self.moves.look_again();
     }
 
     fn copied(&mut self, group: GroupHash, from: AgentId, tags: &mut impl Tags) {

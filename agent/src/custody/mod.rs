@@ -25,14 +25,15 @@
 //! declared dead has lost the authority over all it held ([`Agent::since`]); what it comes back
 //! with is merged into the successor's rows.
 
+mod effect;
 mod fence;
 mod hearing;
-mod message;
 mod moves;
 mod tag;
 
+pub use crate::flow::{End, Message};
+pub use effect::Effect;
 pub use fence::Fence;
-pub use message::{Effect, End, Message};
 pub use tag::{Role, Tag, Tags};
 
 use crivello_common::assignment::{Owners, StrategyKind};

@@ -18,14 +18,14 @@ const TAGS_A_STEP: usize = 1_024;
 pub(super) struct Moves {
     phase: Phase,
     /// The last group looked at.
-    pub(super) cursor: Option<GroupHash>,
-    pub(super) holds: BTreeMap<AgentId, Vec<GroupHash>>,
-    pub(super) asks: BTreeMap<AgentId, Vec<GroupHash>>,
+    cursor: Option<GroupHash>,
+    holds: BTreeMap<AgentId, Vec<GroupHash>>,
+    asks: BTreeMap<AgentId, Vec<GroupHash>>,
     /// Groups whose visits are to end, and those whose rows are under way to their owner.
     pub(super) leaving: BTreeSet<GroupHash>,
     pub(super) transfers: BTreeSet<(GroupHash, AgentId)>,
     /// Copies that others may want to drop wait for the next walk.
-    pub(super) again: bool,
+    again: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -268,8 +268,8 @@ impl Custody {
     }
 
     /// Asks again what was not answered: called now and then.
-    pub fn ask_again(&mut self) {
-        self.moves.again = true;
+    pub const fn ask_again(&mut self) {
+        self.moves.look_again();
     }
 }
 

@@ -26,10 +26,11 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
+pub use crate::flow::{End, Message};
 pub use batch::{decode, encode};
 pub use incoming::{PeerServer, Receiver, ServeError, Verdict};
 pub use outgoing::{Heard, Outgoing, Promise, Unsent, Why};
-pub use packet::{Body, Class, End, Message};
+pub use packet::{Body, Class};
 
 /// Why something that was sent cannot be understood.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

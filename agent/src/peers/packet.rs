@@ -1,6 +1,7 @@
 //! What a packet holds, in the house and on the wire.
 
 use super::PeerError;
+use crate::flow::{End, Message};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_proto::v1::{self, end::Kind, packet::Body as Wire};
@@ -34,35 +35,6 @@ pub enum Body {
     },
     /// About groups as such.
     Say(Message),
-}
-
-/// What it means that a group's rows have come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// They are the receiver's.
-    Handover {
-        /// So is the authority.
-        authority: bool,
-        /// The sender keeps a whole copy.
-        keeps: bool,
-    },
-    /// The receiver holds a whole copy.
-    Copy,
-}
-
-/// What is said about groups; custody says what it means.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
-    /// The sender will bring these.
-    Hold(Vec<GroupHash>),
-    /// It has told everybody of all that it will bring.
-    Scanned,
-    /// It has brought all of it.
-    Brought,
-    /// It asks to drop its copies of these.
-    MayDrop(Vec<GroupHash>),
-    /// The receiver may drop these.
-    Drop(Vec<GroupHash>),
 }
 
 impl Body {

@@ -139,7 +139,7 @@ impl World {
                     }
                 }
                 if let Some(c) = &mut n.custody {
-                    c.hear(sender, &Message::End(group, end), &mut n.disk.tags, &mut effects);
+                    c.rows_end(group, sender, end, &mut n.disk.tags, &mut effects);
                 }
             }
             Body::Say(message) => {

@@ -1,7 +1,6 @@
-//! What agents say to each other about groups, and what is to be done about it.
+//! What agents say to each other about groups: from custody to custody, over the peers' links.
 
 use crivello_common::hash::GroupHash;
-use crivello_common::view::AgentId;
 
 /// Said to one other agent, under the epoch in force, in order, until it is acknowledged. One that
 /// is said under another epoch than the receiver's is refused there, and forgotten by the sender
@@ -14,8 +13,6 @@ pub enum Message {
     Scanned,
     /// I have brought all of it.
     Brought,
-    /// All rows of this group have come before this.
-    End(GroupHash, End),
     /// May I drop my copies of these?
     MayDrop(Vec<GroupHash>),
     /// You may: enough others hold them.
@@ -34,31 +31,4 @@ pub enum End {
     },
     /// You hold a whole copy.
     Copy,
-}
-
-/// What the owner of a [`Custody`](super::Custody) is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Send a message.
-    Send {
-        /// To whom.
-        to: AgentId,
-        /// What.
-        message: Message,
-    },
-    /// End all visits to the group's hosts, wait until what their pages link to is safe, then
-    /// call [`Custody::quiet`](super::Custody::quiet).
-    Quiet(GroupHash),
-    /// Send all rows of the group, then [`Message::End`] with this; call
-    /// [`Custody::transferred`](super::Custody::transferred) when that is acknowledged.
-    Transfer {
-        /// To whom.
-        to: AgentId,
-        /// The group.
-        group: GroupHash,
-        /// What comes last.
-        end: End,
-    },
-    /// Delete all rows of the group.
-    Delete(GroupHash),
 }
