@@ -81,6 +81,10 @@ pub enum Ended {
     Stopped,
     /// Something broke that cannot be worked around; what was committed is safe.
     Failed,
+    /// All it had was handed over to other agents, as it was asked to.
+    Drained,
+    /// The cluster counted this agent as dead; what was committed is safe, and it may join again.
+    Lost,
 }
 
 impl fmt::Display for Ended {
@@ -90,6 +94,8 @@ impl fmt::Display for Ended {
             Self::Limit => "page limit reached",
             Self::Stopped => "stopped, state saved",
             Self::Failed => "failed",
+            Self::Drained => "drained, all handed over",
+            Self::Lost => "counted as dead by the cluster, state saved",
         })
     }
 }

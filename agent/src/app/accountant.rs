@@ -6,13 +6,13 @@
 //! what it speaks of is there already. When the disk is full it stands still and tries again:
 //! nothing is dropped, and the fetchers stop by themselves because the pipeline fills.
 
-use super::routes::Routes;
+use super::member::Member;
 use super::scheduler::Desk;
 use super::shared::Shared;
 use crate::disk::{Database, DiskError};
 use crate::duplicates::Duplicates;
 use crate::flow::{DeskNote, Found, LedgerNote, Page, PageEnd};
-use crate::ledger::{Group, Ledger};
+use crate::ledger::{Group, Ledger, TagRows};
 use crate::limits::SEED_BATCHES_MAX;
 use crate::report::Ended;
 use crate::store::{self, Archive};
@@ -66,7 +66,7 @@ pub enum AccountError {
     StillFull(String),
 }
 
-/// What the accountant keeps: everything that lies on the disk, and where URLs go.
+/// What the accountant keeps: everything that lies on the disk.
 pub struct Books {
     /// The state.
     pub disk: Arc<Database>,
@@ -76,8 +76,6 @@ pub struct Books {
     pub archive: Archive,
     /// The directory of both.
     pub dir: PathBuf,
-    /// Where URLs go.
-    pub routes: Routes,
     /// Payload digests on their way to the commit.
     pub duplicates: Arc<Duplicates>,
 }
@@ -88,6 +86,8 @@ pub struct Accountant {
     desk: Arc<Desk>,
     inbox: Receiver<Entry>,
     books: Books,
+    /// What the others of a cluster want; `None` for an agent that is alone.
+    member: Option<Box<Member>>,
     group: Group,
     group_bytes: usize,
     group_seeds: usize,
@@ -111,6 +111,7 @@ impl Accountant {
             desk,
             inbox,
             books,
+            member: None,
             group: Group::default(),
             group_bytes: 0,
             group_seeds: 0,
@@ -123,6 +124,13 @@ impl Accountant {
             seeds_ended: false,
             quiet: None,
         }
+    }
+
+    /// The accountant of a member of a cluster.
+    #[must_use]
+    pub fn in_cluster(mut self, member: Member) -> Self {
+        self.member = Some(Box::new(member));
+        self
     }
 
     /// Works until the crawl is over, then closes the archive and the state.
@@ -144,12 +152,14 @@ impl Accountant {
             }
             let now = self.shared.clock.now();
             self.look_at_disk(now);
+            self.take_part(now)?;
             if self.is_due(now) {
                 self.commit()?;
             }
+            self.pump()?;
             self.serve(now)?;
             self.sync(now)?;
-            if let Some(how) = self.ended() {
+            if let Some(how) = self.ended()? {
                 return Ok(how);
             }
         }
@@ -161,7 +171,7 @@ impl Accountant {
         let nap = if self.replies.is_empty() { NAP_MAX } else { Duration::from_millis(1) };
         let nap = self.next_due.since(self.shared.clock.now()).clamp(Duration::ZERO, nap);
         let nap = if self.group.is_empty() { nap } else { nap.min(Duration::from_millis(2)) };
-        match self.inbox.recv_timeout(nap) {
+        match self.next_entry(nap) {
             Ok(entry) => self.enter(entry),
             Err(RecvTimeoutError::Timeout) => return,
             Err(RecvTimeoutError::Disconnected) => {
@@ -207,7 +217,8 @@ impl Accountant {
         let state = &self.shared.settings.state;
         let age = now.since(self.group_since);
         if self.group.is_empty() {
-            return self.books.ledger.has_news() && age >= state.commit_interval;
+            let told = self.member.as_ref().is_some_and(|member| member.has_news());
+            return (told || self.books.ledger.has_news()) && age >= state.commit_interval;
         }
         self.group.pages.len() >= state.commit_pages_max as usize
             || self.group_bytes >= GROUP_BYTES_MAX
@@ -224,14 +235,24 @@ impl Accountant {
 
     fn commit(&mut self) -> Result<(), AccountError> {
         self.append()?;
-        self.books.routes.divide(&mut self.group);
         let now = self.shared.clock.now();
+        let disk = self.books.disk.clone();
+        let ledger = &mut self.books.ledger;
+        let mut parcel = match &mut self.member {
+            Some(member) => Some(member.divide(ledger, &mut self.group, &disk, now)?),
+            None => None,
+        };
         self.books.ledger.add_elapsed(now.since(self.counted_at));
         self.counted_at = now;
         let position = self.books.archive.sync()?.to_bytes();
-        let batch = self.books.ledger.prepare(&self.group, Some(&position), now)?;
-        let disk = self.books.disk.clone();
+        let mut batch = self.books.ledger.prepare(&self.group, Some(&position), now)?;
+        if let (Some(member), Some(parcel)) = (&mut self.member, &mut parcel) {
+            member.prepared(&mut self.books.ledger, parcel, &mut batch, &disk)?;
+        }
         self.insist(|_| disk.commit(&batch).map_err(AccountError::from))?;
+        if let (Some(member), Some(parcel)) = (&mut self.member, parcel) {
+            member.committed(parcel, self.group.pages.len());
+        }
         for (page, _) in &self.group.pages {
             if let PageEnd::Response { digest: Some(digest), duplicate: false, .. } = &page.end {
                 self.books.duplicates.settle(digest);
@@ -316,7 +337,10 @@ impl Accountant {
     fn serve(&mut self, now: Timestamp) -> Result<(), AccountError> {
         if self.replies.is_empty() && (now >= self.next_due || self.books.ledger.is_asked()) {
             let mut notes = Vec::new();
-            let next = self.books.ledger.serve(now, &mut |_, _| Ok(true), &mut notes)?;
+            let member = &mut self.member;
+            let mut may_fetch =
+                |group, rows: &mut TagRows| Self::may_fetch(member, group, rows, now);
+            let next = self.books.ledger.serve(now, &mut may_fetch, &mut notes)?;
             self.next_due = next.unwrap_or(now + NAP_MAX).min(now + NAP_MAX);
             self.replies.extend(notes);
         }
@@ -342,16 +366,19 @@ impl Accountant {
     }
 
     /// How the run ended, once it has.
-    fn ended(&self) -> Option<Ended> {
+    fn ended(&mut self) -> Result<Option<Ended>, AccountError> {
         // First: whatever the scheduler had to say of its visits is in the inbox by then.
         let idle = self.shared.visits.load(Acquire) == 0;
         let settled =
             self.group.is_empty() && self.inbox.is_empty() && self.shared.pipeline.is_empty();
+        if self.member.is_some() {
+            return self.member_ended(settled);
+        }
         if !settled {
-            return None;
+            return Ok(None);
         }
         let exhausted = idle && self.seeds_ended && self.books.ledger.totals().queued == 0;
-        if exhausted { Some(Ended::Exhausted) } else { self.quiet }
+        Ok(if exhausted { Some(Ended::Exhausted) } else { self.quiet })
     }
 
     fn close(&mut self) -> Result<(), AccountError> {
@@ -369,5 +396,6 @@ fn is_full(error: &AccountError) -> bool {
     }
 }
 
+mod membership;
 #[cfg(test)]
 mod tests;

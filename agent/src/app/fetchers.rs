@@ -50,7 +50,15 @@ pub async fn run(shared: Arc<Shared>, desk: Arc<Desk>, context: Arc<FetchContext
     let _watch = Watch::over(&shared, "fetchers");
     while !shared.is_over() {
         while let Some(visit) = desk.todo.pop() {
-            tokio::spawn(fetch::run(visit, context.clone(), shared.stop.clone()));
+            let (cut, stop) = (shared.fence.cut(), shared.stop.clone());
+            let visit = fetch::run(visit, context.clone(), stop);
+            if !shared.fence.is_open(shared.clock.now()) {
+                continue; // Between the scheduler's look and this one it closed.
+            }
+            tokio::spawn(async move {
+                // A visit that is dropped closes its connection and returns what it had left.
+                cut.run_until_cancelled(visit).await
+            });
         }
         while let Some((host, name)) = desk.names.pop() {
             let (clock, dns) = (shared.clock, dns.clone());

@@ -67,20 +67,34 @@ impl Home {
     ///
     /// # Errors
     /// A refusal when the directory holds something else, or a crawl of other settings; a
-    /// breakdown when the state is damaged or the disk fails.
+    /// breakdown when the state is damaged or the disk fails. The `crawl_id` of a cluster's crawl
+    /// is given; another one is drawn when it is begun.
     pub fn open(
         dir: &Path,
         settings: &Settings,
         now: Timestamp,
+        crawl_id: Option<&str>,
     ) -> Result<(Self, Database), AgentError> {
-        let resumed = dir.join(SETTINGS_FILE).exists();
-        if resumed { Self::resume(dir, settings) } else { Self::begin(dir, settings, now) }
+        if dir.join(SETTINGS_FILE).exists() {
+            let (home, disk) = Self::resume(dir, settings)?;
+            if crawl_id.is_some_and(|id| id != home.identity.crawl_id) {
+                return Err(refused(format!(
+                    "{} holds another crawl (begun {}); choose another directory",
+                    dir.display(),
+                    home.identity.begun
+                )));
+            }
+            return Ok((home, disk));
+        }
+        let drawn = || format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0);
+        Self::begin(dir, settings, now, crawl_id.map_or_else(drawn, str::to_owned))
     }
 
     fn begin(
         dir: &Path,
         settings: &Settings,
         now: Timestamp,
+        crawl_id: String,
     ) -> Result<(Self, Database), AgentError> {
         let half_begun = dir.join(HALF_BEGUN).exists();
         for taken in ["state", "warc"] {
@@ -101,7 +115,7 @@ impl Home {
         let disk = Database::open(&dir.join("state"), true, &settings.state)?;
         let identity = Identity {
             format: FORMAT,
-            crawl_id: format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0),
+            crawl_id,
             begun: now.to_string(),
             meaning: settings.meaning(),
         };

@@ -14,50 +14,46 @@
 //! [`limits`](crate::limits) and in `scheduler::Desk`.
 
 mod accountant;
+mod build;
 mod fetchers;
+mod gate;
 mod home;
 mod hosts;
+mod join;
+mod member;
 mod names;
 mod outage;
 mod parsers;
-mod routes;
 mod scheduler;
 mod seeding;
 mod shared;
 mod telling;
 mod watch;
 
-use crate::disk::{Batch, Database, DiskError, Family};
-use crate::duplicates::Duplicates;
-use crate::fetch::{Dns, FetchContext, FetchError};
-use crate::ledger::{Ledger, META_ARCHIVE};
-use crate::limits::{LEDGER_QUEUE, results_max, visits_max};
+use crate::disk::{Database, DiskError};
+use crate::fetch::FetchError;
 use crate::links::{LinkRules, LinksError};
 use crate::progress::Snapshot;
 use crate::report::{Ended, Report, SeedCounts};
-use crate::store::{self, Archive, CrawlLabel, Position};
-use crate::workbench::Workbench;
-use accountant::{Accountant, Books, Entry};
-use crivello_common::assignment::Owners;
+use crate::store;
+use accountant::Entry;
+use build::{Build, fetcher_runtime};
 use crivello_common::config::Settings;
-use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
-use crivello_common::view::{AgentId, View};
-use crossbeam::channel::{Sender, bounded};
-use fetchers::Outlet;
+use crossbeam::channel::Sender;
 use home::Home;
+pub use join::JoinOptions;
+use join::Seat;
 use parking_lot::Mutex;
-use parsers::ParserThread;
-use routes::Routes;
-use scheduler::{Desk, Scheduler};
 pub use seeding::Seed;
 use shared::Shared;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use watch::spawn;
+use tokio_util::sync::CancellationToken;
 
 /// Why a crawl cannot be opened or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -108,13 +104,15 @@ pub struct Crawl {
     seeds: Mutex<SeedCounts>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     runtime: Mutex<Option<Runtime>>,
+    /// Its place in a cluster, unless it is alone.
+    seat: Option<Seat>,
 }
 
 impl Crawl {
-    /// Begins a crawl in `out`, or resumes the one that is there, as the agent `me` under `view`.
-    /// Fetching of what is queued begins at once. Of a crawl that has taken in all its seeds, those
-    /// given again are read to their end first: when one of them shows that `out` holds another
-    /// crawl, nothing there is changed. Otherwise `seeds` are left as they are for [`Self::seed`].
+    /// Begins a crawl in `out`, or resumes the one that is there, alone. Fetching of what is queued
+    /// begins at once. Of a crawl that has taken in all its seeds, those given again are read to
+    /// their end first: when one of them shows that `out` holds another crawl, nothing there is
+    /// changed. Otherwise `seeds` are left as they are for [`Self::seed`].
     ///
     /// # Errors
     /// [`AgentError::is_usage`] tells a refusal from a breakdown.
@@ -122,69 +120,34 @@ impl Crawl {
         settings: Settings,
         out: &Path,
         seeds: &mut impl Iterator<Item = Seed>,
-        (view, me): (View, AgentId),
     ) -> Result<Self, AgentError> {
         let clock = Clock::start();
-        let owners = Owners::new(settings.cluster.strategy, Arc::new(view))
-            .map_err(|error| AgentError::Refused(format!("the view is not sound: {error}")))?;
-        let rules = Arc::new(LinkRules::compile(&settings)?);
-        let (home, disk) = Home::open(out, &settings, clock.now())?;
+        let rules = LinkRules::compile(&settings)?;
+        let (home, disk) = Home::open(out, &settings, clock.now(), None)?;
         let known = seeding::must_all_belong(&home, &disk, &rules, seeds)?;
-        let disk = Arc::new(disk);
-        let ledger = Ledger::open(disk.clone(), &settings)?;
-        let archive = open_archive(&home, &disk, &settings)?;
-        home.take_over(&disk, &settings)?;
-        let settings = within_open_files(settings);
-        let shared =
-            Arc::new(Shared::new(settings, clock, ledger.totals().clone(), home.closed_at));
-        let desk = Arc::new(Desk::new(
-            shared.settings.fetch.visits_max as usize,
-            2 * shared.settings.dns.queries_max as usize,
-        ));
-        let duplicates = Arc::new(Duplicates::new(disk.clone()));
-        let (to_ledger, inbox) = bounded(LEDGER_QUEUE);
-        let visits = shared.settings.fetch.visits_max as usize;
-        let (to_parsers, results) = bounded(results_max(visits));
-        let outlet = Outlet::new(shared.clone(), desk.clone(), to_parsers);
-        let context = FetchContext::new(&shared.settings, clock, Arc::new(outlet))?;
-        let dns = Arc::new(Dns::new(&shared.settings));
-
-        let bench = Workbench::new(&shared.settings, clock.now(), home.is_unclean());
-        let scheduler = Scheduler::new(shared.clone(), desk.clone(), bench, to_ledger.clone());
-        let books = Books {
-            disk: disk.clone(),
-            ledger,
-            archive,
-            dir: out.to_owned(),
-            routes: Routes::new(me, owners),
-            duplicates: duplicates.clone(),
-        };
-        let accountant = Accountant::new(shared.clone(), desk.clone(), inbox, books);
-        let mut threads = vec![
-            spawn(&shared, "accountant", move || accountant.run())?,
-            spawn(&shared, "scheduler", move || scheduler.run())?,
-        ];
-        let parser = || {
-            let ledger = to_ledger.clone();
-            let (rules, duplicates) = (rules.clone(), duplicates.clone());
-            ParserThread::new(shared.clone(), results.clone(), ledger, rules, duplicates)
-        };
-        for n in 0..parser_threads(&shared.settings) {
-            let parser = parser();
-            threads.push(spawn(&shared, &format!("parser-{n}"), move || parser.run())?);
-        }
         let runtime = fetcher_runtime()?;
-        runtime.spawn(fetchers::run(shared.clone(), desk, Arc::new(context), dns));
-        Ok(Self {
-            home,
-            shared,
-            disk,
-            rules,
-            ledger: to_ledger,
-            seeds: Mutex::new(known),
-            threads: Mutex::new(threads),
-            runtime: Mutex::new(Some(runtime)),
-        })
+        let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
+        let crawl = build.crawl(None, |_, _| Ok(None))?;
+        *crawl.seeds.lock() = known;
+        Ok(crawl)
+    }
+
+    /// Becomes a member of a cluster, or one again, and crawls as its coordinator's settings say.
+    /// Waits while the coordinator cannot be reached; `None` when `stop` was cancelled meanwhile.
+    ///
+    /// # Errors
+    /// [`AgentError::is_usage`] tells a refusal from a breakdown.
+    pub fn join(
+        options: JoinOptions,
+        stop: &CancellationToken,
+    ) -> Result<Option<Self>, AgentError> {
+        join::join(options, stop)
+    }
+
+    /// Where other agents reach this one; `None` for an agent that is alone.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.seat.as_ref().map(|seat| seat.address)
     }
 
     /// Whether an earlier run began this crawl.
@@ -225,6 +188,7 @@ impl Crawl {
         self.stop();
         while self.wait(Duration::from_secs(1)).is_none() {}
         if let Some(runtime) = self.runtime.lock().take() {
+            self.say_goodbye(&runtime);
             runtime.shutdown_background();
         }
         for thread in self.threads.lock().drain(..) {
@@ -246,56 +210,15 @@ impl Crawl {
         self.disk.close();
         report
     }
-}
 
-fn open_archive(home: &Home, disk: &Database, settings: &Settings) -> Result<Archive, AgentError> {
-    let position = match disk.get(Family::Meta, META_ARCHIVE)? {
-        Some(bytes) => Some(Position::from_bytes(&bytes)?),
-        None => None,
-    };
-    let id = home.identity.crawl_id.get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-    let label = CrawlLabel { id: id.unwrap_or_default(), settings_toml: settings.to_toml() };
-    let mut archive = Archive::open(&home.dir.join("warc"), position.as_ref(), settings, label)?;
-    if position.is_none() {
-        // From now on files in the archive without a position in the state are a contradiction.
-        let mut batch = Batch::default();
-        disk.put(&mut batch, Family::Meta, META_ARCHIVE, &archive.sync()?.to_bytes());
-        disk.commit(&batch)?;
-        disk.sync()?;
-    }
-    Ok(archive)
-}
-
-fn fetcher_runtime() -> std::io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores())
-        .thread_name("fetcher")
-        .enable_all()
-        .build()
-}
-
-/// Fewer visits at once where the system does not let this process open enough files.
-fn within_open_files(mut settings: Settings) -> Settings {
-    let files = open_files();
-    let wanted = settings.fetch.visits_max;
-    let most = visits_max(&settings, files);
-    if u64::from(wanted) > most {
-        settings.fetch.visits_max = u32::try_from(most).unwrap_or(wanted);
-        tracing::warn!(
-            "fetch.visits-max is {most} in this run, not {wanted}: the system lets this process \
-             open {files} files (see `ulimit -n`)"
-        );
-    }
-    settings
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-fn parser_threads(settings: &Settings) -> usize {
-    match settings.state.parser_threads {
-        0 => cores(),
-        n => n as usize,
+    /// Tells the coordinator that this process ends. After a breakdown the lease just runs out.
+    fn say_goodbye(&self, runtime: &Runtime) {
+        let Some(seat) = &self.seat else { return };
+        let back = match self.wait(Duration::ZERO) {
+            Some(Ended::Drained) => false,
+            Some(Ended::Stopped) => true,
+            _ => return,
+        };
+        runtime.block_on(seat.coordinator.leave(seat.id, seat.process, back));
     }
 }

@@ -205,7 +205,9 @@ impl Scheduler {
         let shared = &self.shared;
         now >= shared.visits_from
             && self.outage.admits(!self.in_flight.is_empty(), now)
+            && shared.fence.is_open(now)
             && !shared.is_stopping()
+            && !shared.paused.load(Relaxed)
             && !shared.disk_full.load(Relaxed)
             && shared.pages_left.load(Relaxed) > 0
             && shared.pipeline.has_room()

@@ -1,5 +1,6 @@
 //! What the threads of one crawl share: flags, counters, and the two gauges that a reader may see.
 
+use super::gate::Gate;
 use crate::ledger::{SieveCounts, Totals};
 use crate::limits::{PIPELINE_BYTES_MAX, PIPELINE_PAGES_MAX, SEED_BATCHES_MAX};
 use crate::report::Ended;
@@ -7,6 +8,7 @@ use crate::workbench::Census;
 use crivello_common::config::Settings;
 use crivello_common::time::{Clock, Timestamp};
 use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::time::Duration;
@@ -40,6 +42,10 @@ pub struct Shared {
     pub limit_reached: AtomicBool,
     /// Pages until the limit; `u64::MAX` without one.
     pub pages_left: AtomicU64,
+    /// The crawl as a whole rests.
+    pub paused: AtomicBool,
+    /// Until when visits may be made.
+    pub fence: Arc<Gate>,
     /// Visits in flight.
     pub visits: AtomicUsize,
     /// Requests whose results have come in this run.
@@ -87,6 +93,8 @@ impl Shared {
             dns_silent: AtomicBool::new(false),
             limit_reached: AtomicBool::new(false),
             pages_left: AtomicU64::new(pages_left),
+            paused: AtomicBool::new(false),
+            fence: Arc::default(),
             visits: AtomicUsize::new(0),
             results: AtomicU64::new(0),
             totals: Mutex::new((totals, SieveCounts::default())),

@@ -104,12 +104,6 @@ pub fn read_origin(key: &[u8]) -> Option<Origin> {
     })
 }
 
-/// Key of `outbox`.
-#[must_use]
-pub fn outbox(agent: u64, seq: u64) -> [u8; PAIR] {
-    pair(agent.to_be_bytes(), seq.to_be_bytes())
-}
-
 /// The hash of the URL in a key of `seen`.
 #[must_use]
 pub fn read_url_hash(key: &[u8]) -> Option<UrlHash> {

@@ -8,13 +8,13 @@
 //! | column family | key | value |
 //! | --- | --- | --- |
 //! | `seen` | group(8) url(8) | [`values::Seen`]: nothing or the place in the queue, then [`values::Outcome`] |
-//! | `frontier` | group(8) host(8) priority(1) seq(8) | [`values::encode_queued`] |
+//! | `frontier` | group(8) host(8) priority(1) seq(8) | [`values::encode_queued`]; with priority 255 the page is archived and waits for its links |
 //! | `hosts` | group(8) host(8) | [`values::HostRow`]; host 0 is the group's own row |
 //! | `robots` | group(8) host(8) scheme(1) port(2) | [`values::RobotsRow`] |
 //! | `schedule` | time(8) group(8) host(8) | nothing: a host with a queue, of a group that is open, at the time it falls due |
 //! | `groups` | group(8) | [`GroupState`]: what custody remembers of it; without a row it is open |
 //! | `content` | payload digest(16) | time(8), URL: where this content was first archived |
-//! | `outbox` | agent(8) seq(8) | a batch of URLs not yet acknowledged by that peer |
+//! | `outbox` | kind(1) agent(4) seq(8) | facts not yet acknowledged by that agent ([`facts`]), and the pages that wait for it |
 //! | `meta` | name | format version, crawl id, settings fingerprint, totals, archive position |
 //!
 //! Beside RocksDB's own files `SYNCED` holds the sequence number up to which the log was certainly
@@ -25,6 +25,7 @@
 mod batch;
 mod codec;
 mod database;
+pub mod facts;
 mod group_state;
 pub mod keys;
 mod lock;

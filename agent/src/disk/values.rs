@@ -146,7 +146,9 @@ impl Outcome {
         w.finish()
     }
 
-    fn read(value: &[u8]) -> Option<Self> {
+    /// The inverse of [`Self::encode`]; `None` for what is none.
+    #[must_use]
+    pub fn read(value: &[u8]) -> Option<Self> {
         let mut r = Reader(value);
         match r.byte()? {
             tag @ (0 | 1) => Some(Self::Fetched {

@@ -3,7 +3,7 @@
 use super::{Queued, RobotsRecord};
 use crate::disk::values::Outcome;
 use crivello_common::discard::Discard;
-use crivello_common::hash::{HostKey, UrlKey};
+use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use crivello_common::politeness::HostState;
 use crivello_common::url::Origin;
 use std::sync::Arc;
@@ -58,6 +58,17 @@ pub enum Fact {
 }
 
 impl Fact {
+    /// The group that it is about.
+    #[must_use]
+    pub const fn group(&self) -> GroupHash {
+        match self {
+            Self::Done { url, .. } => url.group,
+            Self::Queued { host, .. } | Self::Host { host, .. } | Self::Robots { host, .. } => {
+                host.group
+            }
+        }
+    }
+
     /// Bytes that it takes in memory, about, and no less than on the wire.
     #[must_use]
     pub fn weight(&self) -> usize {

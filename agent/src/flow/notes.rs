@@ -3,7 +3,7 @@
 use super::{Due, Place, Queued, RobotsRecord};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::hash::HostKey;
+use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::politeness::HostState;
 use crivello_common::url::Origin;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ pub enum DeskNote {
     },
     /// A robots.txt redirects to this host, which is not on the workbench: answer with
     /// [`LedgerNote::Due`], whatever its next time, with an empty queue if it has none and with
-    /// the default state if it was never visited. No answer is needed if it is on its way anyway.
+    /// the default state if it was never visited; or with [`LedgerNote::Elsewhere`]. No answer is
+    /// needed if it is on its way anyway.
     Call {
         /// The host.
         host: HostKey,
@@ -100,5 +101,15 @@ pub enum LedgerNote {
         urls: Vec<Queued>,
         /// Whether there is more behind.
         more: bool,
+    },
+    /// The answer to a [`DeskNote::Call`] for a host that this agent may not visit.
+    Elsewhere {
+        /// The host.
+        host: HostKey,
+    },
+    /// The hosts of these groups are to leave: at once, or when their visit is over.
+    Recall {
+        /// The groups.
+        groups: Vec<GroupHash>,
     },
 }

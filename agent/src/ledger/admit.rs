@@ -3,6 +3,7 @@
 use super::groups::Groups;
 use super::resident::Resident;
 use super::{Ledger, mark};
+use crate::disk::facts::as_queued;
 use crate::disk::values::{HostRow, Outcome, Seen, encode_queued};
 use crate::disk::{Batch, DiskError, Family, keys};
 use crate::flow::{Found, Queued};
@@ -10,28 +11,32 @@ use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 
 impl Ledger {
-    /// Lets the new ones among `found` into the frontier, in their order.
-    pub(super) fn admit(
-        &mut self,
-        batch: &mut Batch,
-        groups: &mut Groups,
-        found: &[&Found],
-    ) -> Result<(), DiskError> {
+    /// Which of `found` appear here for the first time ever.
+    pub(super) fn sift(&mut self, found: &[&Found]) -> Result<Vec<bool>, DiskError> {
         let keys: Vec<UrlKey> =
             found.iter().map(|f| UrlKey { group: f.host.group, url: f.hash }).collect();
         let mut fresh = Vec::new();
         self.sieve.sift(&keys, &mut fresh)?;
-        let new: Vec<&Found> =
-            found.iter().zip(&fresh).filter(|&(_, &fresh)| fresh).map(|(&f, _)| f).collect();
-        let hosts: Vec<HostKey> = new.iter().map(|f| f.host).collect();
+        Ok(fresh)
+    }
+
+    /// Lets new URLs into the frontier, in their order.
+    pub(super) fn let_in<'f>(
+        &mut self,
+        batch: &mut Batch,
+        groups: &mut Groups,
+        new: impl Iterator<Item = &'f Found> + Clone,
+    ) -> Result<(), DiskError> {
+        let hosts: Vec<HostKey> = new.clone().map(|f| f.host).collect();
         self.load(&hosts)?;
         for url in new {
             self.totals.seen += 1;
-            let key = keys::seen(UrlKey { group: url.host.group, url: url.hash });
+            let key = UrlKey { group: url.host.group, url: url.hash };
             if let Some(reason) = self.refusal(groups, url)? {
                 self.totals.discards.count(reason);
-                let outcome = Outcome::Discarded(reason).encode();
-                self.disk.put(batch, Family::Seen, &key, &outcome);
+                let outcome = Outcome::Discarded(reason);
+                self.disk.put(batch, Family::Seen, &keys::seen(key), &outcome.encode());
+                self.news.done(key, outcome);
             } else {
                 self.queue(batch, url);
             }
@@ -59,15 +64,7 @@ impl Ledger {
 
     /// Puts a new URL at the end of its host's queue.
     fn queue(&mut self, batch: &mut Batch, url: &Found) {
-        let queued = Queued {
-            place: self.next_place(),
-            hash: url.hash,
-            origin: url.url.origin(),
-            path: url.url.path_and_query().into(),
-            depth: url.depth,
-            attempts: 0,
-            kind: url.kind,
-        };
+        let queued = Queued { place: self.next_place(), ..as_queued(url) };
         self.enqueue(batch, url.host, &queued);
     }
 
@@ -76,6 +73,7 @@ impl Ledger {
         self.totals.queued += 1;
         self.write_queued(batch, host, url);
         if let Some(resident) = self.hosts.get_mut(&host) {
+            self.news.queued(host, &resident.row.name, url);
             resident.row.queued += 1;
             resident.cursor = resident.cursor.min(url.place);
             mark(&mut self.dirty, host, resident);

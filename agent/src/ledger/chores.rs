@@ -4,11 +4,13 @@
 
 use super::groups::Groups;
 use super::serve::increment;
+use super::unsettled::BEHIND;
 use super::{Ledger, mark};
 use crate::disk::values::{HostRow, decode_queued};
 use crate::disk::{Batch, Database, DiskError, Family, keys};
 use crate::flow::Place;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
+use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -32,6 +34,8 @@ struct Chore {
     task: Task,
     /// Hosts before this have been dealt with.
     from: [u8; keys::PAIR],
+    /// No host falls due before. Not kept on disk: after a kill no host is visited at once anyway.
+    floor: Timestamp,
     /// Whether `meta` has its row.
     noted: bool,
 }
@@ -55,14 +59,15 @@ impl Chores {
             let (Ok(group), Some(task)) = (group, task) else {
                 return Err(DiskError::Row { family: "meta", what: "a chore is malformed" });
             };
-            chores.0.insert(group, Chore { task, from: keys::group(group), noted: true });
+            let from = keys::group(group);
+            chores.0.insert(group, Chore { task, from, floor: Timestamp::ZERO, noted: true });
             Ok(true)
         })?;
         Ok(chores)
     }
 
-    fn begin(&mut self, group: GroupHash, task: Task) {
-        self.0.insert(group, Chore { task, from: keys::group(group), noted: false });
+    fn begin(&mut self, group: GroupHash, task: Task, floor: Timestamp) {
+        self.0.insert(group, Chore { task, from: keys::group(group), floor, noted: false });
     }
 
     pub(super) fn is_deleting(&self, group: GroupHash) -> bool {
@@ -95,12 +100,13 @@ pub(super) fn end_of(group: GroupHash) -> [u8; 9] {
 }
 
 impl Ledger {
-    /// The hosts of a group are handed out from now on, step by step as [`Self::chore`] is called.
+    /// The hosts of a group are handed out from now on, step by step as [`Self::chore`] is called;
+    /// none falls due before `floor`.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn open_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
-        self.reschedule_group(group, true)
+    pub fn open_group(&mut self, group: GroupHash, floor: Timestamp) -> Result<(), DiskError> {
+        self.reschedule_group(group, true, floor)
     }
 
     /// The hosts of a group are not handed out any more: of those that have not been, none once
@@ -109,13 +115,18 @@ impl Ledger {
     /// # Errors
     /// When the disk fails.
     pub fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
-        self.reschedule_group(group, false)
+        self.reschedule_group(group, false, Timestamp::ZERO)
     }
 
-    fn reschedule_group(&mut self, group: GroupHash, open: bool) -> Result<(), DiskError> {
+    fn reschedule_group(
+        &mut self,
+        group: GroupHash,
+        open: bool,
+        floor: Timestamp,
+    ) -> Result<(), DiskError> {
         if self.tags.is_open(group)? != open && !self.chores.is_deleting(group) {
             self.tags.set_open(group, open)?;
-            self.chores.begin(group, Task::Reschedule);
+            self.chores.begin(group, Task::Reschedule, floor);
         }
         Ok(())
     }
@@ -123,7 +134,7 @@ impl Ledger {
     /// All rows of a group go, as [`Self::chore`] is called. No page of it may be on its way, and
     /// nothing may be let in for it while [`Self::is_deleting`] says so.
     pub fn delete_group(&mut self, group: GroupHash) {
-        self.chores.begin(group, Task::Delete);
+        self.chores.begin(group, Task::Delete, Timestamp::ZERO);
     }
 
     /// Whether rows of a group are still to go.
@@ -139,10 +150,10 @@ impl Ledger {
     /// When the disk fails; the ledger must then not be used any more.
     pub fn chore(&mut self, now: Timestamp) -> Result<Option<Batch>, DiskError> {
         let Some((&group, chore)) = self.chores.0.iter().next() else { return Ok(None) };
-        let (task, from) = (chore.task, chore.from);
+        let Chore { task, from, floor, .. } = *chore;
         let mut batch = Batch::default();
         let rest = match task {
-            Task::Reschedule => self.reschedule_some(from, group)?,
+            Task::Reschedule => self.reschedule_some(from, group, floor)?,
             Task::Delete => self.delete_some(&mut batch, group)?.then_some(from),
         };
         match (rest, self.chores.0.get_mut(&group)) {
@@ -157,6 +168,7 @@ impl Ledger {
             }
         }
         self.finish(&mut batch, &Groups::default(), now)?;
+        self.news.forget(group);
         Ok(Some(batch))
     }
 
@@ -166,6 +178,7 @@ impl Ledger {
         &mut self,
         from: [u8; keys::PAIR],
         group: GroupHash,
+        floor: Timestamp,
     ) -> Result<Option<[u8; keys::PAIR]>, DiskError> {
         let (mut hosts, mut n_rows, mut rest) = (Vec::new(), 0, None);
         self.disk.walk(Family::Hosts, &from, &end_of(group), |key, value| {
@@ -184,7 +197,9 @@ impl Ledger {
         })?;
         self.load(&hosts)?;
         for host in hosts {
-            self.change(host, |_| {});
+            self.change(host, |resident| {
+                resident.row.state.hold_until(floor, WaitRule::StartUp);
+            });
         }
         Ok(rest)
     }
@@ -255,8 +270,11 @@ impl Ledger {
         for (host, place, hash) in rows {
             self.disk.delete(batch, Family::Frontier, &keys::frontier(host, place));
             self.disk.delete(batch, Family::Seen, &keys::seen(UrlKey { group, url: hash }));
-            self.totals.queued -= 1;
             self.totals.seen -= 1;
+            if place.priority == BEHIND {
+                continue;
+            }
+            self.totals.queued -= 1;
             if let Some(resident) = self.hosts.get_mut(&host) {
                 resident.take_back(place);
                 resident.row.queued -= 1;

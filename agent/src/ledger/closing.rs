@@ -2,6 +2,7 @@
 //! name does not exist.
 
 use super::groups::Groups;
+use super::unsettled::END_OF_QUEUE;
 use super::{Ledger, mark};
 use crate::disk::values::{Outcome, decode_queued};
 use crate::disk::{Batch, DiskError, Family, keys};
@@ -88,8 +89,8 @@ impl Ledger {
         room: &mut usize,
     ) -> Result<bool, DiskError> {
         let from = keys::frontier(host, Place::default());
-        let last = keys::frontier(host, Place { priority: u8::MAX, seq: u64::MAX });
-        let outcome = Outcome::Discarded(reason).encode();
+        let last = keys::frontier(host, END_OF_QUEUE);
+        let outcome = Outcome::Discarded(reason);
         let (mut rows, mut done) = (Vec::new(), true);
         self.disk.walk(Family::Frontier, &from, &last, |key, value| {
             done = rows.len() < *room;
@@ -102,8 +103,9 @@ impl Ledger {
         *room -= rows.len();
         for &(place, hash) in &rows {
             self.disk.delete(batch, Family::Frontier, &keys::frontier(host, place));
-            let key = keys::seen(UrlKey { group: host.group, url: hash });
-            self.disk.put(batch, Family::Seen, &key, &outcome);
+            let url = UrlKey { group: host.group, url: hash };
+            self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
+            self.news.done(url, outcome);
         }
         let n = rows.len() as u64;
         self.totals.queued -= n;

@@ -2,6 +2,7 @@
 
 use super::groups::Groups;
 use super::resident::Resident;
+use super::unsettled::{BEHIND, Unsettled};
 use super::{Ledger, META_ARCHIVE, META_SEEDED, META_TOTALS};
 use crate::disk::values::{ContentRow, Outcome};
 use crate::disk::{Batch, DiskError, Family, keys};
@@ -11,7 +12,6 @@ use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::politeness::{Retry, retry};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
-use crivello_common::view::AgentId;
 
 /// The priority of every URL; smaller goes first.
 pub const PRIORITY: u8 = 128;
@@ -27,8 +27,14 @@ pub struct Group {
     pub refused: DiscardTally,
     /// All seeds of this run are in this group or an earlier one, and there were some.
     pub seeds_end: bool,
-    /// Batches for peers: to whom, and the bytes.
-    pub outbox: Vec<(AgentId, Vec<u8>)>,
+    /// For each of the pages whether links of it are on their way to other agents; empty for none.
+    pub away: Vec<bool>,
+    /// Links of the pages that went to other agents.
+    pub links_away: u64,
+    /// Whether what is new here is to be safe with other agents before its pages are done with.
+    pub copied: bool,
+    /// Pages of earlier groups whose links are safe by now.
+    pub settled: Vec<Unsettled>,
 }
 
 impl Group {
@@ -36,7 +42,8 @@ impl Group {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let refused = self.refused != DiscardTally::default();
-        self.pages.is_empty() && self.found.is_empty() && !refused && !self.seeds_end
+        let nothing = self.pages.is_empty() && self.found.is_empty() && self.settled.is_empty();
+        nothing && !refused && !self.seeds_end
     }
 }
 
@@ -65,17 +72,22 @@ impl Ledger {
                 self.totals.discards.count(reason);
             }
         }
-        for (page, record) in &group.pages {
-            self.record(&mut batch, &mut groups, page, *record)?;
-        }
+        self.settle_pages(&mut batch, &group.settled)?;
         let links = group.pages.iter().flat_map(|(page, _)| &page.links);
         let found: Vec<&Found> = links.chain(&group.found).collect();
-        self.admit(&mut batch, &mut groups, &found)?;
-        self.totals.discards.merge(&group.refused);
-        for (peer, bytes) in &group.outbox {
-            let key = keys::outbox(peer.0.into(), self.next_place().seq);
-            self.disk.put(&mut batch, Family::Outbox, &key, bytes);
+        let fresh = self.sift(&found)?;
+        let mut unread = fresh.as_slice();
+        for (i, (page, record)) in group.pages.iter().enumerate() {
+            let (own, rest) = unread.split_at(page.links.len());
+            unread = rest;
+            let away = group.away.get(i).copied().unwrap_or(false);
+            let waits = away || (group.copied && own.contains(&true));
+            self.record(&mut batch, &mut groups, (page, *record), waits)?;
         }
+        let new = found.iter().zip(&fresh).filter(|&(_, &fresh)| fresh).map(|(&found, _)| found);
+        self.let_in(&mut batch, &mut groups, new)?;
+        self.totals.discards.merge(&group.refused);
+        self.totals.links += group.links_away;
         self.finish(&mut batch, &groups, now)?;
         if group.seeds_end {
             self.disk.put(&mut batch, Family::Meta, META_SEEDED, &[]);
@@ -95,6 +107,11 @@ impl Ledger {
     ) -> Result<(), DiskError> {
         for (key, value) in self.robots.drain(..) {
             self.disk.put(batch, Family::Robots, &key, &value);
+            if let (Some(host), Some(origin)) = (keys::read_host(&key), keys::read_origin(&key))
+                && let Some(resident) = self.hosts.get(&host)
+            {
+                self.news.robots(host, &resident.row.name, origin, &value);
+            }
         }
         self.settle(batch, now)?;
         groups.write(&self.disk, batch);
@@ -104,13 +121,13 @@ impl Ledger {
         Ok(())
     }
 
-    /// What became of one request.
+    /// What became of one request; the the page waits if its links are not safe with this commit.
     fn record(
         &mut self,
         batch: &mut Batch,
         groups: &mut Groups,
-        page: &Page,
-        record: Option<(u32, u64)>,
+        (page, record): (&Page, Option<(u32, u64)>),
+        waits_for_links: bool,
     ) -> Result<(), DiskError> {
         self.totals.discards.merge(&page.discards);
         self.totals.links += page.links.len() as u64;
@@ -133,7 +150,9 @@ impl Ledger {
             return Ok(());
         }
         let outcome = self.outcome(batch, page, row, record);
-        if waits {
+        if waits && waits_for_links {
+            self.unsettle(batch, page.host, row, outcome);
+        } else if waits {
             self.put_away(batch, page.host, row.place, row.hash, &outcome);
         }
         let bytes = match page.end {
@@ -184,7 +203,7 @@ impl Ledger {
         }
     }
 
-    /// Takes a URL out of its host's queue for good.
+    /// Takes a URL out of its host's queue, or from behind it, for good.
     pub(super) fn put_away(
         &mut self,
         batch: &mut Batch,
@@ -196,6 +215,10 @@ impl Ledger {
         self.disk.delete(batch, Family::Frontier, &keys::frontier(host, place));
         let key = keys::seen(UrlKey { group: host.group, url });
         self.disk.put(batch, Family::Seen, &key, &outcome.encode());
+        self.news.done(UrlKey { group: host.group, url }, *outcome);
+        if place.priority == BEHIND {
+            return; // It did not wait to be fetched.
+        }
         self.totals.queued -= 1;
         self.change(host, |resident| {
             resident.take_back(place);
@@ -263,6 +286,7 @@ impl Ledger {
                 self.cursor = keys::schedule(at, host).min(self.cursor);
             }
             self.disk.put(batch, Family::Hosts, &keys::host(host), &resident.row.encode());
+            self.news.host(host, &resident.row);
             self.visitors.push(host);
             settled.push(host);
         }

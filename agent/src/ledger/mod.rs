@@ -11,14 +11,15 @@
 //! *Goes wrong*: [`DiskError`]; a commit that fails has not happened and can be tried again.
 //!
 //! Invariants on disk, at every commit: a URL is in `frontier` if and only if its `seen` row says
-//! queued; a host has a row in `schedule` if and only if it has rows in `frontier` and its
-//! group is open; the totals count exactly the rows.
+//! queued; a host has a row in `schedule` if and only if it has rows in `frontier` that wait to be
+//! fetched and its group is open; the totals count exactly the rows.
 
 mod admit;
 mod chores;
 mod closing;
 mod commit;
 mod groups;
+mod news;
 mod recent;
 mod resident;
 mod serve;
@@ -26,23 +27,28 @@ mod sieve;
 mod tags;
 mod totals;
 mod transfer;
+mod unsettled;
 
 pub use commit::Group;
+pub use recent::RecentKeys;
 pub use serve::MayFetch;
 pub use sieve::SieveCounts;
 pub use tags::TagRows;
 pub use totals::Totals;
 pub use transfer::Cursor;
+pub use unsettled::Unsettled;
 
 use crate::disk::{Database, DiskError, Family, keys, values::RobotsRow};
-use crate::flow::{DeskNote, Queued};
+use crate::flow::{DeskNote, Fact, Queued};
 use chores::Chores;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
 use hashbrown::HashMap;
+use news::News;
 use resident::Resident;
 use sieve::Sieve;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -89,6 +95,10 @@ pub struct Ledger {
     window_urls_max: u64,
     tags: TagRows,
     chores: Chores,
+    /// What the batches since the last look changed.
+    news: News,
+    /// Pages that wait for their links, of the batches since the last look.
+    unsettled: Vec<Unsettled>,
     /// Whether groups may change hands: then a row of `seen` says where its URL waits.
     shared: bool,
 }
@@ -136,6 +146,8 @@ impl Ledger {
             cursor: [0; keys::SCHEDULE],
             passed: None,
             window_urls_max: settings.state.window_urls_max,
+            news: News::default(),
+            unsettled: Vec::new(),
             shared: false,
         })
     }
@@ -145,7 +157,19 @@ impl Ledger {
     #[must_use]
     pub const fn sharing(mut self) -> Self {
         self.shared = true;
+        self.news.are_told = true;
         self
+    }
+
+    /// What the batches since the last call changed, as others may be told of it. Nothing while
+    /// the agent is alone.
+    pub fn take_news(&mut self) -> Vec<Fact> {
+        self.news.take()
+    }
+
+    /// The pages of the batches since the last call that wait for their links.
+    pub fn take_unsettled(&mut self) -> Vec<Unsettled> {
+        std::mem::take(&mut self.unsettled)
     }
 
     /// What the crawl has done so far, as of the last commit.
@@ -215,6 +239,26 @@ impl Ledger {
                 self.closing.push(host);
             }
         }
+    }
+
+    /// Those of `groups` of which hosts are on the workbench, or pages on the way.
+    #[must_use]
+    pub fn busy(&self, groups: &BTreeSet<GroupHash>) -> BTreeSet<GroupHash> {
+        let busy = self.hosts.iter().filter(|(_, resident)| resident.is_busy());
+        busy.map(|(host, _)| host.group).filter(|group| groups.contains(group)).collect()
+    }
+
+    /// Whether any URL waits that this agent may fetch, as of the last commit.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn has_queue(&self) -> Result<bool, DiskError> {
+        let mut any = false;
+        self.disk.walk(Family::Schedule, &[], &[0xff; keys::SCHEDULE + 1], |_, _| {
+            any = true;
+            Ok(false)
+        })?;
+        Ok(any)
     }
 
     /// What custody remembers of the groups; what is written goes with the next commit.

@@ -109,9 +109,15 @@ impl Resident {
         }
     }
 
+    /// Whether it is on the workbench, or pages of it are on the way.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.on_desk || !self.handed.is_empty() || self.closing.is_some()
+    }
+
     /// Whether nothing keeps the host in memory.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.on_desk && !self.dirty && self.handed.is_empty() && self.closing.is_none()
+        !self.dirty && !self.is_busy()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::groups::Groups;
 use super::resident::Resident;
+use super::unsettled::END_OF_QUEUE;
 use super::{Ledger, TagRows, mark};
 use crate::disk::values::{HostRow, RobotsRow, decode_queued};
 use crate::disk::{DiskError, Family, keys};
@@ -50,7 +51,9 @@ impl Ledger {
             out.push(LedgerNote::More { host, urls, more });
         }
         for (host, name) in std::mem::take(&mut self.calls) {
-            if let Some(due) = self.answer_call(host, name)? {
+            if !may_fetch(host.group, &mut self.tags)? {
+                out.push(LedgerNote::Elsewhere { host });
+            } else if let Some(due) = self.answer_call(host, name)? {
                 out.push(LedgerNote::Due(Box::new(due)));
             }
         }
@@ -244,7 +247,7 @@ impl Ledger {
             return Ok((urls, false));
         }
         let from = keys::frontier(host, resident.cursor);
-        let end = end_of(host);
+        let end = keys::frontier(host, END_OF_QUEUE);
         let handed = &*resident;
         let mut weight = 0;
         self.disk.walk(Family::Frontier, &from, &end, |key, value| {

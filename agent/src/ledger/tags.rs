@@ -116,7 +116,8 @@ impl TagRows {
     }
 
     /// Whether anything waits for the next commit.
-    pub(super) fn has_news(&self) -> bool {
+    #[must_use]
+    pub fn has_news(&self) -> bool {
         !self.pending.is_empty()
     }
 

@@ -1,10 +1,7 @@
-//! The peers: what travels between agents. URLs in batches as they lie in the outbox, and packets
-//! of facts, rows and custody on ordered streams.
+//! The peers: what travels between agents, packets of facts, rows and custody on ordered streams.
 //!
-//! *Comes in*: URLs whose group another agent owns; bodies of packets for an agent of the view;
-//! packets of other agents.
-//! *Goes out*: the bytes of a batch; what others answered ([`Heard`]); what they sent, to a
-//! [`Receiver`].
+//! *Comes in*: bodies of packets for an agent of the view; packets of other agents.
+//! *Goes out*: what others answered ([`Heard`]); what they sent, to a [`Receiver`].
 //! *Remembers*: in memory, for each agent and [`Class`], the packets it has not acknowledged, up to
 //! a bound; all of it is on disk elsewhere, and forgotten with the epoch.
 //! *Never knows*: why a group belongs to a peer, what the peer does with a URL, what a fact says.
@@ -17,7 +14,6 @@
 //!   Heard ◄──────────── link ◄══════ replies ════════ server ◄── stored, or another epoch
 //! ```
 
-mod batch;
 mod incoming;
 mod link;
 mod outgoing;
@@ -27,7 +23,6 @@ mod queue;
 mod tests;
 
 pub use crate::flow::{End, Message};
-pub use batch::{decode, encode};
 pub use incoming::{PeerServer, Receiver, ServeError, Verdict};
 pub use outgoing::{Heard, Outgoing, Promise, Unsent, Why};
 pub use packet::{Body, Class};
@@ -38,7 +33,4 @@ pub enum PeerError {
     /// It is not what it should be.
     #[error("what was sent is malformed: {0}")]
     Malformed(String),
-    /// A URL in it is none, or not in normal form.
-    #[error("the batch holds {0:?}, which is not a URL in normal form")]
-    Url(String),
 }

@@ -66,6 +66,8 @@ pub(super) struct HostEntry {
     pub refilling: bool,
     /// It is to be dropped for this reason, and for good or not, once nothing more is to come.
     pub doomed: Option<(Discard, bool)>,
+    /// Its group changes hands: it is to leave.
+    pub recalled: bool,
     /// Whether its owner agreed that robots.txt is not consulted.
     pub exempt: bool,
 }

@@ -57,7 +57,7 @@ pub use census::Census;
 use crate::flow::{DeskNote, Due, LedgerNote, Queued, RobotsErrand, Visit};
 use answers::Answers;
 use crivello_common::config::Settings;
-use crivello_common::hash::HostKey;
+use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::politeness::WaitRule;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
@@ -160,6 +160,10 @@ impl Workbench {
         match note {
             LedgerNote::Due(due) => self.admit(*due, now),
             LedgerNote::More { host, urls, more } => self.refilled(host, urls, more, now),
+            LedgerNote::Elsewhere { host } => {
+                self.orphans.extend(self.calls.remove(&host).unwrap_or_default());
+            }
+            LedgerNote::Recall { groups } => self.recall(&groups, now),
         }
         self.settle_orphans(now);
     }
@@ -271,9 +275,25 @@ impl Workbench {
         host.batch = urls.len() as u32;
         self.window_urls += weight(&urls);
         host.window.extend(urls);
-        if host.stand == Stand::Dry || (self.closing && host.stand != Stand::InFlight) {
+        let leaves = self.closing || host.recalled;
+        if host.stand == Stand::Dry || (leaves && host.stand != Stand::InFlight) {
             self.detach(id);
             self.settle(id, now);
+        }
+    }
+
+    /// The hosts of these groups leave: at once, or when what they wait for has come.
+    fn recall(&mut self, groups: &[GroupHash], now: Timestamp) {
+        for id in self.hosts.ids() {
+            let host = &mut self.hosts[id];
+            if !groups.contains(&host.key.group) {
+                continue;
+            }
+            host.recalled = true;
+            if host.stand != Stand::InFlight && !host.refilling {
+                self.detach(id);
+                self.leave(id, now);
+            }
         }
     }
 

@@ -24,7 +24,7 @@ const RESOLVE_AHEAD: Duration = Duration::from_secs(5);
 impl Workbench {
     /// Finds the stand of a loose host: it ends in a heap, with the resolver, dry, or gone.
     pub(super) fn settle(&mut self, id: u32, now: Timestamp) {
-        if self.closing && !self.hosts[id].refilling {
+        if (self.closing || self.hosts[id].recalled) && !self.hosts[id].refilling {
             return self.leave(id, now);
         }
         if let Some((reason, forever)) = self.hosts[id].doomed {

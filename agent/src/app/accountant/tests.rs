@@ -3,12 +3,10 @@
 use super::*;
 use crate::ledger::Totals;
 use crate::store::CrawlLabel;
-use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::failure::Failure;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
-use crivello_common::view::{AgentId, View};
 use crossbeam::channel::{Sender, bounded};
 
 /// An accountant of an empty crawl that has had all its seeds, with the way into its inbox.
@@ -22,10 +20,6 @@ fn accountant(dir: &std::path::Path) -> (Accountant, Sender<Entry>) {
         ledger: Ledger::open(disk.clone(), &settings).unwrap(),
         archive: Archive::open(&dir.join("warc"), None, &settings, label).unwrap(),
         dir: dir.to_owned(),
-        routes: Routes::new(
-            AgentId(0),
-            Owners::new(StrategyKind::default(), Arc::new(View::of_one("a"))).unwrap(),
-        ),
         duplicates: Arc::new(Duplicates::new(disk.clone())),
         disk,
     };
@@ -67,11 +61,11 @@ fn notes_that_keep_coming_do_not_put_the_commit_off() {
 #[test]
 fn a_crawl_is_exhausted_only_once_its_visits_are_over() {
     let dir = tempfile::tempdir().unwrap();
-    let (accountant, _desk) = accountant(dir.path());
+    let (mut accountant, _desk) = accountant(dir.path());
     accountant.shared.visits.store(1, Relaxed);
-    assert_eq!(accountant.ended(), None);
+    assert_eq!(accountant.ended().unwrap(), None);
     accountant.shared.visits.store(0, Relaxed);
-    assert_eq!(accountant.ended(), Some(Ended::Exhausted));
+    assert_eq!(accountant.ended().unwrap(), Some(Ended::Exhausted));
 }
 
 /// Here the scheduler: it will never say that it is quiet.

@@ -9,7 +9,6 @@ use crate::limits::RULES_A_HOST;
 use crivello_common::config::Limits;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
-use crivello_common::view::AgentId;
 use model::{Model, Step};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -26,6 +25,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0u16..400).prop_map(Step::Call),
         4 => Just(Step::Commit),
         2 => (0u8..12).prop_map(Step::CommitBut),
+        2 => Just(Step::CommitAway),
+        2 => Just(Step::Safe),
         1 => Just(Step::Kill),
     ]
 }
@@ -85,14 +86,23 @@ fn a_domain_limit_is_met_exactly_by_hosts_that_come_and_go() {
 }
 
 #[test]
-fn a_batch_for_a_peer_is_in_the_same_commit() {
-    let mut model = Model::new(2);
-    model.take(Step::Find(vec![1, 2]));
-    model.send(AgentId(9), b"a batch");
-    assert!(model.outbox().is_empty(), "not before the commit");
-    model.take(Step::Commit);
+fn a_page_whose_links_are_on_their_way_is_queued_to_others_and_fetched_once_here() {
+    let mut model = Model::new(1);
+    for step in [Step::Find(vec![0]), Step::Commit, Step::Want(1)] {
+        model.take(step);
+    }
+    model.take(Step::Fetch { pick: 0, n: 1 });
+    model.take(Step::CommitAway);
+    model.recount();
+    assert!(model.rows().done.is_empty(), "another one would fetch it");
+    assert_eq!(model.rows().queued.len(), 1);
     model.take(Step::Kill);
-    assert_eq!(model.outbox(), [b"a batch".to_vec()]);
+    model.take(Step::Want(1));
+    assert!(model.on_desk().is_empty(), "this one does not");
+    model.take(Step::Safe);
+    model.take(Step::Commit);
+    model.recount();
+    assert_eq!((model.rows().done.len(), model.rows().queued.len()), (1, 0));
 }
 
 /// Four hosts with large rules are not four hosts to somebody who ordered five.

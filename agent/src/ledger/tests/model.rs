@@ -2,9 +2,9 @@
 
 mod exchange;
 
-use super::super::{Group, Ledger};
+use super::super::{Group, Ledger, Unsettled};
 use crate::disk::{Database, Family};
-use crate::flow::{DeskNote, Found, LedgerNote, LinkKind, Page, PageEnd, Queued, RobotsRecord};
+use crate::flow::{DeskNote, Fact, Found, LedgerNote, LinkKind, Page, PageEnd, Queued, RobotsRecord};
 use crivello_common::config::{AssignBy, Limits, Settings};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
@@ -13,7 +13,6 @@ use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, Origin, Scheme};
-use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +40,10 @@ pub enum Step {
     Commit,
     /// So many pages are still being parsed when the rest is committed.
     CommitBut(u8),
+    /// As a commit, of pages that link to what other agents own.
+    CommitAway,
+    /// All that was linked to so far is safe.
+    Safe,
     Kill,
 }
 
@@ -63,6 +66,9 @@ pub struct Model {
     desk: BTreeMap<HostKey, OnDesk>,
     names: BTreeMap<HostKey, Arc<str>>,
     group: Group,
+    unsettled: Vec<Unsettled>,
+    /// What was told of all commits so far.
+    pub told: Vec<Fact>,
     /// Other agents' facts are among the rows.
     merged: bool,
     found: BTreeSet<UrlHash>,
@@ -90,6 +96,8 @@ impl Model {
             desk: BTreeMap::new(),
             names: BTreeMap::new(),
             group: Group::default(),
+            unsettled: Vec::new(),
+            told: Vec::new(),
             merged: false,
             found: BTreeSet::new(),
             dealt_with: BTreeSet::new(),
@@ -153,10 +161,6 @@ impl Model {
         Found { url, host, hash, depth: 0, kind: LinkKind::Page }
     }
 
-    pub fn send(&mut self, peer: AgentId, batch: &[u8]) {
-        self.group.outbox.push((peer, batch.to_vec()));
-    }
-
     fn host_rows(&self) -> u64 {
         let mut n = 0;
         let disk = self.disk.as_ref().unwrap();
@@ -166,18 +170,6 @@ impl Model {
         })
         .unwrap();
         n
-    }
-
-    /// The batches on disk, in the order of sending.
-    pub fn outbox(&self) -> Vec<Vec<u8>> {
-        let mut batches = Vec::new();
-        let disk = self.disk.as_ref().unwrap();
-        disk.walk(Family::Outbox, &[], &[0xff; 17], |_, batch| {
-            batches.push(batch.to_vec());
-            Ok(true)
-        })
-        .unwrap();
-        batches
     }
 
     pub fn take(&mut self, step: Step) {
@@ -217,6 +209,11 @@ impl Model {
                 self.commit();
                 self.group.pages = later;
             }
+            Step::CommitAway => {
+                self.group.away = vec![true; self.group.pages.len()];
+                self.commit();
+            }
+            Step::Safe => self.group.settled.append(&mut self.unsettled),
             Step::Kill => self.kill(),
         }
     }
@@ -243,6 +240,9 @@ impl Model {
                 LedgerNote::More { host, urls, .. } => {
                     self.check_window(host, &urls);
                     self.desk.get_mut(&host).unwrap().window.extend(urls);
+                }
+                LedgerNote::Elsewhere { .. } | LedgerNote::Recall { .. } => {
+                    panic!("all groups may be fetched")
                 }
             }
         }
@@ -318,6 +318,9 @@ impl Model {
         let now = self.now;
         let batch = self.ledger().prepare(&group, None, now).unwrap();
         self.disk.as_ref().unwrap().commit(&batch).unwrap();
+        let (news, unsettled) = (self.ledger().take_news(), self.ledger().take_unsettled());
+        self.told.extend(news);
+        self.unsettled.extend(unsettled);
         self.found.append(&mut self.found_open);
         for (page, _) in &group.pages {
             let hash = page.row.as_ref().unwrap().hash;
@@ -344,6 +347,8 @@ impl Model {
     /// The process dies: what was not committed is gone, and may be found or fetched again.
     fn kill(&mut self) {
         let lost: Vec<Found> = self.group.found.clone();
+        // The outbox has them still.
+        self.unsettled.append(&mut self.group.settled);
         self.group = Group::default();
         self.found_open.clear();
         self.desk.clear();
@@ -362,8 +367,9 @@ impl Model {
     pub fn drain(&mut self) {
         for _ in 0..2_000 {
             self.now = self.now + Duration::from_secs(2);
+            self.take(Step::Safe);
             self.commit();
-            if self.ledger().totals().queued == 0 {
+            if self.ledger().totals().queued == 0 && self.unsettled.is_empty() {
                 return;
             }
             self.ledger().note(DeskNote::Want { hosts: 3 });

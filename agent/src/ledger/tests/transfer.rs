@@ -54,6 +54,18 @@ proptest! {
     }
 
     #[test]
+    fn who_hears_all_news_knows_all(steps in steps()) {
+        let steps = steps.into_iter().filter(|step| !matches!(step, Step::Kill));
+        let mut a = agent(steps.collect());
+        let news = std::mem::take(&mut a.told);
+        let mut b = told(&[&[news]]);
+        b.recount();
+        let (a, b) = (a.rows().sorted(), b.rows().sorted());
+        prop_assert_eq!((a.done, a.queued, a.robots), (b.done, b.queued, b.robots));
+        prop_assert_eq!(a.hosts.len(), b.hosts.len());
+    }
+
+    #[test]
     fn the_order_and_the_number_of_tellings_do_not_matter(a in steps(), b in steps(), c in steps()) {
         let [a, b, c] = [a, b, c].map(|steps| agent(steps).tell(1_000));
         let abc = told(&[&a, &b, &c]).rows().sorted();

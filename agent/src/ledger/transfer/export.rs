@@ -2,7 +2,8 @@
 
 use super::super::Ledger;
 use super::super::chores::end_of;
-use crate::disk::values::{HostRow, Outcome, RobotsRow, Seen, decode_queued};
+use super::super::news::{elsewhere, of_host};
+use crate::disk::values::{HostRow, RobotsRow, Seen, decode_queued};
 use crate::disk::{DiskError, Family, keys};
 use crate::flow::Fact;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
@@ -97,10 +98,7 @@ fn read(
     let host = keys::read_host(key).ok_or_else(malformed)?;
     Ok(match family {
         Family::Hosts if host.host.0 == 0 => None, // the group's own
-        Family::Hosts => {
-            let HostRow { name, state, closed, pages, bytes, .. } = HostRow::decode(value)?;
-            Some(Fact::Host { host, name, state, closed, pages, bytes })
-        }
+        Family::Hosts => Some(of_host(host, HostRow::decode(value)?)),
         Family::Robots => {
             let origin = keys::read_origin(key).ok_or_else(malformed)?;
             let (name, record) = (names.of(host)?, RobotsRow::decode(value)?);
@@ -120,12 +118,4 @@ fn read(
             }
         },
     })
-}
-
-/// An outcome as another agent may keep it: the place is one in the archive of this one.
-const fn elsewhere(outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Fetched { at, status, .. } => Outcome::Fetched { at, status, record: None },
-        other => other,
-    }
 }

@@ -131,6 +131,9 @@ impl Ledger {
                 let mut ours = ours.ok_or(DiskError::Row { family: "frontier", what })?;
                 if join_queued(&mut ours, theirs) {
                     self.write_queued(batch, host, &ours);
+                    if let Some(resident) = self.hosts.get(&host) {
+                        self.news.queued(host, &resident.row.name, &ours);
+                    }
                     known.queued.insert(key, ours);
                 }
             }
@@ -162,6 +165,7 @@ impl Ledger {
             None => {
                 self.totals.seen += 1;
                 self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
+                self.news.done(url, *outcome);
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use crate::disk::values::{HostRow, RobotsRow, Seen, decode_queued};
 use crate::disk::{Family, GroupState, keys};
 use crate::flow::{DeskNote, Fact, LedgerNote, RobotsRecord, Tag};
 use crate::ledger::Cursor;
+use crate::ledger::unsettled::END_OF_QUEUE;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +96,9 @@ impl Model {
         self.each(Family::Frontier, |key, value| {
             let (host, place) = (keys::read_host(key).unwrap(), keys::read_place(key).unwrap());
             queued.insert((host, place, decode_queued(place, value).unwrap().hash));
-            *by_host.entry(host).or_default() += 1;
+            if place < END_OF_QUEUE {
+                *by_host.entry(host).or_default() += 1;
+            }
         });
         assert_eq!(waiting, queued, "in the frontier if and only if `seen` says queued");
         let (mut n_hosts, mut schedule) = (0, BTreeSet::new());
@@ -117,7 +120,7 @@ impl Model {
         });
         assert_eq!(found, schedule);
         let totals = self.ledger().totals();
-        let n_queued = queued.len() as u64;
+        let n_queued = by_host.values().sum::<u64>();
         assert_eq!((totals.seen, totals.queued, totals.hosts), (n_seen, n_queued, n_hosts));
     }
 
@@ -162,7 +165,10 @@ impl Model {
 
     pub fn open_or_close(&mut self, group: GroupHash, open: bool) {
         let ledger = self.ledger();
-        if open { ledger.open_group(group) } else { ledger.close_group(group) }.unwrap();
+        match open {
+            true => ledger.open_group(group, Timestamp::ZERO).unwrap(),
+            false => ledger.close_group(group).unwrap(),
+        }
     }
 
     pub fn delete(&mut self, group: GroupHash) {
@@ -204,7 +210,7 @@ impl Model {
         self.ledger().serve(now, &mut |group, _| Ok(may_fetch(group)), &mut notes).unwrap();
         let group = |note: &LedgerNote| match note {
             LedgerNote::Due(due) => Some(due.host.group),
-            LedgerNote::More { .. } => None,
+            _ => None,
         };
         notes.iter().filter_map(group).collect()
     }

@@ -1,0 +1,160 @@
+//! The threads of one crawl and the queues between them: made, connected, started.
+
+use super::accountant::{Accountant, Books};
+use super::fetchers::{self, Outlet};
+use super::home::Home;
+use super::join::Seat;
+use super::member::Member;
+use super::parsers::ParserThread;
+use super::scheduler::{Desk, Scheduler};
+use super::shared::Shared;
+use super::watch::spawn;
+use super::{AgentError, Crawl};
+use crate::disk::{Batch, Database, DiskError, Family};
+use crate::duplicates::Duplicates;
+use crate::fetch::{Dns, FetchContext};
+use crate::ledger::{Ledger, META_ARCHIVE};
+use crate::limits::{LEDGER_QUEUE, results_max, visits_max};
+use crate::links::LinkRules;
+use crate::report::SeedCounts;
+use crate::store::{Archive, CrawlLabel, Position};
+use crate::workbench::Workbench;
+use crivello_common::config::Settings;
+use crivello_common::runtime::open_files;
+use crivello_common::time::Clock;
+use crossbeam::channel::bounded;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// What a crawl is made of.
+pub struct Build {
+    pub settings: Settings,
+    pub clock: Clock,
+    pub home: Home,
+    pub disk: Arc<Database>,
+    pub runtime: Runtime,
+}
+
+impl Build {
+    /// Starts the crawl, at its `seat` in a cluster or alone.
+    pub fn crawl(
+        self,
+        seat: Option<Seat>,
+        member: impl FnOnce(Arc<Shared>, &Database) -> Result<Option<Member>, DiskError>,
+    ) -> Result<Crawl, AgentError> {
+        let Self { settings, clock, home, disk, runtime } = self;
+        let rules = Arc::new(LinkRules::compile(&settings)?);
+        let ledger = Ledger::open(disk.clone(), &settings)?;
+        let ledger = if seat.is_some() { ledger.sharing() } else { ledger };
+        let archive = open_archive(&home, &disk, &settings)?;
+        home.take_over(&disk, &settings)?;
+        let settings = within_open_files(settings);
+        let shared =
+            Arc::new(Shared::new(settings, clock, ledger.totals().clone(), home.closed_at));
+        let desk = Arc::new(Desk::new(
+            shared.settings.fetch.visits_max as usize,
+            2 * shared.settings.dns.queries_max as usize,
+        ));
+        let duplicates = Arc::new(Duplicates::new(disk.clone()));
+        let (to_ledger, inbox) = bounded(LEDGER_QUEUE);
+        let visits = shared.settings.fetch.visits_max as usize;
+        let (to_parsers, results) = bounded(results_max(visits));
+        let outlet = Outlet::new(shared.clone(), desk.clone(), to_parsers);
+        let context = FetchContext::new(&shared.settings, clock, Arc::new(outlet))?;
+        let dns = Arc::new(Dns::new(&shared.settings));
+
+        let bench = Workbench::new(&shared.settings, clock.now(), home.is_unclean());
+        let scheduler = Scheduler::new(shared.clone(), desk.clone(), bench, to_ledger.clone());
+        let books = Books {
+            disk: disk.clone(),
+            ledger,
+            archive,
+            dir: home.dir.clone(),
+            duplicates: duplicates.clone(),
+        };
+        let accountant = Accountant::new(shared.clone(), desk.clone(), inbox, books);
+        let accountant = match member(shared.clone(), &disk)? {
+            Some(member) => accountant.in_cluster(member),
+            None => accountant,
+        };
+        let mut threads = vec![
+            spawn(&shared, "accountant", move || accountant.run())?,
+            spawn(&shared, "scheduler", move || scheduler.run())?,
+        ];
+        let parser = || {
+            let ledger = to_ledger.clone();
+            let (rules, duplicates) = (rules.clone(), duplicates.clone());
+            ParserThread::new(shared.clone(), results.clone(), ledger, rules, duplicates)
+        };
+        for n in 0..parser_threads(&shared.settings) {
+            let parser = parser();
+            threads.push(spawn(&shared, &format!("parser-{n}"), move || parser.run())?);
+        }
+        runtime.spawn(fetchers::run(shared.clone(), desk, Arc::new(context), dns));
+        Ok(Crawl {
+            home,
+            shared,
+            disk,
+            rules,
+            ledger: to_ledger,
+            seeds: Mutex::new(SeedCounts::default()),
+            threads: Mutex::new(threads),
+            runtime: Mutex::new(Some(runtime)),
+            seat,
+        })
+    }
+}
+
+fn open_archive(home: &Home, disk: &Database, settings: &Settings) -> Result<Archive, AgentError> {
+    let position = match disk.get(Family::Meta, META_ARCHIVE)? {
+        Some(bytes) => Some(Position::from_bytes(&bytes)?),
+        None => None,
+    };
+    let id = home.identity.crawl_id.get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
+    let label = CrawlLabel { id: id.unwrap_or_default(), settings_toml: settings.to_toml() };
+    let mut archive = Archive::open(&home.dir.join("warc"), position.as_ref(), settings, label)?;
+    if position.is_none() {
+        // From now on files in the archive without a position in the state are a contradiction.
+        let mut batch = Batch::default();
+        disk.put(&mut batch, Family::Meta, META_ARCHIVE, &archive.sync()?.to_bytes());
+        disk.commit(&batch)?;
+        disk.sync()?;
+    }
+    Ok(archive)
+}
+
+/// Where everything asynchronous happens.
+pub fn fetcher_runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores())
+        .thread_name("fetcher")
+        .enable_all()
+        .build()
+}
+
+/// Fewer visits at once where the system does not let this process open enough files.
+fn within_open_files(mut settings: Settings) -> Settings {
+    let files = open_files();
+    let wanted = settings.fetch.visits_max;
+    let most = visits_max(&settings, files);
+    if u64::from(wanted) > most {
+        settings.fetch.visits_max = u32::try_from(most).unwrap_or(wanted);
+        tracing::warn!(
+            "fetch.visits-max is {most} in this run, not {wanted}: the system lets this process \
+             open {files} files (see `ulimit -n`)"
+        );
+    }
+    settings
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+fn parser_threads(settings: &Settings) -> usize {
+    match settings.state.parser_threads {
+        0 => cores(),
+        n => n as usize,
+    }
+}

@@ -1,0 +1,157 @@
+//! How an agent becomes a member: it listens, joins, opens its directory with the crawl's settings,
+//! and crawls.
+
+use super::home::Home;
+use super::member::{
+    Arrival, Attendance, Coordinator, Doings, Door, Joined, Joining, Member, Membership, Parts,
+};
+use super::{AgentError, Build, Crawl, fetcher_runtime};
+use crate::peers::{Heard, Outgoing, PeerServer};
+use crivello_common::config::Settings;
+use crivello_common::time::Clock;
+use crivello_proto::tls::Tls;
+use crossbeam::channel::Sender;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+/// What an agent needs to become a member.
+#[derive(Clone, Debug)]
+pub struct JoinOptions {
+    /// The coordinator: `http://HOST:PORT`, or `https://` with TLS.
+    pub coordinator: String,
+    /// Where other agents may connect; port 0 takes one that is free.
+    pub listen: SocketAddr,
+    /// How other agents reach it, where that is not what it listens on.
+    pub advertise: Option<String>,
+    /// Its directory: state and archive. A member that was here before comes back.
+    pub dir: PathBuf,
+    /// What people call it; drawn when there is none.
+    pub name: Option<String>,
+    /// Its share of the groups, relative to that of others.
+    pub weight: u16,
+    /// Mutual TLS.
+    pub tls: Option<Tls>,
+}
+
+/// What stays with a crawl that is a member.
+#[derive(Debug)]
+pub struct Seat {
+    pub coordinator: Coordinator,
+    pub id: crivello_common::view::AgentId,
+    pub name: String,
+    pub process: u64,
+    pub address: SocketAddr,
+    pub doings: Arc<Doings>,
+    pub arrivals: Sender<Arrival>,
+    pub _server: PeerServer,
+}
+
+/// Joins and begins to crawl; `None` when `stop` was cancelled before it could.
+pub fn join(
+    options: JoinOptions,
+    stop: &CancellationToken,
+) -> Result<Option<Crawl>, AgentError> {
+    let clock = Clock::start();
+    let runtime = fetcher_runtime()?;
+    let mut known = Membership::open(&options.dir, options.name.as_deref())?;
+    let (arrivals, arrived) = crossbeam::channel::unbounded();
+    let (views, view_in_force) = watch::channel(None);
+    let (server, coordinator, joining) = {
+        let _runtime = runtime.enter();
+        let coordinator = Coordinator::at(&options.coordinator, options.tls.as_ref(), clock)?;
+        let server = runtime.block_on(serve(&options, view_in_force.clone(), &arrivals))?;
+        let address = options.advertise.clone().unwrap_or_else(|| server.address().to_string());
+        let process = uuid::Uuid::new_v4().as_u64_pair().0.max(1);
+        let JoinOptions { coordinator: url, tls, weight, .. } = options.clone();
+        (server, coordinator, Joining { coordinator: url, tls, address, weight, process })
+    };
+    let joined = runtime.block_on(coordinator.join(&joining, &known, stop))?;
+    let Some(joined) = joined else { return Ok(None) };
+    let Joined { id, crawl_id, leased_until, lease, view, settings } = joined;
+    known.given = Some((id.0, crawl_id.clone()));
+    known.keep(&options.dir)?;
+    let settings = Settings::from_toml("the coordinator's settings", &settings)
+        .map_err(|errors| AgentError::Refused(errors.to_string()))?;
+    let (home, disk) = Home::open(&options.dir, &settings, clock.now(), Some(&crawl_id))?;
+
+    let doings = Arc::new(Doings::default());
+    let outgoing = outgoing(id, options.tls.clone(), &runtime, &arrivals)?;
+    // Before anything else is heard: the lease, and the view that it goes with.
+    let _ = arrivals.send(Arrival::Leased(leased_until));
+    let _ = arrivals.send(Arrival::View(view));
+    let seat = Seat {
+        coordinator: coordinator.clone(),
+        id,
+        name: known.name,
+        process: joining.process,
+        address: server.address(),
+        doings: doings.clone(),
+        arrivals: arrivals.clone(),
+        _server: server,
+    };
+    let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
+    let (for_member, for_outgoing) = (doings.clone(), outgoing.clone());
+    let crawl = build.crawl(Some(seat), move |shared, disk| {
+        let (doings, outgoing) = (for_member, for_outgoing);
+        let parts = Parts { me: id, shared, outgoing, views, arrivals: arrived, doings };
+        Ok(Some(Member::new(parts, disk)?))
+    })?;
+    let shared = crawl.shared.clone();
+    let attendance = Attendance {
+        coordinator,
+        id,
+        process: joining.process,
+        lease,
+        outgoing,
+        arrivals,
+        views: view_in_force,
+        clock,
+        lost: Arc::new(move |how| shared.end(how, None)),
+    };
+    if let Some(runtime) = crawl.runtime.lock().as_ref() {
+        runtime.spawn(attendance.run());
+        runtime.spawn(crawl.shared.fence.clone().watch(clock));
+    }
+    Ok(Some(crawl))
+}
+
+async fn serve(
+    options: &JoinOptions,
+    views: watch::Receiver<Option<Arc<crivello_common::view::View>>>,
+    arrivals: &Sender<Arrival>,
+) -> Result<PeerServer, AgentError> {
+    let at = options.listen;
+    let listener = TcpListener::bind(at)
+        .await
+        .map_err(|error| AgentError::Refused(format!("--listen {at}: {error}")))?;
+    let door = Arc::new(Door(arrivals.clone()));
+    PeerServer::start(listener, options.tls.as_ref(), views, door)
+        .await
+        .map_err(|error| AgentError::Refused(error.to_string()))
+}
+
+/// The way to other agents; what they answer goes where everything from the cluster goes.
+fn outgoing(
+    id: crivello_common::view::AgentId,
+    tls: Option<Tls>,
+    runtime: &Runtime,
+    arrivals: &Sender<Arrival>,
+) -> Result<Arc<Outgoing>, AgentError> {
+    let (heard, mut answers) = mpsc::channel::<Heard>(crate::limits::PEER_ANSWERS);
+    let outgoing = Outgoing::new(id, tls, runtime.handle().clone(), heard)
+        .map_err(|error| AgentError::Refused(format!("the TLS files cannot be used: {error}")))?;
+    let arrivals = arrivals.clone();
+    runtime.spawn(async move {
+        while let Some(heard) = answers.recv().await {
+            if arrivals.send(Arrival::Heard(heard)).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(Arc::new(outgoing))
+}

@@ -1,0 +1,68 @@
+//! What commits change, told as facts: for those who hold copies of the rows.
+
+use crate::disk::values::{HostRow, Outcome, RobotsRow};
+use crate::flow::{Fact, Queued};
+use crivello_common::hash::{GroupHash, HostKey, UrlKey};
+use crivello_common::url::Origin;
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct News {
+    /// Whether anybody is to be told.
+    pub are_told: bool,
+    facts: Vec<Fact>,
+}
+
+impl News {
+    pub fn queued(&mut self, host: HostKey, name: &Arc<str>, url: &Queued) {
+        if self.are_told {
+            let (name, url) = (name.clone(), url.clone());
+            self.facts.push(Fact::Queued { host, name, url });
+        }
+    }
+
+    pub fn done(&mut self, url: UrlKey, outcome: Outcome) {
+        if self.are_told {
+            self.facts.push(Fact::Done { url, outcome: elsewhere(outcome) });
+        }
+    }
+
+    pub fn host(&mut self, host: HostKey, row: &HostRow) {
+        if self.are_told {
+            self.facts.push(of_host(host, row.clone()));
+        }
+    }
+
+    pub fn robots(&mut self, host: HostKey, name: &Arc<str>, origin: Origin, value: &[u8]) {
+        // What was encoded a moment ago can be read.
+        if self.are_told
+            && let Ok(record) = RobotsRow::decode(value)
+        {
+            self.facts.push(Fact::Robots { host, name: name.clone(), origin, record });
+        }
+    }
+
+    /// Nothing is to be told of this group.
+    pub fn forget(&mut self, group: GroupHash) {
+        self.facts.retain(|fact| fact.group() != group);
+    }
+
+    pub fn take(&mut self) -> Vec<Fact> {
+        std::mem::take(&mut self.facts)
+    }
+}
+
+/// What a host's row says to others.
+pub fn of_host(host: HostKey, row: HostRow) -> Fact {
+    let HostRow { name, state, closed, pages, bytes, .. } = row;
+    Fact::Host { host, name, state, closed, pages, bytes }
+}
+
+/// An outcome as another agent may keep it: the place is one in the archive of this one.
+pub const fn elsewhere(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Fetched { at, status, .. } => Outcome::Fetched { at, status, record: None },
+        other => other,
+    }
+}
