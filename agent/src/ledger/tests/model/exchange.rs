@@ -7,6 +7,7 @@ use crate::flow::{DeskNote, Fact, LedgerNote, RobotsRecord, Tag};
 use crate::ledger::Cursor;
 use crate::ledger::unsettled::END_OF_QUEUE;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
+use crivello_common::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known, whoever knows it: without places, and without where a page is archived.
