@@ -89,7 +89,7 @@ impl Cluster {
             agents: BTreeMap::new(),
             net,
             web,
-            dir: tempfile::tempdir().expect("a directory"),
+            dir: directory(),
             runtime,
             settings,
             pace: Pace::default(),
@@ -99,7 +99,6 @@ impl Cluster {
             lost: HashSet::new(),
             noise: Vec::new(),
         }
-        .set(&format!("cluster.lease={LEASE}"))
     }
 
     /// Sets a setting of the crawl.
@@ -155,6 +154,9 @@ impl Cluster {
         let mut command = self.command("coordinator");
         command.args(["--listen", "127.0.0.1:0", "--data"]).arg(self.disk(COORDINATOR));
         command.args(&self.settings);
+        if !self.settings.iter().any(|setting| setting.starts_with("cluster.lease=")) {
+            command.args(["--set", &format!("cluster.lease={LEASE}")]);
+        }
         self.begin(COORDINATOR, command);
     }
 
@@ -312,4 +314,15 @@ impl Cluster {
         command.arg(subcommand).env("NO_COLOR", "1").env_remove("CRIVELLO_COORDINATOR");
         command
     }
+}
+
+/// A directory for everything, which stays where `CRIVELLO_TEST_KEEP` is set.
+#[expect(clippy::print_stdout, reason = "shown when the test fails")]
+fn directory() -> TempDir {
+    let keep = std::env::var_os("CRIVELLO_TEST_KEEP").is_some();
+    let dir = tempfile::Builder::new().disable_cleanup(keep).tempdir().expect("a directory");
+    if keep {
+        println!("{} is kept", dir.path().display());
+    }
+    dir
 }

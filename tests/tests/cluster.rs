@@ -62,6 +62,7 @@ fn cluster(web: Spec) -> Cluster {
 }
 
 /// Waits for the end, ends everything, and judges.
+#[expect(clippy::print_stdout, reason = "shown when the test fails")]
 fn finish(cluster: &mut Cluster, repeats_max: u64) {
     cluster.wait();
     let _ = cluster.stop();

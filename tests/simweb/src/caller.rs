@@ -34,7 +34,7 @@ impl Callers {
 }
 
 /// The inode of the socket at `own` that is connected to `other`.
-fn inode<'a>(table: &'a str, own: SocketAddr, other: SocketAddr) -> Option<&'a str> {
+fn inode(table: &str, own: SocketAddr, other: SocketAddr) -> Option<&str> {
     let (own, other) = (in_table(own)?, in_table(other)?);
     let found = table.lines().find_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);

@@ -114,13 +114,13 @@ impl Cluster {
     /// # Panics
     /// When something does not end, or not in order.
     pub fn stop(&mut self) -> Vec<End> {
-        self.tell(&["stop"]);
         let agents = self.agents.iter().filter(|(_, agent)| agent.process.is_some());
         let agents: Vec<String> = agents.map(|(name, _)| name.clone()).collect();
-        let mut ends = Vec::new();
-        for name in agents {
-            ends.push(self.end(&name));
+        for name in &agents {
+            assert!(!self.process(name).has_ended(), "{name} has ended\n{}", self.account());
         }
+        self.tell(&["stop"]);
+        let mut ends: Vec<End> = agents.iter().map(|name| self.end(name)).collect();
         self.process(COORDINATOR).signal(Signal::TERM);
         ends.push(self.end(COORDINATOR));
         ends

@@ -1,7 +1,7 @@
 //! One process of a cluster: started with a log of its own, told to stop, killed, frozen; gone when
 //! dropped.
 
-use crate::measure::Usage;
+use crate::measure::{Usage, memory_peak};
 use crate::running::Running;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::fs::File;
@@ -24,6 +24,8 @@ pub struct Process {
     running: Running,
     pid: Pid,
     log: PathBuf,
+    /// Seen while it ran.
+    memory_max: u64,
 }
 
 /// How a process ended.
@@ -47,7 +49,7 @@ impl Process {
         let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn();
         let child = child.unwrap_or_else(|e| panic!("{command:?}: {e}"));
         let pid = Pid::from_child(&child);
-        Self { running: Running::new(child, deadline), pid, log }
+        Self { running: Running::new(child, deadline), pid, log, memory_max: 0 }
     }
 
     /// Its id.
@@ -72,11 +74,12 @@ impl Process {
         Some(address.parse().unwrap_or_else(|e| panic!("{address:?} is no address: {e}")))
     }
 
-    /// Whether it has ended by itself.
+    /// Whether it has ended; as long as it has not, its memory is looked at.
     ///
     /// # Panics
     /// When it cannot be waited for.
-    pub fn has_ended(&self) -> bool {
+    pub fn has_ended(&mut self) -> bool {
+        self.memory_max = self.memory_max.max(memory_peak(self.pid.as_raw_nonzero().get()));
         // It stays there to be waited for, with what it used.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(self.pid), look).expect("our own child can be waited for").is_some()
@@ -96,7 +99,9 @@ impl Process {
     /// When it is overdue.
     #[must_use]
     pub fn wait(self) -> End {
-        let (status, usage, overdue) = self.running.wait_measured().expect("it can be waited for");
+        let (status, mut usage, overdue) =
+            self.running.wait_measured().expect("it can be waited for");
+        usage.memory_max = usage.memory_max.max(self.memory_max);
         assert!(!overdue, "it was overdue: {}", last_words(&self.log));
         End { status, usage }
     }

@@ -1,7 +1,7 @@
 //! A cluster that is left in peace.
 
 use super::{DELAY, IP_DELAY, alone, cluster, finish, web};
-use crivello_tests::{Cluster, is_page, seed};
+use crivello_tests::{Cluster, Scene, is_page, seed};
 use simweb::{Character, Robots, Seeds, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,4 +73,19 @@ fn a_cluster_of_one_is_a_cluster() {
     let mut cluster = cluster(web(6)).start(1);
     cluster.seed();
     finish(&mut cluster, 0);
+}
+
+/// The witness's own eyes: of a crawler that is watched, hardly a request is nobody's.
+#[test]
+fn the_web_knows_whose_request_it_was() {
+    let _alone = alone();
+    let scene = Scene::new(web(5)).delays("20ms", "0ms");
+    let child = scene.start();
+    let process = child.id();
+    scene.web.callers().add(process);
+    assert_eq!(scene.end(child).code, Some(0));
+    let log = scene.web.log().entries();
+    let known = log.iter().filter(|entry| entry.process == Some(process)).count();
+    assert!(log.len() > 200 && known * 100 >= log.len() * 95, "{known} of {}", log.len());
+    assert!(log.iter().all(|entry| entry.process.is_none_or(|p| p == process)));
 }
