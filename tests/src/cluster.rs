@@ -194,7 +194,8 @@ impl Cluster {
         member.in_order = false;
         member.gate.expect();
         let n_lives = member.n_lives;
-        let process = Process::start(&mut command, self.log(name, n_lives), self.deadline);
+        // What waits for it is to give up first, and to say how everything stands.
+        let process = Process::start(&mut command, self.log(name, n_lives), self.deadline * 2);
         self.net.introduce(process.id(), name);
         self.web.callers().add(process.id());
         self.names.insert(process.id(), name.to_owned());

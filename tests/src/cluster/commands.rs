@@ -6,6 +6,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::time::Duration;
 
+/// The exit code of a wait whose time is over.
+const NOT_YET: i32 = 75;
+
 impl Cluster {
     /// Runs a subcommand; its exit code, what it printed and what it said.
     #[must_use]
@@ -60,8 +63,8 @@ impl Cluster {
     pub fn has_more_to_do_for(&self, time: Duration) -> bool {
         let patience = format!("{}ms", time.as_millis());
         let (code, _, trouble) = self.ask(&["wait", "--timeout", &patience]);
-        assert!(!trouble.contains("panicked") && code.is_some(), "{trouble}");
-        code != Some(0)
+        assert!(matches!(code, Some(0 | NOT_YET)), "{code:?}: {trouble}\n{}", self.account());
+        code == Some(NOT_YET)
     }
 
     /// What `crivello agents --json` prints; `Null` when the coordinator is not there.
@@ -127,7 +130,10 @@ impl Cluster {
     }
 
     /// Waits until a process has ended that was told to. 130 is a stop with the state saved.
-    pub(super) fn end(&mut self, name: &str) -> End {
+    ///
+    /// # Panics
+    /// When it does not end, or not in order.
+    pub fn end(&mut self, name: &str) -> End {
         self.until(&format!("{name} has ended"), |cluster| cluster.process(name).has_ended());
         let end = self.take(name).wait();
         let code = end.status.code();

@@ -81,6 +81,24 @@ fn a_peer_that_accepts_and_never_answers_stops_nobody() {
     finish(&mut cluster, 0);
 }
 
+/// Both are alive; what they have for each other waits.
+#[test]
+fn two_agents_that_cannot_reach_each_other_lose_nothing() {
+    let _alone = alone();
+    let mut cluster = cluster(web(24)).start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.2);
+    for (from, to) in [("a", "b"), ("b", "a")] {
+        cluster.set_way(from, to, Way::Cut);
+    }
+    cluster.wait_for_share(0.4);
+    assert!(cluster.has_more_to_do_for(Duration::from_secs(2)), "done, with much on its way");
+    for (from, to) in [("a", "b"), ("b", "a")] {
+        cluster.set_way(from, to, Way::Open);
+    }
+    finish(&mut cluster, 0);
+}
+
 /// Requests that began after `since` of all but `b`.
 fn n_requests_of_others(cluster: &Cluster, since: u64) -> usize {
     let of = |name| cluster.requests_of(name).iter().filter(|e| e.start > since).count();

@@ -79,6 +79,24 @@ fn without_copies_the_crawl_waits_for_the_disk() {
     finish(&mut cluster, IN_FLIGHT);
 }
 
+/// It goes on leaving where it was.
+#[test]
+fn an_agent_that_dies_while_it_leaves_still_leaves() {
+    let _alone = alone();
+    let mut cluster = cluster(web(24)).start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.3);
+    cluster.tell(&["drain", "b"]);
+    if !cluster.process("b").has_ended() {
+        cluster.kill9("b");
+        cluster.launch("b");
+    }
+    cluster.until("it has left", |cluster| cluster.process("b").has_ended());
+    assert_eq!(cluster.end("b").status.code(), Some(0), "{}", cluster.account());
+    assert_eq!(cluster.state("b"), None, "{}", cluster.account());
+    finish(&mut cluster, IN_FLIGHT);
+}
+
 #[test]
 fn everything_is_killed_at_once_and_started_again() {
     let _alone = alone();
