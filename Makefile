@@ -6,7 +6,7 @@ CARGO ?= cargo
 DEMO ?=
 BENCH ?=
 
-.PHONY: all demo test build lint doc bench bench-crawl setup help
+.PHONY: all demo test build lint doc bench bench-crawl bench-cluster setup help
 
 all: build
 
@@ -38,6 +38,10 @@ bench: setup
 ## bench-crawl  pages a second over 100,000 simulated pages, against a floor measured in the same run
 bench-crawl: build
 	$(CARGO) bench -p crivello-tests --bench crawl
+
+## bench-cluster  CPU and bytes a page of clusters of 1, 2, 4, 8 agents, beside one crawler alone
+bench-cluster: build
+	$(CARGO) bench -p crivello-tests --bench cluster
 
 ## setup        install what is missing (libclang), or say what to type
 setup:

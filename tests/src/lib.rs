@@ -6,6 +6,7 @@
 //! requests that arrived.
 
 mod agreement;
+pub mod cluster;
 mod measure;
 mod running;
 mod scene;
@@ -13,6 +14,7 @@ mod skipping;
 pub mod warc;
 
 pub use agreement::{assert_agreement, is_page};
+pub use cluster::Cluster;
 pub use measure::{Usage, wait_measured};
 pub use running::{DEADLINE, Running, output};
 pub use scene::{Ended, Scene, binary, seed};

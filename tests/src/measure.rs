@@ -59,7 +59,7 @@ pub fn wait_measured(child: Child) -> io::Result<(ExitStatus, Usage)> {
 }
 
 /// The peak resident memory of a running process, in bytes; 0 once it has ended.
-fn memory_peak(pid: libc::pid_t) -> u64 {
+pub(crate) fn memory_peak(pid: libc::pid_t) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());

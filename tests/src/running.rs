@@ -76,12 +76,21 @@ impl Drop for Running {
 /// When it cannot be run, or is overdue.
 #[must_use]
 pub fn output(command: &mut Command) -> Output {
+    output_within(command, DEADLINE)
+}
+
+/// The same, with another deadline.
+///
+/// # Panics
+/// When it cannot be run, or is overdue.
+#[must_use]
+pub fn output_within(command: &mut Command, deadline: Duration) -> Output {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().expect("the program runs");
-    let watch = Watch::over(&child, DEADLINE);
+    let watch = Watch::over(&child, deadline);
     let output = child.wait_with_output().expect("the program can be waited for");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!watch.was_overdue(), "{command:?} had not ended after {DEADLINE:?}: {said}");
+    assert!(!watch.was_overdue(), "{command:?} had not ended after {deadline:?}: {said}");
     output
 }
 

@@ -32,6 +32,8 @@ pub struct Peer {
     pub tls: bool,
     /// Its number.
     pub connection: u64,
+    /// The visitor's process.
+    pub process: Option<u32>,
 }
 
 /// A stream that can be reset.
@@ -65,6 +67,7 @@ pub async fn serve(shared: Arc<Shared>, peer: Peer, mut stream: impl Stream) -> 
             path: request.path.clone(),
             user_agent,
             connection: peer.connection,
+            process: peer.process,
             ..Entry::default()
         });
         let mut answer = shared.desk.answer(&shared.world, &request, shared.log.now());

@@ -58,6 +58,7 @@ async fn respond(
         path: asked.path.clone(),
         user_agent: header(http::header::USER_AGENT),
         connection: peer.connection,
+        process: peer.process,
         http2: true,
         ..Entry::default()
     });

@@ -14,6 +14,7 @@
 //! same spec gives the same web, to the byte, in both.
 
 pub mod answer;
+pub mod caller;
 pub mod character;
 pub mod coding;
 pub mod dice;
@@ -49,6 +50,7 @@ pub use robots::Robots;
 pub use spec::{Seeds, Spec};
 
 use answer::Desk;
+use caller::Callers;
 use dns::Zone;
 use serve::Ready;
 use server::Shared;
@@ -117,7 +119,8 @@ impl SimWeb {
             (None, None)
         };
         let desk = Desk::new(&world);
-        let shared = Arc::new(Shared { world, desk, log, connections: AtomicU64::new(0) });
+        let (callers, connections) = (Callers::default(), AtomicU64::new(0));
+        let shared = Arc::new(Shared { world, desk, log, callers, connections });
         let (stop, stopped) = watch::channel(false);
         let mut listeners = JoinSet::new();
         for socket in sockets {
@@ -190,6 +193,12 @@ impl SimWeb {
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.shared.log
+    }
+
+    /// The processes whose requests the log tells apart: see [`Entry::process`].
+    #[must_use]
+    pub fn callers(&self) -> &Callers {
+        &self.shared.callers
     }
 
     /// A judge of visitors of this web, by whose rules and at whose pace they promised to crawl.

@@ -51,6 +51,9 @@ pub struct Entry {
     pub http2: bool,
     /// The connection's number.
     pub connection: u64,
+    /// The visitor's process, if it is one of those that are told apart.
+    #[serde(default)]
+    pub process: Option<u32>,
     /// In how many milliseconds the visitor was asked to come back.
     pub retry_after_ms: Option<u64>,
 }

@@ -3,6 +3,7 @@
 //! system refuses that, each address gets a socket of its own.
 
 use crate::answer::Desk;
+use crate::caller::Callers;
 use crate::http1::{self, Peer, Stream};
 use crate::http2;
 use crate::log::Log;
@@ -34,6 +35,8 @@ pub struct Shared {
     pub desk: Desk,
     /// What was asked.
     pub log: Arc<Log>,
+    /// Whose connections are told apart.
+    pub callers: Callers,
     /// The last connection's number.
     pub connections: AtomicU64,
 }
@@ -110,6 +113,7 @@ async fn welcome(shared: Arc<Shared>, stream: TcpStream, tls: Option<TlsAcceptor
         port: local.map_or(0, |addr| addr.port()),
         tls: false,
         connection: shared.connections.fetch_add(1, Ordering::Relaxed),
+        process: caller(&shared, &stream),
     };
     let _ = stream.set_nodelay(true);
     let result = match tls {
@@ -130,6 +134,10 @@ async fn welcome(shared: Arc<Shared>, stream: TcpStream, tls: Option<TlsAcceptor
     if let Err(error) = result {
         tracing::debug!(%error, "a connection ended early");
     }
+}
+
+fn caller(shared: &Shared, stream: &TcpStream) -> Option<u32> {
+    shared.callers.of(stream.peer_addr().ok()?, stream.local_addr().ok()?)
 }
 
 /// http and https share the port: the first byte tells them apart.

@@ -1,0 +1,81 @@
+//! Which process a connection comes from. Visitors that run on one machine have one address; only
+//! the system can tell them apart, while the connection is there.
+
+use parking_lot::Mutex;
+use std::fmt::Write;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+/// The processes that are told apart. While there are none, nothing is looked up.
+#[derive(Debug, Default)]
+pub struct Callers {
+    processes: Mutex<Vec<u32>>,
+}
+
+impl Callers {
+    /// From now on connections of this process are known by its id.
+    pub fn add(&self, process: u32) {
+        self.processes.lock().push(process);
+    }
+
+    /// The one of them that holds the other end, at `peer`, of a connection to `local`. `None`
+    /// also when it has let go already.
+    #[must_use]
+    pub fn of(&self, peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+        let processes = self.processes.lock().clone();
+        if processes.is_empty() {
+            return None;
+        }
+        let table = fs::read_to_string("/proc/net/tcp").ok()?;
+        let socket = format!("socket:[{}]", inode(&table, peer, local)?);
+        processes.into_iter().rev().find(|process| holds(*process, &socket))
+    }
+}
+
+/// The inode of the socket at `own` that is connected to `other`.
+fn inode(table: &str, own: SocketAddr, other: SocketAddr) -> Option<&str> {
+    let (own, other) = (in_table(own)?, in_table(other)?);
+    let found = table.lines().find_map(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        (fields.next()? == own && fields.next()? == other).then(|| fields.nth(6)).flatten()
+    });
+    found.filter(|&inode| inode != "0")
+}
+
+/// An address as the system's table has it: the bytes in the machine's order, as one number.
+fn in_table(address: SocketAddr) -> Option<String> {
+    let IpAddr::V4(ip) = address.ip() else { return None };
+    let mut text = String::new();
+    write!(text, "{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), address.port()).ok()?;
+    Some(text)
+}
+
+fn holds(process: u32, socket: &str) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { return false };
+    files
+        .filter_map(Result::ok)
+        .any(|file| fs::read_link(file.path()).is_ok_and(|target| target == Path::new(socket)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn our_own_connection_is_known_while_it_is_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let local = listener.local_addr().unwrap();
+        let stream = TcpStream::connect(local).unwrap();
+        let (accepted, peer) = listener.accept().unwrap();
+        let callers = Callers::default();
+        assert_eq!(callers.of(peer, local), None, "nobody was asked for");
+        callers.add(u32::MAX);
+        assert_eq!(callers.of(peer, local), None, "it is another's");
+        callers.add(std::process::id());
+        assert_eq!(callers.of(peer, local), Some(std::process::id()));
+        drop((stream, accepted));
+        assert_eq!(callers.of(peer, local), None);
+    }
+}

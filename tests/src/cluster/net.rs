@@ -1,0 +1,323 @@
+//! The network between the processes of a cluster: each is reached through a gate in this process,
+//! so that any way from one to another can be cut, fall silent, or be slow. A gate knows who calls
+//! by the process that holds the other end. It keeps its address while the process behind it is
+//! replaced by another.
+
+use simweb::caller::Callers;
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+const CHUNK: usize = 64 * 1024;
+
+/// What becomes of what one process says to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// It arrives.
+    #[default]
+    Open,
+    /// Connections break, and no new one is made.
+    Cut,
+    /// Connections stand, new ones are accepted, and nothing arrives until the way is open again;
+    /// then all of it does.
+    Silent,
+    /// It arrives, each piece so much later.
+    Slow(Duration),
+}
+
+/// Who calls, and who is called. Who calls is empty for those who are no part of the cluster.
+type Pair = (String, String);
+
+/// Where the process behind a gate listens.
+#[derive(Clone, Copy, Debug)]
+enum Behind {
+    /// There is none.
+    Nobody,
+    /// There will be, soon.
+    Expected,
+    At(SocketAddr),
+}
+
+#[derive(Debug)]
+struct Shared {
+    callers: Callers,
+    names: Mutex<HashMap<u32, String>>,
+    ways: watch::Sender<HashMap<Pair, Way>>,
+    /// Bytes between members, both directions.
+    carried: AtomicU64,
+}
+
+/// All gates of a cluster, and the ways between them.
+#[derive(Clone, Debug)]
+pub struct Net {
+    shared: Arc<Shared>,
+}
+
+/// Where one process of the cluster is reached. Gone when dropped.
+#[derive(Debug)]
+pub struct Gate {
+    /// Its address.
+    pub address: SocketAddr,
+    behind: watch::Sender<Behind>,
+    task: AbortHandle,
+}
+
+impl Net {
+    /// A network in which every way is open.
+    #[must_use]
+    pub fn new() -> Self {
+        let (ways, _) = watch::channel(HashMap::new());
+        let (callers, names, carried) = Default::default();
+        Self { shared: Arc::new(Shared { callers, names, ways, carried }) }
+    }
+
+    /// A gate for `name`, with nobody behind it as yet.
+    ///
+    /// # Errors
+    /// When there is no port left.
+    pub async fn gate(&self, name: &str) -> io::Result<Gate> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let (behind, told) = watch::channel(Behind::Nobody);
+        let welcome = welcome(self.shared.clone(), listener, name.to_owned(), told);
+        Ok(Gate { address, behind, task: tokio::spawn(welcome).abort_handle() })
+    }
+
+    /// This process is `name` from now on.
+    pub fn introduce(&self, process: u32, name: &str) {
+        let mut names = self.shared.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.insert(process, name.to_owned());
+        self.shared.callers.add(process);
+    }
+
+    /// What becomes of what `from` says to `to` when `from` calls, and of the answers to it.
+    pub fn set(&self, from: &str, to: &str, way: Way) {
+        let pair = (from.to_owned(), to.to_owned());
+        self.shared.ways.send_modify(|ways| {
+            ways.insert(pair, way);
+        });
+    }
+
+    /// Bytes that members have sent each other through the gates.
+    #[must_use]
+    pub fn carried(&self) -> u64 {
+        self.shared.carried.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for Net {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Gate {
+    /// A process is being started behind it: who calls waits.
+    pub fn expect(&self) {
+        self.behind.send_replace(Behind::Expected);
+    }
+
+    /// The process listens there.
+    pub fn lead_to(&self, address: SocketAddr) {
+        self.behind.send_replace(Behind::At(address));
+    }
+
+    /// The process is no more: who calls is sent away.
+    pub fn close(&self) {
+        self.behind.send_replace(Behind::Nobody);
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn welcome(
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    to: String,
+    behind: watch::Receiver<Behind>,
+) {
+    loop {
+        let Ok((stream, peer)) = listener.accept().await else { continue };
+        let process = shared.callers.of(peer, listener.local_addr().unwrap_or(peer));
+        let names = shared.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = process.and_then(|process| names.get(&process).cloned()).unwrap_or_default();
+        drop(names);
+        let link = Link { ways: shared.ways.subscribe(), pair: (from, to.clone()) };
+        let (shared, behind) = (shared.clone(), behind.clone());
+        tokio::spawn(async move {
+            // However it ends, both sides learn of it.
+            let _ = carry(&shared, link, stream, behind).await;
+        });
+    }
+}
+
+/// The state of the way that one connection goes.
+#[derive(Clone, Debug)]
+struct Link {
+    ways: watch::Receiver<HashMap<Pair, Way>>,
+    pair: Pair,
+}
+
+impl Link {
+    fn way(ways: &HashMap<Pair, Way>, pair: &Pair) -> Way {
+        ways.get(pair).copied().unwrap_or_default()
+    }
+
+    /// Waits until something may arrive.
+    async fn pass(&mut self) -> io::Result<()> {
+        let way = {
+            let open = |ways: &HashMap<_, _>| Self::way(ways, &self.pair) != Way::Silent;
+            let ways = self.ways.wait_for(open).await.map_err(|_| cut())?;
+            Self::way(&ways, &self.pair)
+        };
+        match way {
+            Way::Cut => Err(cut()),
+            Way::Slow(time) => {
+                tokio::time::sleep(time).await;
+                Ok(())
+            }
+            Way::Open | Way::Silent => Ok(()),
+        }
+    }
+
+    /// Waits until the way is cut.
+    async fn broken(&mut self) -> io::Error {
+        let is_cut = |ways: &HashMap<_, _>| Self::way(ways, &self.pair) == Way::Cut;
+        let _ = self.ways.wait_for(is_cut).await;
+        cut()
+    }
+}
+
+fn cut() -> io::Error {
+    io::ErrorKind::ConnectionReset.into()
+}
+
+async fn carry(
+    shared: &Shared,
+    mut link: Link,
+    caller: TcpStream,
+    mut behind: watch::Receiver<Behind>,
+) -> io::Result<()> {
+    link.pass().await?;
+    let known = behind.wait_for(|behind| !matches!(behind, Behind::Expected)).await;
+    let known = *known.map_err(|_| cut())?;
+    let Behind::At(address) = known else { return Err(cut()) };
+    let called = TcpStream::connect(address).await?;
+    caller.set_nodelay(true)?;
+    called.set_nodelay(true)?;
+    let (hears, says) = caller.into_split();
+    let (answers, asks) = called.into_split();
+    let mut other = link.clone();
+    let mut breaks = link.clone();
+    let there = pump(shared, &mut link, hears, asks);
+    let back = pump(shared, &mut other, answers, says);
+    tokio::select! {
+        done = async { tokio::try_join!(there, back) } => done.map(drop),
+        error = breaks.broken() => Err(error),
+    }
+}
+
+async fn pump(
+    shared: &Shared,
+    link: &mut Link,
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let n_bytes = from.read(&mut buffer).await?;
+        link.pass().await?;
+        if n_bytes == 0 {
+            return to.shutdown().await;
+        }
+        to.write_all(&buffer[..n_bytes]).await?;
+        if !link.pair.0.is_empty() {
+            shared.carried.fetch_add(n_bytes as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::timeout;
+
+    const SOON: Duration = Duration::from_secs(5);
+    const NEVER: Duration = Duration::from_millis(100);
+
+    /// A process of its own that answers what it hears, behind a gate; this process is "a".
+    async fn echo() -> (Net, Gate) {
+        let net = Net::new();
+        net.introduce(std::process::id(), "a");
+        let gate = net.gate("b").await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        gate.lead_to(listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let (mut hears, mut says) = stream.split();
+                    tokio::io::copy(&mut hears, &mut says).await
+                });
+            }
+        });
+        (net, gate)
+    }
+
+    async fn say(stream: &mut TcpStream) -> io::Result<()> {
+        stream.write_all(b"hello").await?;
+        let mut heard = [0; 5];
+        stream.read_exact(&mut heard).await?;
+        assert_eq!(&heard, b"hello");
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn what_is_said_arrives_unless_the_way_is_cut_or_silent() {
+        let (net, gate) = echo().await;
+        let mut stream = TcpStream::connect(gate.address).await.unwrap();
+        timeout(SOON, say(&mut stream)).await.unwrap().unwrap();
+        assert_eq!(net.carried(), 10);
+        net.set("c", "b", Way::Cut);
+        timeout(SOON, say(&mut stream)).await.unwrap().unwrap();
+        net.set("a", "b", Way::Silent);
+        let mut second = TcpStream::connect(gate.address).await.unwrap();
+        assert!(timeout(NEVER, say(&mut second)).await.is_err(), "an answer in the silence");
+        let mut answer = [0; 5];
+        net.set("a", "b", Way::Slow(Duration::from_millis(1)));
+        timeout(SOON, second.read_exact(&mut answer)).await.unwrap().unwrap();
+        assert_eq!(&answer, b"hello", "what was said in the silence arrives after it");
+        net.set("a", "b", Way::Cut);
+        for stream in [&mut stream, &mut second] {
+            assert!(timeout(SOON, say(stream)).await.unwrap().is_err(), "it was cut");
+        }
+        let mut third = TcpStream::connect(gate.address).await.unwrap();
+        assert!(timeout(SOON, say(&mut third)).await.unwrap().is_err(), "it is cut");
+    }
+
+    #[tokio::test]
+    async fn who_calls_waits_for_whom_is_expected_and_for_nobody_else() {
+        let (_net, gate) = echo().await;
+        let at = gate.behind.borrow().to_owned();
+        gate.close();
+        let mut stream = TcpStream::connect(gate.address).await.unwrap();
+        assert!(timeout(SOON, say(&mut stream)).await.unwrap().is_err(), "nobody is there");
+        gate.expect();
+        let mut stream = TcpStream::connect(gate.address).await.unwrap();
+        assert!(timeout(NEVER, say(&mut stream)).await.is_err(), "nobody is there yet");
+        let mut answer = [0; 5];
+        gate.behind.send_replace(at);
+        timeout(SOON, stream.read_exact(&mut answer)).await.unwrap().unwrap();
+    }
+}

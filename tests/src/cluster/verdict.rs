@@ -1,0 +1,119 @@
+//! The judgement of a cluster that has ended: by the web's own log, and by the archives of all its
+//! agents together.
+
+use super::Cluster;
+use super::process::read_log;
+use crate::is_page;
+use crate::warc::{Archive, listed};
+use simweb::{Entry, Report};
+use std::collections::{BTreeMap, HashSet};
+
+/// What was seen of a cluster that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// By the web.
+    pub report: Report,
+    /// Pages archived, each counted once.
+    pub n_archived: usize,
+    /// Captures of pages beyond the first of each.
+    pub n_archived_again: u64,
+}
+
+impl Cluster {
+    /// Judges a cluster that was stopped: each page due was fetched, at most `repeats_max` of them
+    /// again, at the pace that was promised; and each is archived, at most as many again, but
+    /// those that only an agent had whose disk was deleted.
+    ///
+    /// # Panics
+    /// When it is not so.
+    #[must_use]
+    pub fn assert_clean(&self, repeats_max: u64) -> Ended {
+        self.assert_quiet();
+        let log = self.web.log().entries();
+        let report = self.judge().allow_repeats(repeats_max).judge(&log);
+        assert!(report.is_clean(), "{report}\n{}", self.account());
+        let unknown = log.iter().filter(|entry| self.name_of(entry).is_none()).count();
+        assert!(unknown * 20 <= log.len(), "of {unknown} requests it is not known whose they were");
+        let archived = self.archived();
+        let again = archived.values().map(|n| n - 1).sum();
+        let twice: Vec<_> = archived.iter().filter(|&(_, &n)| n > 1).collect();
+        assert!(again <= repeats_max, "{again} pages archived again: {twice:?}");
+        let had = |entry: &Entry| self.name_of(entry).is_some_and(|name| self.lost.contains(name));
+        let wrong = disagreements(&log, &archived, had);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        Ended { report, n_archived: archived.len(), n_archived_again: again }
+    }
+
+    /// How often each page is archived, over all agents. Each archive is sound in itself.
+    fn archived(&self) -> BTreeMap<String, u64> {
+        let mut archived = BTreeMap::new();
+        for (name, agent) in &self.agents {
+            if self.lost.contains(name) && agent.process.is_none() && !self.disk(name).exists() {
+                continue;
+            }
+            assert!(agent.in_order, "{name} did not end in order, its archive cannot be read");
+            let archive = Archive::read(&self.disk(name));
+            for page in archive.captures().filter(|record| !record.is_robots()) {
+                *archived.entry(page.url().to_owned()).or_default() += 1;
+            }
+        }
+        archived
+    }
+
+    /// No process has said that something is wrong with itself.
+    fn assert_quiet(&self) {
+        for log in listed(self.dir(), ".log") {
+            for line in read_log(&log).lines() {
+                let loud = line.contains("ERROR") || line.contains("panicked");
+                let expected = self.noise.iter().any(|part| line.contains(part));
+                assert!(!loud || expected, "in {}: {line}", log.display());
+            }
+        }
+    }
+}
+
+/// Where log and archives do not say the same: pages archived that were never answered, and pages
+/// answered that are archived nowhere, though not only a `lost` agent had them.
+fn disagreements(
+    log: &[Entry],
+    archived: &BTreeMap<String, u64>,
+    lost: impl Fn(&Entry) -> bool,
+) -> Vec<String> {
+    let answered = || log.iter().filter(|entry| is_page(entry) && entry.complete);
+    let urls: HashSet<String> = answered().map(Entry::url).collect();
+    let gone: HashSet<String> = answered().filter(|entry| lost(entry)).map(Entry::url).collect();
+    let made_up = archived.keys().filter(|url| !urls.contains(*url));
+    let made_up = made_up.map(|url| format!("archived, but never answered: {url}"));
+    let absent = urls.iter().filter(|url| !archived.contains_key(*url) && !gone.contains(*url));
+    let absent = absent.map(|url| format!("answered, but archived nowhere: {url}"));
+    made_up.chain(absent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(path: &str, process: u32) -> Entry {
+        let path = path.to_owned();
+        let host = "h.test".to_owned();
+        Entry { host, path, port: 80, complete: true, process: Some(process), ..Entry::default() }
+    }
+
+    #[test]
+    fn only_a_lost_disk_excuses_a_page_that_is_archived_nowhere() {
+        let broken = Entry { complete: false, ..page("/broken", 2) };
+        let log = [page("/a", 1), page("/b", 2), page("/robots.txt", 2), broken];
+        let lost = |entry: &Entry| entry.process == Some(2);
+        let archived = |paths: &[&str]| -> BTreeMap<String, u64> {
+            paths.iter().map(|path| (format!("http://h.test{path}"), 1)).collect()
+        };
+        assert_eq!(disagreements(&log, &archived(&["/a", "/b"]), |_| false), [""; 0]);
+        assert_eq!(disagreements(&log, &archived(&["/a"]), lost), [""; 0]);
+        for (paths, word) in [(&["/a"][..], "nowhere: http://h.test/b"), (&["/b"], "/a")] {
+            let wrong = disagreements(&log, &archived(paths), |_| false);
+            assert!(wrong.len() == 1 && wrong[0].contains(word), "{wrong:?}");
+        }
+        let wrong = disagreements(&log, &archived(&["/a", "/b", "/c"]), lost);
+        assert!(wrong.len() == 1 && wrong[0].contains("never answered"), "{wrong:?}");
+    }
+}

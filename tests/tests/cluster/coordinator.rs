@@ -1,0 +1,47 @@
+//! The coordinator is not needed to crawl.
+
+use super::{alone, cluster, finish, web};
+use crivello_tests::cluster::COORDINATOR;
+
+/// It is back, from its journal, at a higher epoch, and nobody was given up meanwhile. The lease
+/// is shorter than its absence, so agents go on by each other's word.
+#[test]
+fn the_coordinator_is_down_for_the_middle_third() {
+    let _alone = alone();
+    let mut cluster = cluster(web(36)).set("cluster.lease=1s").start(3);
+    cluster.seed();
+    cluster.wait_for_share(1.0 / 3.0);
+    let before = cluster.epoch().expect("it is there");
+    cluster.kill9(COORDINATOR);
+    cluster.wait_for_share(2.0 / 3.0);
+    assert_eq!(cluster.epoch(), None, "it is not down");
+    cluster.start_coordinator();
+    let after = cluster.epoch().expect("it is back");
+    assert!(after > before, "epoch {before} before, {after} after");
+    for name in ["a", "b", "c"] {
+        assert_eq!(cluster.state(name).as_deref(), Some("active"), "{}", cluster.account());
+    }
+    finish(&mut cluster, 0);
+}
+
+/// Without any agent: what is left is the member list, and it stands.
+#[test]
+fn a_coordinator_that_is_killed_is_found_where_it_was() {
+    let _alone = alone();
+    let mut cluster = cluster(web(1)).start(0);
+    let mut before = cluster.epoch().expect("it is there");
+    for _ in 0..3 {
+        cluster.kill9(COORDINATOR);
+        assert_eq!(cluster.epoch(), None, "it is not down");
+        cluster.start_coordinator();
+        let after = cluster.epoch().expect("it is back");
+        assert!(after > before, "epoch {before} before, {after} after");
+        before = after;
+    }
+    cluster.freeze(COORDINATOR);
+    cluster.thaw(COORDINATOR);
+    cluster.tell(&["agents"]);
+    let ends = cluster.stop();
+    assert_eq!(ends.len(), 1);
+    assert!(ends[0].usage.memory_max > 0);
+}

@@ -1,0 +1,114 @@
+//! Agents that are killed, with and without their disks: nothing is lost, and what is repeated is
+//! what was in flight.
+
+use super::{IN_FLIGHT, alone, cluster, finish, web};
+use crivello_tests::cluster::COORDINATOR;
+use std::time::Duration;
+
+#[test]
+fn an_agent_dies_and_its_disk_with_it() {
+    let _alone = alone();
+    let mut cluster = cluster(web(24)).start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.35);
+    let killed = cluster.web.log().now();
+    cluster.kill9("b");
+    cluster.delete_disk("b");
+    cluster.wait_for_state("b", "dead");
+    cluster.until("others go on with its hosts", |c| c.successor_of("b", killed).is_some());
+    finish(&mut cluster, IN_FLIGHT);
+}
+
+/// The next process takes up the lease of the one that was killed, or waits until it is over.
+#[test]
+fn an_agent_dies_and_comes_back_at_once() {
+    let _alone = alone();
+    let mut cluster = cluster(web(24)).start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.35);
+    cluster.kill9("b");
+    cluster.launch("b");
+    let back = cluster.web.log().now();
+    cluster.until("it fetches again", |c| c.requests_of("b").iter().any(|e| e.start > back.0));
+    finish(&mut cluster, IN_FLIGHT);
+}
+
+/// What it knew is older than what its successors know.
+#[test]
+fn an_agent_dies_and_comes_back_when_others_have_its_share() {
+    let _alone = alone();
+    let mut cluster = cluster(web(36)).start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.25);
+    let killed = cluster.web.log().now();
+    cluster.kill9("b");
+    cluster.until("others go on with its hosts", |c| c.successor_of("b", killed).is_some());
+    cluster.add("b");
+    finish(&mut cluster, IN_FLIGHT);
+}
+
+/// Two one after the other: the copies of the first one's groups were made anew before the second
+/// dies.
+#[test]
+fn two_agents_of_four_die_one_after_the_other() {
+    let _alone = alone();
+    let mut cluster = cluster(web(36)).start(4);
+    cluster.seed();
+    for (name, share) in [("b", 0.2), ("d", 0.6)] {
+        cluster.wait_for_share(share);
+        let killed = cluster.web.log().now();
+        cluster.kill9(name);
+        cluster.delete_disk(name);
+        cluster.until("others go on with its hosts", |c| c.successor_of(name, killed).is_some());
+    }
+    finish(&mut cluster, 2 * IN_FLIGHT);
+}
+
+/// Without copies the groups of the dead one wait for its disk, and the end waits for them.
+#[test]
+fn without_copies_the_crawl_waits_for_the_disk() {
+    let _alone = alone();
+    let mut cluster = cluster(web(16)).set("cluster.replication=1").start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.4);
+    cluster.kill9("b");
+    cluster.wait_for_state("b", "dead");
+    assert!(cluster.has_more_to_do_for(Duration::from_secs(3)), "it says that it is done");
+    assert!(!cluster.due().is_subset(&cluster.pages()), "nothing waited for it");
+    cluster.add("b");
+    finish(&mut cluster, IN_FLIGHT);
+}
+
+/// It goes on leaving where it was.
+#[test]
+fn an_agent_that_dies_while_it_leaves_still_leaves() {
+    let _alone = alone();
+    let mut cluster = cluster(web(24)).start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.3);
+    cluster.tell(&["drain", "b"]);
+    if !cluster.process("b").has_ended() {
+        cluster.kill9("b");
+        cluster.launch("b");
+    }
+    cluster.until("it has left", |cluster| cluster.process("b").has_ended());
+    assert_eq!(cluster.end("b").status.code(), Some(0), "{}", cluster.account());
+    assert_eq!(cluster.state("b"), None, "{}", cluster.account());
+    finish(&mut cluster, IN_FLIGHT);
+}
+
+#[test]
+fn everything_is_killed_at_once_and_started_again() {
+    let _alone = alone();
+    let mut cluster = cluster(web(20)).start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.4);
+    for name in ["a", "b", "c", COORDINATOR] {
+        cluster.kill9(name);
+    }
+    cluster.start_coordinator();
+    for name in ["a", "b", "c"] {
+        cluster.launch(name);
+    }
+    finish(&mut cluster, 3 * IN_FLIGHT);
+}
