@@ -79,6 +79,8 @@ pub enum Ended {
     /// It was stopped; the state is saved and the crawl can be resumed.
     #[default]
     Stopped,
+    /// It handed over to other agents all it had to crawl, and is no member any more.
+    Drained,
     /// Something broke that cannot be worked around; what was committed is safe.
     Failed,
 }
@@ -89,6 +91,7 @@ impl fmt::Display for Ended {
             Self::Exhausted => "nothing left to fetch",
             Self::Limit => "page limit reached",
             Self::Stopped => "stopped, state saved",
+            Self::Drained => "all handed over to other agents",
             Self::Failed => "failed",
         })
     }
