@@ -28,7 +28,7 @@ mod tests;
 
 pub use crate::flow::{End, Message};
 pub use batch::{decode, encode};
-pub use incoming::{PeerServer, Receiver, ServeError, Verdict};
+pub use incoming::{Beside, PeerServer, Receiver, ServeError, Verdict};
 pub use outgoing::{Heard, Outgoing, Promise, Unsent, Why};
 pub use packet::{Body, Class};
 
