@@ -1,9 +1,10 @@
-//! `crivello crawl`: one agent, alone.
+//! `crivello crawl`: one agent, alone, or several in this process.
 
 use crate::args::CrawlArgs;
 use crate::drive::{Stage, drive};
 use crate::ending::{Ending, conclude, resume_command};
 use crate::exit::{Exit, Trouble};
+use crate::fleet;
 use crate::plan::Plan;
 use crate::screen;
 use anyhow::anyhow;
@@ -19,16 +20,20 @@ pub fn run(typed: CrawlArgs) -> Result<Exit, Trouble> {
     let plan = Plan::check(typed)?;
     let (out, report, quiet) = (plan.out.clone(), plan.report.clone(), plan.quiet);
     let seeds_file = plan.seeds.file.as_ref().map(|file| file.path.clone());
-    let at_once = resume_command(&out, seeds_file.as_deref());
+    let agents = plan.agents;
+    let at_once = resume_command(&out, agents, seeds_file.as_deref());
     let stage = Stage {
         title: format!("saving to {}", out.display()),
         farewell: move || {
             screen::say(&format!("left at once; what was committed is safe. To go on: {at_once}"));
         },
     };
-    let driven = drive(plan, view_of_one()?, stage)?;
+    let driven = match agents {
+        1 => drive(plan, view_of_one()?, stage)?,
+        _ => fleet::drive::drive(plan, stage, false)?.driven,
+    };
     let seeds_left = seeds_file.filter(|_| !driven.seeds_done);
-    let resume = resume_command(&out, seeds_left.as_deref());
+    let resume = resume_command(&out, agents, seeds_left.as_deref());
     conclude(
         &driven,
         &Ending { quiet, report: report.as_ref(), out: Some(&out), resume: Some(&resume) },
@@ -40,7 +45,7 @@ pub fn run(typed: CrawlArgs) -> Result<Exit, Trouble> {
 ///
 /// # Errors
 /// None that is expected: an empty cluster takes its first member.
-pub fn view_of_one() -> Result<(View, AgentId), Trouble> {
+fn view_of_one() -> Result<(View, AgentId), Trouble> {
     let mut members = Members::new(Settings::default());
     let (name, address) = ("alone".to_owned(), String::new());
     let join = Event::Join { id: None, disk: 1, process: Process(1), name, address, weight: 1 };
