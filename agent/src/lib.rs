@@ -4,6 +4,7 @@
 //! opens with what comes in, what goes out, what it remembers, what it never knows and what goes
 //! wrong there. [`app`] alone sees all of them.
 
+pub mod control;
 pub mod custody;
 pub mod duplicates;
 pub mod fetch;
@@ -22,4 +23,4 @@ pub mod app;
 pub mod progress;
 pub mod report;
 
-pub use app::{AgentError, Crawl, Seed};
+pub use app::{AgentError, Crawl, JoinOptions, Seed};

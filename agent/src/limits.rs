@@ -46,6 +46,10 @@ pub const HELD_RATE_MIN: u64 = 16 << 10;
 pub const HELD_WINDOW: Duration = Duration::from_secs(4);
 /// Batches of seeds on their way to the commit.
 pub const SEED_BATCHES_MAX: usize = 32;
+/// Batches of one who brings seeds that wait to be safe; no more are read meanwhile.
+pub const SEED_BATCHES_A_STREAM: usize = 8;
+/// Those who bring seeds at once: all of them together hold no more batches than a few dozen.
+pub const SEED_STREAMS_MAX: usize = 8;
 /// Files that the database keeps open.
 pub const DATABASE_FILES_MAX: i32 = 512;
 /// Files, sockets and pipes beside those of connections, names and the database.

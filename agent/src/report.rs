@@ -79,10 +79,10 @@ pub enum Ended {
     /// It was stopped; the state is saved and the crawl can be resumed.
     #[default]
     Stopped,
+    /// It handed over to other agents all it had to crawl, and is no member any more.
+    Drained,
     /// Something broke that cannot be worked around; what was committed is safe.
     Failed,
-    /// All it had was handed over to other agents, as it was asked to.
-    Drained,
     /// The cluster counted this agent as dead; what was committed is safe, and it may join again.
     Lost,
 }
@@ -93,8 +93,8 @@ impl fmt::Display for Ended {
             Self::Exhausted => "nothing left to fetch",
             Self::Limit => "page limit reached",
             Self::Stopped => "stopped, state saved",
+            Self::Drained => "all handed over to other agents",
             Self::Failed => "failed",
-            Self::Drained => "drained, all handed over",
             Self::Lost => "counted as dead by the cluster, state saved",
         })
     }

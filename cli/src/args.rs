@@ -5,11 +5,13 @@ pub mod cluster;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
-use cluster::ClusterCommand;
+use cluster::{ClusterCommand, JoinArgs};
 use std::path::PathBuf;
 
+/// Agents in one process.
+const AGENTS_MAX: i64 = 64;
 const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), 64 usage, 70 internal, \
-                          130 stopped with the state saved.";
+                          75 not done in time (wait), 130 stopped with the state saved.";
 
 /// A polite, crash-safe web crawler.
 #[derive(Debug, Parser)]
@@ -28,6 +30,10 @@ pub struct Args {
 pub enum Command {
     /// Crawl, or go on with the crawl in --out.
     Crawl(CrawlArgs),
+    /// Crawl as one of the agents of a crawl, or come back to it with what is in --data.
+    ///
+    /// How to crawl is the coordinator's to say.
+    Agent(Box<JoinArgs>),
     /// A crawl by many agents.
     #[command(flatten)]
     Cluster(ClusterCommand),
@@ -48,6 +54,7 @@ impl Command {
     pub fn is_quiet(&self) -> bool {
         match self {
             Self::Crawl(typed) => typed.quiet,
+            Self::Agent(typed) => typed.quiet,
             Self::Demo(typed) => typed.quiet,
             Self::Cluster(typed) => typed.is_quiet(),
             Self::Robots(_) | Self::Config | Self::Simweb(_) => true,
@@ -73,6 +80,10 @@ pub struct CrawlArgs {
     /// Write what happened to this file, as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
+    /// Crawl with so many agents, all in this process; for good, but for more of them.
+    #[arg(long, value_name = "N", default_value = "1",
+        value_parser = clap::value_parser!(u16).range(1..=AGENTS_MAX))]
+    pub agents: u16,
     /// Show warnings and errors only.
     #[arg(long, short)]
     pub quiet: bool,

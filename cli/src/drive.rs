@@ -1,24 +1,16 @@
 //! Runs a crawl to its end: hands over the seeds, shows how it goes, and listens for signals.
 
+use crate::display::{Display, FRAME};
 use crate::exit::Trouble;
 use crate::plan::Plan;
-use crate::rate::Rates;
+use crate::screen;
 use crate::seeds::{Account, Seeds};
 use crate::signals::Signals;
-use crate::{panel, screen};
 use anyhow::{Context, anyhow};
 use crivello_agent::report::Report;
 use crivello_agent::{AgentError, Crawl};
-use crivello_common::time::{Clock, Timestamp};
-use crivello_common::view::{AgentId, View};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
-
-/// Between two frames of the panel: five a second.
-const FRAME: Duration = Duration::from_millis(200);
-/// Between two progress lines of a log.
-const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// A crawl that has ended.
 pub struct Driven {
@@ -38,20 +30,18 @@ pub struct Stage<F> {
     pub farewell: F,
 }
 
-/// Opens the crawl of `plan` as the agent `me` under `view` and runs it until it ends or a signal
-/// comes.
+/// Opens the crawl of `plan` and runs it until it ends or a signal comes.
 ///
 /// # Errors
 /// When it cannot be opened.
 pub fn drive<F: FnOnce() + Send + 'static>(
     plan: Plan,
-    me: (View, AgentId),
     stage: Stage<F>,
 ) -> Result<Driven, Trouble> {
     let signals = Signals::listen(stage.farewell)?;
     let account = Account::default();
     let mut seeds = Seeds::new(plan.seeds, signals.clone(), account.clone());
-    let crawl = match Crawl::open(plan.settings, &plan.out, &mut seeds, me) {
+    let crawl = match Crawl::open(plan.settings, &plan.out, &mut seeds) {
         Err(AgentError::SeedsCut) => return Err(not_begun(&account)),
         opened => Arc::new(opened?),
     };
@@ -90,8 +80,8 @@ fn start_seeding(crawl: &Arc<Crawl>, seeds: Seeds) -> anyhow::Result<JoinHandle<
         .context("no thread for the seeds")
 }
 
-/// Shows how the crawl goes until it has ended.
-fn watch(crawl: &Crawl, signals: &Signals, display: &mut Display) {
+/// Shows how the crawl goes until it has ended; a signal stops it.
+pub fn watch(crawl: &Crawl, signals: &Signals, display: &mut Display) {
     let mut stopping = false;
     loop {
         if !stopping && signals.came() {
@@ -100,60 +90,9 @@ fn watch(crawl: &Crawl, signals: &Signals, display: &mut Display) {
             screen::say("stopping: ending visits in flight (once more leaves at once)");
         }
         let ended = crawl.wait(FRAME).is_some();
-        display.show(crawl);
+        display.show(|| crawl.snapshot(), |_| Vec::new());
         if ended {
             return;
-        }
-    }
-}
-
-/// How the crawl is shown: a panel, a line in the log now and then, or not at all.
-struct Display {
-    clock: Clock,
-    mode: Mode,
-    rates: Rates,
-    title: String,
-    shown: Option<Timestamp>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Panel(panel::Style),
-    Log,
-    Nothing,
-}
-
-impl Display {
-    fn new(title: String, quiet: bool) -> Self {
-        let mode = match (quiet, screen::can_draw()) {
-            (true, _) => Mode::Nothing,
-            (false, true) => Mode::Panel(screen::style()),
-            (false, false) => Mode::Log,
-        };
-        Self { clock: Clock::start(), mode, rates: Rates::default(), title, shown: None }
-    }
-
-    fn show(&mut self, crawl: &Crawl) {
-        let (now, pause) = match self.mode {
-            Mode::Nothing => return,
-            Mode::Panel(_) => (self.clock.now(), FRAME),
-            Mode::Log => (self.clock.now(), LOG_EVERY),
-        };
-        let snapshot = crawl.snapshot();
-        self.rates.observe(&snapshot);
-        if self.shown.is_some_and(|last| now.since(last) < pause) {
-            return;
-        }
-        self.shown = Some(now);
-        match self.mode {
-            Mode::Panel(style) => {
-                let width = screen::width();
-                let lines = panel::lines(&snapshot, &self.rates, &self.title, width, style);
-                // A terminal that went away ends nothing.
-                let _ = screen::draw(lines);
-            }
-            Mode::Log => tracing::info!("{}", panel::one_line(&snapshot, &self.rates)),
-            Mode::Nothing => {}
         }
     }
 }

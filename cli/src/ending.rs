@@ -67,6 +67,10 @@ fn told(driven: &Driven, ending: &Ending<'_>) -> Result<Exit, Trouble> {
             screen::say(&format!("stopped{saved}.{go_on}"));
             Ok(Exit::Stopped)
         }
+        Ended::Drained => {
+            screen::say("drained: other agents have all it had to crawl; its archive stays here");
+            Ok(Exit::Finished)
+        }
         Ended::Exhausted if report.totals.urls_seen == 0 => Err(Trouble::usage(
             "nowhere to begin: there was no seed that this crawl may visit, and nothing was \
              fetched; mend the seeds, or the settings in [links], and call it again",
@@ -81,12 +85,22 @@ fn write(report: &Report, file: &ReportFile) -> anyhow::Result<()> {
         .with_context(|| format!("the report cannot be written to {}", file.path().display()))
 }
 
-/// The command that goes on with the crawl in `out`; `seeds` are those still to be read.
-pub fn resume_command(out: &Path, seeds: Option<&Path>) -> String {
+/// The command as it was typed, to be typed again.
+pub fn typed_again() -> String {
+    let words = std::env::args_os().map(|word| human::shell_word(&word.to_string_lossy()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The command that goes on with the crawl by so many agents in `out`; `seeds` are those still to
+/// be read.
+pub fn resume_command(out: &Path, agents: usize, seeds: Option<&Path>) -> String {
     let word = |path: &Path| human::shell_word(&path.display().to_string());
     // As this program was called, so that the line can be typed again where it was typed.
     let program = std::env::args_os().next().unwrap_or_else(|| "crivello".into());
-    let command = format!("{} crawl --out {}", word(Path::new(&program)), word(out));
+    let mut command = format!("{} crawl --out {}", word(Path::new(&program)), word(out));
+    if agents > 1 {
+        command = format!("{command} --agents {agents}");
+    }
     match seeds {
         None => command,
         Some(path) if path.as_os_str() == "-" => {

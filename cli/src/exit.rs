@@ -15,12 +15,16 @@ pub enum Exit {
     Disallowed,
     /// Stopped by a signal; the state is saved.
     Stopped,
+    /// `crivello wait`: not done in the time it had.
+    NotYet,
 }
 
 /// The code of a stopped run, as shells give it to what Ctrl-C ended.
 pub const STOPPED: u8 = 130;
 /// The code of a mistake in what was typed (`EX_USAGE` of sysexits.h).
 pub const USAGE: u8 = 64;
+/// The code of what may be tried again (`EX_TEMPFAIL`).
+pub const NOT_YET: u8 = 75;
 /// The code of everything else that went wrong (`EX_SOFTWARE`).
 pub const INTERNAL: u8 = 70;
 
@@ -47,6 +51,13 @@ impl Trouble {
             Self::Internal(_) => INTERNAL,
             Self::Stopped(_) => STOPPED,
         }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Usage(error) | Self::Internal(error) | Self::Stopped(error)) = self;
+        write!(f, "{error:#}")
     }
 }
 
@@ -92,11 +103,10 @@ pub fn report(end: Result<Exit, Trouble>) -> ExitCode {
         Ok(Exit::Finished) => 0,
         Ok(Exit::Disallowed) => 1,
         Ok(Exit::Stopped) => STOPPED,
+        Ok(Exit::NotYet) => NOT_YET,
         Err(trouble) => {
             let code = trouble.code();
-            let (Trouble::Usage(error) | Trouble::Internal(error) | Trouble::Stopped(error)) =
-                trouble;
-            let _ = writeln!(std::io::stderr(), "crivello: {error:#}");
+            let _ = writeln!(std::io::stderr(), "crivello: {trouble}");
             code
         }
     };

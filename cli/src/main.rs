@@ -5,11 +5,14 @@ mod adapt;
 mod args;
 mod cluster;
 mod cmd;
+mod display;
 mod drive;
 mod ending;
 mod exit;
+mod fleet;
 mod human;
 mod input;
+mod keys;
 mod panel;
 mod plan;
 mod rate;
@@ -44,6 +47,7 @@ fn run(args: Args) -> Result<Exit, Trouble> {
     }
     match args.command {
         Command::Crawl(typed) => cmd::crawl::run(typed),
+        Command::Agent(typed) => cmd::agent::run(*typed),
         Command::Cluster(typed) => cmd::cluster::run(typed),
         Command::Demo(typed) => cmd::demo::run(&typed),
         Command::Robots(typed) => cmd::robots::run(&typed),

@@ -4,6 +4,7 @@
 use crate::adapt::settings::{self, Flag};
 use crate::args::{CrawlArgs, SettingsArgs};
 use crate::exit::Trouble;
+use crate::fleet;
 use crate::report_file::ReportFile;
 use crate::seeds;
 use anyhow::anyhow;
@@ -19,6 +20,8 @@ pub struct Plan {
     pub settings: Settings,
     /// The crawl's directory: new, empty, or an existing crawl's.
     pub out: PathBuf,
+    /// How many agents crawl; with several, each has a directory in `out`.
+    pub agents: usize,
     /// Where to begin.
     pub seeds: Seeds,
     /// Where the report goes.
@@ -53,7 +56,9 @@ impl Plan {
     /// # Errors
     /// Usage errors, each with its reason.
     pub fn check(typed: CrawlArgs) -> Result<Self, Trouble> {
-        let resume = is_crawl("--out", &typed.out)?;
+        let agents = usize::from(typed.agents);
+        let home = home(&typed.out, agents)?;
+        let resume = is_crawl("--out", &home)?;
         if !resume && typed.urls.is_empty() && typed.seeds.is_none() {
             return Err(Trouble::usage(format!(
                 "nowhere to begin: there is no crawl in {} to go on with; give a URL or --seeds \
@@ -61,7 +66,7 @@ impl Plan {
                 typed.out.display()
             )));
         }
-        let settings = settings_of(&typed.out, resume, &typed.settings)?;
+        let settings = settings_of(&home, resume, &typed.settings)?;
         if !resume && typed.seeds.is_none() {
             seeds::some_url(&typed.urls).map_err(Trouble::usage)?;
         }
@@ -70,8 +75,29 @@ impl Plan {
                 .map_err(|error| Trouble::usage(format!("--report {}: {error}", path.display())))
         });
         let report = report.transpose()?;
-        let seeds = Seeds { file: typed.seeds.map(open_seeds).transpose()?, urls: typed.urls };
-        Ok(Self { settings, out: typed.out, seeds, report, quiet: typed.quiet })
+        let seeds = Seeds {
+            file: typed.seeds.map(|path| open_seeds("--seeds", path)).transpose()?,
+            urls: typed.urls,
+        };
+        let (out, quiet) = (typed.out, typed.quiet);
+        Ok(Self { settings, out, agents, seeds, report, quiet })
+    }
+}
+
+/// Where in `out` the settings of a crawl by so many agents are.
+fn home(out: &Path, agents: usize) -> Result<PathBuf, Trouble> {
+    let wrong = |why: String| Trouble::usage(format!("--out {}: {why}", out.display()));
+    match (fleet::agents_in(out), agents) {
+        (Some(there), 1) => Err(wrong(format!("a crawl by {there} agents: give --agents {there}"))),
+        (Some(there), n) if n < there => Err(wrong(format!(
+            "a crawl by {there} agents, which cannot go on with {n}: give --agents {there}"
+        ))),
+        (Some(_), _) => Ok(out.join(fleet::COORDINATOR)),
+        (None, 1) => Ok(out.to_owned()),
+        (None, _) if is_crawl("--out", out)? => {
+            Err(wrong("a crawl by one agent: leave --agents out".to_owned()))
+        }
+        (None, _) => Ok(out.join(fleet::COORDINATOR)),
     }
 }
 
@@ -145,7 +171,11 @@ fn read_given(file: &Path) -> Result<(String, String), Trouble> {
     }
 }
 
-fn open_seeds(path: PathBuf) -> Result<OpenSeeds, Trouble> {
+/// Opens a file of seeds; `-` is standard input.
+///
+/// # Errors
+/// A usage error when it cannot be opened; it is named with `flag`.
+pub fn open_seeds(flag: &str, path: PathBuf) -> Result<OpenSeeds, Trouble> {
     if path.as_os_str() == "-" {
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
         let reader = BufReader::new(stdin.into());
@@ -158,7 +188,7 @@ fn open_seeds(path: PathBuf) -> Result<OpenSeeds, Trouble> {
     });
     match opened {
         Ok(file) => Ok(OpenSeeds { name, path, reader: BufReader::new(file) }),
-        Err(error) => Err(Trouble::usage(format!("--seeds {name}: {error}"))),
+        Err(error) => Err(Trouble::usage(format!("{flag} {name}: {error}"))),
     }
 }
 

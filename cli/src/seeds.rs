@@ -12,7 +12,7 @@ use std::io::{self, BufReader};
 use std::iter::Enumerate;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::vec;
+use std::{fmt, vec};
 
 /// Bytes of a line that are read; longer ones are refused.
 const LINE_MAX: usize = 64 * 1024;
@@ -29,9 +29,27 @@ struct Told {
     error: OnceLock<String>,
 }
 
+/// Where a seed was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Which argument, counted from 1.
+    Argument(usize),
+    /// A file, and the line in it.
+    Line(Arc<str>, u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argument(n) => write!(f, "argument {n}"),
+            Self::Line(name, line) => write!(f, "{name}:{line}"),
+        }
+    }
+}
+
 impl Account {
     /// Counts one that is none, and says which, on standard error.
-    fn refuse(&self, place: &str, text: &str, why: &str) {
+    pub fn refuse(&self, place: &Place, text: &str, why: &str) {
         self.0.refused.fetch_add(1, Ordering::Relaxed);
         let shown: String = text.chars().take(SHOWN_MAX).collect();
         let dots = if shown.len() < text.len() { "…" } else { "" };
@@ -76,6 +94,7 @@ pub struct Seeds {
     file: Option<SeedFile<BufReader<File>>>,
     stop: Signals,
     account: Account,
+    last: Place,
 }
 
 impl Seeds {
@@ -84,7 +103,13 @@ impl Seeds {
         let file = given
             .file
             .map(|file| SeedFile::new(file.reader, file.name, stop.clone(), account.clone()));
-        Self { arguments: given.urls.into_iter().enumerate(), file, stop, account }
+        let (arguments, last) = (given.urls.into_iter().enumerate(), Place::Argument(0));
+        Self { arguments, file, stop, account, last }
+    }
+
+    /// Where the last one was given.
+    pub const fn place(&self) -> &Place {
+        &self.last
     }
 }
 
@@ -96,12 +121,18 @@ impl Iterator for Seeds {
             return Some(Seed::Cut);
         }
         for (i, text) in self.arguments.by_ref() {
+            self.last = Place::Argument(i + 1);
             match parse(&text) {
                 Ok(url) => return Some(Seed::Url(url)),
-                Err(why) => self.account.refuse(&format!("argument {}", i + 1), &text, &why),
+                Err(why) => self.account.refuse(&self.last, &text, &why),
             }
         }
-        let next = self.file.as_mut()?.next();
+        let file = self.file.as_mut()?;
+        let next = file.next();
+        if let Some(Seed::Url(_)) = &next {
+            // It is beyond that line by now.
+            self.last = Place::Line(Arc::clone(&file.name), file.line.saturating_sub(1));
+        }
         if next.is_none() {
             // A terminal would give more after its end.
             self.file = None;
@@ -114,7 +145,7 @@ impl Iterator for Seeds {
 #[derive(Debug)]
 struct SeedFile<R> {
     reader: R,
-    name: String,
+    name: Arc<str>,
     stop: Signals,
     account: Account,
     /// The number of the line that is read, counted from 1.
@@ -135,8 +166,8 @@ enum Step {
 
 impl<R: Input> SeedFile<R> {
     /// Reads from `reader`, which is called `name` in messages.
-    const fn new(reader: R, name: String, stop: Signals, account: Account) -> Self {
-        Self { reader, name, stop, account, line: 1, text: Vec::new() }
+    fn new(reader: R, name: String, stop: Signals, account: Account) -> Self {
+        Self { reader, name: name.into(), stop, account, line: 1, text: Vec::new() }
     }
 
     /// Reads on in the line; what is longer than allowed is read and not kept.
@@ -163,8 +194,8 @@ impl<R: Input> SeedFile<R> {
         }
     }
 
-    fn place(&self) -> String {
-        format!("{}:{}", self.name, self.line)
+    fn place(&self) -> Place {
+        Place::Line(Arc::clone(&self.name), self.line)
     }
 
     /// The seed of the line that has been read, if it is one.

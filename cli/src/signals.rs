@@ -4,11 +4,10 @@
 use crate::exit::STOPPED;
 use crate::screen;
 use anyhow::Context;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 /// Whoever leaves at once does not wait longer for a screen that takes nothing: standard error may
 /// be a pipe that nobody reads.
@@ -16,7 +15,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Whether a signal has come.
 #[derive(Clone, Debug, Default)]
-pub struct Signals(Arc<AtomicBool>);
+pub struct Signals(CancellationToken);
 
 impl Signals {
     /// Listens from now on, for as long as the process lives. `farewell` is run before the second
@@ -44,12 +43,17 @@ impl Signals {
 
     /// Whether an orderly end was asked for.
     pub fn came(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_cancelled()
     }
 
     /// One has come.
     pub fn come(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.cancel();
+    }
+
+    /// Cancelled when one has come.
+    pub const fn token(&self) -> &CancellationToken {
+        &self.0
     }
 }
 

@@ -12,6 +12,7 @@ pub mod discard;
 pub mod failure;
 pub mod hash;
 pub mod politeness;
+pub mod quiet;
 pub mod robots;
 pub mod runtime;
 pub mod time;

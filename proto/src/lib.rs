@@ -34,3 +34,9 @@ pub const RESPONSE_SIZE_MAX: usize = 16 << 20;
 pub const PACKET_SIZE_MAX: usize = 4 << 20;
 /// The longest answer to one, in bytes: it may hold a view.
 pub const REPLY_SIZE_MAX: usize = 2 << 20;
+/// The longest batch of seeds, in bytes.
+pub const SEEDS_SIZE_MAX: usize = 1 << 20;
+/// The most lines of one.
+pub const SEED_LINES_MAX: usize = 1_000;
+/// The longest answer to people, in bytes: a word on each line.
+pub const ANSWER_SIZE_MAX: usize = 1 << 20;

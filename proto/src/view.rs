@@ -54,7 +54,9 @@ impl From<AgentState> for v1::AgentState {
     }
 }
 
-fn agent_state(number: i32) -> Option<AgentState> {
+/// What the number of an agent's state means; `None` for one that means nothing.
+#[must_use]
+pub fn agent_state(number: i32) -> Option<AgentState> {
     match v1::AgentState::try_from(number).ok()? {
         v1::AgentState::Unspecified => None,
         v1::AgentState::Active => Some(AgentState::Active),

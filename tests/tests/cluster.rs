@@ -44,7 +44,7 @@ fn alone() -> MutexGuard<'static, ()> {
 fn web(pages_per_host: u32) -> Spec {
     Spec::new(seed())
         .size(40, 1, pages_per_host)
-        .ips(20)
+        .ips(0)
         .latency_ms(0, 20)
         .robots(Robots::standard())
         .portion(0.05, PageKind::Duplicate)

@@ -27,6 +27,8 @@ use std::time::Duration;
 
 /// A group with this many bytes of archive records and links is committed at once.
 const GROUP_BYTES_MAX: usize = 8 << 20;
+/// So is one with so many URLs from outside.
+const FOUND_MAX: usize = 32_000;
 /// How often the room on the disk is looked at.
 const DISK_EVERY: Duration = Duration::from_millis(500);
 /// How long to wait before a full disk is tried again.
@@ -135,7 +137,10 @@ impl Accountant {
 
     /// Works until the crawl is over, then closes the archive and the state.
     pub fn run(mut self) {
-        let end = self.work().and_then(|how| self.close().map(|()| how));
+        let end = self.work().and_then(|how| {
+            let saves = !self.shared.abandoned.load(Relaxed);
+            if saves { self.close().map(|()| how) } else { Ok(how) }
+        });
         self.books.disk.close();
         match end {
             Ok(how) => self.shared.end(how, None),
@@ -223,6 +228,7 @@ impl Accountant {
         self.group.pages.len() >= state.commit_pages_max as usize
             || self.group_bytes >= GROUP_BYTES_MAX
             || 2 * self.group_seeds >= SEED_BATCHES_MAX
+            || self.group.found.len() >= FOUND_MAX
             || age >= state.commit_interval
             || (self.inbox.is_empty() && self.nothing_else_moves())
     }

@@ -3,12 +3,15 @@
 
 use super::home::Home;
 use super::member::{
-    Arrival, Attendance, Coordinator, Doings, Door, Joined, Joining, Member, Membership, Parts,
+    Arrival, Attendance, Coordinator, Door, Hall, Joined, Joining, Member, Membership, Parts,
+    Resident,
 };
 use super::{AgentError, Build, Crawl, fetcher_runtime};
-use crate::peers::{Heard, Outgoing, PeerServer};
+use crate::control;
+use crate::peers::{Beside, Heard, Outgoing, PeerServer};
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
+use crivello_common::view::{AgentId, View};
 use crivello_proto::tls::Tls;
 use crossbeam::channel::Sender;
 use std::net::SocketAddr;
@@ -18,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
 
 /// What an agent needs to become a member.
 #[derive(Clone, Debug)]
@@ -42,44 +46,38 @@ pub struct JoinOptions {
 #[derive(Debug)]
 pub struct Seat {
     pub coordinator: Coordinator,
-    pub id: crivello_common::view::AgentId,
-    pub name: String,
+    pub id: AgentId,
     pub process: u64,
     pub address: SocketAddr,
-    pub doings: Arc<Doings>,
-    pub arrivals: Sender<Arrival>,
     pub _server: PeerServer,
 }
 
-/// Joins and begins to crawl; `None` when `stop` was cancelled before it could.
-pub fn join(
-    options: JoinOptions,
-    stop: &CancellationToken,
-) -> Result<Option<Crawl>, AgentError> {
+/// Joins and begins to crawl.
+pub fn join(options: JoinOptions, stop: &CancellationToken) -> Result<Crawl, AgentError> {
     let clock = Clock::start();
     let runtime = fetcher_runtime()?;
     let mut known = Membership::open(&options.dir, options.name.as_deref())?;
     let (arrivals, arrived) = crossbeam::channel::unbounded();
     let (views, view_in_force) = watch::channel(None);
+    let hall = Arc::new(Hall::default());
     let (server, coordinator, joining) = {
         let _runtime = runtime.enter();
         let coordinator = Coordinator::at(&options.coordinator, options.tls.as_ref(), clock)?;
-        let server = runtime.block_on(serve(&options, view_in_force.clone(), &arrivals))?;
+        let server = runtime.block_on(serve(&options, view_in_force.clone(), &arrivals, &hall))?;
         let address = options.advertise.clone().unwrap_or_else(|| server.address().to_string());
         let process = uuid::Uuid::new_v4().as_u64_pair().0.max(1);
-        let JoinOptions { coordinator: url, tls, weight, .. } = options.clone();
-        (server, coordinator, Joining { coordinator: url, tls, address, weight, process })
+        let JoinOptions { coordinator: url, weight, .. } = options.clone();
+        (server, coordinator, Joining { coordinator: url, address, weight, process })
     };
     let joined = runtime.block_on(coordinator.join(&joining, &known, stop))?;
-    let Some(joined) = joined else { return Ok(None) };
-    let Joined { id, crawl_id, leased_until, lease, view, settings } = joined;
+    let stopped = || AgentError::Broken("it was stopped while it waited to join".to_owned());
+    let Joined { id, crawl_id, leased_until, lease, view, settings } = joined.ok_or_else(stopped)?;
     known.given = Some((id.0, crawl_id.clone()));
     known.keep(&options.dir)?;
     let settings = Settings::from_toml("the coordinator's settings", &settings)
         .map_err(|errors| AgentError::Refused(errors.to_string()))?;
     let (home, disk) = Home::open(&options.dir, &settings, clock.now(), Some(&crawl_id))?;
 
-    let doings = Arc::new(Doings::default());
     let outgoing = outgoing(id, options.tls.clone(), &runtime, &arrivals)?;
     // Before anything else is heard: the lease, and the view that it goes with.
     let _ = arrivals.send(Arrival::Leased(leased_until));
@@ -87,20 +85,26 @@ pub fn join(
     let seat = Seat {
         coordinator: coordinator.clone(),
         id,
-        name: known.name,
         process: joining.process,
         address: server.address(),
-        doings: doings.clone(),
-        arrivals: arrivals.clone(),
         _server: server,
     };
     let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
-    let (for_member, for_outgoing) = (doings.clone(), outgoing.clone());
+    let (doings, for_member) = (hall.doings.clone(), outgoing.clone());
     let crawl = build.crawl(Some(seat), move |shared, disk| {
-        let (doings, outgoing) = (for_member, for_outgoing);
+        let outgoing = for_member;
         let parts = Parts { me: id, shared, outgoing, views, arrivals: arrived, doings };
         Ok(Some(Member::new(parts, disk)?))
     })?;
+    hall.move_in(Resident {
+        id,
+        name: known.name,
+        crawl_id,
+        process: joining.process,
+        shared: crawl.shared.clone(),
+        rules: crawl.rules.clone(),
+        arrivals: arrivals.clone(),
+    });
     let shared = crawl.shared.clone();
     let attendance = Attendance {
         coordinator,
@@ -117,27 +121,31 @@ pub fn join(
         runtime.spawn(attendance.run());
         runtime.spawn(crawl.shared.fence.clone().watch(clock));
     }
-    Ok(Some(crawl))
+    Ok(crawl)
 }
 
 async fn serve(
     options: &JoinOptions,
-    views: watch::Receiver<Option<Arc<crivello_common::view::View>>>,
+    views: watch::Receiver<Option<Arc<View>>>,
     arrivals: &Sender<Arrival>,
+    hall: &Arc<Hall>,
 ) -> Result<PeerServer, AgentError> {
     let at = options.listen;
     let listener = TcpListener::bind(at)
         .await
         .map_err(|error| AgentError::Refused(format!("--listen {at}: {error}")))?;
     let door = Arc::new(Door(arrivals.clone()));
-    PeerServer::start(listener, options.tls.as_ref(), views, door)
+    let house = Arc::clone(hall) as Arc<dyn control::House>;
+    let beside =
+        Beside { routes: Routes::new(control::service(house)), names: &[control::NAME] };
+    PeerServer::start(listener, options.tls.as_ref(), views, door, beside)
         .await
         .map_err(|error| AgentError::Refused(error.to_string()))
 }
 
 /// The way to other agents; what they answer goes where everything from the cluster goes.
 fn outgoing(
-    id: crivello_common::view::AgentId,
+    id: AgentId,
     tls: Option<Tls>,
     runtime: &Runtime,
     arrivals: &Sender<Arrival>,

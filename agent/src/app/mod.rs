@@ -50,6 +50,7 @@ use shared::Shared;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -133,15 +134,25 @@ impl Crawl {
     }
 
     /// Becomes a member of a cluster, or one again, and crawls as its coordinator's settings say.
-    /// Waits while the coordinator cannot be reached; `None` when `stop` was cancelled meanwhile.
+    /// Waits while the coordinator cannot be reached, until `stop` is cancelled.
     ///
     /// # Errors
     /// [`AgentError::is_usage`] tells a refusal from a breakdown.
-    pub fn join(
-        options: JoinOptions,
-        stop: &CancellationToken,
-    ) -> Result<Option<Self>, AgentError> {
+    pub fn join(options: JoinOptions, stop: &CancellationToken) -> Result<Self, AgentError> {
         join::join(options, stop)
+    }
+
+    /// Ends at once and saves nothing, as a kill would.
+    pub fn abandon(self) {
+        self.shared.abandoned.store(true, Relaxed);
+        self.shared.end(Ended::Failed, None);
+        if let Some(runtime) = self.runtime.lock().take() {
+            runtime.shutdown_background();
+        }
+        for thread in self.threads.lock().drain(..) {
+            let _ = thread.join();
+        }
+        self.disk.close();
     }
 
     /// Where other agents reach this one; `None` for an agent that is alone.
@@ -197,8 +208,9 @@ impl Crawl {
             }
         }
         // First of all: walking through the hosts for the report may take long.
-        let failed = self.wait(Duration::ZERO) == Some(Ended::Failed);
-        if !failed
+        let ended = self.wait(Duration::ZERO);
+        let orderly = !matches!(ended, Some(Ended::Failed | Ended::Lost));
+        if orderly
             && let Err(error) = self
                 .home
                 .keep(&self.disk, Some(self.shared.clock.now()))

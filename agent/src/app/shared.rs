@@ -32,6 +32,8 @@ pub struct Shared {
     pub stop: CancellationToken,
     /// Set when the threads are to leave.
     pub over: AtomicBool,
+    /// It is as if the process had been killed: nothing more is written.
+    pub abandoned: AtomicBool,
     /// The disk has less room than it should: fetching stands still.
     pub disk_full: AtomicBool,
     /// Nothing can be reached.
@@ -88,6 +90,7 @@ impl Shared {
             pipeline: Pipeline::default(),
             stop: CancellationToken::new(),
             over: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
             disk_full: AtomicBool::new(false),
             offline: AtomicBool::new(false),
             dns_silent: AtomicBool::new(false),

@@ -20,9 +20,11 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
+use tonic_health::ServingStatus;
 
 /// A connection on which nothing comes for so long is asked for a sign of life,
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -70,6 +72,15 @@ pub enum ServeError {
     Socket(#[from] std::io::Error),
 }
 
+/// What else is served on the same port.
+#[derive(Debug, Default)]
+pub struct Beside {
+    /// The services.
+    pub routes: Routes,
+    /// Their names, for health checks.
+    pub names: &'static [&'static str],
+}
+
 /// The server; it ends when this is dropped, and with it all streams.
 #[derive(Debug)]
 pub struct PeerServer {
@@ -80,7 +91,7 @@ pub struct PeerServer {
 impl PeerServer {
     /// Serves on `listener`. `views` has the view in force, or none yet; it must never be ahead of
     /// what `receiver` goes by, or the first packets of an epoch would be refused and later ones
-    /// taken.
+    /// taken. What is served `beside` has limits of its own.
     ///
     /// # Errors
     /// [`ServeError`], before anything is served.
@@ -89,6 +100,7 @@ impl PeerServer {
         tls: Option<&Tls>,
         views: watch::Receiver<Option<Arc<View>>>,
         receiver: Arc<dyn Receiver>,
+        beside: Beside,
     ) -> Result<Self, ServeError> {
         let address = listener.local_addr()?;
         let mut server = Server::builder()
@@ -111,8 +123,11 @@ impl PeerServer {
             .build_v1()?;
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<PeerService<Door>>().await;
-        let server =
-            server.add_service(service).add_service(health_service).add_service(reflection);
+        for name in beside.names {
+            health.set_service_status(*name, ServingStatus::Serving).await;
+        }
+        let routes = beside.routes.add_service(service).add_service(health_service);
+        let server = server.add_routes(routes.add_service(reflection));
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let ended = end.clone().cancelled_owned();
         tokio::spawn(async move {

@@ -23,7 +23,7 @@ mod queue;
 mod tests;
 
 pub use crate::flow::{End, Message};
-pub use incoming::{PeerServer, Receiver, ServeError, Verdict};
+pub use incoming::{Beside, PeerServer, Receiver, ServeError, Verdict};
 pub use outgoing::{Heard, Outgoing, Promise, Unsent, Why};
 pub use packet::{Body, Class};
 

@@ -42,9 +42,16 @@ impl Web {
 
     /// What its access log says about the visitor: a text of some lines, and whether the visitor
     /// kept every promise. The delays are those that the visitor claimed; `finished` says whether
-    /// it claims to have fetched everything.
-    pub fn judge(&self, delay: Duration, ip_delay: Duration, finished: bool) -> (String, bool) {
+    /// it claims to have fetched everything. Agents were killed who had so many pages in flight.
+    pub fn judge(
+        &self,
+        delay: Duration,
+        ip_delay: Duration,
+        finished: bool,
+        repeats_max: u64,
+    ) -> (String, bool) {
         let judge = self.web.judge(Limits::default(), Pace::delays(delay, ip_delay));
+        let judge = judge.allow_repeats(repeats_max);
         let judge = if finished { judge } else { judge.unfinished() };
         let report = judge.judge(&self.web.log().entries());
         (report.to_string(), report.is_clean())

@@ -2,6 +2,7 @@
 
 use super::SettingsArgs;
 use clap::Subcommand;
+use crivello_common::view::WEIGHT_MAX;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -12,6 +13,14 @@ pub enum ClusterCommand {
     ///
     /// The crawl's settings are given here and are the same for all agents.
     Coordinator(Box<CoordinatorArgs>),
+    /// Say how a crawl stands: all its agents, and what they have done and have to do.
+    Status(AgentsArgs),
+    /// Tell a crawl where to begin.
+    ///
+    /// Exits once all URLs are safe with the agents.
+    Seed(SeedArgs),
+    /// Wait until a crawl has nothing left to do.
+    Wait(WaitArgs),
     /// List the agents of a crawl.
     Agents(AgentsArgs),
     /// Have an agent hand over what it has to crawl, and leave.
@@ -59,6 +68,39 @@ pub struct CoordinatorArgs {
     pub quiet: bool,
 }
 
+/// See [`Command::Agent`](super::Command::Agent).
+#[derive(Debug, clap::Args)]
+pub struct JoinArgs {
+    /// Which crawl, and how to show who we are, to the coordinator and to the other agents.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
+    /// Where the other agents and people reach it; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Where they reach it if not there: behind a translation of addresses, or with 0.0.0.0.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub advertise: Option<String>,
+    /// The agent's directory: its part of the state, and its archive.
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// What people call it.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Its share of the crawl, relative to the others'; for good.
+    #[arg(long, value_name = "N", default_value = "1",
+        value_parser = clap::value_parser!(u16).range(1..=i64::from(WEIGHT_MAX)))]
+    pub weight: u16,
+    /// Listen on more than this machine although anyone who can connect can take part.
+    #[arg(long, conflicts_with = "tls_cert")]
+    pub insecure: bool,
+    /// Write what happened to this file, as JSON.
+    #[arg(long, value_name = "FILE.json")]
+    pub report: Option<PathBuf>,
+    /// Show warnings and errors only.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 /// Mutual TLS: all three, or none.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TlsArgs {
@@ -89,12 +131,34 @@ pub struct CoordinatorUrl {
     pub tls: TlsArgs,
 }
 
-/// See [`ClusterCommand::Agents`].
+/// See [`ClusterCommand::Agents`] and [`ClusterCommand::Status`].
 #[derive(Debug, clap::Args)]
 pub struct AgentsArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Which crawl.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
+}
+
+/// See [`ClusterCommand::Seed`].
+#[derive(Debug, clap::Args)]
+pub struct SeedArgs {
+    /// URLs, and a file of them, one a line (`#` begins a comment line); `-` is standard input.
+    #[arg(value_name = "FILE|-|URL", required = true)]
+    pub seeds: Vec<String>,
+    /// Which crawl.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
+}
+
+/// See [`ClusterCommand::Wait`].
+#[derive(Debug, clap::Args)]
+pub struct WaitArgs {
+    /// Not longer than this, as in `10m`; it ends with exit code 75 then.
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<String>,
     /// Which crawl.
     #[command(flatten)]
     pub coordinator: CoordinatorUrl,

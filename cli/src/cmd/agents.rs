@@ -1,22 +1,12 @@
 //! `crivello agents`: who takes part in a crawl.
 
 use crate::args::cluster::AgentsArgs;
-use crate::cluster::{connect, refused};
+use crate::cluster::{Listing, connect, list};
 use crate::exit::Trouble;
 use crate::human;
-use anyhow::Context;
 use crivello_common::view::{AgentState, RunState, View};
-use crivello_proto::v1;
-use std::collections::HashMap;
 use std::io::Write;
 use std::time::Duration;
-
-/// The members of a crawl, checked.
-struct Listing {
-    crawl_id: String,
-    view: View,
-    leases: HashMap<u32, v1::AgentLease>,
-}
 
 /// Prints them as a table, or as JSON.
 ///
@@ -24,18 +14,15 @@ struct Listing {
 /// When the coordinator cannot be reached, or says what cannot be.
 pub async fn run(typed: &AgentsArgs) -> Result<(), Trouble> {
     let mut client = connect(&typed.coordinator).await?;
-    let listed = client.list_agents(v1::ListAgentsRequest {}).await;
-    let listed = listed.map_err(|status| refused(&status))?.into_inner();
-    let view = View::try_from(listed.view.unwrap_or_default()).context("the coordinator's list")?;
-    let leases = listed.leases.into_iter().map(|lease| (lease.id, lease)).collect();
-    let listing = Listing { crawl_id: listed.crawl_id, view, leases };
+    let listing = list(&mut client).await?;
     let text = if typed.json { json(&listing) } else { table(&listing) };
     // Nobody may be reading.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     Ok(())
 }
 
-const fn run_word(run: RunState) -> &'static str {
+/// A run state in a word.
+pub const fn run_word(run: RunState) -> &'static str {
     match run {
         RunState::Running => "running",
         RunState::Paused => "paused",
@@ -43,7 +30,8 @@ const fn run_word(run: RunState) -> &'static str {
     }
 }
 
-const fn state_word(state: AgentState) -> &'static str {
+/// An agent's state in a word.
+pub const fn state_word(state: AgentState) -> &'static str {
     match state {
         AgentState::Active => "active",
         AgentState::Draining => "draining",
@@ -75,10 +63,10 @@ fn json(listing: &Listing) -> String {
 
 fn table(listing: &Listing) -> String {
     let mut rows =
-        vec![["NAME", "ID", "STATE", "WEIGHT", "ADDRESS", "LEASE LEFT"].map(String::from)];
+        vec![["NAME", "ID", "STATE", "WEIGHT", "ADDRESS", "LEASE LEFT"].map(String::from).to_vec()];
     rows.extend(listing.view.agents.iter().map(|agent| {
         let lease = listing.leases.get(&agent.id.0);
-        [
+        vec![
             agent.name.clone(),
             agent.id.to_string(),
             state_word(agent.state).to_owned(),
@@ -87,21 +75,15 @@ fn table(listing: &Listing) -> String {
             lease.map_or("-".to_owned(), |l| human::duration(Duration::from_millis(l.left_ms))),
         ]
     }));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: [usize; 6] = std::array::from_fn(|column| width(column).unwrap_or(0));
-    let line = |row: &[String; 6]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    let lines: String = rows.iter().map(line).collect();
     let View { epoch, run, .. } = listing.view;
     let crawl = &listing.crawl_id;
-    format!("crawl {crawl}, {}, epoch {epoch}\n{lines}", run_word(run))
+    format!("crawl {crawl}, {}, epoch {epoch}\n{}", run_word(run), human::table(&rows))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crivello_proto::v1;
 
     #[test]
     fn the_table_lines_up_and_the_dead_have_no_lease() {

@@ -1,13 +1,13 @@
 //! The subcommands of a cluster, each in a file of its own.
 
-use super::{agents, control, coordinator};
+use super::{agents, control, coordinator, seed, status, wait};
 use crate::args::cluster::ClusterCommand;
 use crate::exit::{Exit, Trouble};
 use anyhow::Context;
 use crivello_common::view::RunState;
 use tokio::runtime::Builder;
 
-/// Does what was asked for, to the end.
+/// Does what was asked for, to the end. All but an agent, whose crawl has threads of its own.
 ///
 /// # Errors
 /// Those of the subcommand.
@@ -20,6 +20,9 @@ pub fn run(typed: ClusterCommand) -> Result<Exit, Trouble> {
     runtime.block_on(async {
         match typed {
             ClusterCommand::Coordinator(typed) => coordinator::run(*typed).await?,
+            ClusterCommand::Status(typed) => status::run(&typed).await?,
+            ClusterCommand::Seed(typed) => return seed::run(typed).await,
+            ClusterCommand::Wait(typed) => return wait::run(&typed).await,
             ClusterCommand::Agents(typed) => agents::run(&typed).await?,
             ClusterCommand::Drain(typed) => control::drain(typed).await?,
             ClusterCommand::Remove(typed) => control::remove(typed).await?,

@@ -1,7 +1,7 @@
 //! `crivello coordinator`: keeps the member list of a crawl by many agents.
 
 use crate::args::cluster::CoordinatorArgs;
-use crate::cluster::tls;
+use crate::cluster::{check_listen, tls};
 use crate::exit::Trouble;
 use crate::plan::settings_in;
 use crate::{screen, signals};
@@ -15,13 +15,7 @@ use crivello_coordinator::{Coordinator, Listen};
 pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
     let at = typed.listen;
     let tls = tls(&typed.tls)?;
-    if tls.is_none() && !at.ip().is_loopback() && !typed.insecure {
-        return Err(Trouble::usage(format!(
-            "--listen {at}: others than this machine could connect, and anyone who can connect can \
-             take part; give --tls-cert, --tls-key and --tls-ca, or --insecure if the network keeps \
-             strangers out"
-        )));
-    }
+    check_listen(at, tls.as_ref(), typed.insecure)?;
     let (settings, _) = settings_in(("--data", &typed.data), &typed.settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let ended = signals::first();

@@ -1,15 +1,12 @@
-//! `crivello crawl`: one agent, alone.
+//! `crivello crawl`: one agent, alone, or several in this process.
 
 use crate::args::CrawlArgs;
 use crate::drive::{Stage, drive};
 use crate::ending::{Ending, conclude, resume_command};
 use crate::exit::{Exit, Trouble};
+use crate::fleet;
 use crate::plan::Plan;
 use crate::screen;
-use anyhow::anyhow;
-use crivello_common::time::Timestamp;
-use crivello_common::view::{AgentId, View};
-use crivello_coordinator::members::{Event, Members, Process, Settings};
 
 /// Crawls until nothing is left, a limit is reached or a signal comes.
 ///
@@ -19,34 +16,22 @@ pub fn run(typed: CrawlArgs) -> Result<Exit, Trouble> {
     let plan = Plan::check(typed)?;
     let (out, report, quiet) = (plan.out.clone(), plan.report.clone(), plan.quiet);
     let seeds_file = plan.seeds.file.as_ref().map(|file| file.path.clone());
-    let at_once = resume_command(&out, seeds_file.as_deref());
+    let agents = plan.agents;
+    let at_once = resume_command(&out, agents, seeds_file.as_deref());
     let stage = Stage {
         title: format!("saving to {}", out.display()),
         farewell: move || {
             screen::say(&format!("left at once; what was committed is safe. To go on: {at_once}"));
         },
     };
-    let driven = drive(plan, view_of_one()?, stage)?;
+    let driven = match agents {
+        1 => drive(plan, stage)?,
+        _ => fleet::drive::drive(plan, stage, false)?.driven,
+    };
     let seeds_left = seeds_file.filter(|_| !driven.seeds_done);
-    let resume = resume_command(&out, seeds_left.as_deref());
+    let resume = resume_command(&out, agents, seeds_left.as_deref());
     conclude(
         &driven,
         &Ending { quiet, report: report.as_ref(), out: Some(&out), resume: Some(&resume) },
     )
-}
-
-/// The view of a cluster with one member, and that member: the coordinator's own, without its
-/// network.
-///
-/// # Errors
-/// None that is expected: an empty cluster takes its first member.
-pub fn view_of_one() -> Result<(View, AgentId), Trouble> {
-    let mut members = Members::new(Settings::default());
-    let (name, address) = ("alone".to_owned(), String::new());
-    let join = Event::Join { id: None, disk: 1, process: Process(1), name, address, weight: 1 };
-    let step = members.step(&join, Timestamp::ZERO);
-    match (step.refusal, members.view().agents.first()) {
-        (None, Some(agent)) => Ok((members.view().clone(), agent.id)),
-        (refusal, _) => Err(Trouble::Internal(anyhow!("the only member cannot join: {refusal:?}"))),
-    }
 }

@@ -1,12 +1,13 @@
-//! `crivello demo`: a simulated web inside this process, crawled before your eyes; nothing leaves
-//! the machine.
+//! `crivello demo`: a simulated web inside this process, crawled before your eyes by three agents;
+//! one key kills one of them, another adds one. Nothing leaves the machine.
 
-use super::crawl::view_of_one;
 use crate::adapt::simweb::Web;
 use crate::args::{CrawlArgs, DemoArgs, SettingsArgs};
-use crate::drive::{Stage, drive};
+use crate::drive::Stage;
 use crate::ending::{Ending, conclude};
 use crate::exit::{Exit, Trouble};
+use crate::fleet::agents_in;
+use crate::fleet::drive::{FleetDriven, drive};
 use crate::human;
 use crate::plan::Plan;
 use crate::screen;
@@ -14,6 +15,9 @@ use anyhow::Context;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// Who crawls.
+const AGENTS: u16 = 3;
 
 /// Serves the web, crawls it, and lets it judge its visitor.
 ///
@@ -32,7 +36,7 @@ pub fn run(typed: &DemoArgs) -> Result<Exit, Trouble> {
     let plan = Plan::check(as_crawl(typed, &web, out.path()))?;
     let (delay, ip_delay) = (plan.settings.politeness.delay, plan.settings.politeness.ip_delay);
     let report = plan.report.clone();
-    let driven = drive(plan, view_of_one()?, stage(&out))?;
+    let FleetDriven { driven, repeats_max } = drive(plan, stage(&out), !typed.quiet)?;
     let ending = Ending {
         quiet: typed.quiet,
         report: report.as_ref(),
@@ -41,7 +45,7 @@ pub fn run(typed: &DemoArgs) -> Result<Exit, Trouble> {
     };
     let end = conclude(&driven, &ending)?;
     let exhausted = end == Exit::Finished && typed.max_pages.is_none();
-    let (judgement, kept_promises) = web.judge(delay, ip_delay, exhausted);
+    let (judgement, kept_promises) = web.judge(delay, ip_delay, exhausted, repeats_max);
     if !typed.quiet {
         let mut stdout = std::io::stdout().lock();
         // Nobody may be reading.
@@ -85,6 +89,8 @@ fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
             "dns.timeout=1s",
             "dns.error-ttl=1s",
             "politeness.backoff-first=1s",
+            // Nor is the lease of an agent that was killed.
+            "cluster.lease=3s",
         ]
         .map(str::to_owned)
         .to_vec(),
@@ -101,6 +107,8 @@ fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
         out: out.to_owned(),
         settings,
         report: typed.report.clone(),
+        // One that is kept goes on with those it had.
+        agents: agents_in(out).and_then(|n| u16::try_from(n).ok()).unwrap_or(0).max(AGENTS),
         quiet: typed.quiet,
     }
 }

@@ -1,5 +1,6 @@
 //! The subcommands, one a file.
 
+pub mod agent;
 pub mod agents;
 pub mod cluster;
 pub mod config;
@@ -8,4 +9,7 @@ pub mod coordinator;
 pub mod crawl;
 pub mod demo;
 pub mod robots;
+pub mod seed;
 pub mod simweb;
+pub mod status;
+pub mod wait;

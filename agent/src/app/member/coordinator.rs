@@ -104,8 +104,6 @@ impl Membership {
 pub struct Joining {
     /// `http://` or `https://`.
     pub coordinator: String,
-    /// As others see it.
-    pub tls: Option<Tls>,
     /// Where others reach this agent.
     pub address: String,
     /// Its share of the groups.

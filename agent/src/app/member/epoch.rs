@@ -1,7 +1,7 @@
 //! A new view: what was said under the old one is forgotten, what is safe on disk is told anew.
 
 use super::outbox::Line;
-use super::{ASK_FIRST, Member, Piles, Sent, Then};
+use super::{ASK_FIRST, Member, Piles, Then};
 use crate::disk::{Database, DiskError, facts};
 use crate::ledger::Ledger;
 use crate::peers::{Class, Verdict};
@@ -153,10 +153,5 @@ impl Member {
         Ok(self.copyists(group).contains(&holder)
             && self.custody.owner(group) == Some(self.me)
             && self.stands(ledger, group, holder)?)
-    }
-
-    /// Packets that are on their way; only for who waits for all of them.
-    pub fn has_sent(&self) -> bool {
-        self.sent.values().any(|sent| !matches!(sent, Sent::Word))
     }
 }

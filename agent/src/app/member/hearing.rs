@@ -1,6 +1,6 @@
 //! What comes from other agents, the coordinator and people.
 
-use super::{Arrival, Member, Piles, Sent, Then};
+use super::{Arrival, Member, Piles, Seeder, Sent, Then};
 use crate::custody::{End, Message};
 use crate::disk::{DiskError, facts};
 use crate::flow::{Fact, Found};
@@ -32,16 +32,13 @@ impl Member {
         now: Timestamp,
     ) -> Result<(), DiskError> {
         for _ in 0..ARRIVALS_AT_ONCE {
-            if self.next_view.is_some()
-                || self.merges.len() >= MERGES_MAX
-                || group.found.len() >= MERGES_MAX
-            {
+            if self.next_view.is_some() || self.merges.len() >= MERGES_MAX {
                 return Ok(());
             }
             let Ok(arrival) = self.arrivals.try_recv() else { return Ok(()) };
-            self.doings.worked(1);
             match arrival {
                 Arrival::Packet { from, epoch, body, answer } => {
+                    self.doings.worked(1);
                     if epoch == self.custody.epoch() {
                         self.take(ledger, group, (from, body, answer), now)?;
                     } else {
@@ -56,7 +53,10 @@ impl Member {
                     let verdict = if same { Verdict::Done } else { Verdict::OtherEpoch };
                     let _ = answer.send(verdict);
                 }
-                Arrival::Heard(Heard::Stored { by: _, id }) => self.stored(ledger, id, now)?,
+                Arrival::Heard(Heard::Stored { by: _, id }) => {
+                    self.doings.worked(1);
+                    self.stored(ledger, id, now)?;
+                }
                 Arrival::Heard(Heard::View(view)) | Arrival::View(view) => {
                     if view.epoch > self.custody.epoch() {
                         self.next_view = Some(view);
@@ -64,10 +64,11 @@ impl Member {
                 }
                 Arrival::Leased(until) => self.custody.fence.leased(until),
                 Arrival::Promised { by, asked } => self.custody.fence.promised(by, asked),
-                Arrival::Seeds { found, refused, answer } => {
+                Arrival::Seeds { found, tally, refused, answer } => {
+                    self.doings.worked(1);
                     group.found.extend(found);
-                    group.refused.merge(&refused);
-                    self.seeds.push(answer);
+                    group.refused.merge(&tally);
+                    self.seeds.push(Seeder(refused, answer));
                 }
             }
         }

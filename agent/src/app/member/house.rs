@@ -1,25 +1,31 @@
-//! How a member stands, for whoever asks from outside.
+//! How a member stands, and the way in for seeds: what people ask of it.
 
-use crivello_common::view::View;
+use super::Arrival;
+use crate::app::shared::Shared;
+use crate::app::telling;
+use crate::control::{AgentStatus, House, SeedAnswer};
+use crate::flow::LinkKind;
+use crate::links::LinkRules;
+use crivello_common::discard::DiscardTally;
+use crivello_common::url::CrawlUrl;
+use crivello_common::view::{AgentId, View};
+use crossbeam::channel::Sender;
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::oneshot;
 
 /// As of the accountant's last look.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
-    /// The view in force.
-    pub view: Option<Arc<View>>,
-    /// Rows of the outbox that are not acknowledged.
-    pub outbox: u64,
-    /// Groups that are being handed over or copied.
-    pub handoffs: u64,
-    /// Whether nothing is left to do here, and nothing is on its way.
-    pub idle: bool,
+struct Standing {
+    view: Option<Arc<View>>,
+    outbox: u64,
+    handoffs: u64,
+    idle: bool,
 }
 
-/// See the module.
+/// What the accountant tells of itself.
 #[derive(Debug, Default)]
 pub struct Doings {
     standing: Mutex<Standing>,
@@ -27,6 +33,8 @@ pub struct Doings {
 }
 
 impl Doings {
+    /// The view in force, rows of the outbox that are not acknowledged, groups on their way, and
+    /// whether nothing is left to do here and nothing is on its way.
     pub fn tell(&self, view: Option<&Arc<View>>, outbox: usize, handoffs: usize, idle: bool) {
         let (outbox, handoffs) = (outbox as u64, handoffs as u64);
         *self.standing.lock() = Standing { view: view.cloned(), outbox, handoffs, idle };
@@ -36,9 +44,77 @@ impl Doings {
     pub fn worked(&self, n: u64) {
         self.work.fetch_add(n, Relaxed);
     }
+}
 
-    /// How it stands, and what has been done so far: a number that only rises.
-    pub fn standing(&self) -> (Standing, u64) {
-        (self.standing.lock().clone(), self.work.load(Relaxed))
+/// What is known of the agent once it has joined.
+pub struct Resident {
+    pub id: AgentId,
+    pub name: String,
+    pub crawl_id: String,
+    pub process: u64,
+    pub shared: Arc<Shared>,
+    pub rules: Arc<LinkRules>,
+    pub arrivals: Sender<Arrival>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Hall {
+    pub doings: Arc<Doings>,
+    resident: OnceLock<Resident>,
+}
+
+impl std::fmt::Debug for Hall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hall").field("doings", &self.doings).finish_non_exhaustive()
+    }
+}
+
+impl Hall {
+    /// The agent has joined.
+    pub fn move_in(&self, resident: Resident) {
+        let _ = self.resident.set(resident);
+    }
+}
+
+impl House for Hall {
+    fn status(&self) -> AgentStatus {
+        let Some(here) = self.resident.get() else { return AgentStatus::default() };
+        let standing = self.doings.standing.lock().clone();
+        let (view, shared) = (standing.view.as_deref(), &here.shared);
+        let me = view.and_then(|view| view.agent(here.id));
+        AgentStatus {
+            id: here.id,
+            name: here.name.clone(),
+            crawl_id: here.crawl_id.clone(),
+            process: here.process,
+            epoch: view.map_or(0, |view| view.epoch),
+            run: view.map(|view| view.run).unwrap_or_default(),
+            state: me.map(|me| me.state).unwrap_or_default(),
+            idle: standing.idle,
+            work: self.doings.work.load(Relaxed),
+            fence_open: shared.fence.is_open(shared.clock.now()),
+            outbox: standing.outbox,
+            handoffs: standing.handoffs,
+            replication: shared.settings.cluster.replication,
+            snapshot: telling::snapshot(shared),
+        }
+    }
+
+    fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
+        // Dropped, the answer says "not now".
+        let Some(here) = self.resident.get() else { return };
+        let (mut found, mut refused, mut tally) = (Vec::new(), Vec::new(), DiscardTally::default());
+        for (place, url) in urls.into_iter().enumerate() {
+            match here.rules.admit(url, 0, LinkKind::Page) {
+                Ok(seed) => found.push(seed),
+                Err(reason) => {
+                    tally.count(reason);
+                    refused.push((place, reason));
+                }
+            }
+        }
+        let seeds = Arrival::Seeds { found, tally, refused, answer };
+        let _ = here.arrivals.send(seeds);
     }
 }

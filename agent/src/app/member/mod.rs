@@ -20,16 +20,17 @@ mod waits;
 pub use coordinator::{Attendance, Coordinator, Joined, Joining, Membership};
 pub use epoch::Fate;
 pub use door::Door;
-pub use house::Doings;
+pub use house::{Doings, Hall, Resident};
 
 use super::shared::Shared;
+use crate::control::SeedAnswer;
 use crate::custody::{Custody, Effect, Message, Role, Tag, Tags};
 use crate::disk::{Database, DiskError};
 use crate::flow::{Fact, Found};
 use crate::ledger::{Ledger, RecentKeys, TagRows};
 use crate::peers::{Body, Heard, Outgoing, Verdict};
 use bytes::Bytes;
-use crivello_common::discard::DiscardTally;
+use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
@@ -59,7 +60,13 @@ pub enum Arrival {
     /// Another agent has promised, when it was asked then.
     Promised { by: AgentId, asked: Timestamp },
     /// URLs from people, and those refused at the door; answered once all are safe.
-    Seeds { found: Vec<Found>, refused: DiscardTally, answer: oneshot::Sender<bool> },
+    Seeds {
+        found: Vec<Found>,
+        tally: DiscardTally,
+        /// Places in what was brought, and why.
+        refused: Vec<(usize, Discard)>,
+        answer: oneshot::Sender<SeedAnswer>,
+    },
 }
 
 /// What is done once something is safe.
@@ -69,6 +76,17 @@ enum Then {
     Answer(oneshot::Sender<Verdict>),
     /// These rows of the line to this agent itself are needed no more.
     Own(Vec<u64>),
+}
+
+/// Who brought seeds, and what is to be said: which of them were refused.
+#[derive(Debug)]
+struct Seeder(Vec<(usize, Discard)>, oneshot::Sender<SeedAnswer>);
+
+impl Seeder {
+    fn all_safe(self) {
+        let Self(refused, answer) = self;
+        let _ = answer.send(SeedAnswer::Safe { refused });
+    }
 }
 
 /// What a packet on its way holds.
@@ -109,10 +127,10 @@ pub struct Member {
     /// Of a group that is merged: who has it all already.
     except: HashMap<GroupHash, AgentId>,
     /// Who waits for seeds of the open group,
-    seeds: Vec<oneshot::Sender<bool>>,
+    seeds: Vec<Seeder>,
     /// Commits of which all links are safe with the next one.
     complete: Vec<BatchNumber>,
-    seeded: HashMap<BatchNumber, Vec<oneshot::Sender<bool>>>,
+    seeded: HashMap<BatchNumber, Vec<Seeder>>,
     /// Said and not yet taken by the peers' queues.
     words: BTreeMap<AgentId, VecDeque<Message>>,
     sent: HashMap<u64, Sent>,

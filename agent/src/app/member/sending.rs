@@ -1,7 +1,7 @@
 //! What others must hear: the links of own pages, and copies of what changed in the rows.
 
 use super::outbox::Line;
-use super::{HOLDERS_MAX, Member, Piles, Sent, Then};
+use super::{HOLDERS_MAX, Member, Piles, Seeder, Sent, Then};
 use crate::custody::{Role, Tag};
 use crate::disk::{Batch, Database, DiskError, facts};
 use crate::flow::{Fact, Found};
@@ -211,13 +211,11 @@ impl Member {
             if self.outbox.is_open(batch) {
                 self.seeded.insert(batch, seeds);
             } else {
-                seeds.into_iter().for_each(|answer| drop(answer.send(true)));
+                seeds.into_iter().for_each(Seeder::all_safe);
             }
         }
         for batch in std::mem::take(&mut self.complete) {
-            for answer in self.seeded.remove(&batch).unwrap_or_default() {
-                let _ = answer.send(true);
-            }
+            self.seeded.remove(&batch).into_iter().flatten().for_each(Seeder::all_safe);
         }
     }
 
@@ -270,7 +268,9 @@ impl Member {
 
     pub(super) fn carry(&mut self, then: Then) {
         match then {
-            Then::Answer(answer) => drop(answer.send(Verdict::Done)),
+            Then::Answer(answer) => {
+                let _ = answer.send(Verdict::Done);
+            }
             Then::Own(rows) => {
                 rows.into_iter().for_each(|seq| self.outbox.remove((self.me, Class::Main), seq));
             }

@@ -1,6 +1,6 @@
 //! Agents that are nothing but the two ends of the transport.
 
-use crate::peers::{Body, Heard, Outgoing, PeerServer, Receiver, Verdict};
+use crate::peers::{Beside, Body, Heard, Outgoing, PeerServer, Receiver, Verdict};
 use bytes::Bytes;
 use crivello_common::view::{Agent, AgentId, AgentState, RunState, View};
 use crivello_proto::tls::Tls;
@@ -65,7 +65,8 @@ pub async fn node(tls: Option<&Tls>) -> Node {
 pub async fn node_at(at: SocketAddr, inbox: Arc<Inbox>, tls: Option<&Tls>) -> Node {
     let (views, seen) = watch::channel(None);
     let receiver = Arc::clone(&inbox) as Arc<dyn Receiver>;
-    let server = PeerServer::start(listener(at).await, tls, seen, receiver).await.unwrap();
+    let beside = Beside::default();
+    let server = PeerServer::start(listener(at).await, tls, seen, receiver, beside).await.unwrap();
     Node { server, views, inbox }
 }
 

@@ -1,87 +1,15 @@
 //! The coordinator as a process, and the commands that look after a cluster.
 
+mod control;
+mod kit;
+
+use kit::{Coordinator, crivello, expect, fresh};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
-
-/// A directory of its own for one test.
-fn fresh(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if path.exists() {
-        fs::remove_dir_all(&path).expect("an old test's directory can be removed");
-    }
-    fs::create_dir_all(&path).expect("a test's directory can be made");
-    path
-}
-
-fn crivello(dir: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crivello"));
-    command.args(words).current_dir(dir).env_remove("CRIVELLO_COORDINATOR");
-    // A proxy that is not there: whoever asked it would get no answer.
-    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
-    {
-        command.env(name, "http://127.0.0.1:9");
-    }
-    command
-}
-
-fn run(dir: &Path, words: &[&str]) -> Output {
-    crivello(dir, words).output().expect("the program runs")
-}
-
-/// Runs, expects `code`, and returns standard output and standard error.
-#[track_caller]
-fn expect(dir: &Path, words: &[&str], code: i32) -> (String, String) {
-    let output = run(dir, words);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
-    (String::from_utf8_lossy(&output.stdout).into_owned(), stderr)
-}
-
-/// A running coordinator.
-struct Coordinator {
-    child: Child,
-    stderr: BufReader<ChildStderr>,
-    url: String,
-    /// What it said when it began.
-    began: String,
-}
-
-impl Coordinator {
-    fn start(dir: &Path, more: &[&str]) -> Self {
-        let words =
-            [&["coordinator", "--data", "lodge", "--listen", "127.0.0.1:0"][..], more].concat();
-        let mut child =
-            crivello(dir, &words).stderr(Stdio::piped()).spawn().expect("the program runs");
-        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
-        let mut began = String::new();
-        while !began.contains("listening on ") {
-            assert!(stderr.read_line(&mut began).expect("text") > 0, "{began}");
-        }
-        let url = began.split("listening on ").nth(1).expect("said").trim().to_owned();
-        Self { child, stderr, url, began }
-    }
-
-    /// Sends a signal, waits for the end; the code and the rest of what it said.
-    fn end(mut self, signal: Signal) -> (Option<i32>, String) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("an id");
-        kill_process(pid, signal).expect("our own child can be signalled");
-        let mut text = String::new();
-        self.stderr.read_to_string(&mut text).expect("text");
-        (self.child.wait().expect("a child ends").code(), text)
-    }
-}
-
-/// Not ended by its test: the test failed.
-impl Drop for Coordinator {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
 
 #[test]
 fn a_coordinator_is_asked_is_killed_and_goes_on() {
@@ -122,6 +50,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
     let dir = fresh("coordinator-refusals");
     let coordinator =
         |more: &[&'static str]| [&["coordinator", "--data", "lodge"][..], more].concat();
+    let agent = |more: &[&'static str]| [&["agent", "--data", "lodge"][..], more].concat();
     let contact = "--contact=me@a.example";
     let strategy = "--set=cluster.strategy=\"ring\"";
     for (words, reason) in [
@@ -138,13 +67,39 @@ fn what_cannot_be_is_refused_with_the_reason() {
         (vec!["agents", "--coordinator", "lodge"], "http://127.0.0.1:7070"),
         (vec!["agents", "--coordinator", "https://127.0.0.1:1"], "--tls-ca"),
         (vec!["drain"], "AGENT"),
+        (agent(&["--listen", "here"]), "--listen"),
+        (agent(&["--listen", "0.0.0.0:0"]), "--insecure"),
+        (agent(&["--listen", "0.0.0.0:0", "--insecure"]), "--advertise"),
+        (agent(&["--advertise", "here"]), "a host, a colon and a port"),
+        (agent(&["--weight", "0"]), "--weight"),
+        (agent(&["--weight", "65"]), "64"),
+        (agent(&["--name", "a b"]), "--name a b: it has white space"),
+        (agent(&["--name", ""]), "1 to 255 bytes"),
+        (agent(&["--name", "\u{1b}[2J"]), "--name \\u{1b}[2J"),
+        (agent(&["--coordinator", "lodge"]), "http://127.0.0.1:7070"),
+        (agent(&["--coordinator", "https://127.0.0.1:1"]), "--tls-ca"),
+        (agent(&["--tls-cert", "a.pem"]), "--tls-key"),
+        (agent(&["--report", "absent/report.json"]), "--report absent/report.json"),
+        (vec!["agent"], "--data"),
+        (vec!["seed"], "FILE|-|URL"),
+        (vec!["seed", "urls.txt"], "no file of that name"),
+        (vec!["seed", "a.example"], "https://a.example"),
+        (vec!["seed", ".", "-"], ".: "),
+        (vec!["seed", "http://a.example/", "--coordinator", "lodge"], "http://127.0.0.1:7070"),
+        (vec!["wait", "--timeout", "10"], "--timeout"),
+        (vec!["status", "--coordinator", "lodge"], "http://127.0.0.1:7070"),
+        (vec!["crawl", "http://a.example/", contact, "--agents", "0"], "--agents"),
+        (vec!["crawl", contact, "--agents", "2"], "nowhere to begin"),
     ] {
         let (_, stderr) = expect(&dir, &words, 64);
         assert!(stderr.contains(reason), "{words:?}: no {reason:?} in {stderr}");
         assert!(!dir.join("lodge").exists(), "{words:?}: something was begun");
     }
-    let (_, stderr) = expect(&dir, &["agents", "--coordinator", "http://127.0.0.1:9"], 70);
-    assert!(stderr.contains("cannot be reached") && stderr.contains("refused"), "{stderr}");
+    let nobody = ["--coordinator", "http://127.0.0.1:9"];
+    for words in [&["agents"][..], &["status"], &["wait"], &["seed", "http://a.example/"]] {
+        let (_, stderr) = expect(&dir, &[words, &nobody].concat(), 70);
+        assert!(stderr.contains("cannot be reached") && stderr.contains("refused"), "{stderr}");
+    }
     fs::create_dir(dir.join("mine")).expect("made");
     fs::write(dir.join("mine/letter.txt"), "dear").expect("written");
     let (_, stderr) = expect(&dir, &["coordinator", "--data", "mine", contact], 64);

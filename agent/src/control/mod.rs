@@ -1,0 +1,43 @@
+//! The counter: what people ask of an agent, from wherever they are.
+//!
+//! *Comes in*: over the network, the question how the agent stands, and seeds in batches; from the
+//! house, its [`AgentStatus`] and its word on each batch.
+//! *Goes out*: the answers; the URLs among the seeds, to a [`House`].
+//! *Remembers*: nothing beyond a stream, and of a stream the batches that were not answered, a few
+//! at most.
+//! *Never knows*: who owns a URL, which links are let in, what an epoch means.
+//! *Goes wrong*: what is no URL is refused with its line and the reason; a batch that is none ends
+//! its stream; a house that says nothing has said "not now".
+
+mod service;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use service::{NAME, Service, service};
+pub use status::{AgentStatus, BadStatus};
+
+use crivello_common::discard::Discard;
+use crivello_common::url::CrawlUrl;
+use tokio::sync::oneshot;
+
+/// Who is asked. Nothing here may wait.
+pub trait House: Send + Sync + 'static {
+    /// How the agent stands.
+    fn status(&self) -> AgentStatus;
+    /// Takes in what the link rules let in, as seeds. The answer comes from any thread, once all of
+    /// it is safe; to drop its sender is to say [`SeedAnswer::NotNow`].
+    fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>);
+}
+
+/// The house's word on a batch of seeds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SeedAnswer {
+    /// All but these are safe with their owners and with the copies that the crawl keeps.
+    Safe {
+        /// What was not let in: the place in the batch, and why. In the order of their places.
+        refused: Vec<(usize, Discard)>,
+    },
+    /// Another epoch has begun, or the agent is leaving: to be sent again.
+    NotNow,
+}

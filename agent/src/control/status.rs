@@ -1,0 +1,204 @@
+//! How an agent stands, and the same on the wire.
+
+use crate::progress::{HostGauges, Pace, Snapshot};
+use crivello_common::quiet::Said;
+use crivello_common::view::{AgentId, AgentState, RunState};
+use crivello_proto::v1;
+use crivello_proto::view::{agent_state, run_state};
+use std::time::Duration;
+
+/// How an agent stands at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentStatus {
+    /// Its number.
+    pub id: AgentId,
+    /// Its name.
+    pub name: String,
+    /// Which crawl it works for.
+    pub crawl_id: String,
+    /// Drawn when its process began; not 0.
+    pub process: u64,
+    /// The view that it goes by.
+    pub epoch: u64,
+    /// What the crawl is to do, by that view.
+    pub run: RunState,
+    /// How it is, by that view.
+    pub state: AgentState,
+    /// Nothing to do here: nothing queued that may be fetched by this agent within the limits of
+    /// the crawl, also not later; nothing in flight or on its way to a commit; nothing that another
+    /// agent has not acknowledged; no group on its way; no batch of seeds unanswered. An agent
+    /// that does not yet know whether it may fetch a group with something in it is not idle.
+    pub idle: bool,
+    /// Rises with whatever it takes in from others (before that is acknowledged), sends, or
+    /// fetches: when two looks at one process show the same, nothing moved in between.
+    pub work: u64,
+    /// It may fetch at all: its lease runs, or all others promised not to count it as dead.
+    pub fence_open: bool,
+    /// Batches that other agents have not acknowledged.
+    pub outbox: u64,
+    /// Groups on their way from here or to here.
+    pub handoffs: u64,
+    /// So many agents are to hold each URL.
+    pub replication: u32,
+    /// How its own crawl stands.
+    pub snapshot: Snapshot,
+}
+
+/// A status that arrived and means nothing to this build: the field and what it held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the agent's {0} is {1}, which means nothing to this build")]
+pub struct BadStatus(pub &'static str, pub i64);
+
+impl AgentStatus {
+    /// What counts when the end of the crawl is looked for.
+    #[must_use]
+    pub const fn said(&self) -> Said {
+        Said { process: self.process, epoch: self.epoch, idle: self.idle, work: self.work }
+    }
+}
+
+impl From<&AgentStatus> for v1::StatusResponse {
+    fn from(s: &AgentStatus) -> Self {
+        Self {
+            id: s.id.0,
+            name: s.name.clone(),
+            crawl_id: s.crawl_id.clone(),
+            process: s.process,
+            epoch: s.epoch,
+            run: v1::RunState::from(s.run).into(),
+            state: v1::AgentState::from(s.state).into(),
+            idle: s.idle,
+            work: s.work,
+            fence_open: s.fence_open,
+            outbox: s.outbox,
+            handoffs: s.handoffs,
+            replication: s.replication,
+            progress: Some(progress(&s.snapshot)),
+        }
+    }
+}
+
+impl TryFrom<v1::StatusResponse> for AgentStatus {
+    type Error = BadStatus;
+
+    fn try_from(s: v1::StatusResponse) -> Result<Self, BadStatus> {
+        let run = run_state(s.run).ok_or_else(|| BadStatus("run state", s.run.into()))?;
+        let state = agent_state(s.state).ok_or_else(|| BadStatus("state", s.state.into()))?;
+        Ok(Self {
+            id: AgentId(s.id),
+            name: s.name,
+            crawl_id: s.crawl_id,
+            process: s.process,
+            epoch: s.epoch,
+            run,
+            state,
+            idle: s.idle,
+            work: s.work,
+            fence_open: s.fence_open,
+            outbox: s.outbox,
+            handoffs: s.handoffs,
+            replication: s.replication,
+            snapshot: snapshot(&s.progress.unwrap_or_default())?,
+        })
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn progress(s: &Snapshot) -> v1::Progress {
+    let (pace, delay) = pace_number(s.pace);
+    v1::Progress {
+        elapsed_ms: millis(s.elapsed),
+        pages: s.pages,
+        bytes: s.bytes,
+        pages_by_class: s.by_class.to_vec(),
+        duplicates: s.duplicates,
+        robots_fetched: s.robots_fetched,
+        errors: s.errors,
+        discards: s.discards,
+        urls_queued: s.urls_queued,
+        urls_seen: s.urls_seen,
+        hosts_ready: s.hosts.ready,
+        hosts_waiting: s.hosts.waiting,
+        hosts_resting: s.hosts.resting,
+        hosts_resolving: s.hosts.resolving,
+        visits: s.visits,
+        pipeline_pages: s.pipeline_pages,
+        pages_left: s.pages_left,
+        pace: pace.into(),
+        pace_delay_ms: millis(delay),
+    }
+}
+
+fn snapshot(p: &v1::Progress) -> Result<Snapshot, BadStatus> {
+    let mut by_class = [0; 5];
+    for (count, &sent) in by_class.iter_mut().zip(&p.pages_by_class) {
+        *count = sent;
+    }
+    let hosts = HostGauges {
+        ready: p.hosts_ready,
+        waiting: p.hosts_waiting,
+        resting: p.hosts_resting,
+        resolving: p.hosts_resolving,
+    };
+    Ok(Snapshot {
+        elapsed: Duration::from_millis(p.elapsed_ms),
+        pages: p.pages,
+        bytes: p.bytes,
+        by_class,
+        duplicates: p.duplicates,
+        robots_fetched: p.robots_fetched,
+        errors: p.errors,
+        discards: p.discards,
+        urls_queued: p.urls_queued,
+        urls_seen: p.urls_seen,
+        hosts,
+        visits: p.visits,
+        pipeline_pages: p.pipeline_pages,
+        pages_left: p.pages_left,
+        pace: pace(p.pace, Duration::from_millis(p.pace_delay_ms))?,
+    })
+}
+
+const fn pace_number(pace: Pace) -> (v1::Pace, Duration) {
+    let number = match pace {
+        Pace::FewHosts { delay } => return (v1::Pace::FewHosts, delay),
+        Pace::Starting => v1::Pace::Starting,
+        Pace::Dns => v1::Pace::Dns,
+        Pace::DnsSilent => v1::Pace::DnsSilent,
+        Pace::Cpu => v1::Pace::Cpu,
+        Pace::Offline => v1::Pace::Offline,
+        Pace::DiskFull => v1::Pace::DiskFull,
+        Pace::DiskSlow => v1::Pace::DiskSlow,
+        Pace::SlowServers => v1::Pace::SlowServers,
+        Pace::Resting => v1::Pace::Resting,
+        Pace::NoneDue => v1::Pace::NoneDue,
+        Pace::Draining => v1::Pace::Draining,
+        Pace::Limit => v1::Pace::Limit,
+        Pace::Seeds => v1::Pace::Seeds,
+    };
+    (number, Duration::ZERO)
+}
+
+fn pace(number: i32, delay: Duration) -> Result<Pace, BadStatus> {
+    let unknown = || BadStatus("pace", number.into());
+    Ok(match v1::Pace::try_from(number).map_err(|_| unknown())? {
+        v1::Pace::Unspecified => return Err(unknown()),
+        v1::Pace::Starting => Pace::Starting,
+        v1::Pace::FewHosts => Pace::FewHosts { delay },
+        v1::Pace::Dns => Pace::Dns,
+        v1::Pace::DnsSilent => Pace::DnsSilent,
+        v1::Pace::Cpu => Pace::Cpu,
+        v1::Pace::Offline => Pace::Offline,
+        v1::Pace::DiskFull => Pace::DiskFull,
+        v1::Pace::DiskSlow => Pace::DiskSlow,
+        v1::Pace::SlowServers => Pace::SlowServers,
+        v1::Pace::Resting => Pace::Resting,
+        v1::Pace::NoneDue => Pace::NoneDue,
+        v1::Pace::Draining => Pace::Draining,
+        v1::Pace::Limit => Pace::Limit,
+        v1::Pace::Seeds => Pace::Seeds,
+    })
+}

@@ -1,0 +1,104 @@
+//! The agents of a crawl, as far as people ask them: a connection to each, made when it is needed.
+
+use super::whole;
+use crivello_agent::control::AgentStatus;
+use crivello_common::view::{Agent, AgentId, AgentState, View};
+use crivello_proto::tls::Tls;
+use crivello_proto::v1::control_client::ControlClient;
+use crivello_proto::{ANSWER_SIZE_MAX, v1};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tonic::transport::{Channel, Endpoint};
+
+const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
+/// For an answer, with the connection.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A connection with an open stream on which nothing comes for so long is asked for a sign of life,
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// and is dead when none comes for so long.
+const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks one agent.
+pub type Client = ControlClient<Channel>;
+/// What each agent that is alive says, or why nothing was heard of it.
+pub type Answers = BTreeMap<AgentId, Result<AgentStatus, String>>;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Crowd {
+    tls: Option<Tls>,
+    channels: HashMap<String, Channel>,
+}
+
+impl Crowd {
+    /// Nobody is known yet.
+    pub fn new(tls: Option<Tls>) -> Self {
+        Self { tls, channels: HashMap::new() }
+    }
+
+    /// The way to `agent`; nothing is sent yet.
+    ///
+    /// # Errors
+    /// When its address or the TLS files cannot be used.
+    pub fn client(&mut self, agent: &Agent) -> Result<Client, String> {
+        let channel = match self.channels.get(&agent.address) {
+            Some(channel) => channel.clone(),
+            None => {
+                let channel = self.open(&agent.address)?;
+                self.channels.insert(agent.address.clone(), channel.clone());
+                channel
+            }
+        };
+        Ok(ControlClient::new(channel).max_decoding_message_size(ANSWER_SIZE_MAX))
+    }
+
+    fn open(&self, address: &str) -> Result<Channel, String> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"));
+        let mut endpoint = endpoint.map_err(|error| format!("{address}: {}", whole(error)))?;
+        if let Some(tls) = &self.tls {
+            endpoint = endpoint.tls_config(tls.client()).map_err(whole)?;
+        }
+        let endpoint = endpoint
+            .connect_timeout(CONNECT_PATIENCE)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE_PATIENCE);
+        Ok(endpoint.connect_lazy())
+    }
+
+    /// Asks all agents of `view` that are alive how they stand, all at once.
+    pub async fn ask(&mut self, view: &View, crawl_id: &str) -> Answers {
+        self.channels.retain(|address, _| view.agents.iter().any(|a| a.address == *address));
+        let mut answers = Answers::new();
+        let mut asked = JoinSet::new();
+        for agent in view.agents.iter().filter(|agent| agent.state != AgentState::Dead) {
+            match self.client(agent) {
+                Ok(client) => drop(asked.spawn(ask(client, agent.id, crawl_id.to_owned()))),
+                Err(why) => drop(answers.insert(agent.id, Err(why))),
+            }
+        }
+        while let Some(answer) = asked.join_next().await {
+            answers.extend(answer.ok());
+        }
+        answers
+    }
+}
+
+async fn ask(
+    mut client: Client,
+    id: AgentId,
+    crawl_id: String,
+) -> (AgentId, Result<AgentStatus, String>) {
+    let answer = match timeout(PATIENCE, client.status(v1::StatusRequest {})).await {
+        Err(_) => Err("does not answer".to_owned()),
+        Ok(Err(status)) => Err(format!("cannot be reached: {}", status.message())),
+        Ok(Ok(answer)) => AgentStatus::try_from(answer.into_inner()).map_err(|e| e.to_string()),
+    };
+    let answer = answer.and_then(|status| match status.id == id && status.crawl_id == crawl_id {
+        true => Ok(status),
+        false => Err("another agent answers at its address".to_owned()),
+    });
+    (id, answer)
+}

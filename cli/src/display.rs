@@ -1,0 +1,71 @@
+//! How a crawl is shown while it runs: a panel, a line in the log now and then, or not at all.
+
+use crate::rate::Rates;
+use crate::{panel, screen};
+use crivello_agent::progress::Snapshot;
+use crivello_common::time::{Clock, Timestamp};
+use std::time::Duration;
+
+/// Between two frames of the panel: five a second.
+pub const FRAME: Duration = Duration::from_millis(200);
+/// Between two progress lines of a log.
+const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// See the module.
+pub struct Display {
+    clock: Clock,
+    mode: Mode,
+    rates: Rates,
+    title: String,
+    shown: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Panel(panel::Style),
+    Log,
+    Nothing,
+}
+
+impl Display {
+    /// Chooses by what standard error is, and by whether anything is wanted.
+    pub fn new(title: String, quiet: bool) -> Self {
+        let mode = match (quiet, screen::can_draw()) {
+            (true, _) => Mode::Nothing,
+            (false, true) => Mode::Panel(screen::style()),
+            (false, false) => Mode::Log,
+        };
+        Self { clock: Clock::start(), mode, rates: Rates::default(), title, shown: None }
+    }
+
+    /// Shows how it goes, if it is time to; on a panel with `more` lines, which are to be no wider
+    /// than they are told.
+    pub fn show(
+        &mut self,
+        snapshot: impl FnOnce() -> Snapshot,
+        more: impl FnOnce(usize) -> Vec<String>,
+    ) {
+        let (now, pause) = match self.mode {
+            Mode::Nothing => return,
+            Mode::Panel(_) => (self.clock.now(), FRAME),
+            Mode::Log => (self.clock.now(), LOG_EVERY),
+        };
+        let snapshot = snapshot();
+        self.rates.observe(&snapshot);
+        if self.shown.is_some_and(|last| now.since(last) < pause) {
+            return;
+        }
+        self.shown = Some(now);
+        match self.mode {
+            Mode::Panel(style) => {
+                let width = screen::width();
+                let mut lines = panel::lines(&snapshot, &self.rates, &self.title, width, style);
+                lines.extend(more(width));
+                // A terminal that went away ends nothing.
+                let _ = screen::draw(lines);
+            }
+            Mode::Log => tracing::info!("{}", panel::one_line(&snapshot, &self.rates)),
+            Mode::Nothing => {}
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What several agents did and have to do, added up.
+
+use crivello_agent::progress::{Pace, Snapshot};
+use crivello_agent::report::{ArchiveFile, Ended, HOSTS_LISTED_MAX, Report, SeedCounts, Totals};
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+/// All of them at one moment. The pace is that of the one that does most.
+pub fn snapshot(all: &[Snapshot]) -> Snapshot {
+    let mut sum = Snapshot::default();
+    for s in all {
+        sum.elapsed = sum.elapsed.max(s.elapsed);
+        sum.pages += s.pages;
+        sum.bytes += s.bytes;
+        for (sum, n) in sum.by_class.iter_mut().zip(s.by_class) {
+            *sum += n;
+        }
+        sum.duplicates += s.duplicates;
+        sum.robots_fetched += s.robots_fetched;
+        sum.errors += s.errors;
+        sum.discards += s.discards;
+        sum.urls_queued += s.urls_queued;
+        sum.urls_seen += s.urls_seen;
+        sum.hosts.ready += s.hosts.ready;
+        sum.hosts.waiting += s.hosts.waiting;
+        sum.hosts.resting += s.hosts.resting;
+        sum.hosts.resolving += s.hosts.resolving;
+        sum.visits += s.visits;
+        sum.pipeline_pages += s.pipeline_pages;
+        sum.pages_left = [sum.pages_left, s.pages_left].into_iter().flatten().max();
+    }
+    let busiest = all.iter().max_by_key(|s| s.visits + s.hosts.ready + s.hosts.waiting);
+    sum.pace = busiest.map_or(Pace::Starting, |s| s.pace);
+    sum
+}
+
+/// What happened to all of them, each with its name, which is that of its directory.
+pub fn report(all: &[(String, Report)], how: Ended, resumed: bool, seeds: SeedCounts) -> Report {
+    let mut sum = Report { ended: how, resumed, seeds, ..Report::default() };
+    for (name, r) in all {
+        if sum.software.is_empty() {
+            sum.software.clone_from(&r.software);
+            sum.crawl_id.clone_from(&r.crawl_id);
+            sum.started.clone_from(&r.started);
+        }
+        sum.started = sum.started.min(r.started.clone());
+        sum.elapsed_seconds = sum.elapsed_seconds.max(r.elapsed_seconds);
+        if r.ended == Ended::Failed {
+            sum.ended = Ended::Failed;
+            let why = r.failure.as_deref().unwrap_or("for an unknown reason");
+            sum.failure.get_or_insert_with(|| format!("{name}: {why}"));
+        }
+        add_totals(&mut sum.totals, &r.totals);
+        add(&mut sum.pages_by_status, &r.pages_by_status);
+        add(&mut sum.skipped, &r.skipped);
+        add(&mut sum.errors, &r.errors);
+        sum.slowest_hosts.extend_from_slice(&r.slowest_hosts);
+        sum.most_resting_hosts.extend_from_slice(&r.most_resting_hosts);
+        let below = |file: &ArchiveFile| ArchiveFile {
+            path: format!("{name}/{}", file.path),
+            bytes: file.bytes,
+        };
+        sum.archive.extend(r.archive.iter().map(below));
+    }
+    sum.slowest_hosts.sort_by(|a, b| b.mean_seconds.total_cmp(&a.mean_seconds));
+    sum.slowest_hosts.truncate(HOSTS_LISTED_MAX);
+    sum.most_resting_hosts.sort_by(|a, b| b.rested_seconds.total_cmp(&a.rested_seconds));
+    sum.most_resting_hosts.truncate(HOSTS_LISTED_MAX);
+    sum
+}
+
+fn add_totals(sum: &mut Totals, more: &Totals) {
+    sum.pages += more.pages;
+    sum.bytes += more.bytes;
+    sum.duplicates += more.duplicates;
+    sum.truncated += more.truncated;
+    sum.robots_fetched += more.robots_fetched;
+    sum.urls_seen += more.urls_seen;
+    sum.urls_queued += more.urls_queued;
+    sum.hosts += more.hosts;
+}
+
+fn add<K: Ord + Clone, N: AddAssign + Copy + Default>(
+    sum: &mut BTreeMap<K, N>,
+    more: &BTreeMap<K, N>,
+) {
+    for (key, n) in more {
+        *sum.entry(key.clone()).or_default() += *n;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crivello_agent::progress::HostGauges;
+    use crivello_agent::report::SlowHost;
+    use std::time::Duration;
+
+    #[test]
+    fn counts_add_up_and_the_pace_is_that_of_the_busiest() {
+        let one = |pages, waiting, pace| Snapshot {
+            elapsed: Duration::from_secs(pages),
+            pages,
+            by_class: [0, pages, 0, 1, 0],
+            hosts: HostGauges { waiting, ..HostGauges::default() },
+            pages_left: Some(pages),
+            pace,
+            ..Snapshot::default()
+        };
+        let sum = snapshot(&[one(3, 1, Pace::Seeds), one(4, 9, Pace::Dns), one(1, 0, Pace::Cpu)]);
+        assert_eq!((sum.pages, sum.by_class, sum.hosts.waiting), (8, [0, 8, 0, 3, 0], 10));
+        assert_eq!((sum.pages_left, sum.pace), (Some(4), Pace::Dns));
+        assert_eq!(sum.elapsed, Duration::from_secs(4));
+        assert_eq!(snapshot(&[]).pages_left, None);
+    }
+
+    #[test]
+    fn a_report_of_several_says_where_each_archive_is() {
+        let one = |n: u64, ended| Report {
+            software: "crivello/1".into(),
+            ended,
+            failure: (ended == Ended::Failed).then(|| "disk".to_owned()),
+            totals: Totals { pages: n, ..Totals::default() },
+            pages_by_status: BTreeMap::from([(200, n)]),
+            slowest_hosts: (0..9)
+                .map(|i| SlowHost { mean_seconds: (n * 10 + i) as f64, ..SlowHost::default() })
+                .collect(),
+            archive: vec![ArchiveFile { path: "warc/a.warc.gz".into(), bytes: n }],
+            ..Report::default()
+        };
+        let all = [
+            ("agent-1".to_owned(), one(1, Ended::Stopped)),
+            ("agent-2".into(), one(2, Ended::Drained)),
+        ];
+        let seeds = SeedCounts { taken: 5, refused: 1 };
+        let sum = report(&all, Ended::Exhausted, true, seeds);
+        assert_eq!((sum.totals.pages, sum.pages_by_status[&200]), (3, 3));
+        assert_eq!((sum.ended, sum.resumed, sum.seeds), (Ended::Exhausted, true, seeds));
+        let paths: Vec<_> = sum.archive.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["agent-1/warc/a.warc.gz", "agent-2/warc/a.warc.gz"]);
+        assert_eq!(sum.slowest_hosts.len(), HOSTS_LISTED_MAX);
+        assert!((sum.slowest_hosts[0].mean_seconds - 28.0).abs() < 0.1);
+        let failed = [all[0].clone(), ("agent-2".into(), one(2, Ended::Failed))];
+        let sum = report(&failed, Ended::Exhausted, false, seeds);
+        assert_eq!((sum.ended, sum.failure.as_deref()), (Ended::Failed, Some("agent-2: disk")));
+    }
+}

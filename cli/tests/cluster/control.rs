@@ -1,0 +1,219 @@
+//! Commands that ask the agents themselves: agents that only say what a test tells them to, with the
+//! real coordinator and the real program.
+
+use super::kit::{Coordinator, crivello, expect, fresh};
+use crivello_agent::control::{self, AgentStatus, House, SeedAnswer};
+use crivello_agent::peers::{Beside, Body, PeerServer, Receiver, Verdict};
+use crivello_agent::progress::Snapshot;
+use crivello_common::discard::Discard;
+use crivello_common::url::CrawlUrl;
+use crivello_common::view::AgentId;
+use crivello_proto::v1::coordinator_client::CoordinatorClient;
+use crivello_proto::{FORMAT_VERSION, v1};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::write;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::{oneshot, watch};
+use tonic::service::Routes;
+use tonic::transport::Channel;
+
+/// What an agent says, and what it was told.
+#[derive(Default)]
+struct Fake {
+    status: Mutex<AgentStatus>,
+    got: Mutex<BTreeSet<String>>,
+    /// It takes no seeds.
+    not_now: bool,
+}
+
+impl House for Fake {
+    fn status(&self) -> AgentStatus {
+        self.status.lock().unwrap().clone()
+    }
+
+    /// Hosts that begin with `x` are out of scope.
+    fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
+        if self.not_now {
+            return;
+        }
+        let (mut got, mut refused) = (self.got.lock().unwrap(), Vec::new());
+        for (i, url) in urls.iter().enumerate() {
+            if url.host().starts_with('x') {
+                refused.push((i, Discard::OutOfScope));
+            } else {
+                got.insert(url.to_string());
+            }
+        }
+        let _ = answer.send(SeedAnswer::Safe { refused });
+    }
+}
+
+/// No agent speaks to it.
+struct Silence;
+
+impl Receiver for Silence {
+    fn take(&self, _: AgentId, _: u64, _: Body, _: oneshot::Sender<Verdict>) {}
+    fn ping(&self, _: AgentId, _: u64, _: oneshot::Sender<Verdict>) {}
+}
+
+struct Scene {
+    runtime: Runtime,
+    coordinator: Coordinator,
+    client: CoordinatorClient<Channel>,
+    servers: Vec<PeerServer>,
+}
+
+impl Scene {
+    fn new(dir: &Path) -> Self {
+        let coordinator = Coordinator::start(dir, &["--contact", "me@a.example"]);
+        let runtime = Runtime::new().unwrap();
+        let connected = CoordinatorClient::connect(coordinator.url.clone());
+        let client = runtime.block_on(connected).unwrap();
+        Self { runtime, coordinator, client, servers: Vec::new() }
+    }
+
+    /// Has an agent join that says `status` of itself, and knows who it is.
+    fn join(&mut self, name: &str, status: AgentStatus, not_now: bool) -> Arc<Fake> {
+        let house = Arc::new(Fake { not_now, ..Fake::default() });
+        let (_, views) = watch::channel(None);
+        let routes = Routes::new(control::service(house.clone()));
+        let beside = Beside { routes, names: &[control::NAME] };
+        let joined = self.runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let server = PeerServer::start(listener, None, views, Arc::new(Silence), beside);
+            let server = server.await.unwrap();
+            let join = v1::JoinRequest {
+                format_version: FORMAT_VERSION,
+                process: 1,
+                name: name.into(),
+                weight: 1,
+                address: server.address().to_string(),
+                disk: self.servers.len() as u64 + 1,
+                ..v1::JoinRequest::default()
+            };
+            self.servers.push(server);
+            self.client.join(join).await.unwrap().into_inner()
+        });
+        let id = AgentId(joined.id);
+        let (name, crawl_id) = (name.to_owned(), joined.crawl_id);
+        *house.status.lock().unwrap() = AgentStatus { id, name, crawl_id, ..status };
+        house
+    }
+
+    /// All know of the view in force, and have nothing to do.
+    fn rest(&mut self, agents: &[&Arc<Fake>]) {
+        let view = self.runtime.block_on(self.client.get_view(v1::GetViewRequest {}));
+        let epoch = view.unwrap().into_inner().epoch;
+        for agent in agents {
+            let mut status = agent.status.lock().unwrap();
+            (status.epoch, status.idle) = (epoch, true);
+        }
+    }
+
+    /// Calls the program for this crawl.
+    #[track_caller]
+    fn ask(&self, dir: &Path, words: &[&str], code: i32) -> (String, String) {
+        expect(dir, &[words, &["--coordinator", &self.coordinator.url]].concat(), code)
+    }
+}
+
+fn status(pages: u64) -> AgentStatus {
+    let snapshot = Snapshot { pages, urls_queued: 3, ..Snapshot::default() };
+    AgentStatus { process: 9, fence_open: true, replication: 2, snapshot, ..AgentStatus::default() }
+}
+
+#[test]
+fn a_cluster_says_how_it_stands_and_when_it_is_done() {
+    let dir = fresh("standing");
+    let mut scene = Scene::new(&dir);
+    let (_, stderr) = scene.ask(&dir, &["wait", "--timeout", "100ms"], 75);
+    assert!(stderr.contains("not done in time: no agent is there"), "{stderr}");
+    let first = scene.join("first", status(40), false);
+    let second = scene.join("second", status(2), false);
+    let (table, _) = scene.ask(&dir, &["status"], 0);
+    for part in ["running, epoch 3\nNAME", "first ", "second ", "(all) ", "  42 ", "  6 "] {
+        assert!(table.contains(part), "no {part:?} in {table}");
+    }
+    let wait = ["wait", "--timeout", "1s"];
+    let (_, stderr) = scene.ask(&dir, &wait, 75);
+    assert!(stderr.contains("first has not heard of the present view"), "{stderr}");
+    scene.rest(&[&first, &second]);
+    second.status.lock().unwrap().idle = false;
+    let (_, stderr) = scene.ask(&dir, &wait, 75);
+    assert!(stderr.contains("1 agent has something to do"), "{stderr}");
+    second.status.lock().unwrap().idle = true;
+    let (_, stderr) = scene.ask(&dir, &["wait"], 0);
+    assert!(stderr.contains("done: 42 pages, 2 agents"), "{stderr}");
+
+    // One is somebody else, and one is gone.
+    second.status.lock().unwrap().crawl_id = "another".into();
+    drop(scene.servers.remove(0));
+    let (json, _) = scene.ask(&dir, &["status", "--json"], 0);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let why = |n: usize| json["agents"][n]["unreachable"].as_str().unwrap().to_owned();
+    assert!(why(0).contains("cannot be reached"), "{json}");
+    assert!(why(1).contains("another agent answers"), "{json}");
+    assert_eq!(json["totals"]["pages"], 0);
+    let (_, stderr) = scene.ask(&dir, &wait, 75);
+    assert!(stderr.contains("first cannot be reached"), "{stderr}");
+    scene.ask(&dir, &["stop"], 0);
+    let (_, stderr) = scene.ask(&dir, &["wait"], 130);
+    assert!(stderr.contains("crivello resume"), "{stderr}");
+}
+
+#[test]
+fn seeds_go_to_whoever_takes_them_and_what_is_refused_is_named_by_its_line() {
+    let dir = fresh("sowing");
+    let mut scene = Scene::new(&dir);
+    let busy = scene.join("busy", status(0), true);
+    let free = scene.join("free", status(0), false);
+    let mut text =
+        "# where to begin\nhttp://a.example/\nnonsense\n\nhttp://x.example/\n".to_owned();
+    text.extend((0..5_000).map(|n| format!("http://h{n}.example/\n")));
+    write(dir.join("urls.txt"), text).unwrap();
+    let (_, stderr) = scene.ask(&dir, &["seed", "http://b.example/", "urls.txt"], 0);
+    assert!(stderr.contains("urls.txt:3: not a seed: \"nonsense\""), "{stderr}");
+    let line = "urls.txt:5: not a seed: \"http://x.example/\": not included, or excluded";
+    assert!(stderr.contains(line), "{stderr}");
+    assert!(stderr.contains("5,002 seeds are safe with the crawl, 2 were refused"), "{stderr}");
+    assert_eq!(free.got.lock().unwrap().len(), 5_002);
+    assert!(busy.got.lock().unwrap().is_empty());
+    let (_, stderr) = scene.ask(&dir, &["seed", "http://x.example/"], 64);
+    assert!(stderr.contains("argument 1: not a seed"), "{stderr}");
+    let (_, stderr) = scene.ask(&dir, &["seed", "urls.txt", "-"], 64);
+    assert!(stderr.contains("one file is enough"), "{stderr}");
+}
+
+#[test]
+fn seeds_are_safe_as_they_come() {
+    let dir = fresh("trickling");
+    let mut scene = Scene::new(&dir);
+    let agent = scene.join("agent", status(0), false);
+    let mut child = crivello(&dir, &["seed", "-", "--coordinator", &scene.coordinator.url])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "http://a.example/").unwrap();
+    // More is to come.
+    while agent.got.lock().unwrap().is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // An agent that goes away: what comes now goes to another.
+    scene.servers.clear();
+    writeln!(stdin, "http://b.example/").unwrap();
+    let other = scene.join("other", status(0), false);
+    drop(stdin);
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{stderr}");
+    assert!(stderr.contains("2 seeds are safe"), "{stderr}");
+    assert_eq!(*other.got.lock().unwrap(), BTreeSet::from(["http://b.example/".to_owned()]));
+}
