@@ -6,11 +6,8 @@ use std::error::Error;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let files = [
-        "crivello/v1/coordinator.proto",
-        "crivello/v1/peer.proto",
-        "crivello/v1/agent.proto",
-    ];
+    let files =
+        ["crivello/v1/coordinator.proto", "crivello/v1/peer.proto", "crivello/v1/agent.proto"];
     for file in files {
         println!("cargo::rerun-if-changed=proto/{file}");
     }

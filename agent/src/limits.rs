@@ -71,6 +71,9 @@ pub const PEER_WINDOW: usize = 64;
 pub const PEER_STREAM_BYTES: usize = 8 << 20;
 /// What was heard from other agents and not yet looked at; their links wait beyond it.
 pub const PEER_ANSWERS: usize = 8_192;
+/// What came from other agents, the coordinator and people, and waits for the accountant: more than
+/// the streams of some hundred agents bring at once. A packet beyond it is refused, and comes again.
+pub const ARRIVALS_QUEUE: usize = 65_536;
 
 /// Results between the fetchers and the parsers. A visit asks for room before each of its results
 /// but the first, which is what it was handed out for: so each may bring one more than the

@@ -34,10 +34,7 @@ pub struct Stage<F> {
 ///
 /// # Errors
 /// When it cannot be opened.
-pub fn drive<F: FnOnce() + Send + 'static>(
-    plan: Plan,
-    stage: Stage<F>,
-) -> Result<Driven, Trouble> {
+pub fn drive<F: FnOnce() + Send + 'static>(plan: Plan, stage: Stage<F>) -> Result<Driven, Trouble> {
     let signals = Signals::listen(stage.farewell)?;
     let account = Account::default();
     let mut seeds = Seeds::new(plan.seeds, signals.clone(), account.clone());

@@ -8,12 +8,12 @@ use super::member::{
 };
 use super::{AgentError, Build, Crawl, fetcher_runtime};
 use crate::control;
+use crate::limits::ARRIVALS_QUEUE;
 use crate::peers::{Beside, Heard, Outgoing, PeerServer};
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::tls::Tls;
-use crossbeam::channel::Sender;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -53,35 +53,37 @@ pub struct Seat {
 }
 
 /// Joins and begins to crawl.
-pub fn join(options: JoinOptions, stop: &CancellationToken) -> Result<Crawl, AgentError> {
+pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, AgentError> {
     let clock = Clock::start();
     let runtime = fetcher_runtime()?;
     let mut known = Membership::open(&options.dir, options.name.as_deref())?;
-    let (arrivals, arrived) = crossbeam::channel::unbounded();
+    let (arrivals, arrived) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
+    let door = Door(arrivals);
     let (views, view_in_force) = watch::channel(None);
     let hall = Arc::new(Hall::default());
     let (server, coordinator, joining) = {
         let _runtime = runtime.enter();
         let coordinator = Coordinator::at(&options.coordinator, options.tls.as_ref(), clock)?;
-        let server = runtime.block_on(serve(&options, view_in_force.clone(), &arrivals, &hall))?;
+        let server = runtime.block_on(serve(options, view_in_force.clone(), &door, &hall))?;
         let address = options.advertise.clone().unwrap_or_else(|| server.address().to_string());
         let process = uuid::Uuid::new_v4().as_u64_pair().0.max(1);
-        let JoinOptions { coordinator: url, weight, .. } = options.clone();
+        let (url, weight) = (options.coordinator.clone(), options.weight);
         (server, coordinator, Joining { coordinator: url, address, weight, process })
     };
     let joined = runtime.block_on(coordinator.join(&joining, &known, stop))?;
     let stopped = || AgentError::Broken("it was stopped while it waited to join".to_owned());
-    let Joined { id, crawl_id, leased_until, lease, view, settings } = joined.ok_or_else(stopped)?;
+    let Joined { id, crawl_id, leased_until, lease, view, settings } =
+        joined.ok_or_else(stopped)?;
     known.given = Some((id.0, crawl_id.clone()));
     known.keep(&options.dir)?;
     let settings = Settings::from_toml("the coordinator's settings", &settings)
         .map_err(|errors| AgentError::Refused(errors.to_string()))?;
     let (home, disk) = Home::open(&options.dir, &settings, clock.now(), Some(&crawl_id))?;
 
-    let outgoing = outgoing(id, options.tls.clone(), &runtime, &arrivals)?;
+    let outgoing = outgoing(id, options.tls.clone(), &runtime, &door)?;
     // Before anything else is heard: the lease, and the view that it goes with.
-    let _ = arrivals.send(Arrival::Leased(leased_until));
-    let _ = arrivals.send(Arrival::View(view));
+    door.offer(Arrival::Leased(leased_until));
+    door.offer(Arrival::View(view));
     let seat = Seat {
         coordinator: coordinator.clone(),
         id,
@@ -103,7 +105,7 @@ pub fn join(options: JoinOptions, stop: &CancellationToken) -> Result<Crawl, Age
         process: joining.process,
         shared: crawl.shared.clone(),
         rules: crawl.rules.clone(),
-        arrivals: arrivals.clone(),
+        door: door.clone(),
     });
     let shared = crawl.shared.clone();
     let attendance = Attendance {
@@ -112,7 +114,7 @@ pub fn join(options: JoinOptions, stop: &CancellationToken) -> Result<Crawl, Age
         process: joining.process,
         lease,
         outgoing,
-        arrivals,
+        door,
         views: view_in_force,
         clock,
         lost: Arc::new(move |how| shared.end(how, None)),
@@ -127,17 +129,16 @@ pub fn join(options: JoinOptions, stop: &CancellationToken) -> Result<Crawl, Age
 async fn serve(
     options: &JoinOptions,
     views: watch::Receiver<Option<Arc<View>>>,
-    arrivals: &Sender<Arrival>,
+    door: &Door,
     hall: &Arc<Hall>,
 ) -> Result<PeerServer, AgentError> {
     let at = options.listen;
     let listener = TcpListener::bind(at)
         .await
         .map_err(|error| AgentError::Refused(format!("--listen {at}: {error}")))?;
-    let door = Arc::new(Door(arrivals.clone()));
+    let door = Arc::new(door.clone());
     let house = Arc::clone(hall) as Arc<dyn control::House>;
-    let beside =
-        Beside { routes: Routes::new(control::service(house)), names: &[control::NAME] };
+    let beside = Beside { routes: Routes::new(control::service(house)), names: &[control::NAME] };
     PeerServer::start(listener, options.tls.as_ref(), views, door, beside)
         .await
         .map_err(|error| AgentError::Refused(error.to_string()))
@@ -148,17 +149,15 @@ fn outgoing(
     id: AgentId,
     tls: Option<Tls>,
     runtime: &Runtime,
-    arrivals: &Sender<Arrival>,
+    door: &Door,
 ) -> Result<Arc<Outgoing>, AgentError> {
     let (heard, mut answers) = mpsc::channel::<Heard>(crate::limits::PEER_ANSWERS);
     let outgoing = Outgoing::new(id, tls, runtime.handle().clone(), heard)
         .map_err(|error| AgentError::Refused(format!("the TLS files cannot be used: {error}")))?;
-    let arrivals = arrivals.clone();
+    let door = door.clone();
     runtime.spawn(async move {
         while let Some(heard) = answers.recv().await {
-            if arrivals.send(Arrival::Heard(heard)).is_err() {
-                return;
-            }
+            door.bring(Arrival::Heard(heard)).await;
         }
     });
     Ok(Arc::new(outgoing))

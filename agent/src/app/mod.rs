@@ -138,7 +138,7 @@ impl Crawl {
     ///
     /// # Errors
     /// [`AgentError::is_usage`] tells a refusal from a breakdown.
-    pub fn join(options: JoinOptions, stop: &CancellationToken) -> Result<Self, AgentError> {
+    pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Self, AgentError> {
         join::join(options, stop)
     }
 

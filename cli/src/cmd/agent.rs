@@ -37,7 +37,7 @@ pub fn run(typed: JoinArgs) -> Result<Exit, Trouble> {
     };
     let signals = Signals::listen(farewell)?;
     let report_of_it = loop {
-        let report_of_it = take_part(&typed, options.clone(), &signals)?;
+        let report_of_it = take_part(&typed, &options, &signals)?;
         if report_of_it.ended != Ended::Lost || signals.came() {
             break report_of_it;
         }
@@ -60,11 +60,7 @@ pub fn run(typed: JoinArgs) -> Result<Exit, Trouble> {
 }
 
 /// One membership, from joining to its end.
-fn take_part(
-    typed: &JoinArgs,
-    options: JoinOptions,
-    signals: &Signals,
-) -> Result<Report, Trouble> {
+fn take_part(typed: &JoinArgs, options: &JoinOptions, signals: &Signals) -> Result<Report, Trouble> {
     let crawl = match Crawl::join(options, signals.token()) {
         // Whatever it says to that: it was asked to.
         Err(error) if signals.came() && !error.is_usage() => {
@@ -83,7 +79,6 @@ fn take_part(
     screen::restore();
     Ok(crawl.finish())
 }
-
 
 /// What was typed, as far as it can be checked before anybody is asked.
 fn check(typed: &JoinArgs) -> Result<JoinOptions, Trouble> {

@@ -52,7 +52,7 @@ impl Member {
         };
         let joining = Builder::new()
             .name(format!("join {name}"))
-            .spawn(move || Crawl::join(options, &stop))
+            .spawn(move || Crawl::join(&options, &stop))
             .context("no thread for an agent")?;
         let (last, rates) = (Snapshot::default(), Rates::default());
         Ok(Self { name, stand: Stand::Joining(joining), last, rates })

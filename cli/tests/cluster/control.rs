@@ -1,6 +1,8 @@
 //! Commands that ask the agents themselves: agents that only say what a test tells them to, with the
 //! real coordinator and the real program.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails like the test itself")]
+
 use super::kit::{Coordinator, crivello, expect, fresh};
 use crivello_agent::control::{self, AgentStatus, House, SeedAnswer};
 use crivello_agent::peers::{Beside, Body, PeerServer, Receiver, Verdict};

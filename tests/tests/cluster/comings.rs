@@ -63,10 +63,10 @@ fn a_cluster_that_was_stopped_goes_on() {
     let _ = cluster.stop();
     let n_requests = cluster.web.log().len();
     cluster.start_coordinator();
+    cluster.tell(&["resume"]);
     for name in ["a", "b", "c"] {
         cluster.launch(name);
     }
-    cluster.tell(&["resume"]);
     cluster.until("it goes on", |cluster| cluster.web.log().len() > n_requests);
     finish(&mut cluster, 0);
 }

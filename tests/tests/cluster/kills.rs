@@ -81,7 +81,7 @@ fn without_copies_the_crawl_waits_for_the_disk() {
 
 /// It goes on leaving where it was.
 #[test]
-fn an_agent_that_dies_while_it_leaves_still_leaves() {
+fn an_agent_that_dies_while_it_leaves_can_be_asked_again() {
     let _alone = alone();
     let mut cluster = cluster(web(24)).start(3);
     cluster.seed();
@@ -90,6 +90,8 @@ fn an_agent_that_dies_while_it_leaves_still_leaves() {
     if !cluster.process("b").has_ended() {
         cluster.kill9("b");
         cluster.launch("b");
+        // One that was counted as dead comes back as a member like any other.
+        cluster.tell(&["drain", "b"]);
     }
     cluster.until("it has left", |cluster| cluster.process("b").has_ended());
     assert_eq!(cluster.end("b").status.code(), Some(0), "{}", cluster.account());

@@ -49,7 +49,7 @@ impl Accountant {
             // In an epoch nothing comes for a group that is deleted in it.
             while self.do_chore(now)? {}
             let disk = self.books.disk.clone();
-            let fate = member.begin_epoch(&mut self.books.ledger, &disk, view, now)?;
+            let fate = member.begin_epoch(&mut self.books.ledger, &disk, &view, now)?;
             if fate == Fate::Lost {
                 tracing::warn!("this agent was counted as dead");
                 self.shared.end(Ended::Lost, None);
@@ -105,10 +105,7 @@ impl Accountant {
 
     /// How a member's run ended, once it has: it stays when there is nothing to fetch, or nothing
     /// may be.
-    pub(super) fn member_ended(
-        &mut self,
-        settled: bool,
-    ) -> Result<Option<Ended>, AccountError> {
+    pub(super) fn member_ended(&mut self, settled: bool) -> Result<Option<Ended>, AccountError> {
         let Some(member) = &self.member else { return Ok(None) };
         let ledger = &mut self.books.ledger;
         let no_visit = self.shared.visits.load(Acquire) == 0;

@@ -1,7 +1,7 @@
 //! What an agent says to the coordinator, and what it asks of the others now and then: joining,
 //! heartbeats, views, promises, leaving.
 
-use super::Arrival;
+use super::{Arrival, Door};
 use crate::app::AgentError;
 use crate::peers::{Outgoing, Promise};
 use crate::report::Ended;
@@ -10,7 +10,6 @@ use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{FORMAT_VERSION, RESPONSE_SIZE_MAX, v1};
-use crossbeam::channel::Sender;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -68,7 +67,8 @@ impl Membership {
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let drawn = uuid::Uuid::new_v4().as_u64_pair().0.max(1);
-                let name = name.map_or_else(|| format!("agent-{:08x}", drawn as u32), str::to_owned);
+                let name =
+                    name.map_or_else(|| format!("agent-{:08x}", drawn as u32), str::to_owned);
                 fs::create_dir_all(dir).map_err(|e| {
                     AgentError::Refused(format!(
                         "the directory {} cannot be made: {e}; choose another --data",
@@ -150,7 +150,9 @@ impl Coordinator {
                 .tls_config(tls.client())
                 .map_err(|e| wrong(format!("the TLS files cannot be used: {e}")))?,
             (Some("http"), Some(_)) => {
-                return Err(wrong("the TLS files need an address that begins with https://".into()));
+                return Err(wrong(
+                    "the TLS files need an address that begins with https://".into(),
+                ));
             }
             (Some("https"), None) => {
                 return Err(wrong("give --tls-cert, --tls-key and --tls-ca, or http://".into()));
@@ -246,9 +248,14 @@ impl Coordinator {
         match tokio::time::timeout(PATIENCE, client.leave(request)).await {
             Ok(Ok(_)) => {}
             Ok(Err(status)) => {
-                tracing::warn!("the coordinator was not told that this agent ends: {}", whole(&status));
+                tracing::warn!(
+                    "the coordinator was not told that this agent ends: {}",
+                    whole(&status)
+                );
             }
-            Err(_) => tracing::warn!("the coordinator was not told that this agent ends: no answer"),
+            Err(_) => {
+                tracing::warn!("the coordinator was not told that this agent ends: no answer");
+            }
         }
     }
 }
@@ -267,8 +274,12 @@ fn whole(status: &Status) -> String {
 fn may_try_again(status: &Status) -> bool {
     matches!(
         status.code(),
-        Code::Unavailable | Code::ResourceExhausted | Code::Aborted | Code::DeadlineExceeded
-            | Code::Unknown | Code::Cancelled
+        Code::Unavailable
+            | Code::ResourceExhausted
+            | Code::Aborted
+            | Code::DeadlineExceeded
+            | Code::Unknown
+            | Code::Cancelled
     )
 }
 
@@ -279,7 +290,7 @@ pub struct Attendance {
     pub process: u64,
     pub lease: Duration,
     pub outgoing: Arc<Outgoing>,
-    pub arrivals: Sender<Arrival>,
+    pub door: Door,
     pub views: watch::Receiver<Option<Arc<View>>>,
     pub clock: Clock,
     /// What to do when the membership is lost.
@@ -297,11 +308,6 @@ impl Attendance {
         self.views.borrow().as_ref().map_or(0, |view| view.epoch)
     }
 
-    fn tell(&self, arrival: Arrival) {
-        // Fails once the accountant has left, and then nobody needs it.
-        let _ = self.arrivals.send(arrival);
-    }
-
     /// Heartbeats, several in a lease.
     async fn beat(&self) {
         let every = (self.lease / 4).clamp(Duration::from_millis(20), Duration::from_secs(5));
@@ -316,7 +322,7 @@ impl Attendance {
             let status = match answered {
                 Ok(Ok(answer)) => {
                     let lease = Duration::from_millis(answer.into_inner().lease_ms);
-                    self.tell(Arrival::Leased(asked + lease));
+                    self.door.bring(Arrival::Leased(asked + lease)).await;
                     if said.take().is_some() {
                         tracing::info!("the coordinator is back");
                     }
@@ -350,7 +356,7 @@ impl Attendance {
                 let mut views = views.into_inner();
                 while let Ok(Some(view)) = views.message().await {
                     match View::try_from(view) {
-                        Ok(view) => self.tell(Arrival::View(Arc::new(view))),
+                        Ok(view) => self.door.bring(Arrival::View(Arc::new(view))).await,
                         Err(bad) => tracing::error!("the coordinator sent a bad view: {bad}"),
                     }
                 }
@@ -367,7 +373,7 @@ impl Attendance {
                 if agent.id == self.id || agent.state == AgentState::Dead {
                     continue;
                 }
-                let (outgoing, arrivals) = (self.outgoing.clone(), self.arrivals.clone());
+                let (outgoing, door) = (self.outgoing.clone(), self.door.clone());
                 let (by, clock) = (agent.id, self.clock);
                 tokio::spawn(async move {
                     let asked = clock.now();
@@ -376,7 +382,7 @@ impl Attendance {
                         Ok(Promise::Refused(Some(view))) => Arrival::View(view),
                         Ok(Promise::Refused(None)) | Err(_) => return,
                     };
-                    let _ = arrivals.send(arrival);
+                    door.bring(arrival).await;
                 });
             }
             tokio::time::sleep(PING_EVERY).await;

@@ -1,22 +1,42 @@
-//! Where other agents' packets come in: put into the accountant's queue, in order, at once.
+//! Where everything from the cluster comes in: put into the accountant's queue, in order. Nobody
+//! waits for room there but those who can.
 
 use super::Arrival;
 use crate::peers::{Body, Receiver, Verdict};
 use crivello_common::view::AgentId;
-use crossbeam::channel::Sender;
+use crossbeam::channel::{Sender, TrySendError};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// See the module. The queue needs no bound of its own: each agent's streams have theirs.
+/// Who waits for room looks again this soon.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// See the module.
 #[derive(Clone, Debug)]
 pub struct Door(pub Sender<Arrival>);
 
+impl Door {
+    /// Puts something in, if there is room and the accountant has not left. What waits for an answer
+    /// is refused otherwise.
+    pub fn offer(&self, arrival: Arrival) {
+        let _ = self.0.try_send(arrival);
+    }
+
+    /// Puts something in that must not be lost.
+    pub async fn bring(&self, mut arrival: Arrival) {
+        while let Err(TrySendError::Full(back)) = self.0.try_send(arrival) {
+            arrival = back;
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+}
+
 impl Receiver for Door {
     fn take(&self, from: AgentId, epoch: u64, body: Body, answer: oneshot::Sender<Verdict>) {
-        // Fails once the accountant has left; the answer's sender goes with it, which refuses.
-        let _ = self.0.send(Arrival::Packet { from, epoch, body, answer });
+        self.offer(Arrival::Packet { from, epoch, body, answer });
     }
 
     fn ping(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Verdict>) {
-        let _ = self.0.send(Arrival::Ping { from, epoch, answer });
+        self.offer(Arrival::Ping { from, epoch, answer });
     }
 }

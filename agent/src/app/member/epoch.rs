@@ -34,7 +34,7 @@ impl Member {
         &mut self,
         ledger: &mut Ledger,
         disk: &Database,
-        view: Arc<View>,
+        view: &Arc<View>,
         now: Timestamp,
     ) -> Result<Fate, DiskError> {
         match self.custody.on_view(view.clone()) {
@@ -66,7 +66,7 @@ impl Member {
         self.holders.clear();
         self.told.clear();
         (self.ask_at, self.ask_every) = (now + ASK_FIRST, ASK_FIRST);
-        self.outgoing.set_view(&view);
+        self.outgoing.set_view(view);
         for (line, seq) in self.outbox.recall() {
             match line.1 {
                 Class::Main => self.redirect(ledger, disk, line, seq, now)?,

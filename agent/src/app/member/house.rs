@@ -1,6 +1,6 @@
 //! How a member stands, and the way in for seeds: what people ask of it.
 
-use super::Arrival;
+use super::{Arrival, Door};
 use crate::app::shared::Shared;
 use crate::app::telling;
 use crate::control::{AgentStatus, House, SeedAnswer};
@@ -9,7 +9,6 @@ use crate::links::LinkRules;
 use crivello_common::discard::DiscardTally;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
-use crossbeam::channel::Sender;
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -54,7 +53,7 @@ pub struct Resident {
     pub process: u64,
     pub shared: Arc<Shared>,
     pub rules: Arc<LinkRules>,
-    pub arrivals: Sender<Arrival>,
+    pub door: Door,
 }
 
 /// See the module.
@@ -115,6 +114,6 @@ impl House for Hall {
             }
         }
         let seeds = Arrival::Seeds { found, tally, refused, answer };
-        let _ = here.arrivals.send(seeds);
+        here.door.offer(seeds);
     }
 }

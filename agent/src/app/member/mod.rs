@@ -18,8 +18,8 @@ mod transfers;
 mod waits;
 
 pub use coordinator::{Attendance, Coordinator, Joined, Joining, Membership};
-pub use epoch::Fate;
 pub use door::Door;
+pub use epoch::Fate;
 pub use house::{Doings, Hall, Resident};
 
 use super::shared::Shared;
@@ -222,7 +222,11 @@ impl Member {
         }
         for group in changed {
             match ledger.tags().tag(group)? {
-                Some(Tag { role: Role::Authority { .. }, .. }) => ledger.open_group(group, floor)?,
+                Some(Tag { role: Role::Authority { .. }, .. }) => {
+                    ledger.open_group(group, floor)?;
+                    // It may have been open all the time, and its hosts passed.
+                    ledger.look_again();
+                }
                 Some(_) => {
                     self.whole.remove(&group);
                     ledger.close_group(group)?;
@@ -269,9 +273,8 @@ impl Member {
         }
         // Words wait for the peers, not in a heap of their own.
         while self.words.values().map(VecDeque::len).sum::<usize>() < 64 {
-            let done = self.decide(ledger, floor, |custody, tags, effects| {
-                custody.step(tags, now, effects)
-            })?;
+            let done = self
+                .decide(ledger, floor, |custody, tags, effects| custody.step(tags, now, effects))?;
             if !done {
                 break;
             }

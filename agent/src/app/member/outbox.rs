@@ -105,7 +105,8 @@ impl Outbox {
                     pages.push((seq, groups));
                 }
                 1 => {
-                    let batch = Reader(value).array().map(u64::from_be_bytes).ok_or_else(damaged)?;
+                    let batch =
+                        Reader(value).array().map(u64::from_be_bytes).ok_or_else(damaged)?;
                     let batch = Some(batch).filter(|&batch| batch > 0);
                     let row = Row { batch, bytes: value.len(), facts: None, offered: false };
                     outbox.lines.entry((agent, Class::Main)).or_default().rows.insert(seq, row);
@@ -146,7 +147,8 @@ impl Outbox {
         let mut facts = facts.into_iter().peekable();
         while facts.peek().is_some() {
             let (mut some, mut n_bytes) = (Vec::new(), 0);
-            while let Some(fact) = facts.next_if(|f| n_bytes == 0 || n_bytes + f.len() <= ROW_BYTES_MAX)
+            while let Some(fact) =
+                facts.next_if(|f| n_bytes == 0 || n_bytes + f.len() <= ROW_BYTES_MAX)
             {
                 n_bytes += fact.len() + 4;
                 some.push(fact);

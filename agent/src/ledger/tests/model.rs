@@ -4,7 +4,9 @@ mod exchange;
 
 use super::super::{Group, Ledger, Unsettled};
 use crate::disk::{Database, Family};
-use crate::flow::{DeskNote, Fact, Found, LedgerNote, LinkKind, Page, PageEnd, Queued, RobotsRecord};
+use crate::flow::{
+    DeskNote, Fact, Found, LedgerNote, LinkKind, Page, PageEnd, Queued, RobotsRecord,
+};
 use crivello_common::config::{AssignBy, Limits, Settings};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
