@@ -19,8 +19,8 @@ use crivello_common::view::{check_address, check_name};
 /// # Errors
 /// Usage errors before anything is begun, and when the coordinator does not let it in; breakdowns
 /// after.
-pub fn run(typed: JoinArgs) -> Result<Exit, Trouble> {
-    let options = check(&typed)?;
+pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
+    let options = check(typed)?;
     let report = typed.report.as_deref().map(|path| {
         ReportFile::prepare(path, &typed.data)
             .map_err(|error| Trouble::usage(format!("--report {}: {error}", path.display())))
@@ -41,7 +41,7 @@ pub fn run(typed: JoinArgs) -> Result<Exit, Trouble> {
         Err(error) if signals.came() && !error.is_usage() => {
             return Err(Trouble::Stopped(anyhow!("stopped before it was a member: {error}")));
         }
-        joined => joined.map_err(|error| told(error, &typed))?,
+        joined => joined.map_err(|error| told(error, typed))?,
     };
     let at = crawl.address().map_or_else(|| typed.listen.to_string(), |at| at.to_string());
     let name = typed.name.as_deref().unwrap_or("agent");
