@@ -40,7 +40,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// So many groups that each of four agents has some, on addresses that they share across agents.
+/// So many groups that each of four agents has some, each on an address of its own.
 fn web(pages_per_host: u32) -> Spec {
     Spec::new(seed())
         .size(40, 1, pages_per_host)

@@ -19,8 +19,8 @@ use crivello_common::view::{check_address, check_name};
 /// # Errors
 /// Usage errors before anything is begun, and when the coordinator does not let it in; breakdowns
 /// after.
-pub fn run(typed: JoinArgs) -> Result<Exit, Trouble> {
-    let options = check(&typed)?;
+pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
+    let options = check(typed)?;
     let report = typed.report.as_deref().map(|path| {
         ReportFile::prepare(path, &typed.data)
             .map_err(|error| Trouble::usage(format!("--report {}: {error}", path.display())))
@@ -37,7 +37,7 @@ pub fn run(typed: JoinArgs) -> Result<Exit, Trouble> {
     };
     let signals = Signals::listen(farewell)?;
     let report_of_it = loop {
-        let report_of_it = take_part(&typed, &options, &signals)?;
+        let report_of_it = take_part(typed, &options, &signals)?;
         if report_of_it.ended != Ended::Lost || signals.came() {
             break report_of_it;
         }
@@ -60,7 +60,11 @@ pub fn run(typed: JoinArgs) -> Result<Exit, Trouble> {
 }
 
 /// One membership, from joining to its end.
-fn take_part(typed: &JoinArgs, options: &JoinOptions, signals: &Signals) -> Result<Report, Trouble> {
+fn take_part(
+    typed: &JoinArgs,
+    options: &JoinOptions,
+    signals: &Signals,
+) -> Result<Report, Trouble> {
     let crawl = match Crawl::join(options, signals.token()) {
         // Whatever it says to that: it was asked to.
         Err(error) if signals.came() && !error.is_usage() => {

@@ -33,7 +33,7 @@ pub async fn run(typed: &WaitArgs) -> Result<Exit, Trouble> {
         doubt: String::new(),
     };
     let ended = tokio::select! {
-        ended = watch.to_the_end(limit) => ended,
+        ended = watch.until_done(limit) => ended,
         signal = signals::first() => signal.map(|()| Exit::Stopped).map_err(Trouble::from),
     };
     screen::restore();
@@ -52,7 +52,7 @@ struct Watch {
 }
 
 impl Watch {
-    async fn to_the_end(&mut self, limit: Option<Duration>) -> Result<Exit, Trouble> {
+    async fn until_done(&mut self, limit: Option<Duration>) -> Result<Exit, Trouble> {
         let clock = Clock::start();
         let began = clock.now();
         loop {

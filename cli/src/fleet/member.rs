@@ -27,7 +27,7 @@ pub struct Member {
 
 enum Stand {
     Joining(JoinHandle<Result<Crawl, AgentError>>),
-    In(Crawl),
+    In(Box<Crawl>),
     Killed,
     /// It could not join.
     Out(String),
@@ -71,7 +71,7 @@ impl Member {
         let joined = joining.join().map_err(|_| broken()).and_then(|joined| joined);
         match joined {
             Ok(crawl) => {
-                self.stand = Stand::In(crawl);
+                self.stand = Stand::In(Box::new(crawl));
                 Ok(())
             }
             Err(error) => {

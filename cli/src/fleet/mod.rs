@@ -78,7 +78,7 @@ impl Fleet {
         dir: &Path,
         settings: &Settings,
         n: usize,
-        stop: CancellationToken,
+        stop: &CancellationToken,
     ) -> Result<Self, Trouble> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)

@@ -1,8 +1,6 @@
 //! Commands that ask the agents themselves: agents that only say what a test tells them to, with the
 //! real coordinator and the real program.
 
-#![expect(clippy::unwrap_used, reason = "a helper of tests fails like the test itself")]
-
 use super::kit::{Coordinator, crivello, expect, fresh};
 use crivello_agent::control::{self, AgentStatus, House, SeedAnswer};
 use crivello_agent::peers::{Beside, Body, PeerServer, Receiver, Verdict};
@@ -36,7 +34,7 @@ struct Fake {
 
 impl House for Fake {
     fn status(&self) -> AgentStatus {
-        self.status.lock().unwrap().clone()
+        self.status.lock().expect("nobody panicked").clone()
     }
 
     /// Hosts that begin with `x` are out of scope.
@@ -44,7 +42,7 @@ impl House for Fake {
         if self.not_now {
             return;
         }
-        let (mut got, mut refused) = (self.got.lock().unwrap(), Vec::new());
+        let (mut got, mut refused) = (self.got.lock().expect("nobody panicked"), Vec::new());
         for (i, url) in urls.iter().enumerate() {
             if url.host().starts_with('x') {
                 refused.push((i, Discard::OutOfScope));
@@ -68,16 +66,18 @@ struct Scene {
     runtime: Runtime,
     coordinator: Coordinator,
     client: CoordinatorClient<Channel>,
-    servers: Vec<PeerServer>,
+    joined: u64,
+    /// Each with what serves it: both go as a process that is killed.
+    servers: Vec<(PeerServer, Runtime)>,
 }
 
 impl Scene {
     fn new(dir: &Path) -> Self {
         let coordinator = Coordinator::start(dir, &["--contact", "me@a.example"]);
-        let runtime = Runtime::new().unwrap();
+        let runtime = Runtime::new().expect("a runtime");
         let connected = CoordinatorClient::connect(coordinator.url.clone());
-        let client = runtime.block_on(connected).unwrap();
-        Self { runtime, coordinator, client, servers: Vec::new() }
+        let client = runtime.block_on(connected).expect("a connection");
+        Self { runtime, coordinator, client, joined: 0, servers: Vec::new() }
     }
 
     /// Has an agent join that says `status` of itself, and knows who it is.
@@ -86,34 +86,37 @@ impl Scene {
         let (_, views) = watch::channel(None);
         let routes = Routes::new(control::service(house.clone()));
         let beside = Beside { routes, names: &[control::NAME] };
-        let joined = self.runtime.block_on(async {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let runtime = Runtime::new().expect("a runtime");
+        let server = runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
             let server = PeerServer::start(listener, None, views, Arc::new(Silence), beside);
-            let server = server.await.unwrap();
-            let join = v1::JoinRequest {
-                format_version: FORMAT_VERSION,
-                process: 1,
-                name: name.into(),
-                weight: 1,
-                address: server.address().to_string(),
-                disk: self.servers.len() as u64 + 1,
-                ..v1::JoinRequest::default()
-            };
-            self.servers.push(server);
-            self.client.join(join).await.unwrap().into_inner()
+            server.await.expect("served")
         });
+        self.joined += 1;
+        let join = v1::JoinRequest {
+            format_version: FORMAT_VERSION,
+            process: 1,
+            name: name.into(),
+            weight: 1,
+            address: server.address().to_string(),
+            disk: self.joined,
+            ..v1::JoinRequest::default()
+        };
+        self.servers.push((server, runtime));
+        let joined = self.runtime.block_on(self.client.join(join)).expect("let in").into_inner();
         let id = AgentId(joined.id);
         let (name, crawl_id) = (name.to_owned(), joined.crawl_id);
-        *house.status.lock().unwrap() = AgentStatus { id, name, crawl_id, ..status };
+        *house.status.lock().expect("nobody panicked") =
+            AgentStatus { id, name, crawl_id, ..status };
         house
     }
 
     /// All know of the view in force, and have nothing to do.
     fn rest(&mut self, agents: &[&Arc<Fake>]) {
         let view = self.runtime.block_on(self.client.get_view(v1::GetViewRequest {}));
-        let epoch = view.unwrap().into_inner().epoch;
+        let epoch = view.expect("a view").into_inner().epoch;
         for agent in agents {
-            let mut status = agent.status.lock().unwrap();
+            let mut status = agent.status.lock().expect("nobody panicked");
             (status.epoch, status.idle) = (epoch, true);
         }
     }
@@ -146,15 +149,15 @@ fn a_cluster_says_how_it_stands_and_when_it_is_done() {
     let (_, stderr) = scene.ask(&dir, &wait, 75);
     assert!(stderr.contains("first has not heard of the present view"), "{stderr}");
     scene.rest(&[&first, &second]);
-    second.status.lock().unwrap().idle = false;
+    second.status.lock().expect("nobody panicked").idle = false;
     let (_, stderr) = scene.ask(&dir, &wait, 75);
     assert!(stderr.contains("1 agent has something to do"), "{stderr}");
-    second.status.lock().unwrap().idle = true;
+    second.status.lock().expect("nobody panicked").idle = true;
     let (_, stderr) = scene.ask(&dir, &["wait"], 0);
     assert!(stderr.contains("done: 42 pages, 2 agents"), "{stderr}");
 
     // One is somebody else, and one is gone.
-    second.status.lock().unwrap().crawl_id = "another".into();
+    second.status.lock().expect("nobody panicked").crawl_id = "another".into();
     drop(scene.servers.remove(0));
     let (json, _) = scene.ask(&dir, &["status", "--json"], 0);
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -184,8 +187,8 @@ fn seeds_go_to_whoever_takes_them_and_what_is_refused_is_named_by_its_line() {
     let line = "urls.txt:5: not a seed: \"http://x.example/\": not included, or excluded";
     assert!(stderr.contains(line), "{stderr}");
     assert!(stderr.contains("5,002 seeds are safe with the crawl, 2 were refused"), "{stderr}");
-    assert_eq!(free.got.lock().unwrap().len(), 5_002);
-    assert!(busy.got.lock().unwrap().is_empty());
+    assert_eq!(free.got.lock().expect("nobody panicked").len(), 5_002);
+    assert!(busy.got.lock().expect("nobody panicked").is_empty());
     let (_, stderr) = scene.ask(&dir, &["seed", "http://x.example/"], 64);
     assert!(stderr.contains("argument 1: not a seed"), "{stderr}");
     let (_, stderr) = scene.ask(&dir, &["seed", "urls.txt", "-"], 64);
@@ -205,7 +208,7 @@ fn seeds_are_safe_as_they_come() {
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "http://a.example/").unwrap();
     // More is to come.
-    while agent.got.lock().unwrap().is_empty() {
+    while agent.got.lock().expect("nobody panicked").is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     // An agent that goes away: what comes now goes to another.
@@ -217,5 +220,8 @@ fn seeds_are_safe_as_they_come() {
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{stderr}");
     assert!(stderr.contains("2 seeds are safe"), "{stderr}");
-    assert_eq!(*other.got.lock().unwrap(), BTreeSet::from(["http://b.example/".to_owned()]));
+    assert_eq!(
+        *other.got.lock().expect("nobody panicked"),
+        BTreeSet::from(["http://b.example/".to_owned()])
+    );
 }

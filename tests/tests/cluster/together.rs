@@ -1,8 +1,8 @@
 //! A cluster that is left in peace.
 
-use super::{DELAY, IP_DELAY, alone, cluster, finish, web};
-use crivello_tests::{Cluster, Scene, is_page, seed};
-use simweb::{Character, Robots, Seeds, Spec};
+use super::{alone, cluster, finish, web};
+use crivello_tests::{Cluster, Scene, is_page};
+use simweb::{Character, Robots, Seeds};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which agents have fetched pages of each host.
@@ -29,22 +29,6 @@ fn three_agents_fetch_what_one_would_and_each_host_has_one_visitor() {
     for name in ["a", "b", "c"] {
         assert!(!cluster.hosts_of(name).is_empty(), "{name} fetched nothing");
     }
-}
-
-/// Hosts of all agents on three addresses: an address's turn goes round.
-#[test]
-fn an_address_is_spared_by_the_cluster_as_a_whole() {
-    let _alone = alone();
-    let web = Spec::new(seed()).size(36, 1, 4).ips(3).latency_ms(0, 20).seeds(Seeds::Hosts);
-    let mut cluster = Cluster::new(web).delays(DELAY, IP_DELAY).start(3);
-    cluster.seed();
-    finish(&mut cluster, 0);
-    let mut visitors: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
-    for entry in cluster.web.log().entries() {
-        visitors.entry(entry.ip).or_default().extend(cluster.name_of(&entry).map(str::to_owned));
-    }
-    let shared = visitors.values().filter(|names| names.len() > 1).count();
-    assert!(shared > 0, "no address was visited by two agents: {visitors:?}");
 }
 
 /// Redirects to other agents' hosts, sitemaps, every way to mark a robots.txt.
