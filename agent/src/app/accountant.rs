@@ -29,10 +29,6 @@ use std::time::Duration;
 const GROUP_BYTES_MAX: usize = 8 << 20;
 /// So is one with so many URLs from outside.
 const FOUND_MAX: usize = 32_000;
-/// How often the room on the disk is looked at.
-const DISK_EVERY: Duration = Duration::from_millis(500);
-/// How long to wait before a full disk is tried again.
-const FULL_DISK_WAIT: Duration = Duration::from_millis(500);
 /// The accountant looks up at least this often.
 const NAP_MAX: Duration = Duration::from_millis(100);
 
@@ -293,52 +289,6 @@ impl Accountant {
         result
     }
 
-    /// Does it again while the disk is full.
-    fn insist<T>(
-        &mut self,
-        mut f: impl FnMut(&mut Self) -> Result<T, AccountError>,
-    ) -> Result<T, AccountError> {
-        let mut warned = false;
-        loop {
-            let error = match f(self) {
-                Err(error) if is_full(&error) => error,
-                other => {
-                    if warned && other.is_ok() {
-                        tracing::info!("there is room on the disk again: the crawl goes on");
-                    }
-                    return other;
-                }
-            };
-            self.shared.disk_full.store(true, Relaxed);
-            if !std::mem::replace(&mut warned, true) {
-                tracing::warn!(%error, "the disk is full: fetching waits until there is room");
-            }
-            if self.shared.is_stopping() {
-                return Err(AccountError::StillFull(error.to_string()));
-            }
-            std::thread::sleep(FULL_DISK_WAIT);
-        }
-    }
-
-    /// Closes the valve while there is too little room on the disk.
-    fn look_at_disk(&mut self, now: Timestamp) {
-        if now.since(self.disk_looked_at) < DISK_EVERY {
-            return;
-        }
-        self.disk_looked_at = now;
-        let Ok(disk) = rustix::fs::statvfs(&self.books.dir) else { return };
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        let full = free < self.shared.settings.state.disk_free_min.0;
-        if full != self.shared.disk_full.swap(full, Relaxed) {
-            if full {
-                tracing::warn!(free, "the disk is nearly full: fetching waits until there is room");
-            } else {
-                tracing::info!(free, "there is room on the disk again: the crawl goes on");
-                self.desk.ring();
-            }
-        }
-    }
-
     /// Hands the workbench what it asked for.
     fn serve(&mut self, now: Timestamp) -> Result<(), AccountError> {
         if self.replies.is_empty() && (now >= self.next_due || self.books.ledger.is_asked()) {
@@ -394,14 +344,7 @@ impl Accountant {
     }
 }
 
-fn is_full(error: &AccountError) -> bool {
-    match error {
-        AccountError::Disk(error) => error.is_full(),
-        AccountError::Store(error) => error.is_full(),
-        AccountError::StillFull(_) => false,
-    }
-}
-
 mod membership;
+mod room;
 #[cfg(test)]
 mod tests;

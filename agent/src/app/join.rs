@@ -14,9 +14,11 @@ use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::tls::Tls;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
@@ -58,19 +60,21 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let runtime = fetcher_runtime()?;
     let mut known = Membership::open(&options.dir, options.name.as_deref())?;
     let (arrivals, arrived) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
-    let door = Door(arrivals);
+    let (door, hall) = (Door(arrivals), Arc::new(Hall::default()));
     let (views, view_in_force) = watch::channel(None);
-    let hall = Arc::new(Hall::default());
-    let (server, coordinator, joining) = {
-        let _runtime = runtime.enter();
-        let coordinator = Coordinator::at(&options.coordinator, options.tls.as_ref(), clock)?;
-        let server = runtime.block_on(serve(options, view_in_force.clone(), &door, &hall))?;
-        let address = options.advertise.clone().unwrap_or_else(|| server.address().to_string());
-        let process = uuid::Uuid::new_v4().as_u64_pair().0.max(1);
-        let (url, weight) = (options.coordinator.clone(), options.weight);
-        (server, coordinator, Joining { coordinator: url, address, weight, process })
+    let server = runtime.block_on(serve(options, view_in_force.clone(), &door, &hall))?;
+    let address = server.address();
+    let joining = Joining {
+        coordinator: options.coordinator.clone(),
+        address: options.advertise.clone().unwrap_or_else(|| address.to_string()),
+        weight: options.weight,
+        process: uuid::Uuid::new_v4().as_u64_pair().0.max(1),
     };
-    let joined = runtime.block_on(coordinator.join(&joining, &known, stop))?;
+    let (coordinator, joined) = runtime.block_on(async {
+        let coordinator = Coordinator::at(&options.coordinator, options.tls.as_ref(), clock)?;
+        let joined = coordinator.join(&joining, &known, stop).await?;
+        Ok::<_, AgentError>((coordinator, joined))
+    })?;
     let stopped = || AgentError::Broken("it was stopped while it waited to join".to_owned());
     let Joined { id, crawl_id, leased_until, lease, view, settings } =
         joined.ok_or_else(stopped)?;
@@ -80,17 +84,12 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         .map_err(|errors| AgentError::Refused(errors.to_string()))?;
     let (home, disk) = Home::open(&options.dir, &settings, clock.now(), Some(&crawl_id))?;
 
-    let outgoing = outgoing(id, options.tls.clone(), &runtime, &door)?;
     // Before anything else is heard: the lease, and the view that it goes with.
     door.offer(Arrival::Leased(leased_until));
     door.offer(Arrival::View(view));
-    let seat = Seat {
-        coordinator: coordinator.clone(),
-        id,
-        process: joining.process,
-        address: server.address(),
-        _server: server,
-    };
+    let outgoing = outgoing(id, options.tls.clone(), &runtime, &door)?;
+    let process = joining.process;
+    let seat = Seat { coordinator: coordinator.clone(), id, process, address, _server: server };
     let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
     let (doings, for_member) = (hall.doings.clone(), outgoing.clone());
     let crawl = build.crawl(Some(seat), move |shared, disk| {
@@ -98,32 +97,25 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         let parts = Parts { me: id, shared, outgoing, views, arrivals: arrived, doings };
         Ok(Some(Member::new(parts, disk)?))
     })?;
-    hall.move_in(Resident {
-        id,
-        name: known.name,
-        crawl_id,
-        process: joining.process,
-        shared: crawl.shared.clone(),
-        rules: crawl.rules.clone(),
-        door: door.clone(),
-    });
+    let (shared, rules) = (crawl.shared.clone(), crawl.rules.clone());
+    let name = known.name;
+    hall.move_in(Resident { id, name, crawl_id, process, shared, rules, door: door.clone() });
     let shared = crawl.shared.clone();
-    let attendance = Attendance {
-        coordinator,
-        id,
-        process: joining.process,
-        lease,
-        outgoing,
-        door,
-        views: view_in_force,
-        clock,
-        lost: Arc::new(move |how| shared.end(how, None)),
-    };
-    if let Some(runtime) = crawl.runtime.lock().as_ref() {
-        runtime.spawn(attendance.run());
-        runtime.spawn(crawl.shared.fence.clone().watch(clock));
-    }
+    let lost = Arc::new(move |how| shared.end(how, None));
+    let views = view_in_force;
+    attend(
+        &crawl,
+        Attendance { coordinator, id, process, lease, outgoing, door, views, clock, lost },
+    );
     Ok(crawl)
+}
+
+/// Has the membership kept alive, and the gate watched.
+fn attend(crawl: &Crawl, attendance: Attendance) {
+    if let Some(runtime) = crawl.runtime.lock().as_ref() {
+        runtime.spawn(crawl.shared.fence.clone().watch(attendance.clock));
+        runtime.spawn(attendance.run());
+    }
 }
 
 async fn serve(
@@ -132,16 +124,26 @@ async fn serve(
     door: &Door,
     hall: &Arc<Hall>,
 ) -> Result<PeerServer, AgentError> {
-    let at = options.listen;
-    let listener = TcpListener::bind(at)
-        .await
-        .map_err(|error| AgentError::Refused(format!("--listen {at}: {error}")))?;
+    let listener = bind(options.listen).await?;
     let door = Arc::new(door.clone());
     let house = Arc::clone(hall) as Arc<dyn control::House>;
     let beside = Beside { routes: Routes::new(control::service(house)), names: &[control::NAME] };
     PeerServer::start(listener, options.tls.as_ref(), views, door, beside)
         .await
         .map_err(|error| AgentError::Refused(error.to_string()))
+}
+
+/// Takes a place to listen; an earlier membership of this process may be about to leave it.
+async fn bind(at: SocketAddr) -> Result<TcpListener, AgentError> {
+    let mut tries = 20;
+    loop {
+        match TcpListener::bind(at).await {
+            Ok(listener) => return Ok(listener),
+            Err(error) if error.kind() == ErrorKind::AddrInUse && tries > 0 => tries -= 1,
+            Err(error) => return Err(AgentError::Refused(format!("--listen {at}: {error}"))),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// The way to other agents; what they answer goes where everything from the cluster goes.

@@ -1,7 +1,7 @@
 //! The ledger: sieve, frontier and host rows on disk, and the one commit that moves them.
 //!
 //! *Comes in*: groups of stored pages with their links, seeds and peers' batches ([`Group`]),
-//! other agents' [`Fact`](crate::flow::Fact)s, custody's tags, and the workbench's notes
+//! other agents' [`Fact`]s, custody's tags, and the workbench's notes
 //! ([`DeskNote`]).
 //! *Goes out*: hosts that fall due, with the head of their queues ([`LedgerNote`](crate::flow::LedgerNote)); the
 //! facts of a group that changes hands.

@@ -20,7 +20,7 @@ use crivello_common::view::{check_address, check_name};
 /// Usage errors before anything is begun, and when the coordinator does not let it in; breakdowns
 /// after.
 pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
-    let options = check(typed)?;
+    let mut options = check(typed)?;
     let report = typed.report.as_deref().map(|path| {
         ReportFile::prepare(path, &typed.data)
             .map_err(|error| Trouble::usage(format!("--report {}: {error}", path.display())))
@@ -37,7 +37,7 @@ pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
     };
     let signals = Signals::listen(farewell)?;
     let report_of_it = loop {
-        let report_of_it = take_part(typed, &options, &signals)?;
+        let report_of_it = take_part(typed, &mut options, &signals)?;
         if report_of_it.ended != Ended::Lost || signals.came() {
             break report_of_it;
         }
@@ -62,7 +62,7 @@ pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
 /// One membership, from joining to its end.
 fn take_part(
     typed: &JoinArgs,
-    options: &JoinOptions,
+    options: &mut JoinOptions,
     signals: &Signals,
 ) -> Result<Report, Trouble> {
     let crawl = match Crawl::join(options, signals.token()) {
@@ -72,7 +72,9 @@ fn take_part(
         }
         joined => joined.map_err(|error| told(error, typed))?,
     };
-    let at = crawl.address().map_or_else(|| typed.listen.to_string(), |at| at.to_string());
+    // Should it join again, the others find it where it was.
+    options.listen = crawl.address().unwrap_or(options.listen);
+    let at = options.listen;
     let name = typed.name.as_deref().unwrap_or("agent");
     let title = format!("{name} at {at} of {}", typed.coordinator.url);
     if !typed.quiet {

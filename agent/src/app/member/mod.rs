@@ -14,6 +14,7 @@ mod hearing;
 mod house;
 mod outbox;
 mod sending;
+mod tagged;
 mod transfers;
 mod waits;
 
@@ -24,7 +25,7 @@ pub use house::{Doings, Hall, Resident};
 
 use super::shared::Shared;
 use crate::control::SeedAnswer;
-use crate::custody::{Custody, Effect, Message, Role, Tag, Tags};
+use crate::custody::{Custody, Effect, Message, Role, Tag};
 use crate::disk::{Database, DiskError};
 use crate::flow::{Fact, Found};
 use crate::ledger::{Ledger, RecentKeys, TagRows};
@@ -40,6 +41,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+use tagged::Tagged;
 use tokio::sync::{oneshot, watch};
 use transfers::Transfer;
 use waits::Waits;
@@ -374,39 +376,6 @@ impl Member {
     pub fn tell(&self, idle: bool) {
         let handoffs = self.transfers.len() + self.quieting.len();
         self.doings.tell(self.custody.view(), self.outbox.len(), handoffs, idle);
-    }
-}
-
-/// The tags as custody sees them; an error of the disk is kept for whoever asked.
-struct Tagged<'a> {
-    rows: &'a mut TagRows,
-    changed: &'a mut Vec<GroupHash>,
-    error: &'a Cell<Option<DiskError>>,
-}
-
-impl Tagged<'_> {
-    fn or_none<T>(&self, result: Result<Option<T>, DiskError>) -> Option<T> {
-        result.unwrap_or_else(|error| {
-            self.error.set(Some(error));
-            None
-        })
-    }
-}
-
-impl Tags for Tagged<'_> {
-    fn tag(&self, group: GroupHash) -> Option<Tag> {
-        self.or_none(self.rows.tag(group))
-    }
-
-    fn set_tag(&mut self, group: GroupHash, tag: Option<Tag>) {
-        self.changed.push(group);
-        if let Err(error) = self.rows.set_tag(group, tag) {
-            self.error.set(Some(error));
-        }
-    }
-
-    fn tag_after(&self, group: Option<GroupHash>) -> Option<(GroupHash, Tag)> {
-        self.or_none(self.rows.tag_after(group))
     }
 }
 

@@ -1,0 +1,40 @@
+//! The ledger's tags in the shape that custody asks for.
+
+use crate::custody::{Tag, Tags};
+use crate::disk::DiskError;
+use crate::ledger::TagRows;
+use crivello_common::hash::GroupHash;
+use std::cell::Cell;
+
+/// The tags as custody sees them; an error of the disk is kept for whoever asked.
+pub struct Tagged<'a> {
+    pub rows: &'a mut TagRows,
+    pub changed: &'a mut Vec<GroupHash>,
+    pub error: &'a Cell<Option<DiskError>>,
+}
+
+impl Tagged<'_> {
+    fn or_none<T>(&self, result: Result<Option<T>, DiskError>) -> Option<T> {
+        result.unwrap_or_else(|error| {
+            self.error.set(Some(error));
+            None
+        })
+    }
+}
+
+impl Tags for Tagged<'_> {
+    fn tag(&self, group: GroupHash) -> Option<Tag> {
+        self.or_none(self.rows.tag(group))
+    }
+
+    fn set_tag(&mut self, group: GroupHash, tag: Option<Tag>) {
+        self.changed.push(group);
+        if let Err(error) = self.rows.set_tag(group, tag) {
+            self.error.set(Some(error));
+        }
+    }
+
+    fn tag_after(&self, group: Option<GroupHash>) -> Option<(GroupHash, Tag)> {
+        self.or_none(self.rows.tag_after(group))
+    }
+}
