@@ -29,7 +29,8 @@ impl Web {
     /// When its addresses cannot be bound.
     pub fn demo() -> anyhow::Result<Self> {
         let runtime = Runtime::new().context("the simulated web has no threads")?;
-        let web = runtime.block_on(SimWeb::start(Spec::demo()))?;
+        // A host an address: agents do not share the delay of an address yet.
+        let web = runtime.block_on(SimWeb::start(Spec::demo().ips(0)))?;
         Ok(Self {
             dns: web.dns(),
             seeds: web.seeds(),

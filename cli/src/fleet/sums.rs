@@ -2,7 +2,7 @@
 
 use crivello_agent::progress::{Pace, Snapshot};
 use crivello_agent::report::{ArchiveFile, Ended, HOSTS_LISTED_MAX, Report, SeedCounts, Totals};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::AddAssign;
 
 /// All of them at one moment. The pace is that of the one that does most.
@@ -63,8 +63,13 @@ pub fn report(all: &[(String, Report)], how: Ended, resumed: bool, seeds: SeedCo
         sum.archive.extend(r.archive.iter().map(below));
     }
     sum.slowest_hosts.sort_by(|a, b| b.mean_seconds.total_cmp(&a.mean_seconds));
+    // Agents that hold copies know a host too.
+    let mut listed = HashSet::new();
+    sum.slowest_hosts.retain(|host| listed.insert(host.host.clone()));
     sum.slowest_hosts.truncate(HOSTS_LISTED_MAX);
     sum.most_resting_hosts.sort_by(|a, b| b.rested_seconds.total_cmp(&a.rested_seconds));
+    listed.clear();
+    sum.most_resting_hosts.retain(|host| listed.insert(host.host.clone()));
     sum.most_resting_hosts.truncate(HOSTS_LISTED_MAX);
     sum
 }

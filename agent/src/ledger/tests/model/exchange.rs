@@ -54,7 +54,8 @@ impl Model {
         self.each(Family::Hosts, |key, value| {
             let host = keys::read_host(key).unwrap();
             if host.host.0 != 0 {
-                let row = HostRow { scheduled: None, ..HostRow::decode(value).unwrap() };
+                // Who waits for links does not count here, and does elsewhere: see `queued`.
+                let row = HostRow { scheduled: None, queued: 0, ..HostRow::decode(value).unwrap() };
                 rows.hosts.insert(host, row);
             }
         });
