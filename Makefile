@@ -6,7 +6,7 @@ CARGO ?= cargo
 DEMO ?=
 BENCH ?=
 
-.PHONY: all demo test test-long build lint doc bench bench-crawl bench-cluster setup help
+.PHONY: all demo test build lint doc bench bench-crawl bench-cluster setup help
 
 all: build
 
@@ -17,10 +17,6 @@ demo: build
 ## test         all tests
 test: setup
 	$(CARGO) test --release --workspace
-
-## test-long    the cluster scenarios that take longest, beside those of `make test`
-test-long: build
-	$(CARGO) test --release --workspace --test cluster -- --ignored --nocapture
 
 ## build        the one binary, target/release/crivello
 build: setup

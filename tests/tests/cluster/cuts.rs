@@ -30,20 +30,17 @@ fn cut_off_and_back(way: Way) {
 }
 
 #[test]
-#[ignore = "takes long: `make test-long` runs it"]
 fn an_agent_in_a_silent_network_stops_before_others_begin() {
     cut_off_and_back(Way::Silent);
 }
 
 #[test]
-#[ignore = "takes long: `make test-long` runs it"]
 fn an_agent_that_nobody_lets_in_stops_before_others_begin() {
     cut_off_and_back(Way::Cut);
 }
 
 /// Its peers still hear it, and tell it of the view in which it is dead.
 #[test]
-#[ignore = "takes long: `make test-long` runs it"]
 fn an_agent_that_only_the_coordinator_misses_gives_way() {
     let _alone = alone();
     let mut cluster = cluster(web(40)).start(3);
@@ -86,7 +83,6 @@ fn a_peer_that_accepts_and_never_answers_stops_nobody() {
 
 /// Both are alive; what they have for each other waits.
 #[test]
-#[ignore = "takes long: `make test-long` runs it"]
 fn two_agents_that_cannot_reach_each_other_lose_nothing() {
     let _alone = alone();
     let mut cluster = cluster(web(24)).start(3);

@@ -50,7 +50,6 @@ fn an_agent_dies_and_comes_back_when_others_have_its_share() {
 /// Two one after the other: the copies of the first one's groups were made anew before the second
 /// dies.
 #[test]
-#[ignore = "takes long: `make test-long` runs it"]
 fn two_agents_of_four_die_one_after_the_other() {
     let _alone = alone();
     let mut cluster = cluster(web(36)).start(4);
@@ -62,12 +61,15 @@ fn two_agents_of_four_die_one_after_the_other() {
         cluster.delete_disk(name);
         cluster.until("others go on with its hosts", |c| c.successor_of(name, killed).is_some());
     }
+    // As many as there are copies: people must say that they are gone for good.
+    for name in ["b", "d"] {
+        cluster.tell(&["remove", name]);
+    }
     finish(&mut cluster, 2 * IN_FLIGHT);
 }
 
 /// Without copies the groups of the dead one wait for its disk, and the end waits for them.
 #[test]
-#[ignore = "takes long: `make test-long` runs it"]
 fn without_copies_the_crawl_waits_for_the_disk() {
     let _alone = alone();
     let mut cluster = cluster(web(16)).set("cluster.replication=1").start(3);
@@ -83,7 +85,6 @@ fn without_copies_the_crawl_waits_for_the_disk() {
 
 /// It goes on leaving where it was.
 #[test]
-#[ignore = "takes long: `make test-long` runs it"]
 fn an_agent_that_dies_while_it_leaves_can_be_asked_again() {
     let _alone = alone();
     let mut cluster = cluster(web(24)).start(3);
