@@ -5,7 +5,9 @@
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and may stop")]
 
 use crivello_agent::fetch::{FetchContext, Sink, run};
-use crivello_agent::flow::{Errand, Fetched, LinkKind, Outcome, Place, Queued, Verdict, Visit};
+use crivello_agent::flow::{
+    Errand, Fetched, LinkKind, Outcome, Place, Queued, Turn, Verdict, Visit,
+};
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::hash::UrlHash;
 use crivello_common::robots::Rules;
@@ -102,6 +104,7 @@ fn visit(server: SocketAddr, pages: std::ops::Range<u32>) -> Visit {
         host: host_key("site.test", AssignBy::Domain),
         name: "site.test".into(),
         address: server.ip(),
+        turn: Turn::default(),
         errand: Errand::Pages {
             origin,
             rules: Arc::new(Rules::default()),

@@ -13,6 +13,7 @@ pub mod links;
 pub mod parse;
 pub mod peers;
 pub mod store;
+pub mod turns;
 pub mod workbench;
 
 pub mod disk;

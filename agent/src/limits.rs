@@ -62,6 +62,10 @@ pub const RATE_GRACE: Duration = Duration::from_secs(10);
 pub const ARCHIVE_WRITE_BYTES: usize = 1 << 20;
 /// Bytes of index lines that are sorted in memory at once; more are sorted in runs and merged.
 pub const INDEX_RUN_BYTES: usize = 16 << 20;
+/// How long the turn of an address lasts unless it is lent again.
+pub const TURN_TERM: Duration = Duration::from_secs(10);
+/// It is lent at most so long before the address has rested.
+pub const TURN_LEND_AHEAD: Duration = Duration::from_millis(500);
 /// Bytes of packets to one agent that wait to be acknowledged, copies and all else apart: a page
 /// or two of work for every millisecond of a round trip. What finds no room stays where it is.
 pub const PEER_QUEUE_BYTES: usize = 4 << 20;

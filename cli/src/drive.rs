@@ -44,7 +44,7 @@ pub fn drive<F: FnOnce() + Send + 'static>(plan: Plan, stage: Stage<F>) -> Resul
     };
     let seeding = start_seeding(&crawl, seeds)?;
     let mut display = Display::new(stage.title, plan.quiet);
-    watch(&crawl, &signals, &mut display);
+    watch(&crawl, &signals, &mut display, stop);
     screen::restore();
     let mut report = crawl.finish();
     report.seeds.refused = account.refused();
@@ -77,14 +77,20 @@ fn start_seeding(crawl: &Arc<Crawl>, seeds: Seeds) -> anyhow::Result<JoinHandle<
         .context("no thread for the seeds")
 }
 
-/// Shows how the crawl goes until it has ended; a signal stops it.
-pub fn watch(crawl: &Crawl, signals: &Signals, display: &mut Display) {
-    let mut stopping = false;
+/// Stops a crawl, as a signal does.
+pub fn stop(crawl: &Crawl) {
+    crawl.stop();
+    screen::say("stopping: ending visits in flight (once more leaves at once)");
+}
+
+/// Shows how the crawl goes until it has ended; a signal makes it `leave`.
+pub fn watch(crawl: &Crawl, signals: &Signals, display: &mut Display, leave: impl FnOnce(&Crawl)) {
+    let mut leave = Some(leave);
     loop {
-        if !stopping && signals.came() {
-            stopping = true;
-            crawl.stop();
-            screen::say("stopping: ending visits in flight (once more leaves at once)");
+        if signals.came()
+            && let Some(leave) = leave.take()
+        {
+            leave(crawl);
         }
         let ended = crawl.wait(FRAME).is_some();
         display.show(|| crawl.snapshot(), |_| Vec::new());

@@ -24,6 +24,16 @@ impl Timestamp {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 
+    /// The same point in time by a clock that shows so many microseconds more. [`Self::ZERO`] and
+    /// [`Self::MAX`] stay what they are.
+    #[must_use]
+    pub const fn by_clock_ahead(self, micros: i64) -> Self {
+        match self {
+            Self::ZERO | Self::MAX => self,
+            Self(at) => Self(at.saturating_add_signed(micros)),
+        }
+    }
+
     /// Whole seconds since 1970.
     #[must_use]
     pub const fn as_secs(self) -> u64 {

@@ -84,6 +84,8 @@ pub struct View {
     pub run: RunState,
     /// In any order.
     pub agents: Vec<Agent>,
+    /// Agents that are gone with their archives: what only they fetched is to be fetched again.
+    pub refetched: Vec<AgentId>,
 }
 
 /// Why a view cannot be used.

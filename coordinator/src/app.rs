@@ -78,7 +78,7 @@ impl Coordinator {
         let home = Home::open(dir, settings, clock.now())?;
         let (crawl_id, resumed) = (home.record.crawl.id.clone(), home.resumed);
         let lease = settings.cluster.lease;
-        let lodge = Lodge::open(home, lease, clock)
+        let lodge = Lodge::open(home, settings, clock)
             .map_err(|error| CoordinatorError::Broken(format!("no thread: {error}")))?;
         let rpc = Rpc {
             lodge: lodge.clone(),

@@ -13,6 +13,7 @@ use crate::members::EPOCHS_A_STEP;
 use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use crivello_common::time::Timestamp;
 use crivello_common::view::View;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -95,7 +96,8 @@ fn begin(dir: &Path, settings: &Settings, now: Timestamp) -> Result<Home, Coordi
     let Opened { journal, .. } = Journal::open(dir)?;
     let id = format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0);
     let crawl = Crawl { id, begun: now.to_string(), meaning: settings.meaning() };
-    let record = Record { crawl, next_id: 1, view: View { epoch: 1, ..View::default() } };
+    let view = View { epoch: 1, ..View::default() };
+    let record = Record { crawl, next_id: 1, view, allowed: BTreeMap::new() };
     Ok(Home { journal, record, resumed: false })
 }
 

@@ -12,6 +12,7 @@
 //! events with the present time, writes the view down, then publishes it. [`Coordinator`] puts the
 //! parts together.
 
+mod allowance;
 mod app;
 mod home;
 mod journal;

@@ -5,10 +5,12 @@
 //! * *Goes wrong*: what cannot be written down has not happened, and whoever asked is told; those
 //!   who are heard of stay members all the same.
 
+use crate::allowance::{Allowance, Allowed, Told};
 use crate::home::Home;
 use crate::journal::{Crawl, Journal, Record};
-use crate::members::{Effect, Event, Members, Refusal, Settings};
+use crate::members::{self, Effect, Event, Members, Refusal};
 use crate::patience::PatientClock;
+use crivello_common::config::Settings;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentId, AgentState, RunState, View};
 use std::sync::Arc;
@@ -26,10 +28,12 @@ const LOOKS_A_LEASE: u32 = 10;
 pub(crate) enum Request {
     /// That this happen.
     Event(Event),
+    /// That a heartbeat be heard, with what it says of pages.
+    Beat(Event, Option<(AgentId, Told)>),
     /// That the agent of this name or id be drained.
     Drain(String),
-    /// That the agent of this name or id be forgotten.
-    Remove(String),
+    /// That the agent of this name or id be forgotten, and what only it fetched be fetched again.
+    Remove(String, bool),
     /// How everyone is; changes nothing.
     List,
 }
@@ -49,6 +53,8 @@ pub(crate) struct Granted {
     pub(crate) lease: Option<(AgentId, Duration)>,
     /// All leases: whose, what is left, the epoch its holder goes by. Only for a list.
     pub(crate) leases: Vec<(AgentId, Duration, u64)>,
+    /// What the agent may fetch. Only for a heartbeat, in a crawl with a limit of pages.
+    pub(crate) pages: Option<Allowed>,
 }
 
 /// Why nothing came of it.
@@ -81,16 +87,19 @@ impl Lodge {
     ///
     /// # Errors
     /// When the system has no thread.
-    pub(crate) fn open(home: Home, lease: Duration, clock: Clock) -> std::io::Result<Self> {
+    pub(crate) fn open(home: Home, settings: &Settings, clock: Clock) -> std::io::Result<Self> {
+        let lease = settings.cluster.lease;
         let now = clock.now();
-        let Record { crawl, next_id, view } = home.record;
+        let Record { crawl, next_id, view, allowed } = home.record;
+        let limit = settings.limits.pages_max;
         let (views, watched) = watch::channel(Arc::new(view.clone()));
         let (asks, asked) = sync_channel(ASKS_MAX);
         let slice = (lease / LOOKS_A_LEASE).max(Duration::from_millis(1));
         let porter = Porter {
             journal: home.journal,
             crawl,
-            members: Members::restore(Settings { lease }, view, next_id, now),
+            members: Members::restore(members::Settings { lease }, view, next_id, now),
+            allowance: limit.map(|limit| Allowance::new(limit, allowed)),
             views,
             clock,
             time: PatientClock::new(now, 2 * slice),
@@ -124,6 +133,7 @@ struct Porter {
     journal: Journal,
     crawl: Crawl,
     members: Members,
+    allowance: Option<Allowance>,
     views: watch::Sender<Arc<View>>,
     clock: Clock,
     time: PatientClock,
@@ -163,8 +173,25 @@ impl Porter {
     fn answer(&mut self, request: Request, now: Timestamp) -> Result<Granted, Denied> {
         match request {
             Request::Event(event) => self.happen(&event, now),
+            Request::Beat(event, told) => {
+                let mut granted = self.happen(&event, now)?;
+                granted.pages = told.and_then(|(id, told)| self.deal(id, told));
+                Ok(granted)
+            }
             Request::Drain(agent) => self.happen(&Event::Drain { id: self.find(&agent)? }, now),
-            Request::Remove(agent) => self.happen(&Event::Forget { id: self.find(&agent)? }, now),
+            Request::Remove(agent, refetch) => {
+                let id = self.find(&agent)?;
+                // Before: what is written down with the view is then without it.
+                let before = self.allowance.clone();
+                if let Some(allowance) = self.allowance.as_mut().filter(|_| refetch) {
+                    allowance.forget(id);
+                }
+                let forgotten = self.happen(&Event::Forget { id, refetch }, now);
+                if forgotten.is_err() {
+                    self.allowance = before;
+                }
+                forgotten
+            }
             Request::List => {
                 let mut listed = self.granted(None, now);
                 let of = |id| self.members.lease(id, now).map(|(left, epoch)| (id, left, epoch));
@@ -196,9 +223,27 @@ impl Porter {
         }
     }
 
+    /// Pages for an agent: decided on a copy, written down, then told.
+    fn deal(&mut self, id: AgentId, told: Told) -> Option<Allowed> {
+        let mut next = self.allowance.clone()?;
+        let living = self.members.view().agents.iter().filter(|a| a.state != AgentState::Dead);
+        let allowed = next.hear(id, told, &living.map(|agent| agent.id).collect());
+        let before = std::mem::replace(self.allowance.as_mut()?, next);
+        if self.allowance.as_ref()?.dealt() != before.dealt() {
+            let members = self.members.clone();
+            if self.write(&members).is_err() {
+                self.allowance = Some(before);
+                return None;
+            }
+        }
+        Some(allowed)
+    }
+
     fn write(&mut self, members: &Members) -> std::io::Result<()> {
-        let (crawl, view) = (self.crawl.clone(), members.view().clone());
-        let written = self.journal.append(&Record { crawl, next_id: members.next_id(), view });
+        let (crawl, view, next_id) =
+            (self.crawl.clone(), members.view().clone(), members.next_id());
+        let allowed = self.allowance.as_ref().map(|all| all.dealt().clone()).unwrap_or_default();
+        let written = self.journal.append(&Record { crawl, next_id, view, allowed });
         match &written {
             Err(error) if !self.unwritten => {
                 tracing::error!("the journal cannot be written, so nothing changes: {error}");
@@ -230,7 +275,7 @@ impl Porter {
             Some(Effect::Lease { id, until, .. }) => Some((*id, until.since(now))),
             _ => None,
         };
-        Granted { view: Arc::clone(&self.views.borrow()), lease, leases: Vec::new() }
+        Granted { view: Arc::clone(&self.views.borrow()), lease, leases: Vec::new(), pages: None }
     }
 }
 

@@ -57,7 +57,12 @@ impl Members {
     pub const fn new(settings: Settings) -> Self {
         Self {
             settings,
-            view: View { epoch: 0, run: RunState::Running, agents: Vec::new() },
+            view: View {
+                epoch: 0,
+                run: RunState::Running,
+                agents: Vec::new(),
+                refetched: Vec::new(),
+            },
             leases: BTreeMap::new(),
             next_id: 1,
             now: Timestamp::ZERO,
@@ -162,8 +167,8 @@ impl Members {
             Event::Heartbeat { id, process, epoch } => self.heartbeat(id, process, epoch),
             Event::Drain { id } => self.drain(id),
             Event::Leave { id, process } => self.leave(id, process),
-            Event::Rest { id, process } => self.rest(id, process),
-            Event::Forget { id } => self.forget(id),
+            Event::Rest { id, process, stays } => self.rest(id, process, stays),
+            Event::Forget { id, refetch } => self.forget(id, refetch),
             Event::SetRun(run) => self.set_run(run),
             Event::Tick => Ok(None),
         }
@@ -236,6 +241,9 @@ impl Members {
         if id.is_some_and(|id| !(1..self.next_id).contains(&id.0)) {
             return Err(Refusal::StrangeId);
         }
+        if id.is_some_and(|id| self.view.refetched.contains(&id)) {
+            return Err(Refusal::Refetched);
+        }
         let slot = self.view.free_slot(profile.weight).ok_or(Refusal::Full)?;
         let id = id.unwrap_or(AgentId(self.next_id));
         self.next_id = self.next_id.max(id.0.checked_add(1).ok_or(Refusal::Full)?);
@@ -276,9 +284,17 @@ impl Members {
         Ok(None)
     }
 
-    fn rest(&mut self, id: AgentId, process: Process) -> Result<Option<Effect>, Refusal> {
-        self.alive(id)?;
+    fn rest(
+        &mut self,
+        id: AgentId,
+        process: Process,
+        stays: bool,
+    ) -> Result<Option<Effect>, Refusal> {
+        let state = self.alive(id)?.state;
         self.check_process(id, process)?;
+        if stays && state == AgentState::Draining {
+            self.set_state(id, AgentState::Active);
+        }
         self.leases.entry(id).and_modify(|lease| lease.process = ANY);
         Ok(None)
     }
@@ -297,9 +313,12 @@ impl Members {
         Ok(None)
     }
 
-    fn forget(&mut self, id: AgentId) -> Result<Option<Effect>, Refusal> {
+    fn forget(&mut self, id: AgentId, refetch: bool) -> Result<Option<Effect>, Refusal> {
         if self.view.agent(id).ok_or(Refusal::Unknown)?.state != AgentState::Dead {
             return Err(Refusal::Alive);
+        }
+        if refetch {
+            self.view.refetched.push(id);
         }
         self.remove(id);
         Ok(None)

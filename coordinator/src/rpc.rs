@@ -1,6 +1,7 @@
 //! What may be asked over the network: checks what arrives, asks the lodge, and puts the answer
 //! into words of the wire.
 
+use crate::allowance::{Allowed, Told};
 use crate::lodge::{Denied, Granted, Lodge, Request as Ask};
 use crate::members::{Event, Process, Refusal};
 use crate::reach::try_address;
@@ -44,6 +45,7 @@ const fn code(refusal: Refusal) -> Code {
         Refusal::OtherProcess => Code::Aborted,
         Refusal::Full => Code::ResourceExhausted,
         Refusal::StrangeId
+        | Refusal::Refetched
         | Refusal::WeightChanged
         | Refusal::LeaseLost
         | Refusal::NotDrained
@@ -134,18 +136,31 @@ impl Coordinator for Rpc {
         &self,
         request: Request<v1::HeartbeatRequest>,
     ) -> Answer<v1::HeartbeatResponse> {
-        let v1::HeartbeatRequest { id, process: number, epoch } = request.into_inner();
+        let v1::HeartbeatRequest { id, process: number, epoch, pages } = request.into_inner();
         let (id, process) = (AgentId(id), process(number)?);
-        let granted = self.ask(Ask::Event(Event::Heartbeat { id, process, epoch })).await?;
+        let told = pages.map(|v1::Pages { allowed, fetched, wants, number }| {
+            (id, Told { allowed, fetched, wants, said: (process, number) })
+        });
+        let beat = Event::Heartbeat { id, process, epoch };
+        let granted = self.ask(Ask::Beat(beat, told)).await?;
         let (_, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
         let lease_ms = millis(lease);
-        Ok(Response::new(v1::HeartbeatResponse { lease_ms, epoch: granted.view.epoch }))
+        let pages = granted.pages.map(|Allowed { allowed, is_scarce, is_used_up }| v1::Allowance {
+            allowed,
+            is_scarce,
+            is_used_up,
+        });
+        let epoch = granted.view.epoch;
+        Ok(Response::new(v1::HeartbeatResponse { lease_ms, epoch, pages }))
     }
 
     async fn leave(&self, request: Request<v1::LeaveRequest>) -> Answer<v1::LeaveResponse> {
-        let v1::LeaveRequest { id, process: number, back } = request.into_inner();
+        let v1::LeaveRequest { id, process: number, back, stays } = request.into_inner();
         let (id, process) = (AgentId(id), process(number)?);
-        let event = if back { Event::Rest { id, process } } else { Event::Leave { id, process } };
+        let event = match back {
+            true => Event::Rest { id, process, stays },
+            false => Event::Leave { id, process },
+        };
         self.ask(Ask::Event(event)).await?;
         Ok(Response::new(v1::LeaveResponse {}))
     }
@@ -184,7 +199,8 @@ impl Coordinator for Rpc {
     }
 
     async fn remove(&self, request: Request<v1::RemoveRequest>) -> Answer<v1::RemoveResponse> {
-        let granted = self.ask(Ask::Remove(request.into_inner().agent)).await?;
+        let v1::RemoveRequest { agent, refetch } = request.into_inner();
+        let granted = self.ask(Ask::Remove(agent, refetch)).await?;
         Ok(Response::new(v1::RemoveResponse { view: Some(granted.view.as_ref().into()) }))
     }
 

@@ -23,7 +23,7 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/crivell
 
 /// The version of what agents say to each other and keep on disk. Agents of one crawl have the
 /// same; raised with every change that others could not follow.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The longest request to the coordinator, in bytes.
 pub const REQUEST_SIZE_MAX: usize = 64 << 10;

@@ -71,6 +71,7 @@ impl From<&View> for v1::View {
             epoch: view.epoch,
             run: v1::RunState::from(view.run).into(),
             agents: view.agents.iter().map(v1::Agent::from).collect(),
+            refetched: view.refetched.iter().map(|id| id.0).collect(),
         }
     }
 }
@@ -97,7 +98,8 @@ impl TryFrom<v1::View> for View {
     fn try_from(view: v1::View) -> Result<Self, BadView> {
         let run = run_state(view.run).ok_or_else(|| unknown("run state", view.run.into()))?;
         let agents: Result<_, _> = view.agents.into_iter().map(Agent::try_from).collect();
-        let view = Self { epoch: view.epoch, run, agents: agents? };
+        let refetched = view.refetched.into_iter().map(AgentId).collect();
+        let view = Self { epoch: view.epoch, run, agents: agents?, refetched };
         view.check()?;
         Ok(view)
     }
@@ -155,8 +157,9 @@ mod tests {
             epoch: u64,
             run in -1..5_i32,
             agents in proptest::collection::vec(any_agent(), 0..4),
+            refetched: Vec<u32>,
         ) {
-            let sent = v1::View { epoch, run, agents };
+            let sent = v1::View { epoch, run, agents, refetched };
             if let Ok(view) = View::try_from(sent.clone()) {
                 prop_assert_eq!(view.check(), Ok(()));
                 prop_assert_eq!(v1::View::from(&view), sent);

@@ -40,11 +40,11 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// So many groups that each of four agents has some, each on an address of its own.
+/// So many groups that each of four agents has some, two of them on each address.
 fn web(pages_per_host: u32) -> Spec {
     Spec::new(seed())
         .size(40, 1, pages_per_host)
-        .ips(0)
+        .ips(20)
         .latency_ms(0, 20)
         .robots(Robots::standard())
         .portion(0.05, PageKind::Duplicate)

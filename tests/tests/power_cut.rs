@@ -16,6 +16,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const N_CUTS: usize = 8;
+/// A quick machine may come to the end of the crawl before the last of the cuts.
+const N_CUTS_MIN: usize = 4;
 const DELAY: Duration = Duration::from_millis(200);
 const IP_DELAY: Duration = Duration::from_millis(40);
 const IMAGE_BYTES: u64 = 256 << 20;
@@ -104,7 +106,7 @@ fn power_cuts_lose_nothing_and_archive_nothing_twice() {
     let seed = seed();
     let mut dice = SmallRng::seed_from_u64(seed);
     let spec = Spec::new(seed)
-        .size(6, 4, 20)
+        .size(6, 4, 40)
         .ips(8)
         .latency_ms(0, 20)
         .robots(Robots::standard())
@@ -122,8 +124,10 @@ fn power_cuts_lose_nothing_and_archive_nothing_twice() {
         let n_requests = scene.web.log().len() + dice.random_range(1..60);
         scene.wait_for_requests(&mut child, n_requests);
         sleep(Duration::from_millis(dice.random_range(0..300)));
-        let running = child.try_wait().expect("waited for").is_none();
-        assert!(running, "cut {cut}: it had ended: {}", scene.said());
+        if child.try_wait().expect("waited for").is_some() {
+            assert!(cut >= N_CUTS_MIN, "cut {cut}: it had ended: {}", scene.said());
+            break;
+        }
         if dice.random_bool(0.7) {
             bring_to_disk(&scene.out().join("state"));
         }

@@ -46,8 +46,9 @@ pub enum Entry {
         /// Whether this run has taken in any.
         any: bool,
     },
-    /// The scheduler will hand out nothing more in this run, and nothing is in flight.
-    Quiet(Ended),
+    /// The scheduler will hand out nothing more, for this reason, and nothing is in flight; or it
+    /// will after all.
+    Quiet(Option<Ended>),
 }
 
 /// Why the accountant cannot go on.
@@ -208,7 +209,7 @@ impl Accountant {
                 self.seeds_ended = true;
                 self.group.seeds_end = any;
             }
-            Entry::Quiet(how) => self.quiet = Some(how),
+            Entry::Quiet(how) => self.quiet = how,
         }
     }
 
@@ -260,16 +261,22 @@ impl Accountant {
                 self.books.duplicates.settle(digest);
             }
         }
+        // First: who finds the pipeline empty finds its pages counted.
+        self.tell_totals();
         self.shared.pipeline.leave(self.group.pages.len(), self.group_bytes, self.group_seeds);
         self.group = Group::default();
         self.group_bytes = 0;
         self.group_seeds = 0;
         self.group_since = now;
         self.next_due = now;
-        *self.shared.totals.lock() =
-            (self.books.ledger.totals().clone(), self.books.ledger.sieve_counts());
         self.desk.ring();
         Ok(())
+    }
+
+    /// As of the last commit.
+    fn tell_totals(&self) {
+        *self.shared.totals.lock() =
+            (self.books.ledger.totals().clone(), self.books.ledger.sieve_counts());
     }
 
     /// Appends the group's records to the archive, and notes where each page is.

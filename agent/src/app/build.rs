@@ -8,6 +8,7 @@ use super::member::Member;
 use super::parsers::ParserThread;
 use super::scheduler::{Desk, Scheduler};
 use super::shared::Shared;
+use super::turns::TurnRoom;
 use super::watch::spawn;
 use super::{AgentError, Crawl};
 use crate::disk::{Batch, Database, DiskError, Family};
@@ -41,17 +42,17 @@ impl Build {
     pub fn crawl(
         self,
         seat: Option<Seat>,
+        turns: Option<TurnRoom>,
         member: impl FnOnce(Arc<Shared>, &Database) -> Result<Option<Member>, DiskError>,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
         let rules = Arc::new(LinkRules::compile(&settings)?);
         let ledger = Ledger::open(disk.clone(), &settings)?;
-        let ledger = if seat.is_some() { ledger.sharing() } else { ledger };
+        let ledger = seat.iter().fold(ledger, |ledger, seat| ledger.sharing(seat.id));
         let archive = open_archive(&home, &disk, &settings)?;
         home.take_over(&disk, &settings)?;
         let settings = within_open_files(settings);
-        let shared =
-            Arc::new(Shared::new(settings, clock, ledger.totals().clone(), home.closed_at));
+        let shared = shared(settings, clock, &ledger, &home, seat.is_some());
         let desk = Arc::new(Desk::new(
             shared.settings.fetch.visits_max as usize,
             2 * shared.settings.dns.queries_max as usize,
@@ -65,7 +66,9 @@ impl Build {
         let dns = Arc::new(Dns::new(&shared.settings));
 
         let bench = Workbench::new(&shared.settings, clock.now(), home.is_unclean());
+        let turns = turns.map(|turns| turns.open(&runtime, shared.clone(), desk.clone()));
         let scheduler = Scheduler::new(shared.clone(), desk.clone(), bench, to_ledger.clone());
+        let scheduler = turns.into_iter().fold(scheduler, Scheduler::sharing);
         let books = Books {
             disk: disk.clone(),
             ledger,
@@ -104,6 +107,20 @@ impl Build {
             seat,
         })
     }
+}
+
+fn shared(
+    settings: Settings,
+    clock: Clock,
+    ledger: &Ledger,
+    home: &Home,
+    among_others: bool,
+) -> Arc<Shared> {
+    let shared = Shared::new(settings, clock, ledger.totals().clone(), home.closed_at);
+    if among_others && shared.settings.limits.pages_max.is_some() {
+        shared.pages_left.wait();
+    }
+    Arc::new(shared)
 }
 
 fn open_archive(home: &Home, disk: &Database, settings: &Settings) -> Result<Archive, AgentError> {

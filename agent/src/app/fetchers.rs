@@ -4,11 +4,13 @@ use super::scheduler::{Desk, Done};
 use super::shared::Shared;
 use super::watch::Watch;
 use crate::fetch::{self, Dns, FetchContext, Sink};
-use crate::flow::{Fetched, Resolution, ResolveError, Verdict};
+use crate::flow::{Fetched, Resolution, ResolveError, Turn, Verdict};
 use crate::report::Ended;
 use crivello_common::hash::HostKey;
+use crivello_common::time::{Clock, Timestamp};
 use crossbeam::channel::Sender;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Takes what the visits bring to the queues behind them.
 pub struct Outlet {
@@ -51,13 +53,20 @@ pub async fn run(shared: Arc<Shared>, desk: Arc<Desk>, context: Arc<FetchContext
     while !shared.is_over() {
         while let Some(visit) = desk.todo.pop() {
             let (cut, stop) = (shared.fence.cut(), shared.stop.clone());
+            let turn = visit.turn.clone();
             let visit = fetch::run(visit, context.clone(), stop);
             if !shared.fence.is_open(shared.clock.now()) {
                 continue; // Between the scheduler's look and this one it closed.
             }
+            let clock = shared.clock;
             tokio::spawn(async move {
                 // A visit that is dropped closes its connection and returns what it had left.
-                cut.run_until_cancelled(visit).await
+                tokio::select! {
+                    biased;
+                    () = cut.cancelled() => {}
+                    () = ended(&turn, clock) => {}
+                    () = visit => {}
+                }
             });
         }
         while let Some((host, name)) = desk.names.pop() {
@@ -68,6 +77,23 @@ pub async fn run(shared: Arc<Shared>, desk: Arc<Desk>, context: Arc<FetchContext
             });
         }
         desk.fetchers.notified().await;
+    }
+}
+
+/// A visit's end is looked at again after this.
+const LOOK_UP: Duration = Duration::from_secs(1);
+
+/// Returns when a turn has ended.
+async fn ended(turn: &Turn, clock: Clock) {
+    loop {
+        match turn.end() {
+            Timestamp::MAX => std::future::pending().await,
+            end => match end.since(clock.now()) {
+                Duration::ZERO => return,
+                // The runtime's clock may stand still where this one does not.
+                left => tokio::time::sleep(left.min(LOOK_UP)).await,
+            },
+        }
     }
 }
 

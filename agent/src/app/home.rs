@@ -19,7 +19,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Version of the format on disk; raised with every change that older builds cannot read.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const META_CRAWL: &[u8] = b"crawl";
 const META_CLOSED: &[u8] = b"closed";
 

@@ -6,6 +6,7 @@ use super::member::{
     Arrival, Attendance, Coordinator, Door, Hall, Joined, Joining, Member, Membership, Parts,
     Resident,
 };
+use super::turns::{TurnLine, TurnRoom};
 use super::{AgentError, Build, Crawl, fetcher_runtime};
 use crate::control;
 use crate::limits::ARRIVALS_QUEUE;
@@ -60,9 +61,10 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let runtime = fetcher_runtime()?;
     let mut known = Membership::open(&options.dir, options.name.as_deref())?;
     let (arrivals, arrived) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
-    let (door, hall) = (Door(arrivals), Arc::new(Hall::default()));
+    let (turns, turn_words) = TurnLine::new();
+    let (door, hall) = (Door { arrivals, turns: turns.clone() }, Arc::new(Hall::default()));
     let (views, view_in_force) = watch::channel(None);
-    let server = runtime.block_on(serve(options, view_in_force.clone(), &door, &hall))?;
+    let server = runtime.block_on(serve(options, view_in_force.clone(), &door, &hall, clock))?;
     let address = server.address();
     let joining = Joining {
         coordinator: options.coordinator.clone(),
@@ -87,33 +89,37 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     // Before anything else is heard: the lease, and the view that it goes with.
     door.offer(Arrival::Leased(leased_until));
     door.offer(Arrival::View(view));
-    let outgoing = outgoing(id, options.tls.clone(), &runtime, &door)?;
+    let outgoing = outgoing(id, options.tls.clone(), &runtime, &door, clock)?;
     let process = joining.process;
     let seat = Seat { coordinator: coordinator.clone(), id, process, address, _server: server };
     let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
     let (doings, for_member) = (hall.doings.clone(), outgoing.clone());
-    let crawl = build.crawl(Some(seat), move |shared, disk| {
+    let room = TurnRoom {
+        me: id,
+        words: turn_words,
+        line: turns.clone(),
+        outgoing: outgoing.clone(),
+        door: door.clone(),
+    };
+    let crawl = build.crawl(Some(seat), Some(room), move |shared, disk| {
         let outgoing = for_member;
-        let parts = Parts { me: id, shared, outgoing, views, arrivals: arrived, doings };
+        let parts = Parts { me: id, shared, outgoing, turns, views, arrivals: arrived, doings };
         Ok(Some(Member::new(parts, disk)?))
     })?;
     let (shared, rules) = (crawl.shared.clone(), crawl.rules.clone());
     let name = known.name;
-    hall.move_in(Resident { id, name, crawl_id, process, shared, rules, door: door.clone() });
-    let shared = crawl.shared.clone();
-    let lost = Arc::new(move |how| shared.end(how, None));
-    let views = view_in_force;
-    attend(
-        &crawl,
-        Attendance { coordinator, id, process, lease, outgoing, door, views, clock, lost },
-    );
+    let disk = crawl.disk.clone();
+    let door_too = door.clone();
+    hall.move_in(Resident { id, name, crawl_id, process, shared, rules, disk, door: door_too });
+    let (shared, views) = (crawl.shared.clone(), view_in_force);
+    attend(&crawl, Attendance { coordinator, id, process, lease, outgoing, door, views, shared });
     Ok(crawl)
 }
 
 /// Has the membership kept alive, and the gate watched.
 fn attend(crawl: &Crawl, attendance: Attendance) {
     if let Some(runtime) = crawl.runtime.lock().as_ref() {
-        runtime.spawn(crawl.shared.fence.clone().watch(attendance.clock));
+        runtime.spawn(crawl.shared.fence.clone().watch(crawl.shared.clock));
         runtime.spawn(attendance.run());
     }
 }
@@ -123,12 +129,13 @@ async fn serve(
     views: watch::Receiver<Option<Arc<View>>>,
     door: &Door,
     hall: &Arc<Hall>,
+    clock: Clock,
 ) -> Result<PeerServer, AgentError> {
     let listener = bind(options.listen).await?;
     let door = Arc::new(door.clone());
     let house = Arc::clone(hall) as Arc<dyn control::House>;
     let beside = Beside { routes: Routes::new(control::service(house)), names: &[control::NAME] };
-    PeerServer::start(listener, options.tls.as_ref(), views, door, beside)
+    PeerServer::start(listener, options.tls.as_ref(), views, door, beside, clock)
         .await
         .map_err(|error| AgentError::Refused(error.to_string()))
 }
@@ -152,9 +159,10 @@ fn outgoing(
     tls: Option<Tls>,
     runtime: &Runtime,
     door: &Door,
+    clock: Clock,
 ) -> Result<Arc<Outgoing>, AgentError> {
     let (heard, mut answers) = mpsc::channel::<Heard>(crate::limits::PEER_ANSWERS);
-    let outgoing = Outgoing::new(id, tls, runtime.handle().clone(), heard)
+    let outgoing = Outgoing::new(id, tls, runtime.handle().clone(), heard, clock)
         .map_err(|error| AgentError::Refused(format!("the TLS files cannot be used: {error}")))?;
     let door = door.clone();
     runtime.spawn(async move {

@@ -23,11 +23,13 @@ mod join;
 mod member;
 mod names;
 mod outage;
+mod pages_left;
 mod parsers;
 mod scheduler;
 mod seeding;
 mod shared;
 mod telling;
+mod turns;
 mod watch;
 
 use crate::disk::{Database, DiskError};
@@ -128,7 +130,7 @@ impl Crawl {
         let known = seeding::must_all_belong(&home, &disk, &rules, seeds)?;
         let runtime = fetcher_runtime()?;
         let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
-        let crawl = build.crawl(None, |_, _| Ok(None))?;
+        let crawl = build.crawl(None, None, |_, _| Ok(None))?;
         *crawl.seeds.lock() = known;
         Ok(crawl)
     }
@@ -186,6 +188,24 @@ impl Crawl {
         self.shared.stop.cancel();
     }
 
+    /// Asks the coordinator that this agent's share be handed over to others; once that is done the
+    /// crawl ends as [`Ended::Drained`]. Once nobody is left to take anything over, because all others
+    /// leave too, it ends as [`Ended::Stopped`], and the agent stays a member.
+    ///
+    /// # Errors
+    /// Why that is not to be, for people.
+    pub fn drain(&self) -> Result<(), String> {
+        let runtime = self.runtime.lock();
+        let (Some(seat), Some(runtime)) = (&self.seat, &*runtime) else {
+            return Err("there are no other agents".to_owned());
+        };
+        // Before: the view that says so may come first.
+        self.shared.drains_itself.store(true, Relaxed);
+        let drained = runtime.block_on(seat.coordinator.drain(seat.id));
+        self.shared.drains_itself.store(drained.is_ok(), Relaxed);
+        drained
+    }
+
     /// Waits until the crawl has ended, but not longer than `timeout`.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> Option<Ended> {
@@ -231,6 +251,7 @@ impl Crawl {
             Some(Ended::Stopped) => true,
             _ => return,
         };
-        runtime.block_on(seat.coordinator.leave(seat.id, seat.process, back));
+        let stays = self.shared.stays.load(Relaxed);
+        runtime.block_on(seat.coordinator.leave(seat.id, seat.process, back, stays));
     }
 }

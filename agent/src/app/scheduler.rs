@@ -8,6 +8,7 @@ use super::accountant::Entry;
 use super::names::Names;
 use super::outage::Outage;
 use super::shared::Shared;
+use super::turns::{TurnEvent, TurnLine, TurnWord};
 use crate::flow::{Errand, LedgerNote, Resolution, ResolveError, Signal, Verdict, Visit};
 use crate::report::Ended;
 use crate::workbench::Workbench;
@@ -15,7 +16,7 @@ use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use crossbeam::channel::Sender;
-use crossbeam::queue::ArrayQueue;
+use crossbeam::queue::{ArrayQueue, SegQueue};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub struct Desk {
     pub done: ArrayQueue<Done>,
     /// From the ledger.
     pub notes: ArrayQueue<LedgerNote>,
+    /// From the turns' task; no more than what was asked for, now and then.
+    pub turns: SegQueue<TurnEvent>,
     scheduler: OnceLock<Thread>,
 }
 
@@ -65,6 +68,7 @@ impl Desk {
             fetchers: Notify::new(),
             done: ArrayQueue::new(visits + names),
             notes: ArrayQueue::new(crate::limits::DESK_QUEUE),
+            turns: SegQueue::new(),
             scheduler: OnceLock::new(),
         }
     }
@@ -92,6 +96,8 @@ pub struct Scheduler {
     desk: Arc<Desk>,
     bench: Workbench,
     ledger: Sender<Entry>,
+    /// Among other agents: who is told of turns.
+    turns: Option<TurnLine>,
     /// Visits in flight, with the pages taken from the limit for them.
     in_flight: HashMap<HostKey, u64, foldhash::fast::RandomState>,
     looking_up: usize,
@@ -99,7 +105,8 @@ pub struct Scheduler {
     outage: Outage,
     names: Names,
     census_at: Timestamp,
-    quiet: bool,
+    /// What was said of that.
+    quiet: Option<Ended>,
 }
 
 impl Scheduler {
@@ -116,21 +123,33 @@ impl Scheduler {
             desk,
             bench,
             ledger,
+            turns: None,
             in_flight: HashMap::default(),
             looking_up: 0,
             to_resolve: VecDeque::new(),
             outage: Outage::default(),
             names: Names::default(),
             census_at: Timestamp::ZERO,
-            quiet: false,
+            quiet: None,
         }
+    }
+
+    /// The same among other agents.
+    #[must_use]
+    pub fn sharing(mut self, turns: TurnLine) -> Self {
+        self.bench = self.bench.sharing();
+        self.turns = Some(turns);
+        self
     }
 
     /// Works until the crawl is over.
     pub fn run(mut self) {
         let _ = self.desk.scheduler.set(std::thread::current());
         while !self.shared.is_over() {
+            // What they say of durations counts from when it is heard.
+            let events: Vec<TurnEvent> = std::iter::from_fn(|| self.desk.turns.pop()).collect();
             let now = self.shared.clock.now();
+            self.hear_turns(events, now);
             self.hear(now);
             let open = self.dispatch(now);
             if self.speak(now).is_err() {
@@ -139,6 +158,20 @@ impl Scheduler {
             // Last: who finds no visit in flight has been told all that came of them.
             self.shared.visits.store(self.in_flight.len(), Release);
             std::thread::park_timeout(self.nap(now, open));
+        }
+    }
+
+    fn hear_turns(&mut self, events: Vec<TurnEvent>, now: Timestamp) {
+        for event in events {
+            match event {
+                TurnEvent::News(news) => self.bench.turn(&news, now),
+                TurnEvent::Epoch(epoch) => {
+                    let held = self.bench.begin_turns(now);
+                    if let Some(turns) = &self.turns {
+                        turns.say(TurnWord::Uses { epoch, held });
+                    }
+                }
+            }
         }
     }
 
@@ -173,9 +206,7 @@ impl Scheduler {
 
     /// Pages that were taken from the limit and not fetched.
     fn give_back(&self, pages: u64) {
-        if self.shared.settings.limits.pages_max.is_some() {
-            self.shared.pages_left.fetch_add(pages, Relaxed);
-        }
+        self.shared.pages_left.add(pages);
     }
 
     /// Hands out visits; says whether another one would have been, had there been a host.
@@ -209,19 +240,17 @@ impl Scheduler {
             && !shared.is_stopping()
             && !shared.paused.load(Relaxed)
             && !shared.disk_full.load(Relaxed)
-            && shared.pages_left.load(Relaxed) > 0
             && shared.pipeline.has_room()
+            && shared.pages_left.any()
     }
 
     fn hand_out(&mut self, mut visit: Visit) {
         let mut taken = 0;
+        // Before pages are taken for it.
+        self.shared.visits.store(self.in_flight.len() + 1, Release);
         if let Errand::Pages { requests_max, .. } = &mut visit.errand {
-            let left = self.shared.pages_left.load(Relaxed);
-            *requests_max = (*requests_max).min(u32::try_from(left).unwrap_or(u32::MAX));
-            taken = u64::from(*requests_max);
-            if self.shared.settings.limits.pages_max.is_some() {
-                self.shared.pages_left.fetch_sub(taken, Relaxed);
-            }
+            taken = self.shared.pages_left.take(u64::from(*requests_max));
+            *requests_max = u32::try_from(taken).unwrap_or(u32::MAX);
         }
         self.in_flight.insert(visit.host, taken);
         self.shared.visits.store(self.in_flight.len(), Relaxed);
@@ -235,6 +264,12 @@ impl Scheduler {
         let notes = self.bench.take_notes();
         if !notes.is_empty() {
             self.ledger.send(Entry::Notes(notes)).map_err(drop)?;
+        }
+        if let Some(turns) = &self.turns {
+            let notes = self.bench.take_turn_notes(now);
+            if !notes.is_empty() {
+                turns.say(TurnWord::Notes(notes));
+            }
         }
         self.to_resolve.extend(self.bench.take_to_resolve());
         let mut asked = false;
@@ -262,15 +297,25 @@ impl Scheduler {
 
     /// Once nothing more is to be fetched in this run and the last visit has ended: says so.
     fn say_quiet(&mut self) -> Result<(), ()> {
-        let limit = self.shared.pages_left.load(Relaxed) == 0;
+        let limit = self.shared.pages_left.is_used_up();
         let stopping = self.shared.is_stopping();
-        if self.quiet || !self.in_flight.is_empty() || !(limit || stopping) {
+        if !self.in_flight.is_empty() {
             return Ok(());
         }
-        self.quiet = true;
-        self.shared.limit_reached.store(limit && !stopping, Relaxed);
+        if !(limit || stopping) {
+            // A lost archive is no longer counted: there is more to fetch after all.
+            return match self.quiet.take() {
+                Some(_) => self.ledger.send(Entry::Quiet(None)).map_err(drop),
+                None => Ok(()),
+            };
+        }
         let how = if limit && !stopping { Ended::Limit } else { Ended::Stopped };
-        self.ledger.send(Entry::Quiet(how)).map_err(drop)
+        // A member that has reached the limit stays until it is stopped.
+        if self.quiet.replace(how) == Some(how) {
+            return Ok(());
+        }
+        self.shared.limit_reached.store(how == Ended::Limit, Relaxed);
+        self.ledger.send(Entry::Quiet(Some(how))).map_err(drop)
     }
 
     fn nap(&self, now: Timestamp, open: bool) -> Duration {

@@ -1,6 +1,7 @@
 //! What the threads of one crawl share: flags, counters, and the two gauges that a reader may see.
 
 use super::gate::Gate;
+use super::pages_left::PagesLeft;
 use crate::ledger::{SieveCounts, Totals};
 use crate::limits::{PIPELINE_BYTES_MAX, PIPELINE_PAGES_MAX, SEED_BATCHES_MAX};
 use crate::report::Ended;
@@ -42,12 +43,16 @@ pub struct Shared {
     pub dns_silent: AtomicBool,
     /// The page limit is reached.
     pub limit_reached: AtomicBool,
-    /// Pages until the limit; `u64::MAX` without one.
-    pub pages_left: AtomicU64,
+    /// Pages that may be fetched.
+    pub pages_left: PagesLeft,
     /// The crawl as a whole rests.
     pub paused: AtomicBool,
     /// Until when visits may be made.
     pub fence: Arc<Gate>,
+    /// This agent has asked for its own drain.
+    pub drains_itself: AtomicBool,
+    /// There was nobody to take anything over: it stays a member.
+    pub stays: AtomicBool,
     /// Visits in flight.
     pub visits: AtomicUsize,
     /// Requests whose results have come in this run.
@@ -78,8 +83,7 @@ impl Shared {
         totals: Totals,
         closed_at: Option<Timestamp>,
     ) -> Self {
-        let pages_left =
-            settings.limits.pages_max.map_or(u64::MAX, |max| max.saturating_sub(totals.pages));
+        let left = settings.limits.pages_max.map(|max| max.saturating_sub(totals.pages));
         let (now, ip_delay) = (clock.now(), settings.politeness.ip_delay);
         Self {
             started: now,
@@ -95,9 +99,11 @@ impl Shared {
             offline: AtomicBool::new(false),
             dns_silent: AtomicBool::new(false),
             limit_reached: AtomicBool::new(false),
-            pages_left: AtomicU64::new(pages_left),
+            pages_left: PagesLeft::new(left),
             paused: AtomicBool::new(false),
             fence: Arc::default(),
+            drains_itself: AtomicBool::new(false),
+            stays: AtomicBool::new(false),
             visits: AtomicUsize::new(0),
             results: AtomicU64::new(0),
             totals: Mutex::new((totals, SieveCounts::default())),

@@ -1,6 +1,7 @@
 //! The counter: what people ask of an agent, from wherever they are.
 //!
-//! *Comes in*: over the network, the question how the agent stands, and seeds in batches; from the
+//! *Comes in*: over the network, the questions how the agent stands and what is in another's
+//! archive, and seeds in batches; from the
 //! house, its [`AgentStatus`] and its word on each batch.
 //! *Goes out*: the answers; the URLs among the seeds, to a [`House`].
 //! *Remembers*: nothing beyond a stream, and of a stream the batches that were not answered, a few
@@ -19,6 +20,7 @@ pub use status::{AgentStatus, BadStatus};
 
 use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
+use crivello_common::view::AgentId;
 use tokio::sync::oneshot;
 
 /// Who is asked. Nothing here may wait.
@@ -28,6 +30,9 @@ pub trait House: Send + Sync + 'static {
     /// Takes in what the link rules let in, as seeds. The answer comes from any thread, once all of
     /// it is safe; to drop its sender is to say [`SeedAnswer::NotNow`].
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>);
+    /// How many pages of this agent's groups are in the archive of `by`; `None` where that cannot
+    /// be read. To drop the answer's sender is to say "not now".
+    fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>);
 }
 
 /// The house's word on a batch of seeds.

@@ -4,6 +4,7 @@ use super::{AgentStatus, House, SeedAnswer};
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
 use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
+use crivello_common::view::AgentId;
 use crivello_proto::v1::control_server::{Control, ControlServer};
 use crivello_proto::v1::{self, seed_response};
 use crivello_proto::{ANSWER_SIZE_MAX, SEED_LINES_MAX, SEEDS_SIZE_MAX};
@@ -48,6 +49,17 @@ impl Control for Counter {
     ) -> Result<Response<v1::StatusResponse>, Status> {
         let status: AgentStatus = self.house.status();
         Ok(Response::new(v1::StatusResponse::from(&status)))
+    }
+
+    async fn archived(
+        &self,
+        request: Request<v1::ArchivedRequest>,
+    ) -> Result<Response<v1::ArchivedResponse>, Status> {
+        let (answer, answered) = oneshot::channel();
+        self.house.archived(AgentId(request.into_inner().by), answer);
+        let pages = answered.await.map_err(|_| Status::unavailable("not now"))?;
+        let pages = pages.ok_or_else(|| Status::internal("its state cannot be read"))?;
+        Ok(Response::new(v1::ArchivedResponse { pages }))
     }
 
     async fn seed(

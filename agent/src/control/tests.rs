@@ -28,6 +28,10 @@ struct Fake {
 }
 
 impl House for Fake {
+    fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
+        let _ = answer.send(Some(u64::from(by.0)));
+    }
+
     fn status(&self) -> AgentStatus {
         standing()
     }

@@ -163,6 +163,13 @@ impl Custody {
             .is_some_and(|tag| self.is_authority(&tag) && self.standing(&tag).contains(&holder))
     }
 
+    /// Whether nobody who was declared dead may still fetch by a promise of this agent.
+    #[must_use]
+    pub fn is_clear(&self, now: Timestamp) -> bool {
+        let is_gone = |id, epoch| self.alive(id).is_none_or(|agent| agent.since > epoch);
+        now >= self.fence.owed(is_gone)
+    }
+
     /// Whether everybody who is alive has said what it will bring.
     fn all_scanned(&self) -> bool {
         self.moves.has_scanned() && self.others().all(|agent| self.scanned.contains(&agent.id))

@@ -136,8 +136,7 @@ impl Custody {
 
     /// Not before the promises to those that are gone have run out: until then they may fetch.
     fn say(&mut self, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
-        let is_gone = |id, epoch| self.alive(id).is_none_or(|agent| agent.since > epoch);
-        if now < self.fence.owed(is_gone) {
+        if !self.is_clear(now) {
             return false;
         }
         let scanned = |to| Effect::Send { to, message: Message::Scanned };

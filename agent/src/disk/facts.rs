@@ -6,6 +6,7 @@
 use super::values::{Outcome, RobotsRow, decode_queued, encode_queued};
 use super::{Reader, Writer};
 use crate::flow::{Fact, Found, Place, Queued};
+use bytes::Bytes;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 use crivello_common::politeness::HostState;
@@ -115,6 +116,26 @@ pub fn decode(bytes: &[u8]) -> Option<Fact> {
     })
 }
 
+/// A fact of somebody whose clock shows so many microseconds less. What cannot be read stays as it is.
+#[must_use]
+pub fn by_clock_ahead(bytes: Bytes, micros: i64) -> Bytes {
+    if !matches!(bytes.first(), Some(&(HOST | ROBOTS))) {
+        return bytes;
+    }
+    let Some(mut fact) = decode(&bytes) else { return bytes };
+    match &mut fact {
+        Fact::Host { state, .. } => state.by_clock_ahead(micros),
+        Fact::Robots { record, .. } => {
+            record.asked = record.asked.by_clock_ahead(micros);
+            record.fetched = record.fetched.by_clock_ahead(micros);
+            let since = record.unreachable_since;
+            record.unreachable_since = since.map(|at| at.by_clock_ahead(micros));
+        }
+        Fact::Queued { .. } | Fact::Done { .. } => {}
+    }
+    encode(&fact).into()
+}
+
 /// The group that a fact is about, without reading the rest of it.
 #[must_use]
 pub fn group_of(bytes: &[u8]) -> Option<GroupHash> {
@@ -123,6 +144,7 @@ pub fn group_of(bytes: &[u8]) -> Option<GroupHash> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::values::Kept;
     use super::*;
     use crate::flow::{LinkKind, RobotsRecord};
     use crivello_common::config::AssignBy;
@@ -130,6 +152,7 @@ mod tests {
     use crivello_common::robots::Rules;
     use crivello_common::time::Timestamp;
     use crivello_common::url::CrawlUrl;
+    use crivello_common::view::AgentId;
     use proptest::prelude::*;
 
     fn found(url: &str) -> Found {
@@ -147,10 +170,14 @@ mod tests {
         let rules = Some(Arc::new(Rules::parse(b"User-agent: *\nDisallow: /x\n", "c")));
         let record =
             RobotsRecord { asked: at, fetched: at, unreachable_since: None, failures: 2, rules };
-        let fetched = Outcome::Fetched { at, status: 404, record: None };
+        let fetched = Outcome::Fetched { at, status: 404, record: None, page: None };
+        let kept = Kept { by: AgentId(3), name: name.clone(), url: as_queued(&found) };
+        let page = Some(Arc::new(kept));
+        let by = Outcome::Fetched { at, status: 200, record: None, page };
         vec![
             Fact::Queued { host, name: name.clone(), url: as_queued(&found) },
             Fact::Done { url, outcome: fetched },
+            Fact::Done { url, outcome: by },
             Fact::Done { url, outcome: Outcome::Failed(Failure::Tls) },
             Fact::Host {
                 host,
@@ -183,6 +210,24 @@ mod tests {
         let (host, name) = (found.host, Arc::from(found.url.host()));
         let fact = Fact::Queued { host, name, url: as_queued(&found) };
         assert_eq!(encode_found(&found), encode(&fact));
+    }
+
+    #[test]
+    fn times_are_put_right_by_clocks_that_differ() {
+        for fact in samples() {
+            let told = Bytes::from(encode(&fact));
+            let hour = 3_600_000_000;
+            let here = by_clock_ahead(told.clone(), hour);
+            if let (Some(Fact::Host { state, .. }), Fact::Host { state: theirs, .. }) =
+                (decode(&here), &fact)
+            {
+                assert_eq!(state.next, Timestamp::from_secs(3_677));
+                assert_eq!(theirs.last_ended, Timestamp::ZERO, "never stays never");
+                assert_eq!(state.last_ended, Timestamp::ZERO);
+            }
+            assert_eq!(by_clock_ahead(here, -hour), told);
+            assert_eq!(by_clock_ahead(told.slice(..5), hour), told.slice(..5));
+        }
     }
 
     #[test]

@@ -104,6 +104,12 @@ pub fn read_origin(key: &[u8]) -> Option<Origin> {
     })
 }
 
+/// The group that a key of `seen` begins with.
+#[must_use]
+pub fn read_group(key: &[u8]) -> Option<GroupHash> {
+    key.get(..8)?.try_into().ok().map(GroupHash::from_bytes)
+}
+
 /// The hash of the URL in a key of `seen`.
 #[must_use]
 pub fn read_url_hash(key: &[u8]) -> Option<UrlHash> {

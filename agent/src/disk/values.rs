@@ -9,6 +9,7 @@ use crivello_common::politeness::HostState;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::{Origin, Scheme};
+use crivello_common::view::AgentId;
 use std::sync::Arc;
 
 fn damaged(family: &'static str) -> DiskError {
@@ -58,7 +59,7 @@ fn read_queued(place: Place, value: &[u8]) -> Option<Queued> {
 }
 
 /// A row of `seen`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// It waits in the queue of this host, at this place; nothing is said of where while the crawl
     /// is one agent's alone, which looks it up from its queue only.
@@ -67,8 +68,11 @@ pub enum Seen {
     Done(Outcome),
 }
 
-/// Begins the value of a URL that is queued; outcomes begin with smaller numbers.
+/// Begins the value of a URL that is queued; outcomes begin with other numbers.
 const SEEN_QUEUED: u8 = 4;
+/// Begins an outcome of a crawl by many agents: fetched and not archived, or with the next number
+/// archived.
+const FETCHED_BY: u8 = 5;
 
 impl Seen {
     /// The value.
@@ -107,7 +111,7 @@ impl Seen {
 }
 
 /// What became of a URL: the value of `seen` once it has been dealt with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Fetched, at this time, with this status; archived there, if it was.
     Fetched {
@@ -117,6 +121,8 @@ pub enum Outcome {
         status: u16,
         /// Serial number of the archive file and offset of the record in it.
         record: Option<(u32, u64)>,
+        /// In a crawl by many agents: in whose archive, and all that it takes to fetch it again.
+        page: Option<Arc<Kept>>,
     },
     /// All attempts failed; the last one so.
     Failed(Failure),
@@ -124,16 +130,33 @@ pub enum Outcome {
     Discarded(Discard),
 }
 
+/// A page in the archive of one of many agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Whose.
+    pub by: AgentId,
+    /// The name of its host.
+    pub name: Arc<str>,
+    /// The row that it had in `frontier`; its place means nothing.
+    pub url: Queued,
+}
+
 impl Outcome {
     /// The value in `seen`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
-        match *self {
-            Self::Fetched { at, status, record } => {
-                w.byte(u8::from(record.is_some())).number(at.as_secs()).number(u64::from(status));
-                if let Some((serial, offset)) = record {
+        match self {
+            Self::Fetched { at, status, record, page } => {
+                let first = if page.is_some() { FETCHED_BY } else { 0 };
+                w.byte(first + u8::from(record.is_some()));
+                w.number(at.as_secs()).number(u64::from(*status));
+                if let Some((serial, offset)) = *record {
                     w.number(u64::from(serial)).number(offset);
+                }
+                if let Some(page) = page {
+                    w.number(u64::from(page.by.0)).bytes(page.name.as_bytes());
+                    w.rest(&encode_queued(&page.url));
                 }
             }
             Self::Failed(kind) => {
@@ -146,20 +169,44 @@ impl Outcome {
         w.finish()
     }
 
+    /// Bytes that it takes in memory beside itself.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Fetched { page: Some(page), .. } => {
+                size_of::<Kept>() + page.name.len() + page.url.path.len()
+            }
+            _ => 0,
+        }
+    }
+
     /// The inverse of [`Self::encode`]; `None` for what is none.
     #[must_use]
     pub fn read(value: &[u8]) -> Option<Self> {
         let mut r = Reader(value);
         match r.byte()? {
-            tag @ (0 | 1) => Some(Self::Fetched {
+            tag @ (0 | 1 | FETCHED_BY..=6) => Some(Self::Fetched {
                 at: Timestamp::from_secs(r.number()?),
                 status: r.small()?,
-                record: if tag == 1 { Some((r.small()?, r.number()?)) } else { None },
+                record: match tag == 1 || tag == FETCHED_BY + 1 {
+                    true => Some((r.small()?, r.number()?)),
+                    false => None,
+                },
+                page: if tag < FETCHED_BY { None } else { Some(Arc::new(Kept::read(&mut r)?)) },
             }),
             2 => Failure::from_code(r.byte()?).map(Self::Failed),
             3 => Discard::from_code(r.byte()?).map(Self::Discarded),
             _ => None,
         }
+    }
+}
+
+impl Kept {
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        let by = AgentId(r.small()?);
+        let name = r.text().filter(|name| !name.is_empty())?.into();
+        let url = decode_queued(Place::default(), r.rest()).ok()?;
+        url.path.starts_with('/').then_some(Self { by, name, url })
     }
 }
 

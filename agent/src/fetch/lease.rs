@@ -5,7 +5,7 @@
 
 use super::FetchContext;
 use crate::flow::{
-    Fetched, Outcome, Queued, RobotsAnswer, RobotsErrand, RobotsFound, Signal, Verdict,
+    Fetched, Outcome, Queued, RobotsAnswer, RobotsErrand, RobotsFound, Signal, Turn, Verdict,
 };
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
@@ -21,6 +21,7 @@ pub(super) struct Lease {
     pub(super) host: HostKey,
     pub(super) name: Arc<str>,
     pub(super) address: IpAddr,
+    pub(super) turn: Turn,
     /// URLs not tried yet.
     pub(super) rest: std::vec::IntoIter<Queued>,
     /// Whether the first of them was taken.
@@ -48,7 +49,7 @@ impl Lease {
     /// A lease that begins now.
     pub(super) fn new(
         context: Arc<FetchContext>,
-        (host, name, address): (HostKey, Arc<str>, IpAddr),
+        (host, name, address, turn): (HostKey, Arc<str>, IpAddr, Turn),
         origin: Origin,
         urls: Vec<Queued>,
         errand: Option<RobotsErrand>,
@@ -59,6 +60,7 @@ impl Lease {
             host,
             name,
             address,
+            turn,
             rest: urls.into_iter(),
             under_way: false,
             origin,
@@ -76,6 +78,11 @@ impl Lease {
     /// Requests counted so far.
     pub(super) const fn requests(&self) -> u32 {
         self.requests
+    }
+
+    /// Whether another request may begin as far as the address's turn goes.
+    pub(super) fn has_turn(&self) -> bool {
+        self.context.clock.now() < self.turn.end()
     }
 
     /// The next URL. None while there is no room for what becomes of it, be it only that robots.txt

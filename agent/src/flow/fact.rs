@@ -75,7 +75,7 @@ impl Fact {
         size_of::<Self>()
             + match self {
                 Self::Queued { name, url, .. } => name.len() + url.path.len(),
-                Self::Done { .. } => 0,
+                Self::Done { outcome, .. } => outcome.weight(),
                 Self::Host { name, .. } => name.len(),
                 Self::Robots { name, record, .. } => name.len() + record.rules_bytes(),
             }

@@ -17,6 +17,7 @@ mod notes;
 mod page;
 mod resolution;
 mod tag;
+mod turns;
 mod verdict;
 mod visit;
 
@@ -29,5 +30,6 @@ pub use notes::{DeskNote, LedgerNote};
 pub use page::{ContentDigest, IndexEntry, Page, PageEnd, Record};
 pub use resolution::{Resolution, ResolveError, Resolved};
 pub use tag::{Role, Tag};
+pub use turns::{Batch, HeldFor, HeldTurn, Report, Turn, TurnNews, TurnNote};
 pub use verdict::{RobotsAnswer, RobotsFound, Signal, Verdict};
 pub use visit::{Errand, RobotsErrand, Visit};

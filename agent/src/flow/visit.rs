@@ -1,6 +1,6 @@
 //! From the workbench to the fetchers: a lease on a host.
 
-use super::Queued;
+use super::{Queued, Turn};
 use crivello_common::hash::HostKey;
 use crivello_common::robots::Rules;
 use crivello_common::url::{CrawlUrl, Origin};
@@ -19,6 +19,8 @@ pub struct Visit {
     pub address: IpAddr,
     /// What is to be done there.
     pub errand: Errand,
+    /// No request begins once it has ended, and one in flight is cut off.
+    pub turn: Turn,
 }
 
 /// What a visit is for.

@@ -36,7 +36,7 @@ impl Ledger {
                 self.totals.discards.count(reason);
                 let outcome = Outcome::Discarded(reason);
                 self.disk.put(batch, Family::Seen, &keys::seen(key), &outcome.encode());
-                self.news.done(key, outcome);
+                self.news.done(key, &outcome);
             } else {
                 self.queue(batch, url);
             }
@@ -83,7 +83,7 @@ impl Ledger {
     /// Writes both rows of a URL that waits.
     pub(super) fn write_queued(&self, batch: &mut Batch, host: HostKey, url: &Queued) {
         let seen = keys::seen(UrlKey { group: host.group, url: url.hash });
-        let value = Seen::Queued(self.shared.then_some((host.host, url.place))).encode();
+        let value = Seen::Queued(self.me.map(|_| (host.host, url.place))).encode();
         self.disk.put(batch, Family::Seen, &seen, &value);
         let key = keys::frontier(host, url.place);
         self.disk.put(batch, Family::Frontier, &key, &encode_queued(url));

@@ -105,7 +105,7 @@ impl Ledger {
             self.disk.delete(batch, Family::Frontier, &keys::frontier(host, place));
             let url = UrlKey { group: host.group, url: hash };
             self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
-            self.news.done(url, outcome);
+            self.news.done(url, &outcome);
         }
         let n = rows.len() as u64;
         self.totals.queued -= n;

@@ -4,7 +4,7 @@ use super::groups::Groups;
 use super::resident::Resident;
 use super::unsettled::{BEHIND, Unsettled};
 use super::{Ledger, META_ARCHIVE, META_SEEDED, META_TOTALS};
-use crate::disk::values::{ContentRow, Outcome};
+use crate::disk::values::{ContentRow, Kept, Outcome};
 use crate::disk::{Batch, DiskError, Family, keys};
 use crate::flow::{Found, Page, PageEnd, Place, Queued};
 use crivello_common::discard::{Discard, DiscardTally};
@@ -12,6 +12,7 @@ use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::politeness::{Retry, retry};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
+use std::sync::Arc;
 
 /// The priority of every URL; smaller goes first.
 pub const PRIORITY: u8 = 128;
@@ -190,7 +191,9 @@ impl Ledger {
                     let first = ContentRow { at: page.at, url: url.as_str().into() };
                     self.disk.put(batch, Family::Content, &digest, &first.encode());
                 }
-                Outcome::Fetched { at: page.at, status, record }
+                let kept = |by| Kept { by, name: page.name.clone(), url: row.clone() };
+                let page_of = self.me.map(|by| Arc::new(kept(by)));
+                Outcome::Fetched { at: page.at, status, record, page: page_of }
             }
             PageEnd::Failed(kind) => {
                 self.totals.discards.count(Discard::GaveUp);
@@ -215,7 +218,7 @@ impl Ledger {
         self.disk.delete(batch, Family::Frontier, &keys::frontier(host, place));
         let key = keys::seen(UrlKey { group: host.group, url });
         self.disk.put(batch, Family::Seen, &key, &outcome.encode());
-        self.news.done(UrlKey { group: host.group, url }, *outcome);
+        self.news.done(UrlKey { group: host.group, url }, outcome);
         if place.priority == BEHIND {
             return; // It did not wait to be fetched.
         }
@@ -272,6 +275,9 @@ impl Ledger {
             let comes_back = resident.reschedule && !resident.on_desk;
             resident.reschedule &= resident.on_desk;
             let old = std::mem::replace(&mut resident.row.scheduled, due);
+            let counted = if due.is_some() { resident.row.queued } else { 0 };
+            self.totals.own_queued += counted;
+            self.totals.own_queued -= std::mem::replace(&mut resident.counted, counted);
             if old != due {
                 if let Some(at) = old {
                     self.disk.delete(batch, Family::Schedule, &keys::schedule(at, host));

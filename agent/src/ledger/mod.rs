@@ -21,6 +21,7 @@ mod commit;
 mod groups;
 mod news;
 mod recent;
+mod refetch;
 mod resident;
 mod serve;
 mod sieve;
@@ -31,6 +32,7 @@ mod unsettled;
 
 pub use commit::Group;
 pub use recent::RecentKeys;
+pub use refetch::archived;
 pub use serve::MayFetch;
 pub use sieve::SieveCounts;
 pub use tags::TagRows;
@@ -44,8 +46,10 @@ use chores::Chores;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
+use crivello_common::view::AgentId;
 use hashbrown::HashMap;
 use news::News;
+use refetch::Refetch;
 use resident::Resident;
 use sieve::Sieve;
 use std::collections::BTreeSet;
@@ -99,8 +103,10 @@ pub struct Ledger {
     news: News,
     /// Pages that wait for their links, of the batches since the last look.
     unsettled: Vec<Unsettled>,
-    /// Whether groups may change hands: then a row of `seen` says where its URL waits.
-    shared: bool,
+    /// The agent, where groups may change hands: then a row of `seen` says where its URL waits, or
+    /// who has fetched it.
+    me: Option<AgentId>,
+    refetch: Refetch,
 }
 
 /// The limits that the ledger sees to.
@@ -121,6 +127,7 @@ impl Ledger {
             Some(value) => Totals::decode(&value)?,
             None => Totals::default(),
         };
+        let refetch = Refetch::read(&disk)?;
         Ok(Self {
             tags: TagRows::new(disk.clone()),
             chores: Chores::read(&disk)?,
@@ -148,15 +155,17 @@ impl Ledger {
             window_urls_max: settings.state.window_urls_max,
             news: News::default(),
             unsettled: Vec::new(),
-            shared: false,
+            me: None,
+            refetch,
         })
     }
 
     /// The ledger of an agent that is not alone, from the first commit of its crawl on: some 13
-    /// bytes more a queued URL let it take in what others know of it.
+    /// bytes more a queued URL let it take in what others know of it, and some 70 more a page let
+    /// others fetch it again.
     #[must_use]
-    pub const fn sharing(mut self) -> Self {
-        self.shared = true;
+    pub const fn sharing(mut self, me: AgentId) -> Self {
+        self.me = Some(me);
         self.news.are_told = true;
         self
     }

@@ -22,9 +22,9 @@ impl News {
         }
     }
 
-    pub fn done(&mut self, url: UrlKey, outcome: Outcome) {
+    pub fn done(&mut self, url: UrlKey, outcome: &Outcome) {
         if self.are_told {
-            self.facts.push(Fact::Done { url, outcome: elsewhere(outcome) });
+            self.facts.push(Fact::Done { url, outcome: elsewhere(outcome.clone()) });
         }
     }
 
@@ -60,9 +60,11 @@ pub fn of_host(host: HostKey, row: HostRow) -> Fact {
 }
 
 /// An outcome as another agent may keep it: the place is one in the archive of this one.
-pub const fn elsewhere(outcome: Outcome) -> Outcome {
+pub fn elsewhere(outcome: Outcome) -> Outcome {
     match outcome {
-        Outcome::Fetched { at, status, .. } => Outcome::Fetched { at, status, record: None },
+        Outcome::Fetched { at, status, page, .. } => {
+            Outcome::Fetched { at, status, record: None, page }
+        }
         other => other,
     }
 }

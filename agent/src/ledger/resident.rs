@@ -31,6 +31,8 @@ pub struct Resident {
     pub closing: Option<(Discard, bool)>,
     /// What other agents said of it while the workbench held it.
     pub heard: Option<HostState>,
+    /// What it contributes to [`Totals::own_queued`](super::Totals::own_queued).
+    pub counted: u64,
 }
 
 impl Resident {
@@ -38,6 +40,7 @@ impl Resident {
     #[must_use]
     pub fn new(row: HostRow) -> Self {
         Self {
+            counted: if row.scheduled.is_some() { row.queued } else { 0 },
             row,
             dirty: false,
             on_desk: false,

@@ -15,6 +15,8 @@ pub struct Totals {
     pub seen: u64,
     /// URLs in the frontier.
     pub queued: u64,
+    /// Those of them that this agent is to fetch: not those of groups that it holds for others.
+    pub own_queued: u64,
     /// Hosts with a row.
     pub hosts: u64,
     /// Responses that count as pages.
@@ -41,7 +43,7 @@ pub struct Totals {
     pub discards: DiscardTally,
 }
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 impl Totals {
     /// The value in `meta`.
@@ -51,6 +53,7 @@ impl Totals {
         for n in [self.next_seq, self.seen, self.queued, self.hosts, self.pages, self.bytes] {
             w.number(n);
         }
+        w.number(self.own_queued);
         for n in [self.truncated, self.duplicates, self.robots, self.links, self.retries] {
             w.number(n);
         }
@@ -84,6 +87,7 @@ impl Totals {
             hosts: r.number()?,
             pages: r.number()?,
             bytes: r.number()?,
+            own_queued: r.number()?,
             truncated: r.number()?,
             duplicates: r.number()?,
             robots: r.number()?,
@@ -120,7 +124,7 @@ mod tests {
 
     #[test]
     fn totals_survive_the_disk() {
-        let mut totals = Totals { pages: 7, queued: 1 << 40, ..Totals::default() };
+        let mut totals = Totals { pages: 7, queued: 1 << 40, own_queued: 3, ..Totals::default() };
         totals.by_status.insert(404, 3);
         totals.failures[Failure::Tls as usize] = 9;
         totals.discards.add(Discard::Robots, 11);

@@ -2,11 +2,14 @@
 //! acknowledges what the house says is stored.
 
 use super::packet::{Body, Class};
+use super::turns::batch_of;
+use crate::flow::Batch;
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
+use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::peer_server::{Peer, PeerServer as PeerService};
-use crivello_proto::v1::{self, ping_response, reply};
+use crivello_proto::v1::{self, ping_response, reply, turns_response};
 use crivello_proto::{DESCRIPTORS, PACKET_SIZE_MAX, REPLY_SIZE_MAX};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, FuturesUnordered, unfold};
@@ -53,9 +56,21 @@ pub enum Verdict {
 pub trait Receiver: Send + Sync + 'static {
     /// The next packet of one of `from`'s streams, sent under `epoch`, which was in force when it
     /// arrived.
-    fn take(&self, from: AgentId, epoch: u64, body: Body, answer: oneshot::Sender<Verdict>);
+    fn take(&self, from: Sender, epoch: u64, body: Body, answer: oneshot::Sender<Verdict>);
+    /// What `from` says of turns, which comes in any order.
+    fn turns(&self, from: AgentId, epoch: u64, batch: Batch, answer: oneshot::Sender<Verdict>);
     /// `from` asks for the promise not to be counted as dead for a while.
     fn ping(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Verdict>);
+}
+
+/// Who sent something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// The agent.
+    pub id: AgentId,
+    /// What its clock shows less than ours, and the time that the packet took: to be added to its
+    /// times, which are then right or a little late. In microseconds.
+    pub behind_us: i64,
 }
 
 /// Why nothing can be served.
@@ -101,6 +116,7 @@ impl PeerServer {
         views: watch::Receiver<Option<Arc<View>>>,
         receiver: Arc<dyn Receiver>,
         beside: Beside,
+        clock: Clock,
     ) -> Result<Self, ServeError> {
         let address = listener.local_addr()?;
         let mut server = Server::builder()
@@ -113,7 +129,7 @@ impl PeerServer {
             server = server.tls_config(tls.server()).map_err(ServeError::Tls)?;
         }
         let end = CancellationToken::new();
-        let door = Door { views, receiver, latest: Arc::default(), end: end.clone() };
+        let door = Door { views, receiver, latest: Arc::default(), end: end.clone(), clock };
         let service = PeerService::new(door)
             .max_decoding_message_size(PACKET_SIZE_MAX)
             .max_encoding_message_size(REPLY_SIZE_MAX);
@@ -159,25 +175,26 @@ struct Door {
     /// may arrive after what the next one brings.
     latest: Arc<Mutex<HashMap<Line, StreamNumber>>>,
     end: CancellationToken,
+    clock: Clock,
 }
 
 impl Door {
     /// Unless a later stream has begun.
     fn hand_over(
         &self,
-        line: Line,
+        (sender, class): (Sender, Class),
         stream: StreamNumber,
         body: Body,
         answer: oneshot::Sender<Verdict>,
     ) -> bool {
         let mut latest = self.latest.lock();
-        let latest = latest.entry(line).or_default();
+        let latest = latest.entry((sender.id, class)).or_default();
         if *latest > stream {
             return false;
         }
         *latest = stream;
         // Under the lock: nothing comes in between.
-        self.receiver.take(line.0, stream.0, body, answer);
+        self.receiver.take(sender, stream.0, body, answer);
         true
     }
 
@@ -248,7 +265,7 @@ impl Stream {
     /// Hands a packet over, or refuses it.
     fn admit(&mut self, packet: v1::Packet) -> Option<Result<v1::Reply, Status>> {
         let bytes = packet.encoded_len();
-        let v1::Packet { id, stream, epoch, sender, body } = packet;
+        let v1::Packet { id, stream, epoch, sender, sent, body } = packet;
         let body = match Body::try_from(body) {
             Ok(body) => body,
             Err(error) => return Some(Err(Status::invalid_argument(error.to_string()))),
@@ -258,7 +275,9 @@ impl Stream {
             return Some(Ok(self.refused(id, refused)));
         }
         let (answer, answered) = oneshot::channel();
-        if !self.door.hand_over((sender, body.class()), (epoch, stream), body, answer) {
+        let behind_us = self.door.clock.now().0.wrapping_sub(sent).cast_signed();
+        let line = (Sender { id: sender, behind_us }, body.class());
+        if !self.door.hand_over(line, (epoch, stream), body, answer) {
             return Some(Err(Status::aborted("there is a later stream")));
         }
         self.bytes += bytes;
@@ -329,5 +348,27 @@ impl Peer for Door {
             }
         };
         Ok(Response::new(v1::PingResponse { verdict: Some(verdict) }))
+    }
+
+    async fn turns(
+        &self,
+        request: Request<v1::TurnsRequest>,
+    ) -> Result<Response<v1::TurnsResponse>, Status> {
+        let request = request.into_inner();
+        let (sender, epoch) = (AgentId(request.sender), request.epoch);
+        let batch = batch_of(request);
+        let batch = batch.map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let verdict = match self.check(sender, epoch) {
+            Err(refused) => turns_response::Verdict::Refused(refused),
+            Ok(()) => {
+                let (answer, answered) = oneshot::channel();
+                self.receiver.turns(sender, epoch, batch, answer);
+                match answered.await.map_err(|_| Status::unavailable("not now"))? {
+                    Verdict::Done => turns_response::Verdict::Taken(v1::Nothing {}),
+                    Verdict::OtherEpoch => turns_response::Verdict::Refused(self.refuse(epoch)),
+                }
+            }
+        };
+        Ok(Response::new(v1::TurnsResponse { verdict: Some(verdict) }))
     }
 }

@@ -3,6 +3,7 @@
 
 use super::outgoing::Heard;
 use super::queue::Queue;
+use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::v1::peer_client::PeerClient;
 use crivello_proto::v1::reply::Verdict;
@@ -29,6 +30,7 @@ pub(super) struct Link {
     pub channel: Channel,
     pub queue: Arc<Queue>,
     pub heard: mpsc::Sender<Heard>,
+    pub clock: Clock,
 }
 
 /// The calls to one agent.
@@ -68,8 +70,10 @@ impl Link {
     /// One stream, to its end: a refusal, or a connection that broke.
     async fn stream(&self, brought: &mut bool) -> Result<(), Status> {
         let stream = self.queue.rewind();
+        let clock = self.clock;
         let packets = unfold(Arc::clone(&self.queue), move |queue| async move {
-            queue.take(stream).await.map(|packet| (packet, queue))
+            let packet = queue.take(stream).await?;
+            Some((v1::Packet { sent: clock.now().0, ..packet }, queue))
         });
         let mut client = client(self.channel.clone());
         let opened = timeout(OPEN_PATIENCE, client.send(packets)).await;

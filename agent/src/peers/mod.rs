@@ -12,6 +12,7 @@
 //! ```text
 //!   offer ─► queue ─► link ═══ one stream a class ═══► server ─► Receiver
 //!   Heard ◄──────────── link ◄══════ replies ════════ server ◄── stored, or another epoch
+//!   ping, turns ═════════════════ one call ══════════ server ─► Receiver
 //! ```
 
 mod incoming;
@@ -21,10 +22,11 @@ mod packet;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod turns;
 
-pub use crate::flow::{End, Message};
-pub use incoming::{Beside, PeerServer, Receiver, ServeError, Verdict};
-pub use outgoing::{Heard, Outgoing, Promise, Unsent, Why};
+pub use crate::flow::{Batch, End, Message};
+pub use incoming::{Beside, PeerServer, Receiver, Sender, ServeError, Verdict};
+pub use outgoing::{Brought, Heard, Outgoing, Promise, Unsent, Why};
 pub use packet::{Body, Class};
 
 /// Why something that was sent cannot be understood.

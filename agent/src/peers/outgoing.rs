@@ -4,9 +4,13 @@
 use super::link::{Link, client, view_of};
 use super::packet::{Body, Class};
 use super::queue::Queue;
+use super::turns::on_wire;
+use crate::flow::Batch;
+use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::ping_response::Verdict;
+use crivello_proto::v1::turns_response::Verdict as TurnsVerdict;
 use crivello_proto::{PACKET_SIZE_MAX, v1};
 use parking_lot::Mutex;
 use prost::Message as _;
@@ -26,10 +30,10 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// and is dead when none comes for so long.
 const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(3);
-/// For a promise, which is worth less the longer it takes.
+/// For a promise, or a turn, which are worth less the longer they take.
 const PING_PATIENCE: Duration = Duration::from_secs(2);
-/// Bytes of a packet's id and stream, which it gets later, at most.
-const NUMBER_BYTES_MAX: usize = 22;
+/// Bytes of a packet's id, stream and time, which it gets later, at most.
+const NUMBER_BYTES_MAX: usize = 22 + 9;
 
 /// What other agents have answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +55,15 @@ pub enum Promise {
     /// It is given.
     Given,
     /// It is not: another epoch is in force there, with this view if it is later.
+    Refused(Option<Arc<View>>),
+}
+
+/// The answer to what was said of turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Brought {
+    /// It has come.
+    Taken,
+    /// Another epoch is in force there, with this view if it is later.
     Refused(Option<Arc<View>>),
 }
 
@@ -81,6 +94,7 @@ pub struct Outgoing {
     tls: Option<Tls>,
     runtime: Handle,
     heard: mpsc::Sender<Heard>,
+    clock: Clock,
     state: Mutex<State>,
 }
 
@@ -127,8 +141,9 @@ impl Outgoing {
         tls: Option<Tls>,
         runtime: Handle,
         heard: mpsc::Sender<Heard>,
+        clock: Clock,
     ) -> Result<Self, Error> {
-        let outgoing = Self { me, tls, runtime, heard, state: Mutex::default() };
+        let outgoing = Self { me, tls, runtime, heard, clock, state: Mutex::default() };
         outgoing.endpoint("localhost:1")?;
         Ok(outgoing)
     }
@@ -187,7 +202,7 @@ impl Outgoing {
     fn line(&self, peer: AgentId, channel: Channel) -> Line {
         let queue = Arc::new(Queue::default());
         let (to, from, heard) = (channel.clone(), Arc::clone(&queue), self.heard.clone());
-        let link = Link { peer, channel: to, queue: from, heard };
+        let link = Link { peer, channel: to, queue: from, heard, clock: self.clock };
         let link = AbortOnDropHandle::new(self.runtime.spawn(link.run()));
         Line { channel, queue, _link: link }
     }
@@ -205,7 +220,7 @@ impl Outgoing {
         let Some(peer) = peers.get(&to) else { return Err(Unsent { why: Why::Unknown, body }) };
         let sender = self.me.0;
         let body = Some(body.into());
-        let packet = v1::Packet { id: 0, stream: 0, epoch: *epoch, sender, body };
+        let packet = v1::Packet { id: 0, stream: 0, epoch: *epoch, sender, sent: 0, body };
         let bytes = packet.encoded_len() + NUMBER_BYTES_MAX;
         let (why, back) = if bytes > PACKET_SIZE_MAX {
             (Why::TooLong, packet)
@@ -240,6 +255,24 @@ impl Outgoing {
         match answered.into_inner().verdict {
             Some(Verdict::Promised(v1::Nothing {})) => Ok(Promise::Given),
             Some(Verdict::Refused(refused)) => Ok(Promise::Refused(view_of(refused)?)),
+            None => Err(Status::internal("it answers with nothing")),
+        }
+    }
+
+    /// Brings an agent what is said of turns under `epoch`.
+    ///
+    /// # Errors
+    /// When there was no answer in time: it may have come, or still come.
+    pub async fn turns(&self, to: AgentId, epoch: u64, batch: Batch) -> Result<Brought, Status> {
+        let channel = self.state.lock().peers.get(&to).map(|peer| peer.copies.channel.clone());
+        let channel = channel.ok_or_else(|| Status::not_found("no living agent of the view"))?;
+        let mut client = client(channel);
+        let asked = client.turns(on_wire(batch, self.me, epoch));
+        let answered = timeout(PING_PATIENCE, asked).await;
+        let answered = answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
+        match answered.into_inner().verdict {
+            Some(TurnsVerdict::Taken(v1::Nothing {})) => Ok(Brought::Taken),
+            Some(TurnsVerdict::Refused(refused)) => Ok(Brought::Refused(view_of(refused)?)),
             None => Err(Status::internal("it answers with nothing")),
         }
     }

@@ -79,11 +79,18 @@ impl Workbench {
         self.hosts[id].state.last_ended + self.settings.fetch.keep_alive + CLOSING_MARGIN
     }
 
+    /// Until when an address that was never visited in this run may have to rest because of the
+    /// last one.
+    pub(super) fn ip_rests_until(&self) -> Timestamp {
+        let rest = self.settings.politeness.ip_delay;
+        if self.unclean { self.started + rest } else { Timestamp::ZERO }
+    }
+
     fn join_address(&mut self, id: u32, address: IpAddr) {
         let ip = self.ips.find(&address).unwrap_or_else(|| {
-            let ip_delay = self.settings.politeness.ip_delay;
-            let next = if self.unclean { self.started + ip_delay } else { Timestamp::ZERO };
-            self.ips.insert(IpEntry::new(address, next))
+            let next = self.ip_rests_until();
+            let hold = self.sharing.is_some().then(Box::default);
+            self.ips.insert(IpEntry { hold, ..IpEntry::new(address, next) })
         });
         self.hosts[id].ip = ip;
         self.unplaced -= 1;
@@ -118,14 +125,14 @@ impl Workbench {
 
     /// Puts an IP entry where it belongs now.
     pub(super) fn touch_ip(&mut self, ip: u32) {
-        let (due, position) = (self.ips[ip].due(), self.ips[ip].position);
+        let (calls, position) = (self.ips[ip].calls(), self.ips[ip].position);
         if position != ABSENT {
-            if self.turns.at(position).map(|node| node.at) == due {
+            if self.turns.at(position).map(|node| node.at) == calls {
                 return;
             }
             self.turns.remove(position, &mut self.ips);
         }
-        if let Some(at) = due {
+        if let Some(at) = calls {
             let node = self.node(at, ip);
             self.turns.push(node, &mut self.ips);
         }

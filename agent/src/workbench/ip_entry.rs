@@ -1,9 +1,14 @@
 //! The hosts that resolve to one IP address: one delay and one visit at a time for all of them.
 
 use super::heap::{ABSENT, Positions, TimeHeap};
+use super::hold::Hold;
 use super::slab::{Keyed, Slab};
 use crivello_common::time::Timestamp;
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+/// A turn is asked for so long before it is needed.
+const ASK_AHEAD: Duration = Duration::from_secs(1);
 
 /// All addresses.
 pub(super) type Ips = Slab<IpEntry>;
@@ -24,6 +29,8 @@ pub(super) struct IpEntry {
     pub busy: bool,
     /// Whether it stands in the queue of addresses without hosts.
     pub lingers: bool,
+    /// Among other agents: this one's turn.
+    pub hold: Option<Box<Hold>>,
 }
 
 impl IpEntry {
@@ -31,9 +38,21 @@ impl IpEntry {
         Self { address, next, ..Self::default() }
     }
 
-    /// When a visit to one of its hosts may start.
+    /// When one of its hosts may be visited, were the turn here.
     pub fn due(&self) -> Option<Timestamp> {
         if self.busy { None } else { self.hosts.first().map(|host| host.at.max(self.next)) }
+    }
+
+    /// When something is to be done about it: a visit, or asking for the turn. Who has asked waits
+    /// for the answer.
+    pub fn calls(&self) -> Option<Timestamp> {
+        let due = self.due()?;
+        match &self.hold {
+            None => Some(due),
+            Some(hold) if hold.is_asking() => None,
+            Some(hold) if hold.serves(due.max(hold.rested())) => Some(due.max(hold.rested())),
+            Some(_) => Some(due - ASK_AHEAD),
+        }
     }
 }
 
@@ -47,6 +66,7 @@ impl Default for IpEntry {
             position: ABSENT,
             busy: false,
             lingers: false,
+            hold: None,
         }
     }
 }

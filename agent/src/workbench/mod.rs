@@ -5,9 +5,11 @@
 //! handed out is alone on its host and on its address until its verdict comes back.
 //!
 //! - *Comes in:* [`LedgerNote`] (hosts that fall due, more of their URLs), [`Resolution`](crate::flow::Resolution),
-//!   [`Verdict`](crate::flow::Verdict), and the scheduler's questions.
+//!   [`Verdict`](crate::flow::Verdict), the scheduler's questions, and among other agents
+//!   [`TurnNews`](crate::flow::TurnNews).
 //! - *Goes out:* [`Visit`], [`DeskNote`] ([`Workbench::take_notes`]), names to be resolved
-//!   ([`Workbench::take_to_resolve`]).
+//!   ([`Workbench::take_to_resolve`]), turns asked for and returned
+//!   ([`Workbench::take_turn_notes`]).
 //! - *Remembers:* the hosts in memory with the head of their queues and their robots.txt records;
 //!   the addresses lately visited. All of it can be had again from the ledger.
 //! - *Never knows:* what a page is, whether a URL is new, what time it is: `now` is an argument,
@@ -41,16 +43,18 @@ mod departed;
 mod errands;
 mod front;
 mod heap;
+mod hold;
 mod host_entry;
 mod ip_entry;
 mod robots_turn;
 mod settle;
+mod sharing;
 mod slab;
 mod verdict;
 mod visit;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use census::Census;
 
@@ -67,6 +71,7 @@ use front::{Front, Held};
 use heap::{Node, TimeHeap};
 use host_entry::{HostEntry, Hosts, Stand};
 use ip_entry::Ips;
+use sharing::Sharing;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,6 +102,8 @@ pub struct Workbench {
     answers: Answers,
     departed: Departed,
     front: Front,
+    /// Among other agents: what is said about turns.
+    sharing: Option<Sharing>,
     notes: Vec<DeskNote>,
     to_resolve: Vec<(HostKey, Arc<str>)>,
     all_allowed: Arc<Rules>,
@@ -131,6 +138,7 @@ impl Workbench {
             answers: Answers::default(),
             departed: Departed::default(),
             front: Front::new(settings, now),
+            sharing: None,
             notes: Vec::new(),
             to_resolve: Vec::new(),
             all_allowed: Arc::default(),
@@ -177,11 +185,14 @@ impl Workbench {
         }
         while self.turns.first().is_some_and(|turn| turn.at <= now) {
             let turn = self.turns.pop(&mut self.ips)?;
+            if !self.has_turn(turn.id, now) {
+                continue;
+            }
             let host = self.ips[turn.id].hosts.pop(&mut self.hosts)?;
             self.hosts[host.id].stand = Stand::Loose;
             let visit = self.dispatch(host.id, now);
-            if let Some(visit) = visit {
-                self.ips[turn.id].busy = true;
+            if let Some(mut visit) = visit {
+                self.begin_turn(turn.id, &mut visit, now);
                 self.in_flight += 1;
                 return Some(visit);
             }

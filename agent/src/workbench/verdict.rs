@@ -24,7 +24,7 @@ impl Workbench {
         self.in_flight -= 1;
         self.learn_politeness(id, &verdict);
         self.learn_budget(id, &mut verdict);
-        self.free_address(id, &verdict);
+        self.free_address(id, &verdict, now);
         let unreachable = verdict.robots.as_ref().and_then(|answer| {
             let own = answer.errand.for_host == verdict.host;
             let failed = matches!(answer.found, RobotsFound::Unreachable);
@@ -83,13 +83,14 @@ impl Workbench {
         }
     }
 
-    fn free_address(&mut self, id: u32, verdict: &Verdict) {
+    fn free_address(&mut self, id: u32, verdict: &Verdict, now: Timestamp) {
         let ip = self.hosts[id].ip;
         let entry = &mut self.ips[ip];
         entry.busy = false;
         if verdict.requests > 0 {
             entry.next = entry.next.max(verdict.ended + self.settings.politeness.ip_delay);
         }
+        self.yield_turn(ip, now);
         self.touch_ip(ip);
     }
 

@@ -3,7 +3,7 @@
 use super::Workbench;
 use super::host_entry::{HostEntry, Stand};
 use super::robots_turn::{Standing, first_hop, standing};
-use crate::flow::{DeskNote, Errand, Queued, RobotsErrand, RobotsRecord, Visit};
+use crate::flow::{DeskNote, Errand, Queued, RobotsErrand, RobotsRecord, Turn, Visit};
 use crate::limits::{ORIGINS_A_HOST_MAX, UNHURRIED_VISIT_URLS};
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
@@ -125,7 +125,8 @@ impl Workbench {
         let host = &mut self.hosts[id];
         host.stand = Stand::InFlight;
         let address = self.ips[host.ip].address;
-        Visit { host: host.key, name: Arc::clone(&host.name), address, errand }
+        let turn = Turn::default();
+        Visit { host: host.key, name: Arc::clone(&host.name), address, errand, turn }
     }
 
     /// Sets aside the URLs whose robots.txt never answered; `false` when that is all there is to

@@ -29,8 +29,7 @@ impl Web {
     /// When its addresses cannot be bound.
     pub fn demo() -> anyhow::Result<Self> {
         let runtime = Runtime::new().context("the simulated web has no threads")?;
-        // A host an address: agents do not share the delay of an address yet.
-        let web = runtime.block_on(SimWeb::start(Spec::demo().ips(0)))?;
+        let web = runtime.block_on(SimWeb::start(Spec::demo()))?;
         Ok(Self {
             dns: web.dns(),
             seeds: web.seeds(),

@@ -25,8 +25,8 @@ pub enum ClusterCommand {
     Agents(AgentsArgs),
     /// Have an agent hand over what it has to crawl, and leave.
     Drain(AgentArgs),
-    /// Forget an agent that is dead and gone for good.
-    Remove(AgentArgs),
+    /// Forget an agent that is dead and gone for good; says what is lost with it.
+    Remove(RemoveArgs),
     /// Have all agents rest.
     Pause(CoordinatorUrl),
     /// Have all agents go on after a pause or a stop.
@@ -93,6 +93,10 @@ pub struct JoinArgs {
     /// Listen on more than this machine although anyone who can connect can take part.
     #[arg(long, conflicts_with = "tls_cert")]
     pub insecure: bool,
+    /// On Ctrl-C and SIGTERM hand everything over to the other agents and leave for good, as after
+    /// `crivello drain`. Where that cannot be, it stops, and comes back when started again.
+    #[arg(long, env = "CRIVELLO_DRAIN_ON_STOP", value_parser = clap::builder::FalseyValueParser::new())]
+    pub drain_on_stop: bool,
     /// Write what happened to this file, as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
@@ -164,7 +168,22 @@ pub struct WaitArgs {
     pub coordinator: CoordinatorUrl,
 }
 
-/// See [`ClusterCommand::Drain`] and [`ClusterCommand::Remove`].
+/// See [`ClusterCommand::Remove`].
+#[derive(Debug, clap::Args)]
+pub struct RemoveArgs {
+    /// The agent.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+    /// Fetch the pages again that are in its archive only, as far as the limits of pages for each host
+    /// and domain allow.
+    #[arg(long, conflicts_with = "give_up")]
+    pub refetch: bool,
+    /// Count them as lost.
+    #[arg(long)]
+    pub give_up: bool,
+}
+
+/// See [`ClusterCommand::Drain`].
 #[derive(Debug, clap::Args)]
 pub struct AgentArgs {
     /// The agent, by its name or id.

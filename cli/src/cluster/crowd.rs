@@ -86,6 +86,12 @@ impl Crowd {
     }
 }
 
+/// Whether all have answered, go by the view of this epoch, and have nothing to hand over.
+pub fn are_settled(answers: &Answers, epoch: u64) -> bool {
+    let settled = |status: &AgentStatus| status.epoch == epoch && status.handoffs == 0;
+    answers.values().all(|answer| answer.as_ref().is_ok_and(settled))
+}
+
 async fn ask(
     mut client: Client,
     id: AgentId,

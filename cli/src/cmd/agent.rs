@@ -3,7 +3,7 @@
 use crate::args::cluster::JoinArgs;
 use crate::cluster::{check_listen, endpoint};
 use crate::display::Display;
-use crate::drive::{Driven, watch};
+use crate::drive::{Driven, stop, watch};
 use crate::ending::{Ending, conclude, typed_again};
 use crate::exit::{Exit, Trouble};
 use crate::report_file::ReportFile;
@@ -81,9 +81,26 @@ fn take_part(
         screen::say(&format!("agent listening on {at}, saving to {}", typed.data.display()));
     }
     let mut display = Display::new(title, typed.quiet);
-    watch(&crawl, signals, &mut display);
+    watch(&crawl, signals, &mut display, |crawl| leave(crawl, typed.drain_on_stop));
     screen::restore();
     Ok(crawl.finish())
+}
+
+/// A signal has come.
+fn leave(crawl: &Crawl, drains: bool) {
+    if drains {
+        match crawl.drain() {
+            Ok(()) => {
+                screen::say(
+                    "leaving: handing everything over to the other agents (once more leaves at \
+                     once)",
+                );
+                return;
+            }
+            Err(why) => screen::say(&format!("nothing can be handed over: {why}")),
+        }
+    }
+    stop(crawl);
 }
 
 /// What was typed, as far as it can be checked before anybody is asked.

@@ -1,6 +1,6 @@
 //! The subcommands of a cluster, each in a file of its own.
 
-use super::{agents, control, coordinator, seed, status, wait};
+use super::{agents, control, coordinator, remove, seed, status, wait};
 use crate::args::cluster::ClusterCommand;
 use crate::exit::{Exit, Trouble};
 use anyhow::Context;
@@ -25,7 +25,7 @@ pub fn run(typed: ClusterCommand) -> Result<Exit, Trouble> {
             ClusterCommand::Wait(typed) => return wait::run(&typed).await,
             ClusterCommand::Agents(typed) => agents::run(&typed).await?,
             ClusterCommand::Drain(typed) => control::drain(typed).await?,
-            ClusterCommand::Remove(typed) => control::remove(typed).await?,
+            ClusterCommand::Remove(typed) => remove::run(&typed).await?,
             ClusterCommand::Pause(at) => control::set_run(&at, RunState::Paused).await?,
             ClusterCommand::Resume(at) => control::set_run(&at, RunState::Running).await?,
             ClusterCommand::Stop(at) => control::set_run(&at, RunState::Stopping).await?,

@@ -1,4 +1,4 @@
-//! `crivello drain`, `remove`, `pause`, `resume`, `stop`: one request each.
+//! `crivello drain`, `pause`, `resume`, `stop`: one request each.
 
 use crate::args::cluster::{AgentArgs, CoordinatorUrl};
 use crate::cluster::{connect, refused};
@@ -16,18 +16,6 @@ pub async fn drain(typed: AgentArgs) -> Result<(), Trouble> {
     let request = v1::DrainRequest { agent: typed.agent.clone() };
     client.drain(request).await.map_err(|status| refused(&status))?;
     screen::say(&format!("{} hands over what it has to crawl, then leaves", typed.agent));
-    Ok(())
-}
-
-/// Forgets a dead agent.
-///
-/// # Errors
-/// When there is no such agent, or it is alive.
-pub async fn remove(typed: AgentArgs) -> Result<(), Trouble> {
-    let mut client = connect(&typed.coordinator).await?;
-    let request = v1::RemoveRequest { agent: typed.agent.clone() };
-    client.remove(request).await.map_err(|status| refused(&status))?;
-    screen::say(&format!("{} is no member any more", typed.agent));
     Ok(())
 }
 

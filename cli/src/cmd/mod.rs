@@ -8,6 +8,7 @@ pub mod control;
 pub mod coordinator;
 pub mod crawl;
 pub mod demo;
+pub mod remove;
 pub mod robots;
 pub mod seed;
 pub mod simweb;

@@ -12,7 +12,7 @@ pub mod drive;
 mod member;
 mod sums;
 
-use crate::cluster::crowd::Crowd;
+use crate::cluster::crowd::{Crowd, are_settled};
 use crate::cluster::lookout::Lookout;
 use crate::cluster::{Guide, client, refused, whole};
 use crate::exit::Trouble;
@@ -155,15 +155,11 @@ impl Fleet {
                 return Ok(true);
             }
             let answers = crowd.ask(&listing.view, &listing.crawl_id).await;
-            let epoch = listing.view.epoch;
-            let settled = answers.values().all(|answer| {
-                answer.as_ref().is_ok_and(|status| status.epoch == epoch && status.handoffs == 0)
-            });
-            if !settled {
+            if !are_settled(&answers, listing.view.epoch) {
                 return Ok(false);
             }
             for agent in dead {
-                let request = v1::RemoveRequest { agent };
+                let request = v1::RemoveRequest { agent, refetch: false };
                 client.remove(request).await.map_err(|status| refused(&status))?;
             }
             Ok(true)

@@ -27,8 +27,10 @@ pub fn snapshot(all: &[Snapshot]) -> Snapshot {
         sum.hosts.resolving += s.hosts.resolving;
         sum.visits += s.visits;
         sum.pipeline_pages += s.pipeline_pages;
-        sum.pages_left = [sum.pages_left, s.pages_left].into_iter().flatten().max();
     }
+    // Each counts down from the limit of all by its own pages.
+    let limit = all.iter().find_map(|s| s.pages_left.map(|left| left + s.pages));
+    sum.pages_left = limit.map(|limit| limit.saturating_sub(sum.pages));
     let busiest = all.iter().max_by_key(|s| s.visits + s.hosts.ready + s.hosts.waiting);
     sum.pace = busiest.map_or(Pace::Starting, |s| s.pace);
     sum
@@ -108,13 +110,13 @@ mod tests {
             pages,
             by_class: [0, pages, 0, 1, 0],
             hosts: HostGauges { waiting, ..HostGauges::default() },
-            pages_left: Some(pages),
+            pages_left: Some(20 - pages),
             pace,
             ..Snapshot::default()
         };
         let sum = snapshot(&[one(3, 1, Pace::Seeds), one(4, 9, Pace::Dns), one(1, 0, Pace::Cpu)]);
         assert_eq!((sum.pages, sum.by_class, sum.hosts.waiting), (8, [0, 8, 0, 3, 0], 10));
-        assert_eq!((sum.pages_left, sum.pace), (Some(4), Pace::Dns));
+        assert_eq!((sum.pages_left, sum.pace), (Some(12), Pace::Dns));
         assert_eq!(sum.elapsed, Duration::from_secs(4));
         assert_eq!(snapshot(&[]).pages_left, None);
     }

@@ -3,9 +3,10 @@
 
 use super::kit::{Coordinator, crivello, expect, fresh};
 use crivello_agent::control::{self, AgentStatus, House, SeedAnswer};
-use crivello_agent::peers::{Beside, Body, PeerServer, Receiver, Verdict};
+use crivello_agent::peers::{Batch, Beside, Body, PeerServer, Receiver, Sender, Verdict};
 use crivello_agent::progress::Snapshot;
 use crivello_common::discard::Discard;
+use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
@@ -33,6 +34,10 @@ struct Fake {
 }
 
 impl House for Fake {
+    fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
+        let _ = answer.send(Some(u64::from(by.0)));
+    }
+
     fn status(&self) -> AgentStatus {
         self.status.lock().expect("nobody panicked").clone()
     }
@@ -58,7 +63,8 @@ impl House for Fake {
 struct Silence;
 
 impl Receiver for Silence {
-    fn take(&self, _: AgentId, _: u64, _: Body, _: oneshot::Sender<Verdict>) {}
+    fn take(&self, _: Sender, _: u64, _: Body, _: oneshot::Sender<Verdict>) {}
+    fn turns(&self, _: AgentId, _: u64, _: Batch, _: oneshot::Sender<Verdict>) {}
     fn ping(&self, _: AgentId, _: u64, _: oneshot::Sender<Verdict>) {}
 }
 
@@ -89,7 +95,8 @@ impl Scene {
         let runtime = Runtime::new().expect("a runtime");
         let server = runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
-            let server = PeerServer::start(listener, None, views, Arc::new(Silence), beside);
+            let server =
+                PeerServer::start(listener, None, views, Arc::new(Silence), beside, Clock::start());
             server.await.expect("served")
         });
         self.joined += 1;

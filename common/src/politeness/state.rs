@@ -33,6 +33,13 @@ pub struct HostState {
 }
 
 impl HostState {
+    /// The same by a clock that shows so many microseconds more.
+    pub fn by_clock_ahead(&mut self, micros: i64) {
+        for at in [&mut self.next, &mut self.last_ended, &mut self.slowed_until] {
+            *at = at.by_clock_ahead(micros);
+        }
+    }
+
     /// Puts the next time off to `at`, if that is later than what another rule has set.
     pub fn hold_until(&mut self, at: Timestamp, rule: WaitRule) {
         if at > self.next {

@@ -1,8 +1,9 @@
 //! What a record of the journal holds: everything.
 
-use crivello_common::view::View;
+use crivello_common::view::{AgentId, View};
 use crivello_proto::{FORMAT_VERSION, v1};
 use prost::Message;
+use std::collections::BTreeMap;
 
 /// What makes a crawl that crawl.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Record {
     pub next_id: u32,
     /// The view in force.
     pub view: View,
+    /// Of a crawl with a limit of pages: how many each agent may fetch.
+    pub allowed: BTreeMap<AgentId, u64>,
 }
 
 /// As on disk.
@@ -42,6 +45,8 @@ struct Stored {
     next_id: u32,
     #[prost(message, tag = "6")]
     view: Option<v1::View>,
+    #[prost(btree_map = "uint32, uint64", tag = "7")]
+    allowed: BTreeMap<u32, u64>,
 }
 
 impl Record {
@@ -49,7 +54,8 @@ impl Record {
         let Crawl { id, begun, meaning } = self.crawl.clone();
         let view = Some(v1::View::from(&self.view));
         let (format, next_id) = (FORMAT_VERSION, self.next_id);
-        Stored { format, crawl_id: id, begun, meaning, next_id, view }.encode_to_vec()
+        let allowed = self.allowed.iter().map(|(id, &pages)| (id.0, pages)).collect();
+        Stored { format, crawl_id: id, begun, meaning, next_id, view, allowed }.encode_to_vec()
     }
 
     /// `Err` says how it is damaged.
@@ -63,7 +69,8 @@ impl Record {
         }
         let view = stored.view.unwrap_or_default();
         let view = View::try_from(view).map_err(|e| format!("in its last record: {e}"))?;
-        let Stored { crawl_id: id, begun, meaning, next_id, .. } = stored;
-        Ok(Self { crawl: Crawl { id, begun, meaning }, next_id, view })
+        let Stored { crawl_id: id, begun, meaning, next_id, allowed, .. } = stored;
+        let allowed = allowed.into_iter().map(|(id, pages)| (AgentId(id), pages)).collect();
+        Ok(Self { crawl: Crawl { id, begun, meaning }, next_id, view, allowed })
     }
 }

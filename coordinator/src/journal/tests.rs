@@ -1,13 +1,16 @@
 //! What a journal survives, and what it refuses to survive.
 
 use super::*;
-use crivello_common::view::View;
+use crivello_common::view::{AgentId, View};
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use tempfile::tempdir;
 
 fn record(epoch: u64) -> Record {
     let crawl = Crawl { id: "c0ffee".into(), begun: "today".into(), meaning: "a = 1\n".into() };
-    Record { crawl, next_id: 2, view: View { epoch, ..View::of_one(&format!("agent-{epoch}")) } }
+    let view = View { epoch, ..View::of_one(&format!("agent-{epoch}")) };
+    let allowed = BTreeMap::from([(AgentId(3), epoch)]);
+    Record { crawl, next_id: 2, view, allowed }
 }
 
 /// Writes records of the epochs 1 to `n`; the lengths of the file after each.

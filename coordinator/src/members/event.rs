@@ -68,11 +68,15 @@ pub enum Event {
         id: AgentId,
         /// Its process.
         process: Process,
+        /// It had asked to be drained, and is not to be after all.
+        stays: bool,
     },
     /// A dead member will not come back.
     Forget {
         /// The member.
         id: AgentId,
+        /// Nor will its archive: what only it fetched is to be fetched again.
+        refetch: bool,
     },
     /// The crawl is to run, to pause or to end.
     SetRun(RunState),
@@ -118,6 +122,11 @@ pub enum Refusal {
         "the agent's id was never given out for this crawl: its directory is not of this crawl, or the coordinator's journal is an old copy"
     )]
     StrangeId,
+    /// A member that was forgotten, and what it fetched with it.
+    #[error(
+        "the agent was removed, and what it had fetched is fetched again by others: start it with an empty --data"
+    )]
+    Refetched,
     /// See [`check_name`](crivello_common::view::check_name).
     #[error("the agent's name cannot be: {0}")]
     BadName(&'static str),

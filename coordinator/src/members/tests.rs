@@ -122,13 +122,32 @@ fn refusals_name_what_is_wrong() {
         (other_disk(join(None, 1, "a")), Refusal::NameTaken),
         (join(Some(0), 1, "c"), Refusal::StrangeId),
         (join(Some(3), 1, "c"), Refusal::StrangeId),
-        (Event::Forget { id: AgentId(1) }, Refusal::Alive),
+        (Event::Forget { id: AgentId(1), refetch: false }, Refusal::Alive),
         (beat(9, 1), Refusal::Unknown),
     ] {
         let mut members = two();
         let before = members.view().clone();
         assert_eq!(members.step(&event, at(1)).refusal, Some(refusal), "{event:?}");
         assert_eq!(members.view(), &before);
+    }
+}
+
+/// Not so one that was only forgotten.
+#[test]
+fn an_agent_whose_pages_are_fetched_again_does_not_come_back_with_them() {
+    for (refetch, refusal) in [(false, None), (true, Some(Refusal::Refetched))] {
+        let mut members = two();
+        members.step(&beat(1, 11), at(20));
+        members.step(&Event::Tick, at(1 + LEASE));
+        let epoch = members.view().epoch;
+        let forget = Event::Forget { id: AgentId(2), refetch };
+        assert_eq!(members.step(&forget, at(2 + LEASE)).refusal, None);
+        assert_eq!(members.view().epoch, epoch + 1);
+        let gone: &[AgentId] = if refetch { &[AgentId(2)] } else { &[] };
+        assert_eq!(members.view().refetched, gone);
+        assert_eq!(members.step(&join(Some(2), 23, "b"), at(3 + LEASE)).refusal, refusal);
+        let new = members.step(&other_disk(join(None, 24, "c")), at(4 + LEASE));
+        assert_eq!(new.refusal, None, "with an empty directory it is another agent");
     }
 }
 
@@ -148,7 +167,7 @@ fn an_agent_is_known_by_its_disk_and_its_lives_by_since() {
     assert_eq!(since(&members), Some(2));
     members.step(&join(Some(2), 22, "b"), at(1));
     assert_eq!(since(&members), Some(2), "the same process says it again");
-    members.step(&Event::Rest { id: AgentId(2), process: Process(22) }, at(2));
+    members.step(&Event::Rest { id: AgentId(2), process: Process(22), stays: false }, at(2));
     members.step(&join(None, 23, "b"), at(3));
     assert_eq!((since(&members), members.view().epoch), (Some(3), 3), "another process");
     members.step(&beat(1, 11), at(20));
@@ -162,14 +181,28 @@ fn an_agent_is_known_by_its_disk_and_its_lives_by_since() {
 }
 
 #[test]
+fn an_agent_takes_back_that_it_is_to_be_drained() {
+    let state = |members: &Members| members.view().agent(AgentId(2)).map(|agent| agent.state);
+    for (stays, after) in [(false, AgentState::Draining), (true, AgentState::Active)] {
+        let mut members = two();
+        members.step(&Event::Drain { id: AgentId(2) }, at(1));
+        let rest = Event::Rest { id: AgentId(2), process: Process(22), stays };
+        assert_eq!(members.step(&rest, at(2)).refusal, None);
+        assert_eq!(state(&members), Some(after));
+        members.step(&join(Some(2), 23, "b"), at(3));
+        assert_eq!(state(&members), Some(after), "also when it is back");
+    }
+}
+
+#[test]
 fn a_process_that_rests_makes_room_for_the_next() {
     let mut members = two();
-    members.step(&Event::Rest { id: AgentId(2), process: Process(22) }, at(20));
+    members.step(&Event::Rest { id: AgentId(2), process: Process(22), stays: false }, at(20));
     assert_eq!(members.view().epoch, 2, "nobody else need know");
     assert_eq!(members.step(&join(Some(2), 23, "b"), at(21)).refusal, None);
     assert_eq!(members.step(&beat(2, 22), at(22)).refusal, Some(Refusal::OtherProcess));
     let mut members = two();
-    members.step(&Event::Rest { id: AgentId(2), process: Process(22) }, at(20));
+    members.step(&Event::Rest { id: AgentId(2), process: Process(22), stays: false }, at(20));
     members.step(&Event::Tick, at(LEASE));
     assert_eq!(state(&members, 2), Some(AgentState::Dead), "its lease does not wait for it");
 }
@@ -180,7 +213,7 @@ fn nobody_dies_while_the_crawl_is_stopping_and_all_have_a_lease_when_it_goes_on(
     let step = members.step(&Event::SetRun(RunState::Stopping), at(1));
     assert_eq!(step.effects, [Effect::Publish { epoch: 3 }]);
     assert_eq!(members.step(&Event::SetRun(RunState::Stopping), at(1)).effects, []);
-    members.step(&Event::Rest { id: AgentId(1), process: Process(11) }, at(2));
+    members.step(&Event::Rest { id: AgentId(1), process: Process(11), stays: false }, at(2));
     assert_eq!(members.lease(AgentId(1), at(2)), None);
     assert_eq!(members.next_expiry(), None);
     assert_eq!(members.step(&Event::Tick, at(500)).effects, []);

@@ -32,7 +32,7 @@ async fn a_wrong_join_is_refused_with_what_to_do() {
         (with(&|j| j.weight = 0), Code::InvalidArgument, "1 to 64"),
         (with(&|j| j.weight = u32::MAX), Code::InvalidArgument, "1 to 64"),
         (with(&|j| j.process = 0), Code::InvalidArgument, "other than 0"),
-        (with(&|j| j.format_version = 2), Code::FailedPrecondition, "same version of crivello"),
+        (with(&|j| j.format_version += 1), Code::FailedPrecondition, "same version of crivello"),
         (with(&|j| j.crawl_id = "c0ffee".into()), Code::FailedPrecondition, "another crawl"),
         (with(&|j| j.id = Some(7)), Code::FailedPrecondition, "never given out"),
         (with(&|j| j.id = Some(1)), Code::Aborted, "another process"),

@@ -72,7 +72,7 @@ async fn an_agent_is_drained_leaves_and_is_forgotten() {
     for (n, name) in [(1, "a"), (2, "b")] {
         client.join(doors.join(n, name)).await.unwrap();
     }
-    let leave = v1::LeaveRequest { id: 2, process: 2, back: false };
+    let leave = v1::LeaveRequest { id: 2, process: 2, back: false, stays: false };
     let early = client.leave(leave).await.unwrap_err();
     assert_eq!(
         (early.code(), early.message()),
@@ -87,7 +87,7 @@ async fn an_agent_is_drained_leaves_and_is_forgotten() {
     client.leave(leave).await.unwrap();
     assert_eq!(state(&view(&mut client).await, "b"), None);
     assert_eq!(beat(&mut client, 2, 2).await.unwrap_err().code(), Code::NotFound);
-    let remove = v1::RemoveRequest { agent: "a".to_owned() };
+    let remove = v1::RemoveRequest { agent: "a".to_owned(), refetch: false };
     let alive = client.remove(remove).await.unwrap_err();
     assert!(alive.message().contains("the agent is alive"), "{alive}");
     coordinator.stop().await.unwrap();
@@ -102,7 +102,7 @@ async fn an_agent_that_means_to_come_back_need_not_wait_for_its_old_lease() {
     let mut next = doors.join(1, "a");
     (next.id, next.process) = (Some(1), 99);
     assert_eq!(client.join(next.clone()).await.unwrap_err().code(), Code::Aborted);
-    client.leave(v1::LeaveRequest { id: 1, process: 1, back: true }).await.unwrap();
+    client.leave(v1::LeaveRequest { id: 1, process: 1, back: true, stays: false }).await.unwrap();
     assert_eq!(client.join(next).await.unwrap().into_inner().id, 1);
     assert_eq!(beat(&mut client, 1, 1).await.unwrap_err().code(), Code::Aborted);
     coordinator.stop().await.unwrap();
@@ -119,7 +119,10 @@ async fn the_run_state_travels_with_the_view_and_the_list_shows_the_leases() {
     assert_eq!((paused.run, paused.epoch), (RunState::Paused, before.epoch + 1));
     let nothing = set_run(&mut client, v1::RunState::Unspecified).await.unwrap_err();
     assert_eq!(nothing.code(), Code::InvalidArgument);
-    client.heartbeat(v1::HeartbeatRequest { id: 1, process: 1, epoch: 7 }).await.unwrap();
+    client
+        .heartbeat(v1::HeartbeatRequest { id: 1, process: 1, epoch: 7, pages: None })
+        .await
+        .unwrap();
     let listed = client.list_agents(v1::ListAgentsRequest {}).await.unwrap().into_inner();
     let lease = listed.leases[0];
     assert_eq!((listed.leases.len(), lease.id, lease.epoch), (1, 1, 7));

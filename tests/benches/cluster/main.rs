@@ -6,9 +6,13 @@
 //! harness. After that an agent is killed in the middle of a slower crawl, several times: how long
 //! until another agent fetches from one of its hosts.
 //!
+//! Then URLs are brought to a crawl that is paused: by one agent alone, and by two, where half of them
+//! go to the other and all are copied; and half of what the one has is handed over to an agent that
+//! joins.
+//!
 //! `CRIVELLO_BENCH_PAGES` sets the number of pages (default 30,000), `CRIVELLO_BENCH_AGENTS` the
 //! sizes of the clusters (default `1,2,4,8`), `CRIVELLO_BENCH_KILLS` the number of kills (default
-//! 5). Each agent may have as many visits in flight as the crawler that is alone.
+//! 3), `CRIVELLO_BENCH_URLS` the URLs that are brought (default 1,000,000). Each agent may have as many visits in flight as the crawler that is alone.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -17,7 +21,9 @@ use simweb::Spec;
 use std::time::Duration;
 
 const VISITS_MAX: usize = 64;
-const LEASE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(10);
+/// Hosts of the URLs that are brought.
+const HOSTS: u32 = 20_000;
 
 fn main() {
     let pages = number("CRIVELLO_BENCH_PAGES").unwrap_or(30_000);
@@ -25,7 +31,14 @@ fn main() {
     let sizes = sizes.split(',').filter_map(|size| size.trim().parse().ok());
     let sizes: Vec<u8> = sizes.collect();
     costs(pages, &sizes);
-    takeovers(number("CRIVELLO_BENCH_KILLS").unwrap_or(5));
+    takeovers(number("CRIVELLO_BENCH_KILLS").unwrap_or(3));
+    let urls = number("CRIVELLO_BENCH_URLS").unwrap_or(1_000_000);
+    if urls > 0 {
+        brought(urls, 1);
+        let two = brought(urls, 2);
+        drop(two);
+        handed_over(urls);
+    }
 }
 
 fn number(name: &str) -> Option<u32> {
@@ -102,10 +115,13 @@ fn crawl_together(pages: u32, n_agents: u8) -> Cost {
         .set("cluster.lease=30s")
         .within(Duration::from_secs(1_800))
         .start(n_agents);
-    let begun = cluster.web.log().now();
     cluster.seed();
     cluster.wait();
-    let wall = cluster.web.log().now().since(begun);
+    let log = cluster.web.log().entries();
+    // An agent that starts fetches nothing for five seconds: somebody may have its promise.
+    let first = log.iter().map(|entry| entry.start).min().unwrap_or_default();
+    let last = log.iter().map(|entry| entry.end).max().unwrap_or_default();
+    let wall = Duration::from_micros(last - first);
     let bytes = cluster.bytes_between_members();
     let n_pages = cluster.pages().len();
     let ends = cluster.stop();
@@ -148,4 +164,57 @@ fn takeover(seed: u32) -> f64 {
     let first = cluster.successor_of("b", killed).expect("just seen").start;
     let after = Duration::from_micros(first.saturating_sub(killed.0));
     after.as_secs_f64() - LEASE.as_secs_f64()
+}
+
+/// Brings URLs to a crawl that is paused, until all of them are safe.
+fn brought(urls: u32, n_agents: u8) -> Cluster {
+    // Of names that nobody knows the hosts would be given up, also while the crawl is paused.
+    let web = Spec::new(1).size(HOSTS, 1, 1).ips(4);
+    let mut cluster = Cluster::new(web).within(Duration::from_secs(1_800)).start(n_agents);
+    cluster.tell(&["pause"]);
+    let list = cluster.dir().join("urls.txt");
+    let url = |n: u32| format!("http://h0.site{}.test/some/path/{n}.html\n", n % HOSTS);
+    std::fs::write(&list, (0..urls).map(url).collect::<String>()).expect("the list is written");
+    let (begun, before) = (cluster.web.log().now(), cluster.bytes_between_members());
+    cluster.tell(&["seed", &list.display().to_string()]);
+    cluster.until("all is copied", |c| totals(c, "outbox") == 0);
+    let time = cluster.web.log().now().since(begun).as_secs_f64();
+    let bytes = cluster.bytes_between_members() - before;
+    println!(
+        "\n{urls} URLs brought to {n_agents} agents: {time:.1} s, {:.0} a second, {:.0} bytes a URL \
+         between members",
+        f64::from(urls) / time,
+        bytes as f64 / f64::from(urls),
+    );
+    cluster
+}
+
+/// One agent has them all, and another joins.
+fn handed_over(urls: u32) {
+    let mut cluster = brought(urls, 1);
+    let before = cluster.bytes_between_members();
+    let begun = cluster.web.log().now();
+    cluster.add("b");
+    let half = u64::from(urls) * 2 / 5;
+    cluster.until("half of it is the newcomer's", |c| {
+        let status = status(c);
+        let own = status["agents"].as_array().into_iter().flatten();
+        let b = own.filter(|agent| agent["name"] == "b").filter_map(|b| b["urls_queued"].as_u64());
+        b.sum::<u64>() > half && totals(c, "handoffs") == 0 && totals(c, "outbox") == 0
+    });
+    let time = cluster.web.log().now().since(begun).as_secs_f64();
+    let bytes = (cluster.bytes_between_members() - before) as f64;
+    println!(
+        "\n{urls} URLs, half of them handed over and all of them copied: {time:.1} s, {:.0} MB",
+        bytes / 1e6
+    );
+}
+
+fn status(cluster: &Cluster) -> serde_json::Value {
+    serde_json::from_str(&cluster.tell(&["status", "--json"])).unwrap_or_default()
+}
+
+/// Of all agents; more than there can be while nobody answers.
+fn totals(cluster: &Cluster, what: &str) -> u64 {
+    status(cluster)["totals"][what].as_u64().unwrap_or(u64::MAX)
 }

@@ -44,6 +44,15 @@ impl Cluster {
         Ended { report, n_archived: archived.len(), n_archived_again: again }
     }
 
+    /// Whatever was answered is in some archive that is there.
+    ///
+    /// # Panics
+    /// When it is not so.
+    pub fn assert_all_archived(&self) {
+        let wrong = disagreements(&self.web.log().entries(), &self.archived(), |_| false);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
     /// How often each page is archived, over all agents. Each archive is sound in itself.
     fn archived(&self) -> BTreeMap<String, u64> {
         let mut archived = BTreeMap::new();

@@ -3,7 +3,17 @@
 
 use super::{IN_FLIGHT, alone, cluster, finish, web};
 use crivello_tests::cluster::COORDINATOR;
+use crivello_tests::{Cluster, is_page};
 use std::time::Duration;
+
+/// An agent dies, and its disk with it; the others go on with its hosts.
+fn lose(cluster: &mut Cluster, name: &str) {
+    let killed = cluster.web.log().now();
+    cluster.kill9(name);
+    cluster.delete_disk(name);
+    cluster.wait_for_state(name, "dead");
+    cluster.until("others go on with its hosts", |c| c.successor_of(name, killed).is_some());
+}
 
 #[test]
 fn an_agent_dies_and_its_disk_with_it() {
@@ -11,12 +21,32 @@ fn an_agent_dies_and_its_disk_with_it() {
     let mut cluster = cluster(web(24)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.35);
-    let killed = cluster.web.log().now();
-    cluster.kill9("b");
-    cluster.delete_disk("b");
-    cluster.wait_for_state("b", "dead");
-    cluster.until("others go on with its hosts", |c| c.successor_of("b", killed).is_some());
+    lose(&mut cluster, "b");
     finish(&mut cluster, IN_FLIGHT);
+}
+
+/// It is gone for good, and so is what only it had fetched: that is fetched again.
+#[test]
+fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
+    let _alone = alone();
+    let mut cluster = cluster(web(24)).start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.35);
+    lose(&mut cluster, "b");
+    let mut answer = (None, String::new(), String::new());
+    cluster.until("what only it had can be counted", |c| {
+        answer = c.ask(&["remove", "b"]);
+        !answer.2.contains("try again")
+    });
+    let (code, _, said) = answer;
+    assert_eq!(code, Some(64), "{said}");
+    assert!(said.contains("URLs that only it knew: none"), "{said}");
+    assert!(said.contains("--refetch") && said.contains("--give-up"), "{said}");
+    let told = cluster.ask(&["remove", "b", "--refetch"]);
+    assert_eq!(told.0, Some(0), "{told:?}");
+    let had = cluster.requests_of("b").iter().filter(|entry| is_page(entry)).count() as u64;
+    finish(&mut cluster, had + IN_FLIGHT);
+    cluster.assert_all_archived();
 }
 
 /// The next process takes up the lease of the one that was killed, or waits until it is over.
@@ -56,14 +86,11 @@ fn two_agents_of_four_die_one_after_the_other() {
     cluster.seed();
     for (name, share) in [("b", 0.2), ("d", 0.6)] {
         cluster.wait_for_share(share);
-        let killed = cluster.web.log().now();
-        cluster.kill9(name);
-        cluster.delete_disk(name);
-        cluster.until("others go on with its hosts", |c| c.successor_of(name, killed).is_some());
+        lose(&mut cluster, name);
     }
     // As many as there are copies: people must say that they are gone for good.
     for name in ["b", "d"] {
-        cluster.tell(&["remove", name]);
+        cluster.tell(&["remove", name, "--give-up"]);
     }
     finish(&mut cluster, 2 * IN_FLIGHT);
 }

@@ -1,9 +1,10 @@
 //! A cluster that is left in peace.
 
 use super::{alone, cluster, finish, web};
-use crivello_tests::{Cluster, Scene, is_page};
-use simweb::{Character, Robots, Seeds};
+use crivello_tests::{Cluster, Scene, is_page, seed};
+use simweb::{Character, Robots, Seeds, Spec};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 /// Which agents have fetched pages of each host.
 fn visitors(cluster: &Cluster) -> BTreeMap<String, BTreeSet<String>> {
@@ -48,6 +49,42 @@ fn a_varied_web_is_fetched_by_a_cluster_as_by_one() {
     let mut cluster = cluster(web).set("politeness.backoff-first=100ms").start(3);
     cluster.seed();
     finish(&mut cluster, 0);
+}
+
+/// Three addresses for the hosts of three agents: they take turns there.
+#[test]
+fn an_address_is_spared_by_the_cluster_as_a_whole() {
+    let _alone = alone();
+    let web = Spec::new(seed()).size(36, 1, 6).ips(3).latency_ms(0, 20).seeds(Seeds::Hosts);
+    let mut cluster = cluster(web).start(3);
+    cluster.seed();
+    finish(&mut cluster, 0);
+    let mut visitors: BTreeMap<Ipv4Addr, BTreeSet<&str>> = BTreeMap::new();
+    let log = cluster.web.log().entries();
+    for entry in &log {
+        if let Some(ip) = entry.ip {
+            visitors.entry(ip).or_default().extend(cluster.name_of(entry));
+        }
+    }
+    let shared = visitors.values().filter(|names| names.len() == 3).count();
+    assert_eq!(shared, 3, "not all agents were at all addresses: {visitors:?}");
+}
+
+/// The limit is dealt out, and what an agent that leaves did not need is dealt out again: all together
+/// fetch exactly as many.
+#[test]
+fn a_page_limit_is_that_of_the_cluster() {
+    let _alone = alone();
+    let mut cluster = cluster(web(8)).set("limits.pages-max=150").start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.2);
+    cluster.drain("c");
+    cluster.tell(&["wait", "--timeout", "60s"]);
+    let _ = cluster.stop();
+    let log = cluster.web.log().entries();
+    let pages = log.iter().filter(|entry| is_page(entry)).count();
+    assert_eq!(pages, 150);
+    assert!(["a", "b", "c"].iter().all(|name| !cluster.hosts_of(name).is_empty()));
 }
 
 /// One agent alone is a cluster as well, and holds no copies.

@@ -66,6 +66,7 @@ impl Accountant {
                 break;
             }
         }
+        self.refetch(member, now)?;
         // What custody has decided is on disk before anybody hears of it.
         self.merge(member, now)
     }
@@ -82,6 +83,19 @@ impl Accountant {
         member.merged(ledger, &mut batch, &disk)?;
         self.insist(|_| disk.commit(&batch).map_err(AccountError::from))?;
         member.merge_committed();
+        self.tell_totals();
+        self.next_due = now;
+        Ok(())
+    }
+
+    /// Looks through some of the rows that a lost archive may have made void.
+    fn refetch(&mut self, member: &mut Member, now: Timestamp) -> Result<(), AccountError> {
+        let disk = self.books.disk.clone();
+        let ledger = &mut self.books.ledger;
+        let Some(mut batch) = ledger.refetch_some(now)? else { return Ok(()) };
+        member.merged(ledger, &mut batch, &disk)?;
+        self.insist(|_| disk.commit(&batch).map_err(AccountError::from))?;
+        self.tell_totals();
         self.next_due = now;
         Ok(())
     }
@@ -91,6 +105,7 @@ impl Accountant {
         let Some(batch) = self.books.ledger.chore(now)? else { return Ok(false) };
         let disk = self.books.disk.clone();
         self.insist(|_| disk.commit(&batch).map_err(AccountError::from))?;
+        self.tell_totals();
         self.next_due = now;
         Ok(true)
     }
@@ -109,7 +124,8 @@ impl Accountant {
         let Some(member) = &self.member else { return Ok(None) };
         let ledger = &mut self.books.ledger;
         let no_visit = self.shared.visits.load(Acquire) == 0;
-        let quiet = settled && no_visit && !ledger.has_news() && member.is_settled();
+        let read = !ledger.has_news() && !ledger.refetches();
+        let quiet = settled && no_visit && read && member.is_settled();
         let idle = quiet && (self.quiet == Some(Ended::Limit) || !ledger.has_queue()?);
         member.tell(idle);
         if idle && member.is_drained(ledger)? {

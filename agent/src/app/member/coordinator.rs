@@ -1,103 +1,27 @@
-//! What an agent says to the coordinator, and what it asks of the others now and then: joining,
-//! heartbeats, views, promises, leaving.
+//! What an agent says to the coordinator: joining, draining, leaving.
 
-use super::{Arrival, Door};
+use super::Membership;
 use crate::app::AgentError;
-use crate::peers::{Outgoing, Promise};
-use crate::report::Ended;
 use crivello_common::time::{Clock, Timestamp};
-use crivello_common::view::{AgentId, AgentState, View};
+use crivello_common::view::{AgentId, View};
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{FORMAT_VERSION, RESPONSE_SIZE_MAX, v1};
-use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 /// For an answer to a heartbeat: it is worth less the longer it takes.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// Joining takes longer: the coordinator tries to reach this agent.
 const JOIN_PATIENCE: Duration = Duration::from_secs(20);
 /// Between two tries.
-const PAUSE: Duration = Duration::from_millis(500);
+pub(super) const PAUSE: Duration = Duration::from_millis(500);
 /// Between two lines in the log about the same trouble.
-const SAY_EVERY: Duration = Duration::from_secs(10);
-/// Between two requests for promises: they hold for five times as long.
-const PING_EVERY: Duration = Duration::from_secs(1);
-/// In the agent's directory: what it is known by.
-const FILE: &str = "agent.json";
-
-/// What an agent is known by; kept in its directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Membership {
-    /// Drawn when the directory was made.
-    pub disk: u64,
-    /// The name that it joined under.
-    pub name: String,
-    /// The number that it was given, and the crawl it was given for.
-    pub given: Option<(u32, String)>,
-}
-
-impl Membership {
-    /// That of the directory; made when it is not there.
-    ///
-    /// # Errors
-    /// When it cannot be read or written.
-    pub fn open(dir: &Path, name: Option<&str>) -> Result<Self, AgentError> {
-        let path = dir.join(FILE);
-        let failed = |what: &str, error: &dyn std::fmt::Display| {
-            AgentError::Broken(format!("{} {what}: {error}", path.display()))
-        };
-        match fs::read(&path) {
-            Ok(bytes) => {
-                let mut known: Self =
-                    serde_json::from_slice(&bytes).map_err(|e| failed("is damaged", &e))?;
-                if let Some(name) = name {
-                    name.clone_into(&mut known.name);
-                }
-                Ok(known)
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let drawn = uuid::Uuid::new_v4().as_u64_pair().0.max(1);
-                let name =
-                    name.map_or_else(|| format!("agent-{:08x}", drawn as u32), str::to_owned);
-                fs::create_dir_all(dir).map_err(|e| {
-                    AgentError::Refused(format!(
-                        "the directory {} cannot be made: {e}; choose another --data",
-                        dir.display()
-                    ))
-                })?;
-                let known = Self { disk: drawn, name, given: None };
-                known.keep(dir)?;
-                Ok(known)
-            }
-            Err(error) => Err(failed("cannot be read", &error)),
-        }
-    }
-
-    /// Writes it, whole or not at all.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn keep(&self, dir: &Path) -> Result<(), AgentError> {
-        let (path, new) = (dir.join(FILE), dir.join("agent.json.new"));
-        let text = serde_json::to_vec_pretty(self)
-            .map_err(|e| AgentError::Broken(format!("{FILE} cannot be written: {e}")))?;
-        File::create(&new)
-            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&new, &path))
-            .and_then(|()| File::open(dir)?.sync_all())
-            .map_err(|e| AgentError::Broken(format!("{} cannot be written: {e}", path.display())))
-    }
-}
+pub(super) const SAY_EVERY: Duration = Duration::from_secs(10);
 
 /// How the coordinator is reached, and as what.
 #[derive(Clone, Debug)]
@@ -132,7 +56,7 @@ pub struct Joined {
 /// A connection to the coordinator, made when it is needed.
 #[derive(Clone, Debug)]
 pub struct Coordinator {
-    client: CoordinatorClient<Channel>,
+    pub(super) client: CoordinatorClient<Channel>,
     clock: Clock,
 }
 
@@ -241,9 +165,24 @@ impl Coordinator {
         })
     }
 
-    /// Says that this process ends: to come back with its disk, or for good.
-    pub async fn leave(&self, id: AgentId, process: u64, back: bool) {
-        let request = v1::LeaveRequest { id: id.0, process, back };
+    /// Asks that an agent's share be handed over.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    pub async fn drain(&self, id: AgentId) -> Result<(), String> {
+        let mut client = self.client.clone();
+        let asked = client.drain(v1::DrainRequest { agent: id.to_string() });
+        match tokio::time::timeout(PATIENCE, asked).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(status)) => Err(whole(&status)),
+            Err(_) => Err("the coordinator does not answer".to_owned()),
+        }
+    }
+
+    /// Says that this process ends: to come back with its disk, or for good. With `stays` it had
+    /// asked to be drained, and takes that back.
+    pub async fn leave(&self, id: AgentId, process: u64, back: bool, stays: bool) {
+        let request = v1::LeaveRequest { id: id.0, process, back, stays };
         let mut client = self.client.clone();
         match tokio::time::timeout(PATIENCE, client.leave(request)).await {
             Ok(Ok(_)) => {}
@@ -261,7 +200,7 @@ impl Coordinator {
 }
 
 /// A status with all that led to it.
-fn whole(status: &Status) -> String {
+pub(super) fn whole(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut source = std::error::Error::source(status);
     while let Some(error) = source {
@@ -281,111 +220,4 @@ fn may_try_again(status: &Status) -> bool {
             | Code::Unknown
             | Code::Cancelled
     )
-}
-
-/// Keeps a membership alive.
-pub struct Attendance {
-    pub coordinator: Coordinator,
-    pub id: AgentId,
-    pub process: u64,
-    pub lease: Duration,
-    pub outgoing: Arc<Outgoing>,
-    pub door: Door,
-    pub views: watch::Receiver<Option<Arc<View>>>,
-    pub clock: Clock,
-    /// What to do when the membership is lost.
-    pub lost: Arc<dyn Fn(Ended) + Send + Sync>,
-}
-
-impl Attendance {
-    /// Until it is dropped.
-    pub async fn run(self) {
-        let this = Arc::new(self);
-        tokio::join!(this.beat(), this.watch(), this.ask_promises());
-    }
-
-    fn epoch(&self) -> u64 {
-        self.views.borrow().as_ref().map_or(0, |view| view.epoch)
-    }
-
-    /// Heartbeats, several in a lease.
-    async fn beat(&self) {
-        let every = (self.lease / 4).clamp(Duration::from_millis(20), Duration::from_secs(5));
-        let mut said: Option<Timestamp> = None;
-        loop {
-            tokio::time::sleep(every).await;
-            let asked = self.clock.now();
-            let (id, process, epoch) = (self.id.0, self.process, self.epoch());
-            let mut client = self.coordinator.client.clone();
-            let beat = client.heartbeat(v1::HeartbeatRequest { id, process, epoch });
-            let answered = tokio::time::timeout(PATIENCE.min(self.lease), beat).await;
-            let status = match answered {
-                Ok(Ok(answer)) => {
-                    let lease = Duration::from_millis(answer.into_inner().lease_ms);
-                    self.door.bring(Arrival::Leased(asked + lease)).await;
-                    if said.take().is_some() {
-                        tracing::info!("the coordinator is back");
-                    }
-                    continue;
-                }
-                Ok(Err(status)) => status,
-                Err(_) => Status::deadline_exceeded("no answer"),
-            };
-            if matches!(status.code(), Code::NotFound | Code::FailedPrecondition | Code::Aborted) {
-                tracing::warn!("this agent is no member any more: {}", status.message());
-                (self.lost)(Ended::Lost);
-                return;
-            }
-            let now = self.clock.now();
-            if said.is_none_or(|last| now.since(last) >= SAY_EVERY) {
-                said = Some(now);
-                tracing::warn!(
-                    "the coordinator cannot be reached, the crawl goes on without it: {}",
-                    whole(&status)
-                );
-            }
-        }
-    }
-
-    /// Views, as they come.
-    async fn watch(&self) {
-        loop {
-            let known_epoch = self.epoch();
-            let mut client = self.coordinator.client.clone();
-            if let Ok(views) = client.watch_view(v1::WatchViewRequest { known_epoch }).await {
-                let mut views = views.into_inner();
-                while let Ok(Some(view)) = views.message().await {
-                    match View::try_from(view) {
-                        Ok(view) => self.door.bring(Arrival::View(Arc::new(view))).await,
-                        Err(bad) => tracing::error!("the coordinator sent a bad view: {bad}"),
-                    }
-                }
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
-    }
-
-    /// Promises of all others, in case the coordinator is out of reach.
-    async fn ask_promises(&self) {
-        loop {
-            let view = self.views.borrow().clone();
-            for agent in view.iter().flat_map(|view| &view.agents) {
-                if agent.id == self.id || agent.state == AgentState::Dead {
-                    continue;
-                }
-                let (outgoing, door) = (self.outgoing.clone(), self.door.clone());
-                let (by, clock) = (agent.id, self.clock);
-                tokio::spawn(async move {
-                    let asked = clock.now();
-                    let arrival = match outgoing.ping(by).await {
-                        Ok(Promise::Given) => Arrival::Promised { by, asked },
-                        Ok(Promise::Refused(Some(view))) => Arrival::View(view),
-                        Ok(Promise::Refused(None)) | Err(_) => return,
-                    };
-                    door.bring(arrival).await;
-                });
-            }
-            tokio::time::sleep(PING_EVERY).await;
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::outbox::Line;
 use super::{ASK_FIRST, Member, Piles, Then};
+use crate::app::turns::TurnWord;
 use crate::disk::{Database, DiskError, facts};
 use crate::ledger::Ledger;
 use crate::peers::{Class, Verdict};
@@ -45,6 +46,7 @@ impl Member {
                 return Ok(Fate::Goes);
             }
         }
+        ledger.set_refetched(&view.refetched);
         let living = view.agents.iter().filter(|a| a.state != AgentState::Dead).count();
         tracing::info!(epoch = view.epoch, living, known = view.agents.len(), "a new view");
         for then in self.waits.clear() {
@@ -78,6 +80,7 @@ impl Member {
             self.shared.stop.cancel();
         }
         ledger.look_again();
+        self.turns.say(TurnWord::View(view.clone()));
         // Last: from here on packets of this epoch are let in.
         self.views.send_replace(Some(view.clone()));
         let alive = view.agent(self.me).is_some_and(|me| me.state != AgentState::Dead);

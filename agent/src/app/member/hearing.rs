@@ -5,7 +5,7 @@ use crate::custody::{End, Message};
 use crate::disk::{DiskError, facts};
 use crate::flow::{Fact, Found};
 use crate::ledger::{Group, Ledger};
-use crate::peers::{Body, Class, Heard, Verdict};
+use crate::peers::{Body, Class, Heard, Sender, Verdict};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
@@ -79,11 +79,12 @@ impl Member {
         &mut self,
         ledger: &mut Ledger,
         group: &mut Group,
-        (from, body, answer): (AgentId, Body, oneshot::Sender<Verdict>),
+        (from, body, answer): (Sender, Body, oneshot::Sender<Verdict>),
         now: Timestamp,
     ) -> Result<(), DiskError> {
         let answer = Then::Answer(answer);
-        match body {
+        let Sender { id: from, behind_us } = from;
+        match in_our_time(body, behind_us) {
             Body::Facts(facts) => {
                 let copies_with = self.store_as_owner(ledger, &facts, None, Some(group), now)?;
                 self.found.push((answer, copies_with));
@@ -250,4 +251,14 @@ impl Member {
         }
         Ok(())
     }
+}
+
+/// The times in facts, by this agent's clock.
+fn in_our_time(mut body: Body, behind_us: i64) -> Body {
+    if let Body::Facts(facts) | Body::Copies(facts) | Body::Rows { facts, .. } = &mut body {
+        for fact in facts {
+            *fact = facts::by_clock_ahead(std::mem::take(fact), behind_us);
+        }
+    }
+    body
 }

@@ -4,14 +4,17 @@ use super::{Arrival, Door};
 use crate::app::shared::Shared;
 use crate::app::telling;
 use crate::control::{AgentStatus, House, SeedAnswer};
+use crate::disk::Database;
 use crate::flow::LinkKind;
+use crate::ledger;
 use crate::links::LinkRules;
+use crivello_common::assignment::Owners;
 use crivello_common::discard::DiscardTally;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
 use parking_lot::Mutex;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 
@@ -53,6 +56,7 @@ pub struct Resident {
     pub process: u64,
     pub shared: Arc<Shared>,
     pub rules: Arc<LinkRules>,
+    pub disk: Arc<Database>,
     pub door: Door,
 }
 
@@ -61,6 +65,8 @@ pub struct Resident {
 pub struct Hall {
     pub doings: Arc<Doings>,
     resident: OnceLock<Resident>,
+    /// Somebody has all rows counted; one at a time.
+    counts: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Hall {
@@ -97,6 +103,30 @@ impl House for Hall {
             handoffs: standing.handoffs,
             replication: shared.settings.cluster.replication,
             snapshot: telling::snapshot(shared),
+        }
+    }
+
+    fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
+        let Some(here) = self.resident.get() else { return };
+        let Some(view) = self.doings.standing.lock().view.clone() else { return };
+        let (me, strategy) = (here.id, here.shared.settings.cluster.strategy);
+        let disk = here.disk.clone();
+        let count = move || {
+            let owners = Owners::new(strategy, view).ok()?;
+            ledger::archived(&disk, by, |group| owners.owner(group) == Some(me)).ok()
+        };
+        if self.counts.swap(true, Relaxed) {
+            return;
+        }
+        // It may take minutes, and nobody waits for it here.
+        let counts = self.counts.clone();
+        let counting = std::thread::Builder::new().name("archived".to_owned());
+        let counted = counting.spawn(move || {
+            let _ = answer.send(count());
+            counts.store(false, Relaxed);
+        });
+        if counted.is_err() {
+            self.counts.store(false, Relaxed);
         }
     }
 

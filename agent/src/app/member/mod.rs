@@ -7,29 +7,36 @@
 //!   pages' links ──► sending ──► outbox ──► pump ──► peers ── Stored ──► pages done with
 //! ```
 
+mod attendance;
 mod coordinator;
 mod door;
 mod epoch;
 mod hearing;
 mod house;
+mod membership;
 mod outbox;
+mod portion;
 mod sending;
+mod standing;
 mod tagged;
 mod transfers;
 mod waits;
 
-pub use coordinator::{Attendance, Coordinator, Joined, Joining, Membership};
+pub use attendance::Attendance;
+pub use coordinator::{Coordinator, Joined, Joining};
 pub use door::Door;
 pub use epoch::Fate;
 pub use house::{Doings, Hall, Resident};
+pub use membership::Membership;
 
 use super::shared::Shared;
+use super::turns::{TurnLine, TurnWord};
 use crate::control::SeedAnswer;
 use crate::custody::{Custody, Effect, Message, Role, Tag};
 use crate::disk::{Database, DiskError};
 use crate::flow::{Fact, Found};
 use crate::ledger::{Ledger, RecentKeys, TagRows};
-use crate::peers::{Body, Heard, Outgoing, Verdict};
+use crate::peers::{Body, Heard, Outgoing, Sender, Verdict};
 use bytes::Bytes;
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::GroupHash;
@@ -40,6 +47,7 @@ use outbox::{BatchNumber, Line, Outbox};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tagged::Tagged;
 use tokio::sync::{oneshot, watch};
@@ -50,7 +58,7 @@ use waits::Waits;
 #[derive(Debug)]
 pub enum Arrival {
     /// A packet of another agent.
-    Packet { from: AgentId, epoch: u64, body: Body, answer: oneshot::Sender<Verdict> },
+    Packet { from: Sender, epoch: u64, body: Body, answer: oneshot::Sender<Verdict> },
     /// Another agent asks for a promise.
     Ping { from: AgentId, epoch: u64, answer: oneshot::Sender<Verdict> },
     /// What another agent answered.
@@ -115,6 +123,9 @@ pub struct Member {
     shared: Arc<Shared>,
     custody: Custody,
     outgoing: Arc<Outgoing>,
+    turns: TurnLine,
+    /// The epoch of which the turns' task knows that all promises to the dead have run out.
+    clear: u64,
     views: watch::Sender<Option<Arc<View>>>,
     arrivals: Receiver<Arrival>,
     doings: Arc<Doings>,
@@ -155,6 +166,7 @@ pub struct Parts {
     pub me: AgentId,
     pub shared: Arc<Shared>,
     pub outgoing: Arc<Outgoing>,
+    pub turns: TurnLine,
     pub views: watch::Sender<Option<Arc<View>>>,
     pub arrivals: Receiver<Arrival>,
     pub doings: Arc<Doings>,
@@ -166,7 +178,7 @@ impl Member {
     /// # Errors
     /// When the disk fails.
     pub fn new(parts: Parts, disk: &Database) -> Result<Self, DiskError> {
-        let Parts { me, shared, outgoing, views, arrivals, doings } = parts;
+        let Parts { me, shared, outgoing, turns, views, arrivals, doings } = parts;
         let now = shared.clock.now();
         let cluster = &shared.settings.cluster;
         let custody = Custody::new(me, cluster.strategy, cluster.replication as usize, now);
@@ -174,6 +186,8 @@ impl Member {
             me,
             custody,
             outgoing,
+            turns,
+            clear: 0,
             views,
             arrivals,
             doings,
@@ -296,6 +310,15 @@ impl Member {
                 })?;
             }
         }
+        let epoch = self.custody.epoch();
+        if self.clear < epoch && self.custody.is_clear(now) {
+            self.clear = epoch;
+            self.turns.say(TurnWord::Clear { epoch });
+        }
+        if self.shared.drains_itself.load(Relaxed) && self.nobody_takes_over() {
+            self.shared.stays.store(true, Relaxed);
+            self.shared.stop.cancel();
+        }
         self.look_at_fence(ledger, now);
         Ok(())
     }
@@ -344,38 +367,6 @@ impl Member {
         // What has become this agent's was open already, or nobody would ask.
         let may = self.custody.may_fetch(group, &mut tags, now);
         error.take().map_or(Ok(may), Err)
-    }
-
-    /// Whether all that the view wants is where it should be, and nothing is on its way.
-    pub fn is_settled(&self) -> bool {
-        let said = self.words.values().all(VecDeque::is_empty) && self.sent.is_empty();
-        let moved = self.transfers.is_empty() && self.quieting.is_empty();
-        let answered = self.waits.is_empty() && self.merging.is_empty() && self.found.is_empty();
-        let seeded = self.seeds.is_empty() && self.seeded.is_empty();
-        self.custody.is_settled()
-            && said
-            && moved
-            && answered
-            && seeded
-            && self.merges.is_empty()
-            && self.outbox.is_empty()
-            && self.arrivals.is_empty()
-    }
-
-    /// Whether this agent was asked to leave and has nothing left to hand over.
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn is_drained(&self, ledger: &mut Ledger) -> Result<bool, DiskError> {
-        let me = self.custody.view().and_then(|view| view.agent(self.me));
-        let draining = me.is_some_and(|me| me.state == AgentState::Draining);
-        Ok(draining && self.is_settled() && ledger.tags().tag_after(None)?.is_none())
-    }
-
-    /// Tells whoever asks how this agent stands.
-    pub fn tell(&self, idle: bool) {
-        let handoffs = self.transfers.len() + self.quieting.len();
-        self.doings.tell(self.custody.view(), self.outbox.len(), handoffs, idle);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::fetch::{FetchContext, Sink, run};
 use crate::flow::{
-    Errand, Fetched, Outcome, Place, Queued, Response, RobotsErrand, Verdict, Visit,
+    Errand, Fetched, Outcome, Place, Queued, Response, RobotsErrand, Turn, Verdict, Visit,
 };
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::hash::UrlHash;
@@ -109,6 +109,7 @@ pub(super) fn visit_origin(origin: Origin, name: &str, address: IpAddr, paths: &
         host: host_key(name, AssignBy::Domain),
         name: name.into(),
         address,
+        turn: Turn::default(),
         errand: Errand::Pages {
             origin,
             rules: Arc::new(Rules::default()),
@@ -125,6 +126,7 @@ pub(super) fn robots_visit(server: SocketAddr) -> Visit {
         host,
         name: HOST.into(),
         address: server.ip(),
+        turn: Turn::default(),
         errand: Errand::Robots(RobotsErrand {
             for_host: host,
             for_name: HOST.into(),

@@ -1,6 +1,6 @@
 //! What the ledger must do, said simply: maps in memory, and a disk that is a copy of them.
 
-mod exchange;
+pub mod exchange;
 
 use super::super::{Group, Ledger, Unsettled};
 use crate::disk::{Database, Family};
@@ -114,7 +114,8 @@ impl Model {
     fn open(&mut self) {
         let disk = Database::open(self.dir.path(), true, &self.settings.state).unwrap();
         let disk = Arc::new(disk);
-        self.ledger = Some(Ledger::open(disk.clone(), &self.settings).unwrap().sharing());
+        self.ledger =
+            Some(Ledger::open(disk.clone(), &self.settings).unwrap().sharing(exchange::ME));
         self.disk = Some(disk);
     }
 
@@ -355,8 +356,7 @@ impl Model {
         self.found_open.clear();
         self.desk.clear();
         self.dropping.clear();
-        self.ledger = None;
-        self.disk = None;
+        (self.ledger, self.disk) = (None, None);
         self.open();
         // Whoever sent them was not told that they were taken in, and sends them again.
         for found in lost {

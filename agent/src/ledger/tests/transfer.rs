@@ -1,11 +1,13 @@
 //! Groups that change hands, between ledgers that did whatever they did.
 
+use super::model::exchange::Rows;
 use super::model::{Model, Step};
 use super::step;
 use crate::flow::{Fact, Role, Tag};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 const HOSTS: u16 = 7;
 
@@ -96,6 +98,38 @@ proptest! {
         let theirs = other.rows();
         prop_assert!(rows.done.is_superset(&theirs.done));
         prop_assert!(rows.queued.is_empty());
+    }
+
+    #[test]
+    fn what_a_lost_archive_had_is_queued_again_over_kills(
+        steps in steps(),
+        other in steps(),
+        kills in prop::collection::vec(0usize..4, 0..3),
+    ) {
+        let mut a = agent(steps);
+        let before = a.rows();
+        let (fetched, chunks) = (a.fetched(), a.tell(1_000));
+        for n in kills {
+            a.lose_archive(n);
+            a.take(Step::Kill);
+            a.recount();
+        }
+        a.lose_archive(usize::MAX);
+        a.recount();
+        prop_assert!(a.fetched().is_empty());
+        let after = a.rows();
+        let set_aside: BTreeSet<_> = before.done.difference(&fetched).copied().collect();
+        prop_assert_eq!(&after.done, &set_aside, "what was never archived stays as it is");
+        let n = |rows: &Rows| rows.queued.values().map(Vec::len).sum::<usize>();
+        prop_assert_eq!(n(&after), n(&before) + fetched.len());
+        // Whoever still says that it was fetched, and whatever else is told meanwhile.
+        chunks.iter().for_each(|facts| a.hear(facts));
+        a.recount();
+        prop_assert_eq!(&a.rows().done, &set_aside);
+        a.take(Step::Kill);
+        agent(other).tell(1_000).iter().for_each(|facts| a.hear(facts));
+        a.recount();
+        prop_assert!(a.fetched().is_empty(), "also after the rows have been looked through");
     }
 
     #[test]

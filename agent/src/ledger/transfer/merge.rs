@@ -4,10 +4,10 @@ use super::super::groups::Groups;
 use super::super::resident::Resident;
 use super::super::{Ledger, Map, mark};
 use super::join::{is_newer, join_closed, join_queued, join_states};
-use crate::disk::values::{HostRow, Outcome, RobotsRow, Seen, decode_queued};
+use crate::disk::values::{HostRow, Kept, Outcome, RobotsRow, Seen, decode_queued};
 use crate::disk::{Batch, DiskError, Family, keys};
 use crate::flow::{Fact, Queued, RobotsRecord};
-use crivello_common::hash::{HostKey, UrlKey};
+use crivello_common::hash::{HostHash, HostKey, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
@@ -39,6 +39,12 @@ impl Ledger {
                     self.meet(&mut groups, *host, name)?;
                     self.merge_queued(&mut batch, &mut known, *host, url)?;
                 }
+                // What only a lost archive has is to be fetched again, whoever still says otherwise.
+                Fact::Done { url, outcome } if let Some(page) = self.refetch.lost(outcome) => {
+                    let host = HostKey { group: url.group, host: HostHash::of(&page.name) };
+                    self.meet(&mut groups, host, &page.name)?;
+                    self.merge_queued(&mut batch, &mut known, host, &page.url)?;
+                }
                 Fact::Done { url, outcome } => {
                     self.merge_done(&mut batch, &mut known, *url, outcome)?;
                 }
@@ -65,7 +71,13 @@ impl Ledger {
                     hosts.push(*host);
                     urls.push(UrlKey { group: host.group, url: url.hash });
                 }
-                Fact::Done { url, .. } => urls.push(*url),
+                Fact::Done { url, outcome } => {
+                    urls.push(*url);
+                    let lost = self.refetch.lost(outcome);
+                    let host = |page: &Kept| HostHash::of(&page.name);
+                    let host = lost.map(|page| HostKey { group: url.group, host: host(page) });
+                    hosts.extend(host);
+                }
                 Fact::Host { host, .. } | Fact::Robots { host, .. } => hosts.push(*host),
             }
         }
@@ -115,8 +127,12 @@ impl Ledger {
         theirs: &Queued,
     ) -> Result<(), DiskError> {
         let key = UrlKey { group: host.group, url: theirs.hash };
+        let lost = match known.seen.get(&key) {
+            Some(Seen::Done(outcome)) => self.refetch.lost(outcome).is_some(),
+            _ => false,
+        };
         match known.seen.get(&key) {
-            Some(Seen::Done(_)) => {}
+            Some(Seen::Done(_)) if !lost => {}
             Some(&Seen::Queued(at)) => {
                 let (of, place) = at.ok_or(ALONE)?;
                 let host = HostKey { group: host.group, host: of };
@@ -137,9 +153,9 @@ impl Ledger {
                     known.queued.insert(key, ours);
                 }
             }
-            None => {
+            _ => {
                 let url = Queued { place: self.next_place(), ..theirs.clone() };
-                self.totals.seen += 1;
+                self.totals.seen += u64::from(!lost);
                 self.enqueue(batch, host, &url);
                 known.seen.insert(key, Seen::Queued(Some((host.host, url.place))));
                 known.queued.insert(key, url);
@@ -155,8 +171,16 @@ impl Ledger {
         url: UrlKey,
         outcome: &Outcome,
     ) -> Result<(), DiskError> {
-        match known.seen.insert(url, Seen::Done(*outcome)) {
-            Some(Seen::Done(_)) => {}
+        let lost = |before: &Outcome| self.refetch.lost(before).is_some();
+        match known.seen.insert(url, Seen::Done(outcome.clone())) {
+            Some(Seen::Done(before)) if !lost(&before) => {
+                // The first one stays.
+                known.seen.insert(url, Seen::Done(before));
+            }
+            Some(Seen::Done(_)) => {
+                self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
+                self.news.done(url, outcome);
+            }
             Some(Seen::Queued(at)) => {
                 let (host, place) = at.ok_or(ALONE)?;
                 let host = HostKey { group: url.group, host };
@@ -165,7 +189,7 @@ impl Ledger {
             None => {
                 self.totals.seen += 1;
                 self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
-                self.news.done(url, *outcome);
+                self.news.done(url, outcome);
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Agents that are nothing but the two ends of the transport.
 
-use crate::peers::{Beside, Body, Heard, Outgoing, PeerServer, Receiver, Verdict};
+use crate::peers::{Batch, Beside, Body, Heard, Outgoing, PeerServer, Receiver, Sender, Verdict};
 use bytes::Bytes;
-use crivello_common::view::{Agent, AgentId, AgentState, RunState, View};
+use crivello_common::time::Clock;
+use crivello_common::view::{Agent, AgentId, AgentState, View};
 use crivello_proto::tls::Tls;
 use parking_lot::Mutex;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,20 +26,31 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Default)]
 pub struct Inbox {
     pub got: Mutex<Vec<Body>>,
+    pub turns: Mutex<Vec<Batch>>,
     /// Answers wait in `held` while this is set.
     pub hold: AtomicBool,
     pub held: Mutex<Vec<oneshot::Sender<Verdict>>>,
 }
 
 impl Receiver for Inbox {
-    fn take(&self, from: AgentId, _: u64, body: Body, answer: oneshot::Sender<Verdict>) {
-        assert_eq!(from, ME);
+    fn take(&self, from: Sender, _: u64, body: Body, answer: oneshot::Sender<Verdict>) {
+        assert_eq!(from.id, ME);
+        assert!(
+            (-1_000..60_000_000).contains(&from.behind_us),
+            "{from:?} has this machine's clock"
+        );
         self.got.lock().push(body);
         if self.hold.load(Ordering::SeqCst) {
             self.held.lock().push(answer);
         } else {
             let _ = answer.send(Verdict::Done);
         }
+    }
+
+    fn turns(&self, from: AgentId, _: u64, batch: Batch, answer: oneshot::Sender<Verdict>) {
+        assert_eq!(from, ME);
+        self.turns.lock().push(batch);
+        let _ = answer.send(Verdict::Done);
     }
 
     fn ping(&self, _: AgentId, _: u64, answer: oneshot::Sender<Verdict>) {
@@ -66,7 +78,9 @@ pub async fn node_at(at: SocketAddr, inbox: Arc<Inbox>, tls: Option<&Tls>) -> No
     let (views, seen) = watch::channel(None);
     let receiver = Arc::clone(&inbox) as Arc<dyn Receiver>;
     let beside = Beside::default();
-    let server = PeerServer::start(listener(at).await, tls, seen, receiver, beside).await.unwrap();
+    let server = PeerServer::start(listener(at).await, tls, seen, receiver, beside, Clock::start())
+        .await
+        .unwrap();
     Node { server, views, inbox }
 }
 
@@ -84,12 +98,12 @@ pub fn view(epoch: u64, others: &[SocketAddr]) -> Arc<View> {
         since: 1,
         disk: u64::from(n) + 1,
     });
-    Arc::new(View { epoch, run: RunState::Running, agents: agents.collect() })
+    Arc::new(View { epoch, agents: agents.collect(), ..View::default() })
 }
 
 pub fn sender(tls: Option<Tls>) -> (Outgoing, mpsc::Receiver<Heard>) {
     let (heard, hears) = mpsc::channel(8_192);
-    (Outgoing::new(ME, tls, Handle::current(), heard).unwrap(), hears)
+    (Outgoing::new(ME, tls, Handle::current(), heard, Clock::start()).unwrap(), hears)
 }
 
 /// Distinct bytes for every `n`, none of them text.

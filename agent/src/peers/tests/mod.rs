@@ -4,3 +4,4 @@ mod delivery;
 mod kit;
 mod refusals;
 mod tls;
+mod turns;

@@ -1,5 +1,6 @@
 use super::kit::{ME, PEER, facts, hear, node, sender, until, view};
 use crate::peers::{Body, Heard, Promise, Verdict, Why};
+use crivello_common::time::Clock;
 use crivello_common::view::AgentState;
 use crivello_proto::PACKET_SIZE_MAX;
 use crivello_proto::v1::peer_client::PeerClient;
@@ -74,7 +75,14 @@ async fn say(to: &super::kit::Node, packets: Vec<v1::Packet>) -> Result<v1::Repl
 }
 
 fn packet(epoch: u64, sender: u32, body: Option<Body>) -> v1::Packet {
-    v1::Packet { id: 7, stream: 1, epoch, sender, body: body.map(Into::into) }
+    v1::Packet {
+        id: 7,
+        stream: 1,
+        epoch,
+        sender,
+        sent: Clock::start().now().0,
+        body: body.map(Into::into),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 use super::kit::{PEER, facts, hear, node, sender, view};
 use crate::peers::{Heard, Outgoing};
+use crivello_common::time::Clock;
 use crivello_proto::tls::Tls;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::sync::Arc;
@@ -60,6 +61,7 @@ async fn only_those_of_the_same_authority_speak() {
 async fn files_that_are_no_certificates_are_refused_at_once() {
     let junk = || b"junk".to_vec();
     let tls = Tls { certificate: junk(), key: junk(), ca: junk() };
-    let refused = Outgoing::new(PEER, Some(tls), Handle::current(), mpsc::channel(1).0);
+    let refused =
+        Outgoing::new(PEER, Some(tls), Handle::current(), mpsc::channel(1).0, Clock::start());
     assert!(refused.is_err());
 }

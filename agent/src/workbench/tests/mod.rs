@@ -1,6 +1,6 @@
 //! The workbench's rules, one by one, and all of them against a model.
 
-mod desk;
+pub(crate) mod desk;
 mod front;
 mod heap;
 mod model;

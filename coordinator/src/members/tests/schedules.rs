@@ -24,8 +24,9 @@ fn any_event() -> impl Strategy<Value = Happening> {
             .prop_map(|(id, process)| Event::Heartbeat { id, process, epoch: 0 }),
         1 => id().prop_map(|id| Event::Drain { id }),
         1 => (id(), process()).prop_map(|(id, process)| Event::Leave { id, process }),
-        1 => (id(), process()).prop_map(|(id, process)| Event::Rest { id, process }),
-        1 => id().prop_map(|id| Event::Forget { id }),
+        1 => (id(), process(), any::<bool>())
+            .prop_map(|(id, process, stays)| Event::Rest { id, process, stays }),
+        1 => (id(), any::<bool>()).prop_map(|(id, refetch)| Event::Forget { id, refetch }),
         1 => prop::sample::select(run.to_vec()).prop_map(Event::SetRun),
         2 => Just(Event::Tick),
     ];

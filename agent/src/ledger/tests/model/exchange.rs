@@ -1,14 +1,18 @@
 //! Models as agents that tell each other of their groups.
 
 use super::Model;
-use crate::disk::values::{HostRow, RobotsRow, Seen, decode_queued};
+use crate::disk::values::{HostRow, Outcome, RobotsRow, Seen, decode_queued};
 use crate::disk::{Family, GroupState, keys};
 use crate::flow::{DeskNote, Fact, LedgerNote, RobotsRecord, Tag};
 use crate::ledger::Cursor;
 use crate::ledger::unsettled::END_OF_QUEUE;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::time::Timestamp;
+use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Every model is the same agent.
+pub const ME: AgentId = AgentId(1);
 
 /// What is known, whoever knows it: without places, and without where a page is archived.
 #[derive(Debug, Default, PartialEq)]
@@ -103,7 +107,7 @@ impl Model {
             }
         });
         assert_eq!(waiting, queued, "in the frontier if and only if `seen` says queued");
-        let (mut n_hosts, mut schedule) = (0, BTreeSet::new());
+        let (mut n_hosts, mut n_own, mut schedule) = (0, 0, BTreeSet::new());
         self.each(Family::Hosts, |key, value| {
             let host = keys::read_host(key).unwrap();
             if host.host.0 == 0 {
@@ -114,6 +118,7 @@ impl Model {
             assert_eq!(row.queued, by_host.get(&host).copied().unwrap_or(0));
             let wanted = row.queued > 0 && !shut.contains(&host.group);
             assert_eq!(row.scheduled.is_some(), wanted, "scheduled if queued, and open");
+            n_own += if wanted { row.queued } else { 0 };
             schedule.extend(row.scheduled.map(|at| keys::schedule(at, host).to_vec()));
         });
         let mut found = BTreeSet::new();
@@ -124,6 +129,7 @@ impl Model {
         let totals = self.ledger().totals();
         let n_queued = by_host.values().sum::<u64>();
         assert_eq!((totals.seen, totals.queued, totals.hosts), (n_seen, n_queued, n_hosts));
+        assert_eq!(totals.own_queued, n_own);
     }
 
     /// All facts of all groups, in chunks of about so many bytes.
@@ -163,6 +169,30 @@ impl Model {
             self.disk.as_ref().unwrap().commit(batch).unwrap();
         }
         batch.is_some()
+    }
+
+    /// Its own archive is lost, and with it all that models fetch; looks through so many rows at
+    /// most, then is killed.
+    pub fn lose_archive(&mut self, steps_max: usize) {
+        self.merged = true;
+        let now = self.now;
+        self.ledger().set_refetched(&[ME]);
+        for _ in 0..steps_max {
+            let Some(batch) = self.ledger().refetch_some(now).unwrap() else { return };
+            self.disk.as_ref().unwrap().commit(&batch).unwrap();
+        }
+    }
+
+    /// URLs that were fetched, and not set aside or given up.
+    pub fn fetched(&self) -> BTreeSet<(GroupHash, UrlHash)> {
+        let mut fetched = BTreeSet::new();
+        self.each(Family::Seen, |key, value| {
+            let group = keys::read_host(key).unwrap().group;
+            if let Seen::Done(Outcome::Fetched { .. }) = Seen::decode(value).unwrap() {
+                fetched.insert((group, keys::read_url_hash(key).unwrap()));
+            }
+        });
+        fetched
     }
 
     pub fn open_or_close(&mut self, group: GroupHash, open: bool) {

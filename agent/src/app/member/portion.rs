@@ -1,0 +1,80 @@
+//! This agent's portion of the page limit: asked for when it runs short, given back when others want
+//! it and it cannot be used here just now.
+
+use crate::app::shared::Shared;
+use crate::limits::UNHURRIED_VISIT_URLS;
+use crivello_proto::v1;
+use std::sync::atomic::Ordering::Acquire;
+
+/// Pages that are of use before any visit is out.
+const FIRST: u64 = 16;
+/// Of each visit that is out: those that it may bring before the next heartbeat is answered, twice.
+const A_VISIT: u64 = 2 * UNHURRIED_VISIT_URLS as u64;
+
+/// See the module. Counts are of all runs.
+#[derive(Debug)]
+pub struct Portion {
+    /// Pages that may be fetched, those that were included.
+    allowed: u64,
+    is_scarce: bool,
+}
+
+impl Portion {
+    /// Whatever an earlier process was allowed and has not fetched is not this one's.
+    pub fn new(shared: &Shared) -> Self {
+        Self { allowed: shared.totals.lock().0.pages, is_scarce: false }
+    }
+
+    /// Whether more should be asked for soon.
+    pub fn is_small(shared: &Shared) -> bool {
+        wanted(shared) > 0
+    }
+
+    /// What the coordinator is told; nothing in a crawl without a limit. An agent that is `leaving`
+    /// fetches nothing more if that takes a page of the limit.
+    pub fn tell(&mut self, shared: &Shared, leaving: bool) -> Option<v1::Pages> {
+        // First: what is taken for a visit after this is in it, and in nothing that follows.
+        let left = shared.pages_left.get()?;
+        let surplus = match (leaving, self.is_scarce) {
+            (true, _) => left,
+            (false, true) => left.saturating_sub(useful(shared)),
+            (false, false) => 0,
+        };
+        if surplus > 0 {
+            let back = shared.pages_left.take(surplus);
+            self.allowed = self.allowed.saturating_sub(back);
+        } else if shared.visits.load(Acquire) == 0 && shared.pipeline.is_empty() {
+            // What was fetched and does not count as a page is free.
+            let fetched = shared.totals.lock().0.pages;
+            self.allowed = self.allowed.min(fetched + left);
+        }
+        let fetched = shared.totals.lock().0.pages;
+        let wants = if leaving { 0 } else { wanted(shared) };
+        let number = shared.clock.now().0;
+        Some(v1::Pages { allowed: self.allowed, fetched, wants, number })
+    }
+
+    /// What it says.
+    pub fn hear(&mut self, allowance: v1::Allowance, shared: &Shared) {
+        let v1::Allowance { allowed, is_scarce, is_used_up } = allowance;
+        self.is_scarce = is_scarce;
+        shared.pages_left.add(allowed.saturating_sub(self.allowed));
+        self.allowed = self.allowed.max(allowed);
+        shared.pages_left.end(is_used_up);
+    }
+}
+
+/// Pages that could be fetched before long: none where all hosts rest.
+fn useful(shared: &Shared) -> u64 {
+    let visits = shared.visits.load(Acquire) as u64;
+    let ready = shared.census.lock().ips_ready > 0 || visits > 0;
+    let queued = shared.totals.lock().0.own_queued;
+    if ready { queued.min(FIRST + A_VISIT * visits) } else { 0 }
+}
+
+fn wanted(shared: &Shared) -> u64 {
+    match shared.pages_left.get() {
+        Some(left) if !shared.pages_left.is_used_up() => useful(shared).saturating_sub(left),
+        _ => 0,
+    }
+}

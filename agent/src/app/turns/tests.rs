@@ -1,0 +1,6 @@
+//! Turns in a simulated cluster.
+
+mod fates;
+mod schedules;
+mod visits;
+mod world;

@@ -1,0 +1,244 @@
+//! Between the workbench, the lender and the other agents: who says what to whom, epoch by epoch.
+
+use super::lender::Lender;
+use super::openness::lender_of;
+use super::{Batch, HeldFor, HeldTurn, Report, TERM, TurnNews, TurnNote};
+use crivello_common::assignment::Owners;
+use crivello_common::time::Timestamp;
+use crivello_common::view::{AgentId, AgentState};
+use std::collections::BTreeMap;
+use std::mem::take;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Notes and news of one batch: half a megabyte on the wire.
+const BATCH_MAX: usize = 16_384;
+
+/// See the module.
+#[derive(Debug)]
+pub struct TurnDesk {
+    me: AgentId,
+    lender: Lender,
+    owners: Option<Arc<Owners>>,
+    /// What the workbench uses in this epoch; `None` until it has said so.
+    held: Option<Vec<HeldTurn>>,
+    is_clear: bool,
+    bags: BTreeMap<AgentId, Bag>,
+    /// The last batch that was taken from each agent in this epoch.
+    taken: BTreeMap<AgentId, u64>,
+    news: Vec<TurnNews>,
+    last_number: u64,
+}
+
+/// What one agent is to hear.
+#[derive(Debug, Default)]
+struct Bag {
+    must_report: bool,
+    notes: Vec<TurnNote>,
+    news: Vec<TurnNews>,
+    /// The batch that is on its way, and what must not be lost of it.
+    flying: Option<(u64, Flight)>,
+}
+
+#[derive(Debug)]
+struct Flight {
+    reports: bool,
+    notes: Vec<TurnNote>,
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was taken.
+    Taken,
+    /// It was refused: the agent goes by another view.
+    Refused,
+    /// Nothing was heard: it may have been taken, or still be.
+    Unknown,
+}
+
+impl TurnDesk {
+    /// One that knows no view yet.
+    #[must_use]
+    pub fn new(me: AgentId, ip_delay: Duration) -> Self {
+        Self {
+            me,
+            lender: Lender::new(me, ip_delay),
+            owners: None,
+            held: None,
+            is_clear: false,
+            bags: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            news: Vec::new(),
+            last_number: 0,
+        }
+    }
+
+    /// The epoch in force; 0 before the first.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.owners.as_ref().map_or(0, |owners| owners.view().epoch)
+    }
+
+    /// A later view comes into force. Until [`Self::uses`] has told what the workbench has in use,
+    /// nothing is said. What was on its way is forgotten.
+    pub fn begin(&mut self, owners: Arc<Owners>) {
+        self.lender.begin(Arc::clone(&owners));
+        self.bags.clear();
+        for agent in &owners.view().agents {
+            if agent.id != self.me && agent.state != AgentState::Dead {
+                self.bags.insert(agent.id, Bag { must_report: true, ..Bag::default() });
+            }
+        }
+        self.owners = Some(owners);
+        self.held = None;
+        self.is_clear = false;
+        self.taken.clear();
+        self.news.clear();
+    }
+
+    /// The turns that the workbench goes on using in this epoch.
+    pub fn uses(&mut self, held: Vec<HeldTurn>, now: Timestamp) {
+        self.held = Some(held);
+        self.tell_myself(now);
+    }
+
+    /// Nobody who was declared dead fetches by a promise of this agent any more.
+    pub fn clear(&mut self, now: Timestamp) {
+        if !self.is_clear {
+            self.is_clear = true;
+            self.bags.values_mut().for_each(|bag| bag.must_report = true);
+            self.tell_myself(now);
+        }
+    }
+
+    fn tell_myself(&mut self, now: Timestamp) {
+        if let Some(report) = self.report(self.me, now) {
+            self.lender.told(self.me, &report, now);
+            self.post();
+        }
+    }
+
+    /// What is to be said to an agent on entering the epoch.
+    fn report(&self, to: AgentId, now: Timestamp) -> Option<Report> {
+        let (owners, held) = (self.owners.as_ref()?, self.held.as_ref()?);
+        let his = held.iter().filter(|turn| lender_of(owners, turn.address) == Some(to));
+        let held = his.map(|&HeldTurn { address, asked }| HeldFor {
+            address,
+            asked,
+            left: (asked + TERM).since(now),
+        });
+        let held = held.collect();
+        Some(Report { held, is_clear: self.is_clear })
+    }
+
+    /// The workbench says something, under the epoch in force.
+    pub fn note(&mut self, note: TurnNote, now: Timestamp) {
+        let (TurnNote::Ask { address, .. } | TurnNote::Return { address, .. }) = note;
+        // Until the workbench has heard of the epoch, it speaks of the last.
+        let (Some(owners), Some(_)) = (&self.owners, &self.held) else { return };
+        match lender_of(owners, address) {
+            Some(lender) if lender == self.me => {
+                self.lender.hear(self.me, note, now);
+                self.post();
+            }
+            Some(lender) => {
+                if let Some(bag) = self.bags.get_mut(&lender) {
+                    bag.notes.push(note);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Another agent says something under the epoch in force. Batches that come late or twice are
+    /// dropped.
+    pub fn hear(&mut self, from: AgentId, batch: Batch, now: Timestamp) {
+        let taken = self.taken.entry(from).or_default();
+        if batch.number <= *taken {
+            return;
+        }
+        *taken = batch.number;
+        if let Some(report) = &batch.report {
+            self.lender.told(from, report, now);
+        }
+        for note in batch.notes {
+            self.lender.hear(from, note, now);
+        }
+        self.news.extend(batch.news);
+        self.post();
+    }
+
+    /// What falls due without anybody's doing.
+    pub fn tick(&mut self, now: Timestamp) {
+        self.lender.tick(now);
+        self.post();
+    }
+
+    /// When [`Self::tick`] has something to do.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Timestamp> {
+        self.lender.next_time()
+    }
+
+    fn post(&mut self) {
+        for (to, news) in self.lender.take_news() {
+            if to == self.me {
+                self.news.push(news);
+            } else if let Some(bag) = self.bags.get_mut(&to) {
+                bag.news.push(news);
+            }
+        }
+    }
+
+    /// What the workbench must hear, in order.
+    #[must_use]
+    pub fn take_news(&mut self) -> Vec<TurnNews> {
+        take(&mut self.news)
+    }
+
+    /// Batches to be sent now; none to an agent that has not answered the last.
+    /// Each is to be answered with [`Self::sent`].
+    #[must_use]
+    pub fn take_batches(&mut self, now: Timestamp) -> Vec<(AgentId, Batch)> {
+        let mut batches = Vec::new();
+        if self.held.is_none() {
+            return batches;
+        }
+        let free = self.bags.iter().filter(|(_, bag)| bag.flying.is_none());
+        for to in free.map(|(&to, _)| to).collect::<Vec<_>>() {
+            let report = if self.bags[&to].must_report { self.report(to, now) } else { None };
+            let Some(bag) = self.bags.get_mut(&to) else { continue };
+            bag.must_report = false;
+            let notes = bag.notes.drain(..bag.notes.len().min(BATCH_MAX)).collect();
+            let news = bag.news.drain(..bag.news.len().min(BATCH_MAX)).collect();
+            let batch = Batch { number: self.last_number + 1, report, notes, news };
+            if !batch.is_empty() {
+                self.last_number += 1;
+                let flight = Flight { reports: batch.report.is_some(), notes: batch.notes.clone() };
+                bag.flying = Some((batch.number, flight));
+                batches.push((to, batch));
+            }
+        }
+        batches
+    }
+
+    /// What became of a batch. What must not be lost is said again.
+    pub fn sent(&mut self, to: AgentId, number: u64, fate: Fate) {
+        let Some(bag) = self.bags.get_mut(&to) else { return };
+        let Some((_, flight)) = bag.flying.take_if(|(flying, _)| *flying == number) else { return };
+        match fate {
+            Fate::Taken => {}
+            Fate::Refused => {
+                bag.must_report |= flight.reports;
+                bag.notes.splice(..0, flight.notes);
+            }
+            Fate::Unknown => {
+                bag.must_report |= flight.reports;
+                bag.notes.splice(..0, flight.notes);
+                // Who asks, asks again: an agent out of reach is not asked for more and more.
+                bag.notes.retain(|note| matches!(note, TurnNote::Return { .. }));
+            }
+        }
+    }
+}
