@@ -97,6 +97,7 @@ impl Rpc {
             lease_ms: millis(lease),
             view: Some(granted.view.as_ref().into()),
             settings: self.settings.clone(),
+            settings_revision: 1,
         })
     }
 
@@ -209,5 +210,27 @@ impl Coordinator for Rpc {
             .ok_or_else(|| Status::invalid_argument("running, paused or stopping is needed"))?;
         let granted = self.ask(Ask::Event(Event::SetRun(run))).await?;
         Ok(Response::new(v1::SetRunResponse { view: Some(granted.view.as_ref().into()) }))
+    }
+
+    type WatchSettingsStream = std::pin::Pin<
+        Box<dyn futures_util::Stream<Item = Result<v1::CrawlSettings, Status>> + Send + 'static>,
+    >;
+
+    async fn watch_settings(
+        &self,
+        _: Request<v1::WatchSettingsRequest>,
+    ) -> Answer<Self::WatchSettingsStream> {
+        Err(Status::unimplemented("not yet"))
+    }
+
+    async fn get_settings(&self, _: Request<v1::GetSettingsRequest>) -> Answer<v1::CrawlSettings> {
+        Ok(Response::new(v1::CrawlSettings { revision: 1, toml: self.settings.clone() }))
+    }
+
+    async fn edit_settings(
+        &self,
+        _: Request<v1::EditSettingsRequest>,
+    ) -> Answer<v1::EditSettingsResponse> {
+        Err(Status::unimplemented("not yet"))
     }
 }

@@ -62,6 +62,52 @@ impl Control for Counter {
         Ok(Response::new(v1::ArchivedResponse { pages }))
     }
 
+    async fn why(&self, _: Request<v1::WhyRequest>) -> Result<Response<v1::WhyResponse>, Status> {
+        Err(Status::unimplemented("not yet"))
+    }
+
+    async fn hosts(
+        &self,
+        _: Request<v1::HostsRequest>,
+    ) -> Result<Response<v1::HostsResponse>, Status> {
+        Err(Status::unimplemented("not yet"))
+    }
+
+    async fn fetches(
+        &self,
+        _: Request<v1::FetchesRequest>,
+    ) -> Result<Response<v1::FetchesResponse>, Status> {
+        Err(Status::unimplemented("not yet"))
+    }
+
+    async fn blocks(
+        &self,
+        _: Request<v1::BlocksRequest>,
+    ) -> Result<Response<v1::BlocksResponse>, Status> {
+        Err(Status::unimplemented("not yet"))
+    }
+
+    async fn traces(
+        &self,
+        _: Request<v1::TracesRequest>,
+    ) -> Result<Response<v1::TracesResponse>, Status> {
+        Err(Status::unimplemented("not yet"))
+    }
+
+    async fn set_log_level(
+        &self,
+        _: Request<v1::SetLogLevelRequest>,
+    ) -> Result<Response<v1::SetLogLevelResponse>, Status> {
+        Err(Status::unimplemented("not yet"))
+    }
+
+    async fn details(
+        &self,
+        _: Request<v1::DetailsRequest>,
+    ) -> Result<Response<v1::DetailsResponse>, Status> {
+        Err(Status::unimplemented("not yet"))
+    }
+
     async fn seed(
         &self,
         request: Request<Streaming<v1::SeedRequest>>,

@@ -40,6 +40,8 @@ pub struct AgentStatus {
     pub handoffs: u64,
     /// So many agents are to hold each URL.
     pub replication: u32,
+    /// Of the settings that it goes by.
+    pub settings_revision: u64,
     /// How its own crawl stands.
     pub snapshot: Snapshot,
 }
@@ -74,6 +76,7 @@ impl From<&AgentStatus> for v1::StatusResponse {
             handoffs: s.handoffs,
             replication: s.replication,
             progress: Some(progress(&s.snapshot)),
+            settings_revision: s.settings_revision,
         }
     }
 }
@@ -98,6 +101,7 @@ impl TryFrom<v1::StatusResponse> for AgentStatus {
             outbox: s.outbox,
             handoffs: s.handoffs,
             replication: s.replication,
+            settings_revision: s.settings_revision,
             snapshot: snapshot(&s.progress.unwrap_or_default())?,
         })
     }

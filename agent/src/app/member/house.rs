@@ -102,6 +102,7 @@ impl House for Hall {
             outbox: standing.outbox,
             handoffs: standing.handoffs,
             replication: shared.settings.cluster.replication,
+            settings_revision: 0,
             snapshot: telling::snapshot(shared),
         }
     }
