@@ -63,6 +63,7 @@ fn standing() -> AgentStatus {
         outbox: 5,
         handoffs: 6,
         replication: 2,
+        settings_revision: 7,
         snapshot: Snapshot {
             elapsed: Duration::from_millis(1_500),
             pages: 1,
