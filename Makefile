@@ -16,7 +16,7 @@ demo: build
 
 ## test         all tests
 test: setup
-	$(CARGO) test --release --workspace
+	$(CARGO) test --release --workspace --no-fail-fast
 
 ## build        the one binary, target/release/crivello
 build: setup

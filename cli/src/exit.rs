@@ -4,7 +4,6 @@ use crivello_agent::AgentError;
 use crivello_coordinator::CoordinatorError;
 use std::fmt;
 use std::io::Write;
-use std::process::ExitCode;
 
 /// An end that is not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,16 +89,16 @@ impl From<CoordinatorError> for Trouble {
 }
 
 /// Says what clap says: help and versions are no errors, all else is a usage error.
-pub fn refuse(refusal: &clap::Error) -> ExitCode {
+pub fn refuse(refusal: &clap::Error) -> u8 {
     let code = if refusal.use_stderr() { USAGE } else { 0 };
     // A closed pipe is no reason for another code.
     let _ = refusal.print();
-    ExitCode::from(code)
+    code
 }
 
 /// Says what went wrong, on one line, and chooses the code.
-pub fn report(end: Result<Exit, Trouble>) -> ExitCode {
-    let code = match end {
+pub fn report(end: Result<Exit, Trouble>) -> u8 {
+    match end {
         Ok(Exit::Finished) => 0,
         Ok(Exit::Disallowed) => 1,
         Ok(Exit::Stopped) => STOPPED,
@@ -109,6 +108,13 @@ pub fn report(end: Result<Exit, Trouble>) -> ExitCode {
             let _ = writeln!(std::io::stderr(), "crivello: {trouble}");
             code
         }
-    };
-    ExitCode::from(code)
+    }
+}
+
+/// Ends the process, and runs no destructors of static data: those of RocksDB abort while one of our
+/// threads that was told to end still has a database in its hands. Whatever is to last was saved before.
+pub fn leave(code: u8) -> ! {
+    let _ = std::io::stdout().flush();
+    // SAFETY: it reads nothing but its argument and does not return.
+    unsafe { libc::_exit(i32::from(code)) }
 }

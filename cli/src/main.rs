@@ -27,17 +27,16 @@ use args::{Args, Command};
 use clap::Parser;
 use crivello_common::runtime::raise_open_files;
 use exit::{Exit, Trouble};
-use std::process::ExitCode;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() -> ExitCode {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
-        Err(refusal) => return exit::refuse(&refusal),
+fn main() {
+    let code = match Args::try_parse() {
+        Ok(args) => exit::report(run(args)),
+        Err(refusal) => exit::refuse(&refusal),
     };
-    exit::report(run(args))
+    exit::leave(code)
 }
 
 fn run(args: Args) -> Result<Exit, Trouble> {

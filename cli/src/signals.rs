@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM: the first asks for an orderly end, the second leaves at once. The state on
 //! disk holds either way.
 
-use crate::exit::STOPPED;
+use crate::exit::{self, STOPPED};
 use crate::screen;
 use anyhow::Context;
 use std::sync::mpsc;
@@ -92,5 +92,5 @@ fn leave(farewell: impl FnOnce() + Send + 'static) -> ! {
     if taking_leave.is_ok() {
         let _ = said.recv_timeout(FAREWELL);
     }
-    std::process::exit(i32::from(STOPPED));
+    exit::leave(STOPPED)
 }

@@ -58,6 +58,9 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
+/// What still runs when all is saved has this long to end.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Why a crawl cannot be opened or cannot go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -220,7 +223,8 @@ impl Crawl {
         while self.wait(Duration::from_secs(1)).is_none() {}
         if let Some(runtime) = self.runtime.lock().take() {
             self.say_goodbye(&runtime);
-            runtime.shutdown_background();
+            // What still runs there may hold the state: it is to be closed before anybody goes on.
+            runtime.shutdown_timeout(SHUTDOWN_PATIENCE);
         }
         for thread in self.threads.lock().drain(..) {
             if thread.join().is_err() {
