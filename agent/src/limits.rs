@@ -47,9 +47,9 @@ pub const HELD_WINDOW: Duration = Duration::from_secs(4);
 /// Batches of seeds on their way to the commit.
 pub const SEED_BATCHES_MAX: usize = 32;
 /// Batches of one who brings seeds that wait to be safe; no more are read meanwhile.
-pub const SEED_BATCHES_A_STREAM: usize = 8;
+pub const SEED_BATCHES_A_STREAM: usize = 16;
 /// Those who bring seeds at once: all of them together hold no more batches than a few dozen.
-pub const SEED_STREAMS_MAX: usize = 8;
+pub const SEED_STREAMS_MAX: usize = 4;
 /// Files that the database keeps open.
 pub const DATABASE_FILES_MAX: i32 = 512;
 /// Files, sockets and pipes beside those of connections, names and the database.
@@ -70,9 +70,11 @@ pub const TURN_LEND_AHEAD: Duration = Duration::from_millis(500);
 /// or two of work for every millisecond of a round trip. What finds no room stays where it is.
 pub const PEER_QUEUE_BYTES: usize = 4 << 20;
 /// Packets on one stream that are on their way or wait to be stored.
-pub const PEER_WINDOW: usize = 64;
+pub const PEER_WINDOW: usize = 256;
 /// Bytes of packets of one stream that wait to be stored here; no more are read meanwhile.
 pub const PEER_STREAM_BYTES: usize = 8 << 20;
+/// Robots.txt files that other agents have asked for, and those asked of them, at once.
+pub const GUESTS_MAX: usize = 1_024;
 /// What was heard from other agents and not yet looked at; their links wait beyond it.
 pub const PEER_ANSWERS: usize = 8_192;
 /// What came from other agents, the coordinator and people, and waits for the accountant: more than

@@ -13,7 +13,7 @@ use crate::members::EPOCHS_A_STEP;
 use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use crivello_common::time::Timestamp;
 use crivello_common::view::View;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -97,7 +97,8 @@ fn begin(dir: &Path, settings: &Settings, now: Timestamp) -> Result<Home, Coordi
     let id = format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0);
     let crawl = Crawl { id, begun: now.to_string(), meaning: settings.meaning() };
     let view = View { epoch: 1, ..View::default() };
-    let record = Record { crawl, next_id: 1, view, allowed: BTreeMap::new() };
+    let (allowed, drains) = (BTreeMap::new(), BTreeSet::new());
+    let record = Record { crawl, next_id: 1, view, allowed, drains };
     Ok(Home { journal, record, resumed: false })
 }
 

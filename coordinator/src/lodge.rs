@@ -90,7 +90,7 @@ impl Lodge {
     pub(crate) fn open(home: Home, settings: &Settings, clock: Clock) -> std::io::Result<Self> {
         let lease = settings.cluster.lease;
         let now = clock.now();
-        let Record { crawl, next_id, view, allowed } = home.record;
+        let Record { crawl, next_id, view, allowed, drains } = home.record;
         let limit = settings.limits.pages_max;
         let (views, watched) = watch::channel(Arc::new(view.clone()));
         let (asks, asked) = sync_channel(ASKS_MAX);
@@ -98,7 +98,7 @@ impl Lodge {
         let porter = Porter {
             journal: home.journal,
             crawl,
-            members: Members::restore(members::Settings { lease }, view, next_id, now),
+            members: Members::restore(members::Settings { lease }, view, drains, next_id, now),
             allowance: limit.map(|limit| Allowance::new(limit, allowed)),
             views,
             clock,
@@ -243,7 +243,8 @@ impl Porter {
         let (crawl, view, next_id) =
             (self.crawl.clone(), members.view().clone(), members.next_id());
         let allowed = self.allowance.as_ref().map(|all| all.dealt().clone()).unwrap_or_default();
-        let written = self.journal.append(&Record { crawl, next_id, view, allowed });
+        let drains = members.drains().clone();
+        let written = self.journal.append(&Record { crawl, next_id, view, allowed, drains });
         match &written {
             Err(error) if !self.unwritten => {
                 tracing::error!("the journal cannot be written, so nothing changes: {error}");

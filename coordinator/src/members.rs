@@ -14,6 +14,7 @@
 //!        lease over │  │ Join         lease   │            Forget
 //!                   └► Dead ◄────────────────┴──── Dead ─────────► forgotten
 //! ```
+//! One that died while it was draining goes on with that when it is back.
 //! While the crawl is stopping nobody fetches, so no lease runs out: nobody has to take over from
 //! agents that end one after the other. All of them are members still when it goes on.
 
@@ -25,7 +26,7 @@ pub use event::{Effect, Event, Process, Refusal, Settings, Step};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, RunState, View};
 use profile::Profile;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The members: the view and the leases behind it.
@@ -34,6 +35,8 @@ pub struct Members {
     settings: Settings,
     view: View,
     leases: BTreeMap<AgentId, Lease>,
+    /// Those that are to hand everything over, also when they come back from the dead.
+    drains: BTreeSet<AgentId>,
     next_id: u32,
     now: Timestamp,
 }
@@ -54,32 +57,40 @@ const ANY: Process = Process(0);
 impl Members {
     /// Nobody yet.
     #[must_use]
-    pub const fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings) -> Self {
         Self {
             settings,
-            view: View {
-                epoch: 0,
-                run: RunState::Running,
-                agents: Vec::new(),
-                refetched: Vec::new(),
-            },
+            view: View::default(),
             leases: BTreeMap::new(),
+            drains: BTreeSet::new(),
             next_id: 1,
             now: Timestamp::ZERO,
         }
     }
 
     /// Goes on after a restart with the last published `view`: everyone alive in it has a whole
-    /// lease to be heard of, under whatever process is heard of first. `next_id` is the first id
-    /// never given out.
+    /// lease to be heard of, under whatever process is heard of first. `drains` and `next_id` are as
+    /// they were written down with it.
     #[must_use]
-    pub fn restore(settings: Settings, view: View, next_id: u32, now: Timestamp) -> Self {
+    pub fn restore(
+        settings: Settings,
+        view: View,
+        drains: BTreeSet<AgentId>,
+        next_id: u32,
+        now: Timestamp,
+    ) -> Self {
         let until = now + settings.lease;
         let lease = |agent: &Agent| (agent.id, Lease { until, process: ANY, epoch: 0 });
         let leases = view.agents.iter().map(lease).collect();
         let beyond = view.agents.iter().map(|agent| agent.id.0.saturating_add(1)).max();
         let beyond = beyond.unwrap_or(1);
-        Self { settings, view, leases, next_id: next_id.max(beyond), now }
+        Self { settings, view, leases, drains, next_id: next_id.max(beyond), now }
+    }
+
+    /// Those that are to be drained, dead or alive; to be written down with the view.
+    #[must_use]
+    pub const fn drains(&self) -> &BTreeSet<AgentId> {
+        &self.drains
     }
 
     /// The view in force.
@@ -199,6 +210,9 @@ impl Members {
             None => self.newcomer(id, profile)?,
         };
         let id = agent.id;
+        if agent.state == AgentState::Active {
+            self.drains.remove(&id);
+        }
         if self.view.agent(id) != Some(&agent) {
             self.view.agents.retain(|other| other.id != id);
             let place = self.view.agents.partition_point(|other| other.id < id);
@@ -213,7 +227,8 @@ impl Members {
         self.view.agents.iter().find(|agent| agent.disk == disk).map(|agent| agent.id)
     }
 
-    /// A member that is back: it keeps its slot; one that was draining goes on draining.
+    /// A member that is back: it keeps its slot; one that was draining goes on draining, while
+    /// there is somebody who takes over from it.
     fn returning(
         &self,
         agent: &Agent,
@@ -225,6 +240,9 @@ impl Members {
         }
         let now = self.view.epoch + 1;
         let (state, since) = match agent.state {
+            AgentState::Dead if self.drains.contains(&agent.id) && self.n_active() > 0 => {
+                (AgentState::Draining, now)
+            }
             AgentState::Dead => (AgentState::Active, now),
             alive => {
                 self.check_process(agent.id, process)?;
@@ -267,11 +285,12 @@ impl Members {
             return Err(Refusal::Dead);
         }
         if agent.state == AgentState::Active {
-            if self.view.agents.iter().filter(|a| a.state == AgentState::Active).count() == 1 {
+            if self.n_active() == 1 {
                 return Err(Refusal::LastActive);
             }
             self.set_state(id, AgentState::Draining);
         }
+        self.drains.insert(id);
         Ok(None)
     }
 
@@ -294,6 +313,7 @@ impl Members {
         self.check_process(id, process)?;
         if stays && state == AgentState::Draining {
             self.set_state(id, AgentState::Active);
+            self.drains.remove(&id);
         }
         self.leases.entry(id).and_modify(|lease| lease.process = ANY);
         Ok(None)
@@ -324,6 +344,10 @@ impl Members {
         Ok(None)
     }
 
+    fn n_active(&self) -> usize {
+        self.view.agents.iter().filter(|agent| agent.state == AgentState::Active).count()
+    }
+
     fn alive(&self, id: AgentId) -> Result<&Agent, Refusal> {
         let agent = self.view.agent(id).ok_or(Refusal::Unknown)?;
         if agent.state == AgentState::Dead { Err(Refusal::LeaseLost) } else { Ok(agent) }
@@ -345,6 +369,7 @@ impl Members {
     fn remove(&mut self, id: AgentId) {
         self.view.agents.retain(|agent| agent.id != id);
         self.leases.remove(&id);
+        self.drains.remove(&id);
         self.view.epoch += 1;
     }
 

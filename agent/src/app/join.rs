@@ -100,6 +100,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         line: turns.clone(),
         outgoing: outgoing.clone(),
         door: door.clone(),
+        views: view_in_force.clone(),
     };
     let crawl = build.crawl(Some(seat), Some(room), move |shared, disk| {
         let outgoing = for_member;

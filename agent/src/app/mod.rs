@@ -15,6 +15,7 @@
 
 mod accountant;
 mod build;
+mod envoy;
 mod fetchers;
 mod gate;
 mod home;

@@ -5,16 +5,21 @@
 //! wakes it.
 
 use super::accountant::Entry;
+use super::envoy::{Guest, Guests};
 use super::names::Names;
 use super::outage::Outage;
 use super::shared::Shared;
 use super::turns::{TurnEvent, TurnLine, TurnWord};
-use crate::flow::{Errand, LedgerNote, Resolution, ResolveError, Signal, Verdict, Visit};
+use crate::flow::{
+    Errand, LedgerNote, Resolution, ResolveError, RobotsFound, Signal, Verdict, Visit,
+};
+use crate::limits::GUESTS_MAX;
 use crate::report::Ended;
 use crate::workbench::Workbench;
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
 use crossbeam::channel::Sender;
 use crossbeam::queue::{ArrayQueue, SegQueue};
 use hashbrown::HashMap;
@@ -55,6 +60,14 @@ pub struct Desk {
     pub notes: ArrayQueue<LedgerNote>,
     /// From the turns' task; no more than what was asked for, now and then.
     pub turns: SegQueue<TurnEvent>,
+    /// Robots.txt files that other agents want.
+    pub guests: ArrayQueue<Guest>,
+    /// Those to be asked for of other agents.
+    pub abroad: ArrayQueue<CrawlUrl>,
+    /// Rung when something is in `abroad`.
+    pub envoy: Notify,
+    /// What came of that.
+    pub from_abroad: ArrayQueue<(CrawlUrl, RobotsFound)>,
     scheduler: OnceLock<Thread>,
 }
 
@@ -69,6 +82,10 @@ impl Desk {
             done: ArrayQueue::new(visits + names),
             notes: ArrayQueue::new(crate::limits::DESK_QUEUE),
             turns: SegQueue::new(),
+            guests: ArrayQueue::new(GUESTS_MAX),
+            abroad: ArrayQueue::new(GUESTS_MAX),
+            envoy: Notify::new(),
+            from_abroad: ArrayQueue::new(GUESTS_MAX),
             scheduler: OnceLock::new(),
         }
     }
@@ -104,6 +121,7 @@ pub struct Scheduler {
     to_resolve: VecDeque<(HostKey, Arc<str>)>,
     outage: Outage,
     names: Names,
+    guests: Guests,
     census_at: Timestamp,
     /// What was said of that.
     quiet: Option<Ended>,
@@ -129,6 +147,7 @@ impl Scheduler {
             to_resolve: VecDeque::new(),
             outage: Outage::default(),
             names: Names::default(),
+            guests: Guests::default(),
             census_at: Timestamp::ZERO,
             quiet: None,
         }
@@ -176,6 +195,7 @@ impl Scheduler {
     }
 
     fn hear(&mut self, now: Timestamp) {
+        self.guests.hear(&self.desk, &mut self.bench, now);
         while let Some(note) = self.desk.notes.pop() {
             self.bench.note(note, now);
         }
@@ -271,6 +291,7 @@ impl Scheduler {
                 turns.say(TurnWord::Notes(notes));
             }
         }
+        self.guests.speak(&self.desk, &mut self.bench);
         self.to_resolve.extend(self.bench.take_to_resolve());
         let mut asked = false;
         while self.looking_up < self.desk.names.capacity()

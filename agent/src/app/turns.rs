@@ -1,9 +1,10 @@
 //! The turns' own task: between the scheduler, the other agents and the member, one word after the
-//! other.
+//! other. What other agents want of hosts here comes the same way.
 
 #[cfg(test)]
 mod tests;
 
+use super::envoy::{Envoy, Guest};
 use super::member::{Arrival, Door};
 use super::scheduler::Desk;
 use super::shared::Shared;
@@ -16,7 +17,7 @@ use crivello_common::view::{AgentId, View};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// It looks up at least this often.
 const NAP_MAX: Duration = Duration::from_millis(100);
@@ -34,6 +35,8 @@ pub enum TurnWord {
     Clear { epoch: u64 },
     /// From another agent.
     Batch { from: AgentId, epoch: u64, batch: Batch, answer: oneshot::Sender<Verdict> },
+    /// Another agent wants a robots.txt.
+    Guest(Guest),
     /// What became of a batch for another agent.
     Sent { to: AgentId, number: u64, fate: Fate },
 }
@@ -74,6 +77,7 @@ pub struct TurnRoom {
     pub line: TurnLine,
     pub outgoing: Arc<Outgoing>,
     pub door: Door,
+    pub views: watch::Receiver<Option<Arc<View>>>,
 }
 
 impl TurnRoom {
@@ -81,6 +85,9 @@ impl TurnRoom {
     pub fn open(self, runtime: &Runtime, shared: Arc<Shared>, bench: Arc<Desk>) -> TurnLine {
         let line = self.line.clone();
         let desk = TurnDesk::new(self.me, shared.settings.politeness.ip_delay);
+        let (outgoing, views) = (self.outgoing.clone(), self.views.clone());
+        let envoy = Envoy { outgoing, views, shared: shared.clone(), desk: bench.clone() };
+        runtime.spawn(envoy.run());
         runtime.spawn(Task { room: self, desk, shared, bench }.run());
         line
     }
@@ -137,6 +144,11 @@ impl Task {
                     self.desk.hear(from, batch, now);
                 }
                 let _ = answer.send(if same { Verdict::Done } else { Verdict::OtherEpoch });
+            }
+            TurnWord::Guest(guest) => {
+                // Without room the answer is dropped, and that is one.
+                let _ = self.bench.guests.push(guest);
+                self.bench.ring();
             }
             TurnWord::Sent { to, number, fate } => self.desk.sent(to, number, fate),
         }

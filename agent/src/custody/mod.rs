@@ -40,9 +40,21 @@ use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, View, ViewError};
+use foldhash::HashMap;
 use moves::Moves;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Groups whose holders are remembered.
+const SHARERS_MAX: usize = 1 << 18;
+
+/// Who holds a group: its owner and those with copies, and all of them but this agent.
+#[derive(Clone, Debug)]
+struct Sharers {
+    holders: Arc<[AgentId]>,
+    copyists: Arc<[AgentId]>,
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -51,6 +63,8 @@ pub struct Custody {
     strategy: StrategyKind,
     replication: usize,
     owners: Option<Owners>,
+    /// Of groups asked about in this epoch.
+    sharers: RefCell<HashMap<GroupHash, Sharers>>,
     /// The agent may not fetch at all when this says so.
     pub fence: Fence,
     /// Who has said in this epoch that it has told all it holds for others.
@@ -71,6 +85,7 @@ impl Custody {
             strategy,
             replication,
             owners: None,
+            sharers: RefCell::default(),
             fence: Fence::new(now),
             scanned: BTreeSet::new(),
             brought: BTreeSet::new(),
@@ -104,6 +119,7 @@ impl Custody {
         self.brought.clear();
         self.awaited.clear();
         self.moves = Moves::default();
+        self.sharers.get_mut().clear();
         self.owners = Some(owners);
         Ok(true)
     }
@@ -123,6 +139,23 @@ impl Custody {
         all.filter(|agent| agent.id != self.me && agent.state != AgentState::Dead)
     }
 
+    /// Who holds a group in the view in force.
+    fn sharers(&self, group: GroupHash) -> Sharers {
+        let mut known = self.sharers.borrow_mut();
+        if let Some(sharers) = known.get(&group) {
+            return sharers.clone();
+        }
+        let owners = self.owners.as_ref();
+        let holders = owners.map_or_else(Vec::new, |o| o.holders(group, self.replication));
+        let copyists = holders.iter().copied().filter(|&holder| holder != self.me).collect();
+        let sharers = Sharers { holders: holders.into(), copyists };
+        if known.len() >= SHARERS_MAX {
+            known.clear();
+        }
+        known.insert(group, sharers.clone());
+        sharers
+    }
+
     /// Who crawls `group` in the view in force.
     #[must_use]
     pub fn owner(&self, group: GroupHash) -> Option<AgentId> {
@@ -131,14 +164,14 @@ impl Custody {
 
     /// The owner and those that hold copies.
     #[must_use]
-    pub fn holders(&self, group: GroupHash) -> Vec<AgentId> {
-        self.owners.as_ref().map_or_else(Vec::new, |o| o.holders(group, self.replication))
+    pub fn holders(&self, group: GroupHash) -> Arc<[AgentId]> {
+        self.sharers(group).holders
     }
 
     /// Those that must have stored a fact of `group` before it is acknowledged, this agent apart.
     #[must_use]
-    pub fn copyists(&self, group: GroupHash) -> Vec<AgentId> {
-        self.holders(group).into_iter().filter(|&holder| holder != self.me).collect()
+    pub fn copyists(&self, group: GroupHash) -> Arc<[AgentId]> {
+        self.sharers(group).copyists
     }
 
     /// Whether `tag` makes this agent the authority: not if it has been declared dead since.
@@ -207,8 +240,8 @@ impl Custody {
             self.moves.look_again();
         }
         let epoch = self.epoch();
-        let holders = if new { self.copyists(group) } else { Vec::new() };
-        let standing = holders.into_iter().map(|id| (id, epoch)).collect();
+        let copyists = if new { self.copyists(group) } else { Arc::default() };
+        let standing = copyists.iter().map(|&id| (id, epoch)).collect();
         tags.set_tag(group, Some(Tag { epoch, role: Role::Authority { standing } }));
     }
 

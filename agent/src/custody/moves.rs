@@ -4,14 +4,21 @@ use super::{Custody, Effect, End, Message, Role, Tag, Tags};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
-/// Transfers under way at once.
-const TRANSFERS_MAX: usize = 16;
+/// Transfers under way at once: most groups are small, and each is on its way for some round trips.
+const TRANSFERS_MAX: usize = 256;
 /// Groups in one message.
 const GROUPS_MAX: usize = 4_096;
 /// Tags looked at in one step.
 const TAGS_A_STEP: usize = 1_024;
+/// Tags read at once.
+const TAGS_AT_ONCE: usize = 64;
+/// From the end of a walk through all tags to the next, at least; and so many times what the walk
+/// took, whoever asks for another.
+const WALK_PAUSE: Duration = Duration::from_millis(50);
+const WALK_PAUSE_FACTOR: u32 = 4;
 
 /// How far an epoch's moves have come.
 #[derive(Debug, Default)]
@@ -19,6 +26,12 @@ pub(super) struct Moves {
     phase: Phase,
     /// The last group looked at.
     cursor: Option<GroupHash>,
+    /// Read in this step, and not yet looked at.
+    ahead: VecDeque<(GroupHash, Tag)>,
+    /// When the present walk through the own groups began.
+    walk_began: Timestamp,
+    /// When the next may begin.
+    walk_at: Timestamp,
     holds: BTreeMap<AgentId, Vec<GroupHash>>,
     asks: BTreeMap<AgentId, Vec<GroupHash>>,
     /// Groups whose visits are to end, and those whose rows are under way to their owner.
@@ -74,28 +87,30 @@ impl Custody {
         if self.myself().is_none() {
             return false;
         }
+        // What was read in an earlier step may have changed since.
+        self.moves.ahead.clear();
         match self.moves.phase {
             Phase::Scan => self.scan(tags, effects),
             Phase::Say => self.say(now, effects),
             Phase::HandOver => self.hand_over(tags, effects),
-            Phase::Brought => self.say_brought(effects),
-            Phase::Copy if self.all_scanned() => self.copy(tags, effects),
-            Phase::Over if self.moves.again => {
+            Phase::Brought => self.say_brought(now, effects),
+            Phase::Copy if self.all_scanned() => self.copy(tags, now, effects),
+            Phase::Over if self.moves.again && now >= self.moves.walk_at => {
                 self.moves.again = false;
-                self.moves.cursor = None;
-                self.moves.phase = Phase::Copy;
-                true
+                self.moves.walk_began = now;
+                self.enter(Phase::Copy)
             }
             Phase::Copy | Phase::Over => false,
         }
     }
 
     fn next_tag(&mut self, tags: &impl Tags) -> Option<(GroupHash, Tag)> {
-        let next = tags.tag_after(self.moves.cursor);
-        if let Some((group, _)) = next {
-            self.moves.cursor = Some(group);
+        if self.moves.ahead.is_empty() {
+            self.moves.ahead = tags.tags_after(self.moves.cursor, TAGS_AT_ONCE).into();
         }
-        next
+        let next = self.moves.ahead.pop_front()?;
+        self.moves.cursor = Some(next.0);
+        Some(next)
     }
 
     fn enter(&mut self, phase: Phase) -> bool {
@@ -166,12 +181,13 @@ impl Custody {
         done
     }
 
-    fn say_brought(&mut self, effects: &mut Vec<Effect>) -> bool {
+    fn say_brought(&mut self, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
         if !self.moves.leaving.is_empty() || !self.moves.transfers.is_empty() {
             return false;
         }
         let brought = |to| Effect::Send { to, message: Message::Brought };
         effects.extend(self.others().map(|agent| brought(agent.id)));
+        self.moves.walk_began = now;
         self.enter(Phase::Copy)
     }
 
@@ -193,7 +209,7 @@ impl Custody {
 
     /// Takes over what is to be taken over, sees that it is copied, and asks whether what is held
     /// for nobody may be dropped.
-    fn copy(&mut self, tags: &mut impl Tags, effects: &mut Vec<Effect>) -> bool {
+    fn copy(&mut self, tags: &mut impl Tags, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
         let mut done = false;
         for _ in 0..TAGS_A_STEP {
             if self.moves.transfers.len() >= TRANSFERS_MAX {
@@ -202,6 +218,8 @@ impl Custody {
             let Some((group, tag)) = self.next_tag(tags) else {
                 let asks = std::mem::take(&mut self.moves.asks);
                 effects.extend(asks.into_iter().map(|(to, groups)| may_drop(to, groups)));
+                let took = now.since(self.moves.walk_began).saturating_mul(WALK_PAUSE_FACTOR);
+                self.moves.walk_at = now + took.max(WALK_PAUSE);
                 return self.enter(Phase::Over);
             };
             done = true;
@@ -259,7 +277,7 @@ impl Custody {
         }
         let Some(tag) = tags.tag(group) else { return };
         let standing = self.standing(&tag);
-        for holder in self.copyists(group) {
+        for &holder in self.copyists(group).iter() {
             if !standing.contains(&holder) {
                 self.transfer(group, holder, End::Copy, effects);
             }

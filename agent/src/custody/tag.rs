@@ -10,6 +10,6 @@ pub trait Tags {
     fn tag(&self, group: GroupHash) -> Option<Tag>;
     /// Writes or removes one.
     fn set_tag(&mut self, group: GroupHash, tag: Option<Tag>);
-    /// The first after `group`, or of all.
-    fn tag_after(&self, group: Option<GroupHash>) -> Option<(GroupHash, Tag)>;
+    /// The first `most` after `group`, or of all, in the order of their groups.
+    fn tags_after(&self, group: Option<GroupHash>, most: usize) -> Vec<(GroupHash, Tag)>;
 }

@@ -50,32 +50,39 @@ impl TagRows {
         Ok(())
     }
 
-    /// The first tag after that of `group`, or of all.
+    /// The first `most` tags after that of `group`, or of all, in the order of their groups.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn tag_after(
+    pub fn tags_after(
         &self,
         group: Option<GroupHash>,
-    ) -> Result<Option<(GroupHash, Tag)>, DiskError> {
+        most: usize,
+    ) -> Result<Vec<(GroupHash, Tag)>, DiskError> {
         let changed = self.pending.range((group.map_or(Unbounded, Excluded), Unbounded));
-        let mut changed =
-            changed.filter_map(|(&group, row)| Some((group, row.as_ref()?.tag.clone()?)));
-        let mut first = changed.next();
+        let mut changed = changed
+            .filter_map(|(&group, row)| Some((group, row.as_ref()?.tag.clone()?)))
+            .peekable();
+        let mut tags = Vec::with_capacity(most);
         let from = group.map_or_else(Vec::new, |group| [&group.to_bytes()[..], &[0]].concat());
         self.disk.walk(Family::Groups, &from, &[0xff; 9], |key, value| {
             let group = read_key(key)?;
-            if first.as_ref().is_some_and(|&(other, _)| other < group) {
-                return Ok(false);
+            while tags.len() < most
+                && let Some(next) = changed.next_if(|&(other, _)| other < group)
+            {
+                tags.push(next);
             }
-            if self.pending.contains_key(&group) {
-                return Ok(true);
+            if tags.len() < most
+                && !self.pending.contains_key(&group)
+                && let Some(tag) = GroupState::decode(value)?.tag
+            {
+                tags.push((group, tag));
             }
-            let Some(tag) = GroupState::decode(value)?.tag else { return Ok(true) };
-            first = Some((group, tag));
-            Ok(false)
+            Ok(tags.len() < most)
         })?;
-        Ok(first)
+        let rest = most - tags.len();
+        tags.extend(changed.take(rest));
+        Ok(tags)
     }
 
     /// Whether the hosts of a group have rows in `schedule`.

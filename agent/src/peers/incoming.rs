@@ -2,14 +2,16 @@
 //! acknowledges what the house says is stored.
 
 use super::packet::{Body, Class};
+use super::robots;
 use super::turns::batch_of;
-use crate::flow::Batch;
+use crate::flow::{Batch, RobotsFound};
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
 use crivello_common::time::Clock;
+use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::peer_server::{Peer, PeerServer as PeerService};
-use crivello_proto::v1::{self, ping_response, reply, turns_response};
+use crivello_proto::v1::{self, ping_response, reply, robots_response, turns_response};
 use crivello_proto::{DESCRIPTORS, PACKET_SIZE_MAX, REPLY_SIZE_MAX};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, FuturesUnordered, unfold};
@@ -37,8 +39,9 @@ const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(5);
 const STREAM_WINDOW: u32 = 1 << 20;
 /// The same for a connection: a stream that is not read leaves room for pings.
 const CONNECTION_WINDOW: u32 = 2 << 20;
-/// Calls of one connection at once; an agent makes one stream, and pings.
-const CALLS_MAX: u32 = 16;
+/// Calls of one connection at once; an agent makes one stream, pings, and asks for some robots.txt
+/// files.
+const CALLS_MAX: u32 = 32;
 
 /// The house's word on a packet or a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +62,9 @@ pub trait Receiver: Send + Sync + 'static {
     fn take(&self, from: Sender, epoch: u64, body: Body, answer: oneshot::Sender<Verdict>);
     /// What `from` says of turns, which comes in any order.
     fn turns(&self, from: AgentId, epoch: u64, batch: Batch, answer: oneshot::Sender<Verdict>);
+    /// An agent wants this robots.txt, of a host of one of our groups; one request, whatever it
+    /// brings. To drop the answer's sender is to say that it cannot be had.
+    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsFound>);
     /// `from` asks for the promise not to be counted as dead for a while.
     fn ping(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Verdict>);
 }
@@ -370,5 +376,21 @@ impl Peer for Door {
             }
         };
         Ok(Response::new(v1::TurnsResponse { verdict: Some(verdict) }))
+    }
+
+    async fn robots(
+        &self,
+        request: Request<v1::RobotsRequest>,
+    ) -> Result<Response<v1::RobotsResponse>, Status> {
+        let v1::RobotsRequest { sender, epoch, url } = request.into_inner();
+        if let Err(refused) = self.check(AgentId(sender), epoch) {
+            let refused = Some(robots_response::Verdict::Refused(refused));
+            return Ok(Response::new(v1::RobotsResponse { verdict: refused }));
+        }
+        let url = robots::url_of(&url).map_err(|e| Status::invalid_argument(e.to_string()))?;
+        let (answer, answered) = oneshot::channel();
+        self.receiver.robots(url, answer);
+        let found = answered.await.unwrap_or(RobotsFound::Unreachable);
+        Ok(Response::new(robots::on_wire(&found)))
     }
 }

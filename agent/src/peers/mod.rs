@@ -12,7 +12,7 @@
 //! ```text
 //!   offer ─► queue ─► link ═══ one stream a class ═══► server ─► Receiver
 //!   Heard ◄──────────── link ◄══════ replies ════════ server ◄── stored, or another epoch
-//!   ping, turns ═════════════════ one call ══════════ server ─► Receiver
+//!   ping, turns, robots ═════════ one call ══════════ server ─► Receiver
 //! ```
 
 mod incoming;
@@ -20,6 +20,7 @@ mod link;
 mod outgoing;
 mod packet;
 mod queue;
+mod robots;
 #[cfg(test)]
 mod tests;
 mod turns;

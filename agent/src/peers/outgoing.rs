@@ -4,9 +4,11 @@
 use super::link::{Link, client, view_of};
 use super::packet::{Body, Class};
 use super::queue::Queue;
+use super::robots;
 use super::turns::on_wire;
-use crate::flow::Batch;
+use crate::flow::{Batch, RobotsFound};
 use crivello_common::time::Clock;
+use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::ping_response::Verdict;
@@ -32,6 +34,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(3);
 /// For a promise, or a turn, which are worth less the longer they take.
 const PING_PATIENCE: Duration = Duration::from_secs(2);
+/// For a robots.txt, which waits for its host's turn there.
+const ROBOTS_PATIENCE: Duration = Duration::from_secs(300);
 /// Bytes of a packet's id, stream and time, which it gets later, at most.
 const NUMBER_BYTES_MAX: usize = 22 + 9;
 
@@ -242,12 +246,7 @@ impl Outgoing {
     /// # Errors
     /// When there was no answer in time.
     pub async fn ping(&self, to: AgentId) -> Result<Promise, Status> {
-        let (channel, epoch) = {
-            let state = self.state.lock();
-            let peer = state.peers.get(&to);
-            let peer = peer.ok_or_else(|| Status::not_found("no living agent of the view"))?;
-            (peer.copies.channel.clone(), state.epoch)
-        };
+        let (channel, epoch) = self.beside_copies(to)?;
         let mut client = client(channel);
         let asked = client.ping(v1::PingRequest { sender: self.me.0, epoch });
         let answered = timeout(PING_PATIENCE, asked).await;
@@ -264,8 +263,7 @@ impl Outgoing {
     /// # Errors
     /// When there was no answer in time: it may have come, or still come.
     pub async fn turns(&self, to: AgentId, epoch: u64, batch: Batch) -> Result<Brought, Status> {
-        let channel = self.state.lock().peers.get(&to).map(|peer| peer.copies.channel.clone());
-        let channel = channel.ok_or_else(|| Status::not_found("no living agent of the view"))?;
+        let (channel, _) = self.beside_copies(to)?;
         let mut client = client(channel);
         let asked = client.turns(on_wire(batch, self.me, epoch));
         let answered = timeout(PING_PATIENCE, asked).await;
@@ -275,6 +273,29 @@ impl Outgoing {
             Some(TurnsVerdict::Refused(refused)) => Ok(Brought::Refused(view_of(refused)?)),
             None => Err(Status::internal("it answers with nothing")),
         }
+    }
+
+    /// Has the agent that owns a host ask for a robots.txt there, in that host's turn.
+    ///
+    /// # Errors
+    /// When there was no answer in time, or another epoch is in force there.
+    pub async fn robots(&self, to: AgentId, url: &CrawlUrl) -> Result<RobotsFound, Status> {
+        let (channel, epoch) = self.beside_copies(to)?;
+        let url = url.as_str().to_owned();
+        let asked = v1::RobotsRequest { sender: self.me.0, epoch, url };
+        let answered = timeout(ROBOTS_PATIENCE, client(channel).robots(asked)).await;
+        let answered = answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
+        let found = robots::found_of(answered.into_inner());
+        let found = found.map_err(|error| Status::internal(error.to_string()))?;
+        found.ok_or_else(|| Status::failed_precondition("another epoch is in force there"))
+    }
+
+    /// The connection that is never filled by what waits for others, and the epoch.
+    fn beside_copies(&self, to: AgentId) -> Result<(Channel, u64), Status> {
+        let state = self.state.lock();
+        let peer = state.peers.get(&to);
+        let peer = peer.ok_or_else(|| Status::not_found("no living agent of the view"))?;
+        Ok((peer.copies.channel.clone(), state.epoch))
     }
 
     /// Whether all that was taken in this epoch is acknowledged.

@@ -25,7 +25,9 @@ impl Workbench {
         let mut served = self.hosts[at].take_errands_to(&errand.url);
         served.insert(0, errand);
         for errand in served {
-            if errand.for_host != key && !self.is_away(&errand) {
+            if self.was_for_guest(&errand, &found)
+                || (errand.for_host != key && !self.is_away(&errand))
+            {
                 continue;
             }
             match &found {
@@ -36,7 +38,7 @@ impl Workbench {
     }
 
     /// Sends an errand on to where it was redirected.
-    fn redirect(&mut self, errand: &RobotsErrand, url: &CrawlUrl, now: Timestamp) {
+    pub(super) fn redirect(&mut self, errand: &RobotsErrand, url: &CrawlUrl, now: Timestamp) {
         let Some(errand) = next_hop(errand, url.clone()) else {
             return self.conclude(errand, &RobotsFound::Missing, now);
         };
@@ -55,19 +57,25 @@ impl Workbench {
         if let Some(found) = self.answers.get(url, now) {
             return self.conclude(&errand, &found, now);
         }
+        self.seek(target, errand, now);
+    }
+
+    /// Has an errand done at host `target`, which is called if it is not here.
+    pub(super) fn seek(&mut self, target: HostKey, errand: RobotsErrand, now: Timestamp) {
         if let Some(other) = self.hosts.find(&target) {
             self.hosts[other].turn.get_or_insert_default().errands.push_back(errand);
             return self.rouse(other, now);
         }
+        let name = Arc::from(errand.url.host());
         let waiting = self.calls.entry(target).or_default();
         if waiting.is_empty() {
-            self.notes.push(DeskNote::Call { host: target, name: Arc::from(url.host()) });
+            self.notes.push(DeskNote::Call { host: target, name });
         }
         waiting.push(errand);
     }
 
     /// The end of an errand: the host it was for knows its rules, or that there are none to be had.
-    fn conclude(&mut self, errand: &RobotsErrand, found: &RobotsFound, now: Timestamp) {
+    pub(super) fn conclude(&mut self, errand: &RobotsErrand, found: &RobotsFound, now: Timestamp) {
         let Some(id) = self.hosts.find(&errand.for_host) else {
             return;
         };
@@ -104,7 +112,7 @@ impl Workbench {
         }
     }
 
-    fn is_away(&self, errand: &RobotsErrand) -> bool {
+    pub(super) fn is_away(&self, errand: &RobotsErrand) -> bool {
         let away = self.hosts.find(&errand.for_host).and_then(|id| self.hosts[id].away());
         away.is_some_and(|away| away.origin == errand.for_origin)
     }
@@ -120,6 +128,9 @@ impl Workbench {
             if waiting.is_empty() {
                 self.calls.remove(&at);
             }
+        } else {
+            let assign_by = self.settings.identity.assign_by;
+            self.abroad.cancel(|url| url.host_key(assign_by) == at, for_host);
         }
     }
 
@@ -127,8 +138,9 @@ impl Workbench {
     /// a host given up for it may leave errands of its own.
     pub(super) fn settle_orphans(&mut self, now: Timestamp) {
         while let Some(errand) = self.orphans.pop() {
-            if self.is_away(&errand) {
-                self.conclude(&errand, &RobotsFound::Unreachable, now);
+            let found = RobotsFound::Unreachable;
+            if !self.was_for_guest(&errand, &found) && self.is_away(&errand) {
+                self.conclude(&errand, &found, now);
             }
         }
     }

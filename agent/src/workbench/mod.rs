@@ -35,7 +35,9 @@
 //! the start plus its longest ordinary delay, and no address before the start plus `ip_delay`.
 //! A robots.txt that redirects to another host waits for that host's turn; a host that is not in
 //! memory is called from the ledger ([`DeskNote::Call`]) with all that politeness remembers of it.
+//! If it is another agent's, that one is asked ([`Workbench::take_to_ask`]).
 
+mod abroad;
 mod addresses;
 mod answers;
 mod census;
@@ -59,6 +61,7 @@ pub(crate) mod tests;
 pub use census::Census;
 
 use crate::flow::{DeskNote, Due, LedgerNote, Queued, RobotsErrand, Visit};
+use abroad::Abroad;
 use answers::Answers;
 use crivello_common::config::Settings;
 use crivello_common::hash::{GroupHash, HostKey};
@@ -100,6 +103,7 @@ pub struct Workbench {
     /// Errands whose host has left.
     orphans: Vec<RobotsErrand>,
     answers: Answers,
+    abroad: Abroad,
     departed: Departed,
     front: Front,
     /// Among other agents: what is said about turns.
@@ -136,6 +140,7 @@ impl Workbench {
             calls: HashMap::default(),
             orphans: Vec::new(),
             answers: Answers::default(),
+            abroad: Abroad::default(),
             departed: Departed::default(),
             front: Front::new(settings, now),
             sharing: None,
@@ -169,7 +174,9 @@ impl Workbench {
             LedgerNote::Due(due) => self.admit(*due, now),
             LedgerNote::More { host, urls, more } => self.refilled(host, urls, more, now),
             LedgerNote::Elsewhere { host } => {
-                self.orphans.extend(self.calls.remove(&host).unwrap_or_default());
+                for errand in self.calls.remove(&host).unwrap_or_default() {
+                    self.send_abroad(errand);
+                }
             }
             LedgerNote::Recall { groups } => self.recall(&groups, now),
         }
@@ -232,6 +239,7 @@ impl Workbench {
             }
         }
         self.calls.clear();
+        self.abroad.clear();
         self.orphans.clear();
     }
 

@@ -26,7 +26,7 @@ use tonic::Streaming;
 /// Bytes of URLs in a batch: one more URL fits in any case.
 const BATCH_BYTES: usize = SEEDS_SIZE_MAX / 2;
 /// Batches on their way.
-const WINDOW: usize = 4;
+const WINDOW: usize = 16;
 /// For an agent to take a batch in, with all the copies; then another is tried.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// For any agent at all to take something.

@@ -3,6 +3,7 @@
 
 use super::kit::{Coordinator, crivello, expect, fresh};
 use crivello_agent::control::{self, AgentStatus, House, SeedAnswer};
+use crivello_agent::flow::RobotsFound;
 use crivello_agent::peers::{Batch, Beside, Body, PeerServer, Receiver, Sender, Verdict};
 use crivello_agent::progress::Snapshot;
 use crivello_common::discard::Discard;
@@ -65,6 +66,7 @@ struct Silence;
 impl Receiver for Silence {
     fn take(&self, _: Sender, _: u64, _: Body, _: oneshot::Sender<Verdict>) {}
     fn turns(&self, _: AgentId, _: u64, _: Batch, _: oneshot::Sender<Verdict>) {}
+    fn robots(&self, _: CrawlUrl, _: oneshot::Sender<RobotsFound>) {}
     fn ping(&self, _: AgentId, _: u64, _: oneshot::Sender<Verdict>) {}
 }
 

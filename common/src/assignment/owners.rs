@@ -7,8 +7,8 @@ use crate::view::{Agent, AgentId, AgentState, SLOTS, View, ViewError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Owners that are remembered: 32 KiB.
-const REMEMBERED: u64 = 1 << 12;
+/// Owners that are remembered: 512 KiB.
+const REMEMBERED: u64 = 1 << 16;
 const _: () = assert!((SLOTS as u64) < REMEMBERED);
 
 /// Who owns which group, for one view. A new view makes new owners.
@@ -18,8 +18,8 @@ pub struct Owners {
     table: Table,
     /// The position of the only active agent.
     sole: Option<usize>,
-    /// At the group's low 12 bits: its other bits, and one plus the owner's position in place of
-    /// those 12; 0 for nothing.
+    /// At the group's low 16 bits: its other bits, and one plus the owner's position in place of
+    /// those 16; 0 for nothing.
     memory: Box<[AtomicU64]>,
 }
 

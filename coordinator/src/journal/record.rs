@@ -3,7 +3,7 @@
 use crivello_common::view::{AgentId, View};
 use crivello_proto::{FORMAT_VERSION, v1};
 use prost::Message;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What makes a crawl that crawl.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Record {
     pub view: View,
     /// Of a crawl with a limit of pages: how many each agent may fetch.
     pub allowed: BTreeMap<AgentId, u64>,
+    /// Those that are to be drained, the dead among them too.
+    pub drains: BTreeSet<AgentId>,
 }
 
 /// As on disk.
@@ -47,6 +49,8 @@ struct Stored {
     view: Option<v1::View>,
     #[prost(btree_map = "uint32, uint64", tag = "7")]
     allowed: BTreeMap<u32, u64>,
+    #[prost(uint32, repeated, tag = "8")]
+    drains: Vec<u32>,
 }
 
 impl Record {
@@ -55,7 +59,9 @@ impl Record {
         let view = Some(v1::View::from(&self.view));
         let (format, next_id) = (FORMAT_VERSION, self.next_id);
         let allowed = self.allowed.iter().map(|(id, &pages)| (id.0, pages)).collect();
-        Stored { format, crawl_id: id, begun, meaning, next_id, view, allowed }.encode_to_vec()
+        let drains = self.drains.iter().map(|id| id.0).collect();
+        Stored { format, crawl_id: id, begun, meaning, next_id, view, allowed, drains }
+            .encode_to_vec()
     }
 
     /// `Err` says how it is damaged.
@@ -69,8 +75,9 @@ impl Record {
         }
         let view = stored.view.unwrap_or_default();
         let view = View::try_from(view).map_err(|e| format!("in its last record: {e}"))?;
-        let Stored { crawl_id: id, begun, meaning, next_id, allowed, .. } = stored;
+        let Stored { crawl_id: id, begun, meaning, next_id, allowed, drains, .. } = stored;
+        let drains = drains.into_iter().map(AgentId).collect();
         let allowed = allowed.into_iter().map(|(id, pages)| (AgentId(id), pages)).collect();
-        Ok(Self { crawl: Crawl { id, begun, meaning }, next_id, view, allowed })
+        Ok(Self { crawl: Crawl { id, begun, meaning }, next_id, view, allowed, drains })
     }
 }

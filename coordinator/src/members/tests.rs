@@ -175,7 +175,7 @@ fn an_agent_is_known_by_its_disk_and_its_lives_by_since() {
     members.step(&join(Some(2), 23, "b"), at(41));
     assert_eq!((since(&members), members.view().epoch), (Some(5), 5), "it was dead");
     let view = members.view().clone();
-    let mut members = Members::restore(Settings::default(), view, 3, at(50));
+    let mut members = Members::restore(Settings::default(), view, BTreeSet::new(), 3, at(50));
     members.step(&join(Some(2), 24, "b"), at(51));
     assert_eq!(since(&members), Some(6), "nobody knows which process it was");
 }
@@ -192,6 +192,29 @@ fn an_agent_takes_back_that_it_is_to_be_drained() {
         members.step(&join(Some(2), 23, "b"), at(3));
         assert_eq!(state(&members), Some(after), "also when it is back");
     }
+}
+
+#[test]
+fn one_that_died_while_it_was_drained_is_drained_when_it_is_back() {
+    let mut members = two();
+    members.step(&Event::Drain { id: AgentId(2) }, at(1));
+    members.step(&beat(1, 11), at(20));
+    members.step(&Event::Tick, at(1 + LEASE));
+    assert_eq!(state(&members, 2), Some(AgentState::Dead));
+    let (view, drains) = (members.view().clone(), members.drains().clone());
+    let again = Members::restore(Settings::default(), view, drains, 3, at(40));
+    for mut members in [members.clone(), again] {
+        members.step(&join(Some(2), 23, "b"), at(41));
+        assert_eq!(state(&members, 2), Some(AgentState::Draining));
+    }
+    // Nobody is left who could take over.
+    members.step(&Event::Tick, at(20 + LEASE));
+    members.step(&join(Some(2), 23, "b"), at(60));
+    assert_eq!(state(&members, 2), Some(AgentState::Active));
+    members.step(&Event::Tick, at(60 + LEASE));
+    members.step(&join(Some(1), 12, "a"), at(100));
+    members.step(&join(Some(2), 24, "b"), at(101));
+    assert_eq!(state(&members, 2), Some(AgentState::Active), "that has been forgotten");
 }
 
 #[test]
@@ -254,7 +277,7 @@ fn a_member_is_found_by_its_name_before_its_id() {
 #[test]
 fn after_a_restart_everyone_has_a_lease_to_be_heard_of() {
     let view = two().view().clone();
-    let mut members = Members::restore(Settings::default(), view, 3, at(1_000));
+    let mut members = Members::restore(Settings::default(), view, BTreeSet::new(), 3, at(1_000));
     assert_eq!(members.next_expiry(), Some(at(1_000 + LEASE)));
     assert_eq!(members.step(&beat(1, 11), at(1_010)).refusal, None);
     members.step(&Event::Tick, at(1_000 + LEASE));

@@ -51,6 +51,17 @@ fn a_varied_web_is_fetched_by_a_cluster_as_by_one() {
     finish(&mut cluster, 0);
 }
 
+/// Most hosts' robots.txt lead, by way of a few redirects, to one host, which is one agent's.
+#[test]
+fn a_robots_txt_on_another_agents_host_is_asked_for_there() {
+    let _alone = alone();
+    let to = Some("h0.site0.test".to_owned());
+    let moved = Character::named("moved").robots(Robots::Redirects { hops: 2, to });
+    let mut cluster = cluster(web(8).share(0.7, moved).seeds(Seeds::Hosts)).start(3);
+    cluster.seed();
+    finish(&mut cluster, 0);
+}
+
 /// Three addresses for the hosts of three agents: they take turns there.
 #[test]
 fn an_address_is_spared_by_the_cluster_as_a_whole() {

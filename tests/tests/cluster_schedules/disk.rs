@@ -42,10 +42,14 @@ impl Tags for TagRows {
             None => self.0.remove(&group),
         };
     }
-    fn tag_after(&self, group: Option<GroupHash>) -> Option<(GroupHash, Tag)> {
+    fn tags_after(&self, group: Option<GroupHash>, most: usize) -> Vec<(GroupHash, Tag)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = group.map_or(Unbounded, Excluded);
-        self.0.range((from, Unbounded)).next().map(|(&group, tag)| (group, tag.clone()))
+        self.0
+            .range((from, Unbounded))
+            .take(most)
+            .map(|(&group, tag)| (group, tag.clone()))
+            .collect()
     }
 }
 

@@ -228,7 +228,7 @@ impl Node {
         let copyists = custody.copyists(group);
         let new = self.merge(group, page, state);
         let mut waits = BTreeSet::new();
-        for to in copyists.into_iter().filter(|&to| Some(to) != except) {
+        for to in copyists.iter().copied().filter(|&to| Some(to) != except) {
             let stands =
                 self.custody.as_ref().is_some_and(|c| c.stands(group, to, &self.disk.tags));
             if new || !stands {

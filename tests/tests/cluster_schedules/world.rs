@@ -323,9 +323,9 @@ impl World {
             Event::CoordinatorUp => {
                 let mut view = self.members.view().clone();
                 view.epoch += 1;
-                let next = self.members.next_id();
-                self.members =
-                    Members::restore(Settings { lease: LEASE }, view, next, self.timestamp());
+                let (next, drains) = (self.members.next_id(), self.members.drains().clone());
+                let (settings, now) = (Settings { lease: LEASE }, self.timestamp());
+                self.members = Members::restore(settings, view, drains, next, now);
                 self.coordinator_up = true;
                 self.say(|| "coordinator is back".into());
                 self.publish(true);

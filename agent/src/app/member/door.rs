@@ -3,7 +3,9 @@
 
 use super::Arrival;
 use crate::app::turns::{TurnLine, TurnWord};
+use crate::flow::RobotsFound;
 use crate::peers::{self, Batch, Body, Receiver, Verdict};
+use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use crossbeam::channel::{Sender, TrySendError};
 use std::time::Duration;
@@ -42,6 +44,10 @@ impl Receiver for Door {
 
     fn turns(&self, from: AgentId, epoch: u64, batch: Batch, answer: oneshot::Sender<Verdict>) {
         self.turns.say(TurnWord::Batch { from, epoch, batch, answer });
+    }
+
+    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsFound>) {
+        self.turns.say(TurnWord::Guest((url, answer)));
     }
 
     fn ping(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Verdict>) {

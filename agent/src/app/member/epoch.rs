@@ -65,7 +65,6 @@ impl Member {
         self.quieting.clear();
         self.recalls.clear();
         self.whole.clear();
-        self.holders.clear();
         self.told.clear();
         (self.ask_at, self.ask_every) = (now + ASK_FIRST, ASK_FIRST);
         self.outgoing.set_view(view);
@@ -153,7 +152,7 @@ impl Member {
         holder: AgentId,
     ) -> Result<bool, DiskError> {
         let Some(group) = facts::group_of(fact) else { return Ok(false) };
-        Ok(self.copyists(group).contains(&holder)
+        Ok(self.custody.copyists(group).contains(&holder)
             && self.custody.owner(group) == Some(self.me)
             && self.stands(ledger, group, holder)?)
     }

@@ -165,7 +165,9 @@ impl Member {
                 continue;
             }
             let whole = self.own(ledger, of, now)?;
-            for &holder in self.copyists(of).iter().filter(|&&holder| Some(holder) != except) {
+            for &holder in
+                self.custody.copyists(of).iter().filter(|&&holder| Some(holder) != except)
+            {
                 copies_with.insert(holder);
                 if !whole && !self.stands(ledger, of, holder)? {
                     piles.entry(holder).or_default().push(bytes.clone());
@@ -230,11 +232,11 @@ impl Member {
         let floor = self.floor(now);
         self.decide(ledger, floor, |custody, tags, _| custody.store_as_owner(group, tags))?;
         let mut whole = self.is_authority(ledger, group)?;
-        for &holder in self.copyists(group).iter() {
+        for &holder in self.custody.copyists(group).iter() {
             whole &= self.stands(ledger, group, holder)?;
         }
         if whole {
-            if self.whole.len() >= super::HOLDERS_MAX {
+            if self.whole.len() >= super::WHOLE_MAX {
                 self.whole.clear();
             }
             self.whole.insert(group);

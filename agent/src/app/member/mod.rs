@@ -112,8 +112,8 @@ const QUIET_EVERY: Duration = Duration::from_millis(20);
 /// Copies that nobody needs are asked about this long after a view came, then ever more rarely.
 const ASK_FIRST: Duration = Duration::from_secs(1);
 const ASK_LAST: Duration = Duration::from_secs(300);
-/// Groups whose holders are remembered.
-const HOLDERS_MAX: usize = 1 << 18;
+/// Groups that are remembered as whole.
+const WHOLE_MAX: usize = 1 << 18;
 /// Bytes for URLs that the owners were told of.
 const TOLD_BYTES: u64 = 8 << 20;
 
@@ -156,7 +156,6 @@ pub struct Member {
     next_view: Option<Arc<View>>,
     /// Groups that this agent owns with the authority, and that all who should hold hold.
     whole: HashSet<GroupHash, foldhash::fast::RandomState>,
-    holders: HashMap<GroupHash, Arc<[AgentId]>, foldhash::fast::RandomState>,
     told: RecentKeys,
     fence_was_open: bool,
 }
@@ -210,7 +209,6 @@ impl Member {
             ask_every: ASK_FIRST,
             next_view: None,
             whole: HashSet::default(),
-            holders: HashMap::default(),
             told: RecentKeys::new(crivello_common::units::ByteSize(TOLD_BYTES)),
             fence_was_open: false,
             shared,

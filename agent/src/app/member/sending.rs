@@ -1,7 +1,7 @@
 //! What others must hear: the links of own pages, and copies of what changed in the rows.
 
 use super::outbox::Line;
-use super::{HOLDERS_MAX, Member, Piles, Seeder, Sent, Then};
+use super::{Member, Piles, Seeder, Sent, Then};
 use crate::custody::{Role, Tag};
 use crate::disk::{Batch, Database, DiskError, facts};
 use crate::flow::{Fact, Found};
@@ -12,7 +12,6 @@ use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// What a commit sends, from before it is prepared until it has happened.
 #[derive(Debug, Default)]
@@ -24,19 +23,6 @@ pub struct Parcel {
 }
 
 impl Member {
-    /// Those who must have copies of what this agent stores of a group.
-    pub(super) fn copyists(&mut self, group: GroupHash) -> Arc<[AgentId]> {
-        if let Some(holders) = self.holders.get(&group) {
-            return holders.clone();
-        }
-        let holders: Arc<[AgentId]> = self.custody.copyists(group).into();
-        if self.holders.len() >= HOLDERS_MAX {
-            self.holders.clear();
-        }
-        self.holders.insert(group, holders.clone());
-        holders
-    }
-
     pub(super) fn is_authority(
         &self,
         ledger: &mut Ledger,
@@ -139,7 +125,7 @@ impl Member {
         if !own.is_empty() {
             for fact in &own {
                 if let Some(group) = facts::group_of(fact) {
-                    copies_with.extend(self.copyists(group).iter());
+                    copies_with.extend(self.custody.copyists(group).iter());
                 }
             }
             if !copies_with.is_empty() {
@@ -168,7 +154,7 @@ impl Member {
             let group = fact.group();
             let owner = self.custody.owner(group);
             if owner == Some(self.me) {
-                let holders = self.copyists(group);
+                let holders = self.custody.copyists(group);
                 if holders.is_empty() {
                     continue;
                 }

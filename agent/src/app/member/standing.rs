@@ -31,7 +31,7 @@ impl Member {
     pub fn is_drained(&self, ledger: &mut Ledger) -> Result<bool, DiskError> {
         let me = self.custody.view().and_then(|view| view.agent(self.me));
         let draining = me.is_some_and(|me| me.state == AgentState::Draining);
-        Ok(draining && self.is_settled() && ledger.tags().tag_after(None)?.is_none())
+        Ok(draining && self.is_settled() && ledger.tags().tags_after(None, 1)?.is_empty())
     }
 
     /// Tells whoever asks how this agent stands.

@@ -34,7 +34,7 @@ impl Tags for Tagged<'_> {
         }
     }
 
-    fn tag_after(&self, group: Option<GroupHash>) -> Option<(GroupHash, Tag)> {
-        self.or_none(self.rows.tag_after(group))
+    fn tags_after(&self, group: Option<GroupHash>, most: usize) -> Vec<(GroupHash, Tag)> {
+        self.or_none(self.rows.tags_after(group, most).map(Some)).unwrap_or_default()
     }
 }

@@ -39,8 +39,10 @@ impl Transfer {
 impl Member {
     /// Sends more of the groups that are under way. What custody said before it must be on its way.
     pub(super) fn move_rows(&mut self, ledger: &Ledger) -> Result<(), DiskError> {
+        // Only one chunk for each agent is read before there is room for it.
+        let mut full: Vec<AgentId> = self.words.keys().copied().collect();
         for transfer in &mut self.transfers {
-            if self.words.contains_key(&transfer.to) {
+            if full.contains(&transfer.to) {
                 continue;
             }
             while transfer.on_their_way.len() < CHUNKS_MAX {
@@ -69,6 +71,7 @@ impl Member {
                             tracing::error!("rows of a group are too long to be sent");
                         }
                         transfer.ready = Some(body);
+                        full.push(transfer.to);
                         break;
                     }
                 }

@@ -1,8 +1,10 @@
 //! Agents that are nothing but the two ends of the transport.
 
+use crate::flow::RobotsFound;
 use crate::peers::{Batch, Beside, Body, Heard, Outgoing, PeerServer, Receiver, Sender, Verdict};
 use bytes::Bytes;
 use crivello_common::time::Clock;
+use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
 use crivello_proto::tls::Tls;
 use parking_lot::Mutex;
@@ -27,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Inbox {
     pub got: Mutex<Vec<Body>>,
     pub turns: Mutex<Vec<Batch>>,
+    pub robots: Mutex<Vec<(CrawlUrl, RobotsFound)>>,
     /// Answers wait in `held` while this is set.
     pub hold: AtomicBool,
     pub held: Mutex<Vec<oneshot::Sender<Verdict>>>,
@@ -51,6 +54,13 @@ impl Receiver for Inbox {
         assert_eq!(from, ME);
         self.turns.lock().push(batch);
         let _ = answer.send(Verdict::Done);
+    }
+
+    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsFound>) {
+        // What is not known there is let go unanswered.
+        if let Some((_, found)) = self.robots.lock().iter().find(|(known, _)| *known == url) {
+            let _ = answer.send(found.clone());
+        }
     }
 
     fn ping(&self, _: AgentId, _: u64, answer: oneshot::Sender<Verdict>) {

@@ -3,5 +3,6 @@
 mod delivery;
 mod kit;
 mod refusals;
+mod robots;
 mod tls;
 mod turns;

@@ -2,7 +2,8 @@
 
 use crate::flow::{
     DeskNote, Due, Errand, LedgerNote, LinkKind, Place, Queued, Resolution, ResolveError, Resolved,
-    RobotsAnswer, RobotsErrand, RobotsFound, RobotsRecord, Signal, Verdict, Visit,
+    RobotsAnswer, RobotsErrand, RobotsFound, RobotsRecord, Signal, TurnNews, TurnNote, Verdict,
+    Visit,
 };
 use crate::workbench::Workbench;
 use crivello_common::config::{AssignBy, Settings};
@@ -80,6 +81,19 @@ impl Desk {
         Self { bench: Workbench::new(&settings, now, unclean), now, settings }
     }
 
+    /// The same among other agents, where whoever asks for a turn gets it.
+    pub fn among_others(mut self) -> Self {
+        self.bench = self.bench.sharing();
+        self
+    }
+
+    /// A host that was called for belongs to another agent.
+    pub fn elsewhere(&mut self, name: &str) {
+        let called = |n: &DeskNote| matches!(n, DeskNote::Call { host, .. } if *host == key(name));
+        assert!(self.notes().iter().any(called), "nobody called for {name}");
+        self.bench.note(LedgerNote::Elsewhere { host: key(name) }, self.now);
+    }
+
     pub fn wait(&mut self, d: Duration) {
         self.now = self.now + d;
     }
@@ -131,6 +145,15 @@ impl Desk {
 
     /// A visit that must be there.
     pub fn visit(&mut self) -> Visit {
+        if let Some(visit) = self.bench.acquire(self.now) {
+            return visit;
+        }
+        for note in self.bench.take_turn_notes(self.now) {
+            if let TurnNote::Ask { address, asked } = note {
+                let rest = Duration::ZERO;
+                self.bench.turn(&TurnNews::Lent { address, asked, rest }, self.now);
+            }
+        }
         self.bench.acquire(self.now).expect("nothing to visit")
     }
 

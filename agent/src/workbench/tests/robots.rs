@@ -330,3 +330,56 @@ fn a_given_up_origin_is_asked_again_after_a_day() {
     desk.enter(Due { robots, ..desk.host("a.example", urls(1)) }, ip(1));
     errand(&desk.visit());
 }
+
+#[test]
+fn a_redirect_to_a_host_of_another_agent_is_asked_for_there() {
+    let robots = "http://www.other.example/robots.txt";
+    for found in [rules(), to("http://third.example/robots.txt")] {
+        let mut desk = Desk::new(|_| {}).among_others();
+        for (n, name) in ["a.example", "b.example"].into_iter().enumerate() {
+            desk.enter(desk.stranger(name, urls(1)), ip(n as u8));
+            let visit = desk.visit();
+            desk.found(&visit, to(robots));
+            desk.elsewhere("www.other.example");
+        }
+        assert_eq!(desk.bench.take_to_ask(), [CrawlUrl::parse(robots).unwrap()], "once for both");
+        let asked = CrawlUrl::parse(robots).unwrap();
+        desk.bench.heard_from_abroad(&asked, &found, desk.now);
+        if matches!(found, RobotsFound::Redirect(_)) {
+            desk.elsewhere("third.example");
+            let next = CrawlUrl::parse("http://third.example/robots.txt").unwrap();
+            assert!(desk.bench.take_to_ask().contains(&next));
+            desk.bench.heard_from_abroad(&next, &RobotsFound::Missing, desk.now);
+        }
+        desk.wait(secs(10));
+        for _ in 0..2 {
+            assert_eq!(pages(&desk.visit()).len(), 1);
+        }
+    }
+}
+
+#[test]
+fn what_another_agent_wants_is_asked_in_the_hosts_turn() {
+    let robots = CrawlUrl::parse("http://www.example.com/robots.txt").unwrap();
+    let mut desk = Desk::new(|_| {}).among_others();
+    desk.enter(desk.host("www.example.com", urls(3)), ip(1));
+    let own = desk.visit();
+    desk.bench.ask_for_guest(robots.clone(), desk.now);
+    desk.done(&own);
+    assert!(desk.bench.acquire(desk.now).is_none(), "the host owes its delay");
+    desk.wait(secs(10));
+    let visit = desk.visit();
+    assert_eq!(errand(&visit).url, robots);
+    desk.found(&visit, rules());
+    let answers = desk.bench.take_guest_answers();
+    assert!(matches!(&answers[..], [(url, RobotsFound::Rules(_))] if *url == robots));
+    desk.wait(secs(10));
+    pages(&desk.visit());
+    // And one of a host that is another's: it is not sent on.
+    let strange = CrawlUrl::parse("http://strange.example/robots.txt").unwrap();
+    desk.bench.ask_for_guest(strange.clone(), desk.now);
+    desk.elsewhere("strange.example");
+    assert!(desk.bench.take_to_ask().is_empty());
+    let answers = desk.bench.take_guest_answers();
+    assert!(matches!(&answers[..], [(url, RobotsFound::Unreachable)] if *url == strange));
+}

@@ -73,7 +73,8 @@ impl Witness {
 fn restart(members: &mut Members, now: u64) {
     let mut view = members.view().clone();
     view.epoch += 1;
-    *members = Members::restore(Settings::default(), view, members.next_id(), at(now));
+    let drains = members.drains().clone();
+    *members = Members::restore(Settings::default(), view, drains, members.next_id(), at(now));
 }
 
 proptest! {

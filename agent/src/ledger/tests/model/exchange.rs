@@ -228,11 +228,16 @@ impl Model {
     pub fn tags(&mut self) -> Vec<(GroupHash, Tag)> {
         let mut tags: Vec<(GroupHash, Tag)> = Vec::new();
         let tag_rows = self.ledger().tags();
-        while let Some(next) = tag_rows.tag_after(tags.last().map(|&(g, _)| g)).unwrap() {
-            assert_eq!(tag_rows.tag(next.0).unwrap().as_ref(), Some(&next.1));
-            tags.push(next);
+        loop {
+            let some = tag_rows.tags_after(tags.last().map(|&(g, _)| g), 3).unwrap();
+            for (group, tag) in &some {
+                assert_eq!(tag_rows.tag(*group).unwrap().as_ref(), Some(tag));
+            }
+            if some.is_empty() {
+                return tags;
+            }
+            tags.extend(some);
         }
-        tags
     }
 
     /// The groups of the hosts that are handed out while only some may be fetched.
