@@ -13,6 +13,8 @@ pub enum Exit {
     Finished,
     /// `crivello robots`: some URL is not allowed.
     Disallowed,
+    /// `crivello why`: nobody knows of it.
+    Unknown,
     /// Stopped by a signal; the state is saved.
     Stopped,
     /// `crivello wait`: not done in the time it had.
@@ -101,7 +103,7 @@ pub fn refuse(refusal: &clap::Error) -> ExitCode {
 pub fn report(end: Result<Exit, Trouble>) -> ExitCode {
     let code = match end {
         Ok(Exit::Finished) => 0,
-        Ok(Exit::Disallowed) => 1,
+        Ok(Exit::Disallowed | Exit::Unknown) => 1,
         Ok(Exit::Stopped) => STOPPED,
         Ok(Exit::NotYet) => NOT_YET,
         Err(trouble) => {

@@ -31,6 +31,7 @@ mod shared;
 mod telling;
 mod turns;
 mod watch;
+mod why;
 
 use crate::disk::{Database, DiskError};
 use crate::fetch::FetchError;
@@ -47,6 +48,7 @@ use home::Home;
 pub use join::JoinOptions;
 use join::Seat;
 use parking_lot::Mutex;
+use scheduler::Desk;
 pub use seeding::Seed;
 use shared::Shared;
 use std::net::SocketAddr;
@@ -57,6 +59,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
+pub use why::of_directory as why_of_directory;
 
 /// Why a crawl cannot be opened or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +107,7 @@ pub struct Crawl {
     disk: Arc<Database>,
     rules: Arc<LinkRules>,
     ledger: Sender<Entry>,
+    desk: Arc<Desk>,
     seeds: Mutex<SeedCounts>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     runtime: Mutex<Option<Runtime>>,

@@ -46,6 +46,7 @@ mod heap;
 mod hold;
 mod host_entry;
 mod ip_entry;
+mod question;
 mod robots_turn;
 mod settle;
 mod sharing;
@@ -57,6 +58,7 @@ mod visit;
 pub(crate) mod tests;
 
 pub use census::Census;
+pub use robots_turn::asked_again;
 
 use crate::flow::{DeskNote, Due, LedgerNote, Queued, RobotsErrand, Visit};
 use answers::Answers;
