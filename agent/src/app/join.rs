@@ -111,14 +111,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let name = known.name;
     let disk = crawl.disk.clone();
     let door_too = door.clone();
-    let informer = Arc::new(Informer::new(
-        id,
-        shared.clone(),
-        disk.clone(),
-        rules.clone(),
-        crawl.desk.clone(),
-        crawl.home.dir.join("warc"),
-    ));
+    let informer = Arc::new(Informer::of(&crawl, id));
     hall.move_in(Resident {
         id,
         name,

@@ -5,7 +5,6 @@ use crate::control::HostsWanted;
 use crate::disk::DiskError;
 use crate::disk::values::HostRow;
 use crate::flow::OnBench;
-use crate::limits::HOSTS_LOOKED_AT;
 use crate::why::{Crawl, Facts, host_story};
 use crivello_common::assignment::Owners;
 use crivello_common::hash::HostKey;
@@ -21,8 +20,8 @@ pub struct Found {
     truncated: bool,
 }
 
-/// Looks through the hosts on disk; bounded work, bounded memory.
-pub fn find(place: &Place, wanted: &HostsWanted) -> Result<Found, DiskError> {
+/// Looks through at most so many rows of hosts on disk; memory is bounded by the limit wanted.
+pub fn find(place: &Place, wanted: &HostsWanted, most: usize) -> Result<Found, DiskError> {
     let rank = |row: &HostRow| match wanted.order {
         HostOrder::Pages => row.pages,
         HostOrder::Failures => row.state.failures.iter().map(|(_, n)| u64::from(n)).sum(),
@@ -35,7 +34,7 @@ pub fn find(place: &Place, wanted: &HostsWanted) -> Result<Found, DiskError> {
             best.pop_last();
         }
     };
-    let all = shelf::hosts(&place.disk, HOSTS_LOOKED_AT, |key, row| {
+    let all = shelf::hosts(&place.disk, most, |key, row| {
         if row.name.contains(&wanted.contains) {
             offer(key, row);
         }

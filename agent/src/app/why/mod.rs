@@ -10,19 +10,23 @@ mod hosts;
 mod shelf;
 mod url;
 
+#[cfg(test)]
+mod tests;
+
 pub use asking::Question;
 pub use crawl::of_directory;
 
+use super::Crawl;
 use super::scheduler::Desk;
 use super::shared::Shared;
 use crate::control::{About, HostsWanted, Unanswered};
 use crate::disk::{Database, DiskError};
 use crate::flow::{OnBench, RobotsRecord, Role};
-use crate::limits::WHYS_AT_ONCE;
+use crate::limits::{HOSTS_LOOKED_AT, WHYS_AT_ONCE};
 use crate::links::LinkRules;
 use crate::store;
 use crate::turns::lender_of;
-use crate::why::{Crawl, Facts, Hold, OriginFacts, host_story};
+use crate::why::{self, Facts, Hold, OriginFacts, host_story};
 use crate::workbench::asked_again;
 use crivello_common::assignment::Owners;
 use crivello_common::config::Settings;
@@ -63,21 +67,22 @@ pub struct Informer {
 }
 
 impl Informer {
-    /// Of a crawl whose archive is in `dir`.
+    /// Of the agent of this number.
     #[must_use]
-    pub fn new(
-        me: AgentId,
-        shared: Arc<Shared>,
-        disk: Arc<Database>,
-        rules: Arc<LinkRules>,
-        desk: Arc<Desk>,
-        dir: PathBuf,
-    ) -> Self {
-        let (settings, recent) = (shared.settings.clone(), Some(shared.clone()));
+    pub fn of(crawl: &Crawl, me: AgentId) -> Self {
+        let shared = crawl.shared.clone();
+        let place = Place {
+            me,
+            disk: crawl.disk.clone(),
+            rules: crawl.rules.clone(),
+            settings: shared.settings.clone(),
+            dir: crawl.home.dir.join("warc"),
+            recent: Some(shared.clone()),
+        };
         Self {
-            place: Arc::new(Place { me, disk, rules, settings, dir, recent }),
+            place: Arc::new(place),
             shared,
-            desk,
+            desk: crawl.desk.clone(),
             owners: Mutex::default(),
             whys: Semaphore::new(WHYS_AT_ONCE),
             lists: Semaphore::new(1),
@@ -115,7 +120,7 @@ impl Informer {
     ) -> Result<v1::HostsResponse, Unanswered> {
         let _seat = self.lists.try_acquire().map_err(|_| Unanswered::Busy)?;
         let (place, owners) = (self.place.clone(), self.owners(view));
-        let found = spawn_blocking(move || hosts::find(&place, &wanted));
+        let found = spawn_blocking(move || hosts::find(&place, &wanted, HOSTS_LOOKED_AT));
         let found = found.await.map_err(|_| Unanswered::NotNow)??;
         let keys = found.rows.iter().map(|(key, _)| *key).collect();
         let bench = asking::ask(&self.desk, keys, false).await.ok_or(Unanswered::NotNow)?;
@@ -165,7 +170,7 @@ impl Place {
         owners: Option<&Owners>,
         bench: Option<&OnBench>,
         lender: Option<AgentId>,
-        crawl: &Crawl,
+        crawl: &why::Crawl,
         now: Timestamp,
     ) -> Result<v1::WhyResponse, DiskError> {
         let Asked { about, key, archive_file } = *asked;
