@@ -49,6 +49,7 @@ fn page() -> (Fetched, Response) {
         name: url.host().into(),
         row: None,
         url,
+        address: std::net::Ipv4Addr::LOCALHOST.into(),
         at: Timestamp(1_795_176_000_123_456),
         took: Duration::from_millis(12),
         outcome: Outcome::Discarded(Discard::Robots),

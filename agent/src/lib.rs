@@ -14,6 +14,7 @@ pub mod parse;
 pub mod peers;
 pub mod store;
 pub mod turns;
+pub mod why;
 pub mod workbench;
 
 pub mod disk;

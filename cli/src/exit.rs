@@ -12,6 +12,8 @@ pub enum Exit {
     Finished,
     /// `crivello robots`: some URL is not allowed.
     Disallowed,
+    /// `crivello why`: nobody knows of it.
+    Unknown,
     /// Stopped by a signal; the state is saved.
     Stopped,
     /// `crivello wait`: not done in the time it had.
@@ -100,7 +102,7 @@ pub fn refuse(refusal: &clap::Error) -> u8 {
 pub fn report(end: Result<Exit, Trouble>) -> u8 {
     match end {
         Ok(Exit::Finished) => 0,
-        Ok(Exit::Disallowed) => 1,
+        Ok(Exit::Disallowed | Exit::Unknown) => 1,
         Ok(Exit::Stopped) => STOPPED,
         Ok(Exit::NotYet) => NOT_YET,
         Err(trouble) => {

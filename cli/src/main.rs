@@ -22,6 +22,7 @@ mod seeds;
 mod signals;
 mod summary;
 mod telemetry;
+mod why;
 
 use args::{Args, Command};
 use clap::Parser;

@@ -205,6 +205,22 @@ pub fn listed(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     paths
 }
 
+/// The record that begins at `offset` of an archive file, which may still be growing.
+///
+/// # Panics
+/// When there is none that is sound.
+#[must_use]
+pub fn read_at(path: &Path, offset: u64) -> Record {
+    let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let at = usize::try_from(offset).expect("a place in memory");
+    let rest = bytes.get(at..).unwrap_or_else(|| panic!("{} ends before {at}", path.display()));
+    let mut decoder = GzDecoder::new(rest);
+    let mut text = Vec::new();
+    decoder.read_to_end(&mut text).unwrap_or_else(|e| panic!("{} at {at}: {e}", path.display()));
+    let length = rest.len() - decoder.into_inner().len();
+    parse(&path.display().to_string(), &text, offset, length as u64)
+}
+
 fn read_members(file: &str, bytes: &[u8]) -> Vec<Record> {
     let mut records = Vec::new();
     let mut rest = bytes;

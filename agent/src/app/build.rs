@@ -94,13 +94,14 @@ impl Build {
             let parser = parser();
             threads.push(spawn(&shared, &format!("parser-{n}"), move || parser.run())?);
         }
-        runtime.spawn(fetchers::run(shared.clone(), desk, Arc::new(context), dns));
+        runtime.spawn(fetchers::run(shared.clone(), desk.clone(), Arc::new(context), dns));
         Ok(Crawl {
             home,
             shared,
             disk,
             rules,
             ledger: to_ledger,
+            desk,
             seeds: Mutex::new(SeedCounts::default()),
             threads: Mutex::new(threads),
             runtime: Mutex::new(Some(runtime)),

@@ -30,6 +30,7 @@ impl Outlet {
 impl Sink for Outlet {
     fn fetched(&self, fetched: Fetched) {
         let body = fetched.body_len();
+        self.shared.recent.push(&fetched);
         self.shared.pipeline.enter(body);
         // There is room, see `limits::results_max`; fails once the parsers have left because the
         // crawl is over. A result that is lost otherwise would be waited for without end.
@@ -157,6 +158,7 @@ mod tests {
                 name: url.host().into(),
                 row: None,
                 url: url.clone(),
+                address: std::net::Ipv4Addr::LOCALHOST.into(),
                 at: Timestamp::ZERO,
                 took: Duration::ZERO,
                 outcome: Outcome::Discarded(Discard::Robots),

@@ -9,7 +9,7 @@
 //! that what a kill left half made is known for that, and made anew.
 
 use super::AgentError;
-use crate::disk::{Batch, Database, Family};
+use crate::disk::{Batch, Database, DiskError, Family};
 use crate::ledger::META_SEEDED;
 use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use crivello_common::time::Timestamp;
@@ -53,6 +53,28 @@ pub struct Home {
 
 fn refused(why: impl Into<String>) -> AgentError {
     AgentError::Refused(why.into())
+}
+
+/// Looks into the directory of a crawl that is not running; changes nothing.
+///
+/// # Errors
+/// A refusal when there is no crawl, or it is running; a breakdown when the state is damaged.
+pub fn look_into(dir: &Path) -> Result<(Settings, Database), AgentError> {
+    let path = dir.join(SETTINGS_FILE);
+    let text = fs::read_to_string(&path).map_err(|e| {
+        refused(format!("{} holds no crawl: {}: {e}", dir.display(), path.display()))
+    })?;
+    let settings = Settings::from_toml(&path.display().to_string(), &text)
+        .map_err(|errors| AgentError::Broken(errors.to_string()))?;
+    match Database::look_into(&dir.join("state"), &settings.state) {
+        Ok(disk) => Ok((settings, disk)),
+        Err(DiskError::InUse { .. }) => Err(refused(format!(
+            "the crawl in {} is running: its directory can only be asked when it is not; one with \
+             a coordinator is asked through that (--coordinator)",
+            dir.display()
+        ))),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Home {

@@ -7,6 +7,7 @@ use super::member::{
     Resident,
 };
 use super::turns::{TurnLine, TurnRoom};
+use super::why::Informer;
 use super::{AgentError, Build, Crawl, fetcher_runtime};
 use crate::control;
 use crate::limits::ARRIVALS_QUEUE;
@@ -111,7 +112,18 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let name = known.name;
     let disk = crawl.disk.clone();
     let door_too = door.clone();
-    hall.move_in(Resident { id, name, crawl_id, process, shared, rules, disk, door: door_too });
+    let informer = Arc::new(Informer::of(&crawl, id));
+    hall.move_in(Resident {
+        id,
+        name,
+        crawl_id,
+        process,
+        shared,
+        rules,
+        disk,
+        door: door_too,
+        informer,
+    });
     let (shared, views) = (crawl.shared.clone(), view_in_force);
     attend(&crawl, Attendance { coordinator, id, process, lease, outgoing, door, views, shared });
     Ok(crawl)

@@ -32,6 +32,7 @@ mod shared;
 mod telling;
 mod turns;
 mod watch;
+mod why;
 
 use crate::disk::{Database, DiskError};
 use crate::fetch::FetchError;
@@ -48,6 +49,7 @@ use home::Home;
 pub use join::JoinOptions;
 use join::Seat;
 use parking_lot::Mutex;
+use scheduler::Desk;
 pub use seeding::Seed;
 use shared::Shared;
 use std::net::SocketAddr;
@@ -58,6 +60,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
+pub use why::of_directory as why_of_directory;
 
 /// What still runs when all is saved has this long to end.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
@@ -108,6 +111,7 @@ pub struct Crawl {
     disk: Arc<Database>,
     rules: Arc<LinkRules>,
     ledger: Sender<Entry>,
+    desk: Arc<Desk>,
     seeds: Mutex<SeedCounts>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     runtime: Mutex<Option<Runtime>>,

@@ -231,6 +231,7 @@ mod tests {
             name: url.host().into(),
             row: None,
             url: url.clone(),
+            address: std::net::Ipv4Addr::LOCALHOST.into(),
             at: Timestamp::from_secs(5),
             took: Duration::ZERO,
             outcome: Outcome::Discarded(Discard::Robots),

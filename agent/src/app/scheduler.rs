@@ -10,8 +10,10 @@ use super::names::Names;
 use super::outage::Outage;
 use super::shared::Shared;
 use super::turns::{TurnEvent, TurnLine, TurnWord};
+use super::why::Question;
 use crate::flow::{
-    Errand, LedgerNote, Resolution, ResolveError, RobotsFound, Signal, Verdict, Visit,
+    Errand, Flight, LedgerNote, OnBench, Resolution, ResolveError, RobotsFound, Signal, Verdict,
+    Visit,
 };
 use crate::limits::GUESTS_MAX;
 use crate::report::Ended;
@@ -23,6 +25,7 @@ use crivello_common::url::CrawlUrl;
 use crossbeam::channel::Sender;
 use crossbeam::queue::{ArrayQueue, SegQueue};
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -68,6 +71,8 @@ pub struct Desk {
     pub envoy: Notify,
     /// What came of that.
     pub from_abroad: ArrayQueue<(CrawlUrl, RobotsFound)>,
+    /// From people who ask why a host waits.
+    pub questions: ArrayQueue<Question>,
     scheduler: OnceLock<Thread>,
 }
 
@@ -86,6 +91,7 @@ impl Desk {
             abroad: ArrayQueue::new(GUESTS_MAX),
             envoy: Notify::new(),
             from_abroad: ArrayQueue::new(GUESTS_MAX),
+            questions: ArrayQueue::new(crate::limits::QUESTIONS_MAX),
             scheduler: OnceLock::new(),
         }
     }
@@ -115,8 +121,8 @@ pub struct Scheduler {
     ledger: Sender<Entry>,
     /// Among other agents: who is told of turns.
     turns: Option<TurnLine>,
-    /// Visits in flight, with the pages taken from the limit for them.
-    in_flight: HashMap<HostKey, u64, foldhash::fast::RandomState>,
+    /// Visits in flight.
+    in_flight: HashMap<HostKey, Flight, foldhash::fast::RandomState>,
     looking_up: usize,
     to_resolve: VecDeque<(HostKey, Arc<str>)>,
     outage: Outage,
@@ -171,6 +177,7 @@ impl Scheduler {
             self.hear_turns(events, now);
             self.hear(now);
             let open = self.dispatch(now);
+            self.answer(now);
             if self.speak(now).is_err() {
                 return;
             }
@@ -211,7 +218,8 @@ impl Scheduler {
                     self.bench.resolved(&resolution, now);
                 }
                 Done::Verdict(verdict) => {
-                    let taken = self.in_flight.remove(&verdict.host).unwrap_or(0);
+                    let flight = self.in_flight.remove(&verdict.host);
+                    let taken = flight.map_or(0, |flight| flight.taken);
                     match verdict.signal {
                         Signal::Failed(kind) => self.outage.failed(verdict.host, kind, now),
                         _ if verdict.requests > 0 => self.outage.reached(verdict.host),
@@ -243,7 +251,7 @@ impl Scheduler {
                 self.bench.starving(now);
                 break;
             };
-            self.hand_out(visit);
+            self.hand_out(visit, now);
             handed_out = true;
         }
         if handed_out {
@@ -264,19 +272,34 @@ impl Scheduler {
             && shared.pages_left.any()
     }
 
-    fn hand_out(&mut self, mut visit: Visit) {
-        let mut taken = 0;
+    fn hand_out(&mut self, mut visit: Visit, now: Timestamp) {
+        let mut flight = Flight { since: now, urls: SmallVec::new(), taken: 0 };
         // Before pages are taken for it.
         self.shared.visits.store(self.in_flight.len() + 1, Release);
-        if let Errand::Pages { requests_max, .. } = &mut visit.errand {
-            taken = self.shared.pages_left.take(u64::from(*requests_max));
-            *requests_max = u32::try_from(taken).unwrap_or(u32::MAX);
+        if let Errand::Pages { requests_max, urls, .. } = &mut visit.errand {
+            flight.taken = self.shared.pages_left.take(u64::from(*requests_max));
+            *requests_max = u32::try_from(flight.taken).unwrap_or(u32::MAX);
+            flight.urls = urls.iter().map(|url| url.hash).collect();
         }
-        self.in_flight.insert(visit.host, taken);
+        self.in_flight.insert(visit.host, flight);
         self.shared.visits.store(self.in_flight.len(), Relaxed);
         if let Err(visit) = self.desk.todo.push(visit) {
             tracing::error!(?visit, "the fetchers' queue is full");
         }
+    }
+
+    /// Answers those who ask how hosts stand: one of them a round, so that nothing waits for it.
+    fn answer(&self, now: Timestamp) {
+        let Some(Question { hosts, thorough, answer }) = self.desk.questions.pop() else { return };
+        if !self.desk.questions.is_empty() {
+            self.desk.ring();
+        }
+        let look_up = |host: &HostKey| {
+            let flight = self.in_flight.get(host).cloned();
+            let bench = self.bench.look_up(host, thorough, now)?;
+            Some(OnBench { flight, ..bench })
+        };
+        let _ = answer.send(hosts.iter().map(look_up).collect());
     }
 
     /// Tells the ledger, and has names looked up. Fails when the ledger is gone.

@@ -5,6 +5,7 @@ use super::pages_left::PagesLeft;
 use crate::ledger::{SieveCounts, Totals};
 use crate::limits::{PIPELINE_BYTES_MAX, PIPELINE_PAGES_MAX, SEED_BATCHES_MAX};
 use crate::report::Ended;
+use crate::why::Recent;
 use crate::workbench::Census;
 use crivello_common::config::Settings;
 use crivello_common::time::{Clock, Timestamp};
@@ -57,6 +58,8 @@ pub struct Shared {
     pub visits: AtomicUsize,
     /// Requests whose results have come in this run.
     pub results: AtomicU64,
+    /// The last fetches.
+    pub recent: Recent,
     /// As of the last commit.
     pub totals: Mutex<(Totals, SieveCounts)>,
     /// As of the scheduler's last round.
@@ -106,6 +109,7 @@ impl Shared {
             stays: AtomicBool::new(false),
             visits: AtomicUsize::new(0),
             results: AtomicU64::new(0),
+            recent: Recent::default(),
             totals: Mutex::new((totals, SieveCounts::default())),
             census: Mutex::new(Census::default()),
             end: Mutex::new(None),

@@ -10,17 +10,21 @@
 //! *Goes wrong*: what is no URL is refused with its line and the reason; a batch that is none ends
 //! its stream; a house that says nothing has said "not now".
 
+mod asking;
 mod service;
 mod status;
 #[cfg(test)]
 mod tests;
 
+pub use asking::{About, HostsWanted, NeitherNor, Unanswered};
 pub use service::{NAME, Service, service};
 pub use status::{AgentStatus, BadStatus};
 
 use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
+use crivello_proto::v1;
+use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
 /// Who is asked. Nothing here may wait.
@@ -33,6 +37,20 @@ pub trait House: Send + Sync + 'static {
     /// How many pages of this agent's groups are in the archive of `by`; `None` where that cannot
     /// be read. To drop the answer's sender is to say "not now".
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>);
+    /// What is going on with a host or a URL; and what the archive file of that serial number is
+    /// called, if that is asked.
+    fn why(
+        &self,
+        about: About,
+        archive_file: Option<u32>,
+    ) -> BoxFuture<'static, Result<v1::WhyResponse, Unanswered>>;
+    /// The hosts that are known here.
+    fn hosts(
+        &self,
+        wanted: HostsWanted,
+    ) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>>;
+    /// The last fetches, at most so many, newest first; or only those that went wrong.
+    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory>;
 }
 
 /// The house's word on a batch of seeds.

@@ -1,5 +1,6 @@
 //! The service: checks what arrives, asks the house, and puts its word on the wire.
 
+use super::asking;
 use super::{AgentStatus, House, SeedAnswer};
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
 use crivello_common::discard::Discard;
@@ -62,22 +63,25 @@ impl Control for Counter {
         Ok(Response::new(v1::ArchivedResponse { pages }))
     }
 
-    async fn why(&self, _: Request<v1::WhyRequest>) -> Result<Response<v1::WhyResponse>, Status> {
-        Err(Status::unimplemented("not yet"))
+    async fn why(
+        &self,
+        request: Request<v1::WhyRequest>,
+    ) -> Result<Response<v1::WhyResponse>, Status> {
+        asking::why(&*self.house, request.into_inner()).await.map(Response::new)
     }
 
     async fn hosts(
         &self,
-        _: Request<v1::HostsRequest>,
+        request: Request<v1::HostsRequest>,
     ) -> Result<Response<v1::HostsResponse>, Status> {
-        Err(Status::unimplemented("not yet"))
+        asking::hosts(&*self.house, request.into_inner()).await.map(Response::new)
     }
 
     async fn fetches(
         &self,
-        _: Request<v1::FetchesRequest>,
+        request: Request<v1::FetchesRequest>,
     ) -> Result<Response<v1::FetchesResponse>, Status> {
-        Err(Status::unimplemented("not yet"))
+        asking::fetches(&*self.house, request.get_ref()).map(Response::new)
     }
 
     async fn blocks(

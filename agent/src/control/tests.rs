@@ -1,12 +1,14 @@
 use super::*;
 use crate::progress::{HostGauges, Pace, Snapshot};
 use crivello_common::view::{AgentId, AgentState, RunState};
+use crivello_proto::v1::HostOrder;
 use crivello_proto::v1::control_client::ControlClient;
 use crivello_proto::v1::seed_response::Verdict;
 use crivello_proto::v1::{self, SeedRequest, SeedResponse};
 use crivello_proto::{SEED_LINES_MAX, SEEDS_SIZE_MAX};
+use futures_util::future::{BoxFuture, ready};
 use futures_util::stream::{iter, once, pending};
-use futures_util::{Stream, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use prost::Message as _;
@@ -25,9 +27,40 @@ struct Fake {
     got: Mutex<Vec<String>>,
     /// Answers wait here once there is a place for them.
     held: Mutex<Option<Vec<oneshot::Sender<SeedAnswer>>>>,
+    wanted: Mutex<Vec<HostsWanted>>,
 }
 
 impl House for Fake {
+    fn why(
+        &self,
+        about: About,
+        archive_file: Option<u32>,
+    ) -> BoxFuture<'static, Result<v1::WhyResponse, Unanswered>> {
+        let answer = match about {
+            About::Host(name) if name == "later.test" => Err(Unanswered::NotNow),
+            About::Host(name) if name == "broken.test" => Err(Unanswered::Broken("gone".into())),
+            about => Ok(v1::WhyResponse {
+                group_name: about.host().to_owned(),
+                archive_file: archive_file.map(|n| n.to_string()).unwrap_or_default(),
+                ..v1::WhyResponse::default()
+            }),
+        };
+        ready(answer).boxed()
+    }
+
+    fn hosts(
+        &self,
+        wanted: HostsWanted,
+    ) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>> {
+        let busy = wanted.contains == "busy";
+        self.wanted.lock().push(wanted);
+        ready(if busy { Err(Unanswered::Busy) } else { Ok(v1::HostsResponse::default()) }).boxed()
+    }
+
+    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory> {
+        vec![v1::FetchStory { bytes: most as u64, status: failed_only.into(), ..<_>::default() }]
+    }
+
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let _ = answer.send(Some(u64::from(by.0)));
     }
@@ -247,4 +280,42 @@ async fn only_so_many_bring_seeds_at_once() {
     while client.seed(iter([batch(1, &[])])).await.is_err() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+#[tokio::test]
+async fn questions_are_checked_before_the_house_is_asked() {
+    let house = Arc::new(Fake::default());
+    let (_, mut client) = serve(Arc::clone(&house)).await;
+    let mut why = async |text: &str| {
+        let asked = v1::WhyRequest { text: text.to_owned(), archive_file: Some(7) };
+        client.why(asked).await.map(|answer| answer.into_inner()).map_err(|e| e.code())
+    };
+    let told = why(" HTTP://A.test/x ").await.unwrap();
+    assert_eq!((&*told.group_name, &*told.archive_file), ("a.test", "7"));
+    for (text, code) in [
+        ("", Code::InvalidArgument),
+        ("a.test/x", Code::InvalidArgument),
+        ("\u{0}", Code::InvalidArgument),
+        ("later.test", Code::Unavailable),
+        ("broken.test", Code::Internal),
+    ] {
+        assert_eq!(why(text).await.unwrap_err(), code, "{text:?}");
+    }
+    let mut hosts = async |contains: &str, limit, order| {
+        let asked = v1::HostsRequest { contains: contains.to_owned(), limit, order };
+        client.hosts(asked).await.map_err(|e| e.code())
+    };
+    assert!(hosts("Example", 0, HostOrder::Pages.into()).await.is_ok());
+    assert!(hosts("", 1_000, 0).await.is_ok());
+    assert_eq!(hosts("", 1_001, 0).await.unwrap_err(), Code::InvalidArgument);
+    assert_eq!(hosts("", 1, 99).await.unwrap_err(), Code::InvalidArgument);
+    assert_eq!(hosts("busy", 1, 0).await.unwrap_err(), Code::ResourceExhausted);
+    let wanted =
+        |contains: &str, limit, order| HostsWanted { contains: contains.to_owned(), limit, order };
+    assert_eq!(house.wanted.lock()[0], wanted("example", 100, HostOrder::Pages));
+    assert_eq!(house.wanted.lock()[1], wanted("", 1_000, HostOrder::Unspecified));
+    let asked = |limit| v1::FetchesRequest { limit, failed_only: true };
+    let told = client.fetches(asked(3)).await.unwrap().into_inner().fetches;
+    assert_eq!((told[0].bytes, told[0].status), (3, 1));
+    assert!(client.fetches(asked(1_001)).await.is_err());
 }

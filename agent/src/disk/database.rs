@@ -66,6 +66,8 @@ impl Family {
 pub struct Database {
     path: PathBuf,
     db: DB,
+    /// Of one that is only looked at.
+    _lock: Option<fs::File>,
 }
 
 impl std::fmt::Debug for Database {
@@ -102,7 +104,29 @@ impl Database {
         }
         let families = families(&cache, settings);
         let db = DB::open_cf_descriptors(&options, path, families).map_err(failed)?;
-        Ok(Self { path: path.to_owned(), db })
+        Ok(Self { path: path.to_owned(), db, _lock: None })
+    }
+
+    /// Opens the database in `path` to look into it, while nobody else may open it.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn look_into(path: &Path, settings: &State) -> Result<Self, DiskError> {
+        let lock = lock::hold(path)?;
+        let failed = |source| DiskError::Database {
+            path: path.to_owned(),
+            what: "cannot be opened for reading",
+            source,
+        };
+        let cache = Cache::new_lru_cache(settings.block_cache.as_usize());
+        let buffers =
+            WriteBufferManager::new_write_buffer_manager(settings.write_buffers.as_usize(), false);
+        let options = database_options(false, &buffers, settings);
+        let families = families(&cache, settings);
+        let db =
+            DB::open_cf_descriptors_read_only(&options, path, families, false).map_err(failed)?;
+        must_reach(path, db.latest_sequence_number())?;
+        Ok(Self { path: path.to_owned(), db, _lock: lock })
     }
 
     fn family(&self, family: Family) -> &ColumnFamily {

@@ -158,8 +158,8 @@ impl Lease {
         (at, took): (Timestamp, Duration),
         outcome: Outcome,
     ) {
-        let (host, name) = (self.host, Arc::clone(&self.name));
-        self.context.sink.fetched(Fetched { host, name, row, url, at, took, outcome });
+        let (host, name, address) = (self.host, Arc::clone(&self.name), self.address);
+        self.context.sink.fetched(Fetched { host, name, row, url, address, at, took, outcome });
     }
 
     /// The request that was under way when the task ended. A row that made it panic counts as a

@@ -8,7 +8,7 @@ use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use std::any::Any;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub struct Fetched {
     pub row: Option<Queued>,
     /// The whole URL.
     pub url: CrawlUrl,
+    /// The address of the visit.
+    pub address: IpAddr,
     /// When the request began.
     pub at: Timestamp,
     /// How long it took.

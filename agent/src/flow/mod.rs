@@ -8,6 +8,7 @@
 //! Nothing here has behaviour beyond small constructors: what is done with a value is the business
 //! of the room that receives it.
 
+mod bench;
 mod due;
 mod fact;
 mod fetched;
@@ -21,6 +22,7 @@ mod turns;
 mod verdict;
 mod visit;
 
+pub use bench::{BenchAddress, BenchStand, BenchTurn, Flight, OnBench};
 pub use due::{Due, Place, Queued, RobotsRecord};
 pub use fact::Fact;
 pub use fetched::{Fetched, Outcome, Response, Room, Truncation};

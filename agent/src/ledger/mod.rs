@@ -38,7 +38,7 @@ pub use sieve::SieveCounts;
 pub use tags::TagRows;
 pub use totals::Totals;
 pub use transfer::Cursor;
-pub use unsettled::Unsettled;
+pub use unsettled::{BEHIND, Unsettled};
 
 use crate::disk::{Database, DiskError, Family, keys, values::RobotsRow};
 use crate::flow::{DeskNote, Fact, Queued};

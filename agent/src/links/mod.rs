@@ -81,6 +81,12 @@ impl LinkRules {
         Ok(Found { url, host, hash, depth, kind })
     }
 
+    /// In words, by which include or exclude rule `url` is out of scope; `None` when it is not.
+    #[must_use]
+    pub fn out_of_scope(&self, url: &CrawlUrl) -> Option<String> {
+        self.scope.refusal(url)
+    }
+
     /// The links of one page: resolved against `base`, in normal form, within the rules, in the
     /// order of the page and each once. Each of `hrefs` is the text, what it leads to, and whether
     /// it (or the whole page) says `nofollow`. `parent` says what the page itself was found as, and

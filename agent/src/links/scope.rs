@@ -4,6 +4,7 @@ use super::LinksError;
 use crivello_common::config::Rule;
 use crivello_common::url::CrawlUrl;
 use regex::Regex;
+use std::fmt;
 
 /// A URL is within the scope when it meets one of `include` (or there is none) and none of
 /// `exclude`.
@@ -31,6 +32,36 @@ impl Scope {
     pub(super) fn admits(&self, url: &CrawlUrl) -> bool {
         let included = self.include.is_empty() || self.include.iter().any(|r| r.matches(url));
         included && !self.exclude.iter().any(|r| r.matches(url))
+    }
+}
+
+impl Scope {
+    /// In words, why a URL is not within the scope; `None` for one that is.
+    pub(super) fn refusal(&self, url: &CrawlUrl) -> Option<String> {
+        if let Some(n) = self.exclude.iter().position(|rule| rule.matches(url)) {
+            return Some(format!("rule {} of links.exclude is met: {}", n + 1, self.exclude[n]));
+        }
+        match self.include.as_slice() {
+            [] => None,
+            rules if rules.iter().any(|rule| rule.matches(url)) => None,
+            [rule] => Some(format!("the rule of links.include is not met: {rule}")),
+            rules => Some(format!("none of the {} rules of links.include is met", rules.len())),
+        }
+    }
+}
+
+/// As in a settings file.
+impl fmt::Display for CompiledRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let regex = self.regex.as_ref().map(Regex::as_str);
+        let parts = [
+            ("host-suffix", self.host_suffix.as_deref()),
+            ("path-prefix", self.path_prefix.as_deref()),
+            ("regex", regex),
+        ];
+        let parts =
+            parts.into_iter().filter_map(|(key, value)| Some(format!("{key} {:?}", value?)));
+        f.write_str(&parts.collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -38,6 +38,7 @@ mod tests;
 pub use archive::Archive;
 pub use digest::{PayloadDigest, payload_digest};
 pub use error::Error;
+pub use names::file_of;
 pub use position::{Place, Position};
 pub use recorder::{DuplicateOf, Recorder};
 pub use surt::surt;

@@ -14,6 +14,17 @@ pub(super) const PART: &str = ".cdxj.part";
 /// An index on its way to become a finished one, or a part again; also the prefix of sorted runs.
 pub(super) const SCRATCH: &str = ".cdxj.tmp";
 
+/// What the archive file of this serial number in `dir` is called; `None` when it is not there.
+#[must_use]
+pub fn file_of(dir: &Path, serial: u32) -> Option<String> {
+    let names = std::fs::read_dir(dir).ok()?;
+    let mut names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let is_it = |name: &String| {
+        Stem::split(name).is_some_and(|(stem, suffix)| stem.serial == serial && suffix == WARC)
+    };
+    names.find(is_it)
+}
+
 /// The common stem of a WARC file and its index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Stem {

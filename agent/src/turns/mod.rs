@@ -38,6 +38,7 @@ mod tests;
 
 pub use crate::flow::{Batch, HeldFor, HeldTurn, Report, TurnNews, TurnNote};
 pub use desk::{Fate, TurnDesk};
+pub use openness::lender_of;
 
 use crate::limits::{TURN_LEND_AHEAD as LEND_AHEAD, TURN_TERM as TERM};
 use std::time::Duration;

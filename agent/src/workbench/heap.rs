@@ -23,7 +23,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    const fn before(&self, other: &Self) -> bool {
+    pub const fn before(&self, other: &Self) -> bool {
         self.at.0 < other.at.0 || (self.at.0 == other.at.0 && self.seq < other.seq)
     }
 }

@@ -59,6 +59,11 @@ impl Hold {
         self.asked > self.lent
     }
 
+    /// When it was last asked for, while that is not answered.
+    pub fn asked(&self) -> Option<Timestamp> {
+        self.is_asking().then_some(self.asked)
+    }
+
     /// Whether `asked` was the last ask, and is not answered.
     pub fn awaits(&self, asked: Timestamp) -> bool {
         self.asked == asked && self.is_asking()

@@ -5,6 +5,7 @@ use super::hold::Hold;
 use super::slab::{Keyed, Slab};
 use crivello_common::time::Timestamp;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A turn is asked for so long before it is needed.
@@ -27,6 +28,10 @@ pub(super) struct IpEntry {
     pub position: u32,
     /// Whether a visit is out.
     pub busy: bool,
+    /// The host that it is to,
+    pub visited: Option<Arc<str>>,
+    /// and the last one that was sent a request in this run.
+    pub last: Option<Arc<str>>,
     /// Whether it stands in the queue of addresses without hosts.
     pub lingers: bool,
     /// Among other agents: this one's turn.
@@ -65,6 +70,8 @@ impl Default for IpEntry {
             members: 0,
             position: ABSENT,
             busy: false,
+            visited: None,
+            last: None,
             lingers: false,
             hold: None,
         }

@@ -48,6 +48,7 @@ mod heap;
 mod hold;
 mod host_entry;
 mod ip_entry;
+mod question;
 mod robots_turn;
 mod settle;
 mod sharing;
@@ -59,6 +60,7 @@ mod visit;
 pub(crate) mod tests;
 
 pub use census::Census;
+pub use robots_turn::asked_again;
 
 use crate::flow::{DeskNote, Due, LedgerNote, Queued, RobotsErrand, Visit};
 use abroad::Abroad;

@@ -67,15 +67,7 @@ pub(super) fn standing(
     let Some(record) = record else {
         return Standing::Ask { failing: false };
     };
-    let age_max = politeness.robots_age_max.min(AGE_MAX);
-    let again = match record.unreachable_since {
-        None if last_ended <= record.asked => record.asked + AGE_MAX,
-        None => record.asked + age_max,
-        Some(_) if record.rules.is_none() && record.failures >= ROBOTS_TRIES_MAX => {
-            record.asked + age_max
-        }
-        Some(_) => record.asked + robots_rest(record.failures, politeness).min(age_max),
-    };
+    let again = asked_again(record, last_ended, politeness);
     match &record.rules {
         _ if now >= again => {
             Standing::Ask { failing: record.unreachable_since.is_some() && record.rules.is_none() }
@@ -83,6 +75,24 @@ pub(super) fn standing(
         Some(rules) => Standing::Open(Arc::clone(rules)),
         None if record.failures >= ROBOTS_TRIES_MAX => Standing::GivenUp,
         None => Standing::Wait(again),
+    }
+}
+
+/// When an origin's robots.txt is asked for again: until then what `record` says holds.
+#[must_use]
+pub fn asked_again(
+    record: &RobotsRecord,
+    last_ended: Timestamp,
+    politeness: &Politeness,
+) -> Timestamp {
+    let age_max = politeness.robots_age_max.min(AGE_MAX);
+    match record.unreachable_since {
+        None if last_ended <= record.asked => record.asked + AGE_MAX,
+        None => record.asked + age_max,
+        Some(_) if record.rules.is_none() && record.failures >= ROBOTS_TRIES_MAX => {
+            record.asked + age_max
+        }
+        Some(_) => record.asked + robots_rest(record.failures, politeness).min(age_max),
     }
 }
 

@@ -136,6 +136,7 @@ impl Workbench {
     /// A visit to the address begins.
     pub(super) fn begin_turn(&mut self, ip: u32, visit: &mut Visit, now: Timestamp) {
         self.ips[ip].busy = true;
+        self.ips[ip].visited = Some(visit.name.clone());
         let Some(hold) = &mut self.ips[ip].hold else { return };
         visit.turn = hold.begin();
         // The time to have it prolonged passed while there was no visit.

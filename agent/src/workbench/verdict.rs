@@ -87,7 +87,9 @@ impl Workbench {
         let ip = self.hosts[id].ip;
         let entry = &mut self.ips[ip];
         entry.busy = false;
+        let visited = entry.visited.take();
         if verdict.requests > 0 {
+            entry.last = visited;
             entry.next = entry.next.max(verdict.ended + self.settings.politeness.ip_delay);
         }
         self.yield_turn(ip, now);

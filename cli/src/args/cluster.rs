@@ -21,6 +21,11 @@ pub enum ClusterCommand {
     Seed(SeedArgs),
     /// Wait until a crawl has nothing left to do.
     Wait(WaitArgs),
+    /// Say why a host waits, or what became of a URL: which agent has it, what it waits for and by
+    /// which rule, its robots.txt, its last fetches, where its record is.
+    ///
+    /// Exits with 1 when nobody knows of it.
+    Why(WhyArgs),
     /// List the agents of a crawl.
     Agents(AgentsArgs),
     /// Have an agent hand over what it has to crawl, and leave.
@@ -152,6 +157,23 @@ pub struct SeedArgs {
     /// URLs, and a file of them, one a line (`#` begins a comment line); `-` is standard input.
     #[arg(value_name = "FILE|-|URL", required = true)]
     pub seeds: Vec<String>,
+    /// Which crawl.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
+}
+
+/// See [`ClusterCommand::Why`].
+#[derive(Debug, clap::Args)]
+pub struct WhyArgs {
+    /// A host, or a URL that begins with http:// or https://.
+    #[arg(value_name = "HOST|URL")]
+    pub about: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Read the directory of a crawl that is not running instead of asking agents.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// Which crawl.
     #[command(flatten)]
     pub coordinator: CoordinatorUrl,

@@ -1,6 +1,6 @@
 //! The subcommands of a cluster, each in a file of its own.
 
-use super::{agents, control, coordinator, remove, seed, status, wait};
+use super::{agents, control, coordinator, remove, seed, status, wait, why};
 use crate::args::cluster::ClusterCommand;
 use crate::exit::{Exit, Trouble};
 use anyhow::Context;
@@ -23,6 +23,7 @@ pub fn run(typed: ClusterCommand) -> Result<Exit, Trouble> {
             ClusterCommand::Status(typed) => status::run(&typed).await?,
             ClusterCommand::Seed(typed) => return seed::run(typed).await,
             ClusterCommand::Wait(typed) => return wait::run(&typed).await,
+            ClusterCommand::Why(typed) => return why::run(&typed).await,
             ClusterCommand::Agents(typed) => agents::run(&typed).await?,
             ClusterCommand::Drain(typed) => control::drain(typed).await?,
             ClusterCommand::Remove(typed) => remove::run(&typed).await?,

@@ -14,3 +14,4 @@ pub mod seed;
 pub mod simweb;
 pub mod status;
 pub mod wait;
+pub mod why;

@@ -2,7 +2,9 @@
 //! real coordinator and the real program.
 
 use super::kit::{Coordinator, crivello, expect, fresh};
-use crivello_agent::control::{self, AgentStatus, House, SeedAnswer};
+use crivello_agent::control::{
+    self, About, AgentStatus, HostsWanted, House, SeedAnswer, Unanswered,
+};
 use crivello_agent::flow::RobotsFound;
 use crivello_agent::peers::{Batch, Beside, Body, PeerServer, Receiver, Sender, Verdict};
 use crivello_agent::progress::Snapshot;
@@ -12,6 +14,8 @@ use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{FORMAT_VERSION, v1};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::write;
@@ -35,6 +39,22 @@ struct Fake {
 }
 
 impl House for Fake {
+    fn why(
+        &self,
+        _: About,
+        _: Option<u32>,
+    ) -> BoxFuture<'static, Result<v1::WhyResponse, Unanswered>> {
+        ready(Err(Unanswered::NotNow)).boxed()
+    }
+
+    fn hosts(&self, _: HostsWanted) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>> {
+        ready(Err(Unanswered::NotNow)).boxed()
+    }
+
+    fn fetches(&self, _: usize, _: bool) -> Vec<v1::FetchStory> {
+        Vec::new()
+    }
+
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let _ = answer.send(Some(u64::from(by.0)));
     }

@@ -3,7 +3,8 @@
 use super::{Arrival, Door};
 use crate::app::shared::Shared;
 use crate::app::telling;
-use crate::control::{AgentStatus, House, SeedAnswer};
+use crate::app::why::Informer;
+use crate::control::{About, AgentStatus, HostsWanted, House, SeedAnswer, Unanswered};
 use crate::disk::Database;
 use crate::flow::LinkKind;
 use crate::ledger;
@@ -12,6 +13,9 @@ use crivello_common::assignment::Owners;
 use crivello_common::discard::DiscardTally;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
+use crivello_proto::v1;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -58,6 +62,7 @@ pub struct Resident {
     pub rules: Arc<LinkRules>,
     pub disk: Arc<Database>,
     pub door: Door,
+    pub informer: Arc<Informer>,
 }
 
 /// See the module.
@@ -79,6 +84,12 @@ impl Hall {
     /// The agent has joined.
     pub fn move_in(&self, resident: Resident) {
         let _ = self.resident.set(resident);
+    }
+
+    /// Who answers questions about hosts, and the view in force.
+    fn informed(&self) -> Option<(Arc<Informer>, Option<Arc<View>>)> {
+        let informer = self.resident.get()?.informer.clone();
+        Some((informer, self.doings.standing.lock().view.clone()))
     }
 }
 
@@ -129,6 +140,36 @@ impl House for Hall {
         if counted.is_err() {
             self.counts.store(false, Relaxed);
         }
+    }
+
+    fn why(
+        &self,
+        about: About,
+        archive_file: Option<u32>,
+    ) -> BoxFuture<'static, Result<v1::WhyResponse, Unanswered>> {
+        let informed = self.informed();
+        async move {
+            let (informer, view) = informed.ok_or(Unanswered::NotNow)?;
+            informer.why(view, about, archive_file).await
+        }
+        .boxed()
+    }
+
+    fn hosts(
+        &self,
+        wanted: HostsWanted,
+    ) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>> {
+        let informed = self.informed();
+        async move {
+            let (informer, view) = informed.ok_or(Unanswered::NotNow)?;
+            informer.hosts(view, wanted).await
+        }
+        .boxed()
+    }
+
+    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory> {
+        let here = self.resident.get();
+        here.map_or_else(Vec::new, |here| here.informer.fetches(most, failed_only))
     }
 
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {

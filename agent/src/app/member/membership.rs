@@ -57,6 +57,13 @@ impl Membership {
         }
     }
 
+    /// The number that the agent of `dir` was given; `None` where there is none.
+    #[must_use]
+    pub fn number_in(dir: &Path) -> Option<u32> {
+        let known: Self = serde_json::from_slice(&fs::read(dir.join(FILE)).ok()?).ok()?;
+        known.given.map(|(number, _)| number)
+    }
+
     /// Writes it, whole or not at all.
     ///
     /// # Errors

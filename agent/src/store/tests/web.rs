@@ -33,6 +33,7 @@ pub fn fetched(url: &str) -> Fetched {
         name: url.host().into(),
         row: None,
         url,
+        address: "192.0.2.7".parse().unwrap(),
         at: NOON,
         took: Duration::from_millis(12),
         outcome: Outcome::Discarded(crivello_common::discard::Discard::Robots),

@@ -5,6 +5,7 @@ mod front;
 mod heap;
 mod model;
 mod names;
+mod question;
 mod robots;
 mod rules;
 mod visits;

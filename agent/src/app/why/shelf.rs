@@ -1,0 +1,98 @@
+//! What the disk says of a host and of a URL. Reads only; to be called where waiting for the disk
+//! harms nobody.
+
+use crate::disk::values::{GroupRow, HostRow, RobotsRow, Seen, decode_queued};
+use crate::disk::{Database, DiskError, Family, GroupState, keys};
+use crate::flow::{Place, Queued, RobotsRecord};
+use crate::limits::AHEAD_MAX;
+use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
+use crivello_common::url::Origin;
+
+/// Beyond all places of a queue.
+const LAST: Place = Place { priority: u8::MAX, seq: u64::MAX };
+
+/// The row of a host.
+pub fn host(disk: &Database, key: HostKey) -> Result<Option<HostRow>, DiskError> {
+    disk.get(Family::Hosts, &keys::host(key))?.map(|value| HostRow::decode(&value)).transpose()
+}
+
+/// Hosts of a group that were ever let in.
+pub fn hosts_of(disk: &Database, group: GroupHash) -> Result<u64, DiskError> {
+    let value = disk.get(Family::Hosts, &keys::group(group))?;
+    value.map_or(Ok(0), |value| Ok(GroupRow::decode(&value)?.hosts))
+}
+
+/// What custody remembers of a group.
+pub fn group(disk: &Database, group: GroupHash) -> Result<Option<GroupState>, DiskError> {
+    let value = disk.get(Family::Groups, &group.to_bytes())?;
+    value.map(|value| GroupState::decode(&value)).transpose()
+}
+
+/// The robots.txt of a host's origins, as far as they are known.
+pub fn robots(disk: &Database, key: HostKey) -> Result<Vec<(Origin, RobotsRecord)>, DiskError> {
+    let (from, mut end) = (keys::host(key), keys::host(key).to_vec());
+    // Longer than the key of any origin, and greater.
+    end.extend([0xff; 4]);
+    let mut robots = Vec::new();
+    disk.walk(Family::Robots, &from, &end, |key, value| {
+        if let Some(origin) = keys::read_origin(key) {
+            robots.push((origin, RobotsRow::decode(value)?));
+        }
+        Ok(true)
+    })?;
+    Ok(robots)
+}
+
+/// What is remembered of a URL.
+pub fn seen(disk: &Database, key: UrlKey) -> Result<Option<Seen>, DiskError> {
+    disk.get(Family::Seen, &keys::seen(key))?.map(|value| Seen::decode(&value)).transpose()
+}
+
+/// A URL that waits: its row, and how many are before it, if they can be counted.
+pub fn queued(
+    disk: &Database,
+    host: HostKey,
+    at: Option<Place>,
+    hash: UrlHash,
+) -> Result<(Option<Queued>, Option<u64>), DiskError> {
+    let from = keys::frontier(host, Place::default());
+    let end = keys::frontier(host, at.unwrap_or(LAST));
+    let (mut n_before, mut row) = (0, None);
+    disk.walk(Family::Frontier, &from, &end, |key, value| {
+        // A crawl alone does not note the place: it is the row that says so.
+        if let (None, Some(place)) = (at, keys::read_place(key)) {
+            let url = decode_queued(place, value)?;
+            if url.hash == hash {
+                row = Some(url);
+                return Ok(false);
+            }
+        }
+        n_before += 1;
+        Ok(n_before < AHEAD_MAX)
+    })?;
+    if let Some(place) = at {
+        let value = disk.get(Family::Frontier, &keys::frontier(host, place))?;
+        row = value.map(|value| decode_queued(place, &value)).transpose()?;
+    }
+    let is_counted = row.is_some() && n_before < AHEAD_MAX;
+    Ok((row, is_counted.then_some(n_before as u64)))
+}
+
+/// Walks through all hosts, at most `most` of them, from the first on; says whether that was all.
+pub fn hosts(
+    disk: &Database,
+    most: usize,
+    mut f: impl FnMut(HostKey, HostRow),
+) -> Result<bool, DiskError> {
+    let mut n_rows = 0;
+    disk.walk(Family::Hosts, &[], &[0xff; keys::PAIR + 1], |key, value| {
+        let host = keys::read_host(key);
+        let host = host.ok_or(DiskError::Row { family: "hosts", what: "its key is malformed" })?;
+        n_rows += 1;
+        if host.host.0 != 0 {
+            f(host, HostRow::decode(value)?);
+        }
+        Ok(n_rows < most)
+    })?;
+    Ok(n_rows < most)
+}

@@ -1,0 +1,294 @@
+//! A disk on which everything was written by hand, and what is told of it.
+
+use super::*;
+use crate::disk::values::{GroupRow, HostRow, Kept, Outcome, RobotsRow, Seen, encode_queued};
+use crate::disk::{Batch, Family, GroupState, keys};
+use crate::flow::{LinkKind, Place as At, Queued, Tag};
+use crate::ledger::BEHIND;
+use crivello_common::assignment::StrategyKind;
+use crivello_common::failure::Failure;
+use crivello_common::hash::UrlKey;
+use crivello_common::robots::Rules;
+use crivello_common::url::{CrawlUrl, Scheme};
+use crivello_proto::v1::{HostOrder, UrlFate, WaitReason};
+
+const NOW: Timestamp = Timestamp::from_secs(1_700_000_000);
+const ME: AgentId = AgentId(0);
+
+struct Disk {
+    place: Place,
+    batch: Batch,
+    _dir: tempfile::TempDir,
+}
+
+fn url(text: &str) -> CrawlUrl {
+    CrawlUrl::parse(text).unwrap()
+}
+
+impl Disk {
+    fn new(change: impl FnOnce(&mut Settings)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut settings = Settings::default();
+        change(&mut settings);
+        let disk = Database::open(&dir.path().join("state"), true, &settings.state).unwrap();
+        let rules = Arc::new(LinkRules::compile(&settings).unwrap());
+        let place = Place {
+            me: ME,
+            disk: Arc::new(disk),
+            rules,
+            settings,
+            dir: dir.path().to_owned(),
+            recent: None,
+        };
+        Self { place, batch: Batch::default(), _dir: dir }
+    }
+
+    fn key(&self, host: &str) -> HostKey {
+        host_key(host, self.place.settings.identity.assign_by)
+    }
+
+    fn put(&mut self, family: Family, key: &[u8], value: &[u8]) {
+        self.place.disk.put(&mut self.batch, family, key, value);
+    }
+
+    fn host(&mut self, name: &str, change: impl FnOnce(&mut HostRow)) {
+        let mut row = HostRow { name: name.into(), ..HostRow::default() };
+        change(&mut row);
+        let key = keys::host(self.key(name));
+        self.put(Family::Hosts, &key, &row.encode());
+    }
+
+    fn seen(&mut self, url: &CrawlUrl, seen: &Seen) {
+        let group = self.key(url.host()).group;
+        let key = keys::seen(UrlKey { group, url: url.hash() });
+        self.put(Family::Seen, &key, &seen.encode());
+    }
+
+    /// Queued at this place, which `seen` notes or not.
+    fn queued(&mut self, text: &str, at: At, is_noted: bool) {
+        let (url, key) = (url(text), self.key(url(text).host()));
+        let row = queued(&url, at);
+        self.put(Family::Frontier, &keys::frontier(key, at), &encode_queued(&row));
+        self.seen(&url, &Seen::Queued(is_noted.then_some((key.host, at))));
+    }
+
+    fn commit(&mut self) {
+        self.place.disk.commit(&std::mem::take(&mut self.batch)).unwrap();
+    }
+
+    fn ask(&self, text: &str, owners: Option<&Owners>) -> v1::WhyResponse {
+        let about = About::parse(text).unwrap();
+        let key = self.key(about.host());
+        let asked = Asked { about: &about, key, archive_file: Some(3) };
+        let crawl = why::Crawl::running(10);
+        self.place.tell(&asked, owners, None, None, &crawl, NOW).unwrap()
+    }
+
+    fn story(&self, text: &str) -> v1::UrlStory {
+        self.ask(text, None).url.unwrap()
+    }
+}
+
+fn queued(url: &CrawlUrl, place: At) -> Queued {
+    Queued {
+        place,
+        hash: url.hash(),
+        origin: url.origin(),
+        path: url.path_and_query().into(),
+        depth: 3,
+        attempts: 1,
+        kind: LinkKind::Page,
+    }
+}
+
+fn at(seq: u64) -> At {
+    At { priority: 128, seq }
+}
+
+#[test]
+fn a_url_that_waits_is_found_whether_or_not_its_place_was_noted() {
+    let mut disk = Disk::new(|_| {});
+    disk.host("a.test", |row| row.queued = 4);
+    disk.host("b.test", |row| row.queued = 1);
+    disk.queued("http://b.test/", at(1), false);
+    for (seq, is_noted) in [(2, false), (3, true), (5, false), (9, true)] {
+        disk.queued(&format!("http://a.test/{seq}"), at(seq), is_noted);
+    }
+    disk.queued("http://a.test/behind", At { priority: BEHIND, seq: 1 }, true);
+    disk.commit();
+    for (seq, ahead) in [(2, 0), (3, 1), (5, 2), (9, 3)] {
+        let story = disk.story(&format!("http://a.test/{seq}"));
+        assert_eq!((story.fate(), story.ahead), (UrlFate::Queued, Some(ahead)), "{seq}");
+        assert_eq!((story.depth, story.attempts), (3, 1));
+    }
+    let story = disk.story("http://a.test/behind");
+    assert_eq!((story.fate(), story.ahead), (UrlFate::Unsettled, None));
+    let host = disk.ask("a.test", None).host.unwrap();
+    assert_eq!((host.queued, host.reason()), (4, WaitReason::Due));
+}
+
+#[test]
+fn what_was_dealt_with_is_told_as_it_ended() {
+    let mut disk = Disk::new(|_| {});
+    let file = "crivello-00c0ffee-20261121120000-00003.warc.gz";
+    std::fs::write(disk.place.dir.join(file), "").unwrap();
+    let kept = |by| {
+        let page = queued(&url("http://a.test/own"), at(1));
+        Some(Arc::new(Kept { by: AgentId(by), name: "a.test".into(), url: page }))
+    };
+    let fetched =
+        |record, page| Seen::Done(Outcome::Fetched { at: NOW, status: 200, record, page });
+    disk.seen(&url("http://a.test/alone"), &fetched(Some((3, 77)), None));
+    disk.seen(&url("http://a.test/own"), &fetched(Some((3, 99)), kept(0)));
+    disk.seen(&url("http://a.test/other"), &fetched(Some((3, 11)), kept(5)));
+    disk.seen(&url("http://a.test/nowhere"), &fetched(None, None));
+    disk.seen(&url("http://a.test/failed"), &Seen::Done(Outcome::Failed(Failure::Tls)));
+    let robots = crivello_common::discard::Discard::Robots;
+    disk.seen(&url("http://a.test/private/x"), &Seen::Done(Outcome::Discarded(robots)));
+    let rules = Rules::parse(b"User-agent: *\nDisallow: /private/", "crivello");
+    let record = RobotsRecord {
+        asked: NOW,
+        fetched: NOW,
+        unreachable_since: None,
+        failures: 0,
+        rules: Some(Arc::new(rules)),
+    };
+    let origin = Origin { scheme: Scheme::Http, port: 80 };
+    let key = keys::robots(disk.key("a.test"), origin);
+    disk.put(Family::Robots, &key, &RobotsRow::encode(&record));
+    disk.commit();
+    let record = |path: &str| {
+        let story = disk.story(&format!("http://a.test/{path}"));
+        assert_eq!((story.fate(), story.status, story.fetched), (UrlFate::Fetched, 200, NOW.0));
+        (story.archived_by, story.file, story.file_serial, story.offset)
+    };
+    assert_eq!(record("alone"), (Some(0), file.to_owned(), Some(3), 77));
+    assert_eq!(record("own"), (Some(0), file.to_owned(), Some(3), 99));
+    assert_eq!(record("other"), (Some(5), String::new(), Some(3), 11));
+    assert_eq!(record("nowhere"), (None, String::new(), None, 0));
+    assert_eq!(disk.ask("a.test", None).archive_file, file);
+    let story = disk.story("http://a.test/failed");
+    assert_eq!((story.fate(), &*story.reason), (UrlFate::Failed, "tls"));
+    let story = disk.story("http://a.test/private/x");
+    assert_eq!((story.fate(), &*story.reason), (UrlFate::Discarded, "robots"));
+    assert_eq!(story.meaning, "disallowed by robots.txt, line 2: Disallow: /private/");
+    let story = disk.story("http://a.test/private/new");
+    assert_eq!((story.fate(), &*story.reason), (UrlFate::Unknown, "robots"));
+    assert!(story.meaning.contains("line 2: Disallow: /private/"), "{}", story.meaning);
+}
+
+#[test]
+fn a_url_that_would_not_be_let_in_says_by_which_rule() {
+    let rule = |host: &str| crivello_common::config::Rule {
+        host_suffix: Some(host.to_owned()),
+        path_prefix: None,
+        regex: None,
+    };
+    let mut disk = Disk::new(|s| {
+        s.links.include = vec![rule("test")];
+        s.links.exclude = vec![rule("x.test"), rule("y.test")];
+        s.limits.hosts_per_domain_max = Some(2);
+    });
+    disk.host("full.test", |row| {
+        row.closed = Some(crivello_common::discard::Discard::HostLimit);
+    });
+    let group = keys::group(disk.key("a.many.test").group);
+    disk.put(Family::Hosts, &group, &GroupRow { hosts: 2, pages: 0 }.encode());
+    disk.commit();
+    let verdict = |text: &str| {
+        let story = disk.story(text);
+        (story.fate(), story.reason, story.meaning)
+    };
+    let (fate, reason, meaning) = verdict("http://y.test/");
+    assert_eq!((fate, &*reason), (UrlFate::NotLetIn, "out-of-scope"));
+    assert!(
+        meaning.ends_with("rule 2 of links.exclude is met: host-suffix \"y.test\""),
+        "{meaning}"
+    );
+    let (_, reason, meaning) = verdict("http://a.example/");
+    assert_eq!(reason, "out-of-scope");
+    assert!(
+        meaning.ends_with("rule of links.include is not met: host-suffix \"test\""),
+        "{meaning}"
+    );
+    assert_eq!(verdict("http://full.test/").1, "host-limit");
+    assert_eq!(verdict("http://a.many.test/").1, "too-many-hosts");
+    assert_eq!(verdict("http://a.test/").0, UrlFate::Unknown);
+}
+
+#[test]
+fn whose_a_group_is_follows_from_the_view_and_the_tag() {
+    let mut disk = Disk::new(|_| {});
+    let mut view = View::of_one("me");
+    let mut other = view.agents[0].clone();
+    (other.id, other.name, other.slot) = (AgentId(1), "other".to_owned(), 1);
+    view.agents.push(other);
+    (view.epoch, view.agents[0].since) = (9, 4);
+    let owners = Owners::new(StrategyKind::MinHash, Arc::new(view)).unwrap();
+    let mut names = (0..).map(|n| format!("site{n}.test"));
+    let mut name_of = |owner| {
+        names.find(|name| owners.owner(disk_key(name).group) == Some(AgentId(owner))).unwrap()
+    };
+    let (own, others) = (name_of(0), name_of(1));
+    let authority = || Role::Authority { standing: Vec::new() };
+    let copy = || Role::Copy { of: Vec::new() };
+    for (host, tag, kind) in [
+        (&own, None, HoldKind::None),
+        (&own, Some((4, authority())), HoldKind::Authority),
+        // Declared dead since.
+        (&own, Some((3, authority())), HoldKind::Pending),
+        (&own, Some((9, copy())), HoldKind::Pending),
+        (&own, Some((9, Role::Pending { new: true })), HoldKind::Pending),
+        (&others, None, HoldKind::None),
+        (&others, Some((9, copy())), HoldKind::Copy),
+        (&others, Some((9, authority())), HoldKind::Leaving),
+    ] {
+        let tag = tag.map(|(epoch, role)| Tag { epoch, role });
+        let state = GroupState { open: true, tag };
+        let key = disk.key(host).group.to_bytes();
+        disk.put(Family::Groups, &key, &state.encode());
+        disk.commit();
+        let told = disk.ask(host, Some(&owners));
+        assert_eq!(told.hold(), kind, "{host}: {state:?}");
+        assert_eq!(told.owner, Some(u32::from(host == &others)));
+    }
+}
+
+fn disk_key(host: &str) -> HostKey {
+    host_key(host, Settings::default().identity.assign_by)
+}
+
+#[test]
+fn hosts_are_listed_in_order_and_the_whole_name_is_always_found() {
+    let mut disk = Disk::new(|_| {});
+    for n in 0..9_u64 {
+        disk.host(&format!("h{n}.test"), |row| {
+            (row.queued, row.pages) = (n, 100 - n);
+            (0..n % 4).for_each(|_| row.state.failures.count(Failure::Tls));
+        });
+    }
+    let group = keys::group(disk.key("h0.test").group);
+    disk.put(Family::Hosts, &group, &GroupRow::default().encode());
+    disk.commit();
+    let list = |contains: &str, limit, order, most| {
+        let wanted = HostsWanted { contains: contains.to_owned(), limit, order };
+        let found = hosts::find(&disk.place, &wanted, most).unwrap();
+        let bench = vec![None; found.rows.len()];
+        let crawl = why::Crawl::running(1);
+        let told = hosts::tell(&disk.place, &found, &bench, None, &crawl, NOW).unwrap();
+        let names: Vec<String> = told.hosts.into_iter().map(|host| host.name).collect();
+        (names, told.truncated)
+    };
+    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let queued = list("", 3, HostOrder::Unspecified, 100);
+    assert_eq!(queued, (names(&["h8.test", "h7.test", "h6.test"]), false));
+    assert_eq!(list("", 2, HostOrder::Pages, 100).0, names(&["h0.test", "h1.test"]));
+    let failing = list("", 2, HostOrder::Failures, 100).0;
+    assert!(failing.iter().all(|name| ["h3.test", "h7.test"].contains(&&**name)), "{failing:?}");
+    assert_eq!(list("5", 9, HostOrder::Queued, 100).0, names(&["h5.test"]));
+    assert_eq!(list("nobody", 9, HostOrder::Queued, 100), (Vec::new(), false));
+    for n in 0..9 {
+        let name = format!("h{n}.test");
+        assert_eq!(list(&name, 9, HostOrder::Queued, 2), (vec![name], true));
+    }
+}

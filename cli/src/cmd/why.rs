@@ -1,0 +1,94 @@
+//! `crivello why`: what a host waits for, and what became of a URL.
+
+use crate::args::cluster::WhyArgs;
+use crate::cluster::crowd::Crowd;
+use crate::cluster::inquiry::{Known, ask_all, file_name};
+use crate::cluster::{connect, endpoint, list};
+use crate::exit::{Exit, Trouble};
+use crate::fleet;
+use crate::why::{Story, teller};
+use anyhow::anyhow;
+use crivello_agent::app::why_of_directory;
+use crivello_agent::control::About;
+use crivello_common::view::{AgentId, View};
+use std::io::Write;
+use std::path::Path;
+
+/// Asks all agents, or a directory, and prints the story.
+///
+/// # Errors
+/// A usage error for what is neither a host nor a URL; when nobody answers.
+pub async fn run(typed: &WhyArgs) -> Result<Exit, Trouble> {
+    let about = About::parse(&typed.about).map_err(Trouble::usage)?;
+    if let Some(dir) = &typed.out {
+        return at_rest(dir, &about, typed.json);
+    }
+    let (_, tls) = endpoint(&typed.coordinator)?;
+    let mut client = connect(&typed.coordinator).await?;
+    let view = list(&mut client).await?.view;
+    let mut crowd = Crowd::new(tls);
+    let known = ask_all(&mut crowd, &view, &typed.about).await;
+    if !known.values().any(Result::is_ok) {
+        return Err(Trouble::Internal(anyhow!("{}", silence(&view, &known))));
+    }
+    let url = teller(&known).and_then(|told| told.url.as_ref());
+    let record = url.filter(|url| url.file.is_empty());
+    let record = record.and_then(|url| Some((AgentId(url.archived_by?), url.file_serial?)));
+    let file = match record {
+        Some((by, serial)) => Some(file_name(&mut crowd, &view, by, serial, &typed.about).await),
+        None => None,
+    };
+    let story = Story { about: &about, view: &view, known: &known, file, is_at_rest: false };
+    Ok(print(&story, typed.json))
+}
+
+/// Why nobody answered.
+fn silence(view: &View, known: &Known) -> String {
+    let why = known.iter().filter_map(|(id, answer)| {
+        let name = view.agent(*id).map_or("?", |agent| &agent.name);
+        Some(format!("{name} {}", answer.as_ref().err()?))
+    });
+    match why.collect::<Vec<_>>() {
+        why if why.is_empty() => "no agent is alive: start one with `crivello agent`".to_owned(),
+        why => format!("no agent answers: {}", why.join("; ")),
+    }
+}
+
+/// Reads the directory of a crawl that is not running: its own, or those of all its agents.
+fn at_rest(dir: &Path, about: &About, json: bool) -> Result<Exit, Trouble> {
+    let mut view = View::of_one("alone");
+    let mut known = Known::new();
+    if let Some(n) = fleet::agents_in(dir) {
+        view.agents.clear();
+        for n in 1..=n {
+            let name = format!("agent-{n}");
+            let answer = why_of_directory(&dir.join(&name), about)?;
+            let mut agent = View::of_one(&name).agents.remove(0);
+            agent.id = AgentId(answer.agent);
+            view.agents.push(agent);
+            known.insert(AgentId(answer.agent), Ok(answer));
+        }
+    } else {
+        let answer = why_of_directory(dir, about)?;
+        view.agents[0].id = AgentId(answer.agent);
+        known.insert(AgentId(answer.agent), Ok(answer));
+    }
+    // The file of a page that another of them archived.
+    let file = teller(&known).and_then(|told| told.url.as_ref()).and_then(|url| {
+        let by = AgentId(url.archived_by.filter(|_| url.file.is_empty())?);
+        let owner = &view.agent(by)?.name;
+        Some(
+            crivello_agent::store::file_of(&dir.join(owner).join("warc"), url.file_serial?)
+                .ok_or_else(|| "it is not there".to_owned()),
+        )
+    });
+    let story = Story { about, view: &view, known: &known, file, is_at_rest: true };
+    Ok(print(&story, json))
+}
+
+fn print(story: &Story<'_>, json: bool) -> Exit {
+    let text = if json { story.json() } else { story.text() };
+    // Nobody may be reading.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    if story.is_known() { Exit::Finished } else { Exit::Unknown }
+}
