@@ -21,6 +21,7 @@ mod home;
 mod hosts;
 mod join;
 mod member;
+pub mod metrics;
 mod names;
 mod outage;
 mod pages_left;
@@ -46,6 +47,7 @@ use crossbeam::channel::Sender;
 use home::Home;
 pub use join::JoinOptions;
 use join::Seat;
+use metrics::Meter;
 use parking_lot::Mutex;
 pub use seeding::Seed;
 use shared::Shared;
@@ -107,6 +109,7 @@ pub struct Crawl {
     seeds: Mutex<SeedCounts>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     runtime: Mutex<Option<Runtime>>,
+    meter: Meter,
     /// Its place in a cluster, unless it is alone.
     seat: Option<Seat>,
 }
@@ -144,6 +147,12 @@ impl Crawl {
         join::join(options, stop)
     }
 
+    /// Its numbers, for as long as it lasts.
+    #[must_use]
+    pub const fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// Ends at once and saves nothing, as a kill would.
     pub fn abandon(self) {
         self.shared.abandoned.store(true, Relaxed);
@@ -154,6 +163,7 @@ impl Crawl {
         for thread in self.threads.lock().drain(..) {
             let _ = thread.join();
         }
+        self.meter.close();
         self.disk.close();
     }
 
@@ -239,6 +249,7 @@ impl Crawl {
             tracing::error!(%error, "the state cannot be marked as closed: the next run will be careful");
         }
         let report = telling::report(self);
+        self.meter.close();
         self.disk.close();
         report
     }

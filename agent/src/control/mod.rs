@@ -21,18 +21,59 @@ pub use status::{AgentStatus, BadStatus};
 use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
+use crivello_proto::v1;
+use std::collections::HashMap;
 use tokio::sync::oneshot;
 
 /// Who is asked. Nothing here may wait.
 pub trait House: Send + Sync + 'static {
     /// How the agent stands.
     fn status(&self) -> AgentStatus;
+    /// Counters by kind, gauges of memory and of the disk; `None` before it has joined and once it
+    /// has ended. This one alone may take some milliseconds.
+    fn details(&self) -> Option<Details>;
     /// Takes in what the link rules let in, as seeds. The answer comes from any thread, once all of
     /// it is safe; to drop its sender is to say [`SeedAnswer::NotNow`].
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>);
     /// How many pages of this agent's groups are in the archive of `by`; `None` where that cannot
     /// be read. To drop the answer's sender is to say "not now".
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>);
+}
+
+/// What there is beside [`AgentStatus`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// URLs that were set aside, by reason; without those that are 0.
+    pub discards: HashMap<&'static str, u64>,
+    /// Attempts that failed, by kind; without those that are 0.
+    pub failures: HashMap<&'static str, u64>,
+    /// Memory of the process.
+    pub resident_bytes: u64,
+    /// Files of the agent.
+    pub disk_used_bytes: u64,
+    /// Room on its disk.
+    pub disk_free_bytes: u64,
+    /// Groups that it fetches.
+    pub groups_owned: u64,
+    /// What other agents have not acknowledged.
+    pub outbox_bytes: u64,
+}
+
+impl From<Details> for v1::DetailsResponse {
+    fn from(details: Details) -> Self {
+        let counts = |by_name: HashMap<&'static str, u64>| {
+            by_name.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
+        };
+        Self {
+            discards: counts(details.discards),
+            failures: counts(details.failures),
+            resident_bytes: details.resident_bytes,
+            disk_used_bytes: details.disk_used_bytes,
+            disk_free_bytes: details.disk_free_bytes,
+            groups_owned: details.groups_owned,
+            outbox_bytes: details.outbox_bytes,
+        }
+    }
 }
 
 /// The house's word on a batch of seeds.

@@ -36,6 +36,10 @@ impl House for Fake {
         standing()
     }
 
+    fn details(&self) -> Option<Details> {
+        Some(Details { discards: [("robots", 3)].into(), groups_owned: 7, ..Details::default() })
+    }
+
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
         let is_refused = |url: &CrawlUrl| url.host().starts_with('x');
         let refused = urls.iter().enumerate().filter(|(_, url)| is_refused(url));
@@ -247,4 +251,11 @@ async fn only_so_many_bring_seeds_at_once() {
     while client.seed(iter([batch(1, &[])])).await.is_err() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+#[tokio::test]
+async fn details_are_told_by_name() {
+    let (_, mut client) = serve(Arc::default()).await;
+    let told = client.details(v1::DetailsRequest {}).await.unwrap().into_inner();
+    assert_eq!((told.discards["robots"], told.groups_owned), (3, 7));
 }

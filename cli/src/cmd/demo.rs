@@ -38,6 +38,8 @@ pub fn run(typed: &DemoArgs) -> Result<Exit, Trouble> {
     let report = plan.report.clone();
     let FleetDriven { driven, repeats_max } = drive(plan, stage(&out), !typed.quiet)?;
     let ending = Ending {
+        http: None,
+        insecure: false,
         quiet: typed.quiet,
         report: report.as_ref(),
         out: out.is_kept().then_some(out.path()),
