@@ -38,8 +38,6 @@ pub fn run(typed: &DemoArgs) -> Result<Exit, Trouble> {
     let report = plan.report.clone();
     let FleetDriven { driven, repeats_max } = drive(plan, stage(&out), !typed.quiet)?;
     let ending = Ending {
-        http: None,
-        insecure: false,
         quiet: typed.quiet,
         report: report.as_ref(),
         out: out.is_kept().then_some(out.path()),
@@ -111,6 +109,8 @@ fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
         report: typed.report.clone(),
         // One that is kept goes on with those it had.
         agents: agents_in(out).and_then(|n| u16::try_from(n).ok()).unwrap_or(0).max(AGENTS),
+        http: None,
+        insecure: false,
         quiet: typed.quiet,
     }
 }
