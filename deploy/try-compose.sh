@@ -52,6 +52,8 @@ export COMPOSE_PROFILES=demo
 export CRIVELLO_IMAGE=$project
 # Whatever a .env says.
 export CRIVELLO_CONFIG=./deploy/demo.toml
+# Any port that is free.
+export CRIVELLO_HTTP_PORT=
 events=
 nameless() { docker image ls --quiet --no-trunc --filter dangling=true | sort; }
 nameless >"$work/nameless"

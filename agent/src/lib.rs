@@ -25,4 +25,5 @@ pub mod app;
 pub mod progress;
 pub mod report;
 
+pub use app::metrics;
 pub use app::{AgentError, Crawl, JoinOptions, Seed};

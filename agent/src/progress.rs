@@ -152,6 +152,46 @@ pub struct Evidence {
 }
 
 impl Pace {
+    /// All names, see [`Self::name`].
+    pub const NAMES: [&str; 14] = [
+        "starting",
+        "few-hosts",
+        "dns",
+        "dns-silent",
+        "cpu",
+        "offline",
+        "disk-full",
+        "disk-slow",
+        "slow-servers",
+        "resting",
+        "none-due",
+        "draining",
+        "limit",
+        "seeds",
+    ];
+
+    /// In a word.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        let place = match self {
+            Self::Starting => 0,
+            Self::FewHosts { .. } => 1,
+            Self::Dns => 2,
+            Self::DnsSilent => 3,
+            Self::Cpu => 4,
+            Self::Offline => 5,
+            Self::DiskFull => 6,
+            Self::DiskSlow => 7,
+            Self::SlowServers => 8,
+            Self::Resting => 9,
+            Self::NoneDue => 10,
+            Self::Draining => 11,
+            Self::Limit => 12,
+            Self::Seeds => 13,
+        };
+        Self::NAMES[place]
+    }
+
     /// Names what sets the pace: the first that holds, from what stops everything to what merely
     /// slows.
     #[must_use]

@@ -6,6 +6,7 @@ pub mod cluster;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
 use cluster::{ClusterCommand, JoinArgs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Agents in one process.
@@ -84,6 +85,12 @@ pub struct CrawlArgs {
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=AGENTS_MAX))]
     pub agents: u16,
+    /// Tell numbers for Prometheus there, at `/metrics`; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub http: Option<SocketAddr>,
+    /// Let --http be more than this machine although anyone who can connect can read the numbers.
+    #[arg(long, requires = "http")]
+    pub insecure: bool,
     /// Show warnings and errors only.
     #[arg(long, short)]
     pub quiet: bool,

@@ -10,6 +10,7 @@ mod drive;
 mod ending;
 mod exit;
 mod fleet;
+mod http;
 mod human;
 mod input;
 mod keys;

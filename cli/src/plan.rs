@@ -5,12 +5,14 @@ use crate::adapt::settings::{self, Flag};
 use crate::args::{CrawlArgs, SettingsArgs};
 use crate::exit::Trouble;
 use crate::fleet;
+use crate::http::{self, Meters};
 use crate::report_file::ReportFile;
 use crate::seeds;
 use anyhow::anyhow;
 use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,9 @@ pub struct Plan {
     pub seeds: Seeds,
     /// Where the report goes.
     pub report: Option<ReportFile>,
+    /// Where numbers are told, and whose.
+    pub http: Option<SocketAddr>,
+    pub meters: Meters,
     /// Warnings and errors only.
     pub quiet: bool,
 }
@@ -57,6 +62,7 @@ impl Plan {
     /// Usage errors, each with its reason.
     pub fn check(typed: CrawlArgs) -> Result<Self, Trouble> {
         let agents = usize::from(typed.agents);
+        http::check(typed.http, typed.insecure)?;
         let home = home(&typed.out, agents)?;
         let resume = is_crawl("--out", &home)?;
         if !resume && typed.urls.is_empty() && typed.seeds.is_none() {
@@ -79,8 +85,9 @@ impl Plan {
             file: typed.seeds.map(|path| open_seeds("--seeds", path)).transpose()?,
             urls: typed.urls,
         };
-        let (out, quiet) = (typed.out, typed.quiet);
-        Ok(Self { settings, out, agents, seeds, report, quiet })
+        let (out, http, quiet) = (typed.out, typed.http, typed.quiet);
+        let meters = Meters::default();
+        Ok(Self { settings, out, agents, seeds, report, http, meters, quiet })
     }
 }
 

@@ -11,6 +11,7 @@ pub mod config;
 pub mod discard;
 pub mod failure;
 pub mod hash;
+pub mod metrics;
 pub mod politeness;
 pub mod quiet;
 pub mod robots;

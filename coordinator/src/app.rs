@@ -2,6 +2,7 @@
 
 use crate::home::{CoordinatorError, Home};
 use crate::lodge::Lodge;
+use crate::metrics::Meter;
 use crate::rpc::Rpc;
 use crate::watchers::Watchers;
 use crivello_common::config::Settings;
@@ -46,6 +47,7 @@ pub struct Coordinator {
     resumed: bool,
     server: JoinHandle<Result<(), tonic::transport::Error>>,
     end: oneshot::Sender<()>,
+    meter: Meter,
 }
 
 impl Coordinator {
@@ -80,9 +82,19 @@ impl Coordinator {
         let lease = settings.cluster.lease;
         let lodge = Lodge::open(home, settings, clock)
             .map_err(|error| CoordinatorError::Broken(format!("no thread: {error}")))?;
+        let watchers = Watchers::new(lease);
+        let meter = Meter {
+            counts: lodge.counts.clone(),
+            views: lodge.views.clone(),
+            watchers: watchers.clone(),
+            clock,
+            started: clock.now(),
+            crawl_id: crawl_id.clone(),
+            limit: settings.limits.pages_max,
+        };
         let rpc = Rpc {
             lodge: lodge.clone(),
-            watchers: Watchers::new(lease),
+            watchers,
             crawl_id: crawl_id.clone(),
             settings: settings.to_toml(),
         };
@@ -93,7 +105,7 @@ impl Coordinator {
             // Whether it was asked for or forgotten, it is the end.
             let _ = ended.await;
         }));
-        Ok(Self { lodge, address, crawl_id, resumed, server, end })
+        Ok(Self { lodge, address, crawl_id, resumed, server, end, meter })
     }
 
     /// Where it listens.
@@ -106,6 +118,12 @@ impl Coordinator {
     #[must_use]
     pub fn crawl_id(&self) -> &str {
         &self.crawl_id
+    }
+
+    /// Its numbers, to be told with [`metrics::render`](crate::metrics::render).
+    #[must_use]
+    pub const fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// Whether the crawl was there already.

@@ -18,6 +18,7 @@ mod home;
 mod journal;
 mod lodge;
 pub mod members;
+pub mod metrics;
 mod patience;
 mod reach;
 mod rpc;

@@ -9,11 +9,13 @@ use crate::allowance::{Allowance, Allowed, Told};
 use crate::home::Home;
 use crate::journal::{Crawl, Journal, Record};
 use crate::members::{self, Effect, Event, Members, Refusal};
+use crate::metrics::Counts;
 use crate::patience::PatientClock;
 use crivello_common::config::Settings;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentId, AgentState, RunState, View};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -80,6 +82,8 @@ pub(crate) struct Lodge {
     asks: SyncSender<Ask>,
     /// The view in force; ends when the lodge does.
     pub(crate) views: watch::Receiver<Arc<View>>,
+    /// What it has done.
+    pub(crate) counts: Arc<Counts>,
 }
 
 impl Lodge {
@@ -95,7 +99,9 @@ impl Lodge {
         let (views, watched) = watch::channel(Arc::new(view.clone()));
         let (asks, asked) = sync_channel(ASKS_MAX);
         let slice = (lease / LOOKS_A_LEASE).max(Duration::from_millis(1));
+        let counts = Arc::<Counts>::default();
         let porter = Porter {
+            counts: Arc::clone(&counts),
             journal: home.journal,
             crawl,
             members: Members::restore(members::Settings { lease }, view, drains, next_id, now),
@@ -109,11 +115,24 @@ impl Lodge {
         std::thread::Builder::new()
             .name("members".to_owned())
             .spawn(move || porter.listen(&asked))?;
-        Ok(Self { asks, views: watched })
+        Ok(Self { asks, views: watched, counts })
     }
 
     /// Asks, and waits for the answer.
     pub(crate) async fn ask(&self, request: Request) -> Result<Granted, Denied> {
+        let counts = &self.counts;
+        counts.requests.fetch_add(1, Relaxed);
+        counts.heartbeats.fetch_add(matches!(request, Request::Beat(..)).into(), Relaxed);
+        let heard = self.hear(request).await;
+        match &heard {
+            Err(Denied::Refused(_)) => counts.refusals.fetch_add(1, Relaxed),
+            Err(Denied::Busy) => counts.turned_away.fetch_add(1, Relaxed),
+            _ => 0,
+        };
+        heard
+    }
+
+    async fn hear(&self, request: Request) -> Result<Granted, Denied> {
         let (answer, answered) = oneshot::channel();
         match self.asks.try_send(Ask::Request(request, answer)) {
             Ok(()) => answered.await.unwrap_or(Err(Denied::Ending)),
@@ -130,6 +149,7 @@ impl Lodge {
 }
 
 struct Porter {
+    counts: Arc<Counts>,
     journal: Journal,
     crawl: Crawl,
     members: Members,
@@ -244,7 +264,15 @@ impl Porter {
             (self.crawl.clone(), members.view().clone(), members.next_id());
         let allowed = self.allowance.as_ref().map(|all| all.dealt().clone()).unwrap_or_default();
         let drains = members.drains().clone();
+        let (dealt, begun) = (allowed.values().sum(), self.clock.now());
         let written = self.journal.append(&Record { crawl, next_id, view, allowed, drains });
+        match &written {
+            Ok(()) => {
+                self.counts.writes.observe(self.clock.now().since(begun));
+                self.counts.dealt.store(dealt, Relaxed);
+            }
+            Err(_) => drop(self.counts.write_errors.fetch_add(1, Relaxed)),
+        }
         match &written {
             Err(error) if !self.unwritten => {
                 tracing::error!("the journal cannot be written, so nothing changes: {error}");

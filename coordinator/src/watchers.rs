@@ -27,6 +27,11 @@ impl Watchers {
         Self { room: Arc::new(Semaphore::new(WATCHERS_MAX)), patience }
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        WATCHERS_MAX - self.room.available_permits().min(WATCHERS_MAX)
+    }
+
     /// The views later than `known`, until the watcher goes, is dropped, or `views` end. `None`
     /// when there are too many.
     pub(crate) fn admit(

@@ -54,6 +54,8 @@ pub struct Cluster {
     dir: TempDir,
     runtime: Runtime,
     settings: Vec<String>,
+    /// Given to every process.
+    arguments: Vec<String>,
     pace: Pace,
     deadline: Duration,
     /// URLs that must be fetched.
@@ -92,6 +94,7 @@ impl Cluster {
             dir: directory(),
             runtime,
             settings,
+            arguments: Vec::new(),
             pace: Pace::default(),
             deadline: DEADLINE,
             due,
@@ -105,6 +108,13 @@ impl Cluster {
     #[must_use]
     pub fn set(mut self, setting: &str) -> Self {
         self.settings.extend(["--set".to_owned(), setting.to_owned()]);
+        self
+    }
+
+    /// Gives every process these arguments.
+    #[must_use]
+    pub fn with(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
         self
     }
 
@@ -188,6 +198,7 @@ impl Cluster {
 
     /// Starts a process, and leads its gate to where it says that it listens.
     fn begin(&mut self, name: &str, mut command: Command) {
+        command.args(&self.arguments);
         let member = self.member(name);
         assert!(member.process.is_none(), "{name} runs already");
         member.n_lives += 1;

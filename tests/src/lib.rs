@@ -8,6 +8,7 @@
 mod agreement;
 pub mod cluster;
 mod measure;
+pub mod metrics;
 mod running;
 mod scene;
 mod skipping;

@@ -237,6 +237,7 @@ impl Accountant {
     }
 
     fn commit(&mut self) -> Result<(), AccountError> {
+        let begun = self.shared.clock.now();
         self.append()?;
         let now = self.shared.clock.now();
         let disk = self.books.disk.clone();
@@ -247,7 +248,9 @@ impl Accountant {
         };
         self.books.ledger.add_elapsed(now.since(self.counted_at));
         self.counted_at = now;
+        let synced_from = self.shared.clock.now();
         let position = self.books.archive.sync()?.to_bytes();
+        let stored = now.since(begun) + self.shared.clock.now().since(synced_from);
         let mut batch = self.books.ledger.prepare(&self.group, Some(&position), now)?;
         if let (Some(member), Some(parcel)) = (&mut self.member, &mut parcel) {
             member.prepared(&mut self.books.ledger, parcel, &mut batch, &disk)?;
@@ -261,6 +264,7 @@ impl Accountant {
                 self.books.duplicates.settle(digest);
             }
         }
+        self.measure(begun, stored);
         // First: who finds the pipeline empty finds its pages counted.
         self.tell_totals();
         self.shared.pipeline.leave(self.group.pages.len(), self.group_bytes, self.group_seeds);
@@ -271,6 +275,16 @@ impl Accountant {
         self.next_due = now;
         self.desk.ring();
         Ok(())
+    }
+
+    /// The open group's commit began then and is over; its archiving took so long.
+    fn measure(&self, begun: Timestamp, stored: Duration) {
+        let (gauges, now) = (&self.shared.gauges, self.shared.clock.now());
+        gauges.store.observe(stored);
+        gauges.commit.observe(now.since(begun).saturating_sub(stored));
+        if !self.group.is_empty() {
+            gauges.commit_wait.observe(begun.since(self.group_since));
+        }
     }
 
     /// As of the last commit.
@@ -324,6 +338,7 @@ impl Accountant {
         if now.since(self.synced_at) >= self.shared.settings.state.sync_interval {
             self.insist(|this| Ok(this.books.disk.sync()?))?;
             self.synced_at = self.shared.clock.now();
+            self.shared.gauges.state_sync.observe(self.synced_at.since(now));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::fetchers::{self, Outlet};
 use super::home::Home;
 use super::join::Seat;
 use super::member::Member;
+use super::metrics::{Meter, Sources};
 use super::parsers::ParserThread;
 use super::scheduler::{Desk, Scheduler};
 use super::shared::Shared;
@@ -21,6 +22,7 @@ use crate::report::SeedCounts;
 use crate::store::{Archive, CrawlLabel, Position};
 use crate::workbench::Workbench;
 use crivello_common::config::Settings;
+use crivello_common::metrics::{Stopwatch, WORK};
 use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
 use crossbeam::channel::bounded;
@@ -47,7 +49,8 @@ impl Build {
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
         let rules = Arc::new(LinkRules::compile(&settings)?);
-        let ledger = Ledger::open(disk.clone(), &settings)?;
+        let look_ups = Stopwatch::new(clock, WORK);
+        let ledger = Ledger::open(disk.clone(), &settings)?.timed(look_ups.clone());
         let ledger = seat.iter().fold(ledger, |ledger, seat| ledger.sharing(seat.id));
         let archive = open_archive(&home, &disk, &settings)?;
         home.take_over(&disk, &settings)?;
@@ -63,7 +66,18 @@ impl Build {
         let (to_parsers, results) = bounded(results_max(visits));
         let outlet = Outlet::new(shared.clone(), desk.clone(), to_parsers);
         let context = FetchContext::new(&shared.settings, clock, Arc::new(outlet))?;
-        let dns = Arc::new(Dns::new(&shared.settings));
+        let context = Arc::new(context);
+        let dns = Arc::new(Dns::new(&shared.settings).timed(clock));
+        let meter = Meter::new(Sources {
+            crawl_id: home.identity.crawl_id.clone(),
+            dir: home.dir.clone(),
+            shared: shared.clone(),
+            desk: desk.clone(),
+            disk: disk.clone(),
+            context: context.clone(),
+            dns: dns.clone(),
+            look_ups,
+        });
 
         let bench = Workbench::new(&shared.settings, clock.now(), home.is_unclean());
         let turns = turns.map(|turns| turns.open(&runtime, shared.clone(), desk.clone()));
@@ -94,7 +108,7 @@ impl Build {
             let parser = parser();
             threads.push(spawn(&shared, &format!("parser-{n}"), move || parser.run())?);
         }
-        runtime.spawn(fetchers::run(shared.clone(), desk.clone(), Arc::new(context), dns));
+        runtime.spawn(fetchers::run(shared.clone(), desk.clone(), context, dns));
         Ok(Crawl {
             home,
             shared,
@@ -105,6 +119,7 @@ impl Build {
             seeds: Mutex::new(SeedCounts::default()),
             threads: Mutex::new(threads),
             runtime: Mutex::new(Some(runtime)),
+            meter,
             seat,
         })
     }

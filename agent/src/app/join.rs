@@ -6,6 +6,7 @@ use super::member::{
     Arrival, Attendance, Coordinator, Door, Hall, Joined, Joining, Member, Membership, Parts,
     Resident,
 };
+use super::metrics::Post;
 use super::turns::{TurnLine, TurnRoom};
 use super::why::Informer;
 use super::{AgentError, Build, Crawl, fetcher_runtime};
@@ -110,6 +111,9 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     })?;
     let (shared, rules) = (crawl.shared.clone(), crawl.rules.clone());
     let name = known.name;
+    let (doings, to_others) = (hall.doings.clone(), outgoing.clone());
+    crawl.meter.among_others(Post { me: id, name: name.clone(), doings, outgoing: to_others });
+    let meter = crawl.meter.clone();
     let disk = crawl.disk.clone();
     let door_too = door.clone();
     let informer = Arc::new(Informer::of(&crawl, id));
@@ -123,6 +127,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         disk,
         door: door_too,
         informer,
+        meter,
     });
     let (shared, views) = (crawl.shared.clone(), view_in_force);
     attend(&crawl, Attendance { coordinator, id, process, lease, outgoing, door, views, shared });

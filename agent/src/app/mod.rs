@@ -22,6 +22,7 @@ mod home;
 mod hosts;
 mod join;
 mod member;
+pub mod metrics;
 mod names;
 mod outage;
 mod pages_left;
@@ -48,6 +49,7 @@ use crossbeam::channel::Sender;
 use home::Home;
 pub use join::JoinOptions;
 use join::Seat;
+use metrics::Meter;
 use parking_lot::Mutex;
 use scheduler::Desk;
 pub use seeding::Seed;
@@ -115,6 +117,7 @@ pub struct Crawl {
     seeds: Mutex<SeedCounts>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     runtime: Mutex<Option<Runtime>>,
+    meter: Meter,
     /// Its place in a cluster, unless it is alone.
     seat: Option<Seat>,
 }
@@ -152,6 +155,12 @@ impl Crawl {
         join::join(options, stop)
     }
 
+    /// Its numbers, for as long as it lasts.
+    #[must_use]
+    pub const fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// Ends at once and saves nothing, as a kill would.
     pub fn abandon(self) {
         self.shared.abandoned.store(true, Relaxed);
@@ -162,6 +171,7 @@ impl Crawl {
         for thread in self.threads.lock().drain(..) {
             let _ = thread.join();
         }
+        self.meter.close();
         self.disk.close();
     }
 
@@ -248,6 +258,7 @@ impl Crawl {
             tracing::error!(%error, "the state cannot be marked as closed: the next run will be careful");
         }
         let report = telling::report(self);
+        self.meter.close();
         self.disk.close();
         report
     }

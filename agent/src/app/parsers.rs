@@ -67,7 +67,7 @@ impl ParserThread {
         while let Ok(fetched) = self.results.recv() {
             while !self.shared.pipeline.wait_for_room(LOOK_UP) && !self.shared.is_over() {}
             let body = fetched.body_len();
-            let page = self.page(*fetched, Self::read);
+            let page = self.measured(*fetched);
             self.shared.pipeline.parsed(body, page.held_bytes());
             self.shared.results.fetch_add(1, Relaxed);
             if self.ledger.send(Entry::Page(Box::new(page))).is_err() {
@@ -77,6 +77,19 @@ impl ParserThread {
                 first.handed_over();
             }
         }
+    }
+
+    /// Reads a result, and measures how long it waited and took.
+    fn measured(&mut self, fetched: Fetched) -> Page {
+        let shared = self.shared.clone();
+        let (gauges, began) = (&shared.gauges, shared.clock.now());
+        gauges.parser_wait.observe(began.since(fetched.at + fetched.took));
+        let is_response = matches!(fetched.outcome, Outcome::Response(_));
+        let page = self.page(fetched, Self::read);
+        if is_response {
+            gauges.parse.observe(shared.clock.now().since(began));
+        }
+        page
     }
 
     /// What `read` makes of a result. Should it panic, that is a bug of ours which this page brings

@@ -129,6 +129,8 @@ pub struct Scheduler {
     names: Names,
     guests: Guests,
     census_at: Timestamp,
+    /// It waited so long since then.
+    idle: Duration,
     /// What was said of that.
     quiet: Option<Ended>,
 }
@@ -155,6 +157,7 @@ impl Scheduler {
             names: Names::default(),
             guests: Guests::default(),
             census_at: Timestamp::ZERO,
+            idle: Duration::ZERO,
             quiet: None,
         }
     }
@@ -183,7 +186,10 @@ impl Scheduler {
             }
             // Last: who finds no visit in flight has been told all that came of them.
             self.shared.visits.store(self.in_flight.len(), Release);
-            std::thread::park_timeout(self.nap(now, open));
+            let nap = self.nap(now, open);
+            let begun = self.shared.clock.now();
+            std::thread::park_timeout(nap);
+            self.idle += self.shared.clock.now().since(begun);
         }
     }
 
@@ -274,6 +280,7 @@ impl Scheduler {
 
     fn hand_out(&mut self, mut visit: Visit, now: Timestamp) {
         let mut flight = Flight { since: now, urls: SmallVec::new(), taken: 0 };
+        self.shared.gauges.visits.fetch_add(1, Relaxed);
         // Before pages are taken for it.
         self.shared.visits.store(self.in_flight.len() + 1, Release);
         if let Errand::Pages { requests_max, urls, .. } = &mut visit.errand {
@@ -335,6 +342,8 @@ impl Scheduler {
             *self.shared.census.lock() = self.bench.census(now);
             self.shared.offline.store(self.outage.is_on(), Relaxed);
             self.shared.dns_silent.store(self.names.are_silent(), Relaxed);
+            let idle = std::mem::take(&mut self.idle);
+            self.shared.gauges.idle.waited(&self.shared, idle);
         }
         self.say_quiet()
     }

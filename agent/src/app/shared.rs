@@ -1,6 +1,7 @@
 //! What the threads of one crawl share: flags, counters, and the two gauges that a reader may see.
 
 use super::gate::Gate;
+use super::metrics::Gauges;
 use super::pages_left::PagesLeft;
 use crate::ledger::{SieveCounts, Totals};
 use crate::limits::{PIPELINE_BYTES_MAX, PIPELINE_PAGES_MAX, SEED_BATCHES_MAX};
@@ -60,6 +61,8 @@ pub struct Shared {
     pub results: AtomicU64,
     /// The last fetches.
     pub recent: Recent,
+    /// What is measured as it happens.
+    pub gauges: Gauges,
     /// As of the last commit.
     pub totals: Mutex<(Totals, SieveCounts)>,
     /// As of the scheduler's last round.
@@ -110,6 +113,7 @@ impl Shared {
             visits: AtomicUsize::new(0),
             results: AtomicU64::new(0),
             recent: Recent::default(),
+            gauges: Gauges::default(),
             totals: Mutex::new((totals, SieveCounts::default())),
             census: Mutex::new(Census::default()),
             end: Mutex::new(None),
@@ -224,6 +228,18 @@ impl Pipeline {
         (self.unparsed.load(Acquire), self.uncommitted.load(Relaxed))
     }
 
+    /// Bytes before and behind the parsers.
+    #[must_use]
+    pub fn bytes(&self) -> (usize, usize) {
+        (self.body_bytes.load(Acquire), self.page_bytes.load(Relaxed))
+    }
+
+    /// Batches of seeds on their way.
+    #[must_use]
+    pub fn seed_batches(&self) -> usize {
+        self.seeds.load(Relaxed)
+    }
+
     /// Whether nothing is on its way.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -234,8 +250,8 @@ impl Pipeline {
     #[must_use]
     pub fn has_room(&self) -> bool {
         let (unparsed, uncommitted) = self.pages();
-        let bytes = self.body_bytes.load(Acquire) + self.page_bytes.load(Relaxed);
-        unparsed + uncommitted < PIPELINE_PAGES_MAX && bytes < PIPELINE_BYTES_MAX
+        let (bodies, pages) = self.bytes();
+        unparsed + uncommitted < PIPELINE_PAGES_MAX && bodies + pages < PIPELINE_BYTES_MAX
     }
 }
 

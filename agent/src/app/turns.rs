@@ -15,12 +15,15 @@ use crivello_common::assignment::Owners;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, View};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// It looks up at least this often.
 const NAP_MAX: Duration = Duration::from_millis(100);
+/// Between two looks at how many turns are lent.
+const COUNT_EVERY: Duration = Duration::from_millis(200);
 
 /// What comes to the task.
 #[derive(Debug)]
@@ -88,7 +91,7 @@ impl TurnRoom {
         let (outgoing, views) = (self.outgoing.clone(), self.views.clone());
         let envoy = Envoy { outgoing, views, shared: shared.clone(), desk: bench.clone() };
         runtime.spawn(envoy.run());
-        runtime.spawn(Task { room: self, desk, shared, bench }.run());
+        runtime.spawn(Task { room: self, desk, shared, bench, counted_at: Timestamp::ZERO }.run());
         line
     }
 }
@@ -98,6 +101,7 @@ struct Task {
     desk: TurnDesk,
     shared: Arc<Shared>,
     bench: Arc<Desk>,
+    counted_at: Timestamp,
 }
 
 impl Task {
@@ -116,6 +120,10 @@ impl Task {
             let now = self.shared.clock.now();
             self.desk.tick(now);
             self.speak(now);
+            if now.since(self.counted_at) >= COUNT_EVERY {
+                self.counted_at = now;
+                self.shared.gauges.turns_lent.store(self.desk.lent() as u64, Relaxed);
+            }
         }
     }
 

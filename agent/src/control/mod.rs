@@ -25,12 +25,16 @@ use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use crivello_proto::v1;
 use futures_util::future::BoxFuture;
+use std::collections::HashMap;
 use tokio::sync::oneshot;
 
 /// Who is asked. Nothing here may wait.
 pub trait House: Send + Sync + 'static {
     /// How the agent stands.
     fn status(&self) -> AgentStatus;
+    /// Counters by kind, gauges of memory and of the disk; `None` before it has joined and once it
+    /// has ended. This one alone may take some milliseconds.
+    fn details(&self) -> Option<Details>;
     /// Takes in what the link rules let in, as seeds. The answer comes from any thread, once all of
     /// it is safe; to drop its sender is to say [`SeedAnswer::NotNow`].
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>);
@@ -51,6 +55,42 @@ pub trait House: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>>;
     /// The last fetches, at most so many, newest first; or only those that went wrong.
     fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory>;
+}
+
+/// What there is beside [`AgentStatus`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// URLs that were set aside, by reason; without those that are 0.
+    pub discards: HashMap<&'static str, u64>,
+    /// Attempts that failed, by kind; without those that are 0.
+    pub failures: HashMap<&'static str, u64>,
+    /// Memory of the process.
+    pub resident_bytes: u64,
+    /// Files of the agent.
+    pub disk_used_bytes: u64,
+    /// Room on its disk.
+    pub disk_free_bytes: u64,
+    /// Groups that it fetches.
+    pub groups_owned: u64,
+    /// What other agents have not acknowledged.
+    pub outbox_bytes: u64,
+}
+
+impl From<Details> for v1::DetailsResponse {
+    fn from(details: Details) -> Self {
+        let counts = |by_name: HashMap<&'static str, u64>| {
+            by_name.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
+        };
+        Self {
+            discards: counts(details.discards),
+            failures: counts(details.failures),
+            resident_bytes: details.resident_bytes,
+            disk_used_bytes: details.disk_used_bytes,
+            disk_free_bytes: details.disk_free_bytes,
+            groups_owned: details.groups_owned,
+            outbox_bytes: details.outbox_bytes,
+        }
+    }
 }
 
 /// The house's word on a batch of seeds.

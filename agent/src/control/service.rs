@@ -109,7 +109,12 @@ impl Control for Counter {
         &self,
         _: Request<v1::DetailsRequest>,
     ) -> Result<Response<v1::DetailsResponse>, Status> {
-        Err(Status::unimplemented("not yet"))
+        let house = Arc::clone(&self.house);
+        let details = tokio::task::spawn_blocking(move || house.details()).await;
+        let details = details.map_err(|_| Status::internal("its numbers cannot be read"))?;
+        let details =
+            details.ok_or_else(|| Status::unavailable("it has not joined, or has ended"))?;
+        Ok(Response::new(details.into()))
     }
 
     async fn seed(

@@ -69,6 +69,10 @@ impl House for Fake {
         standing()
     }
 
+    fn details(&self) -> Option<Details> {
+        Some(Details { discards: [("robots", 3)].into(), groups_owned: 7, ..Details::default() })
+    }
+
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
         let is_refused = |url: &CrawlUrl| url.host().starts_with('x');
         let refused = urls.iter().enumerate().filter(|(_, url)| is_refused(url));
@@ -318,4 +322,11 @@ async fn questions_are_checked_before_the_house_is_asked() {
     let told = client.fetches(asked(3)).await.unwrap().into_inner().fetches;
     assert_eq!((told[0].bytes, told[0].status), (3, 1));
     assert!(client.fetches(asked(1_001)).await.is_err());
+}
+
+#[tokio::test]
+async fn details_are_told_by_name() {
+    let (_, mut client) = serve(Arc::default()).await;
+    let told = client.details(v1::DetailsRequest {}).await.unwrap().into_inner();
+    assert_eq!((told.discards["robots"], told.groups_owned), (3, 7));
 }

@@ -1,5 +1,9 @@
 //! Opening the database, and the few operations the rooms use.
 
+mod health;
+
+pub use health::{FamilyHealth, Health};
+
 use super::{Batch, DiskError, lock};
 use crate::limits::DATABASE_FILES_MAX;
 use crivello_common::config::State;

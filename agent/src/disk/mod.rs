@@ -33,7 +33,7 @@ pub mod values;
 
 pub use batch::Batch;
 pub use codec::{Reader, Writer};
-pub use database::{Database, Family};
+pub use database::{Database, Family, FamilyHealth, Health};
 pub use group_state::GroupState;
 
 /// What can go wrong on disk.

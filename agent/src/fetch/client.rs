@@ -13,6 +13,7 @@ use super::follow::Patience;
 use super::pins::{Pin, Pins};
 use crate::limits::BODY_FREE;
 use crivello_common::config::Fetch;
+use crivello_common::metrics::Stopwatch;
 use reqwest::{Client, redirect, retry};
 use std::hash::BuildHasher;
 use std::net::IpAddr;
@@ -45,11 +46,12 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    pub(super) fn new(fetch: &Fetch) -> Result<Self, FetchError> {
+    /// Clients that say how long their connections take to be made.
+    pub(super) fn new(fetch: &Fetch, connects: &Stopwatch) -> Result<Self, FetchError> {
         // An error says that a provider is installed already: by an earlier agent of this process.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let pins = Pins::default();
-        let shards = |after| (0..SHARDS).map(|_| build(fetch, &pins, after)).collect();
+        let shards = |after| (0..SHARDS).map(|_| build(fetch, &pins, after, connects)).collect();
         let keeping: Result<_, reqwest::Error> = shards(After::Kept);
         let closing: Result<_, reqwest::Error> = shards(After::Closed);
         let hasher = foldhash::fast::FixedState::default();
@@ -73,7 +75,12 @@ impl Clients {
     }
 }
 
-fn build(fetch: &Fetch, pins: &Pins, after: After) -> Result<Client, reqwest::Error> {
+fn build(
+    fetch: &Fetch,
+    pins: &Pins,
+    after: After,
+    connects: &Stopwatch,
+) -> Result<Client, reqwest::Error> {
     let head_size = u32::try_from(fetch.head_size_max.0).unwrap_or(u32::MAX);
     let idle = match after {
         After::Kept => fetch.keep_alive,
@@ -93,7 +100,7 @@ fn build(fetch: &Fetch, pins: &Pins, after: After) -> Result<Client, reqwest::Er
         .pool_idle_timeout(idle)
         .pool_max_idle_per_host(1)
         .tcp_nodelay(true)
-        .connector_layer(Patience)
+        .connector_layer(Patience(connects.clone()))
         .tls_danger_accept_invalid_certs(!fetch.verify_certificates)
         .http1_max_headers(HEADERS_MAX)
         .http1_ignore_invalid_headers_in_responses(true)

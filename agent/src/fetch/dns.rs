@@ -5,12 +5,14 @@
 //! is asked for by many at once is asked for once. Of several addresses the smallest admitted one
 //! is taken, so that a host stays at the address politeness is counted on.
 
+use super::answers::Answers;
 use super::guard::Guard;
 use super::name_servers::{self, ATTEMPTS};
 use crate::flow::{Resolution, ResolveError, Resolved};
 use crivello_common::config::{self, Settings};
 use crivello_common::hash::HostKey;
-use crivello_common::time::Timestamp;
+use crivello_common::metrics::{Histogram, NETWORK, Stopwatch};
+use crivello_common::time::{Clock, Timestamp};
 use hickory_resolver::TokioResolver;
 use hickory_resolver::lookup_ip::LookupIp;
 use hickory_resolver::net::{DnsError, NetError};
@@ -28,6 +30,8 @@ pub struct Dns {
     cache: Cache<String, Kept>,
     permits: Semaphore,
     settings: config::Dns,
+    answers: Answers,
+    queries: Option<Stopwatch>,
 }
 
 /// An answer and how long it holds.
@@ -49,7 +53,33 @@ impl Dns {
             cache: Cache::new(dns.cache_entries_max),
             permits: Semaphore::new(dns.queries_max.max(1) as usize),
             settings: dns,
+            answers: Answers::default(),
+            queries: None,
         }
+    }
+
+    /// The same, which measures how long the name servers take.
+    #[must_use]
+    pub fn timed(mut self, clock: Clock) -> Self {
+        self.queries = Some(Stopwatch::new(clock, NETWORK));
+        self
+    }
+
+    /// How long the name servers took, where that is measured.
+    #[must_use]
+    pub fn times(&self) -> Option<&Histogram> {
+        self.queries.as_ref().map(Stopwatch::times)
+    }
+
+    /// The answers that were given by kind, those to IP literals left out.
+    pub fn answers(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.answers.read()
+    }
+
+    /// Of these, known from before.
+    #[must_use]
+    pub fn answers_cached(&self) -> u64 {
+        self.answers.cached()
     }
 
     /// The address to visit `name` at (in normal form, IPv6 literals in brackets). An IP literal
@@ -64,11 +94,15 @@ impl Dns {
     }
 
     async fn looked_up(&self, name: &str, now: Timestamp) -> Kept {
-        self.cache
+        let entry = self
+            .cache
             .entry_by_ref(name)
             .or_insert_with_if(self.ask(name, now), |kept| kept.until <= now)
-            .await
-            .into_value()
+            .await;
+        let cached = !entry.is_fresh();
+        let kept = entry.into_value();
+        self.answers.count(&kept.answer, cached);
+        kept
     }
 
     async fn ask(&self, name: &str, now: Timestamp) -> Kept {
@@ -95,7 +129,12 @@ impl Dns {
         // The library keeps its own time; this is the bound should it ever not: UDP and TCP, two
         // families.
         let patience = self.settings.timeout * (ATTEMPTS * 4);
-        match tokio::time::timeout(patience, servers.lookup_ip(name)).await {
+        let began = self.queries.as_ref().map(Stopwatch::begin);
+        let found = tokio::time::timeout(patience, servers.lookup_ip(name)).await;
+        if let (Some(queries), Some(began)) = (&self.queries, began) {
+            queries.end(began);
+        }
+        match found {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(error)) => Err(resolve_error(&error)),
             Err(_) => Err(ResolveError::Unavailable),

@@ -80,6 +80,7 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         }
         _ => return Answer::Failed(Failure::AddressChanged),
     };
+    context.times.first_byte.observe(context.clock.now().since(ask.began));
     if head_size(response.headers()) > context.caps.head_size {
         return Answer::Failed(Failure::HeadTooLarge);
     }

@@ -6,6 +6,7 @@
 //! here a request that follows another on a connection that was kept alive gives the first a
 //! moment to come back; and a connection that is no longer waited for is not opened.
 
+use crivello_common::metrics::Stopwatch;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -25,21 +26,21 @@ pub(super) async fn send<F: Future>(follows: bool, request: F) -> F::Output {
     if follows { FOLLOWS.scope((), request).await } else { request.await }
 }
 
-/// Puts [`Patient`] around the client's connector.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience;
+/// Puts [`Patient`] around the client's connector, which says how long its connections take.
+#[derive(Clone, Debug)]
+pub(super) struct Patience(pub(super) Stopwatch);
 
 impl<S> Layer<S> for Patience {
     type Service = Patient<S>;
 
     fn layer(&self, connector: S) -> Patient<S> {
-        Patient(connector)
+        Patient(connector, self.0.clone())
     }
 }
 
 /// A connector that is in no hurry where a connection is about to come back.
 #[derive(Clone, Debug)]
-pub(super) struct Patient<S>(S);
+pub(super) struct Patient<S>(S, Stopwatch);
 
 /// Why nothing was connected to. Nobody hears it: the request has its connection.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +63,15 @@ where
 
     fn call(&mut self, request: R) -> Self::Future {
         let connection = self.0.call(request);
+        let connects = self.1.clone();
+        let connection = async move {
+            let began = connects.begin();
+            let connected = connection.await;
+            if connected.is_ok() {
+                connects.end(began);
+            }
+            connected
+        };
         if FOLLOWS.try_with(|()| ()).is_err() {
             return Box::pin(connection);
         }

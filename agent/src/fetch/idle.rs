@@ -56,6 +56,11 @@ impl Idle {
         After::Kept
     }
 
+    /// How many are kept at the moment.
+    pub(super) fn len(&self, now: Timestamp) -> usize {
+        self.kept.lock().until.values().filter(|&&until| until > now).count()
+    }
+
     /// Another request goes over a connection that is kept: it is for longer.
     pub(super) fn prolong(&self, host: HostHash, now: Timestamp) {
         self.kept.lock().until.insert(host, now + self.keep);
@@ -75,6 +80,7 @@ mod tests {
         assert!(kept(2, 10_000));
         assert!(!kept(3, 10_001));
         assert!(kept(2, 10_002), "the same connection again");
+        assert_eq!((idle.len(at(14_999)), idle.len(at(15_001))), (2, 1));
         assert!(kept(3, 15_000), "the first has expired");
         assert!(!kept(1, 15_001));
         idle.prolong(HostHash(2), at(25_001));

@@ -158,6 +158,12 @@ impl Lease {
         (at, took): (Timestamp, Duration),
         outcome: Outcome,
     ) {
+        let times = &self.context.times;
+        match (&outcome, &row) {
+            (Outcome::Discarded(_), _) => {}
+            (_, Some(_)) => times.request.observe(took),
+            (_, None) => times.robots.observe(took),
+        }
         let (host, name, address) = (self.host, Arc::clone(&self.name), self.address);
         self.context.sink.fetched(Fetched { host, name, row, url, address, at, took, outcome });
     }

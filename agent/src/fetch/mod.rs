@@ -20,6 +20,7 @@
 //!                              └─► body, under its caps ──► Fetched
 //! ```
 
+mod answers;
 mod body;
 mod client;
 mod dns;
@@ -38,12 +39,14 @@ mod robots_file;
 mod rooms;
 #[cfg(test)]
 mod tests;
+mod times;
 mod visit;
 
 pub use dns::Dns;
 pub use guard::Guard;
 pub use robots::text as robots_text;
 pub use robots_file::{RobotsFile, robots_file};
+pub use times::Times;
 pub use visit::run;
 
 use crate::flow::{Fetched, Verdict};
@@ -97,6 +100,7 @@ pub struct FetchContext {
     caps: Caps,
     idle: Idle,
     rooms: Rooms,
+    times: Times,
 }
 
 /// The bounds of one request.
@@ -118,8 +122,9 @@ impl FetchContext {
     /// [`FetchError`]: the identity cannot be sent, or TLS cannot be set up.
     pub fn new(settings: &Settings, clock: Clock, sink: Arc<dyn Sink>) -> Result<Self, FetchError> {
         let fetch = &settings.fetch;
+        let times = Times::new(clock);
         Ok(Self {
-            clients: Clients::new(fetch)?,
+            clients: Clients::new(fetch, &times.connect)?,
             identity: Identity::new(&settings.identity, &fetch.accept_language)?,
             guard: Guard::new(&fetch.allow_networks),
             clock,
@@ -135,7 +140,26 @@ impl FetchContext {
             },
             idle: Idle::new(kept(settings), idle_max(settings, open_files())),
             rooms: Rooms::new(fetch.body_size_max.as_usize().max(ROBOTS_SIZE_MAX)),
+            times,
         })
+    }
+
+    /// How long the web took to answer.
+    #[must_use]
+    pub const fn times(&self) -> &Times {
+        &self.times
+    }
+
+    /// Hosts that an idle connection is kept to.
+    #[must_use]
+    pub fn connections_idle(&self) -> usize {
+        self.idle.len(self.clock.now())
+    }
+
+    /// Bytes of room that large bodies hold, and how many visits wait for some.
+    #[must_use]
+    pub fn bodies(&self) -> (usize, usize) {
+        self.rooms.held()
     }
 }
 

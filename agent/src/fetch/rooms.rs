@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Rooms {
+    n_units: usize,
     units: Arc<Semaphore>,
     pass: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -41,6 +42,7 @@ impl Rooms {
 
     pub(super) fn with_units(n_units: usize) -> Self {
         Self {
+            n_units,
             units: Arc::new(Semaphore::new(n_units)),
             pass: Arc::new(Semaphore::new(1)),
             waiting: AtomicUsize::new(0),
@@ -66,6 +68,12 @@ impl Rooms {
             Ok(pass) = Arc::clone(&self.pass).acquire_owned() => held.pass = Some(pass),
             else => {}
         }
+    }
+
+    /// Bytes that are taken, without those of the one that has the pass, and how many wait.
+    pub(super) fn held(&self) -> (usize, usize) {
+        let taken = self.n_units.saturating_sub(self.units.available_permits());
+        (taken * BODY_UNIT, self.waiting.load(Relaxed))
     }
 
     /// Whether somebody waits: then a body that holds room and comes slowly is in the way.

@@ -23,6 +23,7 @@ mod news;
 mod recent;
 mod refetch;
 mod resident;
+mod roles;
 mod serve;
 mod sieve;
 mod tags;
@@ -33,6 +34,7 @@ mod unsettled;
 pub use commit::Group;
 pub use recent::RecentKeys;
 pub use refetch::archived;
+pub use roles::{Roles, roles};
 pub use serve::MayFetch;
 pub use sieve::SieveCounts;
 pub use tags::TagRows;
@@ -46,6 +48,7 @@ use chores::Chores;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
+use crivello_common::metrics::Stopwatch;
 use crivello_common::view::AgentId;
 use hashbrown::HashMap;
 use news::News;
@@ -167,6 +170,13 @@ impl Ledger {
     pub const fn sharing(mut self, me: AgentId) -> Self {
         self.me = Some(me);
         self.news.are_told = true;
+        self
+    }
+
+    /// The same, which has the look-ups of its sieve measured.
+    #[must_use]
+    pub fn timed(mut self, look_ups: Stopwatch) -> Self {
+        self.sieve.time(look_ups);
         self
     }
 

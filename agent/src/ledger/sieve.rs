@@ -9,6 +9,7 @@
 use super::recent::RecentKeys;
 use crate::disk::{Database, DiskError, Family, keys};
 use crivello_common::hash::UrlKey;
+use crivello_common::metrics::Stopwatch;
 use crivello_common::units::ByteSize;
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ pub struct Sieve {
     counts: SieveCounts,
     order: Vec<u32>,
     sorted: Vec<[u8; keys::PAIR]>,
+    look_ups: Option<Stopwatch>,
 }
 
 impl Sieve {
@@ -48,7 +50,13 @@ impl Sieve {
             counts: SieveCounts::default(),
             order: Vec::new(),
             sorted: Vec::new(),
+            look_ups: None,
         }
+    }
+
+    /// From now on batches are measured.
+    pub fn time(&mut self, look_ups: Stopwatch) {
+        self.look_ups = Some(look_ups);
     }
 
     /// Sets `fresh[i]` for each `urls[i]` that appears here for the first time ever; of several
@@ -57,6 +65,16 @@ impl Sieve {
     /// # Errors
     /// When the disk fails.
     pub fn sift(&mut self, urls: &[UrlKey], fresh: &mut Vec<bool>) -> Result<(), DiskError> {
+        let watch = self.look_ups.clone().filter(|_| !urls.is_empty());
+        let began = watch.as_ref().map(Stopwatch::begin);
+        let sifted = self.sift_batch(urls, fresh);
+        if let (Some(watch), Some(began)) = (watch, began) {
+            watch.end(began);
+        }
+        sifted
+    }
+
+    fn sift_batch(&mut self, urls: &[UrlKey], fresh: &mut Vec<bool>) -> Result<(), DiskError> {
         fresh.clear();
         fresh.resize(urls.len(), false);
         self.counts.offered += urls.len() as u64;

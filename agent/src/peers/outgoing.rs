@@ -241,6 +241,13 @@ impl Outgoing {
         Err(unsent(why, back))
     }
 
+    /// Bytes of each class that wait for an agent to acknowledge them; none for one that is gone.
+    #[must_use]
+    pub fn bytes_waiting(&self, to: AgentId, class: Class) -> usize {
+        let state = self.state.lock();
+        state.peers.get(&to).map_or(0, |peer| peer.line(class).queue.bytes())
+    }
+
     /// Asks for the promise not to count this agent as dead for a while.
     ///
     /// # Errors

@@ -119,6 +119,11 @@ impl Queue {
         true
     }
 
+    /// Bytes of the packets that are not acknowledged.
+    pub fn bytes(&self) -> usize {
+        self.state.lock().bytes
+    }
+
     /// Whether all is acknowledged.
     pub fn is_empty(&self) -> bool {
         self.state.lock().packets.is_empty()

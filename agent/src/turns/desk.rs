@@ -191,6 +191,12 @@ impl TurnDesk {
         }
     }
 
+    /// Turns that other agents have from this one.
+    #[must_use]
+    pub fn lent(&self) -> usize {
+        self.lender.lent_to_others(self.me)
+    }
+
     /// What the workbench must hear, in order.
     #[must_use]
     pub fn take_news(&mut self) -> Vec<TurnNews> {

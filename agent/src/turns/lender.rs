@@ -161,6 +161,11 @@ impl Lender {
         wake.into_iter().chain(self.openness.opens_at()).min()
     }
 
+    /// Turns that others have.
+    pub fn lent_to_others(&self, me: AgentId) -> usize {
+        self.loans.values().filter(|loan| loan.to.is_some_and(|to| to != me)).count()
+    }
+
     /// What is to be said, in order.
     pub fn take_news(&mut self) -> Vec<(AgentId, TurnNews)> {
         std::mem::take(&mut self.news)

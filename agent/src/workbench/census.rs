@@ -37,6 +37,8 @@ pub struct Census {
     pub front_wanted: usize,
     /// How many are held: those with hosts, and hosts whose address is not known yet.
     pub front_held: usize,
+    /// Addresses whose turn is here, among other agents.
+    pub turns_held: usize,
     /// Answers that came for hosts no longer here, since the start.
     pub strays: u64,
 }
@@ -56,6 +58,7 @@ impl Workbench {
             front_wanted: self.front.wanted(),
             front_held: held.entries,
             strays: self.strays,
+            turns_held: self.ips.iter().filter(|ip| ip.has_turn()).count(),
             ..Census::default()
         };
         for host in self.hosts.iter() {

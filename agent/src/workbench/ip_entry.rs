@@ -48,6 +48,11 @@ impl IpEntry {
         if self.busy { None } else { self.hosts.first().map(|host| host.at.max(self.next)) }
     }
 
+    /// Whether it was lent to this agent, among others.
+    pub fn has_turn(&self) -> bool {
+        self.hold.as_ref().is_some_and(|hold| hold.is_held())
+    }
+
     /// When something is to be done about it: a visit, or asking for the turn. Who has asked waits
     /// for the answer.
     pub fn calls(&self) -> Option<Timestamp> {

@@ -59,6 +59,9 @@ pub struct CoordinatorArgs {
     /// The coordinator's directory: settings and journal. An existing crawl there is resumed.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
+    /// Tell numbers for Prometheus there, at `/metrics`; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub http: Option<SocketAddr>,
     /// Listen on more than this machine although anyone who can connect can take part.
     #[arg(long, conflicts_with = "tls_cert")]
     pub insecure: bool,
@@ -95,6 +98,9 @@ pub struct JoinArgs {
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=i64::from(WEIGHT_MAX)))]
     pub weight: u16,
+    /// Tell numbers for Prometheus there, at `/metrics`; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub http: Option<SocketAddr>,
     /// Listen on more than this machine although anyone who can connect can take part.
     #[arg(long, conflicts_with = "tls_cert")]
     pub insecure: bool,

@@ -6,6 +6,7 @@ use crate::display::Display;
 use crate::drive::{Driven, stop, watch};
 use crate::ending::{Ending, conclude, typed_again};
 use crate::exit::{Exit, Trouble};
+use crate::http::{self, Meters, Site};
 use crate::report_file::ReportFile;
 use crate::screen;
 use crate::signals::Signals;
@@ -35,9 +36,11 @@ pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
             ));
         }
     };
+    let meters = Meters::default();
+    let _site = Site::open(typed.http, meters.clone())?;
     let signals = Signals::listen(farewell)?;
     let report_of_it = loop {
-        let report_of_it = take_part(typed, &mut options, &signals)?;
+        let report_of_it = take_part(typed, &mut options, &signals, &meters)?;
         if report_of_it.ended != Ended::Lost || signals.came() {
             break report_of_it;
         }
@@ -64,6 +67,7 @@ fn take_part(
     typed: &JoinArgs,
     options: &mut JoinOptions,
     signals: &Signals,
+    meters: &Meters,
 ) -> Result<Report, Trouble> {
     let crawl = match Crawl::join(options, signals.token()) {
         // Whatever it says to that: it was asked to.
@@ -72,6 +76,7 @@ fn take_part(
         }
         joined => joined.map_err(|error| told(error, typed))?,
     };
+    meters.add(crawl.meter());
     // Should it join again, the others find it where it was.
     options.listen = crawl.address().unwrap_or(options.listen);
     let at = options.listen;
@@ -107,6 +112,7 @@ fn leave(crawl: &Crawl, drains: bool) {
 fn check(typed: &JoinArgs) -> Result<JoinOptions, Trouble> {
     let (_, tls) = endpoint(&typed.coordinator)?;
     check_listen(typed.listen, tls.as_ref(), typed.insecure)?;
+    http::check(typed.http, typed.insecure)?;
     let wrong = |flag: &str, text: &str, why: &str| {
         Trouble::usage(format!("{flag} {}: {why}", text.escape_debug()))
     };

@@ -3,6 +3,7 @@
 use crate::args::cluster::CoordinatorArgs;
 use crate::cluster::{check_listen, tls};
 use crate::exit::Trouble;
+use crate::http::{self, Meters, Site};
 use crate::plan::settings_in;
 use crate::{screen, signals};
 use crivello_common::view::RunState;
@@ -16,10 +17,14 @@ pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
     let at = typed.listen;
     let tls = tls(&typed.tls)?;
     check_listen(at, tls.as_ref(), typed.insecure)?;
+    http::check(typed.http, typed.insecure)?;
     let (settings, _) = settings_in(("--data", &typed.data), &typed.settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
+    let meters = Meters::default();
+    let _site = Site::open(typed.http, meters.clone())?;
     let mut coordinator = Coordinator::start(&typed.data, &settings, Listen { at, tls }).await?;
+    meters.add_coordinator(coordinator.meter().clone());
     screen::say(&format!(
         "crawl {} {} in {}; coordinator listening on {scheme}://{}",
         coordinator.crawl_id(),

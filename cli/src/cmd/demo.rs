@@ -109,6 +109,8 @@ fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
         report: typed.report.clone(),
         // One that is kept goes on with those it had.
         agents: agents_in(out).and_then(|n| u16::try_from(n).ok()).unwrap_or(0).max(AGENTS),
+        http: None,
+        insecure: false,
         quiet: typed.quiet,
     }
 }

@@ -1,5 +1,6 @@
 //! One agent of a fleet, from joining to its report.
 
+use crate::http::Meters;
 use crate::human::{count, rate};
 use crate::rate::Rates;
 use anyhow::Context;
@@ -39,6 +40,7 @@ impl Member {
         url: &str,
         dir: &Path,
         name: String,
+        meters: Meters,
         stop: CancellationToken,
     ) -> anyhow::Result<Self> {
         let options = JoinOptions {
@@ -52,7 +54,11 @@ impl Member {
         };
         let joining = Builder::new()
             .name(format!("join {name}"))
-            .spawn(move || Crawl::join(&options, &stop))
+            .spawn(move || {
+                let crawl = Crawl::join(&options, &stop)?;
+                meters.add(crawl.meter());
+                Ok(crawl)
+            })
             .context("no thread for an agent")?;
         let (last, rates) = (Snapshot::default(), Rates::default());
         Ok(Self { name, stand: Stand::Joining(joining), last, rates })

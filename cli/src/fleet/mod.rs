@@ -16,6 +16,7 @@ use crate::cluster::crowd::{Crowd, are_settled};
 use crate::cluster::lookout::Lookout;
 use crate::cluster::{Guide, client, refused, whole};
 use crate::exit::Trouble;
+use crate::http::Meters;
 use crate::screen;
 use anyhow::{Context, anyhow};
 use crivello_agent::AgentError;
@@ -49,6 +50,7 @@ pub struct Fleet {
     coordinator: Coordinator,
     url: String,
     members: Vec<Member>,
+    meters: Meters,
     stop: CancellationToken,
     resumed: bool,
     runtime: Runtime,
@@ -70,7 +72,7 @@ fn number(name: &str) -> Option<usize> {
 
 impl Fleet {
     /// Begins a crawl by `n` agents in `dir`, or goes on with the one there, of which all agents
-    /// are members when this returns. `stop` ends the attempt.
+    /// are members when this returns; their numbers go to `meters`. `stop` ends the attempt.
     ///
     /// # Errors
     /// Those of the coordinator and the agents.
@@ -78,6 +80,7 @@ impl Fleet {
         dir: &Path,
         settings: &Settings,
         n: usize,
+        meters: Meters,
         stop: &CancellationToken,
     ) -> Result<Self, Trouble> {
         let runtime = Builder::new_multi_thread()
@@ -94,7 +97,8 @@ impl Fleet {
         let url = format!("http://{}", coordinator.address());
         let resumed = coordinator.resumed();
         let (dir, members, stop) = (dir.to_owned(), Vec::new(), stop.child_token());
-        let mut fleet = Self { dir, coordinator, url, members, stop, resumed, runtime };
+        meters.add_coordinator(coordinator.meter().clone());
+        let mut fleet = Self { dir, coordinator, url, members, meters, stop, resumed, runtime };
         match fleet.man(n) {
             Ok(()) => Ok(fleet),
             Err(trouble) => {
@@ -126,7 +130,8 @@ impl Fleet {
     pub fn add(&mut self) -> Result<String, Trouble> {
         let name = format!("agent-{}", self.members.len() + 1);
         let dir = self.dir.join(&name);
-        let member = Member::join(&self.url, &dir, name.clone(), self.stop.clone())?;
+        let member =
+            Member::join(&self.url, &dir, name.clone(), self.meters.clone(), self.stop.clone())?;
         self.members.push(member);
         Ok(name)
     }

@@ -121,7 +121,7 @@ impl Accountant {
     /// How a member's run ended, once it has: it stays when there is nothing to fetch, or nothing
     /// may be.
     pub(super) fn member_ended(&mut self, settled: bool) -> Result<Option<Ended>, AccountError> {
-        let Some(member) = &self.member else { return Ok(None) };
+        let Some(member) = &mut self.member else { return Ok(None) };
         let ledger = &mut self.books.ledger;
         let no_visit = self.shared.visits.load(Acquire) == 0;
         let read = !ledger.has_news() && !ledger.refetches();

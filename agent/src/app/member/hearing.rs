@@ -12,6 +12,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::oneshot;
 
 /// Arrivals that are looked at before the next commit.
@@ -108,6 +109,8 @@ impl Member {
                     }
                 }
                 if last {
+                    let comes = u64::from(matches!(end, End::Handover { .. }));
+                    self.shared.gauges.groups_in.fetch_add(comes, Relaxed);
                     // Rows of the one that fetched say themselves when hosts may be visited.
                     let exact = matches!(end, End::Handover { authority: true, .. });
                     let floor = if exact { now } else { self.floor(now) };

@@ -1,10 +1,11 @@
 //! How a member stands, and the way in for seeds: what people ask of it.
 
-use super::{Arrival, Door};
+use super::{Arrival, Door, Waiting};
+use crate::app::metrics::Meter;
 use crate::app::shared::Shared;
 use crate::app::telling;
 use crate::app::why::Informer;
-use crate::control::{About, AgentStatus, HostsWanted, House, SeedAnswer, Unanswered};
+use crate::control::{About, AgentStatus, Details, HostsWanted, House, SeedAnswer, Unanswered};
 use crate::disk::Database;
 use crate::flow::LinkKind;
 use crate::ledger;
@@ -24,17 +25,23 @@ use tokio::sync::oneshot;
 
 /// As of the accountant's last look.
 #[derive(Clone, Debug, Default)]
-struct Standing {
-    view: Option<Arc<View>>,
-    outbox: u64,
-    handoffs: u64,
-    idle: bool,
+pub struct Standing {
+    /// The view in force.
+    pub view: Option<Arc<View>>,
+    /// Rows of the outbox that are not acknowledged.
+    pub outbox: u64,
+    /// Groups on their way.
+    pub handoffs: u64,
+    /// Nothing is left to do here, and nothing on its way.
+    pub idle: bool,
 }
 
 /// What the accountant tells of itself.
 #[derive(Debug, Default)]
 pub struct Doings {
     standing: Mutex<Standing>,
+    /// What waits for others, and how much from them and from people waits here.
+    waiting: Mutex<(Vec<Waiting>, usize)>,
     work: AtomicU64,
 }
 
@@ -44,6 +51,26 @@ impl Doings {
     pub fn tell(&self, view: Option<&Arc<View>>, outbox: usize, handoffs: usize, idle: bool) {
         let (outbox, handoffs) = (outbox as u64, handoffs as u64);
         *self.standing.lock() = Standing { view: view.cloned(), outbox, handoffs, idle };
+    }
+
+    /// What waits for each of the others, and what came and waits for the accountant.
+    pub fn tell_waiting(&self, waiting: Vec<Waiting>, arrivals: usize) {
+        *self.waiting.lock() = (waiting, arrivals);
+    }
+
+    /// What [`Self::tell`] told last.
+    pub fn standing(&self) -> Standing {
+        self.standing.lock().clone()
+    }
+
+    /// What [`Self::tell_waiting`] told last.
+    pub fn waiting(&self) -> (Vec<Waiting>, usize) {
+        self.waiting.lock().clone()
+    }
+
+    /// Rises with all that the agent does.
+    pub fn work(&self) -> u64 {
+        self.work.load(Relaxed)
     }
 
     /// Something was taken in, sent, or fetched.
@@ -63,6 +90,7 @@ pub struct Resident {
     pub disk: Arc<Database>,
     pub door: Door,
     pub informer: Arc<Informer>,
+    pub meter: Meter,
 }
 
 /// See the module.
@@ -96,7 +124,7 @@ impl Hall {
 impl House for Hall {
     fn status(&self) -> AgentStatus {
         let Some(here) = self.resident.get() else { return AgentStatus::default() };
-        let standing = self.doings.standing.lock().clone();
+        let standing = self.doings.standing();
         let (view, shared) = (standing.view.as_deref(), &here.shared);
         let me = view.and_then(|view| view.agent(here.id));
         AgentStatus {
@@ -108,7 +136,7 @@ impl House for Hall {
             run: view.map(|view| view.run).unwrap_or_default(),
             state: me.map(|me| me.state).unwrap_or_default(),
             idle: standing.idle,
-            work: self.doings.work.load(Relaxed),
+            work: self.doings.work(),
             fence_open: shared.fence.is_open(shared.clock.now()),
             outbox: standing.outbox,
             handoffs: standing.handoffs,
@@ -116,6 +144,10 @@ impl House for Hall {
             settings_revision: 0,
             snapshot: telling::snapshot(shared),
         }
+    }
+
+    fn details(&self) -> Option<Details> {
+        self.resident.get()?.meter.details()
     }
 
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {

@@ -13,6 +13,7 @@ mod door;
 mod epoch;
 mod hearing;
 mod house;
+mod lag;
 mod membership;
 mod outbox;
 mod portion;
@@ -27,6 +28,7 @@ pub use coordinator::{Coordinator, Joined, Joining};
 pub use door::Door;
 pub use epoch::Fate;
 pub use house::{Doings, Hall, Resident};
+pub use lag::Waiting;
 pub use membership::Membership;
 
 use super::shared::Shared;
@@ -43,6 +45,7 @@ use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
 use crossbeam::channel::Receiver;
+use lag::Lag;
 use outbox::{BatchNumber, Line, Outbox};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -130,6 +133,7 @@ pub struct Member {
     arrivals: Receiver<Arrival>,
     doings: Arc<Doings>,
     outbox: Outbox,
+    lag: Lag,
     waits: Waits<Then>,
     /// Facts to be merged with the next commit.
     merges: Vec<Fact>,
@@ -191,6 +195,7 @@ impl Member {
             arrivals,
             doings,
             outbox: Outbox::open(disk)?,
+            lag: Lag::default(),
             waits: Waits::default(),
             merges: Vec::new(),
             merging: Vec::new(),

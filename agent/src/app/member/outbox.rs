@@ -43,6 +43,7 @@ struct Row {
 #[derive(Debug, Default)]
 struct Rows {
     rows: BTreeMap<u64, Row>,
+    bytes: usize,
     kept_bytes: usize,
 }
 
@@ -109,7 +110,9 @@ impl Outbox {
                         Reader(value).array().map(u64::from_be_bytes).ok_or_else(damaged)?;
                     let batch = Some(batch).filter(|&batch| batch > 0);
                     let row = Row { batch, bytes: value.len(), facts: None, offered: false };
-                    outbox.lines.entry((agent, Class::Main)).or_default().rows.insert(seq, row);
+                    let rows = outbox.lines.entry((agent, Class::Main)).or_default();
+                    rows.bytes += value.len();
+                    rows.rows.insert(seq, row);
                     if let Some(batch) = batch {
                         *outbox.open.entry(batch).or_default() += 1;
                     }
@@ -163,6 +166,7 @@ impl Outbox {
             });
             let value = w.finish();
             let rows = self.lines.entry((to, class)).or_default();
+            rows.bytes += value.len();
             let keeps = rows.kept_bytes + value.len() <= KEPT_BYTES_MAX;
             rows.kept_bytes += if keeps { value.len() } else { 0 };
             let facts = keeps.then_some(some);
@@ -194,6 +198,7 @@ impl Outbox {
     pub fn remove(&mut self, line: Line, seq: u64) {
         let Some(rows) = self.lines.get_mut(&line) else { return };
         let Some(row) = rows.rows.remove(&seq) else { return };
+        rows.bytes -= row.bytes;
         rows.kept_bytes -= if row.facts.is_some() { row.bytes } else { 0 };
         self.changes.push((key(code(line.1), line.0, seq), None));
         if let Some(batch) = row.batch
@@ -335,6 +340,11 @@ impl Outbox {
     /// Whether anything is to be committed.
     pub fn has_news(&self) -> bool {
         !self.changes.is_empty() || !self.complete.is_empty()
+    }
+
+    /// Rows of a line, and their bytes.
+    pub fn amount(&self, line: Line) -> (usize, usize) {
+        self.lines.get(&line).map_or((0, 0), |rows| (rows.rows.len(), rows.bytes))
     }
 
     /// Rows that wait, of all lines.

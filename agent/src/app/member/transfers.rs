@@ -10,6 +10,7 @@ use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::HashSet;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes of rows in one packet.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -89,16 +90,21 @@ impl Member {
         id: u64,
         now: Timestamp,
     ) -> Result<(), DiskError> {
-        let mut over = false;
+        let (mut over, mut handed_over) = (false, false);
         self.transfers.retain_mut(|transfer| {
             if transfer.group != group || transfer.to != to {
                 return true;
             }
             transfer.on_their_way.remove(&id);
             let all_sent = transfer.cursor.is_none() && transfer.ready.is_none();
-            over |= all_sent && transfer.on_their_way.is_empty();
-            !(all_sent && transfer.on_their_way.is_empty())
+            let is_over = all_sent && transfer.on_their_way.is_empty();
+            over |= is_over;
+            handed_over |= is_over && matches!(transfer.end, End::Handover { .. });
+            !is_over
         });
+        if handed_over {
+            self.shared.gauges.groups_out.fetch_add(1, Relaxed);
+        }
         if over {
             let floor = self.floor(now);
             self.decide(ledger, floor, |custody, tags, effects| {

@@ -1,0 +1,69 @@
+//! What this process uses, as the system tells it.
+
+use std::fs;
+use std::path::Path;
+
+/// See the module. What the system does not tell is 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Process {
+    /// Bytes of memory in use.
+    pub resident: u64,
+    /// Files and sockets that are open.
+    pub files: u64,
+}
+
+impl Process {
+    /// As of now.
+    pub fn look() -> Self {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let files = fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64);
+        Self { resident: kib(&status, "VmRSS:") << 10, files }
+    }
+}
+
+/// A line such as `VmRSS:     1234 kB`.
+fn kib(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// Bytes of the files in a directory, and of those in directories below it.
+pub fn bytes_in(dir: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(dir) else { return 0 };
+    let bytes = entries.filter_map(Result::ok).map(|entry| match entry.metadata() {
+        Ok(file) if file.is_dir() => bytes_in(&entry.path()),
+        Ok(file) => file.len(),
+        // It was deleted since.
+        Err(_) => 0,
+    });
+    bytes.sum()
+}
+
+/// Bytes that may still be written beside `dir`.
+pub fn bytes_free(dir: &Path) -> u64 {
+    rustix::fs::statvfs(dir).map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_uses_memory_and_files() {
+        let process = Process::look();
+        assert!(process.resident > 1 << 20 && process.files >= 3, "{process:?}");
+        assert_eq!(kib("Name: x\nVmRSS:\t    12 kB\n", "VmRSS:"), 12);
+        assert_eq!(kib("VmRSS: many kB", "VmRSS:"), 0);
+    }
+
+    #[test]
+    fn files_in_directories_count() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("below")).unwrap();
+        fs::write(dir.path().join("a"), [0; 10]).unwrap();
+        fs::write(dir.path().join("below/b"), [0; 5]).unwrap();
+        assert_eq!(bytes_in(dir.path()), 15);
+        assert_eq!(bytes_in(&dir.path().join("gone")), 0);
+        assert!(bytes_free(dir.path()) > 0);
+    }
+}

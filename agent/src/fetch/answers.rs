@@ -1,0 +1,37 @@
+//! What came of the questions for addresses.
+
+use crate::flow::ResolveError;
+use std::net::IpAddr;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+const NAMES: [&str; 4] = ["address", "no-such-name", "unavailable", "denied"];
+
+/// Counts them by their kind.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    kinds: [AtomicU64; NAMES.len()],
+    /// Of these, known from before.
+    cached: AtomicU64,
+}
+
+impl Answers {
+    pub(super) fn count(&self, answer: &Result<IpAddr, ResolveError>, cached: bool) {
+        let kind = match answer {
+            Ok(_) => 0,
+            Err(ResolveError::NoSuchName) => 1,
+            Err(ResolveError::Unavailable) => 2,
+            Err(ResolveError::Denied) => 3,
+        };
+        self.kinds[kind].fetch_add(1, Relaxed);
+        self.cached.fetch_add(cached.into(), Relaxed);
+    }
+
+    pub(super) fn read(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        NAMES.into_iter().zip(&self.kinds).map(|(name, n)| (name, n.load(Relaxed)))
+    }
+
+    pub(super) fn cached(&self) -> u64 {
+        self.cached.load(Relaxed)
+    }
+}

@@ -1,0 +1,141 @@
+//! Goal: every node of a cluster tells its numbers from outside, all of them, and they are right.
+//!
+//! What could go wrong: pages that are counted twice, or not; a page that Prometheus does not read;
+//! a family that is described and never told; labels that grow with the crawl; an agent that is gone
+//! and still told of; numbers that strangers can read.
+
+use crivello_common::metrics::Described;
+use crivello_tests::cluster::COORDINATOR;
+use crivello_tests::metrics::{Page, get, parse};
+use crivello_tests::{Cluster, is_page, seed};
+use simweb::{PageKind, Robots, Spec};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const SAYS: &str = "metrics at http://";
+
+/// Where a member tells its numbers.
+fn address(cluster: &mut Cluster, name: &str) -> SocketAddr {
+    let said = cluster.process(name).said();
+    let (_, rest) = said.split_once(SAYS).unwrap_or_else(|| panic!("{name}: {said}"));
+    let (address, _) = rest.split_once('/').expect("an address ends");
+    address.parse().unwrap_or_else(|e| panic!("{address}: {e}"))
+}
+
+fn scrape(cluster: &mut Cluster, name: &str) -> Page {
+    let (status, text) = get(address(cluster, name), "/metrics");
+    assert_eq!(status, 200, "{name}: {text}");
+    parse(&text).unwrap_or_else(|why| panic!("{name}: {why}\n{text}"))
+}
+
+/// Names of which there is no number.
+fn absent(page: &Page, described: impl Iterator<Item = Described>) -> Vec<&'static str> {
+    let is_told = |name: &str| page.family(name).is_some_and(|told| !told.samples.is_empty());
+    described.map(|metric| metric.name).filter(|name| !is_told(name)).collect()
+}
+
+fn pages(page: &Page) -> u64 {
+    page.sum("crivello_pages_fetched_total", &[]) as u64
+}
+
+fn peers(page: &Page) -> BTreeSet<&str> {
+    let labels = page.samples().filter_map(|sample| sample.labels.get("peer"));
+    labels.map(String::as_str).collect()
+}
+
+#[test]
+fn the_numbers_of_a_cluster_are_those_of_the_web() {
+    let web = Spec::new(seed())
+        .size(30, 1, 12)
+        .ips(15)
+        .latency_ms(0, 20)
+        .robots(Robots::standard())
+        .portion(0.05, PageKind::Duplicate)
+        .portion(0.05, PageKind::Redirect(302))
+        .portion(0.05, PageKind::Status(404));
+    let mut cluster = Cluster::new(web)
+        .delays(Duration::from_millis(200), Duration::from_millis(40))
+        // So that there are numbers of the limit, too.
+        .set("limits.pages-max=1000000")
+        .with(&["--http", "127.0.0.1:0"])
+        .start(3);
+    let names = ["a", "b", "c"];
+    cluster.seed();
+    let at = address(&mut cluster, "a");
+    assert_eq!(get(at, "/healthz"), (200, "ok\n".to_owned()));
+    assert_eq!(get(at, "/").0, 404);
+
+    cluster.wait_for_share(0.1);
+    let early = names.map(|name| scrape(&mut cluster, name));
+    for (name, page) in names.iter().zip(&early) {
+        assert_eq!(absent(page, crivello_agent::metrics::described()), [""; 0], "{name}");
+        let others: BTreeSet<&str> = names.into_iter().filter(|other| other != name).collect();
+        assert_eq!(peers(page), others, "{name}");
+        assert!(page.sum("crivello_resident_bytes", &[]) > 1e6, "{name}");
+    }
+    let coordinator = scrape(&mut cluster, COORDINATOR);
+    assert_eq!(absent(&coordinator, crivello_coordinator::metrics::described()), [""; 0]);
+    assert_eq!(coordinator.sum("crivello_coordinator_agents", &[("state", "active")]), 3.0);
+
+    cluster.wait_for_share(0.5);
+    for (name, before) in names.iter().zip(&early) {
+        let now = scrape(&mut cluster, name);
+        assert!(pages(&now) >= pages(before), "{name}: a counter fell");
+        // Whatever is crawled: no series comes, and none goes.
+        assert_eq!(now.series(), before.series(), "{name}");
+    }
+
+    cluster.wait();
+    let late = names.map(|name| scrape(&mut cluster, name));
+    let log = cluster.web.log().entries();
+    let answered = log.iter().filter(|entry| is_page(entry) && entry.complete).count();
+    let counted: Vec<u64> = late.iter().map(pages).collect();
+    assert_eq!(counted.iter().sum::<u64>(), answered as u64, "{counted:?}");
+    for (name, page) in names.iter().zip(&late) {
+        agrees_with_itself(name, page);
+        let of_it = cluster.requests_of(name);
+        let of_it = of_it.iter().filter(|entry| is_page(entry) && entry.complete).count();
+        assert!(pages(page).abs_diff(of_it as u64) * 20 <= answered as u64, "{name}");
+    }
+
+    cluster.drain("c");
+    cluster.until("c is no peer of a", |cluster| !peers(&scrape(cluster, "a")).contains("c"));
+    let _ = cluster.stop();
+    let _ = cluster.assert_clean(0);
+}
+
+/// What several numbers say of the same.
+fn agrees_with_itself(name: &str, page: &Page) {
+    let sum = |metric: &str| page.sum(metric, &[]);
+    assert_eq!(sum("crivello_responses_total"), sum("crivello_pages_fetched_total"), "{name}");
+    assert_eq!(sum("crivello_urls_queued"), 0.0, "{name}: it is done");
+    assert_eq!(sum("crivello_visits"), 0.0, "{name}");
+    assert_eq!(sum("crivello_queue_items"), 0.0, "{name}");
+    assert_eq!(sum("crivello_idle"), 1.0, "{name}");
+    let offered = sum("crivello_sieve_offered_total");
+    assert!(offered >= sum("crivello_sieve_recent_total") + sum("crivello_sieve_fresh_total"));
+    let requests = sum("crivello_request_duration_seconds_count");
+    assert_eq!(requests, sum("crivello_pages_fetched_total"), "{name}: nothing failed");
+    assert_eq!(sum("crivello_robots_duration_seconds_count"), sum("crivello_robots_fetched_total"));
+    let parsed = sum("crivello_parse_duration_seconds_count");
+    assert_eq!(parsed, requests + sum("crivello_robots_fetched_total"), "{name}");
+    for stage in ["dns", "connect", "first_byte", "store", "commit", "sieve"] {
+        let count = sum(&format!("crivello_{stage}_duration_seconds_count"));
+        assert!(count > 0.0, "{name}: {stage} was never measured");
+    }
+    assert!(sum("crivello_groups") > 0.0, "{name}: it has no group");
+    let idle = sum("crivello_scheduler_idle_seconds_total");
+    assert!(idle > 0.0 && idle <= sum("crivello_uptime_seconds"), "{name}: idle for {idle} s");
+}
+
+#[test]
+fn numbers_are_not_told_to_strangers_unless_that_was_said() {
+    let web = Spec::new(1).size(1, 1, 1);
+    let cluster = Cluster::new(web);
+    let dir = cluster.dir().join("x").display().to_string();
+    let (code, _, trouble) =
+        cluster.ask(&["agent", "--data", &dir, "--http", "0.0.0.0:0", "--quiet"]);
+    assert_eq!(code, Some(64), "{trouble}");
+    assert!(trouble.contains("--http 0.0.0.0:0") && trouble.contains("--insecure"), "{trouble}");
+}
