@@ -2,12 +2,14 @@
 //! is begun.
 
 use crate::adapt::settings::{self, Flag};
+use crate::adapt::traces::collector;
 use crate::args::{CrawlArgs, SettingsArgs};
 use crate::exit::Trouble;
 use crate::fleet;
 use crate::report_file::ReportFile;
 use crate::seeds;
 use anyhow::anyhow;
+use crivello_agent::Otlp;
 use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -24,6 +26,8 @@ pub struct Plan {
     pub agents: usize,
     /// Where to begin.
     pub seeds: Seeds,
+    /// Where the traces go.
+    pub otlp: Option<Otlp>,
     /// Where the report goes.
     pub report: Option<ReportFile>,
     /// Warnings and errors only.
@@ -79,8 +83,9 @@ impl Plan {
             file: typed.seeds.map(|path| open_seeds("--seeds", path)).transpose()?,
             urls: typed.urls,
         };
+        let otlp = collector(&typed.traces)?;
         let (out, quiet) = (typed.out, typed.quiet);
-        Ok(Self { settings, out, agents, seeds, report, quiet })
+        Ok(Self { settings, out, agents, seeds, otlp, report, quiet })
     }
 }
 
@@ -234,7 +239,7 @@ mod tests {
     fn typed(words: &[&str]) -> CrawlArgs {
         let args = Args::try_parse_from(["crivello", "crawl"].iter().chain(words));
         match args.map(|args| args.command) {
-            Ok(Command::Crawl(typed)) => typed,
+            Ok(Command::Crawl(typed)) => *typed,
             other => panic!("{other:?}"),
         }
     }

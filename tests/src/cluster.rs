@@ -54,6 +54,8 @@ pub struct Cluster {
     dir: TempDir,
     runtime: Runtime,
     settings: Vec<String>,
+    /// Of all processes, beside the test's own.
+    environment: Vec<(String, String)>,
     pace: Pace,
     deadline: Duration,
     /// URLs that must be fetched.
@@ -92,6 +94,7 @@ impl Cluster {
             dir: directory(),
             runtime,
             settings,
+            environment: Vec::new(),
             pace: Pace::default(),
             deadline: DEADLINE,
             due,
@@ -105,6 +108,13 @@ impl Cluster {
     #[must_use]
     pub fn set(mut self, setting: &str) -> Self {
         self.settings.extend(["--set".to_owned(), setting.to_owned()]);
+        self
+    }
+
+    /// Sets a variable in the environment of all processes.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -313,6 +323,8 @@ impl Cluster {
     fn command(&self, subcommand: &str) -> Command {
         let mut command = Command::new(binary());
         command.arg(subcommand).env("NO_COLOR", "1").env_remove("CRIVELLO_COORDINATOR");
+        command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 }

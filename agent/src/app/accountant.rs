@@ -237,6 +237,7 @@ impl Accountant {
     }
 
     fn commit(&mut self) -> Result<(), AccountError> {
+        let began = self.shared.clock.now();
         self.append()?;
         let now = self.shared.clock.now();
         let disk = self.books.disk.clone();
@@ -253,6 +254,7 @@ impl Accountant {
             member.prepared(&mut self.books.ledger, parcel, &mut batch, &disk)?;
         }
         self.insist(|_| disk.commit(&batch).map_err(AccountError::from))?;
+        self.trace(began);
         if let (Some(member), Some(parcel)) = (&mut self.member, parcel) {
             member.committed(parcel, self.group.pages.len());
         }
@@ -355,3 +357,4 @@ mod membership;
 mod room;
 #[cfg(test)]
 mod tests;
+pub mod traces;

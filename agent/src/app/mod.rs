@@ -29,6 +29,7 @@ mod scheduler;
 mod seeding;
 mod shared;
 mod telling;
+mod tracer;
 mod turns;
 mod watch;
 
@@ -57,6 +58,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
+pub use tracer::Otlp;
 
 /// Why a crawl cannot be opened or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -157,6 +159,18 @@ impl Crawl {
         self.disk.close();
     }
 
+    /// Sends the spans of URLs that are followed to a collector, from now on. To be called once.
+    pub fn export_traces(&self, otlp: &Otlp) {
+        let runtime = self.runtime.lock();
+        let Some(runtime) = &*runtime else { return };
+        let crawl_id = self.home.identity.crawl_id.clone();
+        let resource = match &self.seat {
+            Some(seat) => tracer::Resource { crawl_id, agent: seat.id.0, name: seat.name.clone() },
+            None => tracer::Resource { name: crawl_id.clone(), crawl_id, agent: 0 },
+        };
+        tracer::export(runtime.handle(), self.shared.clone(), otlp.clone(), resource);
+    }
+
     /// Where other agents reach this one; `None` for an agent that is alone.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
@@ -219,6 +233,7 @@ impl Crawl {
         self.stop();
         while self.wait(Duration::from_secs(1)).is_none() {}
         if let Some(runtime) = self.runtime.lock().take() {
+            runtime.block_on(self.shared.tracer.say_goodbye());
             self.say_goodbye(&runtime);
             runtime.shutdown_background();
         }

@@ -21,6 +21,7 @@ pub use status::{AgentStatus, BadStatus};
 use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
+use crivello_proto::v1;
 use tokio::sync::oneshot;
 
 /// Who is asked. Nothing here may wait.
@@ -33,6 +34,8 @@ pub trait House: Send + Sync + 'static {
     /// How many pages of this agent's groups are in the archive of `by`; `None` where that cannot
     /// be read. To drop the answer's sender is to say "not now".
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>);
+    /// The newest spans of URLs that are followed, of one trace or of all, at most so many.
+    fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span>;
 }
 
 /// The house's word on a batch of seeds.

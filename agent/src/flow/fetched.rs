@@ -1,6 +1,6 @@
 //! From the fetchers to the parsers: what became of one request.
 
-use super::Queued;
+use super::{HandedOut, Queued};
 use bytes::Bytes;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -29,6 +29,10 @@ pub struct Fetched {
     pub took: Duration,
     /// What came.
     pub outcome: Outcome,
+    /// The visit that it is of.
+    pub handed_out: HandedOut,
+    /// Its way is followed: see [`traces`](crate::traces).
+    pub traced: bool,
 }
 
 impl Fetched {

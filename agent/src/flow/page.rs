@@ -30,6 +30,8 @@ pub struct Page {
     pub links: Vec<Found>,
     /// The links that did not.
     pub discards: DiscardTally,
+    /// Its way is followed: see [`traces`](crate::traces).
+    pub traced: bool,
 }
 
 impl Page {

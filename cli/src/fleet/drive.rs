@@ -48,7 +48,8 @@ pub fn drive<F: FnOnce() + Send + 'static>(
         }
         farewell();
     })?;
-    let fleet = Fleet::open(&plan.out, &plan.settings, plan.agents, signals.token());
+    let (n, otlp) = (plan.agents, plan.otlp);
+    let fleet = Fleet::open(&plan.out, &plan.settings, (n, otlp), signals.token());
     let fleet = fleet.map_err(|trouble| match trouble {
         Trouble::Internal(error) if signals.came() => {
             Trouble::Stopped(anyhow!("stopped before all agents were members: {error:#}"))
@@ -56,7 +57,7 @@ pub fn drive<F: FnOnce() + Send + 'static>(
         trouble => trouble,
     })?;
     if !plan.quiet {
-        screen::say(&format!("{} agents; the coordinator is {}", plan.agents, fleet.url()));
+        screen::say(&format!("{n} agents; the coordinator is {}", fleet.url()));
     }
     let account = Account::default();
     let seeds = Seeds::new(plan.seeds, signals.clone(), account.clone());

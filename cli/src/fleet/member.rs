@@ -5,7 +5,7 @@ use crate::rate::Rates;
 use anyhow::Context;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report};
-use crivello_agent::{AgentError, Crawl, JoinOptions};
+use crivello_agent::{AgentError, Crawl, JoinOptions, Otlp};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::thread::{Builder, JoinHandle};
@@ -39,7 +39,7 @@ impl Member {
         url: &str,
         dir: &Path,
         name: String,
-        stop: CancellationToken,
+        (stop, otlp): (CancellationToken, Option<Otlp>),
     ) -> anyhow::Result<Self> {
         let options = JoinOptions {
             coordinator: url.to_owned(),
@@ -52,7 +52,13 @@ impl Member {
         };
         let joining = Builder::new()
             .name(format!("join {name}"))
-            .spawn(move || Crawl::join(&options, &stop))
+            .spawn(move || {
+                let joined = Crawl::join(&options, &stop);
+                if let (Ok(crawl), Some(otlp)) = (&joined, &otlp) {
+                    crawl.export_traces(otlp);
+                }
+                joined
+            })
             .context("no thread for an agent")?;
         let (last, rates) = (Snapshot::default(), Rates::default());
         Ok(Self { name, stand: Stand::Joining(joining), last, rates })

@@ -18,10 +18,10 @@ use crate::cluster::{Guide, client, refused, whole};
 use crate::exit::Trouble;
 use crate::screen;
 use anyhow::{Context, anyhow};
-use crivello_agent::AgentError;
 use crivello_agent::limits::visits_max;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report, SeedCounts};
+use crivello_agent::{AgentError, Otlp};
 use crivello_common::config::{SETTINGS_FILE, Settings};
 use crivello_common::runtime::open_files;
 use crivello_common::view::{AgentState, RunState};
@@ -50,6 +50,8 @@ pub struct Fleet {
     url: String,
     members: Vec<Member>,
     stop: CancellationToken,
+    /// Where the traces of all agents go.
+    otlp: Option<Otlp>,
     resumed: bool,
     runtime: Runtime,
 }
@@ -77,7 +79,7 @@ impl Fleet {
     pub fn open(
         dir: &Path,
         settings: &Settings,
-        n: usize,
+        (n, otlp): (usize, Option<Otlp>),
         stop: &CancellationToken,
     ) -> Result<Self, Trouble> {
         let runtime = Builder::new_multi_thread()
@@ -94,7 +96,7 @@ impl Fleet {
         let url = format!("http://{}", coordinator.address());
         let resumed = coordinator.resumed();
         let (dir, members, stop) = (dir.to_owned(), Vec::new(), stop.child_token());
-        let mut fleet = Self { dir, coordinator, url, members, stop, resumed, runtime };
+        let mut fleet = Self { dir, coordinator, url, members, stop, otlp, resumed, runtime };
         match fleet.man(n) {
             Ok(()) => Ok(fleet),
             Err(trouble) => {
@@ -126,7 +128,8 @@ impl Fleet {
     pub fn add(&mut self) -> Result<String, Trouble> {
         let name = format!("agent-{}", self.members.len() + 1);
         let dir = self.dir.join(&name);
-        let member = Member::join(&self.url, &dir, name.clone(), self.stop.clone())?;
+        let member =
+            Member::join(&self.url, &dir, name.clone(), (self.stop.clone(), self.otlp.clone()))?;
         self.members.push(member);
         Ok(name)
     }

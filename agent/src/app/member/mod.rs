@@ -19,6 +19,7 @@ mod portion;
 mod sending;
 mod standing;
 mod tagged;
+mod traced;
 mod transfers;
 mod waits;
 
@@ -51,6 +52,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tagged::Tagged;
 use tokio::sync::{oneshot, watch};
+use traced::Traced;
 use transfers::Transfer;
 use waits::Waits;
 
@@ -159,6 +161,7 @@ pub struct Member {
     holders: HashMap<GroupHash, Arc<[AgentId]>, foldhash::fast::RandomState>,
     told: RecentKeys,
     fence_was_open: bool,
+    traced: Traced,
 }
 
 /// What a member is made of.
@@ -213,6 +216,7 @@ impl Member {
             holders: HashMap::default(),
             told: RecentKeys::new(crivello_common::units::ByteSize(TOLD_BYTES)),
             fence_was_open: false,
+            traced: Traced::default(),
             shared,
         })
     }

@@ -291,6 +291,7 @@ impl Model {
                 records: Vec::new(),
                 links: Vec::new(),
                 discards: DiscardTally::default(),
+                traced: false,
             };
             self.group.pages.push((page, None));
         }
