@@ -53,7 +53,7 @@ fn page() -> (Fetched, Response) {
         took: Duration::from_millis(12),
         outcome: Outcome::Discarded(Discard::Robots),
         handed_out: HandedOut::default(),
-        traced: false,
+        traced: None,
     };
     let mut headers = http::HeaderMap::new();
     for (name, value) in [

@@ -168,7 +168,7 @@ mod tests {
                 took: Duration::ZERO,
                 outcome: Outcome::Discarded(Discard::Robots),
                 handed_out: HandedOut::default(),
-                traced: false,
+                traced: None,
             });
         };
         tell();

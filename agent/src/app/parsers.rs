@@ -15,7 +15,7 @@ use crate::store::{DuplicateOf, PayloadDigest, Recorder, payload_digest};
 use crate::traces::{Span, Stage, TraceId};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
-use crivello_common::hash::{UrlHash, UrlKey};
+use crivello_common::hash::UrlKey;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crossbeam::channel::{Receiver, Sender};
@@ -73,8 +73,8 @@ impl ParserThread {
         while let Ok(fetched) = self.results.recv() {
             while !self.shared.pipeline.wait_for_room(LOOK_UP) && !self.shared.is_over() {}
             let body = fetched.body_len();
-            let began = fetched.traced.then(|| self.shared.clock.now());
-            let trace = fetched.traced.then(|| self.trace(&fetched));
+            let trace = self.trace(&fetched);
+            let began = trace.map(|_| self.shared.clock.now());
             let page = self.page(*fetched, Self::read);
             if let (Some(began), Some(trace)) = (began, trace) {
                 self.tell(trace, &page, began);
@@ -95,7 +95,7 @@ impl ParserThread {
     fn page(&mut self, fetched: Fetched, read: fn(&mut Self, &Fetched) -> Reading) -> Page {
         let reading = catch_unwind(AssertUnwindSafe(|| read(self, &fetched)));
         let (end, records, links, discards) = reading.unwrap_or_else(|_| {
-            let trace_id = fetched.traced.then(|| self.trace(&fetched).to_string());
+            let trace_id = self.trace(&fetched).map(|trace| trace.to_string());
             let url = fetched.url.as_str();
             tracing::error!(url, trace_id, "a page made its parser panic: a bug");
             // In whatever state the panic left them.
@@ -119,10 +119,9 @@ impl ParserThread {
     }
 
     /// The trace of a result that is followed.
-    fn trace(&self, fetched: &Fetched) -> TraceId {
-        let hash = fetched.row.as_ref().map(|row| row.hash);
-        let url = hash.unwrap_or_else(|| UrlHash::of(fetched.url.as_str()));
-        self.shared.tracer.trace(UrlKey { group: fetched.host.group, url })
+    fn trace(&self, fetched: &Fetched) -> Option<TraceId> {
+        let url = fetched.traced?;
+        Some(self.shared.tracer.trace(UrlKey { group: fetched.host.group, url }))
     }
 
     /// Tells how a page was read.
@@ -274,7 +273,7 @@ mod tests {
             took: Duration::ZERO,
             outcome: Outcome::Discarded(Discard::Robots),
             handed_out: HandedOut::default(),
-            traced: false,
+            traced: None,
         };
         let page = parser.page(fetched(), |this, fetched| {
             let claim = this.duplicates.claim([7; 16], fetched.at, fetched.url.as_str());

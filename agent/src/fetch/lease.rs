@@ -162,7 +162,7 @@ impl Lease {
         outcome: Outcome,
     ) {
         let (host, name) = (self.host, Arc::clone(&self.name));
-        let (handed_out, traced) = (self.handed_out, false);
+        let (handed_out, traced) = (self.handed_out, None);
         self.context.sink.fetched(Fetched {
             host,
             name,

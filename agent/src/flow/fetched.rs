@@ -4,7 +4,7 @@ use super::{HandedOut, Queued};
 use bytes::Bytes;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::hash::HostKey;
+use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use std::any::Any;
@@ -31,8 +31,8 @@ pub struct Fetched {
     pub outcome: Outcome,
     /// The visit that it is of.
     pub handed_out: HandedOut,
-    /// Its way is followed: see [`traces`](crate::traces).
-    pub traced: bool,
+    /// The hash of its URL, if its way is followed: see [`traces`](crate::traces).
+    pub traced: Option<UrlHash>,
 }
 
 impl Fetched {

@@ -206,7 +206,7 @@ mod tests {
             took,
             outcome,
             handed_out,
-            traced: false,
+            traced: None,
         }
     }
 

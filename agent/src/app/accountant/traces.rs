@@ -6,7 +6,7 @@ use crate::flow::{Found, Page, PageEnd};
 use crate::store::Archive;
 use crate::traces::{Link, Since, Span, SpanId, Stage, TraceId};
 use crivello_common::discard::Discard;
-use crivello_common::hash::{UrlHash, UrlKey};
+use crivello_common::hash::UrlKey;
 use crivello_common::politeness::{Retry, retry};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
@@ -24,7 +24,7 @@ pub enum Origin<'a> {
 /// A span of a URL that was found on this agent.
 pub fn found(trace: TraceId, url: &Found, origin: Origin<'_>, now: Timestamp) -> Span {
     let (salt, begin) = match origin {
-        Origin::Page(page) => (page.at.0 ^ hash(page).0, page.at + page.took),
+        Origin::Page(page) => (page.at.0 ^ number(page), page.at + page.took),
         Origin::Seed => (now.0, now),
     };
     let mut span = Span::new(trace, (Stage::Found, salt), None, (begin, now))
@@ -40,41 +40,48 @@ pub fn found(trace: TraceId, url: &Found, origin: Origin<'_>, now: Timestamp) ->
 /// The same, with the trace of the page as a link.
 pub fn linked(tracer: &Tracer, span: Span, origin: Origin<'_>) -> Span {
     let Origin::Page(page) = origin else { return span };
-    let trace = tracer.trace(key(page));
+    let Some(trace) = trace_of(tracer, page) else { return span };
     let span_of_page = trace.span(Stage::Assigned, page.at.0);
-    let link = page.traced.then_some(Link { trace, span: span_of_page });
+    let link = page.traced.map(|_| Link { trace, span: span_of_page });
     Span { link, ..span.with("crivello.page.trace_id", trace.to_string()) }
 }
 
-/// Who owns the links of a page, with how many each, in words.
+/// Who owns the links of a page that is followed, with how many each, in words.
 pub fn assigned(
     tracer: &Tracer,
     page: &Page,
-    owners: &str,
-    n_links: u64,
+    (owners, n_links): (&str, u64),
     times: (Timestamp, Timestamp),
-) -> Span {
-    let trace = tracer.trace(key(page));
+) -> Option<Span> {
+    let trace = trace_of(tracer, page)?;
     let parent = trace.span(Stage::Stored, page.at.0);
-    Span::new(trace, (Stage::Assigned, page.at.0), Some(parent), times)
-        .with("crivello.links", n_links)
-        .with("crivello.owners", owners.to_owned())
+    Some(
+        Span::new(trace, (Stage::Assigned, page.at.0), Some(parent), times)
+            .with("crivello.links", n_links)
+            .with("crivello.owners", owners.to_owned()),
+    )
 }
 
-/// What a page's URL is known by.
-fn key(page: &Page) -> UrlKey {
-    UrlKey { group: page.host.group, url: hash(page) }
+/// What a page's URL is known by; `None` for a robots.txt that is not followed.
+fn key(page: &Page) -> Option<UrlKey> {
+    let url = page.traced.or_else(|| page.row.as_ref().map(|row| row.hash))?;
+    Some(UrlKey { group: page.host.group, url })
 }
 
-fn hash(page: &Page) -> UrlHash {
-    page.row.as_ref().map_or_else(|| UrlHash::of(&page_url(page)), |row| row.hash)
+fn trace_of(tracer: &Tracer, page: &Page) -> Option<TraceId> {
+    key(page).map(|url| tracer.trace(url))
+}
+
+/// Tells pages of one moment apart.
+fn number(page: &Page) -> u64 {
+    key(page).map_or(page.host.host.0, |key| key.url.0)
 }
 
 fn page_url(page: &Page) -> String {
     match &page.row {
         Some(row) => CrawlUrl::from_parts(row.origin, &page.name, &row.path).as_str().to_owned(),
-        // Of which of its origins is not known here any more.
-        None => format!("http://{}/robots.txt", page.name),
+        // Of which of its origins is not known here.
+        None => format!("the robots.txt of {}", page.name),
     }
 }
 
@@ -82,7 +89,7 @@ impl Accountant {
     /// Tells what the commit has done that began then.
     pub(super) fn trace(&self, began: Timestamp) {
         let tracer = &self.shared.tracer;
-        if !tracer.is_on() && !self.group.pages.iter().any(|(page, _)| page.traced) {
+        if !tracer.is_on() && !self.group.pages.iter().any(|(page, _)| page.traced.is_some()) {
             return;
         }
         let commit = Commit {
@@ -105,9 +112,7 @@ impl Accountant {
                     commit.sieved(trace, link, (parent, began), fate);
                 }
             }
-            if page.traced {
-                commit.stored(page, *record);
-            }
+            commit.stored(page, *record);
         }
         for url in &self.group.found {
             let fate = fates.next();
@@ -157,14 +162,15 @@ impl Commit<'_> {
     }
 
     fn stored(&self, page: &Page, record: Option<(u32, u64)>) {
-        let trace = self.tracer.trace(key(page));
+        let Some(url) = key(page).filter(|_| page.traced.is_some()) else { return };
+        let trace = self.tracer.trace(url);
         if let PageEnd::Failed(kind) = page.end {
             let again = page
                 .row
                 .as_ref()
                 .is_some_and(|row| retry(kind, row.attempts.saturating_add(1)) == Retry::Again);
-            if again && self.tracer.sampled(key(page)).is_some() {
-                self.tracer.queued(key(page), self.ended, Since::Retry);
+            if again && self.tracer.sampled(url).is_some() {
+                self.tracer.queued(url, self.ended, Since::Retry);
             }
             return;
         }
@@ -182,7 +188,9 @@ impl Commit<'_> {
             let n_links = page.links.len() as u64;
             let times = (self.began, self.began);
             let owners = format!("0:{n_links}");
-            self.tracer.tell(assigned(self.tracer, page, &owners, n_links, times));
+            assigned(self.tracer, page, (&owners, n_links), times)
+                .into_iter()
+                .for_each(|span| self.tracer.tell(span));
         }
     }
 }

@@ -80,7 +80,7 @@ impl Member {
             let mut owners = BTreeMap::new();
             for link in std::mem::take(&mut page.links) {
                 let owner = self.route(ledger, &link, now)?;
-                if page.traced {
+                if page.traced.is_some() {
                     *owners.entry(owner.unwrap_or(self.me)).or_insert(0) += 1;
                 }
                 match owner {
@@ -96,7 +96,7 @@ impl Member {
                     }
                 }
             }
-            if page.traced {
+            if page.traced.is_some() {
                 self.trace_assigned(page, &owners, now);
             }
             group.links_away += (before - page.links.len()) as u64;

@@ -161,7 +161,10 @@ impl Member {
         let tracer = &self.shared.tracer;
         let times = (began, self.shared.clock.now());
         let n_links = owners.values().sum();
-        tracer.tell(assigned(tracer, page, &in_words(owners), n_links, times));
+        let owners = (in_words(owners), n_links);
+        assigned(tracer, page, (&owners.0, owners.1), times)
+            .into_iter()
+            .for_each(|span| tracer.tell(span));
     }
 
     /// URLs that others tell of are queued here as well, or done with.

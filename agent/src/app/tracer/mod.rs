@@ -170,7 +170,7 @@ impl Tracer {
         if !is_followed {
             return;
         }
-        fetched.traced = true;
+        fetched.traced = Some(hash);
         let trace = self.names.trace(url);
         let handed_out = fetched.handed_out.at;
         let queued = match sampled && fetched.row.is_some() {

@@ -23,7 +23,7 @@ fn fetched(path: &str, outcome: Outcome, took: Duration) -> Fetched {
         took,
         outcome,
         handed_out: HandedOut::default(),
-        traced: false,
+        traced: None,
     }
 }
 
@@ -32,12 +32,12 @@ fn failures_are_told_at_rate_zero_and_no_more_than_so_many_a_second() {
     let tracer = tracer(0.0);
     let mut well = fetched("well", Outcome::Discarded(Discard::Robots), Duration::ZERO);
     tracer.visited(&mut well);
-    assert!(!well.traced && tracer.recent(None, 10).is_empty());
+    assert!(well.traced.is_none() && tracer.recent(None, 10).is_empty());
     for n in 0..100 {
         let mut failed =
             fetched(&n.to_string(), Outcome::Failed(Failure::Tls), Duration::from_millis(1));
         tracer.visited(&mut failed);
-        assert_eq!(failed.traced, n < u32::from(ALWAYS_TRACED_A_SECOND));
+        assert_eq!(failed.traced.is_some(), n < u32::from(ALWAYS_TRACED_A_SECOND));
     }
     let told = tracer.recent(None, 1_000);
     assert_eq!(told.len(), 3 * usize::from(ALWAYS_TRACED_A_SECOND));

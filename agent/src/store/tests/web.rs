@@ -37,7 +37,7 @@ pub fn fetched(url: &str) -> Fetched {
         took: Duration::from_millis(12),
         outcome: Outcome::Discarded(crivello_common::discard::Discard::Robots),
         handed_out: HandedOut::default(),
-        traced: false,
+        traced: None,
     }
 }
 
