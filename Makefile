@@ -6,7 +6,7 @@ CARGO ?= cargo
 DEMO ?=
 BENCH ?=
 
-.PHONY: all demo test build lint doc bench bench-crawl bench-cluster setup help
+.PHONY: all demo test build lint doc bench bench-crawl bench-cluster bench-traces setup help
 
 all: build
 
@@ -42,6 +42,10 @@ bench-crawl: build
 ## bench-cluster  CPU and bytes a page of clusters of 1, 2, 4, 8 agents, beside one crawler alone
 bench-cluster: build
 	$(CARGO) bench -p crivello-tests --bench cluster
+
+## bench-traces  CPU a page with the traces of single URLs off, at the default rate, and of all
+bench-traces: build
+	$(CARGO) bench -p crivello-tests --bench traces
 
 ## setup        install what is missing (libclang), or say what to type
 setup:

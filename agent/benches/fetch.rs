@@ -6,7 +6,7 @@
 
 use crivello_agent::fetch::{FetchContext, Sink, run};
 use crivello_agent::flow::{
-    Errand, Fetched, LinkKind, Outcome, Place, Queued, Turn, Verdict, Visit,
+    Errand, Fetched, HandedOut, LinkKind, Outcome, Place, Queued, Turn, Verdict, Visit,
 };
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::hash::UrlHash;
@@ -105,6 +105,7 @@ fn visit(server: SocketAddr, pages: std::ops::Range<u32>) -> Visit {
         name: "site.test".into(),
         address: server.ip(),
         turn: Turn::default(),
+        handed_out: HandedOut::default(),
         errand: Errand::Pages {
             origin,
             rules: Arc::new(Rules::default()),

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use crivello_agent::flow::{Fetched, Outcome, Record, Response};
+use crivello_agent::flow::{Fetched, HandedOut, Outcome, Record, Response};
 use crivello_agent::store::{Archive, CrawlLabel, Recorder, payload_digest, surt};
 use crivello_common::config::{AssignBy, DigestKind, Settings};
 use crivello_common::discard::Discard;
@@ -53,6 +53,8 @@ fn page() -> (Fetched, Response) {
         at: Timestamp(1_795_176_000_123_456),
         took: Duration::from_millis(12),
         outcome: Outcome::Discarded(Discard::Robots),
+        handed_out: HandedOut::default(),
+        traced: None,
     };
     let mut headers = http::HeaderMap::new();
     for (name, value) in [

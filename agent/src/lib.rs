@@ -13,6 +13,7 @@ pub mod links;
 pub mod parse;
 pub mod peers;
 pub mod store;
+pub mod traces;
 pub mod turns;
 pub mod why;
 pub mod workbench;
@@ -26,4 +27,4 @@ pub mod progress;
 pub mod report;
 
 pub use app::metrics;
-pub use app::{AgentError, Crawl, JoinOptions, Seed};
+pub use app::{AgentError, Crawl, JoinOptions, Otlp, Seed};

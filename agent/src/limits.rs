@@ -56,6 +56,22 @@ pub const DATABASE_FILES_MAX: i32 = 512;
 pub const FILES_SPARE: u64 = 128;
 /// Idle connections kept, over all hosts: some dozens of KiB and a file descriptor each.
 pub const IDLE_CONNECTIONS_MAX: usize = 2_048;
+/// Visits a second that are followed although their URLs are not: failures may come by the thousand.
+pub const ALWAYS_TRACED_A_SECOND: u16 = 10;
+/// Spans on their way to the diary's task; what finds no room is lost, and counted.
+pub const SPANS_QUEUE: usize = 8_192;
+/// Spans that people may ask for.
+pub const SPANS_KEPT: usize = 4_096;
+/// Spans that wait to be exported; the oldest are lost first.
+pub const SPANS_PENDING: usize = 16_384;
+/// Spans in one call to the collector: well below the 4 MiB that a call may have.
+pub const SPANS_A_CALL: usize = 512;
+/// URLs of which it is remembered when they were queued or sent, because they are followed.
+pub const TRACED_URLS: usize = 65_536;
+/// Hosts of which it is remembered when their names were looked up.
+pub const LOOKED_UP_HOSTS: usize = 16_384;
+/// How often on one agent it is told that the same URL was found: some are on every page.
+pub const FOUND_A_URL: u8 = 16;
 /// A body is not judged by its rate before this.
 pub const RATE_GRACE: Duration = Duration::from_secs(10);
 /// Bytes of records that go to the archive in one write.

@@ -3,6 +3,7 @@
 
 pub mod cluster;
 
+use crate::telemetry::Format;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
 use cluster::{ClusterCommand, JoinArgs};
@@ -21,6 +22,17 @@ pub struct Args {
     /// What is logged: a level, or directives like `warn,crivello=debug`.
     #[arg(long, global = true, env = "CRIVELLO_LOG", value_name = "FILTER")]
     pub log: Option<String>,
+    /// How a line of the log is written.
+    #[arg(
+        long,
+        global = true,
+        env = "CRIVELLO_LOG_FORMAT",
+        value_name = "text|json",
+        value_enum,
+        default_value = "text",
+        hide_possible_values = true
+    )]
+    pub log_format: Format,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -30,7 +42,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Crawl, or go on with the crawl in --out.
-    Crawl(CrawlArgs),
+    Crawl(Box<CrawlArgs>),
     /// Crawl as one of the agents of a crawl, or come back to it with what is in --data.
     ///
     /// How to crawl is the coordinator's to say.
@@ -81,6 +93,9 @@ pub struct CrawlArgs {
     /// Write what happened to this file, as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
+    /// Where the traces of single URLs go.
+    #[command(flatten)]
+    pub traces: TracesArgs,
     /// Crawl with so many agents, all in this process; for good, but for more of them.
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=AGENTS_MAX))]
@@ -94,6 +109,14 @@ pub struct CrawlArgs {
     /// Show warnings and errors only.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Where the traces of single URLs go.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TracesArgs {
+    /// Send the traces of single URLs to this collector (OTLP over gRPC).
+    #[arg(long, value_name = "http://HOST:PORT", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub otlp: Option<String>,
 }
 
 /// How to crawl: the settings that have a flag, and the way to all others.
@@ -146,6 +169,9 @@ pub struct DemoArgs {
     /// From the end of one request to a host to the start of the next.
     #[arg(long, value_name = "TIME", default_value = "250ms", allow_hyphen_values = true)]
     pub delay: String,
+    /// Where the traces of single URLs go.
+    #[command(flatten)]
+    pub traces: TracesArgs,
     /// Stop after so many pages.
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,

@@ -43,6 +43,7 @@ pub fn drive<F: FnOnce() + Send + 'static>(plan: Plan, stage: Stage<F>) -> Resul
         opened => Arc::new(opened?),
     };
     plan.meters.add(crawl.meter());
+    plan.otlp.iter().for_each(|otlp| crawl.export_traces(otlp));
     let seeding = start_seeding(&crawl, seeds)?;
     let mut display = Display::new(stage.title, plan.quiet);
     watch(&crawl, &signals, &mut display, stop);

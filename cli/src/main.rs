@@ -42,12 +42,12 @@ fn main() {
 }
 
 fn run(args: Args) -> Result<Exit, Trouble> {
-    telemetry::start(args.log.as_deref(), args.command.is_quiet())?;
+    telemetry::start(args.log.as_deref(), args.command.is_quiet(), args.log_format)?;
     if let Err(error) = raise_open_files() {
         tracing::warn!(%error, "the number of files that may be open stays as it is");
     }
     match args.command {
-        Command::Crawl(typed) => cmd::crawl::run(typed),
+        Command::Crawl(typed) => cmd::crawl::run(*typed),
         Command::Agent(typed) => cmd::agent::run(&typed),
         Command::Cluster(typed) => cmd::cluster::run(typed),
         Command::Demo(typed) => cmd::demo::run(&typed),

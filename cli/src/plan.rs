@@ -2,6 +2,7 @@
 //! is begun.
 
 use crate::adapt::settings::{self, Flag};
+use crate::adapt::traces::collector;
 use crate::args::{CrawlArgs, SettingsArgs};
 use crate::exit::Trouble;
 use crate::fleet;
@@ -9,6 +10,7 @@ use crate::http::{self, Meters};
 use crate::report_file::ReportFile;
 use crate::seeds;
 use anyhow::anyhow;
+use crivello_agent::Otlp;
 use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -26,6 +28,8 @@ pub struct Plan {
     pub agents: usize,
     /// Where to begin.
     pub seeds: Seeds,
+    /// Where the traces go.
+    pub otlp: Option<Otlp>,
     /// Where the report goes.
     pub report: Option<ReportFile>,
     /// Where numbers are told, and whose.
@@ -85,9 +89,10 @@ impl Plan {
             file: typed.seeds.map(|path| open_seeds("--seeds", path)).transpose()?,
             urls: typed.urls,
         };
+        let otlp = collector(&typed.traces)?;
         let (out, http, quiet) = (typed.out, typed.http, typed.quiet);
         let meters = Meters::default();
-        Ok(Self { settings, out, agents, seeds, report, http, meters, quiet })
+        Ok(Self { settings, out, agents, seeds, otlp, report, http, meters, quiet })
     }
 }
 
@@ -241,7 +246,7 @@ mod tests {
     fn typed(words: &[&str]) -> CrawlArgs {
         let args = Args::try_parse_from(["crivello", "crawl"].iter().chain(words));
         match args.map(|args| args.command) {
-            Ok(Command::Crawl(typed)) => typed,
+            Ok(Command::Crawl(typed)) => *typed,
             other => panic!("{other:?}"),
         }
     }

@@ -56,6 +56,8 @@ pub struct Cluster {
     settings: Vec<String>,
     /// Given to every process.
     arguments: Vec<String>,
+    /// Of all processes, beside the test's own.
+    environment: Vec<(String, String)>,
     pace: Pace,
     deadline: Duration,
     /// URLs that must be fetched.
@@ -95,6 +97,7 @@ impl Cluster {
             runtime,
             settings,
             arguments: Vec::new(),
+            environment: Vec::new(),
             pace: Pace::default(),
             deadline: DEADLINE,
             due,
@@ -115,6 +118,13 @@ impl Cluster {
     #[must_use]
     pub fn with(mut self, arguments: &[&str]) -> Self {
         self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        self
+    }
+
+    /// Sets a variable in the environment of all processes.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -324,6 +334,8 @@ impl Cluster {
     fn command(&self, subcommand: &str) -> Command {
         let mut command = Command::new(binary());
         command.arg(subcommand).env("NO_COLOR", "1").env_remove("CRIVELLO_COORDINATOR");
+        command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 }

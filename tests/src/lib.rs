@@ -7,6 +7,7 @@
 
 mod agreement;
 pub mod cluster;
+pub mod collector;
 mod measure;
 pub mod metrics;
 mod running;
@@ -16,6 +17,7 @@ pub mod warc;
 
 pub use agreement::{assert_agreement, is_page};
 pub use cluster::Cluster;
+pub use collector::Collector;
 pub use measure::{Usage, wait_measured};
 pub use running::{DEADLINE, Running, output};
 pub use scene::{Ended, Scene, binary, seed};

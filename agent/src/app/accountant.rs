@@ -256,6 +256,7 @@ impl Accountant {
             member.prepared(&mut self.books.ledger, parcel, &mut batch, &disk)?;
         }
         self.insist(|_| disk.commit(&batch).map_err(AccountError::from))?;
+        self.trace(begun);
         if let (Some(member), Some(parcel)) = (&mut self.member, parcel) {
             member.committed(parcel, self.group.pages.len());
         }
@@ -370,3 +371,4 @@ mod membership;
 mod room;
 #[cfg(test)]
 mod tests;
+pub mod traces;

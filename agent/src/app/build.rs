@@ -9,6 +9,7 @@ use super::metrics::{Meter, Sources};
 use super::parsers::ParserThread;
 use super::scheduler::{Desk, Scheduler};
 use super::shared::Shared;
+use super::tracer::{self, Tracer};
 use super::turns::TurnRoom;
 use super::watch::spawn;
 use super::{AgentError, Crawl};
@@ -108,6 +109,7 @@ impl Build {
             let parser = parser();
             threads.push(spawn(&shared, &format!("parser-{n}"), move || parser.run())?);
         }
+        runtime.spawn(tracer::collect(shared.clone()));
         runtime.spawn(fetchers::run(shared.clone(), desk.clone(), context, dns));
         Ok(Crawl {
             home,
@@ -132,7 +134,9 @@ fn shared(
     home: &Home,
     among_others: bool,
 ) -> Arc<Shared> {
-    let shared = Shared::new(settings, clock, ledger.totals().clone(), home.closed_at);
+    let mut shared = Shared::new(settings, clock, ledger.totals().clone(), home.closed_at);
+    let telemetry = &shared.settings.telemetry;
+    shared.tracer = Tracer::new(&home.identity.crawl_id, telemetry, shared.started);
     if among_others && shared.settings.limits.pages_max.is_some() {
         shared.pages_left.wait();
     }

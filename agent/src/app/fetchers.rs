@@ -6,6 +6,7 @@ use super::watch::Watch;
 use crate::fetch::{self, Dns, FetchContext, Sink};
 use crate::flow::{Fetched, Resolution, ResolveError, Turn, Verdict};
 use crate::report::Ended;
+use crate::traces::LookedUp;
 use crivello_common::hash::HostKey;
 use crivello_common::time::{Clock, Timestamp};
 use crossbeam::channel::Sender;
@@ -28,7 +29,8 @@ impl Outlet {
 }
 
 impl Sink for Outlet {
-    fn fetched(&self, fetched: Fetched) {
+    fn fetched(&self, mut fetched: Fetched) {
+        self.shared.tracer.visited(&mut fetched);
         let body = fetched.body_len();
         self.shared.recent.push(&fetched);
         self.shared.pipeline.enter(body);
@@ -71,10 +73,15 @@ pub async fn run(shared: Arc<Shared>, desk: Arc<Desk>, context: Arc<FetchContext
             });
         }
         while let Some((host, name)) = desk.names.pop() {
-            let (clock, dns) = (shared.clock, dns.clone());
+            let (shared, dns) = (shared.clone(), dns.clone());
             let look_up = LookUp::of(host, desk.clone());
             tokio::spawn(async move {
-                look_up.answer(dns.resolve(host, &name, clock.now()).await);
+                let begin = shared.clock.now();
+                let resolution = dns.resolve(host, &name, begin).await;
+                let looked_up = LookedUp { begin, end: shared.clock.now() };
+                let error = resolution.answer.as_ref().err().map(|error| error.name());
+                shared.tracer.looked_up(host, &name, error, looked_up);
+                look_up.answer(resolution);
             });
         }
         desk.fetchers.notified().await;
@@ -123,7 +130,7 @@ impl Drop for LookUp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::Outcome;
+    use crate::flow::{HandedOut, Outcome};
     use crate::ledger::Totals;
     use crivello_common::config::{AssignBy, Settings};
     use crivello_common::discard::Discard;
@@ -162,6 +169,8 @@ mod tests {
                 at: Timestamp::ZERO,
                 took: Duration::ZERO,
                 outcome: Outcome::Discarded(Discard::Robots),
+                handed_out: HandedOut::default(),
+                traced: None,
             });
         };
         tell();

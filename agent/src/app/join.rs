@@ -52,6 +52,7 @@ pub struct JoinOptions {
 pub struct Seat {
     pub coordinator: Coordinator,
     pub id: AgentId,
+    pub name: String,
     pub process: u64,
     pub address: SocketAddr,
     pub _server: PeerServer,
@@ -93,7 +94,9 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     door.offer(Arrival::View(view));
     let outgoing = outgoing(id, options.tls.clone(), &runtime, &door, clock)?;
     let process = joining.process;
-    let seat = Seat { coordinator: coordinator.clone(), id, process, address, _server: server };
+    let name = known.name.clone();
+    let seat =
+        Seat { coordinator: coordinator.clone(), id, name, process, address, _server: server };
     let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
     let (doings, for_member) = (hall.doings.clone(), outgoing.clone());
     let room = TurnRoom {

@@ -31,6 +31,7 @@ mod scheduler;
 mod seeding;
 mod shared;
 mod telling;
+mod tracer;
 mod turns;
 mod watch;
 mod why;
@@ -66,6 +67,7 @@ pub use why::of_directory as why_of_directory;
 
 /// What still runs when all is saved has this long to end.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
+pub use tracer::Otlp;
 
 /// Why a crawl cannot be opened or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -175,6 +177,18 @@ impl Crawl {
         self.disk.close();
     }
 
+    /// Sends the spans of URLs that are followed to a collector, from now on. To be called once.
+    pub fn export_traces(&self, otlp: &Otlp) {
+        let runtime = self.runtime.lock();
+        let Some(runtime) = &*runtime else { return };
+        let crawl_id = self.home.identity.crawl_id.clone();
+        let resource = match &self.seat {
+            Some(seat) => tracer::Resource { crawl_id, agent: seat.id.0, name: seat.name.clone() },
+            None => tracer::Resource { name: crawl_id.clone(), crawl_id, agent: 0 },
+        };
+        tracer::export(runtime.handle(), self.shared.clone(), otlp.clone(), resource);
+    }
+
     /// Where other agents reach this one; `None` for an agent that is alone.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
@@ -237,6 +251,7 @@ impl Crawl {
         self.stop();
         while self.wait(Duration::from_secs(1)).is_none() {}
         if let Some(runtime) = self.runtime.lock().take() {
+            runtime.block_on(self.shared.tracer.say_goodbye());
             self.say_goodbye(&runtime);
             // What still runs there may hold the state: it is to be closed before anybody goes on.
             runtime.shutdown_timeout(SHUTDOWN_PATIENCE);

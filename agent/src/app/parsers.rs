@@ -12,9 +12,12 @@ use crate::flow::{
 use crate::links::LinkRules;
 use crate::parse::{Input, Parser};
 use crate::store::{DuplicateOf, PayloadDigest, Recorder, payload_digest};
+use crate::traces::{Span, Stage, TraceId};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
+use crivello_common::hash::UrlKey;
 use crivello_common::robots::Rules;
+use crivello_common::time::Timestamp;
 use crossbeam::channel::{Receiver, Sender};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -38,6 +41,8 @@ pub struct ParserThread {
     first: Option<First>,
     parser: Parser,
     recorder: Recorder,
+    /// The encoding of the page at hand.
+    charset: Option<&'static str>,
 }
 
 impl ParserThread {
@@ -59,6 +64,7 @@ impl ParserThread {
             rules,
             duplicates,
             first: None,
+            charset: None,
         }
     }
 
@@ -67,7 +73,12 @@ impl ParserThread {
         while let Ok(fetched) = self.results.recv() {
             while !self.shared.pipeline.wait_for_room(LOOK_UP) && !self.shared.is_over() {}
             let body = fetched.body_len();
+            let trace = self.trace(&fetched);
+            let began = trace.map(|_| self.shared.clock.now());
             let page = self.measured(*fetched);
+            if let (Some(began), Some(trace)) = (began, trace) {
+                self.tell(trace, &page, began);
+            }
             self.shared.pipeline.parsed(body, page.held_bytes());
             self.shared.results.fetch_add(1, Relaxed);
             if self.ledger.send(Entry::Page(Box::new(page))).is_err() {
@@ -97,7 +108,9 @@ impl ParserThread {
     fn page(&mut self, fetched: Fetched, read: fn(&mut Self, &Fetched) -> Reading) -> Page {
         let reading = catch_unwind(AssertUnwindSafe(|| read(self, &fetched)));
         let (end, records, links, discards) = reading.unwrap_or_else(|_| {
-            tracing::error!(url = fetched.url.as_str(), "a page made its parser panic: a bug");
+            let trace_id = self.trace(&fetched).map(|trace| trace.to_string());
+            let url = fetched.url.as_str();
+            tracing::error!(url, trace_id, "a page made its parser panic: a bug");
             // In whatever state the panic left them.
             self.parser = Parser::new(&self.shared.settings);
             self.recorder = Recorder::new(&self.shared.settings);
@@ -114,7 +127,29 @@ impl ParserThread {
             records,
             links,
             discards,
+            traced: fetched.traced,
         }
+    }
+
+    /// The trace of a result that is followed.
+    fn trace(&self, fetched: &Fetched) -> Option<TraceId> {
+        let url = fetched.traced?;
+        Some(self.shared.tracer.trace(UrlKey { group: fetched.host.group, url }))
+    }
+
+    /// Tells how a page was read.
+    fn tell(&self, trace: TraceId, page: &Page, began: Timestamp) {
+        if !matches!(page.end, PageEnd::Response { .. }) {
+            return;
+        }
+        let (parent, times) =
+            (trace.span(Stage::Fetched, page.at.0), (began, self.shared.clock.now()));
+        self.shared.tracer.tell(
+            Span::new(trace, (Stage::Parsed, page.at.0), Some(parent), times)
+                .with("crivello.links", page.links.len() as u64)
+                .with("crivello.links.refused", page.discards.iter().map(|(_, n)| n).sum::<u64>())
+                .with("crivello.charset", self.charset.unwrap_or("none")),
+        );
     }
 
     fn read(&mut self, fetched: &Fetched) -> Reading {
@@ -126,6 +161,7 @@ impl ParserThread {
     }
 
     fn respond(&mut self, fetched: &Fetched, response: &Response) -> Reading {
+        self.charset = None;
         let (links, discards) = match &fetched.row {
             Some(row) => self.links(fetched, response, row.kind, row.depth),
             None => self.sitemaps(fetched, response),
@@ -158,6 +194,7 @@ impl ParserThread {
             body: &response.body,
             kind,
         });
+        self.charset = extract.charset;
         let hrefs = extract.links.map(|link| (link.href, link.kind, link.nofollow));
         let (links, mut discards) = self.rules.collect(&extract.base, hrefs, (kind, depth));
         discards.add(Discard::TooManyLinks, extract.links_over);
@@ -215,9 +252,10 @@ fn without_records(end: PageEnd) -> Reading {
 mod tests {
     use super::*;
     use crate::disk::Database;
+    use crate::flow::HandedOut;
     use crate::ledger::Totals;
     use crivello_common::config::{AssignBy, Settings};
-    use crivello_common::time::{Clock, Timestamp};
+    use crivello_common::time::Clock;
     use crivello_common::url::CrawlUrl;
     use crossbeam::channel::bounded;
 
@@ -248,6 +286,8 @@ mod tests {
             at: Timestamp::from_secs(5),
             took: Duration::ZERO,
             outcome: Outcome::Discarded(Discard::Robots),
+            handed_out: HandedOut::default(),
+            traced: None,
         };
         let page = parser.page(fetched(), |this, fetched| {
             let claim = this.duplicates.claim([7; 16], fetched.at, fetched.url.as_str());

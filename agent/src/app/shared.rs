@@ -3,6 +3,7 @@
 use super::gate::Gate;
 use super::metrics::Gauges;
 use super::pages_left::PagesLeft;
+use super::tracer::Tracer;
 use crate::ledger::{SieveCounts, Totals};
 use crate::limits::{PIPELINE_BYTES_MAX, PIPELINE_PAGES_MAX, SEED_BATCHES_MAX};
 use crate::report::Ended;
@@ -67,6 +68,8 @@ pub struct Shared {
     pub totals: Mutex<(Totals, SieveCounts)>,
     /// As of the scheduler's last round.
     pub census: Mutex<Census>,
+    /// Who hears of the URLs that are followed.
+    pub tracer: Tracer,
     end: Mutex<Option<End>>,
     ended: Condvar,
 }
@@ -92,6 +95,7 @@ impl Shared {
         let left = settings.limits.pages_max.map(|max| max.saturating_sub(totals.pages));
         let (now, ip_delay) = (clock.now(), settings.politeness.ip_delay);
         Self {
+            tracer: Tracer::new("", &settings.telemetry, now),
             started: now,
             // A wall clock that was ahead then is no reason to stand still.
             visits_from: closed_at.unwrap_or_default().min(now) + ip_delay,

@@ -55,6 +55,8 @@ pub trait House: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>>;
     /// The last fetches, at most so many, newest first; or only those that went wrong.
     fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory>;
+    /// The newest spans of URLs that are followed, of one trace or of all, at most so many.
+    fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span>;
 }
 
 /// What there is beside [`AgentStatus`].

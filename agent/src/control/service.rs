@@ -23,6 +23,10 @@ pub type Service = ControlServer<Counter>;
 /// What it is called in health checks.
 pub const NAME: &str = Service::NAME;
 
+/// Spans in an answer, unless more or fewer are asked for; and at most.
+const TRACES_ASKED: u32 = 1_000;
+const TRACES_MAX: u32 = 10_000;
+
 /// Serves what `house` says.
 #[must_use]
 pub fn service(house: Arc<dyn House>) -> Service {
@@ -93,9 +97,21 @@ impl Control for Counter {
 
     async fn traces(
         &self,
-        _: Request<v1::TracesRequest>,
+        request: Request<v1::TracesRequest>,
     ) -> Result<Response<v1::TracesResponse>, Status> {
-        Err(Status::unimplemented("not yet"))
+        let v1::TracesRequest { limit, trace_id } = request.into_inner();
+        let limit = match limit {
+            0 => TRACES_ASKED,
+            1..=TRACES_MAX => limit,
+            _ => return Err(Status::invalid_argument(format!("limit: {TRACES_MAX} at most"))),
+        };
+        let trace = match <[u8; 16]>::try_from(trace_id.as_ref()) {
+            Ok(bytes) => Some(u128::from_be_bytes(bytes)),
+            Err(_) if trace_id.is_empty() => None,
+            Err(_) => return Err(Status::invalid_argument("trace_id: 16 bytes, or none")),
+        };
+        let spans = self.house.traces(trace, limit as usize);
+        Ok(Response::new(v1::TracesResponse { spans }))
     }
 
     async fn set_log_level(

@@ -61,6 +61,15 @@ impl House for Fake {
         vec![v1::FetchStory { bytes: most as u64, status: failed_only.into(), ..<_>::default() }]
     }
 
+    fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span> {
+        let span = |n: u32| v1::Span {
+            trace_id: trace_id.unwrap_or(9).to_be_bytes().to_vec().into(),
+            agent: n,
+            ..v1::Span::default()
+        };
+        (0..limit.min(5) as u32).map(span).collect()
+    }
+
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let _ = answer.send(Some(u64::from(by.0)));
     }
@@ -158,6 +167,20 @@ async fn a_status_arrives_as_it_was() {
     let (_, mut client) = serve(Arc::default()).await;
     let sent = client.status(v1::StatusRequest {}).await.unwrap().into_inner();
     assert_eq!(AgentStatus::try_from(sent), Ok(standing()));
+}
+
+#[tokio::test]
+async fn spans_are_asked_for_by_their_trace_and_no_more_than_there_may_be() {
+    let (_, mut client) = serve(Arc::default()).await;
+    let mut ask = async |limit, trace_id: &[u8]| {
+        let request = v1::TracesRequest { limit, trace_id: trace_id.to_vec().into() };
+        client.traces(request).await.map(|answer| answer.into_inner().spans)
+    };
+    assert_eq!(ask(0, &[]).await.unwrap().len(), 5);
+    let spans = ask(2, &[7; 16]).await.unwrap();
+    assert_eq!((spans.len(), &spans[0].trace_id[..]), (2, &[7; 16][..]));
+    assert_eq!(ask(10_001, &[]).await.unwrap_err().code(), Code::InvalidArgument);
+    assert_eq!(ask(1, &[7; 15]).await.unwrap_err().code(), Code::InvalidArgument);
 }
 
 #[test]

@@ -5,7 +5,8 @@
 
 use super::FetchContext;
 use crate::flow::{
-    Fetched, Outcome, Queued, RobotsAnswer, RobotsErrand, RobotsFound, Signal, Turn, Verdict,
+    Fetched, HandedOut, Outcome, Queued, RobotsAnswer, RobotsErrand, RobotsFound, Signal, Turn,
+    Verdict,
 };
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
@@ -22,6 +23,7 @@ pub(super) struct Lease {
     pub(super) name: Arc<str>,
     pub(super) address: IpAddr,
     pub(super) turn: Turn,
+    handed_out: HandedOut,
     /// URLs not tried yet.
     pub(super) rest: std::vec::IntoIter<Queued>,
     /// Whether the first of them was taken.
@@ -49,7 +51,7 @@ impl Lease {
     /// A lease that begins now.
     pub(super) fn new(
         context: Arc<FetchContext>,
-        (host, name, address, turn): (HostKey, Arc<str>, IpAddr, Turn),
+        (host, name, address, turn, handed_out): (HostKey, Arc<str>, IpAddr, Turn, HandedOut),
         origin: Origin,
         urls: Vec<Queued>,
         errand: Option<RobotsErrand>,
@@ -61,6 +63,7 @@ impl Lease {
             name,
             address,
             turn,
+            handed_out,
             rest: urls.into_iter(),
             under_way: false,
             origin,
@@ -165,7 +168,19 @@ impl Lease {
             (_, None) => times.robots.observe(took),
         }
         let (host, name, address) = (self.host, Arc::clone(&self.name), self.address);
-        self.context.sink.fetched(Fetched { host, name, row, url, address, at, took, outcome });
+        let (handed_out, traced) = (self.handed_out, None);
+        self.context.sink.fetched(Fetched {
+            host,
+            name,
+            row,
+            url,
+            address,
+            at,
+            took,
+            outcome,
+            handed_out,
+            traced,
+        });
     }
 
     /// The request that was under way when the task ended. A row that made it panic counts as a

@@ -33,8 +33,8 @@ pub fn run(
 }
 
 pub(super) fn open(visit: Visit, context: Arc<FetchContext>) -> (Lease, Todo) {
-    let Visit { host, name, address, errand, turn } = visit;
-    let party = (host, name, address, turn);
+    let Visit { host, name, address, errand, turn, handed_out } = visit;
+    let party = (host, name, address, turn, handed_out);
     match errand {
         Errand::Robots(errand) => {
             let origin = errand.url.origin();

@@ -1,10 +1,10 @@
 //! From the fetchers to the parsers: what became of one request.
 
-use super::Queued;
+use super::{HandedOut, Queued};
 use bytes::Bytes;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::hash::HostKey;
+use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use std::any::Any;
@@ -31,6 +31,10 @@ pub struct Fetched {
     pub took: Duration,
     /// What came.
     pub outcome: Outcome,
+    /// The visit that it is of.
+    pub handed_out: HandedOut,
+    /// The hash of its URL, if its way is followed: see [`traces`](crate::traces).
+    pub traced: Option<UrlHash>,
 }
 
 impl Fetched {

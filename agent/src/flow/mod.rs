@@ -34,4 +34,4 @@ pub use resolution::{Resolution, ResolveError, Resolved};
 pub use tag::{Role, Tag};
 pub use turns::{Batch, HeldFor, HeldTurn, Report, Turn, TurnNews, TurnNote};
 pub use verdict::{RobotsAnswer, RobotsFound, Signal, Verdict};
-pub use visit::{Errand, RobotsErrand, Visit};
+pub use visit::{Errand, HandedOut, RobotsErrand, Visit};

@@ -3,7 +3,7 @@
 use super::{Found, Queued};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
-use crivello_common::hash::HostKey;
+use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::time::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub struct Page {
     pub links: Vec<Found>,
     /// The links that did not.
     pub discards: DiscardTally,
+    /// The hash of its URL, if its way is followed: see [`traces`](crate::traces).
+    pub traced: Option<UrlHash>,
 }
 
 impl Page {

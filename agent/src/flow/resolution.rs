@@ -32,3 +32,15 @@ pub enum ResolveError {
     /// All its addresses are in networks that may not be visited.
     Denied,
 }
+
+impl ResolveError {
+    /// In a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoSuchName => "no-such-name",
+            Self::Unavailable => "unavailable",
+            Self::Denied => "denied",
+        }
+    }
+}

@@ -2,9 +2,11 @@
 
 use super::{Queued, Turn};
 use crivello_common::hash::HostKey;
+use crivello_common::politeness::WaitRule;
 use crivello_common::robots::Rules;
+use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, Origin};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 /// A lease on one host, and so on its IP address: handed out by the workbench, returned as a
@@ -21,6 +23,35 @@ pub struct Visit {
     pub errand: Errand,
     /// No request begins once it has ended, and one in flight is cut off.
     pub turn: Turn,
+    /// What it waited for.
+    pub handed_out: HandedOut,
+}
+
+/// When a visit began and what it had waited for, for those who follow a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandedOut {
+    /// When it was handed out.
+    pub at: Timestamp,
+    /// The rule that set [`Self::host_next`].
+    pub rule: WaitRule,
+    /// No request to the host was to begin before.
+    pub host_next: Timestamp,
+    /// The address.
+    pub address: IpAddr,
+    /// No request to the address was to begin before.
+    pub address_next: Timestamp,
+}
+
+impl Default for HandedOut {
+    fn default() -> Self {
+        Self {
+            at: Timestamp::ZERO,
+            rule: WaitRule::Nothing,
+            host_next: Timestamp::ZERO,
+            address: Ipv4Addr::UNSPECIFIED.into(),
+            address_next: Timestamp::ZERO,
+        }
+    }
 }
 
 /// What a visit is for.

@@ -34,10 +34,12 @@ impl Ledger {
             let key = UrlKey { group: url.host.group, url: url.hash };
             if let Some(reason) = self.refusal(groups, url)? {
                 self.totals.discards.count(reason);
+                self.fates.next(Some(reason));
                 let outcome = Outcome::Discarded(reason);
                 self.disk.put(batch, Family::Seen, &keys::seen(key), &outcome.encode());
                 self.news.done(key, &outcome);
             } else {
+                self.fates.next(None);
                 self.queue(batch, url);
             }
         }

@@ -85,8 +85,10 @@ impl Ledger {
             let waits = away || (group.copied && own.contains(&true));
             self.record(&mut batch, &mut groups, (page, *record), waits)?;
         }
+        self.fates.begin();
         let new = found.iter().zip(&fresh).filter(|&(_, &fresh)| fresh).map(|(&found, _)| found);
         self.let_in(&mut batch, &mut groups, new)?;
+        self.fates.end(fresh);
         self.totals.discards.merge(&group.refused);
         self.totals.links += group.links_away;
         self.finish(&mut batch, &groups, now)?;

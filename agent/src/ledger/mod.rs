@@ -18,6 +18,7 @@ mod admit;
 mod chores;
 mod closing;
 mod commit;
+mod fates;
 mod groups;
 mod news;
 mod recent;
@@ -32,6 +33,7 @@ mod transfer;
 mod unsettled;
 
 pub use commit::Group;
+pub use fates::Sieved;
 pub use recent::RecentKeys;
 pub use refetch::archived;
 pub use roles::{Roles, roles};
@@ -50,6 +52,7 @@ use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::metrics::Stopwatch;
 use crivello_common::view::AgentId;
+use fates::Fates;
 use hashbrown::HashMap;
 use news::News;
 use refetch::Refetch;
@@ -110,6 +113,7 @@ pub struct Ledger {
     /// who has fetched it.
     me: Option<AgentId>,
     refetch: Refetch,
+    fates: Fates,
 }
 
 /// The limits that the ledger sees to.
@@ -160,6 +164,7 @@ impl Ledger {
             unsettled: Vec::new(),
             me: None,
             refetch,
+            fates: Fates::default(),
         })
     }
 
@@ -189,6 +194,13 @@ impl Ledger {
     /// The pages of the batches since the last call that wait for their links.
     pub fn take_unsettled(&mut self) -> Vec<Unsettled> {
         std::mem::take(&mut self.unsettled)
+    }
+
+    /// What became of the URLs of the group that was prepared last: of its pages' links and of those
+    /// found elsewhere, in their order.
+    #[must_use]
+    pub fn sieved(&self) -> Sieved<'_> {
+        self.fates.iter()
     }
 
     /// What the crawl has done so far, as of the last commit.

@@ -171,6 +171,19 @@ impl Archive {
         Ok(())
     }
 
+    /// The name of the file with this serial number, if it is there.
+    #[must_use]
+    pub fn file_name(&self, serial: u32) -> Option<String> {
+        if let Some(segment) = self.segment.as_ref().filter(|s| s.stem.serial == serial) {
+            return Some(segment.file_name.clone());
+        }
+        let files = fs::read_dir(&self.dir).ok()?.filter_map(Result::ok);
+        let names = files.filter_map(|file| file.file_name().into_string().ok());
+        let stems = names.filter_map(|name| Stem::split(&name).map(|(stem, _)| stem));
+        let stem = stems.into_iter().find(|stem| stem.serial == serial)?;
+        Some(stem.file_name(super::names::WARC))
+    }
+
     /// The end of the last complete page.
     pub(super) fn position(&self) -> Position {
         self.segment.as_ref().map_or_else(|| self.ended.clone(), Segment::position)

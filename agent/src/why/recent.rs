@@ -148,6 +148,8 @@ mod tests {
             at: Timestamp::from_secs(at),
             took: Duration::from_millis(210),
             outcome,
+            handed_out: crate::flow::HandedOut::default(),
+            traced: None,
         }
     }
 

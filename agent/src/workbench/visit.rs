@@ -3,7 +3,7 @@
 use super::Workbench;
 use super::host_entry::{HostEntry, Stand};
 use super::robots_turn::{Standing, first_hop, standing};
-use crate::flow::{DeskNote, Errand, Queued, RobotsErrand, RobotsRecord, Turn, Visit};
+use crate::flow::{DeskNote, Errand, HandedOut, Queued, RobotsErrand, RobotsRecord, Turn, Visit};
 use crate::limits::{ORIGINS_A_HOST_MAX, UNHURRIED_VISIT_URLS};
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
@@ -89,14 +89,16 @@ impl Workbench {
             && host.pages_left > 0
             && matches!(choice, Choice::Pages { .. } | Choice::Robots(_));
         if let Some(errand) = self.hosts[id].next_errand(has_own) {
-            return Some(self.visit(id, Errand::Robots(errand)));
+            return Some(self.visit(id, Errand::Robots(errand), now));
         }
         match choice {
-            Choice::Pages { start, rules } if has_own => Some(self.visit_pages(id, start, rules)),
+            Choice::Pages { start, rules } if has_own => {
+                Some(self.visit_pages(id, start, rules, now))
+            }
             Choice::Robots(origin) if has_own => {
                 let host = &self.hosts[id];
                 let errand = first_hop(host.key, &host.name, origin);
-                Some(self.visit(id, Errand::Robots(errand)))
+                Some(self.visit(id, Errand::Robots(errand), now))
             }
             _ => {
                 self.settle(id, now);
@@ -105,7 +107,7 @@ impl Workbench {
         }
     }
 
-    fn visit_pages(&mut self, id: u32, start: usize, rules: Arc<Rules>) -> Visit {
+    fn visit_pages(&mut self, id: u32, start: usize, rules: Arc<Rules>, now: Timestamp) -> Visit {
         let host = &mut self.hosts[id];
         let most = u64::from(visit_len(&host.pace(&self.settings.politeness)));
         let most = most.min(host.pages_left) as usize;
@@ -118,15 +120,22 @@ impl Workbench {
         host.pages_left -= u64::from(requests_max);
         self.window_urls -= weight(&urls);
         self.refill_if_low(id);
-        self.visit(id, Errand::Pages { origin, rules, urls, requests_max })
+        self.visit(id, Errand::Pages { origin, rules, urls, requests_max }, now)
     }
 
-    fn visit(&mut self, id: u32, errand: Errand) -> Visit {
+    fn visit(&mut self, id: u32, errand: Errand, now: Timestamp) -> Visit {
         let host = &mut self.hosts[id];
         host.stand = Stand::InFlight;
-        let address = self.ips[host.ip].address;
-        let turn = Turn::default();
-        Visit { host: host.key, name: Arc::clone(&host.name), address, errand, turn }
+        let ip = &self.ips[host.ip];
+        let (address, turn) = (ip.address, Turn::default());
+        let handed_out = HandedOut {
+            at: now,
+            rule: host.state.rule,
+            host_next: host.state.next,
+            address,
+            address_next: ip.next,
+        };
+        Visit { host: host.key, name: Arc::clone(&host.name), address, errand, turn, handed_out }
     }
 
     /// Sets aside the URLs whose robots.txt never answered; `false` when that is all there is to

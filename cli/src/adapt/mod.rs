@@ -4,3 +4,4 @@
 pub mod robots;
 pub mod settings;
 pub mod simweb;
+pub mod traces;

@@ -1,6 +1,6 @@
 //! What is typed to run a cluster and to look after one.
 
-use super::SettingsArgs;
+use super::{SettingsArgs, TracesArgs};
 use clap::Subcommand;
 use crivello_common::view::WEIGHT_MAX;
 use std::net::SocketAddr;
@@ -108,6 +108,9 @@ pub struct JoinArgs {
     /// `crivello drain`. Where that cannot be, it stops, and comes back when started again.
     #[arg(long, env = "CRIVELLO_DRAIN_ON_STOP", value_parser = clap::builder::FalseyValueParser::new())]
     pub drain_on_stop: bool,
+    /// Where the traces of single URLs go.
+    #[command(flatten)]
+    pub traces: TracesArgs,
     /// Write what happened to this file, as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,

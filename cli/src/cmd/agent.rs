@@ -1,5 +1,6 @@
 //! `crivello agent`: one of the agents of a crawl.
 
+use crate::adapt::traces::collector;
 use crate::args::cluster::JoinArgs;
 use crate::cluster::{check_listen, endpoint};
 use crate::display::Display;
@@ -12,7 +13,7 @@ use crate::screen;
 use crate::signals::Signals;
 use anyhow::anyhow;
 use crivello_agent::report::{Ended, Report};
-use crivello_agent::{AgentError, Crawl, JoinOptions};
+use crivello_agent::{AgentError, Crawl, JoinOptions, Otlp};
 use crivello_common::view::{check_address, check_name};
 
 /// Joins, and crawls until a signal comes, the crawl is stopped, or the agent was drained.
@@ -22,6 +23,7 @@ use crivello_common::view::{check_address, check_name};
 /// after.
 pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
     let mut options = check(typed)?;
+    let otlp = collector(&typed.traces)?;
     let report = typed.report.as_deref().map(|path| {
         ReportFile::prepare(path, &typed.data)
             .map_err(|error| Trouble::usage(format!("--report {}: {error}", path.display())))
@@ -40,7 +42,7 @@ pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
     let _site = Site::open(typed.http, meters.clone())?;
     let signals = Signals::listen(farewell)?;
     let report_of_it = loop {
-        let report_of_it = take_part(typed, &mut options, &signals, &meters)?;
+        let report_of_it = take_part(typed, (&mut options, otlp.as_ref()), &signals, &meters)?;
         if report_of_it.ended != Ended::Lost || signals.came() {
             break report_of_it;
         }
@@ -65,7 +67,7 @@ pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
 /// One membership, from joining to its end.
 fn take_part(
     typed: &JoinArgs,
-    options: &mut JoinOptions,
+    (options, otlp): (&mut JoinOptions, Option<&Otlp>),
     signals: &Signals,
     meters: &Meters,
 ) -> Result<Report, Trouble> {
@@ -77,6 +79,7 @@ fn take_part(
         joined => joined.map_err(|error| told(error, typed))?,
     };
     meters.add(crawl.meter());
+    otlp.iter().for_each(|otlp| crawl.export_traces(otlp));
     // Should it join again, the others find it where it was.
     options.listen = crawl.address().unwrap_or(options.listen);
     let at = options.listen;

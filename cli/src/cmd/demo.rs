@@ -106,6 +106,7 @@ fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
         seeds: None,
         out: out.to_owned(),
         settings,
+        traces: typed.traces.clone(),
         report: typed.report.clone(),
         // One that is kept goes on with those it had.
         agents: agents_in(out).and_then(|n| u16::try_from(n).ok()).unwrap_or(0).max(AGENTS),

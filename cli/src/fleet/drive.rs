@@ -48,8 +48,8 @@ pub fn drive<F: FnOnce() + Send + 'static>(
         }
         farewell();
     })?;
-    let fleet =
-        Fleet::open(&plan.out, &plan.settings, plan.agents, plan.meters.clone(), signals.token());
+    let tellers = (plan.meters.clone(), plan.otlp);
+    let fleet = Fleet::open(&plan.out, &plan.settings, plan.agents, tellers, signals.token());
     let fleet = fleet.map_err(|trouble| match trouble {
         Trouble::Internal(error) if signals.came() => {
             Trouble::Stopped(anyhow!("stopped before all agents were members: {error:#}"))
@@ -57,7 +57,7 @@ pub fn drive<F: FnOnce() + Send + 'static>(
         trouble => trouble,
     })?;
     if !plan.quiet {
-        screen::say(&format!("{} agents; the coordinator is {}", plan.agents, fleet.url()));
+        screen::say(&format!("{n} agents; the coordinator is {}", fleet.url()));
     }
     let account = Account::default();
     let seeds = Seeds::new(plan.seeds, signals.clone(), account.clone());

@@ -6,7 +6,7 @@ use crate::rate::Rates;
 use anyhow::Context;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report};
-use crivello_agent::{AgentError, Crawl, JoinOptions};
+use crivello_agent::{AgentError, Crawl, JoinOptions, Otlp};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::thread::{Builder, JoinHandle};
@@ -40,7 +40,7 @@ impl Member {
         url: &str,
         dir: &Path,
         name: String,
-        meters: Meters,
+        (meters, otlp): (Meters, Option<Otlp>),
         stop: CancellationToken,
     ) -> anyhow::Result<Self> {
         let options = JoinOptions {
@@ -57,6 +57,7 @@ impl Member {
             .spawn(move || {
                 let crawl = Crawl::join(&options, &stop)?;
                 meters.add(crawl.meter());
+                otlp.iter().for_each(|otlp| crawl.export_traces(otlp));
                 Ok(crawl)
             })
             .context("no thread for an agent")?;

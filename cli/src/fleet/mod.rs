@@ -19,10 +19,10 @@ use crate::exit::Trouble;
 use crate::http::Meters;
 use crate::screen;
 use anyhow::{Context, anyhow};
-use crivello_agent::AgentError;
 use crivello_agent::limits::visits_max;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report, SeedCounts};
+use crivello_agent::{AgentError, Otlp};
 use crivello_common::config::{SETTINGS_FILE, Settings};
 use crivello_common::runtime::open_files;
 use crivello_common::view::{AgentState, RunState};
@@ -52,6 +52,8 @@ pub struct Fleet {
     members: Vec<Member>,
     meters: Meters,
     stop: CancellationToken,
+    /// Where the traces of all agents go.
+    otlp: Option<Otlp>,
     resumed: bool,
     runtime: Runtime,
 }
@@ -80,7 +82,7 @@ impl Fleet {
         dir: &Path,
         settings: &Settings,
         n: usize,
-        meters: Meters,
+        (meters, otlp): (Meters, Option<Otlp>),
         stop: &CancellationToken,
     ) -> Result<Self, Trouble> {
         let runtime = Builder::new_multi_thread()
@@ -98,7 +100,8 @@ impl Fleet {
         let resumed = coordinator.resumed();
         let (dir, members, stop) = (dir.to_owned(), Vec::new(), stop.child_token());
         meters.add_coordinator(coordinator.meter().clone());
-        let mut fleet = Self { dir, coordinator, url, members, meters, stop, resumed, runtime };
+        let mut fleet =
+            Self { dir, coordinator, url, members, meters, stop, otlp, resumed, runtime };
         match fleet.man(n) {
             Ok(()) => Ok(fleet),
             Err(trouble) => {
@@ -130,8 +133,8 @@ impl Fleet {
     pub fn add(&mut self) -> Result<String, Trouble> {
         let name = format!("agent-{}", self.members.len() + 1);
         let dir = self.dir.join(&name);
-        let member =
-            Member::join(&self.url, &dir, name.clone(), self.meters.clone(), self.stop.clone())?;
+        let tellers = (self.meters.clone(), self.otlp.clone());
+        let member = Member::join(&self.url, &dir, name.clone(), tellers, self.stop.clone())?;
         self.members.push(member);
         Ok(name)
     }

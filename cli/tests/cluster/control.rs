@@ -55,6 +55,10 @@ impl House for Fake {
         Vec::new()
     }
 
+    fn traces(&self, _: Option<u128>, _: usize) -> Vec<v1::Span> {
+        Vec::new()
+    }
+
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let _ = answer.send(Some(u64::from(by.0)));
     }

@@ -205,4 +205,11 @@ settings! {
         /// Threads that parse and compress; 0 is one a core.
         parser_threads: u32 = 0, in "threads", must between(0, 1_024);
     }
+    /// How single URLs are followed through the cluster.
+    telemetry: Telemetry {
+        /// The share of all URLs whose way is followed; the same ones on all agents.
+        trace_rate: f64 = 0.001, must between(0.0, 1.0);
+        /// A visit that takes longer is followed whatever the rate, like one that fails.
+        trace_slow: Duration = secs(10), must between(MILLISECOND, YEAR);
+    }
 }

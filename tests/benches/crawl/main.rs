@@ -10,16 +10,13 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod floor;
+mod run;
 
-use crivello_tests::{Usage, binary, wait_measured};
+use crivello_tests::Usage;
+use run::{CONCURRENCY, crawl, measured, start_web};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// Visits in flight, of the crawler and of the floor alike.
-const CONCURRENCY: usize = 64;
+use std::process::Command;
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -35,7 +32,7 @@ fn bench(pages: u32) {
     let dir = tempfile::tempdir().expect("a directory");
     let (mut web, ready) = start_web(dir.path(), pages);
     let out = dir.path().join("crawl");
-    let (wall, crawl) = measured(crawl(&out, dir.path(), &ready));
+    let (wall, crawl) = measured(crawl(&out, dir.path(), &ready, &[]));
     let fetched = urls_fetched(&out);
     let list = dir.path().join("urls");
     std::fs::write(&list, fetched.join("\n")).expect("the list is written");
@@ -61,56 +58,6 @@ fn bench(pages: u32) {
         );
     }
     println!("ratio of CPU to the floor  {:>12.2}", ours / theirs);
-}
-
-fn start_web(dir: &Path, pages: u32) -> (Child, Value) {
-    let spec = dir.join("web.json");
-    let json = serde_json::to_vec(&simweb::Spec::bench(pages)).expect("a spec is plain data");
-    std::fs::write(&spec, json).expect("the spec is written");
-    let mut web = Command::new(binary())
-        .args(["simweb", "--until-stdin-ends", "--spec"])
-        .arg(&spec)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the web starts");
-    let mut line = String::new();
-    let stdout = web.stdout.take().expect("piped");
-    BufReader::new(stdout).read_line(&mut line).expect("the web says when it is ready");
-    let ready = serde_json::from_str(&line).expect("one line of JSON");
-    (web, ready)
-}
-
-fn crawl(out: &Path, dir: &Path, ready: &Value) -> Child {
-    let texts = |key: &str| -> Vec<String> {
-        let list = ready[key].as_array().expect("a list");
-        list.iter().map(|v| v.as_str().expect("text").to_owned()).collect()
-    };
-    let seeds = dir.join("seeds");
-    std::fs::write(&seeds, texts("seeds").join("\n")).expect("the seeds are written");
-    let mut command = Command::new(binary());
-    command
-        .args(["crawl", "--quiet", "--contact", "https://crivello.example/bot"])
-        .args(["--delay", "0s", "--ip-delay", "0s"])
-        .arg(format!("--set=fetch.visits-max={CONCURRENCY}"))
-        .arg("--seeds")
-        .arg(&seeds)
-        .arg("--out")
-        .arg(out)
-        .arg("--dns")
-        .arg(ready["dns"].as_str().expect("an address"));
-    for network in texts("networks") {
-        command.args(["--allow-network", &network]);
-    }
-    command.stdout(Stdio::null()).spawn().expect("the crawler starts")
-}
-
-fn measured(child: Child) -> (Duration, Usage) {
-    #[expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
-    let start = Instant::now();
-    let (status, usage) = wait_measured(child).expect("it can be waited for");
-    assert!(status.success(), "{status}");
-    (start.elapsed(), usage)
 }
 
 /// The URLs of the archive's index.

@@ -77,6 +77,7 @@ impl Accountant {
             return Ok(());
         }
         let facts = member.take_merges();
+        member.trace_merged(&facts, now);
         let disk = self.books.disk.clone();
         let ledger = &mut self.books.ledger;
         let mut batch = ledger.merge(&facts, now)?;

@@ -9,6 +9,7 @@ use crate::peers::{Class, Verdict};
 use bytes::Bytes;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, RunState, View};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -113,9 +114,12 @@ impl Member {
             self.merging.push((Then::Own(rows), with));
         }
         if !stays {
+            let mut rows = BTreeMap::new();
             for (owner, facts) in piles {
-                self.outbox.push((owner, Class::Main), batch, facts);
+                rows.insert(owner, self.outbox.push((owner, Class::Main), batch, facts));
             }
+            let custody = &self.custody;
+            self.traced.redirect((line, seq), |group| custody.owner(group), &rows);
             self.outbox.remove(line, seq);
         }
         Ok(())

@@ -87,7 +87,10 @@ impl Member {
         let Sender { id: from, behind_us } = from;
         match in_our_time(body, behind_us) {
             Body::Facts(facts) => {
+                let before = group.found.len();
                 let copies_with = self.store_as_owner(ledger, &facts, None, Some(group), now)?;
+                let urls = &group.found[before..];
+                self.traced.arrive(&self.shared.tracer, urls, from, now);
                 self.found.push((answer, copies_with));
             }
             Body::Copies(facts) => {

@@ -10,6 +10,7 @@ use crate::disk::Database;
 use crate::flow::LinkKind;
 use crate::ledger;
 use crate::links::LinkRules;
+use crate::traces::{Span, TraceId};
 use crivello_common::assignment::Owners;
 use crivello_common::discard::DiscardTally;
 use crivello_common::url::CrawlUrl;
@@ -204,6 +205,12 @@ impl House for Hall {
         here.map_or_else(Vec::new, |here| here.informer.fetches(most, failed_only))
     }
 
+    fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span> {
+        let Some(here) = self.resident.get() else { return Vec::new() };
+        let spans = here.shared.tracer.recent(trace_id.map(TraceId), limit);
+        spans.iter().map(|span| on_the_wire(span, here.id)).collect()
+    }
+
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
         // Dropped, the answer says "not now".
         let Some(here) = self.resident.get() else { return };
@@ -219,5 +226,22 @@ impl House for Hall {
         }
         let seeds = Arrival::Seeds { found, tally, refused, answer };
         here.door.offer(seeds);
+    }
+}
+
+fn on_the_wire(span: &Span, agent: AgentId) -> v1::Span {
+    let attributes = span.attributes.iter();
+    v1::Span {
+        trace_id: span.trace.0.to_be_bytes().to_vec().into(),
+        span_id: span.id.0,
+        parent_id: span.parent.map_or(0, |id| id.0),
+        name: span.stage.name().to_owned(),
+        begin_ns: span.begin.0.saturating_mul(1_000),
+        end_ns: span.end.0.saturating_mul(1_000),
+        attributes: attributes
+            .map(|(name, value)| ((*name).to_owned(), value.to_string()))
+            .collect(),
+        is_error: span.is_error,
+        agent: agent.0,
     }
 }

@@ -20,6 +20,7 @@ mod portion;
 mod sending;
 mod standing;
 mod tagged;
+mod traced;
 mod transfers;
 mod waits;
 
@@ -54,6 +55,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tagged::Tagged;
 use tokio::sync::{oneshot, watch};
+use traced::Traced;
 use transfers::Transfer;
 use waits::Waits;
 
@@ -162,6 +164,7 @@ pub struct Member {
     whole: HashSet<GroupHash, foldhash::fast::RandomState>,
     told: RecentKeys,
     fence_was_open: bool,
+    traced: Traced,
 }
 
 /// What a member is made of.
@@ -216,6 +219,7 @@ impl Member {
             whole: HashSet::default(),
             told: RecentKeys::new(crivello_common::units::ByteSize(TOLD_BYTES)),
             fence_was_open: false,
+            traced: Traced::default(),
             shared,
         })
     }

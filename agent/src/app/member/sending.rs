@@ -1,7 +1,9 @@
 //! What others must hear: the links of own pages, and copies of what changed in the rows.
 
 use super::outbox::Line;
+use super::traced::Traced;
 use super::{Member, Piles, Seeder, Sent, Then};
+use crate::app::accountant::traces::Origin;
 use crate::custody::{Role, Tag};
 use crate::disk::{Batch, Database, DiskError, facts};
 use crate::flow::{Fact, Found};
@@ -11,7 +13,7 @@ use bytes::Bytes;
 use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a commit sends, from before it is prepared until it has happened.
 #[derive(Debug, Default)]
@@ -55,20 +57,33 @@ impl Member {
     ) -> Result<Parcel, DiskError> {
         (group.settled, self.complete) = self.outbox.take_settled(disk)?;
         let batch = self.outbox.next();
+        let shared = self.shared.clone();
+        let tracer = &shared.tracer;
         let mut piles = Piles::new();
         for (page, _) in &mut group.pages {
             let before = page.links.len();
             let mut away = false;
+            let mut owners = BTreeMap::new();
             for link in std::mem::take(&mut page.links) {
-                match self.route(ledger, &link, now)? {
+                let owner = self.route(ledger, &link, now)?;
+                if page.traced.is_some() {
+                    *owners.entry(owner.unwrap_or(self.me)).or_insert(0) += 1;
+                }
+                match owner {
                     None => page.links.push(link),
                     // Whoever told its owner first is waiting for an answer, or has had it.
-                    Some(_) if self.told.touch(key(&link)) => {}
+                    Some(_) if self.told.touch(key(&link)) => {
+                        Traced::told_before(tracer, &link, page, now);
+                    }
                     Some(owner) => {
+                        self.traced.leave(tracer, (&link, Origin::Page(page)), owner, now);
                         piles.entry(owner).or_default().push(facts::encode_found(&link).into());
                         away = true;
                     }
                 }
+            }
+            if page.traced.is_some() {
+                self.trace_assigned(page, &owners, now);
             }
             group.links_away += (before - page.links.len()) as u64;
             group.away.push(away);
@@ -77,13 +92,15 @@ impl Member {
             match self.route(ledger, &link, now)? {
                 None => group.found.push(link),
                 Some(owner) => {
+                    self.traced.leave(tracer, (&link, Origin::Seed), owner, now);
                     piles.entry(owner).or_default().push(facts::encode_found(&link).into());
                 }
             }
         }
         group.copied = self.has_copyists();
         for (owner, facts) in piles {
-            self.outbox.push((owner, Class::Main), Some(batch), facts);
+            let rows = self.outbox.push((owner, Class::Main), Some(batch), facts);
+            self.traced.put(owner, &rows);
         }
         let after = std::mem::take(&mut self.found);
         Ok(Parcel { batch, after, own: (Vec::new(), BTreeSet::new()) })
@@ -185,6 +202,7 @@ impl Member {
     /// The commit has happened, with so many pages.
     pub fn committed(&mut self, parcel: Parcel, n_pages: usize) {
         self.doings.worked(n_pages as u64);
+        self.forget_arrived();
         let Parcel { batch, after, own: (rows, copies_with) } = parcel;
         for (then, copies_with) in after {
             self.once_copied(then, &copies_with);
@@ -265,6 +283,8 @@ impl Member {
 
     /// A row is stored where it was to go.
     pub(super) fn acknowledged(&mut self, line: Line, seq: u64) {
+        let now = self.shared.clock.now();
+        self.traced.acknowledged(&self.shared.tracer, self.me, (line, seq), now);
         self.outbox.remove(line, seq);
         for then in self.waits.reached(line, self.outbox.head(line)) {
             self.carry(then);

@@ -2,7 +2,8 @@
 
 use crate::fetch::{FetchContext, Sink, run};
 use crate::flow::{
-    Errand, Fetched, Outcome, Place, Queued, Response, RobotsErrand, Turn, Verdict, Visit,
+    Errand, Fetched, HandedOut, Outcome, Place, Queued, Response, RobotsErrand, Turn, Verdict,
+    Visit,
 };
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::hash::UrlHash;
@@ -110,6 +111,7 @@ pub(super) fn visit_origin(origin: Origin, name: &str, address: IpAddr, paths: &
         name: name.into(),
         address,
         turn: Turn::default(),
+        handed_out: HandedOut::default(),
         errand: Errand::Pages {
             origin,
             rules: Arc::new(Rules::default()),
@@ -127,6 +129,7 @@ pub(super) fn robots_visit(server: SocketAddr) -> Visit {
         name: HOST.into(),
         address: server.ip(),
         turn: Turn::default(),
+        handed_out: HandedOut::default(),
         errand: Errand::Robots(RobotsErrand {
             for_host: host,
             for_name: HOST.into(),

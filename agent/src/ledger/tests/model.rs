@@ -271,10 +271,9 @@ impl Model {
     fn fetch(&mut self, pick: u16, n: u8) {
         let Some(host) = self.pick(pick) else { return };
         let desk = self.desk.get_mut(&host).unwrap();
-        let n = usize::from(n).min(desk.window.len());
-        let n = n.min(usize::try_from(desk.pages_left).unwrap_or(usize::MAX));
-        desk.pages_left -= n as u64;
-        for url in desk.window.drain(..n).collect::<Vec<_>>() {
+        let n = u64::from(n).min(desk.window.len() as u64).min(desk.pages_left);
+        desk.pages_left -= n;
+        for url in desk.window.drain(..n as usize).collect::<Vec<_>>() {
             let page = Page {
                 host,
                 name: self.names[&host].clone(),
@@ -291,6 +290,7 @@ impl Model {
                 records: Vec::new(),
                 links: Vec::new(),
                 discards: DiscardTally::default(),
+                traced: None,
             };
             self.group.pages.push((page, None));
         }

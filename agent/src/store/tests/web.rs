@@ -1,6 +1,6 @@
 //! Responses as the fetcher would hand them over, and archives in a directory of their own.
 
-use crate::flow::{Fetched, Outcome, Record, Response};
+use crate::flow::{Fetched, HandedOut, Outcome, Record, Response};
 use crate::store::{Archive, CrawlLabel, Error, Place, Position, Recorder, payload_digest};
 use bytes::Bytes;
 use crivello_common::config::{AssignBy, Settings};
@@ -37,6 +37,8 @@ pub fn fetched(url: &str) -> Fetched {
         at: NOON,
         took: Duration::from_millis(12),
         outcome: Outcome::Discarded(crivello_common::discard::Discard::Robots),
+        handed_out: HandedOut::default(),
+        traced: None,
     }
 }
 

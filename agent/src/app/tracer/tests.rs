@@ -1,0 +1,98 @@
+use super::*;
+use crate::flow::{HandedOut, Outcome};
+use crivello_common::config::AssignBy;
+use crivello_common::discard::Discard;
+use crivello_common::failure::Failure;
+use crivello_common::url::CrawlUrl;
+
+const T: Timestamp = Timestamp::from_secs(1_700_000_000);
+
+fn tracer(rate: f64) -> Tracer {
+    let settings = Telemetry { trace_rate: rate, trace_slow: Duration::from_secs(1) };
+    Tracer::new("crawl", &settings, T)
+}
+
+fn fetched(path: &str, outcome: Outcome, took: Duration) -> Fetched {
+    let url = CrawlUrl::parse(&format!("http://a.test/{path}")).unwrap();
+    Fetched {
+        host: url.host_key(AssignBy::Domain),
+        name: url.host().into(),
+        row: None,
+        url,
+        address: std::net::Ipv4Addr::LOCALHOST.into(),
+        at: T,
+        took,
+        outcome,
+        handed_out: HandedOut::default(),
+        traced: None,
+    }
+}
+
+#[test]
+fn failures_are_told_at_rate_zero_and_no_more_than_so_many_a_second() {
+    let tracer = tracer(0.0);
+    let mut well = fetched("well", Outcome::Discarded(Discard::Robots), Duration::ZERO);
+    tracer.visited(&mut well);
+    assert!(well.traced.is_none() && tracer.recent(None, 10).is_empty());
+    for n in 0..100 {
+        let mut failed =
+            fetched(&n.to_string(), Outcome::Failed(Failure::Tls), Duration::from_millis(1));
+        tracer.visited(&mut failed);
+        assert_eq!(failed.traced.is_some(), n < u32::from(ALWAYS_TRACED_A_SECOND));
+    }
+    let told = tracer.recent(None, 1_000);
+    assert_eq!(told.len(), 3 * usize::from(ALWAYS_TRACED_A_SECOND));
+    assert!(told.iter().filter(|span| span.stage == Stage::Fetched).all(|span| span.is_error));
+    assert!(told.iter().filter(|span| span.stage == Stage::Waited).all(|s| s.parent.is_none()));
+}
+
+#[test]
+fn what_finds_no_room_is_lost_and_counted_and_the_newest_are_kept() {
+    let tracer = tracer(1.0);
+    let span = |n: u64| Span::new(TraceId(7), (Stage::Found, n), None, (T, T));
+    for n in 0..(SPANS_QUEUE + 5) as u64 {
+        tracer.tell(span(n));
+    }
+    assert_eq!(tracer.lost.load(Relaxed), 5);
+    assert_eq!(tracer.recent(None, usize::MAX).len(), SPANS_KEPT);
+    tracer.tell(Span::new(TraceId(8), (Stage::Found, 1), None, (T, T)));
+    assert_eq!(tracer.recent(None, 1)[0].trace, TraceId(8));
+    assert_eq!(tracer.recent(Some(TraceId(8)), 10).len(), 1);
+    assert!(tracer.pending.lock().is_empty(), "nobody exports");
+}
+
+#[test]
+fn a_url_on_every_page_is_told_of_a_few_times() {
+    let tracer = tracer(1.0);
+    let url = CrawlUrl::parse("http://a.test/").unwrap();
+    let host = url.host_key(AssignBy::Domain);
+    let found = Found {
+        hash: UrlHash::of(url.as_str()),
+        url,
+        host,
+        depth: 1,
+        kind: crate::flow::LinkKind::Page,
+    };
+    let told = (0..1_000).filter(|_| tracer.found(&found).is_some()).count();
+    assert_eq!(told, usize::from(crate::limits::FOUND_A_URL));
+}
+
+#[test]
+fn since_when_a_url_waits_is_forgotten_rather_than_kept_without_bound() {
+    let mut queued = Bounded::new(2);
+    queued.put(1, 'a');
+    queued.put(2, 'b');
+    queued.put(1, 'c');
+    assert!(!queued.has_forgotten());
+    queued.put(3, 'd');
+    assert!(queued.has_forgotten());
+    assert_eq!((queued.take(&1), queued.take(&1), queued.take(&3)), (Some('c'), None, None));
+}
+
+#[test]
+fn only_what_can_be_a_collector_is_taken_for_one() {
+    assert!(Otlp::parse("http://127.0.0.1:4317").is_ok());
+    for wrong in ["", "127.0.0.1:4317", "http://", "https://collector:4317", "http://a b:1"] {
+        assert!(Otlp::parse(wrong).is_err(), "{wrong}");
+    }
+}

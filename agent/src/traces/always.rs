@@ -1,0 +1,51 @@
+//! What is followed whatever the rate: so many a second, and no more.
+
+use crivello_common::time::Timestamp;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Lets so many through in each second of the clock.
+#[derive(Debug)]
+pub struct PerSecond {
+    most: u64,
+    /// The second, and behind it how many it has had.
+    had: AtomicU64,
+}
+
+const BITS: u32 = 16;
+
+impl PerSecond {
+    /// At most `most`, below 65,536.
+    #[must_use]
+    pub const fn new(most: u16) -> Self {
+        Self { most: most as u64, had: AtomicU64::new(0) }
+    }
+
+    /// Whether there is room for another one at `now`.
+    pub fn take(&self, now: Timestamp) -> bool {
+        let second = now.as_secs() << BITS;
+        let next = |had: u64| {
+            let n = if had >> BITS << BITS == second { had - second } else { 0 };
+            (n < self.most).then_some(second + n + 1)
+        };
+        self.had.fetch_update(Relaxed, Relaxed, next).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn each_second_has_its_own_room_and_no_more() {
+        let room = PerSecond::new(3);
+        let at = Timestamp::from_secs(1_700_000_000);
+        let taken = |at: Timestamp| (0..10).filter(|_| room.take(at)).count();
+        assert_eq!(taken(at), 3);
+        assert_eq!(taken(at + Duration::from_millis(999)), 0);
+        assert_eq!(taken(at + Duration::from_secs(1)), 3);
+        assert_eq!(taken(at + Duration::from_secs(60)), 3);
+        assert!(!PerSecond::new(0).take(at));
+    }
+}

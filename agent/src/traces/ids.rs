@@ -1,0 +1,199 @@
+//! What traces and spans are called, and which URLs are followed: functions of the URL.
+
+use super::Stage;
+use crivello_common::hash::{HostKey, UrlKey};
+use std::fmt;
+use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
+
+const CRAWL_SEED: u64 = 0x7472_6163_6573; // "traces"
+const DRAW: u64 = 1;
+const HOST: u64 = 2;
+
+/// The 128 bits of a trace's id (W3C Trace Context), never 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TraceId(pub u128);
+
+/// The 64 bits of a span's id, never 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SpanId(pub u64);
+
+impl TraceId {
+    /// The id of a span of this trace. `salt` tells several spans of one stage apart; where the
+    /// span must be known on another agent it is something that both know.
+    #[must_use]
+    pub fn span(self, stage: Stage, salt: u64) -> SpanId {
+        let mut bytes = [0; 17];
+        bytes[..16].copy_from_slice(&self.0.to_be_bytes());
+        bytes[16] = stage as u8;
+        SpanId(xxh3_64_with_seed(&bytes, salt).max(1))
+    }
+}
+
+/// Thirty-two hexadecimal digits, as everybody writes it.
+impl fmt::Display for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for SpanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// Names the traces of one crawl.
+#[derive(Clone, Copy, Debug)]
+pub struct Names {
+    seed: u64,
+}
+
+impl Names {
+    /// Those of the crawl with this id.
+    #[must_use]
+    pub fn of(crawl_id: &str) -> Self {
+        Self { seed: xxh3_64_with_seed(crawl_id.as_bytes(), CRAWL_SEED) }
+    }
+
+    /// The trace of a URL.
+    #[must_use]
+    pub fn trace(self, url: UrlKey) -> TraceId {
+        TraceId(xxh3_128_with_seed(&bytes(url.group.0, url.url.0), self.seed).max(1))
+    }
+
+    /// The trace of what belongs to a host and to none of its URLs.
+    #[must_use]
+    pub fn host_trace(self, host: HostKey) -> TraceId {
+        TraceId(xxh3_128_with_seed(&bytes(host.group.0, host.host.0), self.seed ^ HOST).max(1))
+    }
+
+    /// A number drawn for a URL, evenly from all there are, that has nothing to do with its trace's
+    /// id: see [`Rate`].
+    #[must_use]
+    pub fn draw(self, url: UrlKey) -> u64 {
+        xxh3_64_with_seed(&bytes(url.group.0, url.url.0), self.seed ^ DRAW)
+    }
+}
+
+fn bytes(group: u64, other: u64) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&group.to_be_bytes());
+    bytes[8..].copy_from_slice(&other.to_be_bytes());
+    bytes
+}
+
+/// The share of all URLs that are followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// From 0, none, to 1, all.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "what is out of range becomes 0 or the largest number"
+    )]
+    pub fn of(share: f64) -> Self {
+        Self((share * u64::MAX as f64) as u64)
+    }
+
+    /// Whether a URL is followed for which this was drawn.
+    #[must_use]
+    pub const fn takes(self, drawn: u64) -> bool {
+        drawn < self.0 || self.0 == u64::MAX
+    }
+
+    /// As a number that can be kept in an atomic.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The inverse of [`Self::bits`].
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crivello_common::config::AssignBy;
+    use crivello_common::hash::{GroupHash, UrlHash};
+    use crivello_common::url::CrawlUrl;
+    use proptest::prelude::*;
+
+    fn key(text: &str) -> UrlKey {
+        let url = CrawlUrl::parse(text).unwrap();
+        UrlKey { group: url.host_key(AssignBy::Domain).group, url: UrlHash::of(url.as_str()) }
+    }
+
+    /// Agents of different builds must agree. The constants were computed with the `xxhash` package
+    /// of Python, an independent binding of the reference implementation.
+    #[test]
+    fn golden_vectors_hold_across_builds() {
+        let names = Names::of("4f0c6e1a-crawl");
+        let url = key("http://www.example.com/a?b=c");
+        let trace = names.trace(url);
+        assert_eq!(trace.to_string(), "afeac767f761bd75dd736f7df2b70aac");
+        assert_eq!(format!("{:016x}", names.draw(url)), "eb1327ca34bf7923");
+        assert_eq!(format!("{:?}", trace.span(Stage::Sieved, 0)), "0a280295b65e0954");
+        assert_eq!(format!("{:?}", trace.span(Stage::Sent, 7)), "d78eeb0d1100834c");
+    }
+
+    #[test]
+    fn the_rate_is_honoured_and_those_of_a_lower_one_are_among_those_of_a_higher() {
+        let names = Names::of("crawl");
+        let keys: Vec<UrlKey> =
+            (0..200_000u64).map(|n| UrlKey { group: GroupHash(n % 97), url: UrlHash(n) }).collect();
+        let mut before = 0;
+        for share in [0.0, 0.001, 0.01, 0.5, 1.0] {
+            let rate = Rate::of(share);
+            let taken = keys.iter().filter(|&&key| rate.takes(names.draw(key))).count();
+            let wanted = share * 200_000.0;
+            // Five standard deviations.
+            let slack = 5.0 * (200_000.0 * share * (1.0 - share)).sqrt();
+            assert!((taken as f64 - wanted).abs() <= slack, "{share}: {taken}");
+            assert!(taken >= before);
+            before = taken;
+        }
+        assert!(!Rate::of(0.0).takes(0) && Rate::of(1.0).takes(u64::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn every_agent_draws_and_names_alike_and_every_crawl_differently(
+            crawl in "[0-9a-f]{8}", other in "[0-9a-f]{8}", group: u64, url: u64,
+        ) {
+            let key = UrlKey { group: GroupHash(group), url: UrlHash(url) };
+            let (here, there) = (Names::of(&crawl), Names::of(&crawl.clone()));
+            prop_assert_eq!(here.trace(key), there.trace(key));
+            prop_assert_eq!(here.draw(key), there.draw(key));
+            if crawl != other {
+                prop_assert_ne!(here.trace(key), Names::of(&other).trace(key));
+            }
+        }
+
+        #[test]
+        fn stages_and_salts_are_told_apart(trace in 1u128.., a: u64, b: u64) {
+            let trace = TraceId(trace);
+            let ids: Vec<SpanId> = Stage::ALL.iter().map(|&stage| trace.span(stage, a)).collect();
+            let mut distinct = ids.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            prop_assert_eq!(distinct.len(), ids.len());
+            if a != b {
+                prop_assert_ne!(trace.span(Stage::Found, a), trace.span(Stage::Found, b));
+            }
+        }
+    }
+}

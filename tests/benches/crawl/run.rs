@@ -1,0 +1,66 @@
+//! A simulated web and a crawl of it, each in a process of its own.
+
+use crivello_tests::{Usage, binary, wait_measured};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Visits in flight.
+pub const CONCURRENCY: usize = 64;
+
+/// Starts a web of so many pages; what it says of itself.
+pub fn start_web(dir: &Path, pages: u32) -> (Child, Value) {
+    let spec = dir.join("web.json");
+    let json = serde_json::to_vec(&simweb::Spec::bench(pages)).expect("a spec is plain data");
+    std::fs::write(&spec, json).expect("the spec is written");
+    let mut web = Command::new(binary())
+        .args(["simweb", "--until-stdin-ends", "--spec"])
+        .arg(&spec)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the web starts");
+    let mut line = String::new();
+    let stdout = web.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("the web says when it is ready");
+    let ready = serde_json::from_str(&line).expect("one line of JSON");
+    (web, ready)
+}
+
+/// Starts a crawl of that web into `out`, with further arguments.
+pub fn crawl(out: &Path, dir: &Path, ready: &Value, args: &[String]) -> Child {
+    let texts = |key: &str| -> Vec<String> {
+        let list = ready[key].as_array().expect("a list");
+        list.iter().map(|v| v.as_str().expect("text").to_owned()).collect()
+    };
+    let seeds = dir.join("seeds");
+    std::fs::write(&seeds, texts("seeds").join("\n")).expect("the seeds are written");
+    let mut command = Command::new(binary());
+    command
+        .args(["crawl", "--quiet", "--contact", "https://crivello.example/bot"])
+        .args(["--delay", "0s", "--ip-delay", "0s"])
+        .arg(format!("--set=fetch.visits-max={CONCURRENCY}"))
+        .arg("--seeds")
+        .arg(&seeds)
+        .arg("--out")
+        .arg(out)
+        .arg("--dns")
+        .arg(ready["dns"].as_str().expect("an address"))
+        .args(args)
+        .env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
+    for network in texts("networks") {
+        command.args(["--allow-network", &network]);
+    }
+    command.stdout(Stdio::null()).spawn().expect("the crawler starts")
+}
+
+/// Waits for its end: how long it took, and what it used.
+pub fn measured(child: Child) -> (Duration, Usage) {
+    #[expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
+    let start = Instant::now();
+    let (status, usage) = wait_measured(child).expect("it can be waited for");
+    assert!(status.success(), "{status}");
+    (start.elapsed(), usage)
+}

@@ -1,0 +1,234 @@
+//! Goal: a single URL can be followed through the cluster: one trace, from the page that it was
+//! found on, on one agent, to the archive of another.
+//!
+//! What could go wrong: a trace that falls apart between two agents; parents that nobody knows;
+//! times out of order; a collector that is gone and takes the crawl with it; a failure that nobody
+//! sees because its URL was not drawn; a line of the log that cannot be matched with its trace.
+
+use crivello_proto::v1::TracesRequest;
+use crivello_proto::v1::control_client::ControlClient;
+use crivello_tests::collector::Seen;
+use crivello_tests::{Cluster, Collector, Scene, seed};
+use serde_json::Value;
+use simweb::{Character, Manner, Robots, Seeds, Spec};
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+const DELAY: Duration = Duration::from_millis(100);
+const IP_DELAY: Duration = Duration::from_millis(20);
+
+fn web() -> Spec {
+    let spec = Spec::new(seed()).size(16, 1, 4).ips(16).links(10).seeds(Seeds::First(3));
+    spec.latency_ms(0, 10).robots(Robots::standard())
+}
+
+fn cluster(collector: &Collector) -> Cluster {
+    Cluster::new(web())
+        .delays(DELAY, IP_DELAY)
+        .set("telemetry.trace-rate=1")
+        .set("fetch.visits-max=4")
+        .set("state.commit-interval=50ms")
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url())
+}
+
+/// The spans of each trace.
+fn traces(spans: Vec<Seen>) -> BTreeMap<Vec<u8>, Vec<Seen>> {
+    let mut traces: BTreeMap<Vec<u8>, Vec<Seen>> = BTreeMap::new();
+    for seen in spans {
+        traces.entry(seen.span.trace_id.clone()).or_default().push(seen);
+    }
+    traces
+}
+
+/// The only span of a stage.
+#[track_caller]
+fn the<'a>(trace: &'a [Seen], stage: &str) -> &'a Seen {
+    let mut of_stage = trace.iter().filter(|seen| seen.span.name == stage);
+    let the = of_stage.next().unwrap_or_else(|| panic!("no {stage} in {trace:#?}"));
+    assert!(of_stage.next().is_none(), "{stage} twice in {trace:#?}");
+    the
+}
+
+/// The one that was let through by the sieve.
+fn sieved(trace: &[Seen]) -> Option<&Seen> {
+    let new = |seen: &&Seen| seen.span.name == "sieved" && seen.say("crivello.new") == "true";
+    let mut new = trace.iter().filter(new);
+    let first = new.next();
+    assert!(new.next().is_none(), "let through twice: {trace:#?}");
+    first
+}
+
+fn parent<'a>(trace: &'a [Seen], of: &Seen) -> Option<&'a Seen> {
+    trace.iter().find(|seen| seen.span.span_id == of.span.parent_span_id)
+}
+
+/// What one URL's trace must be like that was fetched by the agent that owns it.
+fn check(cluster: &Cluster, trace: &[Seen], new: &Seen) {
+    let owner = &new.by;
+    let stages =
+        ["sieved", "waited", "fetched", "parsed", "stored", "assigned"].map(|stage| match stage {
+            "sieved" => new,
+            stage => the(trace, stage),
+        });
+    for [before, after] in stages.array_windows() {
+        assert_eq!(before.span.span_id, after.span.parent_span_id, "{trace:#?}");
+        assert_eq!((&before.by, owner), (&after.by, owner));
+        let (before, after) = (&before.span, &after.span);
+        assert!(before.start_time_unix_nano <= after.start_time_unix_nano, "{trace:#?}");
+    }
+    let [_, waited, fetched, parsed, stored, assigned] = stages;
+    let resolved = the(trace, "resolved");
+    assert_eq!(resolved.span.parent_span_id, waited.span.span_id);
+    assert!(waited.span.end_time_unix_nano <= fetched.span.start_time_unix_nano);
+    assert!(fetched.span.end_time_unix_nano <= parsed.span.start_time_unix_nano);
+    assert!(parsed.span.end_time_unix_nano <= stored.span.end_time_unix_nano);
+    assert_eq!(waited.say("crivello.since"), "sieved");
+    assert!(!waited.say("crivello.reason").is_empty());
+    assert_eq!(fetched.say("http.response.status_code"), "200");
+    assert_eq!(fetched.say("url.full"), new.say("url.full"));
+    let file = cluster.disk(owner).join("warc").join(stored.say("crivello.archive.file"));
+    assert!(file.is_file(), "{}", file.display());
+    let owners = assigned.say("crivello.owners").split_whitespace();
+    let links = owners.filter_map(|owner| owner.split_once(':')?.1.parse::<u64>().ok());
+    assert_eq!(links.sum::<u64>().to_string(), assigned.say("crivello.links"));
+    for seen in trace {
+        assert!(seen.span.start_time_unix_nano <= seen.span.end_time_unix_nano, "{seen:?}");
+    }
+}
+
+#[test]
+fn one_trace_shows_a_url_found_by_one_agent_and_fetched_by_another() {
+    let collector = Collector::start();
+    let mut cluster = cluster(&collector).start(2);
+    cluster.seed();
+    cluster.wait();
+    let kept = asked(&mut cluster, "a");
+    let _ = cluster.stop();
+    let _ = cluster.assert_clean(0);
+
+    let (mut n_pages, mut n_crossed) = (0, 0);
+    let traces = traces(collector.spans());
+    for trace in traces.values() {
+        let urls: HashSet<&str> =
+            trace.iter().map(|seen| seen.say("url.full")).filter(|url| !url.is_empty()).collect();
+        assert_eq!(urls.len(), 1, "several URLs in one trace: {trace:#?}");
+        let Some(new) = sieved(trace) else { continue };
+        let is_page = trace.iter().any(|seen| seen.say("http.response.status_code") == "200");
+        if !is_page {
+            continue;
+        }
+        n_pages += 1;
+        check(&cluster, trace, new);
+        let before = parent(trace, new).unwrap_or_else(|| panic!("from where? {trace:#?}"));
+        if before.span.name == "sent" {
+            n_crossed += 1;
+            let found = parent(trace, before).expect("what was sent was found");
+            assert_eq!((&found.by, found.span.name.as_str()), (&before.by, "found"));
+            assert_ne!(before.by, new.by);
+            assert!(found.span.parent_span_id.is_empty());
+            assert!(found.span.end_time_unix_nano <= before.span.start_time_unix_nano);
+            assert!(before.span.start_time_unix_nano <= new.span.start_time_unix_nano);
+            assert!(new.span.end_time_unix_nano <= before.span.end_time_unix_nano);
+            // The page that it was found on has a trace of its own.
+            if let Some(link) = found.span.links.first() {
+                let page = &traces[&link.trace_id];
+                assert_eq!(the(page, "fetched").say("url.full"), found.say("crivello.page"));
+                assert_eq!(link.span_id, the(page, "assigned").span.span_id);
+            }
+        }
+    }
+    assert!(n_pages >= cluster.due().len(), "{n_pages} of {}", cluster.due().len());
+    assert!(n_crossed >= 5, "only {n_crossed} URLs of {n_pages} came from the other agent");
+    for (id, names) in kept {
+        let exported = traces.get(&id).unwrap_or_else(|| panic!("{id:?} was not exported"));
+        for name in names {
+            assert!(exported.iter().any(|s| s.by == "a" && s.span.name == name), "{name}");
+        }
+    }
+}
+
+/// What an agent itself says of the traces it remembers, by their ids.
+fn asked(cluster: &mut Cluster, name: &str) -> BTreeMap<Vec<u8>, Vec<String>> {
+    let at = cluster.process(name).listens_at().expect("it listens");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let mut client = ControlClient::connect(format!("http://{at}")).await.expect("it answers");
+        let all = TracesRequest { limit: 10_000, ..TracesRequest::default() };
+        let spans = client.traces(all).await.expect("it answers").into_inner().spans;
+        assert!(spans.len() > 100, "{}", spans.len());
+        let one = spans.iter().find(|span| span.name == "stored").expect("it stored something");
+        let of_one = TracesRequest { trace_id: one.trace_id.clone(), limit: 0 };
+        let of_one = client.traces(of_one).await.expect("it answers").into_inner().spans;
+        assert!(of_one.len() >= 6 && of_one.iter().all(|span| span.trace_id == one.trace_id));
+        let mut kept: BTreeMap<Vec<u8>, Vec<String>> = BTreeMap::new();
+        for span in spans {
+            kept.entry(span.trace_id.to_vec()).or_default().push(span.name);
+        }
+        kept
+    })
+}
+
+#[test]
+fn a_collector_that_dies_takes_nothing_with_it() {
+    let mut collector = Collector::start();
+    let mut cluster = cluster(&collector).expect_noise("collector takes nothing").start(2);
+    cluster.seed();
+    cluster.wait_for_share(0.3);
+    assert!(!collector.spans().is_empty());
+    collector.kill();
+    cluster.wait();
+    let _ = cluster.stop();
+    let _ = cluster.assert_clean(0);
+}
+
+/// A crawl by one agent of which no URL is drawn.
+fn undrawn(spec: Spec, collector: &Collector) -> Scene {
+    Scene::new(spec)
+        .arg(format!("--otlp={}", collector.url()))
+        .set("telemetry.trace-rate=0")
+        .set("politeness.backoff-first=100ms")
+        .arg("--delay=20ms")
+        .arg("--ip-delay=0s")
+}
+
+#[test]
+fn a_failed_fetch_is_traced_although_nothing_is_drawn_and_its_line_in_the_log_says_where() {
+    let collector = Collector::start();
+    let broken = Character::named("broken").manner(Manner::Reset).pages(2);
+    let spec = Spec::new(seed()).size(4, 1, 5).ips(0).seeds(Seeds::Hosts);
+    let spec = spec.robots(Robots::Status(404)).host("broken.test", broken);
+    let scene = undrawn(spec, &collector).arg("--log=crivello=debug").arg("--log-format=json");
+    let ended = scene.crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+
+    let spans = collector.spans();
+    let bad: Vec<&Seen> = spans.iter().filter(|s| s.span.name == "fetched").collect();
+    assert!(!bad.is_empty());
+    for seen in &bad {
+        assert!(seen.is_error() && !seen.say("error.type").is_empty(), "{seen:?}");
+        assert!(seen.say("url.full").contains("broken.test"), "{seen:?}");
+    }
+    assert!(spans.iter().all(|s| !["found", "sieved"].contains(&s.span.name.as_str())));
+
+    let lines = ended.stderr.lines().filter(|line| line.starts_with('{'));
+    let lines: Vec<Value> =
+        lines.map(|line| serde_json::from_str(line).expect("a line is an object")).collect();
+    for seen in bad {
+        let id: String = seen.span.trace_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let said = lines.iter().any(|l| l["trace_id"] == *id && l["url"] == *seen.say("url.full"));
+        assert!(said, "no line with {id}:\n{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_slow_visit_is_traced_although_nothing_is_drawn() {
+    let collector = Collector::start();
+    let spec = Spec::new(seed()).size(3, 1, 4).ips(0).seeds(Seeds::Hosts).latency_ms(120, 150);
+    let ended = undrawn(spec, &collector).set("telemetry.trace-slow=60ms").crawl();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let traces = traces(collector.spans());
+    let stages = |trace: &[Seen]| trace.iter().map(|s| s.span.name.clone()).collect::<HashSet<_>>();
+    let whole = ["waited", "resolved", "fetched", "parsed", "stored", "assigned"];
+    let n = traces.values().filter(|t| whole.iter().all(|&stage| stages(t).contains(stage)));
+    assert!(n.count() >= 5, "{traces:#?}");
+}
