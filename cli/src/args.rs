@@ -2,6 +2,7 @@
 //! be relied on.
 
 pub mod cluster;
+pub mod steer;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};

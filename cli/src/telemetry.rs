@@ -2,9 +2,8 @@
 
 use crate::exit::Trouble;
 use crate::screen::{self, LogLine};
+use crivello_common::runtime::{log_began, log_filter};
 use std::io::IsTerminal;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
 
 /// What is logged unless something else is asked for: ourselves, and others' warnings.
 const FILTER: &str = "warn,crivello=info";
@@ -17,26 +16,16 @@ const FILTER_QUIET: &str = "warn";
 pub fn start(filter: Option<&str>, quiet: bool) -> Result<(), Trouble> {
     let default = if quiet { FILTER_QUIET } else { FILTER };
     let filter = filter.filter(|f| !f.is_empty()).unwrap_or(default);
-    if let Some(word) = filter.split(',').find(|part| is_nonsense(part.trim())) {
-        return Err(Trouble::usage(format!(
-            "--log {filter}: {word:?} is no level; write error, warn, info, debug, trace or off, or \
-             a directive such as crivello=debug"
-        )));
-    }
-    let filter = EnvFilter::try_new(filter)
-        .map_err(|error| Trouble::usage(format!("--log {filter}: {error}")))?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let wrong = |error| Trouble::usage(format!("--log {filter}: {error}"));
+    let read = log_filter(filter).map_err(wrong)?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(read)
         .with_ansi(std::io::stderr().is_terminal() && screen::style().color)
         .with_target(false)
         .with_writer(LogLine::default)
-        .try_init()
-        .map_err(|error| anyhow::anyhow!("the log cannot be set up: {error}"))?;
+        .with_filter_reloading();
+    let handle = log.reload_handle();
+    log.try_init().map_err(|error| anyhow::anyhow!("the log cannot be set up: {error}"))?;
+    log_began(filter, move |filter| handle.reload(filter).map_err(|error| error.to_string()));
     Ok(())
-}
-
-/// A word alone that is no level: it would be taken for the name of a part of the program.
-fn is_nonsense(directive: &str) -> bool {
-    let is_word = !directive.is_empty() && !directive.contains(['=', '[', ']', '{', '}']);
-    is_word && directive.parse::<LevelFilter>().is_err()
 }

@@ -21,7 +21,9 @@ pub mod members;
 mod patience;
 mod reach;
 mod rpc;
+mod settings;
 mod watchers;
 
 pub use app::{Coordinator, Listen};
 pub use home::CoordinatorError;
+pub use settings::given_last;

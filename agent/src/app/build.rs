@@ -4,6 +4,7 @@ use super::accountant::{Accountant, Books};
 use super::fetchers::{self, Outlet};
 use super::home::Home;
 use super::join::Seat;
+use super::live::RulesInForce;
 use super::member::Member;
 use super::parsers::ParserThread;
 use super::scheduler::{Desk, Scheduler};
@@ -20,6 +21,7 @@ use crate::links::LinkRules;
 use crate::report::SeedCounts;
 use crate::store::{Archive, CrawlLabel, Position};
 use crate::workbench::Workbench;
+use arc_swap::ArcSwap;
 use crivello_common::config::Settings;
 use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
@@ -46,7 +48,7 @@ impl Build {
         member: impl FnOnce(Arc<Shared>, &Database) -> Result<Option<Member>, DiskError>,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
-        let rules = Arc::new(LinkRules::compile(&settings)?);
+        let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings)?));
         let ledger = Ledger::open(disk.clone(), &settings)?;
         let ledger = seat.iter().fold(ledger, |ledger, seat| ledger.sharing(seat.id));
         let archive = open_archive(&home, &disk, &settings)?;
@@ -62,8 +64,10 @@ impl Build {
         let visits = shared.settings.fetch.visits_max as usize;
         let (to_parsers, results) = bounded(results_max(visits));
         let outlet = Outlet::new(shared.clone(), desk.clone(), to_parsers);
+        let barred = &shared.live.barred;
         let context = FetchContext::new(&shared.settings, clock, Arc::new(outlet))?;
-        let dns = Arc::new(Dns::new(&shared.settings));
+        let context = context.heeding(barred.clone());
+        let dns = Arc::new(Dns::new(&shared.settings).heeding(barred.clone()));
 
         let bench = Workbench::new(&shared.settings, clock.now(), home.is_unclean());
         let turns = turns.map(|turns| turns.open(&runtime, shared.clone(), desk.clone()));

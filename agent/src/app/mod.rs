@@ -20,6 +20,7 @@ mod gate;
 mod home;
 mod hosts;
 mod join;
+mod live;
 mod member;
 mod names;
 mod outage;
@@ -46,6 +47,7 @@ use crossbeam::channel::Sender;
 use home::Home;
 pub use join::JoinOptions;
 use join::Seat;
+use live::RulesInForce;
 use parking_lot::Mutex;
 pub use seeding::Seed;
 use shared::Shared;
@@ -102,7 +104,7 @@ pub struct Crawl {
     home: Home,
     shared: Arc<Shared>,
     disk: Arc<Database>,
-    rules: Arc<LinkRules>,
+    rules: RulesInForce,
     ledger: Sender<Entry>,
     seeds: Mutex<SeedCounts>,
     threads: Mutex<Vec<JoinHandle<()>>>,

@@ -5,6 +5,7 @@
 //! wakes it.
 
 use super::accountant::Entry;
+use super::live::Revised;
 use super::names::Names;
 use super::outage::Outage;
 use super::shared::Shared;
@@ -105,6 +106,8 @@ pub struct Scheduler {
     outage: Outage,
     names: Names,
     census_at: Timestamp,
+    /// Whether there is a page limit.
+    limited: bool,
     /// What was said of that.
     quiet: Option<Ended>,
 }
@@ -118,9 +121,11 @@ impl Scheduler {
         bench: Workbench,
         ledger: Sender<Entry>,
     ) -> Self {
+        let limited = shared.settings.limits.pages_max.is_some();
         Self {
             shared,
             desk,
+            limited,
             bench,
             ledger,
             turns: None,
@@ -150,7 +155,12 @@ impl Scheduler {
             let events: Vec<TurnEvent> = std::iter::from_fn(|| self.desk.turns.pop()).collect();
             let now = self.shared.clock.now();
             self.hear_turns(events, now);
+            let revised = self.shared.live.for_bench();
+            // What the ledger handed over before it went by these settings is here first.
             self.hear(now);
+            if let Some(revised) = revised {
+                self.keep_up(&revised, now);
+            }
             let open = self.dispatch(now);
             if self.speak(now).is_err() {
                 return;
@@ -159,6 +169,18 @@ impl Scheduler {
             self.shared.visits.store(self.in_flight.len(), Release);
             std::thread::park_timeout(self.nap(now, open));
         }
+    }
+
+    /// Goes by new settings.
+    fn keep_up(&mut self, revised: &Revised, now: Timestamp) {
+        self.bench.reconfigure(&revised.settings, now);
+        let limited = revised.settings.limits.pages_max.is_some();
+        if std::mem::replace(&mut self.limited, limited) != limited {
+            // What visits in flight took was of no limit, or is of none now.
+            self.in_flight.values_mut().for_each(|taken| *taken = 0);
+            if limited { self.shared.pages_left.wait() } else { self.shared.pages_left.lift() }
+        }
+        self.shared.live.bench_has(revised.revision);
     }
 
     fn hear_turns(&mut self, events: Vec<TurnEvent>, now: Timestamp) {

@@ -46,7 +46,7 @@ pub use robots::text as robots_text;
 pub use robots_file::{RobotsFile, robots_file};
 pub use visit::run;
 
-use crate::flow::{Fetched, Verdict};
+use crate::flow::{Barred, Fetched, Verdict};
 use crate::limits::{HELD_WINDOW, RATE_GRACE, ROBOTS_SIZE_MAX, idle_max};
 use client::Clients;
 use crivello_common::config::{PolitenessMode, Settings};
@@ -92,6 +92,7 @@ pub struct FetchContext {
     clients: Clients,
     identity: Identity,
     guard: Guard,
+    barred: Barred,
     clock: Clock,
     sink: Arc<dyn Sink>,
     caps: Caps,
@@ -122,6 +123,7 @@ impl FetchContext {
             clients: Clients::new(fetch)?,
             identity: Identity::new(&settings.identity, &fetch.accept_language)?,
             guard: Guard::new(&fetch.allow_networks),
+            barred: Barred::of(settings),
             clock,
             sink,
             caps: Caps {
@@ -136,6 +138,13 @@ impl FetchContext {
             idle: Idle::new(kept(settings), idle_max(settings, open_files())),
             rooms: Rooms::new(fetch.body_size_max.as_usize().max(ROBOTS_SIZE_MAX)),
         })
+    }
+
+    /// The same, heeding what is blocked and paused while it works.
+    #[must_use]
+    pub fn heeding(mut self, barred: Barred) -> Self {
+        self.barred = barred;
+        self
     }
 }
 

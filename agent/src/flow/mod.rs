@@ -8,6 +8,8 @@
 //! Nothing here has behaviour beyond small constructors: what is done with a value is the business
 //! of the room that receives it.
 
+mod barred;
+mod blocked;
 mod due;
 mod fact;
 mod fetched;
@@ -21,6 +23,8 @@ mod turns;
 mod verdict;
 mod visit;
 
+pub use barred::{Barred, Lists};
+pub use blocked::BlockCount;
 pub use due::{Due, Place, Queued, RobotsRecord};
 pub use fact::Fact;
 pub use fetched::{Fetched, Outcome, Response, Room, Truncation};

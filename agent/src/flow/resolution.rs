@@ -31,4 +31,6 @@ pub enum ResolveError {
     Unavailable,
     /// All its addresses are in networks that may not be visited.
     Denied,
+    /// The address that it would be visited at is blocked (`links.blocked`).
+    Blocked(IpAddr),
 }

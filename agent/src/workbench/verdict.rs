@@ -88,6 +88,7 @@ impl Workbench {
         let entry = &mut self.ips[ip];
         entry.busy = false;
         if verdict.requests > 0 {
+            entry.ended = entry.ended.max(verdict.ended);
             entry.next = entry.next.max(verdict.ended + self.settings.politeness.ip_delay);
         }
         self.yield_turn(ip, now);

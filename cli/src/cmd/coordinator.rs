@@ -16,10 +16,11 @@ pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
     let at = typed.listen;
     let tls = tls(&typed.tls)?;
     check_listen(at, tls.as_ref(), typed.insecure)?;
-    let (settings, _) = settings_in(("--data", &typed.data), &typed.settings)?;
+    let (settings, given) = settings_in(("--data", &typed.data), &typed.settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
-    let mut coordinator = Coordinator::start(&typed.data, &settings, Listen { at, tls }).await?;
+    let listen = Listen { at, tls };
+    let mut coordinator = Coordinator::start_given(&typed.data, &settings, given, listen).await?;
     screen::say(&format!(
         "crawl {} {} in {}; coordinator listening on {scheme}://{}",
         coordinator.crawl_id(),

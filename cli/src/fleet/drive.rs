@@ -48,7 +48,7 @@ pub fn drive<F: FnOnce() + Send + 'static>(
         }
         farewell();
     })?;
-    let fleet = Fleet::open(&plan.out, &plan.settings, plan.agents, signals.token());
+    let fleet = Fleet::open(&plan.out, (&plan.settings, &plan.given), plan.agents, signals.token());
     let fleet = fleet.map_err(|trouble| match trouble {
         Trouble::Internal(error) if signals.came() => {
             Trouble::Stopped(anyhow!("stopped before all agents were members: {error:#}"))
