@@ -128,7 +128,7 @@ fn settings_of(
     let given = typed.config.as_deref().map(read_given).transpose()?;
     let kept = kept.as_ref().map(|(n, t)| (n.as_str(), t.as_str()));
     let files: Vec<_> = given.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
-    settings::load(kept, &last, &files, &typed.sets, &flags(typed))
+    settings::resume(kept, &last, &files, &typed.sets, &flags(typed))
         .map_err(|problems| Trouble::usage(with_hint(problems, typed.contact.is_some())))
 }
 
@@ -266,7 +266,9 @@ mod tests {
         ]);
         let file = ("file", "[politeness]\ndelay = \"400s\"\n");
         let (sets, flags) = (&typed.settings.sets, flags(&typed.settings));
-        let (s, given) = settings::load(None, &Given::new(), &[file], sets, &flags).expect("all is well");
+        let none = Given::new();
+        let read = settings::resume(None, &none, &[file], sets, &flags);
+        let (s, given) = read.expect("all is well");
         assert_eq!(given["politeness.delay"], "\"4s\"");
         assert_eq!(s.identity.contact, "me@a.example");
         assert_eq!(s.identity.user_agent_name, "sieve");

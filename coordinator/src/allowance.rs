@@ -201,7 +201,8 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_raised_or_lowered_holds_once_the_agents_gave_back() {
-        let mut allowance = Allowance::new(100, BTreeMap::from([(AgentId(1), 60), (AgentId(2), 40)]));
+        let mut allowance =
+            Allowance::new(100, BTreeMap::from([(AgentId(1), 60), (AgentId(2), 40)]));
         allowance = allowance.limited_to(50);
         let first = allowance.hear(AgentId(1), told(20, 20, 9, 1), &living(2));
         assert_eq!(first.allowed, 20, "the other has 40");

@@ -85,7 +85,11 @@ impl Home {
     }
 }
 
-fn begin(dir: &Path, settings: &Settings, now: Timestamp) -> Result<(Journal, Record), CoordinatorError> {
+fn begin(
+    dir: &Path,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<(Journal, Record), CoordinatorError> {
     if dir.join(JOURNAL).exists() && !dir.join(HALF_BEGUN).exists() {
         return Err(CoordinatorError::Refused(format!(
             "{} has a journal but no {SETTINGS_FILE}: it is not a crawl that can be resumed; choose another --data, or move it away",

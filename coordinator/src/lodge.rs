@@ -274,9 +274,7 @@ impl Porter {
         self.allowance = match (self.allowance.take(), limit) {
             (Some(allowance), Some(limit)) => Some(allowance.limited_to(limit)),
             // What was fetched while there was no limit counts, so all must be heard of.
-            (None, Some(limit)) => {
-                Some(Allowance::new(limit, BTreeMap::new()).awaiting(living()))
-            }
+            (None, Some(limit)) => Some(Allowance::new(limit, BTreeMap::new()).awaiting(living())),
             (_, None) => None,
         };
         for key in &edited.changed {

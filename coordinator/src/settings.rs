@@ -9,7 +9,9 @@
 //! What was typed is written after them: a kill between the two has it count once more.
 
 use crate::home::CoordinatorError;
-use crivello_common::config::{Edit, EditError, Edited, Given, HALF_BEGUN, SETTINGS_FILE, Settings};
+use crivello_common::config::{
+    Edit, EditError, Edited, Given, HALF_BEGUN, SETTINGS_FILE, Settings,
+};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -39,7 +41,9 @@ pub(crate) enum Unchanged {
     #[error("{0}")]
     Edit(#[from] EditError),
     /// Somebody else was quicker.
-    #[error("the settings have changed since: revision {in_force} is in force, not {known}; look at them and try again")]
+    #[error(
+        "the settings have changed since: revision {in_force} is in force, not {known}; look at them and try again"
+    )]
     Outdated {
         /// What the editor knew.
         known: u64,
@@ -91,11 +95,6 @@ impl Charter {
     /// Whoever wants to know.
     pub(crate) fn watch(&self) -> watch::Receiver<Arc<Revised>> {
         self.in_force.subscribe()
-    }
-
-    /// Those in force.
-    pub(crate) const fn settings(&self) -> &Settings {
-        &self.settings
     }
 
     /// Makes edits, and writes down what comes of them; they are in force once [`Self::publish`] says
@@ -250,7 +249,7 @@ mod tests {
         assert_eq!(given_last(dir.path()).unwrap(), given);
         let again = Charter::open(dir.path(), &kept(dir.path()), given).unwrap();
         assert_eq!(again.watch().borrow().revision, 3);
-        assert_eq!(again.settings().politeness.delay, Duration::from_secs(3));
+        assert_eq!(again.settings.politeness.delay, Duration::from_secs(3));
     }
 
     #[test]
@@ -272,14 +271,15 @@ mod tests {
         fs::create_dir(dir.path().join(REVISION_NEW)).unwrap();
         let refused = charter.edit(&set("politeness.delay", "3s"), 0);
         assert!(matches!(refused, Err(Unchanged::Unwritten(_))), "{refused:?}");
-        assert_eq!(charter.settings(), &settings());
+        assert_eq!(charter.settings, settings());
         assert_eq!((charter.publish().revision, kept(dir.path())), (1, settings()));
     }
 
     #[test]
     fn a_damaged_file_is_refused() {
         let dir = tempdir().unwrap();
-        for text in ["revision = ", "revision = -1\n[typed]\n", "revision = 1\n", "[typed]\n", "\0"] {
+        for text in ["revision = ", "revision = -1\n[typed]\n", "revision = 1\n", "[typed]\n", "\0"]
+        {
             fs::write(dir.path().join(REVISION_FILE), text).unwrap();
             let error = Charter::open(dir.path(), &settings(), Given::new()).unwrap_err();
             assert!(error.to_string().contains("revision.toml is damaged"), "{text}: {error}");

@@ -83,7 +83,13 @@ impl Live {
     }
 
     /// Later settings: link rules and what is barred are in force when this returns.
-    pub fn put(&self, settings: Settings, revision: u64, rules: &RulesInForce, compiled: LinkRules) {
+    pub fn put(
+        &self,
+        settings: Settings,
+        revision: u64,
+        rules: &RulesInForce,
+        compiled: LinkRules,
+    ) {
         rules.store(Arc::new(compiled));
         self.barred.replace(&settings);
         self.latest.store(Arc::new(Revised { revision, settings }));
@@ -122,7 +128,8 @@ mod tests {
     #[test]
     fn a_revision_is_in_force_once_the_ledger_and_then_the_workbench_have_it() {
         let settings = Settings::default();
-        let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings).unwrap()));
+        let rules: RulesInForce =
+            Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings).unwrap()));
         let live = Live::new(&settings);
         live.begin(3);
         assert!(live.for_ledger().is_none() && live.for_bench().is_none());

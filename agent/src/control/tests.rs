@@ -1,4 +1,5 @@
 use super::*;
+use crate::flow::BlockCount;
 use crate::progress::{HostGauges, Pace, Snapshot};
 use crivello_common::view::{AgentId, AgentState, RunState};
 use crivello_proto::v1::control_client::ControlClient;
@@ -28,6 +29,10 @@ struct Fake {
 }
 
 impl House for Fake {
+    fn blocks(&self) -> Vec<BlockCount> {
+        Vec::new()
+    }
+
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let _ = answer.send(Some(u64::from(by.0)));
     }

@@ -25,7 +25,12 @@ impl Lists {
     pub fn of(settings: &Settings) -> Self {
         Self {
             blocked: Arc::new(Blocklist::new(&settings.links.blocked)),
-            paused: settings.politeness.paused.iter().map(|name| name.as_str().to_owned()).collect(),
+            paused: settings
+                .politeness
+                .paused
+                .iter()
+                .map(|name| name.as_str().to_owned())
+                .collect(),
         }
     }
 

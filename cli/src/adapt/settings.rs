@@ -5,13 +5,22 @@ use crivello_common::config::{Given, Raw, Settings, commented_toml};
 /// A flag that stands for a setting: the flag, the setting, and what was typed.
 pub type Flag = (&'static str, &'static str, String);
 
+/// The checked settings: the defaults, then `files` (their names and texts), then the arguments of
+/// `--set`, then the flags.
+///
+/// # Errors
+/// All that is wrong, in words, each with the place where it was typed.
+pub fn load(files: &[(&str, &str)], sets: &[String], flags: &[Flag]) -> Result<Settings, String> {
+    Raw::merge(files, sets, flags).map_err(|errors| errors.to_string())
+}
+
 /// The checked settings, and what was typed for them: those `kept` of a crawl that is resumed (name
 /// and text), or the defaults, and over them a settings file, the arguments of `--set`, and the flags;
 /// what was typed the same at the `last` start changes nothing.
 ///
 /// # Errors
 /// All that is wrong, in words, each with the place where it was typed.
-pub fn load(
+pub fn resume(
     kept: Option<(&str, &str)>,
     last: &Given,
     files: &[(&str, &str)],

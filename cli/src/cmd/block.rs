@@ -96,8 +96,13 @@ async fn ask(steer: &mut Steer, blocks: &[String]) -> Result<Sum, Trouble> {
 }
 
 fn tell(sum: &Sum, exit: Exit) -> Exit {
-    let hosts = if sum.hosts == 1 { "1 host".to_owned() } else { format!("{} hosts", human::count(sum.hosts)) };
-    let urls = if sum.urls == 1 { "1 URL".to_owned() } else { format!("{} URLs", human::count(sum.urls)) };
+    let hosts = if sum.hosts == 1 {
+        "1 host".to_owned()
+    } else {
+        format!("{} hosts", human::count(sum.hosts))
+    };
+    let urls =
+        if sum.urls == 1 { "1 URL".to_owned() } else { format!("{} URLs", human::count(sum.urls)) };
     let so_far = if sum.is_done { "" } else { " so far; the rest goes on by itself" };
     screen::say(&format!("dropped {urls} of {hosts}{so_far}"));
     if sum.silent.is_empty() {

@@ -46,8 +46,9 @@ pub async fn show(typed: &SettingsOfArgs) -> Result<(), Trouble> {
     let settings = read(&toml)?;
     let text = match &typed.key {
         Some(key) => format!("{}\n", settings.value(key).map_err(Trouble::usage)?),
-        None => settings
-            .to_commented_toml(&format!("The settings in force of the crawl, revision {revision}.")),
+        None => settings.to_commented_toml(&format!(
+            "The settings in force of the crawl, revision {revision}."
+        )),
     };
     print(&text);
     Ok(())

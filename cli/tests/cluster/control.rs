@@ -34,6 +34,10 @@ struct Fake {
 }
 
 impl House for Fake {
+    fn blocks(&self) -> Vec<crivello_agent::flow::BlockCount> {
+        Vec::new()
+    }
+
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let _ = answer.send(Some(u64::from(by.0)));
     }

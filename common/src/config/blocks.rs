@@ -49,7 +49,8 @@ impl std::str::FromStr for Block {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let wrong = || format!("{text:?} is no host, domain or network; write {}", Self::expected());
+        let wrong =
+            || format!("{text:?} is no host, domain or network; write {}", Self::expected());
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
         if let Ok(address) = bare.parse::<IpAddr>() {
             return Ok(Self::Network(address.to_canonical().into()));

@@ -147,8 +147,13 @@ mod tests {
         let blocked: Vec<String> = links.blocked.iter().map(ToString::to_string).collect();
         assert_eq!(blocked, ["a.example", "*.b.example"]);
         assert_eq!(links.exclude.len() + politeness.domains.len(), 2);
-        let changed =
-            ["politeness.delay", "politeness.domains", "fetch.visits-max", "links.exclude", "links.blocked"];
+        let changed = [
+            "politeness.delay",
+            "politeness.domains",
+            "fetch.visits-max",
+            "links.exclude",
+            "links.blocked",
+        ];
         assert_eq!(edited.changed, changed);
         assert_eq!(edited.at_restart, ["fetch.visits-max"]);
 
@@ -173,7 +178,8 @@ mod tests {
             ("identity.contact", Edit::Unset, "owners of the sites"),
             ("cluster.replication", set("2"), "fixed for the life of a crawl (2 in this one)"),
         ] {
-            let error = reachable().edit(&edits(&[("politeness.ip-delay", set("1s")), (key, edit)]));
+            let error =
+                reachable().edit(&edits(&[("politeness.ip-delay", set("1s")), (key, edit)]));
             let error = error.unwrap_err();
             assert!(error.to_string().contains(words), "{key}: {error}");
             assert_eq!(matches!(error, EditError::Fixed { .. }), key == "cluster.replication");

@@ -65,7 +65,11 @@ mod tests {
             (p.delay.as_secs(), p.ip_delay.as_secs(), p.burst)
         };
         assert_eq!(resume(&[contact, "politeness.delay=1s"]), (5, 4, 2), "the same as last time");
-        assert_eq!(resume(&[contact, "politeness.delay=1000ms"]), (5, 4, 2), "the same in other words");
+        assert_eq!(
+            resume(&[contact, "politeness.delay=1000ms"]),
+            (5, 4, 2),
+            "the same in other words"
+        );
         assert_eq!(resume(&[]), (5, 4, 2), "nothing is typed");
         assert_eq!(resume(&["politeness.delay=2s"]), (2, 4, 2), "something else");
         assert_eq!(resume(&["politeness.ip-delay=9s"]), (5, 9, 2), "something new");

@@ -92,8 +92,7 @@ mod tests {
         ] {
             let mut state = visited(&politeness(old), signal);
             let new = politeness(new);
-            let pace =
-                Pace { politeness: &new, domain_delay: None, crawl_delay: asked.map(secs) };
+            let pace = Pace { politeness: &new, domain_delay: None, crawl_delay: asked.map(secs) };
             state.repace(&pace);
             assert_eq!((state.next, state.rule), (T + secs(wait), rule), "{old} {signal:?}");
         }
@@ -139,11 +138,15 @@ mod tests {
             let at_once = visited(&politeness(0), signal);
             let mut state = visited(&politeness(old), signal);
             let same = state.clone();
-            let pace = |politeness| Pace { politeness, domain_delay: None, crawl_delay: None };
-            state.repace(&pace(&politeness(old)));
+            let under = |state: &mut HostState, delay| {
+                let politeness = politeness(delay);
+                let pace = Pace { politeness: &politeness, domain_delay: None, crawl_delay: None };
+                state.repace(&pace);
+            };
+            under(&mut state, old);
             prop_assert_eq!(state.next, same.next);
             for new in news {
-                state.repace(&pace(&politeness(new)));
+                under(&mut state, new);
                 prop_assert!(state.next >= T + secs(new));
                 prop_assert!(state.next >= at_once.next, "its rest was cut short");
             }

@@ -19,7 +19,10 @@ const FILTER_LEN_MAX: usize = 4_096;
 /// What is wrong with it, and what to write.
 pub fn log_filter(text: &str) -> Result<EnvFilter, String> {
     if text.trim().is_empty() || text.len() > FILTER_LEN_MAX {
-        return Err("write error, warn, info, debug, trace or off, or a directive such as crivello=debug".to_owned());
+        return Err(
+            "write error, warn, info, debug, trace or off, or a directive such as crivello=debug"
+                .to_owned(),
+        );
     }
     if let Some(word) = text.split(',').find(|part| is_nonsense(part.trim())) {
         return Err(format!(
