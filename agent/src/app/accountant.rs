@@ -97,8 +97,8 @@ pub struct Accountant {
     synced_at: Timestamp,
     disk_looked_at: Timestamp,
     seeds_ended: bool,
-    /// What came of what is blocked is told.
-    blocks_told: bool,
+    /// What came of what is blocked is told up to this change.
+    blocks_told: Option<u64>,
     quiet: Option<Ended>,
 }
 
@@ -123,7 +123,7 @@ impl Accountant {
             synced_at: now,
             disk_looked_at: Timestamp::ZERO,
             seeds_ended: false,
-            blocks_told: false,
+            blocks_told: None,
             quiet: None,
         }
     }

@@ -22,6 +22,9 @@ const ROWS_AT_ONCE: usize = if cfg!(test) { 7 } else { 4_096 };
 /// Hosts that are being dropped at once.
 const DROPPED_AT_ONCE: usize = if cfg!(test) { 5 } else { 1_024 };
 
+/// Hosts that were dropped and are remembered, so that each counts once.
+const HOSTS_REMEMBERED: usize = 65_536;
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Blocking {
@@ -37,6 +40,10 @@ pub(super) struct Blocking {
     by: BTreeMap<HostKey, String>,
     /// By entry: hosts and URLs.
     counts: BTreeMap<String, (u64, u64)>,
+    /// Hosts that are among them.
+    counted: BTreeSet<HostKey>,
+    /// Rises with whatever is to be told.
+    changes: u64,
 }
 
 impl Blocking {
@@ -50,12 +57,16 @@ impl Blocking {
             awaited: BTreeSet::new(),
             by: BTreeMap::new(),
             counts: BTreeMap::new(),
+            counted: BTreeSet::new(),
+            changes: 0,
         }
     }
 
     /// The workbench drops a host because of this entry.
     pub(super) fn is_by(&mut self, host: HostKey, by: String) {
-        self.awaited.insert(host);
+        if self.by.len() >= HOSTS_REMEMBERED {
+            self.by.clear();
+        }
         self.by.insert(host, by);
     }
 
@@ -71,11 +82,14 @@ impl Blocking {
         is_ordinary(state.rule) && is_ordinary(row.state.rule) && state.next < row.state.next
     }
 
-    fn count(&mut self, host: HostKey, name: &str, urls: u64, is_first: bool) {
+    fn count(&mut self, host: HostKey, name: &str, urls: u64) {
         let by_name = self.list.by_name(name).map(ToString::to_string);
         let Some(by) = self.by.get(&host).cloned().or(by_name) else { return };
+        if self.counted.len() >= HOSTS_REMEMBERED {
+            self.counted.clear();
+        }
         let count = self.counts.entry(by).or_default();
-        count.0 += u64::from(is_first);
+        count.0 += u64::from(self.counted.insert(host));
         count.1 += urls;
     }
 }
@@ -101,6 +115,11 @@ impl Ledger {
         blocking.counts.retain(|what, _| known(what));
         blocking.by = std::mem::take(&mut old.by);
         blocking.awaited = std::mem::take(&mut old.awaited);
+        // A host that is dropped once more because it was blocked once more counts once more.
+        if blocking.list == old.list {
+            blocking.counted = std::mem::take(&mut old.counted);
+        }
+        blocking.changes = old.changes + 1;
         blocking.sooner = old.politeness != settings.politeness;
         if blocking.list == old.list && !blocking.sooner {
             blocking.at = old.at;
@@ -120,6 +139,12 @@ impl Ledger {
             BlockCount { what, done, hosts, urls }
         };
         self.blocking.list.entries().iter().map(count).collect()
+    }
+
+    /// Rises whenever [`Self::block_counts`] says something else.
+    #[must_use]
+    pub const fn block_changes(&self) -> u64 {
+        self.blocking.changes
     }
 
     /// Whether the walk over all hosts is not over, or one of them is not dropped yet.
@@ -167,6 +192,7 @@ impl Ledger {
             Ok(true)
         })?;
         self.blocking.at = rest;
+        self.blocking.changes += 1;
         self.blocking.awaited.extend(blocked);
         self.look_after_awaited()?;
         self.bring_forward(&earlier)
@@ -182,6 +208,7 @@ impl Ledger {
         for host in awaited {
             let Some(resident) = self.hosts.get_mut(&host) else {
                 self.blocking.awaited.remove(&host);
+                self.blocking.changes += 1;
                 continue;
             };
             if resident.on_desk || resident.closing.is_some() {
@@ -194,7 +221,7 @@ impl Ledger {
                 super::mark(&mut self.dirty, host, resident);
             } else {
                 self.blocking.awaited.remove(&host);
-                self.blocking.by.remove(&host);
+                self.blocking.changes += 1;
             }
         }
         Ok(())
@@ -222,8 +249,10 @@ impl Ledger {
             return;
         }
         let name = self.hosts.get(&host).map(|resident| resident.row.name.clone());
-        let is_last = done && urls > 0;
-        self.blocking.count(host, name.as_deref().unwrap_or_default(), urls, is_last);
+        if urls > 0 {
+            self.blocking.count(host, name.as_deref().unwrap_or_default(), urls);
+        }
+        self.blocking.changes += 1;
         if done {
             self.blocking.awaited.remove(&host);
             self.blocking.by.remove(&host);

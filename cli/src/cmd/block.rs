@@ -15,6 +15,8 @@ const KEY: &str = "links.blocked";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// For everything to be dropped.
 const DROP_PATIENCE: Duration = Duration::from_secs(60);
+/// Looked at for so long at least.
+const QUIET: Duration = Duration::from_millis(500);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -29,13 +31,15 @@ pub async fn block(typed: &BlockArgs) -> Result<Exit, Trouble> {
     let answer = steer.edit(edits).await?;
     let exit = steer.wait(answer.revision()).await?;
     let clock = Clock::start();
-    let began = clock.now();
+    let (began, mut before) = (clock.now(), 0);
     loop {
-        // The workbench has told the ledger what it drops by the second look.
+        // What a workbench drops because of its address is on its way to the ledger.
         sleep(PAUSE).await;
         let sum = ask(&mut steer, &blocks).await?;
         let is_over = clock.now().since(began) >= DROP_PATIENCE;
-        if sum.is_done || is_over || !sum.silent.is_empty() {
+        let is_quiet = sum.is_done && clock.now().since(began) >= QUIET && sum.urls == before;
+        before = sum.urls;
+        if is_quiet || is_over || !sum.silent.is_empty() {
             return Ok(tell(&sum, exit));
         }
     }

@@ -63,6 +63,9 @@ impl std::str::FromStr for Block {
         }
         let below = text.strip_prefix("*.").or_else(|| text.strip_prefix('.'));
         let name = names::host(below.unwrap_or(text)).map_err(|_| wrong())?;
+        if name.contains('*') {
+            return Err(wrong());
+        }
         // An address in another notation, such as a number.
         match (name.parse::<IpAddr>(), below) {
             (Ok(address), None) => Ok(Self::Network(address.into())),

@@ -14,19 +14,17 @@ impl Accountant {
         {
             ledger.reconfigure(&revised.settings);
             live.ledger_has(revised.revision);
-            self.blocks_told = false;
             self.desk.ring();
         }
-        let blocking = ledger.is_blocking();
-        if blocking {
+        if ledger.is_blocking() {
             ledger.block_some(now)?;
         }
         if ledger.looks_through_hosts() {
             self.next_due = now;
         }
-        if blocking || !self.blocks_told {
+        let changes = Some(ledger.block_changes());
+        if std::mem::replace(&mut self.blocks_told, changes) != changes {
             *live.blocks.lock() = ledger.block_counts();
-            self.blocks_told = true;
         }
         Ok(())
     }

@@ -42,6 +42,8 @@ impl Portion {
             return None;
         };
         let left = self.keep_up(shared, left);
+        // Pages in flight when the limit came are nobody's portion: they are no credit either.
+        self.allowed = self.allowed.max(shared.totals.lock().0.pages);
         let surplus = match (leaving, self.is_scarce) {
             (true, _) => left,
             (false, true) => left.saturating_sub(useful(shared)),

@@ -7,4 +7,5 @@ mod model;
 mod names;
 mod robots;
 mod rules;
+mod settings;
 mod visits;
