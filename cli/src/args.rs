@@ -2,6 +2,7 @@
 //! be relied on.
 
 pub mod cluster;
+pub mod steer;
 
 use crate::telemetry::Format;
 use clap::builder::NonEmptyStringValueParser;

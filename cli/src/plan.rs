@@ -11,7 +11,8 @@ use crate::report_file::ReportFile;
 use crate::seeds;
 use anyhow::anyhow;
 use crivello_agent::Otlp;
-use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
+use crivello_common::config::{Given, HALF_BEGUN, SETTINGS_FILE, Settings};
+use crivello_coordinator::given_last;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::net::SocketAddr;
@@ -22,6 +23,8 @@ use std::path::{Path, PathBuf};
 pub struct Plan {
     /// Checked.
     pub settings: Settings,
+    /// What was typed for them.
+    pub given: Given,
     /// The crawl's directory: new, empty, or an existing crawl's.
     pub out: PathBuf,
     /// How many agents crawl; with several, each has a directory in `out`.
@@ -76,7 +79,7 @@ impl Plan {
                 typed.out.display()
             )));
         }
-        let settings = settings_of(&home, resume, &typed.settings)?;
+        let (settings, given) = settings_of(&home, resume, &typed.settings)?;
         if !resume && typed.seeds.is_none() {
             seeds::some_url(&typed.urls).map_err(Trouble::usage)?;
         }
@@ -92,7 +95,7 @@ impl Plan {
         let otlp = collector(&typed.traces)?;
         let (out, http, quiet) = (typed.out, typed.http, typed.quiet);
         let meters = Meters::default();
-        Ok(Self { settings, out, agents, seeds, otlp, report, http, meters, quiet })
+        Ok(Self { settings, given, out, agents, seeds, otlp, report, http, meters, quiet })
     }
 }
 
@@ -113,25 +116,31 @@ fn home(out: &Path, agents: usize) -> Result<PathBuf, Trouble> {
     }
 }
 
-/// The settings for the crawl in a directory, which is named with its flag, and whether there is
-/// one already.
+/// The settings for the crawl in a directory, which is named with its flag, and what was typed for
+/// them.
 ///
 /// # Errors
 /// Usage errors, each with its reason.
 pub fn settings_in(
     (flag, dir): (&str, &Path),
     typed: &SettingsArgs,
-) -> Result<(Settings, bool), Trouble> {
-    let resume = is_crawl(flag, dir)?;
-    Ok((settings_of(dir, resume, typed)?, resume))
+) -> Result<(Settings, Given), Trouble> {
+    settings_of(dir, is_crawl(flag, dir)?, typed)
 }
 
-/// Those that the crawl in `dir` has, where there is one, and over them what was typed.
-fn settings_of(dir: &Path, resume: bool, typed: &SettingsArgs) -> Result<Settings, Trouble> {
+/// Those that the crawl in `dir` has, where there is one, and over them what was typed, unless a
+/// coordinator was started with the same the last time: then they may have been changed since.
+fn settings_of(
+    dir: &Path,
+    resume: bool,
+    typed: &SettingsArgs,
+) -> Result<(Settings, Given), Trouble> {
+    let last = given_last(dir)?;
     let kept = resume.then(|| read_kept(&dir.join(SETTINGS_FILE))).transpose()?;
     let given = typed.config.as_deref().map(read_given).transpose()?;
-    let files: Vec<_> = kept.iter().chain(&given).map(|(n, t)| (n.as_str(), t.as_str())).collect();
-    settings::load(&files, &typed.sets, &flags(typed))
+    let kept = kept.as_ref().map(|(n, t)| (n.as_str(), t.as_str()));
+    let files: Vec<_> = given.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
+    settings::resume(kept, &last, &files, &typed.sets, &flags(typed))
         .map_err(|problems| Trouble::usage(with_hint(problems, typed.contact.is_some())))
 }
 
@@ -268,8 +277,11 @@ mod tests {
             "--allow-network=10.0.0.0/8",
         ]);
         let file = ("file", "[politeness]\ndelay = \"400s\"\n");
-        let s = settings::load(&[file], &typed.settings.sets, &flags(&typed.settings))
-            .expect("all is well");
+        let (sets, flags) = (&typed.settings.sets, flags(&typed.settings));
+        let none = Given::new();
+        let read = settings::resume(None, &none, &[file], sets, &flags);
+        let (s, given) = read.expect("all is well");
+        assert_eq!(given["politeness.delay"], "\"4s\"");
         assert_eq!(s.identity.contact, "me@a.example");
         assert_eq!(s.identity.user_agent_name, "sieve");
         assert_eq!(s.limits.pages_max, Some(1));

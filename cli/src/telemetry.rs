@@ -3,11 +3,11 @@
 use crate::exit::Trouble;
 use crate::screen::{self, LogLine};
 use clap::ValueEnum;
+use crivello_common::runtime::{log_began, log_filter};
 use std::io::IsTerminal;
-use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer, fmt};
+use tracing_subscriber::{Layer, fmt, reload};
 
 /// What is logged unless something else is asked for: ourselves, and others' warnings.
 const FILTER: &str = "warn,crivello=info";
@@ -30,29 +30,19 @@ pub enum Format {
 pub fn start(filter: Option<&str>, quiet: bool, format: Format) -> Result<(), Trouble> {
     let default = if quiet { FILTER_QUIET } else { FILTER };
     let filter = filter.filter(|f| !f.is_empty()).unwrap_or(default);
-    if let Some(word) = filter.split(',').find(|part| is_nonsense(part.trim())) {
-        return Err(Trouble::usage(format!(
-            "--log {filter}: {word:?} is no level; write error, warn, info, debug, trace or off, or \
-             a directive such as crivello=debug"
-        )));
-    }
-    let filter = EnvFilter::try_new(filter)
-        .map_err(|error| Trouble::usage(format!("--log {filter}: {error}")))?;
+    let wrong = |error| Trouble::usage(format!("--log {filter}: {error}"));
+    let read = log_filter(filter).map_err(wrong)?;
+    let (read, handle) = reload::Layer::new(read);
     let ansi = std::io::stderr().is_terminal() && screen::style().color;
     let lines = fmt::layer().with_target(false).with_writer(LogLine::default);
     let lines = match format {
         Format::Text => lines.with_ansi(ansi).boxed(),
         Format::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
     };
-    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter));
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(read));
     #[cfg(feature = "console")]
     let subscriber = subscriber.with(console_subscriber::spawn());
     subscriber.try_init().map_err(|error| anyhow::anyhow!("the log cannot be set up: {error}"))?;
+    log_began(filter, move |filter| handle.reload(filter).map_err(|error| error.to_string()));
     Ok(())
-}
-
-/// A word alone that is no level: it would be taken for the name of a part of the program.
-fn is_nonsense(directive: &str) -> bool {
-    let is_word = !directive.is_empty() && !directive.contains(['=', '[', ']', '{', '}']);
-    is_word && directive.parse::<LevelFilter>().is_err()
 }

@@ -41,6 +41,8 @@ closed_set! {
         RobotsUnreachable = 16 => "robots-unreachable",
         /// A scheme and port of a host that has too many of them with a robots.txt of their own.
         TooManyOrigins = 17 => "too-many-origins",
+        /// Its host is one of `links.blocked`, or is at an address that is.
+        Blocked = 18 => "blocked",
     }
 }
 
@@ -67,6 +69,7 @@ impl Discard {
             Self::TooManyHosts => "beyond limits.hosts-per-domain-max",
             Self::RobotsUnreachable => "robots.txt could not be had, time and again",
             Self::TooManyOrigins => "more ports than are asked of one host",
+            Self::Blocked => "its host, or its address, is one of links.blocked",
         }
     }
 }

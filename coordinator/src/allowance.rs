@@ -49,12 +49,27 @@ pub(crate) struct Allowance {
     told: BTreeMap<AgentId, Told>,
     /// Who wants more and got nothing.
     waiting: BTreeSet<AgentId>,
+    /// Who may have fetched pages that were not counted: nothing is dealt out before they are heard of.
+    awaited: BTreeSet<AgentId>,
 }
 
 impl Allowance {
     /// What was dealt out before a restart.
     pub(crate) const fn new(limit: u64, allowed: BTreeMap<AgentId, u64>) -> Self {
-        Self { limit, allowed, told: BTreeMap::new(), waiting: BTreeSet::new() }
+        let told = BTreeMap::new();
+        Self { limit, allowed, told, waiting: BTreeSet::new(), awaited: BTreeSet::new() }
+    }
+
+    /// The same where these agents may have fetched pages without a limit.
+    pub(crate) fn awaiting(mut self, agents: BTreeSet<AgentId>) -> Self {
+        self.awaited = agents;
+        self
+    }
+
+    /// The limit is another one. Where more is dealt out already, the agents give it back.
+    pub(crate) fn limited_to(mut self, limit: u64) -> Self {
+        self.limit = limit;
+        self
     }
 
     /// To be written down before anybody hears of it.
@@ -75,16 +90,20 @@ impl Allowance {
             return self.answer(id, known, living);
         }
         self.told.insert(id, told);
+        self.awaited.retain(|awaited| *awaited != id && living.contains(awaited));
         let mut allowed = told.allowed.min(known).max(told.fetched);
         let others = self.allowed.iter().filter(|(other, _)| **other != id);
         let others: u64 = others.map(|(_, allowed)| allowed).sum();
-        let free = self.limit.saturating_sub(others.saturating_add(allowed));
+        let free = match self.awaited.is_empty() {
+            true => self.limit.saturating_sub(others.saturating_add(allowed)),
+            false => 0,
+        };
         self.waiting.remove(&id);
         if told.wants > 0 {
             let portion = free / (SHARE * living.len().max(1) as u64);
             let portion = portion.clamp(1, PORTION_MAX).min(told.wants).min(free);
             allowed += portion;
-            if portion == 0 {
+            if portion == 0 && self.awaited.is_empty() {
                 self.waiting.insert(id);
             }
         }
@@ -106,6 +125,9 @@ impl Allowance {
     /// Whether all have fetched as many as there may be. Of those who are not alive, what they may
     /// have fetched counts; nobody knows before all others were heard of.
     fn is_used_up(&self, living: &BTreeSet<AgentId>) -> bool {
+        if !self.awaited.is_empty() {
+            return false;
+        }
         let fetched = |(id, allowed): (&AgentId, &u64)| match living.contains(id) {
             true => self.told.get(id).map(|told| told.fetched),
             false => Some(*allowed),
@@ -159,6 +181,39 @@ mod tests {
         allowance.forget(AgentId(2));
         let again = allowance.hear(AgentId(1), told(6, 6, 9, 3), &living(1));
         assert!(!again.is_used_up && again.allowed == 7, "{again:?}");
+    }
+
+    #[test]
+    fn a_limit_that_comes_later_counts_what_was_fetched_before() {
+        let mut allowance = Allowance::new(10, BTreeMap::new()).awaiting(living(2));
+        let first = allowance.hear(AgentId(1), told(4, 4, 5, 1), &living(2));
+        assert_eq!((first.allowed, first.is_used_up), (4, false), "the other may have fetched 6");
+        let second = allowance.hear(AgentId(2), told(5, 5, 5, 1), &living(2));
+        assert_eq!(second.allowed, 6);
+        let first = allowance.hear(AgentId(1), told(4, 4, 5, 2), &living(2));
+        assert_eq!((first.allowed, first.is_used_up), (4, false));
+        let second = allowance.hear(AgentId(2), told(6, 6, 5, 2), &living(2));
+        assert!(second.is_used_up);
+        // Nobody waits for the dead.
+        let mut allowance = Allowance::new(10, BTreeMap::new()).awaiting(living(2));
+        assert!(allowance.hear(AgentId(1), told(4, 4, 5, 1), &living(1)).allowed > 4);
+    }
+
+    #[test]
+    fn a_limit_that_is_raised_or_lowered_holds_once_the_agents_gave_back() {
+        let mut allowance =
+            Allowance::new(100, BTreeMap::from([(AgentId(1), 60), (AgentId(2), 40)]));
+        allowance = allowance.limited_to(50);
+        let first = allowance.hear(AgentId(1), told(20, 20, 9, 1), &living(2));
+        assert_eq!(first.allowed, 20, "the other has 40");
+        allowance.hear(AgentId(2), told(10, 10, 0, 1), &living(2));
+        assert!(allowance.hear(AgentId(1), told(20, 20, 9, 2), &living(2)).allowed > 20);
+        allowance = allowance.limited_to(25);
+        let first = allowance.hear(AgentId(1), told(20, 20, 9, 3), &living(2));
+        assert_eq!((first.allowed, first.is_used_up), (20, true));
+        allowance = allowance.limited_to(200);
+        let first = allowance.hear(AgentId(1), told(20, 20, 9, 4), &living(2));
+        assert!(first.allowed > 20 && !first.is_used_up);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::lodge::Lodge;
 use crate::metrics::Meter;
 use crate::rpc::Rpc;
 use crate::watchers::Watchers;
-use crivello_common::config::Settings;
+use crivello_common::config::{Given, Settings};
 use crivello_common::time::Clock;
 use crivello_common::view::RunState;
 use crivello_proto::tls::Tls;
@@ -60,6 +60,20 @@ impl Coordinator {
         settings: &Settings,
         listen: Listen,
     ) -> Result<Self, CoordinatorError> {
+        Self::start_given(dir, settings, Given::new(), listen).await
+    }
+
+    /// The same with what was typed to have these settings, to be kept until the next start (see
+    /// [`given_last`](crate::given_last)).
+    ///
+    /// # Errors
+    /// As of [`Self::start`].
+    pub async fn start_given(
+        dir: &Path,
+        settings: &Settings,
+        given: Given,
+        listen: Listen,
+    ) -> Result<Self, CoordinatorError> {
         let clock = Clock::start();
         let mut server = Server::builder()
             .max_concurrent_streams(REQUESTS_MAX)
@@ -77,7 +91,7 @@ impl Coordinator {
         };
         let listener = TcpListener::bind(listen.at).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let home = Home::open(dir, settings, clock.now())?;
+        let home = Home::open(dir, settings, given, clock.now())?;
         let (crawl_id, resumed) = (home.record.crawl.id.clone(), home.resumed);
         let lease = settings.cluster.lease;
         let lodge = Lodge::open(home, settings, clock)
@@ -92,12 +106,7 @@ impl Coordinator {
             crawl_id: crawl_id.clone(),
             limit: settings.limits.pages_max,
         };
-        let rpc = Rpc {
-            lodge: lodge.clone(),
-            watchers,
-            crawl_id: crawl_id.clone(),
-            settings: settings.to_toml(),
-        };
+        let rpc = Rpc { lodge: lodge.clone(), watchers, crawl_id: crawl_id.clone() };
         let services = services(server, rpc).await?;
         let (end, ended) = oneshot::channel();
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));

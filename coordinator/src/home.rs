@@ -1,16 +1,18 @@
 //! The coordinator's directory: what makes it that crawl's, and what may be opened there.
 //!
 //! ```text
-//! DIR/crawl.toml   the settings in force, all of them; written when a run begins
-//! DIR/journal      the members, see the journal's own page
-//! DIR/lock         held by the coordinator that works here
+//! DIR/crawl.toml      the settings in force, all of them
+//! DIR/revision.toml   their number, see the page of the settings
+//! DIR/journal         the members, see the journal's own page
+//! DIR/lock            held by the coordinator that works here
 //! ```
 //! A crawl is begun once `crawl.toml` is there. It comes last; `crawl.toml.new` comes first, so
 //! that what a kill left half made is known for that, and made anew.
 
 use crate::journal::{Crawl, JOURNAL, Journal, JournalError, Opened, Record};
 use crate::members::EPOCHS_A_STEP;
-use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
+use crate::settings::Charter;
+use crivello_common::config::{Given, HALF_BEGUN, SETTINGS_FILE, Settings};
 use crivello_common::time::Timestamp;
 use crivello_common::view::View;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +57,8 @@ pub(crate) struct Home {
     pub(crate) record: Record,
     /// Whether there was a crawl.
     pub(crate) resumed: bool,
+    /// Its settings.
+    pub(crate) charter: Charter,
 }
 
 impl Home {
@@ -66,20 +70,26 @@ impl Home {
     pub(crate) fn open(
         dir: &Path,
         settings: &Settings,
+        given: Given,
         now: Timestamp,
     ) -> Result<Self, CoordinatorError> {
         let resumed = dir.join(SETTINGS_FILE).exists();
-        let mut home = if resumed { resume(dir, settings)? } else { begin(dir, settings, now)? };
+        let found = if resumed { resume(dir, settings)? } else { begin(dir, settings, now)? };
+        let (mut journal, record) = found;
         let write = |error: io::Error| {
             CoordinatorError::Broken(format!("{} cannot be written: {error}", dir.display()))
         };
-        home.journal.append(&home.record).map_err(write)?;
-        write_settings(dir, settings).map_err(write)?;
-        Ok(home)
+        journal.append(&record).map_err(write)?;
+        let charter = Charter::open(dir, settings, given)?;
+        Ok(Self { journal, record, resumed, charter })
     }
 }
 
-fn begin(dir: &Path, settings: &Settings, now: Timestamp) -> Result<Home, CoordinatorError> {
+fn begin(
+    dir: &Path,
+    settings: &Settings,
+    now: Timestamp,
+) -> Result<(Journal, Record), CoordinatorError> {
     if dir.join(JOURNAL).exists() && !dir.join(HALF_BEGUN).exists() {
         return Err(CoordinatorError::Refused(format!(
             "{} has a journal but no {SETTINGS_FILE}: it is not a crawl that can be resumed; choose another --data, or move it away",
@@ -99,10 +109,10 @@ fn begin(dir: &Path, settings: &Settings, now: Timestamp) -> Result<Home, Coordi
     let view = View { epoch: 1, ..View::default() };
     let (allowed, drains) = (BTreeMap::new(), BTreeSet::new());
     let record = Record { crawl, next_id: 1, view, allowed, drains };
-    Ok(Home { journal, record, resumed: false })
+    Ok((journal, record))
 }
 
-fn resume(dir: &Path, settings: &Settings) -> Result<Home, CoordinatorError> {
+fn resume(dir: &Path, settings: &Settings) -> Result<(Journal, Record), CoordinatorError> {
     if !dir.join(JOURNAL).exists() {
         let why = if dir.join("state").exists() {
             return Err(CoordinatorError::Refused(format!(
@@ -136,15 +146,5 @@ fn resume(dir: &Path, settings: &Settings) -> Result<Home, CoordinatorError> {
         record.next_id = record.next_id.saturating_add(1);
         tracing::warn!("{}: an unfinished record was cut off", dir.join(JOURNAL).display());
     }
-    Ok(Home { journal, record, resumed: true })
-}
-
-/// Writes `crawl.toml`, whole or not at all.
-fn write_settings(dir: &Path, settings: &Settings) -> io::Result<()> {
-    let new = dir.join(HALF_BEGUN);
-    let text = format!(
-        "# The settings of the crawl in this directory, as of its last run.\n{}",
-        settings.to_toml()
-    );
-    fs::write(&new, text).and_then(|()| fs::rename(&new, dir.join(SETTINGS_FILE)))
+    Ok((journal, record))
 }

@@ -22,7 +22,9 @@ pub mod metrics;
 mod patience;
 mod reach;
 mod rpc;
+mod settings;
 mod watchers;
 
 pub use app::{Coordinator, Listen};
 pub use home::CoordinatorError;
+pub use settings::given_last;

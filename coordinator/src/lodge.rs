@@ -11,9 +11,11 @@ use crate::journal::{Crawl, Journal, Record};
 use crate::members::{self, Effect, Event, Members, Refusal};
 use crate::metrics::Counts;
 use crate::patience::PatientClock;
-use crivello_common::config::Settings;
+use crate::settings::{Charter, Revised, Unchanged};
+use crivello_common::config::{Edit, Settings};
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentId, AgentState, RunState, View};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -43,6 +45,8 @@ pub(crate) enum Request {
 #[derive(Debug)]
 enum Ask {
     Request(Request, oneshot::Sender<Result<Granted, Denied>>),
+    /// That settings be changed, if this revision is in force.
+    Edit(Vec<(String, Edit)>, u64, oneshot::Sender<Result<Changed, Denied>>),
     End,
 }
 
@@ -59,12 +63,24 @@ pub(crate) struct Granted {
     pub(crate) pages: Option<Allowed>,
 }
 
+/// What came of edits.
+#[derive(Clone, Debug)]
+pub(crate) struct Changed {
+    /// The settings in force.
+    pub(crate) revised: Arc<Revised>,
+    /// The keys of those changed that take effect only when the agents start again.
+    pub(crate) at_restart: Vec<String>,
+}
+
 /// Why nothing came of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denied {
     /// The members say no.
     #[error("{0}")]
     Refused(#[from] Refusal),
+    /// The settings stay as they are.
+    #[error("{0}")]
+    Unchanged(#[from] Unchanged),
     /// It cannot be written down.
     #[error("nothing was changed, because the coordinator's journal cannot be written: {0}")]
     Unwritten(String),
@@ -84,6 +100,8 @@ pub(crate) struct Lodge {
     pub(crate) views: watch::Receiver<Arc<View>>,
     /// What it has done.
     pub(crate) counts: Arc<Counts>,
+    /// The settings in force; the same.
+    pub(crate) settings: watch::Receiver<Arc<Revised>>,
 }
 
 impl Lodge {
@@ -95,7 +113,11 @@ impl Lodge {
         let lease = settings.cluster.lease;
         let now = clock.now();
         let Record { crawl, next_id, view, allowed, drains } = home.record;
-        let limit = settings.limits.pages_max;
+        let allowance = settings.limits.pages_max.map(|limit| {
+            let unknown = living(&view).into_iter().filter(|id| !allowed.contains_key(id));
+            Allowance::new(limit, allowed.clone()).awaiting(unknown.collect())
+        });
+        let in_force = home.charter.watch();
         let (views, watched) = watch::channel(Arc::new(view.clone()));
         let (asks, asked) = sync_channel(ASKS_MAX);
         let slice = (lease / LOOKS_A_LEASE).max(Duration::from_millis(1));
@@ -105,7 +127,8 @@ impl Lodge {
             journal: home.journal,
             crawl,
             members: Members::restore(members::Settings { lease }, view, drains, next_id, now),
-            allowance: limit.map(|limit| Allowance::new(limit, allowed)),
+            allowance,
+            charter: home.charter,
             views,
             clock,
             time: PatientClock::new(now, 2 * slice),
@@ -115,7 +138,7 @@ impl Lodge {
         std::thread::Builder::new()
             .name("members".to_owned())
             .spawn(move || porter.listen(&asked))?;
-        Ok(Self { asks, views: watched, counts })
+        Ok(Self { asks, views: watched, counts, settings: in_force })
     }
 
     /// Asks, and waits for the answer.
@@ -123,7 +146,7 @@ impl Lodge {
         let counts = &self.counts;
         counts.requests.fetch_add(1, Relaxed);
         counts.heartbeats.fetch_add(matches!(request, Request::Beat(..)).into(), Relaxed);
-        let heard = self.hear(request).await;
+        let heard = self.put(|answer| Ask::Request(request, answer)).await;
         match &heard {
             Err(Denied::Refused(_)) => counts.refusals.fetch_add(1, Relaxed),
             Err(Denied::Busy) => counts.turned_away.fetch_add(1, Relaxed),
@@ -132,9 +155,21 @@ impl Lodge {
         heard
     }
 
-    async fn hear(&self, request: Request) -> Result<Granted, Denied> {
+    /// Asks that settings be changed; `known` is the revision that must be in force, if it is not 0.
+    pub(crate) async fn edit(
+        &self,
+        edits: Vec<(String, Edit)>,
+        known: u64,
+    ) -> Result<Changed, Denied> {
+        self.put(|answer| Ask::Edit(edits, known, answer)).await
+    }
+
+    async fn put<T>(
+        &self,
+        ask: impl FnOnce(oneshot::Sender<Result<T, Denied>>) -> Ask,
+    ) -> Result<T, Denied> {
         let (answer, answered) = oneshot::channel();
-        match self.asks.try_send(Ask::Request(request, answer)) {
+        match self.asks.try_send(ask(answer)) {
             Ok(()) => answered.await.unwrap_or(Err(Denied::Ending)),
             Err(TrySendError::Full(_)) => Err(Denied::Busy),
             Err(TrySendError::Disconnected(_)) => Err(Denied::Ending),
@@ -154,6 +189,7 @@ struct Porter {
     crawl: Crawl,
     members: Members,
     allowance: Option<Allowance>,
+    charter: Charter,
     views: watch::Sender<Arc<View>>,
     clock: Clock,
     time: PatientClock,
@@ -171,6 +207,9 @@ impl Porter {
                 Ok(Ask::Request(request, answer)) => {
                     // Whoever asked may have gone.
                     let _ = answer.send(self.answer(request, now));
+                }
+                Ok(Ask::Edit(edits, known, answer)) => {
+                    let _ = answer.send(self.edit(&edits, known));
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     // What cannot be written down now is tried again at the next look.
@@ -243,11 +282,27 @@ impl Porter {
         }
     }
 
+    /// Settings are changed: written down, taken up here, then told.
+    fn edit(&mut self, edits: &[(String, Edit)], known: u64) -> Result<Changed, Denied> {
+        let edited = self.charter.edit(edits, known)?;
+        let limit = edited.settings.limits.pages_max;
+        let living = || living(self.members.view());
+        self.allowance = match (self.allowance.take(), limit) {
+            (Some(allowance), Some(limit)) => Some(allowance.limited_to(limit)),
+            // What was fetched while there was no limit counts, so all must be heard of.
+            (None, Some(limit)) => Some(Allowance::new(limit, BTreeMap::new()).awaiting(living())),
+            (_, None) => None,
+        };
+        for key in &edited.changed {
+            tracing::info!("{key} is {} now", edited.settings.value(key).unwrap_or_default());
+        }
+        Ok(Changed { revised: self.charter.publish(), at_restart: edited.at_restart })
+    }
+
     /// Pages for an agent: decided on a copy, written down, then told.
     fn deal(&mut self, id: AgentId, told: Told) -> Option<Allowed> {
         let mut next = self.allowance.clone()?;
-        let living = self.members.view().agents.iter().filter(|a| a.state != AgentState::Dead);
-        let allowed = next.hear(id, told, &living.map(|agent| agent.id).collect());
+        let allowed = next.hear(id, told, &living(self.members.view()));
         let before = std::mem::replace(self.allowance.as_mut()?, next);
         if self.allowance.as_ref()?.dealt() != before.dealt() {
             let members = self.members.clone();
@@ -306,6 +361,11 @@ impl Porter {
         };
         Granted { view: Arc::clone(&self.views.borrow()), lease, leases: Vec::new(), pages: None }
     }
+}
+
+fn living(view: &View) -> BTreeSet<AgentId> {
+    let living = view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
+    living.map(|agent| agent.id).collect()
 }
 
 /// Says in the log what is new in a view.

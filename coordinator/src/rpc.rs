@@ -5,7 +5,8 @@ use crate::allowance::{Allowed, Told};
 use crate::lodge::{Denied, Granted, Lodge, Request as Ask};
 use crate::members::{Event, Process, Refusal};
 use crate::reach::try_address;
-use crate::watchers::{ViewStream, Watchers};
+use crate::watchers::{SettingsStream, ViewStream, Watchers};
+use crivello_common::runtime::set_log_filter;
 use crivello_common::view::{AgentId, check_address};
 use crivello_proto::v1::coordinator_server::Coordinator;
 use crivello_proto::view::run_state;
@@ -20,8 +21,6 @@ pub(crate) struct Rpc {
     pub(crate) lodge: Lodge,
     pub(crate) watchers: Watchers,
     pub(crate) crawl_id: String,
-    /// The settings in force, as TOML.
-    pub(crate) settings: String,
 }
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -30,6 +29,7 @@ impl From<Denied> for Status {
     fn from(denied: Denied) -> Self {
         let code = match &denied {
             Denied::Refused(refusal) => code(*refusal),
+            Denied::Unchanged(why) => editing::code(why),
             Denied::Unwritten(_) | Denied::Ending => Code::Unavailable,
             Denied::Busy => Code::ResourceExhausted,
         };
@@ -91,13 +91,14 @@ impl Rpc {
         let joined = Event::Join { id, disk, process, name, address, weight };
         let granted = self.ask(Ask::Event(joined)).await?;
         let (id, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
+        let settings = self.lodge.settings.borrow().clone();
         Ok(v1::JoinResponse {
             id: id.0,
             crawl_id: self.crawl_id.clone(),
             lease_ms: millis(lease),
             view: Some(granted.view.as_ref().into()),
-            settings: self.settings.clone(),
-            settings_revision: 1,
+            settings: settings.toml.clone(),
+            settings_revision: settings.revision,
         })
     }
 
@@ -212,25 +213,43 @@ impl Coordinator for Rpc {
         Ok(Response::new(v1::SetRunResponse { view: Some(granted.view.as_ref().into()) }))
     }
 
-    type WatchSettingsStream = std::pin::Pin<
-        Box<dyn futures_util::Stream<Item = Result<v1::CrawlSettings, Status>> + Send + 'static>,
-    >;
+    type WatchSettingsStream = SettingsStream;
 
     async fn watch_settings(
         &self,
-        _: Request<v1::WatchSettingsRequest>,
-    ) -> Answer<Self::WatchSettingsStream> {
-        Err(Status::unimplemented("not yet"))
+        request: Request<v1::WatchSettingsRequest>,
+    ) -> Answer<SettingsStream> {
+        let known = request.into_inner().known_revision;
+        let settings = self.watchers.admit(self.lodge.settings.clone(), known);
+        settings.map(Response::new).ok_or_else(|| Status::resource_exhausted("too many watchers"))
     }
 
     async fn get_settings(&self, _: Request<v1::GetSettingsRequest>) -> Answer<v1::CrawlSettings> {
-        Ok(Response::new(v1::CrawlSettings { revision: 1, toml: self.settings.clone() }))
+        let settings = v1::CrawlSettings::from(self.lodge.settings.borrow().as_ref());
+        Ok(Response::new(settings))
     }
 
     async fn edit_settings(
         &self,
-        _: Request<v1::EditSettingsRequest>,
+        request: Request<v1::EditSettingsRequest>,
     ) -> Answer<v1::EditSettingsResponse> {
-        Err(Status::unimplemented("not yet"))
+        let v1::EditSettingsRequest { edits, known_revision } = request.into_inner();
+        let edits = editing::read(edits)?;
+        let changed = self.lodge.edit(edits, known_revision).await?;
+        let settings = Some(v1::CrawlSettings::from(changed.revised.as_ref()));
+        let at_restart = changed.at_restart;
+        Ok(Response::new(v1::EditSettingsResponse { settings, at_restart }))
+    }
+
+    async fn set_log_level(
+        &self,
+        request: Request<v1::SetLogLevelRequest>,
+    ) -> Answer<v1::SetLogLevelResponse> {
+        let filter = request.into_inner().filter;
+        let before = set_log_filter(&filter).map_err(Status::invalid_argument)?;
+        tracing::info!("the log's filter is {filter} now, it was {before}");
+        Ok(Response::new(v1::SetLogLevelResponse { before }))
     }
 }
+
+mod editing;

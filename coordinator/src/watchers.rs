@@ -1,6 +1,7 @@
-//! Those who watch the view: each gets the latest there is when it has taken the one before. One
+//! Those who watch the view, or the settings: each gets the latest there is when it has taken the one before. One
 //! that takes none for too long is dropped; nobody waits for it.
 
+use crate::settings::Revised;
 use crivello_common::view::View;
 use crivello_proto::v1;
 use futures_util::Stream;
@@ -11,8 +12,32 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tonic::Status;
 
-/// Watchers at once: all agents, and people.
-const WATCHERS_MAX: usize = 2_048;
+/// Watchers at once: all agents, for the view and for the settings, and people.
+const WATCHERS_MAX: usize = 4_096;
+
+/// What is watched: each later one has a higher number.
+pub(crate) trait Watched: Send + Sync + 'static {
+    /// As it is sent.
+    type Sent: for<'a> From<&'a Self> + Send + 'static;
+    /// Its number.
+    fn number(&self) -> u64;
+}
+
+impl Watched for View {
+    type Sent = v1::View;
+
+    fn number(&self) -> u64 {
+        self.epoch
+    }
+}
+
+impl Watched for Revised {
+    type Sent = v1::CrawlSettings;
+
+    fn number(&self) -> u64 {
+        self.revision
+    }
+}
 
 /// Lets watchers in.
 #[derive(Clone, Debug)]
@@ -32,50 +57,55 @@ impl Watchers {
         WATCHERS_MAX - self.room.available_permits().min(WATCHERS_MAX)
     }
 
-    /// The views later than `known`, until the watcher goes, is dropped, or `views` end. `None`
+    /// What is later than `known`, until the watcher goes, is dropped, or there will be no more. `None`
     /// when there are too many.
-    pub(crate) fn admit(
+    pub(crate) fn admit<T: Watched>(
         &self,
-        views: watch::Receiver<Arc<View>>,
+        latest: watch::Receiver<Arc<T>>,
         known: u64,
-    ) -> Option<ViewStream> {
+    ) -> Option<Latest<T::Sent>> {
         let seat = Arc::clone(&self.room).try_acquire_owned().ok()?;
         let (next, taken) = mpsc::channel(1);
-        tokio::spawn(forward(views, known, next, self.patience, seat));
-        Some(ViewStream(taken))
+        tokio::spawn(forward(latest, known, next, self.patience, seat));
+        Some(Latest(taken))
     }
 }
 
-async fn forward(
-    mut views: watch::Receiver<Arc<View>>,
+async fn forward<T: Watched>(
+    mut latest: watch::Receiver<Arc<T>>,
     mut known: u64,
-    next: mpsc::Sender<Result<v1::View, Status>>,
+    next: mpsc::Sender<Result<T::Sent, Status>>,
     patience: Duration,
     _seat: OwnedSemaphorePermit,
 ) {
     loop {
-        let view = Arc::clone(&views.borrow_and_update());
-        if view.epoch > known {
-            known = view.epoch;
-            let view = v1::View::from(view.as_ref());
-            if next.send_timeout(Ok(view), patience).await.is_err() {
+        let one = Arc::clone(&latest.borrow_and_update());
+        if one.number() > known {
+            known = one.number();
+            let one = T::Sent::from(one.as_ref());
+            if next.send_timeout(Ok(one), patience).await.is_err() {
                 tracing::debug!("a watcher went, or was too slow and is dropped");
                 return;
             }
         }
         tokio::select! {
-            changed = views.changed() => if changed.is_err() { return },
+            changed = latest.changed() => if changed.is_err() { return },
             () = next.closed() => return,
         }
     }
 }
 
-/// What a watcher takes its views from.
+/// What a watcher takes what it watches from.
 #[derive(Debug)]
-pub(crate) struct ViewStream(mpsc::Receiver<Result<v1::View, Status>>);
+pub(crate) struct Latest<T>(mpsc::Receiver<Result<T, Status>>);
 
-impl Stream for ViewStream {
-    type Item = Result<v1::View, Status>;
+/// Views.
+pub(crate) type ViewStream = Latest<v1::View>;
+/// Settings.
+pub(crate) type SettingsStream = Latest<v1::CrawlSettings>;
+
+impl<T> Stream for Latest<T> {
+    type Item = Result<T, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(cx)

@@ -97,6 +97,8 @@ pub struct Accountant {
     synced_at: Timestamp,
     disk_looked_at: Timestamp,
     seeds_ended: bool,
+    /// What came of what is blocked is told up to this change.
+    blocks_told: Option<u64>,
     quiet: Option<Ended>,
 }
 
@@ -121,6 +123,7 @@ impl Accountant {
             synced_at: now,
             disk_looked_at: Timestamp::ZERO,
             seeds_ended: false,
+            blocks_told: None,
             quiet: None,
         }
     }
@@ -155,6 +158,7 @@ impl Accountant {
             let now = self.shared.clock.now();
             self.look_at_disk(now);
             self.take_part(now)?;
+            self.keep_up(now)?;
             if self.is_due(now) {
                 self.commit()?;
             }
@@ -369,6 +373,7 @@ impl Accountant {
 
 mod membership;
 mod room;
+mod settings;
 #[cfg(test)]
 mod tests;
 pub mod traces;

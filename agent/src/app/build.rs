@@ -4,6 +4,7 @@ use super::accountant::{Accountant, Books};
 use super::fetchers::{self, Outlet};
 use super::home::Home;
 use super::join::Seat;
+use super::live::RulesInForce;
 use super::member::Member;
 use super::metrics::{Meter, Sources};
 use super::parsers::ParserThread;
@@ -22,6 +23,7 @@ use crate::links::LinkRules;
 use crate::report::SeedCounts;
 use crate::store::{Archive, CrawlLabel, Position};
 use crate::workbench::Workbench;
+use arc_swap::ArcSwap;
 use crivello_common::config::Settings;
 use crivello_common::metrics::{Stopwatch, WORK};
 use crivello_common::runtime::open_files;
@@ -49,7 +51,7 @@ impl Build {
         member: impl FnOnce(Arc<Shared>, &Database) -> Result<Option<Member>, DiskError>,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
-        let rules = Arc::new(LinkRules::compile(&settings)?);
+        let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings)?));
         let look_ups = Stopwatch::new(clock, WORK);
         let ledger = Ledger::open(disk.clone(), &settings)?.timed(look_ups.clone());
         let ledger = seat.iter().fold(ledger, |ledger, seat| ledger.sharing(seat.id));
@@ -66,9 +68,10 @@ impl Build {
         let visits = shared.settings.fetch.visits_max as usize;
         let (to_parsers, results) = bounded(results_max(visits));
         let outlet = Outlet::new(shared.clone(), desk.clone(), to_parsers);
+        let barred = &shared.live.barred;
         let context = FetchContext::new(&shared.settings, clock, Arc::new(outlet))?;
-        let context = Arc::new(context);
-        let dns = Arc::new(Dns::new(&shared.settings).timed(clock));
+        let context = Arc::new(context.heeding(barred.clone()));
+        let dns = Arc::new(Dns::new(&shared.settings).timed(clock).heeding(barred.clone()));
         let meter = Meter::new(Sources {
             crawl_id: home.identity.crawl_id.clone(),
             dir: home.dir.clone(),

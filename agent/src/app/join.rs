@@ -81,7 +81,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         Ok::<_, AgentError>((coordinator, joined))
     })?;
     let stopped = || AgentError::Broken("it was stopped while it waited to join".to_owned());
-    let Joined { id, crawl_id, leased_until, lease, view, settings } =
+    let Joined { id, crawl_id, leased_until, lease, view, settings, revision } =
         joined.ok_or_else(stopped)?;
     known.given = Some((id.0, crawl_id.clone()));
     known.keep(&options.dir)?;
@@ -112,7 +112,9 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         let parts = Parts { me: id, shared, outgoing, turns, views, arrivals: arrived, doings };
         Ok(Some(Member::new(parts, disk)?))
     })?;
+    crawl.shared.live.begin(revision);
     let (shared, rules) = (crawl.shared.clone(), crawl.rules.clone());
+    let for_settings = rules.clone();
     let name = known.name;
     let (doings, to_others) = (hall.doings.clone(), outgoing.clone());
     crawl.meter.among_others(Post { me: id, name: name.clone(), doings, outgoing: to_others });
@@ -133,7 +135,10 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         meter,
     });
     let (shared, views) = (crawl.shared.clone(), view_in_force);
-    attend(&crawl, Attendance { coordinator, id, process, lease, outgoing, door, views, shared });
+    let rules = for_settings;
+    let attendance =
+        Attendance { coordinator, id, process, lease, outgoing, door, views, shared, rules };
+    attend(&crawl, attendance);
     Ok(crawl)
 }
 

@@ -21,6 +21,7 @@ mod gate;
 mod home;
 mod hosts;
 mod join;
+mod live;
 mod member;
 pub mod metrics;
 mod names;
@@ -50,6 +51,7 @@ use crossbeam::channel::Sender;
 use home::Home;
 pub use join::JoinOptions;
 use join::Seat;
+use live::RulesInForce;
 use metrics::Meter;
 use parking_lot::Mutex;
 use scheduler::Desk;
@@ -113,7 +115,7 @@ pub struct Crawl {
     home: Home,
     shared: Arc<Shared>,
     disk: Arc<Database>,
-    rules: Arc<LinkRules>,
+    rules: RulesInForce,
     ledger: Sender<Entry>,
     desk: Arc<Desk>,
     seeds: Mutex<SeedCounts>,

@@ -26,6 +26,12 @@ impl PagesLeft {
         self.more.store(true, Relaxed);
     }
 
+    /// There is no limit any more.
+    pub fn lift(&self) {
+        self.left.store(u64::MAX, Relaxed);
+        self.more.store(false, Relaxed);
+    }
+
     /// How many there are; `None` without a limit.
     pub fn get(&self) -> Option<u64> {
         Some(self.left.load(Acquire)).filter(|&left| left < u64::MAX)
@@ -77,6 +83,8 @@ mod tests {
         assert!(!pages.is_used_up(), "more may come");
         pages.end(true);
         assert!(pages.is_used_up());
+        pages.lift();
+        assert!(pages.any() && !pages.is_used_up() && pages.get().is_none());
     }
 
     #[test]

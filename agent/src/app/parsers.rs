@@ -2,6 +2,7 @@
 //! them, and passes them on to the accountant.
 
 use super::accountant::Entry;
+use super::live::{Revised, RulesInForce};
 use super::shared::Shared;
 use crate::disk::values::ContentRow;
 use crate::duplicates::{Claim, Duplicates, First};
@@ -9,7 +10,6 @@ use crate::fetch::robots_text;
 use crate::flow::{
     ContentDigest, Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response,
 };
-use crate::links::LinkRules;
 use crate::parse::{Input, Parser};
 use crate::store::{DuplicateOf, PayloadDigest, Recorder, payload_digest};
 use crate::traces::{Span, Stage, TraceId};
@@ -35,10 +35,12 @@ pub struct ParserThread {
     shared: Arc<Shared>,
     results: Receiver<Box<Fetched>>,
     ledger: Sender<Entry>,
-    rules: Arc<LinkRules>,
+    rules: RulesInForce,
     duplicates: Arc<Duplicates>,
     /// The page at hand is the first with its payload: others wait until it is handed over.
     first: Option<First>,
+    /// The settings that the parser was made by.
+    revised: Arc<Revised>,
     parser: Parser,
     recorder: Recorder,
     /// The encoding of the page at hand.
@@ -52,11 +54,13 @@ impl ParserThread {
         shared: Arc<Shared>,
         results: Receiver<Box<Fetched>>,
         ledger: Sender<Entry>,
-        rules: Arc<LinkRules>,
+        rules: RulesInForce,
         duplicates: Arc<Duplicates>,
     ) -> Self {
+        let revised = shared.live.latest();
         Self {
-            parser: Parser::new(&shared.settings),
+            parser: Parser::new(&revised.settings),
+            revised,
             recorder: Recorder::new(&shared.settings),
             shared,
             results,
@@ -72,6 +76,7 @@ impl ParserThread {
     pub fn run(mut self) {
         while let Ok(fetched) = self.results.recv() {
             while !self.shared.pipeline.wait_for_room(LOOK_UP) && !self.shared.is_over() {}
+            self.keep_up();
             let body = fetched.body_len();
             let trace = self.trace(&fetched);
             let began = trace.map(|_| self.shared.clock.now());
@@ -103,6 +108,14 @@ impl ParserThread {
         page
     }
 
+    /// Reads the next page by the latest settings.
+    fn keep_up(&mut self) {
+        if self.shared.live.revision() != self.revised.revision {
+            self.revised = self.shared.live.latest();
+            self.parser = Parser::new(&self.revised.settings);
+        }
+    }
+
     /// What `read` makes of a result. Should it panic, that is a bug of ours which this page brings
     /// out: the page is a failure, and the crawl goes on.
     fn page(&mut self, fetched: Fetched, read: fn(&mut Self, &Fetched) -> Reading) -> Page {
@@ -112,7 +125,7 @@ impl ParserThread {
             let url = fetched.url.as_str();
             tracing::error!(url, trace_id, "a page made its parser panic: a bug");
             // In whatever state the panic left them.
-            self.parser = Parser::new(&self.shared.settings);
+            self.parser = Parser::new(&self.revised.settings);
             self.recorder = Recorder::new(&self.shared.settings);
             self.first = None;
             without_records(PageEnd::Failed(Failure::Unreadable))
@@ -196,7 +209,7 @@ impl ParserThread {
         });
         self.charset = extract.charset;
         let hrefs = extract.links.map(|link| (link.href, link.kind, link.nofollow));
-        let (links, mut discards) = self.rules.collect(&extract.base, hrefs, (kind, depth));
+        let (links, mut discards) = self.rules.load().collect(&extract.base, hrefs, (kind, depth));
         discards.add(Discard::TooManyLinks, extract.links_over);
         (links, discards)
     }
@@ -204,14 +217,14 @@ impl ParserThread {
     /// The sitemaps that a robots.txt names: one link away from nowhere. Its text is what the
     /// fetchers took its rules from.
     fn sitemaps(&self, fetched: &Fetched, response: &Response) -> (Vec<Found>, DiscardTally) {
-        let wanted = self.shared.settings.links.sitemaps && matches!(response.status, 200..=299);
+        let wanted = self.revised.settings.links.sitemaps && matches!(response.status, 200..=299);
         let text = wanted.then(|| robots_text(response)).flatten();
         let (Some(text), Ok(base)) = (text, url::Url::parse(fetched.url.as_str())) else {
             return <_>::default();
         };
         let rules = Rules::parse(&text, &self.shared.settings.identity.user_agent_name);
         let hrefs = rules.sitemaps().iter().map(|href| (href.as_ref(), LinkKind::Sitemap, false));
-        self.rules.collect(&base, hrefs, (LinkKind::Page, 0))
+        self.rules.load().collect(&base, hrefs, (LinkKind::Page, 0))
     }
 
     /// The digest by which duplicates of this payload are known, if they are, and the page that
@@ -254,6 +267,8 @@ mod tests {
     use crate::disk::Database;
     use crate::flow::HandedOut;
     use crate::ledger::Totals;
+    use crate::links::LinkRules;
+    use arc_swap::ArcSwap;
     use crivello_common::config::{AssignBy, Settings};
     use crivello_common::time::Clock;
     use crivello_common::url::CrawlUrl;
@@ -273,7 +288,7 @@ mod tests {
             Arc::new(shared),
             results,
             ledger,
-            Arc::new(rules),
+            Arc::new(ArcSwap::from_pointee(rules)),
             duplicates.clone(),
         );
         let url = CrawlUrl::parse("http://a.test/").unwrap();

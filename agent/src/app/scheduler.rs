@@ -6,6 +6,7 @@
 
 use super::accountant::Entry;
 use super::envoy::{Guest, Guests};
+use super::live::Revised;
 use super::names::Names;
 use super::outage::Outage;
 use super::shared::Shared;
@@ -131,6 +132,8 @@ pub struct Scheduler {
     census_at: Timestamp,
     /// It waited so long since then.
     idle: Duration,
+    /// Whether there is a page limit.
+    limited: bool,
     /// What was said of that.
     quiet: Option<Ended>,
 }
@@ -144,9 +147,11 @@ impl Scheduler {
         bench: Workbench,
         ledger: Sender<Entry>,
     ) -> Self {
+        let limited = shared.settings.limits.pages_max.is_some();
         Self {
             shared,
             desk,
+            limited,
             bench,
             ledger,
             turns: None,
@@ -178,7 +183,12 @@ impl Scheduler {
             let events: Vec<TurnEvent> = std::iter::from_fn(|| self.desk.turns.pop()).collect();
             let now = self.shared.clock.now();
             self.hear_turns(events, now);
+            let revised = self.shared.live.for_bench();
+            // What the ledger handed over before it went by these settings is here first.
             self.hear(now);
+            if let Some(revised) = revised {
+                self.keep_up(&revised, now);
+            }
             let open = self.dispatch(now);
             self.answer(now);
             if self.speak(now).is_err() {
@@ -191,6 +201,18 @@ impl Scheduler {
             std::thread::park_timeout(nap);
             self.idle += self.shared.clock.now().since(begun);
         }
+    }
+
+    /// Goes by new settings.
+    fn keep_up(&mut self, revised: &Revised, now: Timestamp) {
+        self.bench.reconfigure(&revised.settings, now);
+        let limited = revised.settings.limits.pages_max.is_some();
+        if std::mem::replace(&mut self.limited, limited) != limited {
+            // What visits in flight took was of no limit, or is of none now.
+            self.in_flight.values_mut().for_each(|flight| flight.taken = 0);
+            if limited { self.shared.pages_left.wait() } else { self.shared.pages_left.lift() }
+        }
+        self.shared.live.bench_has(revised.revision);
     }
 
     fn hear_turns(&mut self, events: Vec<TurnEvent>, now: Timestamp) {

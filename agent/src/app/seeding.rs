@@ -55,7 +55,7 @@ pub fn seed(crawl: &Crawl, seeds: impl Iterator<Item = Seed>) -> bool {
             _ if crawl.shared.is_stopping() => complete = false,
             Seed::Cut => complete = false,
             Seed::Pause => hand_over(crawl, &mut found, &mut refused, counts),
-            Seed::Url(url) => match crawl.rules.admit(url, 0, LinkKind::Page) {
+            Seed::Url(url) => match crawl.rules.load().admit(url, 0, LinkKind::Page) {
                 Ok(seed) => {
                     counts.taken += 1;
                     found.push(seed);

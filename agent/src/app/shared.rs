@@ -1,6 +1,7 @@
 //! What the threads of one crawl share: flags, counters, and the two gauges that a reader may see.
 
 use super::gate::Gate;
+use super::live::Live;
 use super::metrics::Gauges;
 use super::pages_left::PagesLeft;
 use super::tracer::Tracer;
@@ -21,8 +22,10 @@ use tokio_util::sync::CancellationToken;
 /// See the module.
 #[derive(Debug)]
 pub struct Shared {
-    /// The settings of the crawl.
+    /// The settings of the start: what is not live stays as it was then.
     pub settings: Settings,
+    /// Those that are changed while the crawl runs.
+    pub live: Live,
     /// The only clock.
     pub clock: Clock,
     /// When this run began.
@@ -100,6 +103,7 @@ impl Shared {
             // A wall clock that was ahead then is no reason to stand still.
             visits_from: closed_at.unwrap_or_default().min(now) + ip_delay,
             clock,
+            live: Live::new(&settings),
             settings,
             pipeline: Pipeline::default(),
             stop: CancellationToken::new(),

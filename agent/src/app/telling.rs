@@ -22,6 +22,7 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         resting: census.resting as u64,
         resolving: census.resolving as u64,
     };
+    let revised = shared.live.latest();
     let elapsed = shared.clock.now().since(shared.started);
     let evidence = Evidence {
         elapsed,
@@ -38,7 +39,7 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         uncommitted_pages: uncommitted as u64,
         pipeline_pages_max: PIPELINE_PAGES_MAX as u64,
         hosts,
-        delay: shared.settings.politeness.delay,
+        delay: revised.settings.politeness.delay,
     };
     let mut by_class = [0; 5];
     for (&status, &n) in &totals.by_status {
@@ -46,7 +47,7 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
             *class += n;
         }
     }
-    let limit = shared.settings.limits.pages_max;
+    let limit = revised.settings.limits.pages_max;
     Snapshot {
         elapsed,
         pages: totals.pages,

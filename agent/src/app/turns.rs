@@ -110,13 +110,17 @@ impl Task {
             let now = self.shared.clock.now();
             let nap = self.desk.next_time().map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX));
             match tokio::time::timeout(nap, self.room.words.recv()).await {
-                Ok(Some(word)) => self.hear(word),
+                Ok(Some(word)) => {
+                    self.keep_up();
+                    self.hear(word);
+                }
                 Ok(None) => return,
                 Err(_) => {}
             }
             while let Ok(word) = self.room.words.try_recv() {
                 self.hear(word);
             }
+            self.keep_up();
             let now = self.shared.clock.now();
             self.desk.tick(now);
             self.speak(now);
@@ -125,6 +129,11 @@ impl Task {
                 self.shared.gauges.turns_lent.store(self.desk.lent() as u64, Relaxed);
             }
         }
+    }
+
+    /// Addresses rest as the latest settings say.
+    fn keep_up(&mut self) {
+        self.desk.set_ip_delay(self.shared.live.latest().settings.politeness.ip_delay);
     }
 
     fn hear(&mut self, word: TurnWord) {

@@ -1,7 +1,7 @@
 //! The counter: what people ask of an agent, from wherever they are.
 //!
-//! *Comes in*: over the network, the questions how the agent stands and what is in another's
-//! archive, and seeds in batches; from the
+//! *Comes in*: over the network, the questions how the agent stands, what is in another's archive
+//! and what came of what is blocked, another filter for the log, and seeds in batches; from the
 //! house, its [`AgentStatus`] and its word on each batch.
 //! *Goes out*: the answers; the URLs among the seeds, to a [`House`].
 //! *Remembers*: nothing beyond a stream, and of a stream the batches that were not answered, a few
@@ -20,6 +20,7 @@ pub use asking::{About, HostsWanted, NeitherNor, Unanswered};
 pub use service::{NAME, Service, service};
 pub use status::{AgentStatus, BadStatus};
 
+use crate::flow::BlockCount;
 use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
@@ -35,6 +36,8 @@ pub trait House: Send + Sync + 'static {
     /// Counters by kind, gauges of memory and of the disk; `None` before it has joined and once it
     /// has ended. This one alone may take some milliseconds.
     fn details(&self) -> Option<Details>;
+    /// What came of each entry of `links.blocked`.
+    fn blocks(&self) -> Vec<BlockCount>;
     /// Takes in what the link rules let in, as seeds. The answer comes from any thread, once all of
     /// it is safe; to drop its sender is to say [`SeedAnswer::NotNow`].
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>);

@@ -2,8 +2,10 @@
 
 use super::asking;
 use super::{AgentStatus, House, SeedAnswer};
+use crate::flow::BlockCount;
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
 use crivello_common::discard::Discard;
+use crivello_common::runtime::set_log_filter;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use crivello_proto::v1::control_server::{Control, ControlServer};
@@ -92,7 +94,9 @@ impl Control for Counter {
         &self,
         _: Request<v1::BlocksRequest>,
     ) -> Result<Response<v1::BlocksResponse>, Status> {
-        Err(Status::unimplemented("not yet"))
+        let block = |BlockCount { what, done, hosts, urls }| v1::Block { what, done, hosts, urls };
+        let blocks = self.house.blocks().into_iter().map(block).collect();
+        Ok(Response::new(v1::BlocksResponse { blocks }))
     }
 
     async fn traces(
@@ -116,9 +120,12 @@ impl Control for Counter {
 
     async fn set_log_level(
         &self,
-        _: Request<v1::SetLogLevelRequest>,
+        request: Request<v1::SetLogLevelRequest>,
     ) -> Result<Response<v1::SetLogLevelResponse>, Status> {
-        Err(Status::unimplemented("not yet"))
+        let filter = request.into_inner().filter;
+        let before = set_log_filter(&filter).map_err(Status::invalid_argument)?;
+        tracing::info!("the log's filter is {filter} now, it was {before}");
+        Ok(Response::new(v1::SetLogLevelResponse { before }))
     }
 
     async fn details(

@@ -1,4 +1,5 @@
 use super::*;
+use crate::flow::BlockCount;
 use crate::progress::{HostGauges, Pace, Snapshot};
 use crivello_common::view::{AgentId, AgentState, RunState};
 use crivello_proto::v1::HostOrder;
@@ -68,6 +69,10 @@ impl House for Fake {
             ..v1::Span::default()
         };
         (0..limit.min(5) as u32).map(span).collect()
+    }
+
+    fn blocks(&self) -> Vec<BlockCount> {
+        Vec::new()
     }
 
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-const NAMES: [&str; 4] = ["address", "no-such-name", "unavailable", "denied"];
+const NAMES: [&str; 5] = ["address", "no-such-name", "unavailable", "denied", "blocked"];
 
 /// Counts them by their kind.
 #[derive(Debug, Default)]
@@ -22,6 +22,7 @@ impl Answers {
             Err(ResolveError::NoSuchName) => 1,
             Err(ResolveError::Unavailable) => 2,
             Err(ResolveError::Denied) => 3,
+            Err(ResolveError::Blocked(_)) => 4,
         };
         self.kinds[kind].fetch_add(1, Relaxed);
         self.cached.fetch_add(cached.into(), Relaxed);

@@ -8,7 +8,7 @@
 use super::answers::Answers;
 use super::guard::Guard;
 use super::name_servers::{self, ATTEMPTS};
-use crate::flow::{Resolution, ResolveError, Resolved};
+use crate::flow::{Barred, Resolution, ResolveError, Resolved};
 use crivello_common::config::{self, Settings};
 use crivello_common::hash::HostKey;
 use crivello_common::metrics::{Histogram, NETWORK, Stopwatch};
@@ -26,6 +26,7 @@ use tokio::sync::Semaphore;
 /// The resolver of host names, with its cache.
 pub struct Dns {
     guard: Guard,
+    barred: Barred,
     servers: Option<TokioResolver>,
     cache: Cache<String, Kept>,
     permits: Semaphore,
@@ -49,6 +50,7 @@ impl Dns {
         let dns = settings.dns.clone();
         Self {
             guard: Guard::new(&settings.fetch.allow_networks),
+            barred: Barred::of(settings),
             servers: name_servers::connect(&dns),
             cache: Cache::new(dns.cache_entries_max),
             permits: Semaphore::new(dns.queries_max.max(1) as usize),
@@ -82,6 +84,13 @@ impl Dns {
         self.answers.cached()
     }
 
+    /// The same, heeding what is blocked while it works.
+    #[must_use]
+    pub fn heeding(mut self, barred: Barred) -> Self {
+        self.barred = barred;
+        self
+    }
+
     /// The address to visit `name` at (in normal form, IPv6 literals in brackets). An IP literal
     /// is its own answer and asks nobody.
     pub async fn resolve(&self, host: HostKey, name: &str, now: Timestamp) -> Resolution {
@@ -89,7 +98,11 @@ impl Dns {
             Some(address) => self.judged(&[address], Timestamp::MAX),
             None => self.looked_up(name, now).await,
         };
-        let answer = kept.answer.map(|address| Resolved { address, until: kept.until });
+        // What is kept is the address: it may be blocked now, and not a while later.
+        let answer = kept.answer.and_then(|address| match self.barred.blocks_address(address) {
+            true => Err(ResolveError::Blocked(address)),
+            false => Ok(Resolved { address, until: kept.until }),
+        });
         Resolution { host, answer }
     }
 
@@ -155,7 +168,9 @@ impl Dns {
 
     fn refused(&self, error: ResolveError, now: Timestamp) -> Kept {
         let holds = match error {
-            ResolveError::NoSuchName | ResolveError::Denied => self.settings.negative_ttl,
+            ResolveError::NoSuchName | ResolveError::Denied | ResolveError::Blocked(_) => {
+                self.settings.negative_ttl
+            }
             ResolveError::Unavailable => self.settings.error_ttl,
         };
         Kept { answer: Err(error), until: now + holds }

@@ -83,9 +83,11 @@ impl Lease {
         self.requests
     }
 
-    /// Whether another request may begin as far as the address's turn goes.
-    pub(super) fn has_turn(&self) -> bool {
-        self.context.clock.now() < self.turn.end()
+    /// Whether another request may begin as far as the address's turn goes, and what people say of the
+    /// host.
+    pub(super) fn may_go_on(&self) -> bool {
+        let has_turn = self.context.clock.now() < self.turn.end();
+        has_turn && !self.context.barred.stops(&self.name, self.address)
     }
 
     /// The next URL. None while there is no room for what becomes of it, be it only that robots.txt

@@ -49,7 +49,7 @@ pub use robots_file::{RobotsFile, robots_file};
 pub use times::Times;
 pub use visit::run;
 
-use crate::flow::{Fetched, Verdict};
+use crate::flow::{Barred, Fetched, Verdict};
 use crate::limits::{HELD_WINDOW, RATE_GRACE, ROBOTS_SIZE_MAX, idle_max};
 use client::Clients;
 use crivello_common::config::{PolitenessMode, Settings};
@@ -95,6 +95,7 @@ pub struct FetchContext {
     clients: Clients,
     identity: Identity,
     guard: Guard,
+    barred: Barred,
     clock: Clock,
     sink: Arc<dyn Sink>,
     caps: Caps,
@@ -127,6 +128,7 @@ impl FetchContext {
             clients: Clients::new(fetch, &times.connect)?,
             identity: Identity::new(&settings.identity, &fetch.accept_language)?,
             guard: Guard::new(&fetch.allow_networks),
+            barred: Barred::of(settings),
             clock,
             sink,
             caps: Caps {
@@ -160,6 +162,13 @@ impl FetchContext {
     #[must_use]
     pub fn bodies(&self) -> (usize, usize) {
         self.rooms.held()
+    }
+
+    /// The same, heeding what is blocked and paused while it works.
+    #[must_use]
+    pub fn heeding(mut self, barred: Barred) -> Self {
+        self.barred = barred;
+        self
     }
 }
 

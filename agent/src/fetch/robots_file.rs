@@ -97,7 +97,7 @@ const fn why_no_address(error: ResolveError) -> &'static str {
     match error {
         ResolveError::NoSuchName => "no such name",
         ResolveError::Unavailable => "the name servers do not answer",
-        ResolveError::Denied => "its address may not be visited",
+        ResolveError::Denied | ResolveError::Blocked(_) => "its address may not be visited",
     }
 }
 

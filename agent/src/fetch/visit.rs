@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 ///
 /// Once `stop` is cancelled no further request is begun: the one in flight is finished (unless it
 /// waits for room here: then it is returned like the rest) and the rest is returned with the
-/// verdict; likewise when the visit's turn has ended. Dropping the future closes the connection in the middle and
+/// verdict; likewise when the visit's turn has ended, or its host is blocked or paused. Dropping the future closes the connection in the middle and
 /// returns the URL in flight as well.
 pub fn run(
     visit: Visit,
@@ -60,7 +60,7 @@ async fn carry_out(mut lease: Lease, todo: Todo, stop: CancellationToken) {
     let context = Arc::clone(&lease.context);
     let _pin = context.clients.pin(&lease.name, lease.address);
     match todo {
-        Todo::Robots(url) if !stop.is_cancelled() && lease.has_turn() => {
+        Todo::Robots(url) if !stop.is_cancelled() && lease.may_go_on() => {
             robots::run(&mut lease, &context, url, &stop).await;
         }
         Todo::Robots(_) => {}
@@ -92,7 +92,7 @@ async fn pages(
 ) {
     let host = lease.host.host;
     let after = context.idle.after(host, context.clock.now());
-    while lease.requests() < requests_max && !stop.is_cancelled() && lease.has_turn() {
+    while lease.requests() < requests_max && !stop.is_cancelled() && lease.may_go_on() {
         let Some(row) = lease.take_next() else { return };
         if !rules.allows(&row.path) {
             discard(lease, row, Discard::Robots);

@@ -8,7 +8,9 @@
 //! Nothing here has behaviour beyond small constructors: what is done with a value is the business
 //! of the room that receives it.
 
+mod barred;
 mod bench;
+mod blocked;
 mod due;
 mod fact;
 mod fetched;
@@ -22,7 +24,9 @@ mod turns;
 mod verdict;
 mod visit;
 
+pub use barred::{Barred, Lists};
 pub use bench::{BenchAddress, BenchStand, BenchTurn, Flight, OnBench};
+pub use blocked::BlockCount;
 pub use due::{Due, Place, Queued, RobotsRecord};
 pub use fact::Fact;
 pub use fetched::{Fetched, Outcome, Response, Room, Truncation};

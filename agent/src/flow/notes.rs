@@ -71,6 +71,13 @@ pub enum DeskNote {
         /// URLs that were handed out and not tried.
         unused: Vec<Place>,
     },
+    /// The host that is dropped next is so because of this entry of `links.blocked`.
+    Blocked {
+        /// The host.
+        host: HostKey,
+        /// The entry.
+        by: String,
+    },
     /// All that is queued for this host is to be set aside, and so is what comes later. The host
     /// has left the workbench.
     Drop {

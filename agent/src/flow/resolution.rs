@@ -31,6 +31,8 @@ pub enum ResolveError {
     Unavailable,
     /// All its addresses are in networks that may not be visited.
     Denied,
+    /// The address that it would be visited at is blocked (`links.blocked`).
+    Blocked(IpAddr),
 }
 
 impl ResolveError {
@@ -41,6 +43,7 @@ impl ResolveError {
             Self::NoSuchName => "no-such-name",
             Self::Unavailable => "unavailable",
             Self::Denied => "denied",
+            Self::Blocked(_) => "blocked",
         }
     }
 }

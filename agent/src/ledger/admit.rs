@@ -48,6 +48,10 @@ impl Ledger {
 
     /// Why a new URL is not let in; makes its host's row if it is the first of its host.
     fn refusal(&mut self, groups: &mut Groups, url: &Found) -> Result<Option<Discard>, DiskError> {
+        // From agents that had not heard of it.
+        if self.blocking.has(url.url.host()) {
+            return Ok(Some(Discard::Blocked));
+        }
         if let Some(resident) = self.hosts.get(&url.host) {
             return Ok(resident.row.closed);
         }

@@ -32,7 +32,9 @@ impl Ledger {
                 self.reopen(host);
                 continue;
             };
+            let before = room;
             let done = self.set_aside(batch, host, reason, &mut room)?;
+            self.count_blocked(host, reason, (before - room) as u64, done);
             let Some(resident) = self.hosts.get_mut(&host) else { continue };
             if done {
                 resident.closing = None;

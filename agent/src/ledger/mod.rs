@@ -15,6 +15,7 @@
 //! fetched and its group is open; the totals count exactly the rows.
 
 mod admit;
+mod blocking;
 mod chores;
 mod closing;
 mod commit;
@@ -46,6 +47,7 @@ pub use unsettled::{BEHIND, Unsettled};
 
 use crate::disk::{Database, DiskError, Family, keys, values::RobotsRow};
 use crate::flow::{DeskNote, Fact, Queued};
+use blocking::Blocking;
 use chores::Chores;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
@@ -114,6 +116,7 @@ pub struct Ledger {
     me: Option<AgentId>,
     refetch: Refetch,
     fates: Fates,
+    blocking: Blocking,
 }
 
 /// The limits that the ledger sees to.
@@ -122,6 +125,16 @@ struct HostLimits {
     pages_per_host: Option<u64>,
     pages_per_domain: Option<u64>,
     hosts_per_domain: Option<u64>,
+}
+
+impl HostLimits {
+    const fn of(settings: &Settings) -> Self {
+        Self {
+            pages_per_host: settings.limits.pages_per_host_max,
+            pages_per_domain: settings.limits.pages_per_domain_max,
+            hosts_per_domain: settings.limits.hosts_per_domain_max,
+        }
+    }
 }
 
 impl Ledger {
@@ -141,11 +154,8 @@ impl Ledger {
             sieve: Sieve::new(disk.clone(), settings.state.sieve_cache),
             disk,
             totals,
-            limits: HostLimits {
-                pages_per_host: settings.limits.pages_per_host_max,
-                pages_per_domain: settings.limits.pages_per_domain_max,
-                hosts_per_domain: settings.limits.hosts_per_domain_max,
-            },
+            limits: HostLimits::of(settings),
+            blocking: Blocking::of(settings),
             hosts: Map::default(),
             promised: Map::default(),
             dirty: Vec::new(),
@@ -262,6 +272,7 @@ impl Ledger {
             DeskNote::Leave { host, state, unused } => {
                 self.change(host, |resident| resident.leave(state, &unused));
             }
+            DeskNote::Blocked { host, by } => self.blocking.is_by(host, by),
             DeskNote::Drop { host, state, unused, reason, forever } => {
                 self.change(host, |resident| {
                     resident.leave(state, &unused);

@@ -134,6 +134,10 @@ impl Ledger {
             self.close_or_wait(host, Some(reason), now);
             return Ok(None);
         }
+        if self.hosts.get(&host).is_some_and(|resident| self.blocking.has(&resident.row.name)) {
+            self.close_or_wait(host, Some(Discard::Blocked), now);
+            return Ok(None);
+        }
         let pages_left = match self.pages_left(host)? {
             Ok(pages_left) => pages_left,
             Err(reason) => {
@@ -223,7 +227,8 @@ impl Ledger {
     fn close_or_wait(&mut self, host: HostKey, reason: Option<Discard>, now: Timestamp) {
         let Some(resident) = self.hosts.get_mut(&host) else { return };
         if let Some(reason) = reason {
-            resident.closing = Some((reason, true));
+            // What is blocked today may be let in tomorrow.
+            resident.closing = Some((reason, reason != Discard::Blocked));
             self.closing.push(host);
         } else {
             resident.reschedule = true;

@@ -14,7 +14,7 @@ mod tests;
 
 use crate::flow::{Found, LinkKind};
 use crate::limits::SITEMAP_URLS_MAX;
-use crivello_common::config::{AssignBy, Settings};
+use crivello_common::config::{AssignBy, Blocklist, Settings};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::url::{Base, CrawlUrl, host_key};
@@ -46,6 +46,7 @@ pub struct LinkRules {
     per_page_max: usize,
     respect_nofollow: bool,
     assign_by: AssignBy,
+    blocked: Blocklist,
 }
 
 impl LinkRules {
@@ -66,6 +67,7 @@ impl LinkRules {
             per_page_max: links.per_page_max as usize,
             respect_nofollow: links.respect_nofollow,
             assign_by: settings.identity.assign_by,
+            blocked: Blocklist::new(&links.blocked),
         })
     }
 
@@ -73,7 +75,7 @@ impl LinkRules {
     ///
     /// # Errors
     /// [`Discard::Depth`], [`Discard::TooLong`], [`Discard::PathDepth`],
-    /// [`Discard::RepeatedSegments`] or [`Discard::OutOfScope`].
+    /// [`Discard::RepeatedSegments`], [`Discard::Blocked`] or [`Discard::OutOfScope`].
     pub fn admit(&self, url: CrawlUrl, depth: u16, kind: LinkKind) -> Result<Found, Discard> {
         self.judge(&url, depth)?;
         let host = host_key(url.host(), self.assign_by);
@@ -148,6 +150,9 @@ impl LinkRules {
             return Err(Discard::Depth);
         }
         self.shape.check(url)?;
+        if self.blocked.by_name(url.host()).is_some() {
+            return Err(Discard::Blocked);
+        }
         if self.scope.admits(url) { Ok(()) } else { Err(Discard::OutOfScope) }
     }
 }

@@ -74,6 +74,11 @@ impl TurnDesk {
         }
     }
 
+    /// An address rests for so long from now on.
+    pub const fn set_ip_delay(&mut self, ip_delay: Duration) {
+        self.lender.set_ip_delay(ip_delay);
+    }
+
     /// The epoch in force; 0 before the first.
     #[must_use]
     pub fn epoch(&self) -> u64 {

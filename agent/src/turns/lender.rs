@@ -58,6 +58,12 @@ impl Lender {
         }
     }
 
+    /// An address rests for so long from now on.
+    pub const fn set_ip_delay(&mut self, ip_delay: Duration) {
+        self.ip_delay = ip_delay;
+        self.openness.set_ip_delay(ip_delay);
+    }
+
     /// A later view is in force: who waits has to ask again.
     pub fn begin(&mut self, owners: Arc<Owners>) {
         self.openness.begin(owners);

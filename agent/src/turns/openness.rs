@@ -51,6 +51,11 @@ impl Openness {
         }
     }
 
+    /// An address rests for so long from now on.
+    pub const fn set_ip_delay(&mut self, ip_delay: Duration) {
+        self.ip_delay = ip_delay;
+    }
+
     /// A later view is in force.
     pub fn begin(&mut self, owners: Arc<Owners>) {
         if self.is_open {

@@ -2,7 +2,7 @@
 
 use super::robots::OriginFacts;
 use crate::disk::values::HostRow;
-use crate::flow::{BenchAddress, OnBench};
+use crate::flow::{BenchAddress, Lists, OnBench};
 use crivello_common::config::Settings;
 use crivello_common::politeness::{HostState, Pace};
 use crivello_common::time::Timestamp;
@@ -31,6 +31,8 @@ pub struct Facts<'a> {
     pub crawl: &'a Crawl,
     /// How it crawls.
     pub settings: &'a Settings,
+    /// Who is blocked and who is paused.
+    pub lists: &'a Lists,
 }
 
 /// Whose a group is.

@@ -26,8 +26,23 @@ type Step = fn(&Facts<'_>) -> Option<Waits>;
 
 /// From what settles the question to what merely delays: the first that holds is the answer.
 const STEPS: &[Step] = &[
-    unknown, in_flight, given_up, empty, elsewhere, handoff, paused, limit, agent, resolving, away,
-    rested, address, turn, start,
+    unknown,
+    in_flight,
+    blocked,
+    given_up,
+    empty,
+    elsewhere,
+    handoff,
+    paused,
+    host_paused,
+    limit,
+    agent,
+    resolving,
+    away,
+    rested,
+    address,
+    turn,
+    start,
 ];
 
 /// See the module. Of a crawl that is not running: what its host will wait for when it is.
@@ -146,6 +161,19 @@ fn paused(f: &Facts<'_>) -> Option<Waits> {
         return says(WaitReason::Paused, f, "the crawl is paused; `crivello resume` has it go on");
     }
     None
+}
+
+fn blocked(f: &Facts<'_>) -> Option<Waits> {
+    let address = f.address().map(|at| at.address);
+    let block = f.lists.block(f.name, address)?;
+    let detail =
+        format!("{block} is blocked (links.blocked); `crivello unblock` lets links in again");
+    says(WaitReason::Blocked, f, detail)
+}
+
+fn host_paused(f: &Facts<'_>) -> Option<Waits> {
+    let detail = "the host is paused (politeness.paused); `crivello resume HOST` has it go on";
+    f.lists.is_paused(f.name).then(|| says(WaitReason::HostPaused, f, detail)).flatten()
 }
 
 fn limit(f: &Facts<'_>) -> Option<Waits> {

@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// An answer is good for at least this long, so that a short-lived one serves for one visit.
 const ANSWER_HOLDS_MIN: Duration = Duration::from_secs(30);
+/// The resolver hears of what is blocked a moment before.
+const LISTS_DIFFER: Duration = Duration::from_millis(200);
 /// Beyond the fetchers' keep-alive, until an idle connection is surely closed.
 const CLOSING_MARGIN: Duration = Duration::from_secs(1);
 
@@ -31,6 +33,7 @@ impl Workbench {
             Err(ResolveError::NoSuchName) => self.no_address(id, Failure::DnsNoSuchName, now),
             Err(ResolveError::Unavailable) => self.no_address(id, Failure::DnsUnavailable, now),
             Err(ResolveError::Denied) => self.drop_host(id, Discard::AddressDenied, true, now),
+            Err(ResolveError::Blocked(address)) => self.blocked_address(id, address, now),
         }
         self.settle_orphans(now);
     }
@@ -55,6 +58,17 @@ impl Workbench {
             self.join_address(id, resolved.address);
         }
         self.settle(id, now);
+    }
+
+    fn blocked_address(&mut self, id: u32, address: IpAddr, now: Timestamp) {
+        match self.lists.blocked.by_address(address).map(ToString::to_string) {
+            Some(by) => {
+                self.say_blocked(id, by);
+                self.drop_host(id, Discard::Blocked, false, now);
+            }
+            // It no longer is, or not yet as far as is known here: it is asked for again.
+            None => self.sleep(id, now + LISTS_DIFFER),
+        }
     }
 
     fn no_address(&mut self, id: u32, kind: Failure, now: Timestamp) {

@@ -70,6 +70,8 @@ pub(super) struct HostEntry {
     pub recalled: bool,
     /// Whether its owner agreed that robots.txt is not consulted.
     pub exempt: bool,
+    /// It is not to be visited for a while.
+    pub paused: bool,
 }
 
 const _: () = assert!(size_of::<HostEntry>() <= 240);

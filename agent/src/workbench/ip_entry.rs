@@ -20,6 +20,8 @@ pub(super) struct IpEntry {
     pub address: IpAddr,
     /// No visit may start before this.
     pub next: Timestamp,
+    /// When the last request to it was over, as far as this agent knows; zero before the first.
+    pub ended: Timestamp,
     /// The hosts that wait for a visit, by their next time.
     pub hosts: TimeHeap,
     /// How many hosts resolve to it, in whatever state.
@@ -71,6 +73,7 @@ impl Default for IpEntry {
         Self {
             address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             next: Timestamp::ZERO,
+            ended: Timestamp::ZERO,
             hosts: TimeHeap::default(),
             members: 0,
             position: ABSENT,

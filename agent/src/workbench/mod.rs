@@ -23,6 +23,7 @@
 //!  Due ─► Asleep ─► Resolving ─► Waiting ─► InFlight ─► (settle) ─► Waiting │ Asleep │ Dry │ gone
 //!            └──────────┴── name servers fail: rests ──┘   Dry: its window is empty, more is coming
 //! ```
+//! A host that is paused sleeps until it is not; one that is blocked is dropped wherever it stands.
 //! # Bounds
 //! At most `state.hosts_max` hosts (a host that a robots.txt redirect leads to may come on top:
 //! one waits for it), and no URLs are asked for beyond `state.window_urls_max`. With more compiled
@@ -49,6 +50,7 @@ mod hold;
 mod host_entry;
 mod ip_entry;
 mod question;
+mod reconfigure;
 mod robots_turn;
 mod settle;
 mod sharing;
@@ -62,7 +64,7 @@ pub(crate) mod tests;
 pub use census::Census;
 pub use robots_turn::asked_again;
 
-use crate::flow::{DeskNote, Due, LedgerNote, Queued, RobotsErrand, Visit};
+use crate::flow::{DeskNote, Due, LedgerNote, Lists, Queued, RobotsErrand, Visit};
 use abroad::Abroad;
 use answers::Answers;
 use crivello_common::config::Settings;
@@ -89,6 +91,8 @@ const SWEEP: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Workbench {
     settings: Settings,
+    /// Who is blocked and who is paused, by the settings.
+    lists: Lists,
     started: Timestamp,
     unclean: bool,
     closing: bool,
@@ -131,6 +135,7 @@ impl Workbench {
     pub fn new(settings: &Settings, now: Timestamp, unclean: bool) -> Self {
         Self {
             settings: settings.clone(),
+            lists: Lists::of(settings),
             started: now,
             unclean,
             closing: false,
@@ -157,16 +162,6 @@ impl Workbench {
             seq: 0,
             strays: 0,
             sweep_at: now,
-        }
-    }
-
-    /// Takes up new settings. Next times that are set already hold; the next visits follow the
-    /// new ones.
-    pub fn reconfigure(&mut self, settings: &Settings, now: Timestamp) {
-        self.settings = settings.clone();
-        self.front.reconfigure(settings, now);
-        for id in self.hosts.ids() {
-            self.hosts[id].configure(&self.settings.politeness);
         }
     }
 
@@ -273,6 +268,10 @@ impl Workbench {
             return;
         }
         let mut host = HostEntry::new(due, &self.settings.politeness);
+        // The pace may have changed while it was away.
+        let pace = host.pace(&self.settings.politeness);
+        host.state.repace(&pace);
+        host.paused = self.lists.is_paused(&host.name);
         if self.unclean {
             let wait = host.pace(&self.settings.politeness).wait_max();
             host.state.hold_until(self.started + wait, WaitRule::StartUp);

@@ -30,6 +30,12 @@ impl Workbench {
         if let Some((reason, forever)) = self.hosts[id].doomed {
             return self.drop_host(id, reason, forever, now);
         }
+        if self.drop_blocked(id, now) {
+            return;
+        }
+        if self.hosts[id].paused {
+            return self.sleep(id, Timestamp::MAX);
+        }
         if self.hosts[id].has_errands() {
             return self.place(id, now);
         }
@@ -151,7 +157,7 @@ impl Workbench {
         self.to_resolve.push((host.key, host.name.clone()));
     }
 
-    fn sleep(&mut self, id: u32, until: Timestamp) {
+    pub(super) fn sleep(&mut self, id: u32, until: Timestamp) {
         self.hosts[id].stand = Stand::Asleep;
         let node = self.node(until, id);
         self.sleepers.push(node, &mut self.hosts);

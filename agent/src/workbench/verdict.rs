@@ -90,6 +90,7 @@ impl Workbench {
         let visited = entry.visited.take();
         if verdict.requests > 0 {
             entry.last = visited;
+            entry.ended = entry.ended.max(verdict.ended);
             entry.next = entry.next.max(verdict.ended + self.settings.politeness.ip_delay);
         }
         self.yield_turn(ip, now);

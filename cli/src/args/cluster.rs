@@ -1,5 +1,6 @@
 //! What is typed to run a cluster and to look after one.
 
+use super::steer::{BlockArgs, LogLevelArgs, PauseArgs, SetArgs, SettingsOfArgs};
 use super::{SettingsArgs, TracesArgs};
 use clap::Subcommand;
 use crivello_common::view::WEIGHT_MAX;
@@ -11,7 +12,9 @@ use std::path::PathBuf;
 pub enum ClusterCommand {
     /// Keep the member list of a crawl by many agents, or go on with the one in --data.
     ///
-    /// The crawl's settings are given here and are the same for all agents.
+    /// The crawl's settings are given here and are the same for all agents. Those of a crawl that is
+    /// gone on with stay as they are, with all that `crivello set` has changed, but for what is given
+    /// now and was not given, or was given otherwise, at the last start.
     Coordinator(Box<CoordinatorArgs>),
     /// Say how a crawl stands: all its agents, and what they have done and have to do.
     Status(AgentsArgs),
@@ -32,10 +35,25 @@ pub enum ClusterCommand {
     Drain(AgentArgs),
     /// Forget an agent that is dead and gone for good; says what is lost with it.
     Remove(RemoveArgs),
-    /// Have all agents rest.
-    Pause(CoordinatorUrl),
-    /// Have all agents go on after a pause or a stop.
-    Resume(CoordinatorUrl),
+    /// Have all agents rest, or some hosts.
+    Pause(PauseArgs),
+    /// Have all agents go on after a pause or a stop, or some hosts after a pause.
+    Resume(PauseArgs),
+    /// Change settings of a crawl while it runs.
+    ///
+    /// Exits once every agent that is alive goes by them, and says which settings take effect only
+    /// when the agents start again.
+    Set(SetArgs),
+    /// Print the settings in force, each with its meaning, or the value of one.
+    Settings(SettingsOfArgs),
+    /// Visit some hosts no more, and drop what is queued for them.
+    ///
+    /// Exits once all of it is dropped, and says how much it was.
+    Block(BlockArgs),
+    /// Visit hosts again that were blocked. What was dropped stays dropped.
+    Unblock(BlockArgs),
+    /// Change what is logged, for as long as the processes live.
+    LogLevel(LogLevelArgs),
     /// Have all agents save and end.
     Stop(CoordinatorUrl),
 }

@@ -1,6 +1,7 @@
 //! The way to a cluster: TLS files read, connections made, refusals put into words.
 
 pub mod crowd;
+pub mod edits;
 pub mod inquiry;
 pub mod lookout;
 pub mod sower;

@@ -1,6 +1,6 @@
 //! The subcommands of a cluster, each in a file of its own.
 
-use super::{agents, control, coordinator, remove, seed, status, wait, why};
+use super::{agents, block, control, coordinator, log_level, remove, seed, set, status, wait, why};
 use crate::args::cluster::ClusterCommand;
 use crate::exit::{Exit, Trouble};
 use anyhow::Context;
@@ -27,8 +27,13 @@ pub fn run(typed: ClusterCommand) -> Result<Exit, Trouble> {
             ClusterCommand::Agents(typed) => agents::run(&typed).await?,
             ClusterCommand::Drain(typed) => control::drain(typed).await?,
             ClusterCommand::Remove(typed) => remove::run(&typed).await?,
-            ClusterCommand::Pause(at) => control::set_run(&at, RunState::Paused).await?,
-            ClusterCommand::Resume(at) => control::set_run(&at, RunState::Running).await?,
+            ClusterCommand::Pause(typed) => return control::rest(&typed, RunState::Paused).await,
+            ClusterCommand::Resume(typed) => return control::rest(&typed, RunState::Running).await,
+            ClusterCommand::Set(typed) => return set::run(&typed).await,
+            ClusterCommand::Settings(typed) => set::show(&typed).await?,
+            ClusterCommand::Block(typed) => return block::block(&typed).await,
+            ClusterCommand::Unblock(typed) => return block::unblock(&typed).await,
+            ClusterCommand::LogLevel(typed) => return log_level::run(&typed).await,
             ClusterCommand::Stop(at) => control::set_run(&at, RunState::Stopping).await?,
         }
         Ok(Exit::Finished)

@@ -1,8 +1,10 @@
 //! `crivello drain`, `pause`, `resume`, `stop`: one request each.
 
 use crate::args::cluster::{AgentArgs, CoordinatorUrl};
+use crate::args::steer::PauseArgs;
+use crate::cluster::edits::{Steer, add, remove};
 use crate::cluster::{connect, refused};
-use crate::exit::Trouble;
+use crate::exit::{Exit, Trouble};
 use crate::screen;
 use crivello_common::view::RunState;
 use crivello_proto::v1;
@@ -17,6 +19,22 @@ pub async fn drain(typed: AgentArgs) -> Result<(), Trouble> {
     client.drain(request).await.map_err(|status| refused(&status))?;
     screen::say(&format!("{} hands over what it has to crawl, then leaves", typed.agent));
     Ok(())
+}
+
+/// Has the crawl go on or rest, or only some hosts of it.
+///
+/// # Errors
+/// When the coordinator cannot be reached or cannot write it down; when it is no host.
+pub async fn rest(typed: &PauseArgs, run: RunState) -> Result<Exit, Trouble> {
+    if typed.hosts.is_empty() {
+        set_run(&typed.coordinator, run).await?;
+        return Ok(Exit::Finished);
+    }
+    let edit = if run == RunState::Paused { add } else { remove };
+    let edits = typed.hosts.iter().map(|host| edit("politeness.paused", host)).collect();
+    let mut steer = Steer::at(&typed.coordinator).await?;
+    let answer = steer.edit(edits).await?;
+    steer.wait(answer.revision()).await
 }
 
 /// Has the crawl go on, rest or end; does not wait for the agents.

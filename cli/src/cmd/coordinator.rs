@@ -18,12 +18,13 @@ pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
     let tls = tls(&typed.tls)?;
     check_listen(at, tls.as_ref(), typed.insecure)?;
     http::check(typed.http, typed.insecure)?;
-    let (settings, _) = settings_in(("--data", &typed.data), &typed.settings)?;
+    let (settings, given) = settings_in(("--data", &typed.data), &typed.settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
     let meters = Meters::default();
     let _site = Site::open(typed.http, meters.clone())?;
-    let mut coordinator = Coordinator::start(&typed.data, &settings, Listen { at, tls }).await?;
+    let listen = Listen { at, tls };
+    let mut coordinator = Coordinator::start_given(&typed.data, &settings, given, listen).await?;
     meters.add_coordinator(coordinator.meter().clone());
     screen::say(&format!(
         "crawl {} {} in {}; coordinator listening on {scheme}://{}",

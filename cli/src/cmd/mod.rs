@@ -2,15 +2,18 @@
 
 pub mod agent;
 pub mod agents;
+pub mod block;
 pub mod cluster;
 pub mod config;
 pub mod control;
 pub mod coordinator;
 pub mod crawl;
 pub mod demo;
+pub mod log_level;
 pub mod remove;
 pub mod robots;
 pub mod seed;
+pub mod set;
 pub mod simweb;
 pub mod status;
 pub mod wait;

@@ -49,7 +49,8 @@ pub fn drive<F: FnOnce() + Send + 'static>(
         farewell();
     })?;
     let tellers = (plan.meters.clone(), plan.otlp);
-    let fleet = Fleet::open(&plan.out, &plan.settings, plan.agents, tellers, signals.token());
+    let settings = (&plan.settings, &plan.given);
+    let fleet = Fleet::open(&plan.out, settings, plan.agents, tellers, signals.token());
     let fleet = fleet.map_err(|trouble| match trouble {
         Trouble::Internal(error) if signals.came() => {
             Trouble::Stopped(anyhow!("stopped before all agents were members: {error:#}"))

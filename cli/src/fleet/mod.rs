@@ -23,7 +23,7 @@ use crivello_agent::limits::visits_max;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report, SeedCounts};
 use crivello_agent::{AgentError, Otlp};
-use crivello_common::config::{SETTINGS_FILE, Settings};
+use crivello_common::config::{Given, SETTINGS_FILE, Settings};
 use crivello_common::runtime::open_files;
 use crivello_common::view::{AgentState, RunState};
 use crivello_coordinator::{Coordinator, Listen};
@@ -80,7 +80,7 @@ impl Fleet {
     /// Those of the coordinator and the agents.
     pub fn open(
         dir: &Path,
-        settings: &Settings,
+        (settings, given): (&Settings, &Given),
         n: usize,
         (meters, otlp): (Meters, Option<Otlp>),
         stop: &CancellationToken,
@@ -94,8 +94,9 @@ impl Fleet {
         let settings = within_open_files(settings, n);
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listen = Listen { at, tls: None };
+        let home = dir.join(COORDINATOR);
         let coordinator =
-            runtime.block_on(Coordinator::start(&dir.join(COORDINATOR), &settings, listen))?;
+            runtime.block_on(Coordinator::start_given(&home, &settings, given.clone(), listen))?;
         let url = format!("http://{}", coordinator.address());
         let resumed = coordinator.resumed();
         let (dir, members, stop) = (dir.to_owned(), Vec::new(), stop.child_token());

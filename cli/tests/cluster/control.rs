@@ -59,6 +59,10 @@ impl House for Fake {
         Vec::new()
     }
 
+    fn blocks(&self) -> Vec<crivello_agent::flow::BlockCount> {
+        Vec::new()
+    }
+
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let _ = answer.send(Some(u64::from(by.0)));
     }

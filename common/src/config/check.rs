@@ -1,5 +1,6 @@
 //! Bounds of single settings, and how settings relate to each other.
 
+use super::blocks::HostName;
 use super::choices::AssignBy;
 use super::settings::{Settings, TABLE};
 use super::value::Value;
@@ -49,6 +50,17 @@ pub(super) fn each<T: Entry>(entries: &[T]) -> Result<(), String> {
     Ok(())
 }
 
+/// Entries of a list that is changed while the crawl runs, and sent whole to every agent.
+const ENTRIES_MAX: usize = 10_000;
+
+/// No more entries than are sent around.
+pub(super) fn few<T>(entries: &[T]) -> Result<(), String> {
+    if entries.len() <= ENTRIES_MAX {
+        return Ok(());
+    }
+    Err(format!("{} entries; write at most {ENTRIES_MAX}", entries.len()))
+}
+
 /// What is wrong with the settings in force: the key and the sentence.
 pub(super) fn problems(settings: &Settings) -> Vec<(String, String)> {
     let bounds = TABLE.iter();
@@ -84,6 +96,8 @@ fn relations(settings: &Settings) -> Vec<(String, String)> {
         domain_limit(settings, "limits.hosts-per-domain-max", limits.hosts_per_domain_max),
         once("politeness.domains", politeness.domains.iter().map(|d| d.suffix.as_str())),
         once("politeness.robots-exempt", politeness.robots_exempt.iter().map(|e| e.host.as_str())),
+        once("politeness.paused", politeness.paused.iter().map(HostName::as_str)),
+        once("links.blocked", settings.links.blocked.iter().map(ToString::to_string)),
     ]
     .into_iter()
     .flatten()
@@ -113,8 +127,11 @@ fn ordered<T: Value + PartialOrd>(
 }
 
 /// No name occurs twice.
-fn once<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> Option<(String, String)> {
+fn once<T>(key: &str, mut names: impl Iterator<Item = T>) -> Option<(String, String)>
+where
+    T: Clone + Ord + std::fmt::Debug,
+{
     let mut seen = std::collections::BTreeSet::new();
-    let twice = names.into_iter().find(|name| !seen.insert(*name))?;
+    let twice = names.find(|name| !seen.insert(name.clone()))?;
     Some((key.to_owned(), format!("{twice:?} occurs twice; leave one of them out")))
 }

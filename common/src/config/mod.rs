@@ -12,25 +12,31 @@
 
 #[macro_use]
 mod table;
+mod blocks;
 mod check;
 mod choices;
+mod edit;
 mod error;
 mod meaning;
 mod names;
 mod nearest;
 mod raw;
 mod records;
+mod resume;
 pub mod settings;
 #[cfg(test)]
 mod tests;
 mod value;
 mod write;
 
+pub use blocks::{Block, Blocklist, HostName};
 pub use choices::{AssignBy, DigestKind, PolitenessMode};
+pub use edit::{Edit, EditError, Edited};
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use meaning::Difference;
 pub use names::product_token;
 pub use raw::Raw;
 pub use records::{DomainDelay, RobotsExemption, Rule};
+pub use resume::Given;
 pub use settings::*;
 pub use write::{HALF_BEGUN, SETTINGS_FILE, commented_toml};

@@ -2,8 +2,10 @@
 
 use super::check;
 use super::choices::AssignBy;
+use super::edit::Edit;
 use super::error::{ConfigError, ConfigErrors, Place};
 use super::nearest::nearest;
+use super::resume::Given;
 use super::settings::{SECTIONS, Settings, TABLE};
 use super::table::{Section, Setting};
 use super::value::{Problem, Typed};
@@ -30,6 +32,15 @@ impl Raw {
         sets: &[String],
         flags: &[(&str, &str, String)],
     ) -> Result<Settings, ConfigErrors> {
+        Self::layers(files, sets, flags)?.check()
+    }
+
+    /// The same, unchecked.
+    pub(super) fn layers(
+        files: &[(&str, &str)],
+        sets: &[String],
+        flags: &[(&str, &str, String)],
+    ) -> Result<Self, ConfigErrors> {
         let mut raw = Self::default();
         let mut errors = Vec::new();
         for (name, text) in files {
@@ -38,7 +49,45 @@ impl Raw {
         errors.extend(sets.iter().filter_map(|argument| raw.set(argument).err()));
         let flags = flags.iter();
         errors.extend(flags.filter_map(|(flag, key, text)| raw.flag(flag, key, text).err()));
-        if errors.is_empty() { raw.check() } else { Err(ConfigErrors(errors)) }
+        if errors.is_empty() { Ok(raw) } else { Err(ConfigErrors(errors)) }
+    }
+
+    /// Settings of which nobody has typed anything yet.
+    pub(super) const fn of(settings: Settings) -> Self {
+        Self { settings, places: BTreeMap::new() }
+    }
+
+    /// What was typed, by key, as in a file.
+    pub(super) fn given(&self) -> Given {
+        let typed = TABLE.iter().filter(|setting| self.places.contains_key(&setting.key()));
+        typed.map(|setting| (setting.key(), (setting.write)(&self.settings))).collect()
+    }
+
+    /// Takes over what `other` says of a setting, and where it was typed.
+    pub(super) fn take_from(&mut self, other: &Self, setting: &Setting, value: &str) {
+        // Whatever is written can be read.
+        let _ = (setting.read_text)(&mut self.settings, value);
+        let key = setting.key();
+        let place = other.places.get(&key).cloned().unwrap_or_default();
+        self.places.insert(key, place);
+    }
+
+    /// Makes one change; `Err` says in words what is wrong with it.
+    pub(super) fn edit(&mut self, setting: &Setting, edit: &Edit) -> Result<(), String> {
+        let settings = &mut self.settings;
+        let made = match edit {
+            Edit::Set(value) => (setting.read_text)(settings, value.trim()),
+            Edit::Add(entry) => (setting.add)(settings, entry.trim()),
+            Edit::Remove(entry) => (setting.remove)(settings, entry.trim()),
+            Edit::Unset => (setting.read_text)(settings, &(setting.write)(&Settings::default())),
+        };
+        made.map_err(|problem| problem.text)?;
+        let key = setting.key();
+        match edit {
+            Edit::Unset => drop(self.places.remove(&key)),
+            _ => drop(self.places.insert(key, Place::Default)),
+        }
+        Ok(())
     }
 
     /// The layer of a TOML file, named as the user named it.
@@ -170,7 +219,7 @@ impl Raw {
     }
 }
 
-fn unknown(key: &str) -> String {
+pub(super) fn unknown(key: &str) -> String {
     let keys: Vec<String> = TABLE.iter().map(Setting::key).collect();
     match nearest(key, &keys) {
         Some(near) => format!("there is no such setting; did you mean {near}?"),

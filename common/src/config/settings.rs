@@ -1,11 +1,13 @@
 //! The checked settings: what the rooms may rely on. Each section is one room's piece.
 //!
 //! The one list of all settings. A line reads: name, type, default, `in` what it counts, `must`
-//! hold what (a function of `check.rs` or `names.rs`), `fixed` for the life of a crawl. The
+//! hold what (a function of `check.rs` or `names.rs`), `fixed` for the life of a crawl, `live` where
+//! a change takes effect while the crawl runs (the others do when the agents start again). The
 //! comments above are what a user reads in the commented file; keys there are the names with
 //! hyphens.
 
-use super::check::{at_least, between, each, some_at_least};
+use super::blocks::{Block, HostName};
+use super::check::{at_least, between, each, few, some_at_least};
 use super::choices::{AssignBy, DigestKind, PolitenessMode};
 use super::names;
 use super::records::{DomainDelay, RobotsExemption, Rule};
@@ -39,48 +41,50 @@ settings! {
     /// When to stop.
     limits: Limits {
         /// Pages in all.
-        pages_max: Option<u64> = None, in "pages", must some_at_least(1);
+        pages_max: Option<u64> = None, in "pages", must some_at_least(1), live true;
         /// Links away from a seed along the path of first discovery; 0 fetches the seeds alone.
-        depth_max: Option<u16> = None, in "links";
+        depth_max: Option<u16> = None, in "links", live true;
         /// Pages of one host.
-        pages_per_host_max: Option<u64> = None, in "pages", must some_at_least(1);
+        pages_per_host_max: Option<u64> = None, in "pages", must some_at_least(1), live true;
         /// Pages of one registrable domain.
-        pages_per_domain_max: Option<u64> = None, in "pages", must some_at_least(1);
+        pages_per_domain_max: Option<u64> = None, in "pages", must some_at_least(1), live true;
         /// Hosts of one registrable domain: a guard against endless subdomains.
-        hosts_per_domain_max: Option<u64> = Some(10_000), in "hosts", must some_at_least(1);
+        hosts_per_domain_max: Option<u64> = Some(10_000), in "hosts", must some_at_least(1), live true;
     }
     /// When a host or an IP address may be visited.
     politeness: Politeness {
         /// From the end of one request to a host to the start of the next.
-        delay: Duration = secs(10), must between(NEVER, YEAR);
+        delay: Duration = secs(10), must between(NEVER, YEAR), live true;
         /// The same for all hosts of one IP address.
-        ip_delay: Duration = secs(2), must between(NEVER, YEAR);
+        ip_delay: Duration = secs(2), must between(NEVER, YEAR), live true;
         /// absolute: up to `burst` requests, then the delay. relative: the delay follows the time
         /// the site took.
-        mode: PolitenessMode = PolitenessMode::Absolute;
+        mode: PolitenessMode = PolitenessMode::Absolute, live true;
         /// Requests on one kept-alive connection before the delay (absolute mode).
-        burst: u32 = 1, in "requests", must between(1, 10_000);
+        burst: u32 = 1, in "requests", must between(1, 10_000), live true;
         /// Relative mode: the delay is this times the time the site took.
-        relative_factor: f64 = 10.0, must between(0.0, 1_000_000.0);
+        relative_factor: f64 = 10.0, must between(0.0, 1_000_000.0), live true;
         /// Relative mode: the delay is at least this.
-        relative_delay_min: Duration = secs(1), must between(NEVER, YEAR);
+        relative_delay_min: Duration = secs(1), must between(NEVER, YEAR), live true;
         /// Relative mode: the delay is at most this.
-        relative_delay_max: Duration = secs(300), must between(NEVER, YEAR);
+        relative_delay_max: Duration = secs(300), must between(NEVER, YEAR), live true;
         /// A longer Crawl-delay in robots.txt counts as this.
-        crawl_delay_max: Duration = secs(300), must between(NEVER, YEAR);
+        crawl_delay_max: Duration = secs(300), must between(NEVER, YEAR), live true;
         /// First wait after 429 or 503 without Retry-After; it doubles each time.
-        backoff_first: Duration = secs(60), must between(MILLISECOND, YEAR);
+        backoff_first: Duration = secs(60), must between(MILLISECOND, YEAR), live true;
         /// Longest wait after 429 or 503.
-        backoff_max: Duration = DAY, must between(MILLISECOND, YEAR);
+        backoff_max: Duration = DAY, must between(MILLISECOND, YEAR), live true;
         /// Backoff is forgiven after this long without another.
-        backoff_forgive: Duration = secs(3_600), must between(NEVER, YEAR);
+        backoff_forgive: Duration = secs(3_600), must between(NEVER, YEAR), live true;
         /// How long robots.txt is trusted; at most a day (RFC 9309 section 2.4).
-        robots_age_max: Duration = DAY, must between(MILLISECOND, DAY);
+        robots_age_max: Duration = DAY, must between(MILLISECOND, DAY), live true;
         /// Domains with a delay of their own; a suffix covers all hosts below it, the longest wins.
-        domains: Vec<DomainDelay> = Vec::new(), must each;
+        domains: Vec<DomainDelay> = Vec::new(), must each, live true;
         /// Hosts whose owner agreed that robots.txt is not consulted, each with the reason, which
         /// is logged at start.
-        robots_exempt: Vec<RobotsExemption> = Vec::new(), must each;
+        robots_exempt: Vec<RobotsExemption> = Vec::new(), must each, live true;
+        /// Hosts that rest until they are taken out again; what is queued for them stays.
+        paused: Vec<HostName> = Vec::new(), must few, live true;
     }
     /// How a page is fetched.
     fetch: Fetch {
@@ -139,25 +143,29 @@ settings! {
         /// Rules a URL must meet one of; empty admits all. In a rule all parts that are set must
         /// match: the host is `host-suffix` or below it, the path begins with `path-prefix`,
         /// `regex` is found in the whole URL.
-        include: Vec<Rule> = Vec::new(), must each;
+        include: Vec<Rule> = Vec::new(), must each, live true;
         /// Rules a URL must meet none of.
-        exclude: Vec<Rule> = Vec::new(), must each;
+        exclude: Vec<Rule> = Vec::new(), must each, live true;
+        /// Hosts that are not visited: `example.com` is that host alone, `*.example.com` the host and
+        /// all below it, an address or a network all hosts that are there. Links to them are
+        /// discarded, and what is queued for them is dropped for good.
+        blocked: Vec<Block> = Vec::new(), must few, live true;
         /// Whether `nofollow` is respected.
-        respect_nofollow: bool = true;
+        respect_nofollow: bool = true, live true;
         /// Whether images are fetched, those of style sheets and their fonts included.
-        images: bool = false;
+        images: bool = false, live true;
         /// Whether scripts and style sheets are fetched, and the sheets these import.
-        scripts: bool = false;
+        scripts: bool = false, live true;
         /// Whether the sitemaps that robots.txt names are fetched.
-        sitemaps: bool = true;
+        sitemaps: bool = true, live true;
         /// Length of a URL.
-        url_length_max: u32 = 2_048, in "characters", must between(16, 65_535);
+        url_length_max: u32 = 2_048, in "characters", must between(16, 65_535), live true;
         /// How often one path segment may occur in a URL.
-        repeated_segments_max: u32 = 3, in "times", must at_least(1);
+        repeated_segments_max: u32 = 3, in "times", must at_least(1), live true;
         /// Segments of a path.
-        path_depth_max: u32 = 30, in "segments", must at_least(1);
+        path_depth_max: u32 = 30, in "segments", must at_least(1), live true;
         /// Links taken from one page; from a sitemap it is 50,000 (sitemaps.org).
-        per_page_max: u32 = 10_000, in "links", must between(1, 1_000_000);
+        per_page_max: u32 = 10_000, in "links", must between(1, 1_000_000), live true;
     }
     /// What is written to the archive.
     store: Store {

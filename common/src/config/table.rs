@@ -16,12 +16,18 @@ pub(super) struct Setting {
     pub(super) unit: &'static str,
     /// Whether a crawl that is resumed must have the same value.
     pub(super) fixed: bool,
+    /// Whether a change takes effect while the crawl runs.
+    pub(super) live: bool,
     /// What may be written.
     pub(super) kind: fn(&str) -> String,
     /// Takes over a value of a file.
     pub(super) read: fn(&mut Settings, &Typed<'_>) -> Result<(), Problem>,
     /// Takes over a value of an argument.
     pub(super) read_text: fn(&mut Settings, &str) -> Result<(), Problem>,
+    /// Adds an entry to a list, unless it is there.
+    pub(super) add: fn(&mut Settings, &str) -> Result<(), Problem>,
+    /// Takes an entry out of a list, if it is there.
+    pub(super) remove: fn(&mut Settings, &str) -> Result<(), Problem>,
     /// The value in force, as in a TOML file.
     pub(super) write: fn(&Settings) -> String,
     /// Whether the value in force is within its bounds.
@@ -85,6 +91,18 @@ pub(super) fn take_text<T: Value>(field: &mut T, text: &str) -> Result<(), Probl
     Ok(())
 }
 
+/// Adds an entry to a field that is a list.
+#[inline(never)]
+pub(super) fn add<T: Value>(field: &mut T, text: &str) -> Result<(), Problem> {
+    field.add_text(text)
+}
+
+/// Takes an entry out of a field that is a list.
+#[inline(never)]
+pub(super) fn remove<T: Value>(field: &mut T, text: &str) -> Result<(), Problem> {
+    field.remove_text(text)
+}
+
 /// Writes a field.
 #[inline(never)]
 pub(super) fn give<T: Value>(field: &T) -> String {
@@ -99,7 +117,7 @@ macro_rules! settings {
             $(
                 $(#[doc = $meaning:literal])+
                 $field:ident: $Type:ty = $default:expr
-                $(, in $unit:literal)? $(, must $check:expr)? $(, fixed $fixed:literal)?;
+                $(, in $unit:literal)? $(, must $check:expr)? $(, fixed $fixed:literal)? $(, live $live:literal)?;
             )+
         }
     )+) => {
@@ -140,6 +158,7 @@ macro_rules! settings {
                 meaning: &[$($meaning),+],
                 unit: concat!($($unit)?),
                 fixed: false $(|| $fixed)?,
+                live: false $(|| $live)?,
                 kind: <$Type as super::value::Value>::kind,
                 read: |settings, value| {
                     super::table::take(&mut settings.$section.$field, value)
@@ -147,6 +166,8 @@ macro_rules! settings {
                 read_text: |settings, text| {
                     super::table::take_text(&mut settings.$section.$field, text)
                 },
+                add: |settings, text| super::table::add(&mut settings.$section.$field, text),
+                remove: |settings, text| super::table::remove(&mut settings.$section.$field, text),
                 write: |settings| super::table::give(&settings.$section.$field),
                 check: |_settings| {
                     $(($check)(&_settings.$section.$field)?;)?

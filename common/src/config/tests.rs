@@ -66,8 +66,8 @@ fn the_commented_file_names_every_setting_and_parses_back_to_the_defaults() {
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     for part in [
         "\n# From the end of one request to a host to the start of the next.\n",
-        " Write a duration. Default: \"10s\".\ndelay = \"10s\"\n",
-        "number of pages, or \"none\". Default: \"none\".\npages-max = \"none\"\n",
+        " Write a duration. Default: \"10s\". Can be changed while the crawl runs.\ndelay = \"10s\"\n",
+        " Write a duration. Default: \"5s\".\ntimeout = \"5s\"\n",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }

@@ -76,10 +76,22 @@ pub(super) trait Value: Sized {
         }
     }
 
+    /// Adds an entry, written as an argument, unless it is there.
+    fn add_text(&mut self, _entry: &str) -> Result<(), Problem> {
+        Err(Problem { at: 0, text: NO_LIST.to_owned() })
+    }
+
+    /// Takes an entry out, if it is there.
+    fn remove_text(&mut self, _entry: &str) -> Result<(), Problem> {
+        Err(Problem { at: 0, text: NO_LIST.to_owned() })
+    }
+
     /// Makes up a value.
     #[cfg(test)]
     fn draw(draw: &mut crate::config::tests::Draw) -> Self;
 }
+
+const NO_LIST: &str = "it is no list, so nothing can be added or removed; set it as a whole";
 
 impl Value for bool {
     fn expected() -> String {

@@ -14,13 +14,17 @@ const WIDTH: usize = 96;
 /// Every setting with its meaning, unit and default, as a TOML file that sets the defaults.
 #[must_use]
 pub fn commented_toml() -> String {
-    let defaults = Settings::default();
-    let mut out = String::new();
-    comment(
-        &mut out,
+    commented(
+        &Settings::default(),
         "Every setting of crivello. The values here are the defaults, so a file needs only the lines \
          that differ. On the command line: --set section.key=value",
-    );
+    )
+}
+
+fn commented(settings: &Settings, heading: &str) -> String {
+    let defaults = Settings::default();
+    let mut out = String::new();
+    comment(&mut out, heading);
     out.push_str("#\n");
     comment(
         &mut out,
@@ -35,7 +39,7 @@ pub fn commented_toml() -> String {
             out.push('\n');
             comment(&mut out, &setting.meaning.concat());
             comment(&mut out, &explanation(setting, &defaults));
-            out.push_str(&line(setting, &defaults));
+            out.push_str(&line(setting, settings));
         }
     }
     out
@@ -44,8 +48,12 @@ pub fn commented_toml() -> String {
 fn explanation(setting: &Setting, defaults: &Settings) -> String {
     let of = if setting.unit.is_empty() { String::new() } else { format!(" of {}", setting.unit) };
     let (kind, default) = ((setting.kind)(&of), (setting.write)(defaults));
-    let fixed = if setting.fixed { " The same for the whole of a crawl." } else { "" };
-    format!("Write {kind}. Default: {default}.{fixed}")
+    let change = match (setting.fixed, setting.live) {
+        (true, _) => " The same for the whole of a crawl.",
+        (false, true) => " Can be changed while the crawl runs.",
+        (false, false) => "",
+    };
+    format!("Write {kind}. Default: {default}.{change}")
 }
 
 fn line(setting: &Setting, settings: &Settings) -> String {
@@ -69,6 +77,12 @@ fn comment(out: &mut String, text: &str) {
 }
 
 impl Settings {
+    /// The settings in force as TOML, each with its meaning, below a heading.
+    #[must_use]
+    pub fn to_commented_toml(&self, heading: &str) -> String {
+        commented(self, heading)
+    }
+
     /// The settings in force as TOML; [`Self::from_toml`] gives them back.
     #[must_use]
     pub fn to_toml(&self) -> String {

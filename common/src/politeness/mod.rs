@@ -11,6 +11,7 @@
 mod backoff;
 mod codec;
 mod pace;
+mod repace;
 mod retry;
 mod state;
 mod visit;

@@ -1,5 +1,7 @@
 //! What the binaries set themselves up with.
 
 mod files;
+mod log_level;
 
 pub use files::{open_files, raise_open_files};
+pub use log_level::{log_began, log_filter, set_log_filter};

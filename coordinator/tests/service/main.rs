@@ -5,4 +5,5 @@ mod full_disk;
 mod kit;
 mod membership;
 mod restart;
+mod settings;
 mod views;

@@ -125,7 +125,7 @@ impl Accountant {
         let Some(member) = &mut self.member else { return Ok(None) };
         let ledger = &mut self.books.ledger;
         let no_visit = self.shared.visits.load(Acquire) == 0;
-        let read = !ledger.has_news() && !ledger.refetches();
+        let read = !ledger.has_news() && !ledger.refetches() && !ledger.is_blocking();
         let quiet = settled && no_visit && read && member.is_settled();
         let idle = quiet && (self.quiet == Some(Ended::Limit) || !ledger.has_queue()?);
         member.tell(idle);

@@ -4,6 +4,7 @@
 use super::coordinator::{Coordinator, PATIENCE, PAUSE, SAY_EVERY, whole};
 use super::portion::Portion;
 use super::{Arrival, Door};
+use crate::app::live::RulesInForce;
 use crate::app::shared::Shared;
 use crate::peers::{Outgoing, Promise};
 use crate::report::Ended;
@@ -30,13 +31,14 @@ pub struct Attendance {
     pub door: Door,
     pub views: watch::Receiver<Option<Arc<View>>>,
     pub shared: Arc<Shared>,
+    pub rules: RulesInForce,
 }
 
 impl Attendance {
     /// Until it is dropped.
     pub async fn run(self) {
         let this = Arc::new(self);
-        tokio::join!(this.beat(), this.watch(), this.ask_promises());
+        tokio::join!(this.beat(), this.watch(), this.ask_promises(), this.watch_settings());
     }
 
     fn epoch(&self) -> u64 {
@@ -57,7 +59,10 @@ impl Attendance {
         let mut portion = Portion::new(&self.shared);
         loop {
             let pause = if Portion::is_small(&self.shared) { every.min(ASK_SOON) } else { every };
-            tokio::time::sleep(pause).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.shared.live.changed.notified() => {}
+            }
             let asked = self.shared.clock.now();
             let (id, process, epoch) = (self.id.0, self.process, self.epoch());
             let mut client = self.coordinator.client.clone();

@@ -51,6 +51,8 @@ pub struct Joined {
     pub view: Arc<View>,
     /// The crawl's settings, as TOML.
     pub settings: String,
+    /// Their number.
+    pub revision: u64,
 }
 
 /// A connection to the coordinator, made when it is needed.
@@ -162,6 +164,7 @@ impl Coordinator {
             lease,
             view: Arc::new(view),
             settings: answer.settings,
+            revision: answer.settings_revision,
         })
     }
 

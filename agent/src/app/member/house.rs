@@ -1,15 +1,15 @@
 //! How a member stands, and the way in for seeds: what people ask of it.
 
 use super::{Arrival, Door, Waiting};
+use crate::app::live::RulesInForce;
 use crate::app::metrics::Meter;
 use crate::app::shared::Shared;
 use crate::app::telling;
 use crate::app::why::Informer;
 use crate::control::{About, AgentStatus, Details, HostsWanted, House, SeedAnswer, Unanswered};
 use crate::disk::Database;
-use crate::flow::LinkKind;
+use crate::flow::{BlockCount, LinkKind};
 use crate::ledger;
-use crate::links::LinkRules;
 use crate::traces::{Span, TraceId};
 use crivello_common::assignment::Owners;
 use crivello_common::discard::DiscardTally;
@@ -87,7 +87,7 @@ pub struct Resident {
     pub crawl_id: String,
     pub process: u64,
     pub shared: Arc<Shared>,
-    pub rules: Arc<LinkRules>,
+    pub rules: RulesInForce,
     pub disk: Arc<Database>,
     pub door: Door,
     pub informer: Arc<Informer>,
@@ -142,13 +142,18 @@ impl House for Hall {
             outbox: standing.outbox,
             handoffs: standing.handoffs,
             replication: shared.settings.cluster.replication,
-            settings_revision: 0,
+            settings_revision: shared.live.in_force(),
             snapshot: telling::snapshot(shared),
         }
     }
 
     fn details(&self) -> Option<Details> {
         self.resident.get()?.meter.details()
+    }
+
+    fn blocks(&self) -> Vec<BlockCount> {
+        let here = self.resident.get();
+        here.map(|here| here.shared.live.blocks.lock().clone()).unwrap_or_default()
     }
 
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
@@ -216,7 +221,7 @@ impl House for Hall {
         let Some(here) = self.resident.get() else { return };
         let (mut found, mut refused, mut tally) = (Vec::new(), Vec::new(), DiscardTally::default());
         for (place, url) in urls.into_iter().enumerate() {
-            match here.rules.admit(url, 0, LinkKind::Page) {
+            match here.rules.load().admit(url, 0, LinkKind::Page) {
                 Ok(seed) => found.push(seed),
                 Err(reason) => {
                     tally.count(reason);

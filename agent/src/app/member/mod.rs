@@ -18,6 +18,7 @@ mod membership;
 mod outbox;
 mod portion;
 mod sending;
+mod settings;
 mod standing;
 mod tagged;
 mod traced;
@@ -280,7 +281,7 @@ impl Member {
     /// When a group that nobody handed over may be fetched: whoever had it may have visited its
     /// hosts a moment before.
     fn floor(&self, now: Timestamp) -> Timestamp {
-        now + self.shared.settings.politeness.delay
+        now + self.shared.live.latest().settings.politeness.delay
     }
 
     /// Goes on with what custody has to do in this epoch.

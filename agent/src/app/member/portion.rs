@@ -17,12 +17,15 @@ pub struct Portion {
     /// Pages that may be fetched, those that were included.
     allowed: u64,
     is_scarce: bool,
+    /// The limit that it is a portion of.
+    limit: Option<u64>,
 }
 
 impl Portion {
     /// Whatever an earlier process was allowed and has not fetched is not this one's.
     pub fn new(shared: &Shared) -> Self {
-        Self { allowed: shared.totals.lock().0.pages, is_scarce: false }
+        let limit = shared.live.latest().settings.limits.pages_max;
+        Self { allowed: shared.totals.lock().0.pages, is_scarce: false, limit }
     }
 
     /// Whether more should be asked for soon.
@@ -34,7 +37,13 @@ impl Portion {
     /// fetches nothing more if that takes a page of the limit.
     pub fn tell(&mut self, shared: &Shared, leaving: bool) -> Option<v1::Pages> {
         // First: what is taken for a visit after this is in it, and in nothing that follows.
-        let left = shared.pages_left.get()?;
+        let Some(left) = shared.pages_left.get() else {
+            self.limit = None;
+            return None;
+        };
+        let left = self.keep_up(shared, left);
+        // Pages in flight when the limit came are nobody's portion: they are no credit either.
+        self.allowed = self.allowed.max(shared.totals.lock().0.pages);
         let surplus = match (leaving, self.is_scarce) {
             (true, _) => left,
             (false, true) => left.saturating_sub(useful(shared)),
@@ -52,6 +61,24 @@ impl Portion {
         let wants = if leaving { 0 } else { wanted(shared) };
         let number = shared.clock.now().0;
         Some(v1::Pages { allowed: self.allowed, fetched, wants, number })
+    }
+
+    /// By another limit, whatever is left is to be dealt out anew; says how much there is then.
+    fn keep_up(&mut self, shared: &Shared, left: u64) -> u64 {
+        let limit = shared.live.latest().settings.limits.pages_max;
+        if limit == self.limit {
+            return left;
+        }
+        match self.limit {
+            Some(_) => {
+                let back = shared.pages_left.take(u64::MAX);
+                self.allowed = self.allowed.saturating_sub(back);
+            }
+            // Nothing was counted: what was fetched is all that it was allowed.
+            None => self.allowed = shared.totals.lock().0.pages,
+        }
+        self.limit = limit;
+        0
     }
 
     /// What it says.

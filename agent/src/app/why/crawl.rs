@@ -49,7 +49,8 @@ pub fn of_directory(dir: &Path, about: &About) -> Result<v1::WhyResponse, AgentE
     let crawl = Crawl { is_running: false, ..Crawl::running(settings.fetch.visits_max.into()) };
     let me = AgentId(Membership::number_in(dir).unwrap_or_default());
     let (disk, dir) = (Arc::new(disk), dir.join("warc"));
-    let place = Place { me, disk, rules, settings, dir, recent: None };
+    let lists = crate::flow::Lists::of(&settings);
+    let place = Place { me, disk, rules, settings, lists, dir, recent: None };
     let asked = Asked { about, key, archive_file: None };
     Ok(place.tell(&asked, None, None, None, &crawl, Clock::start().now())?)
 }

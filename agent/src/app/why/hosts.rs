@@ -69,6 +69,7 @@ pub fn tell(
             lender: None,
             crawl,
             settings: &place.settings,
+            lists: &place.lists,
         }));
     }
     Ok(v1::HostsResponse { hosts, truncated: found.truncated, now: now.0 })

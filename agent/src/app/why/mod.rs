@@ -17,11 +17,12 @@ pub use asking::Question;
 pub use crawl::of_directory;
 
 use super::Crawl;
+use super::live::RulesInForce;
 use super::scheduler::Desk;
 use super::shared::Shared;
 use crate::control::{About, HostsWanted, Unanswered};
 use crate::disk::{Database, DiskError};
-use crate::flow::{OnBench, RobotsRecord, Role};
+use crate::flow::{Lists, OnBench, RobotsRecord, Role};
 use crate::limits::{HOSTS_LOOKED_AT, WHYS_AT_ONCE};
 use crate::links::LinkRules;
 use crate::store;
@@ -50,6 +51,7 @@ pub struct Place {
     pub disk: Arc<Database>,
     pub rules: Arc<LinkRules>,
     pub settings: Settings,
+    pub lists: Lists,
     /// Of the archive.
     pub dir: PathBuf,
     /// Of a crawl that is running.
@@ -58,7 +60,11 @@ pub struct Place {
 
 /// Answers people's questions about hosts and URLs.
 pub struct Informer {
-    place: Arc<Place>,
+    me: AgentId,
+    disk: Arc<Database>,
+    rules: RulesInForce,
+    /// Of the archive.
+    dir: PathBuf,
     shared: Arc<Shared>,
     desk: Arc<Desk>,
     owners: Mutex<Option<Arc<Owners>>>,
@@ -71,22 +77,31 @@ impl Informer {
     #[must_use]
     pub fn of(crawl: &Crawl, me: AgentId) -> Self {
         let shared = crawl.shared.clone();
-        let place = Place {
+        Self {
             me,
             disk: crawl.disk.clone(),
             rules: crawl.rules.clone(),
-            settings: shared.settings.clone(),
             dir: crawl.home.dir.join("warc"),
-            recent: Some(shared.clone()),
-        };
-        Self {
-            place: Arc::new(place),
             shared,
             desk: crawl.desk.clone(),
             owners: Mutex::default(),
             whys: Semaphore::new(WHYS_AT_ONCE),
             lists: Semaphore::new(1),
         }
+    }
+
+    /// By the settings in force.
+    fn place(&self) -> Arc<Place> {
+        let settings = self.shared.live.latest().settings.clone();
+        Arc::new(Place {
+            me: self.me,
+            disk: self.disk.clone(),
+            rules: self.rules.load_full(),
+            lists: Lists::of(&settings),
+            settings,
+            dir: self.dir.clone(),
+            recent: Some(self.shared.clone()),
+        })
     }
 
     /// See [`control::House::why`](crate::control::House::why).
@@ -98,13 +113,13 @@ impl Informer {
     ) -> Result<v1::WhyResponse, Unanswered> {
         let _seat = self.whys.acquire().await.map_err(|_| Unanswered::NotNow)?;
         let owners = self.owners(view);
-        let key = host_key(about.host(), self.place.settings.identity.assign_by);
+        let key = host_key(about.host(), self.shared.settings.identity.assign_by);
         let bench = asking::ask(&self.desk, vec![key], true).await.ok_or(Unanswered::NotNow)?;
         let bench = bench.into_iter().next().flatten();
         let lender = bench.as_ref().and_then(|bench| self.lender(owners.as_deref(), bench));
         let crawl = crawl::standing(&self.shared);
         let now = self.shared.clock.now();
-        let place = self.place.clone();
+        let place = self.place();
         let told = spawn_blocking(move || {
             let asked = Asked { about: &about, key, archive_file };
             place.tell(&asked, owners.as_deref(), bench.as_ref(), lender, &crawl, now)
@@ -119,13 +134,13 @@ impl Informer {
         wanted: HostsWanted,
     ) -> Result<v1::HostsResponse, Unanswered> {
         let _seat = self.lists.try_acquire().map_err(|_| Unanswered::Busy)?;
-        let (place, owners) = (self.place.clone(), self.owners(view));
+        let (place, owners) = (self.place(), self.owners(view));
         let found = spawn_blocking(move || hosts::find(&place, &wanted, HOSTS_LOOKED_AT));
         let found = found.await.map_err(|_| Unanswered::NotNow)??;
         let keys = found.rows.iter().map(|(key, _)| *key).collect();
         let bench = asking::ask(&self.desk, keys, false).await.ok_or(Unanswered::NotNow)?;
         let (crawl, now) = (crawl::standing(&self.shared), self.shared.clock.now());
-        let place = self.place.clone();
+        let place = self.place();
         let told = spawn_blocking(move || {
             hosts::tell(&place, &found, &bench, owners.as_deref(), &crawl, now)
         });
@@ -134,7 +149,7 @@ impl Informer {
 
     /// The last fetches, newest first.
     pub fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory> {
-        self.shared.recent.last(most, failed_only, self.place.me)
+        self.shared.recent.last(most, failed_only, self.me)
     }
 
     /// The owners in `view`, made once a view.
@@ -142,7 +157,7 @@ impl Informer {
         let view = view?;
         let mut last = self.owners.lock();
         if last.as_ref().is_none_or(|owners| owners.view().epoch != view.epoch) {
-            let strategy = self.place.settings.cluster.strategy;
+            let strategy = self.shared.settings.cluster.strategy;
             *last = Owners::new(strategy, view).ok().map(Arc::new);
         }
         last.clone()
@@ -151,7 +166,7 @@ impl Informer {
     /// The other agent that lends the turn at a host's address.
     fn lender(&self, owners: Option<&Owners>, bench: &OnBench) -> Option<AgentId> {
         let lender = lender_of(owners?, bench.address.as_ref()?.address);
-        lender.filter(|&lender| lender != self.place.me)
+        lender.filter(|&lender| lender != self.me)
     }
 }
 
@@ -193,6 +208,7 @@ impl Place {
             lender,
             crawl,
             settings: &self.settings,
+            lists: &self.lists,
         };
         let mut host = host_story(&facts);
         if let Some(shared) = &self.recent {

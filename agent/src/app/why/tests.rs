@@ -36,6 +36,7 @@ impl Disk {
             me: ME,
             disk: Arc::new(disk),
             rules,
+            lists: Lists::of(&settings),
             settings,
             dir: dir.path().to_owned(),
             recent: None,

@@ -2,6 +2,7 @@
 //! each URL is handed out until it is committed, never twice at once, in the order of first
 //! appearance, and nothing is lost.
 
+mod blocking;
 mod model;
 mod transfer;
 

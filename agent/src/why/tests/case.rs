@@ -1,7 +1,7 @@
 //! The facts of one case.
 
 use crate::disk::values::HostRow;
-use crate::flow::{BenchAddress, BenchStand, BenchTurn, OnBench, RobotsRecord};
+use crate::flow::{BenchAddress, BenchStand, BenchTurn, Lists, OnBench, RobotsRecord};
 use crate::why::{Crawl, Facts, Hold, OriginFacts, Waits, reason};
 use crivello_common::config::Settings;
 use crivello_common::politeness::{HostState, WaitRule};
@@ -30,6 +30,7 @@ pub struct Case {
     pub lender: Option<AgentId>,
     pub crawl: Crawl,
     pub settings: Settings,
+    pub lists: Lists,
 }
 
 pub fn case(change: impl FnOnce(&mut Case)) -> Case {
@@ -61,8 +62,10 @@ pub fn case(change: impl FnOnce(&mut Case)) -> Case {
         lender: None,
         crawl: Crawl::running(1_000),
         settings: Settings::default(),
+        lists: Lists::default(),
     };
     change(&mut case);
+    case.lists = Lists::of(&case.settings);
     case
 }
 
@@ -105,6 +108,7 @@ impl Case {
             lender: self.lender,
             crawl: &self.crawl,
             settings: &self.settings,
+            lists: &self.lists,
         }
     }
 }

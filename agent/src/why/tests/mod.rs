@@ -5,7 +5,7 @@ mod case;
 use super::*;
 use crate::flow::{BenchStand, BenchTurn, Flight};
 use case::{HTTP, NOW, case, expect, record, secs};
-use crivello_common::config::DomainDelay;
+use crivello_common::config::{DomainDelay, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::hash::UrlHash;
@@ -321,4 +321,21 @@ fn the_line_that_disallows_a_url_is_found() {
     assert_eq!(line("http://a.test/x/1").as_deref(), Some("line 3: Disallow: /x"));
     assert_eq!(line("http://a.test/x/ok"), None);
     assert_eq!(line("https://a.test/x/1"), None, "nothing is known of that origin");
+}
+
+#[test]
+fn what_people_have_said_of_a_host_is_told() {
+    let set = |typed: &str| {
+        case(|c| {
+            c.rests(WaitRule::Delay);
+            c.settings = Settings::from_toml("typed", typed).unwrap();
+        })
+    };
+    let three = secs(3);
+    let paused = set("[politeness]\npaused = [\"a.test\"]");
+    expect(&paused, WaitReason::HostPaused, three, &["crivello resume HOST"]);
+    for block in ["a.test", "*.test", "192.0.2.0/24"] {
+        let blocked = set(&format!("[links]\nblocked = [\"{block}\"]"));
+        expect(&blocked, WaitReason::Blocked, three, &[block, "crivello unblock"]);
+    }
 }

@@ -8,4 +8,5 @@ mod names;
 mod question;
 mod robots;
 mod rules;
+mod settings;
 mod visits;

@@ -43,6 +43,22 @@ impl<T: Value> Value for Vec<T> {
         entries.map(T::read_text).collect()
     }
 
+    fn add_text(&mut self, entry: &str) -> Result<(), Problem> {
+        let entry = T::read_text(entry)?;
+        // What is written the same is the same.
+        let text = entry.write();
+        if self.iter().all(|known| known.write() != text) {
+            self.push(entry);
+        }
+        Ok(())
+    }
+
+    fn remove_text(&mut self, entry: &str) -> Result<(), Problem> {
+        let text = T::read_text(entry)?.write();
+        self.retain(|known| known.write() != text);
+        Ok(())
+    }
+
     #[cfg(test)]
     fn draw(draw: &mut Draw) -> Self {
         (0..draw.below(4)).map(|_| T::draw(draw)).collect()

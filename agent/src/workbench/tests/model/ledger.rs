@@ -65,6 +65,7 @@ impl Ledger {
 
     pub fn hear(&mut self, note: DeskNote, now: Timestamp, dice: &mut Dice) -> Option<LedgerNote> {
         match note {
+            DeskNote::Blocked { .. } => {}
             DeskNote::Unresolved { .. } => {}
             DeskNote::Want { hosts } => self.wanted = hosts,
             DeskNote::Refill { host } => {

@@ -1,0 +1,91 @@
+//! New settings, in force for the hosts that are here at once.
+
+use super::Workbench;
+use super::heap::ABSENT;
+use super::host_entry::Stand;
+use crate::flow::{DeskNote, Lists};
+use crivello_common::config::{Block, Settings};
+use crivello_common::discard::Discard;
+use crivello_common::hash::HostKey;
+use crivello_common::time::Timestamp;
+
+impl Workbench {
+    /// Takes up new settings, also for hosts and addresses that wait: an ordinary wait is counted anew
+    /// from the end of the last request, one that another rule has set is not made shorter.
+    pub fn reconfigure(&mut self, settings: &Settings, now: Timestamp) {
+        let budgets = |s: &Settings| (s.limits.pages_per_host_max, s.limits.pages_per_domain_max);
+        let other_budgets = budgets(&self.settings) != budgets(settings);
+        self.settings = settings.clone();
+        self.lists = Lists::of(settings);
+        self.front.reconfigure(settings, now);
+        self.repace_addresses();
+        let hosts: Vec<HostKey> = self.hosts.iter().map(|host| host.key).collect();
+        for key in hosts {
+            if let Some(id) = self.hosts.find(&key) {
+                self.reconfigure_host(id, other_budgets, now);
+            }
+        }
+        self.settle_orphans(now);
+    }
+
+    fn reconfigure_host(&mut self, id: u32, other_budgets: bool, now: Timestamp) {
+        let politeness = &self.settings.politeness;
+        let host = &mut self.hosts[id];
+        host.configure(politeness);
+        host.paused = self.lists.is_paused(&host.name);
+        let pace = host.pace(politeness);
+        host.state.repace(&pace);
+        // How many pages it may still have is the ledger's to say: it comes back with that.
+        host.recalled |= other_budgets;
+        let (stand, leaves) = (host.stand, host.recalled);
+        let leaves = leaves || self.block_of(id).is_some();
+        match stand {
+            Stand::Waiting | Stand::Asleep => {
+                self.detach(id);
+                self.settle(id, now);
+            }
+            // A name that is being looked up comes back, too late to count for anything.
+            Stand::Resolving if leaves => {
+                self.detach(id);
+                self.settle(id, now);
+            }
+            // They settle when what they wait for has come.
+            Stand::Resolving | Stand::Dry | Stand::InFlight | Stand::Loose => {}
+        }
+    }
+
+    /// Addresses rest as long as they should by now.
+    fn repace_addresses(&mut self) {
+        let rest = self.settings.politeness.ip_delay;
+        for ip in self.ips.ids() {
+            let entry = &mut self.ips[ip];
+            if entry.ended > Timestamp::ZERO {
+                entry.next = entry.ended + rest;
+                self.touch_ip(ip);
+            }
+        }
+    }
+
+    /// The entry by which a host is blocked, by its name or its address.
+    pub(super) fn block_of(&self, id: u32) -> Option<&Block> {
+        let host = &self.hosts[id];
+        let address = (host.ip != ABSENT).then(|| self.ips[host.ip].address);
+        self.lists.block(&host.name, address)
+    }
+
+    /// Drops a loose host if it is blocked; says whether it is gone, or will be.
+    pub(super) fn drop_blocked(&mut self, id: u32, now: Timestamp) -> bool {
+        if self.lists.blocked.is_empty() {
+            return false;
+        }
+        let Some(by) = self.block_of(id).map(ToString::to_string) else { return false };
+        self.say_blocked(id, by);
+        self.drop_host(id, Discard::Blocked, false, now);
+        true
+    }
+
+    /// Says by which entry a host is blocked that is dropped next.
+    pub(super) fn say_blocked(&mut self, id: u32, by: String) {
+        self.notes.push(DeskNote::Blocked { host: self.hosts[id].key, by });
+    }
+}

@@ -1,0 +1,122 @@
+//! New settings for hosts and addresses that are here already.
+
+use super::desk::{Desk, ip, key, secs, urls};
+use crate::flow::{DeskNote, ResolveError};
+use crivello_common::config::Settings;
+use crivello_common::discard::Discard;
+
+fn change(desk: &mut Desk, configure: impl FnOnce(&mut Settings)) {
+    configure(&mut desk.settings);
+    desk.bench.reconfigure(&desk.settings, desk.now);
+}
+
+/// A host that was visited a moment ago, with more to fetch.
+fn visited(delay: u64, ip_delay: u64) -> Desk {
+    let mut desk = Desk::new(|settings| {
+        settings.politeness.delay = secs(delay);
+        settings.politeness.ip_delay = secs(ip_delay);
+    });
+    desk.enter(desk.host("a.example", urls(9)), ip(1));
+    let visit = desk.visit();
+    desk.done(&visit);
+    desk
+}
+
+#[test]
+fn a_host_that_waits_goes_when_the_new_delays_say() {
+    // (delay, address's, changed after, new delay, address's) → it goes after
+    for (delay, ip_delay, after, new_delay, new_ip_delay, goes) in [
+        (10, 2, 1, 4, 2, 4),
+        (10, 2, 6, 4, 2, 6),
+        (10, 2, 1, 20, 2, 20),
+        (10, 2, 1, 0, 2, 2),
+        (10, 2, 1, 0, 15, 15),
+        (1, 30, 3, 1, 5, 5),
+        (1, 30, 3, 1, 1, 3),
+        (10, 2, 1, 10, 2, 10),
+    ] {
+        let mut desk = visited(delay, ip_delay);
+        desk.wait(secs(after));
+        change(&mut desk, |settings| {
+            settings.politeness.delay = secs(new_delay);
+            settings.politeness.ip_delay = secs(new_ip_delay);
+        });
+        if goes > after {
+            desk.none_for(secs(goes - after));
+        }
+        desk.visit();
+    }
+}
+
+#[test]
+fn a_paused_host_sleeps_until_it_is_resumed_and_keeps_its_delay() {
+    let mut desk = visited(10, 0);
+    let paused = |name: &str| {
+        let mut settings = Settings::default();
+        settings.apply_set(&format!("politeness.paused={name}")).unwrap();
+        settings.politeness.paused
+    };
+    change(&mut desk, |settings| settings.politeness.paused = paused("a.example"));
+    desk.wait(secs(1_000));
+    assert!(desk.bench.acquire(desk.now).is_none(), "it was paused");
+    desk.due(desk.host("b.example", urls(1)));
+    change(&mut desk, |settings| settings.politeness.paused = paused("b.example"));
+    desk.visit();
+    assert!(desk.bench.acquire(desk.now).is_none(), "b.example came in paused");
+    assert_eq!(desk.bench.census(desk.now).hosts, 2);
+}
+
+#[test]
+fn a_blocked_host_is_dropped_wherever_it_stands() {
+    for block in ["a.example", "*.example", "198.51.100.1"] {
+        let blocked = |settings: &mut Settings| {
+            settings.apply_set(&format!("links.blocked={block}")).unwrap();
+        };
+        let dropped = |desk: &mut Desk| {
+            let notes = desk.notes().into_iter();
+            let mut notes = notes.skip_while(|note| !matches!(note, DeskNote::Blocked { .. }));
+            assert!(matches!(notes.next(), Some(DeskNote::Blocked { by, .. }) if by == block));
+            let Some(DeskNote::Drop { host, reason, forever, unused, .. }) = notes.next() else {
+                panic!("{block}: it is not dropped");
+            };
+            assert_eq!((host, reason, forever), (key("a.example"), Discard::Blocked, false));
+            unused.len()
+        };
+        let mut waits = visited(10, 0);
+        let _ = waits.notes();
+        change(&mut waits, blocked);
+        assert_eq!(dropped(&mut waits), 8, "{block}");
+
+        // On a visit: when that is over.
+        let mut flies = visited(10, 0);
+        flies.wait(secs(10));
+        let visit = flies.visit();
+        let _ = flies.notes();
+        change(&mut flies, blocked);
+        assert!(flies.notes().iter().all(|note| !matches!(note, DeskNote::Drop { .. })));
+        flies.done(&visit);
+        assert_eq!(dropped(&mut flies), 7, "{block}");
+        assert_eq!(flies.bench.census(flies.now).window_urls, 0);
+    }
+    // While its name is looked up: once it is known where it is.
+    let mut desk =
+        Desk::new(|settings| settings.apply_set("links.blocked=198.51.100.0/24").unwrap());
+    desk.due(desk.host("a.example", urls(3)));
+    desk.resolve("a.example", Err(ResolveError::Blocked(ip(1))));
+    let notes = desk.notes();
+    assert!(
+        notes.iter().any(|note| matches!(note, DeskNote::Drop { reason: Discard::Blocked, .. }))
+    );
+}
+
+#[test]
+fn hosts_come_back_with_the_pages_that_other_limits_leave_them() {
+    let mut desk = visited(10, 0);
+    let _ = desk.notes();
+    change(&mut desk, |settings| settings.limits.pages_per_host_max = Some(5));
+    assert!(desk.notes().iter().any(|note| matches!(note, DeskNote::Leave { .. })));
+    assert_eq!(desk.bench.census(desk.now).hosts, 0);
+    change(&mut desk, |settings| settings.politeness.burst = 5);
+    desk.enter(desk.host("b.example", urls(2)), ip(2));
+    desk.visit();
+}

@@ -1,0 +1,287 @@
+//! Goal: a crawl that runs is steered: delays, limits, blocks and pauses are effective within a
+//! second in all agents, the web's own log sees it, and a restart of the coordinator forgets none of
+//! it.
+//!
+//! What could go wrong: a host that waits already keeps its old delay; one goes too early after a
+//! delay was raised; a blocked host is visited from a queue on disk; a paused one is forgotten, or the
+//! crawl counts as done while it rests; an agent that was away goes by old settings; a change is lost
+//! with the coordinator.
+
+use crivello_common::time::Timestamp;
+use crivello_tests::cluster::COORDINATOR;
+use crivello_tests::{Cluster, is_page, seed};
+use simweb::{Entry, Seeds, Spec};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What was changed is effective after this.
+const EFFECTIVE: Duration = Duration::from_secs(1);
+
+/// One cluster at a time: several on few cores would take each other's turns.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hosts enough that both agents have some, each on an address of its own, with more pages than a
+/// test has time for.
+fn web() -> Spec {
+    Spec::new(seed()).size(8, 1, 400).latency_ms(0, 5).seeds(Seeds::Hosts)
+}
+
+fn cluster(delay: Duration) -> Cluster {
+    let cluster = Cluster::new(web()).delays(delay, Duration::ZERO).start(2);
+    cluster.seed();
+    cluster
+}
+
+/// Waits until each host was asked so many times since then.
+fn wait_for_requests(cluster: &mut Cluster, since: Timestamp, n: usize) {
+    cluster.until("all hosts are visited", |cluster| {
+        let asked = by_host(cluster, since);
+        asked.len() == 8 && asked.values().all(|entries| entries.len() >= n)
+    });
+}
+
+/// Requests that began since then, by host, in their order.
+fn by_host(cluster: &Cluster, since: Timestamp) -> BTreeMap<String, Vec<Entry>> {
+    let mut asked: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    for entry in cluster.web.log().entries() {
+        if Timestamp(entry.start) >= since {
+            asked.entry(entry.host.clone()).or_default().push(entry);
+        }
+    }
+    asked.values_mut().for_each(|entries| entries.sort_by_key(|entry| entry.start));
+    asked
+}
+
+fn requests(cluster: &Cluster, since: Timestamp, host: &str) -> usize {
+    by_host(cluster, since).get(host).map_or(0, Vec::len)
+}
+
+/// The shortest time from the end of a request to the start of the next on the same host.
+fn shortest_gap(asked: &BTreeMap<String, Vec<Entry>>) -> Option<Duration> {
+    let gaps = asked.values().flat_map(|entries| entries.windows(2));
+    gaps.map(|pair| Timestamp(pair[1].start).since(Timestamp(pair[0].end))).min()
+}
+
+fn sleep(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// The crawl has enough to do that nothing here is the end of it.
+fn stop(cluster: &mut Cluster) {
+    let _ = cluster.stop();
+}
+
+#[test]
+fn a_delay_that_is_lowered_or_raised_counts_for_hosts_that_wait() {
+    let _alone = alone();
+    let mut cluster = cluster(Duration::from_millis(50));
+    wait_for_requests(&mut cluster, Timestamp::ZERO, 3);
+    let long = Duration::from_secs(120);
+    cluster.tell(&["set", "politeness.delay=120s"]);
+    sleep(EFFECTIVE);
+    let raised = cluster.web.log().now();
+    sleep(2 * EFFECTIVE);
+    assert_eq!(by_host(&cluster, raised), BTreeMap::new(), "nobody may go for two minutes");
+
+    // All wait for two minutes now, unless they are told otherwise.
+    let lowered = cluster.web.log().now();
+    let said = cluster.ask(&["set", "politeness.delay=300ms"]);
+    assert_eq!(said.0, Some(0), "{said:?}");
+    assert!(said.1.contains("politeness.delay = \"300ms\""), "{said:?}");
+    assert!(said.2.contains("in force with 2 agents after"), "{said:?}");
+    wait_for_requests(&mut cluster, lowered, 4);
+    let waited = cluster.web.log().now().since(lowered);
+    assert!(waited < long / 4, "after {waited:?}");
+    let gap = shortest_gap(&by_host(&cluster, lowered)).expect("several requests");
+    assert!(gap >= Duration::from_millis(300), "{gap:?}");
+    stop(&mut cluster);
+}
+
+#[test]
+fn an_address_rests_as_long_as_it_is_told_to_while_hosts_wait_for_it() {
+    let _alone = alone();
+    let web = Spec::new(seed()).size(6, 1, 200).ips(1).seeds(Seeds::Hosts);
+    let mut cluster = Cluster::new(web);
+    cluster = cluster.delays(Duration::ZERO, Duration::from_secs(60)).start(1);
+    cluster.seed();
+    cluster.until("one request", |cluster| !cluster.web.log().is_empty());
+    let n_before = cluster.web.log().len();
+    assert!(n_before < 3, "{n_before} requests: the address does not rest");
+    cluster.tell(&["set", "politeness.ip-delay=300ms"]);
+    sleep(EFFECTIVE);
+    let lowered = cluster.web.log().now();
+    cluster.until("many requests", |cluster| cluster.web.log().len() >= n_before + 12);
+    let mut all = by_host(&cluster, lowered).into_values().flatten().collect::<Vec<_>>();
+    all.sort_by_key(|entry| entry.start);
+    let gap = shortest_gap(&BTreeMap::from([(String::new(), all)])).expect("several requests");
+    assert!(gap >= Duration::from_millis(300), "{gap:?}");
+    stop(&mut cluster);
+}
+
+#[test]
+fn a_paused_host_rests_until_it_is_resumed_and_the_crawl_waits_for_it() {
+    let _alone = alone();
+    let mut cluster = cluster(Duration::from_millis(50));
+    wait_for_requests(&mut cluster, Timestamp::ZERO, 5);
+    let host = by_host(&cluster, Timestamp::ZERO).into_keys().next().expect("a host");
+    cluster.tell(&["pause", &host]);
+    sleep(EFFECTIVE);
+    let paused = cluster.web.log().now();
+    wait_for_others(&mut cluster, paused, &host);
+    assert_eq!(requests(&cluster, paused, &host), 0, "{host} was visited while it was paused");
+    assert_eq!(cluster.tell(&["settings", "politeness.paused"]), format!("[\"{host}\"]\n"));
+    // Nothing else is left: the paused host's queue is.
+    let others: BTreeSet<String> = by_host(&cluster, Timestamp::ZERO).into_keys().collect();
+    for other in others.iter().filter(|other| **other != host) {
+        cluster.tell(&["block", other]);
+    }
+    assert!(cluster.has_more_to_do_for(Duration::from_secs(3)), "a paused host has a queue");
+    let before = cluster.web.log().now();
+    cluster.tell(&["resume", &host]);
+    cluster.until("it is visited again", |cluster| requests(cluster, before, &host) >= 3);
+    stop(&mut cluster);
+}
+
+/// Waits until all hosts but this one were asked since then.
+fn wait_for_others(cluster: &mut Cluster, since: Timestamp, host: &str) {
+    cluster.until("the others go on", |cluster| {
+        let asked = by_host(cluster, since);
+        asked.iter().filter(|(name, entries)| *name != host && entries.len() >= 5).count() == 7
+    });
+}
+
+#[test]
+fn a_blocked_host_is_visited_no_more_and_its_queue_is_dropped_and_counted() {
+    let _alone = alone();
+    let mut cluster = cluster(Duration::from_millis(50));
+    wait_for_requests(&mut cluster, Timestamp::ZERO, 5);
+    let asked = by_host(&cluster, Timestamp::ZERO);
+    let hosts: Vec<&String> = asked.keys().collect();
+    let (by_name, by_address) = (hosts[0], hosts[1]);
+    let address = asked[by_address][0].ip.expect("an address").to_string();
+    let (code, _, said) = cluster.ask(&["block", by_name, &address]);
+    assert_eq!(code, Some(0), "{said}");
+    let dropped = said.lines().find(|line| line.starts_with("dropped ")).expect("a count");
+    let urls: String = dropped.split(' ').nth(1).expect("a number").replace(',', "");
+    assert!(urls.parse::<u64>().is_ok_and(|n| n > 1), "{said}");
+    assert!(dropped.ends_with("of 2 hosts"), "{said}");
+    sleep(EFFECTIVE);
+    let blocked = cluster.web.log().now();
+    cluster.until("the others go on", |cluster| {
+        let asked = by_host(cluster, blocked);
+        asked.values().filter(|entries| entries.len() >= 10).count() >= 6
+    });
+    for host in [by_name, by_address] {
+        assert_eq!(requests(&cluster, blocked, host), 0, "{host} was visited after all");
+    }
+    // A seed there is refused by name; after an unblock it is visited.
+    let url = format!("{}/never-seen", asked[by_name][0].url().trim_end_matches("/robots.txt"));
+    let (_, _, refused) = cluster.ask(&["seed", &url]);
+    assert!(refused.contains("links.blocked"), "{refused}");
+    cluster.tell(&["unblock", by_name]);
+    let unblocked = cluster.web.log().now();
+    cluster.tell(&["seed", &format!("{url}-again")]);
+    cluster.until("it is visited again", |cluster| requests(cluster, unblocked, by_name) > 0);
+    stop(&mut cluster);
+    let logs = logs_of(&logs_paths(&cluster));
+    assert!(logs.contains("blocked"), "no agent says how many were discarded: {logs}");
+}
+
+#[test]
+fn a_page_limit_is_set_lowered_and_lifted_while_the_crawl_runs() {
+    let _alone = alone();
+    let mut cluster = cluster(Duration::from_millis(50));
+    let pages = |cluster: &Cluster| {
+        cluster.web.log().entries().iter().filter(|entry| is_page(entry)).count()
+    };
+    cluster.until("some pages", |cluster| pages(cluster) >= 60);
+    // More than there are, and fewer than there will be.
+    cluster.tell(&["set", "limits.pages-max=200"]);
+    cluster.tell(&["wait", "--timeout", "60s"]);
+    let n = pages(&cluster);
+    // Those that were in flight when the limit came are beyond counting, but they are few.
+    assert!((200..=216).contains(&n), "{n} pages");
+    cluster.tell(&["set", "limits.pages-max=300"]);
+    cluster.until("the rest", |cluster| pages(cluster) >= 300);
+    cluster.tell(&["wait", "--timeout", "60s"]);
+    assert!((300..=316).contains(&pages(&cluster)), "{} pages", pages(&cluster));
+    cluster.tell(&["set", "--unset", "limits.pages-max"]);
+    cluster.until("more", |cluster| pages(cluster) >= 350);
+    stop(&mut cluster);
+}
+
+#[test]
+fn a_restart_of_the_coordinator_keeps_what_was_edited_and_wrong_edits_are_refused() {
+    let _alone = alone();
+    let mut cluster = cluster(Duration::from_millis(50));
+    for (words, part) in [
+        (
+            vec!["set", "cluster.replication=1"],
+            "cluster.replication is fixed for the life of a crawl",
+        ),
+        (vec!["set", "politeness.delay=5"], "politeness.delay: "),
+        (vec!["set", "politeness.dealy=5s"], "did you mean politeness.delay?"),
+        (vec!["set", "politeness.delay"], "write KEY=VALUE"),
+        (vec!["set", "--add", "politeness.delay=5s"], "is no list"),
+        (vec!["block", "10.0.0.0/40"], "is no host, domain or network"),
+        (vec!["log-level", "loud"], "is no level"),
+        (vec!["log-level", "info", "--agent", "zoe"], "no agent that is alive"),
+        (vec!["settings", "politeness.dealy"], "did you mean politeness.delay?"),
+    ] {
+        let (code, _, said) = cluster.ask(&words);
+        assert!(code == Some(64) && said.contains(part), "{words:?}: {code:?} {said}");
+    }
+    let (_, _, said) = cluster.ask(&["set", "fetch.visits-max=7", "politeness.delay=70ms"]);
+    assert!(said.contains("takes effect when the agents start again: fetch.visits-max"), "{said}");
+    cluster.tell(&["set", "--add", "links.exclude={path-prefix='/none/'}"]);
+    cluster.kill9(COORDINATOR);
+    cluster.start_coordinator();
+    for (key, value) in [("politeness.delay", "\"70ms\"\n"), ("fetch.visits-max", "7\n")] {
+        assert_eq!(cluster.tell(&["settings", key]), value);
+    }
+    let all = cluster.tell(&["settings"]);
+    assert!(all.contains("path-prefix = \"/none/\"") && all.contains("revision "), "{all}");
+    // The agents hear of the next change from the coordinator that came back.
+    cluster.tell(&["set", "politeness.delay=60ms"]);
+    // What is typed otherwise than at the last start counts.
+    cluster.process(COORDINATOR).signal(rustix::process::Signal::TERM);
+    let _ = cluster.end(COORDINATOR);
+    let mut cluster = cluster.set("politeness.burst=3");
+    cluster.start_coordinator();
+    assert_eq!(cluster.tell(&["settings", "politeness.burst"]), "3\n");
+    assert_eq!(cluster.tell(&["settings", "politeness.delay"]), "\"60ms\"\n");
+    stop(&mut cluster);
+}
+
+#[test]
+fn what_is_logged_is_changed_while_the_processes_run() {
+    let _alone = alone();
+    let mut cluster = cluster(Duration::from_millis(50));
+    let (code, _, said) = cluster.ask(&["log-level", "crivello=debug,crivello_agent=trace"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("coordinator: ") && said.contains("a: ") && said.contains("b: "),
+        "{said}"
+    );
+    let (_, _, said) = cluster.ask(&["log-level", "warn", "--agent", "a"]);
+    assert!(said.contains("a: warn, before crivello=debug,crivello_agent=trace"), "{said}");
+    // Agent b says at level info that settings came, agent a no longer does.
+    cluster.tell(&["set", "politeness.delay=60ms"]);
+    stop(&mut cluster);
+    let [a, b] = ["a-1.log", "b-1.log"].map(|name| logs_of(&[cluster.dir().join(name)]));
+    let heard = "politeness.delay changed";
+    assert!(b.contains(heard), "{b}");
+    assert!(!a.contains(heard), "{a}");
+}
+
+fn logs_paths(cluster: &Cluster) -> Vec<std::path::PathBuf> {
+    ["a-1.log", "b-1.log"].map(|name| cluster.dir().join(name)).to_vec()
+}
+
+fn logs_of(paths: &[std::path::PathBuf]) -> String {
+    paths.iter().map(|path| std::fs::read_to_string(path).expect("a log")).collect()
+}
