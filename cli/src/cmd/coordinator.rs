@@ -1,7 +1,7 @@
 //! `crivello coordinator`: keeps the member list of a crawl by many agents.
 
 use crate::args::cluster::CoordinatorArgs;
-use crate::cluster::{check_listen, tls};
+use crate::cluster::{Papers, check_listen, papers};
 use crate::exit::Trouble;
 use crate::plan::settings_in;
 use crate::{screen, signals};
@@ -14,12 +14,14 @@ use crivello_coordinator::{Coordinator, Listen};
 /// Usage errors before anything is begun; breakdowns after.
 pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
     let at = typed.listen;
-    let tls = tls(&typed.tls)?;
-    check_listen(at, tls.as_ref(), typed.insecure)?;
+    let papers = papers(&typed.tls, &typed.token)?;
+    check_listen(at, &papers, typed.insecure)?;
+    let Papers { tls, token } = papers;
     let (settings, _) = settings_in(("--data", &typed.data), &typed.settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
-    let mut coordinator = Coordinator::start(&typed.data, &settings, Listen { at, tls }).await?;
+    let listen = Listen { at, tls, token };
+    let mut coordinator = Coordinator::start(&typed.data, &settings, listen).await?;
     screen::say(&format!(
         "crawl {} {} in {}; coordinator listening on {scheme}://{}",
         coordinator.crawl_id(),

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod agents;
+pub mod certs;
 pub mod cluster;
 pub mod config;
 pub mod control;
@@ -13,4 +14,5 @@ pub mod robots;
 pub mod seed;
 pub mod simweb;
 pub mod status;
+pub mod token;
 pub mod wait;
