@@ -125,3 +125,87 @@ impl Interceptor for Show {
         Ok(request)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+    use std::convert::Infallible;
+
+    /// Answers everything.
+    #[derive(Clone, Debug)]
+    struct Open;
+
+    impl Service<Request<()>> for Open {
+        type Response = Response<Body>;
+        type Error = Infallible;
+        type Future = Ready<Result<Response<Body>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            ready(Ok(Response::new(Body::empty())))
+        }
+    }
+
+    /// What a call of `path` with this header comes to: nothing, or why it is refused.
+    fn call(token: Option<&str>, path: &str, header: Option<&str>) -> Option<Status> {
+        let token = token.map(|text| Token::parse(text).unwrap());
+        let mut guarded = Guarded::new(Open, token, NODES_ASK);
+        let mut request = Request::builder().uri(format!("http://a{path}"));
+        if let Some(header) = header {
+            request = request.header("authorization", header);
+        }
+        let answer = guarded.call(request.body(()).unwrap()).now_or_never().unwrap().unwrap();
+        Status::from_header_map(answer.headers())
+    }
+
+    const TOKEN: &str = "0123456789abcdef";
+
+    #[test]
+    fn only_what_nodes_ask_is_open() {
+        let service = "/crivello.v1.Coordinator";
+        for open in NODES_ASK {
+            assert!(call(Some(TOKEN), &format!("{service}/{open}"), None).is_none(), "{open}");
+        }
+        // Also what is not there yet, and what only looks like it.
+        for asked in
+            ["ListAgents", "Drain", "Remove", "SetRun", "EditSettings", "New", "join", "Join/"]
+        {
+            let path = format!("{service}/{asked}");
+            for header in [None, Some("Bearer 0123456789abcdeX"), Some(TOKEN), Some("Bearer ")] {
+                let status = call(Some(TOKEN), &path, header).expect(asked);
+                assert_eq!(status.code(), tonic::Code::Unauthenticated);
+                assert!(status.message().contains("--token-file"), "{status:?}");
+                assert!(!format!("{status:?}").contains(TOKEN), "{status:?}");
+            }
+            assert!(
+                call(Some(TOKEN), &path, Some(&format!("Bearer {TOKEN}"))).is_none(),
+                "{asked}"
+            );
+            assert!(call(None, &path, None).is_none(), "without a token all is open");
+        }
+    }
+
+    #[test]
+    fn the_open_calls_are_there() {
+        let descriptors = String::from_utf8_lossy(crate::DESCRIPTORS);
+        for open in NODES_ASK {
+            assert!(descriptors.contains(&format!("{open}Request")), "there is no {open}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_not_seen() {
+        let token = Token::parse(TOKEN).unwrap();
+        let show = Show::new(Some(&token));
+        let mut request = tonic::Request::new(());
+        show.add(&mut request);
+        let shown = format!("{show:?} {request:?} {:?}", Guarded::new(Open, Some(token), &[]));
+        assert!(!shown.contains(TOKEN) && shown.contains("Sensitive"), "{shown}");
+        let header = request.metadata().get("authorization").unwrap();
+        assert_eq!(header.as_bytes(), format!("Bearer {TOKEN}").as_bytes());
+    }
+}

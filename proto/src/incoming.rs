@@ -75,7 +75,7 @@ impl Stream for Incoming {
                     this.handshakes.spawn(welcome(stream, peer, tls, log));
                 }
                 Err(error) => {
-                    if this.log.is_due(ACCEPT, Kind::Broken) {
+                    if this.log.is_due(ACCEPT, Refuser::Nobody, Kind::Broken) {
                         tracing::warn!("nobody can connect just now: {error}");
                     }
                     this.pause = Some(Box::pin(sleep(PAUSE)));

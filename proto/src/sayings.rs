@@ -18,7 +18,8 @@ pub(crate) struct Sayings {
     said: Mutex<Said>,
 }
 
-type Said = HashMap<(String, Kind), Timestamp>;
+/// Of whom, who does not want, and why.
+type Said = HashMap<(String, Refuser, Kind), Timestamp>;
 
 impl Default for Sayings {
     fn default() -> Self {
@@ -27,8 +28,8 @@ impl Default for Sayings {
 }
 
 /// Whether something is to be said of `who` now; takes note that it is.
-fn is_due(said: &mut Said, who: &str, kind: Kind, now: Timestamp) -> bool {
-    let key = (who.to_owned(), kind);
+fn is_due(said: &mut Said, who: &str, (by, kind): (Refuser, Kind), now: Timestamp) -> bool {
+    let key = (who.to_owned(), by, kind);
     if said.get(&key).is_some_and(|&at| now.since(at) < SAY_EVERY) {
         return false;
     }
@@ -44,8 +45,8 @@ fn is_due(said: &mut Said, who: &str, kind: Kind, now: Timestamp) -> bool {
 
 impl Sayings {
     /// Whether something is to be said of `who` now; takes note that it is.
-    pub(crate) fn is_due(&self, who: &str, kind: Kind) -> bool {
-        is_due(&mut self.said.lock(), who, kind, self.clock.now())
+    pub(crate) fn is_due(&self, who: &str, by: Refuser, kind: Kind) -> bool {
+        is_due(&mut self.said.lock(), who, (by, kind), self.clock.now())
     }
 
     /// Says why `at`, one of those known as `who`, who called, is not let in.
@@ -54,7 +55,7 @@ impl Sayings {
         match by {
             // Whoever looks whether somebody listens.
             Refuser::Nobody => tracing::debug!("{at}: {text}"),
-            _ if !self.is_due(who, *kind) => {}
+            _ if !self.is_due(who, *by, *kind) => {}
             Refuser::Us => tracing::warn!("{at} is not let in: {text}"),
             Refuser::Them => tracing::warn!("{at} called and does not trust this node: {text}"),
         }
@@ -65,7 +66,7 @@ impl Sayings {
         let Reason { by, kind, text } = reason;
         match by {
             Refuser::Nobody => tracing::debug!("{at}: {text}"),
-            _ if !self.is_due(at, *kind) => {}
+            _ if !self.is_due(at, *by, *kind) => {}
             Refuser::Us => tracing::warn!("{at} is not spoken to: {text}"),
             Refuser::Them => tracing::warn!("{at} does not let this node in: {text}"),
         }
@@ -76,20 +77,23 @@ impl Sayings {
 mod tests {
     use super::*;
 
+    const EXPIRED: (Refuser, Kind) = (Refuser::Us, Kind::Expired);
+
     #[test]
     fn the_same_is_said_once_a_minute_and_memory_has_a_bound() {
         let (mut said, begin) = (Said::new(), Timestamp::from_secs(1_000));
-        assert!(is_due(&mut said, "a", Kind::Expired, begin));
-        assert!(!is_due(&mut said, "a", Kind::Expired, begin + Duration::from_secs(59)));
-        assert!(is_due(&mut said, "a", Kind::Authority, begin));
-        assert!(is_due(&mut said, "b", Kind::Expired, begin));
-        assert!(is_due(&mut said, "a", Kind::Expired, begin + SAY_EVERY));
+        assert!(is_due(&mut said, "a", EXPIRED, begin));
+        assert!(!is_due(&mut said, "a", EXPIRED, begin + Duration::from_secs(59)));
+        assert!(is_due(&mut said, "a", (Refuser::Us, Kind::Authority), begin));
+        assert!(is_due(&mut said, "a", (Refuser::Them, Kind::Expired), begin));
+        assert!(is_due(&mut said, "b", EXPIRED, begin));
+        assert!(is_due(&mut said, "a", EXPIRED, begin + SAY_EVERY));
         for n in 0..2 * REMEMBERED_MAX {
-            is_due(&mut said, &n.to_string(), Kind::Expired, begin);
+            is_due(&mut said, &n.to_string(), EXPIRED, begin);
         }
         assert_eq!(said.len(), REMEMBERED_MAX);
-        assert!(!is_due(&mut said, "one more", Kind::Expired, begin));
-        assert!(is_due(&mut said, "one more", Kind::Expired, begin + 2 * SAY_EVERY));
+        assert!(!is_due(&mut said, "one more", EXPIRED, begin));
+        assert!(is_due(&mut said, "one more", EXPIRED, begin + 2 * SAY_EVERY));
         assert!(said.len() <= 2, "{}", said.len());
     }
 }

@@ -22,9 +22,12 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn cluster(hosts: u32, pages: u32) -> Cluster {
+/// Nobody dies here: a busy machine has time.
+fn cluster(hosts: u32, pages: u32, delay_ms: u64) -> Cluster {
     let web = Spec::new(seed()).size(hosts, 1, pages).latency_ms(0, 20);
-    Cluster::new(web).delays(Duration::from_millis(250), Duration::from_millis(40))
+    Cluster::new(web)
+        .delays(Duration::from_millis(delay_ms), Duration::from_millis(40))
+        .set("cluster.lease=15s")
 }
 
 /// An agent that is no part of the cluster and would like to be.
@@ -53,7 +56,7 @@ fn expired(papers: &Papers) {
 #[test]
 fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
     let _alone = alone();
-    let mut cluster = cluster(16, 6).with_papers(&["a", "b"]).start(2);
+    let mut cluster = cluster(16, 6, 250).with_papers(&["a", "b"]).start(2);
     let papers = cluster.papers().clone();
     cluster.seed();
 
@@ -174,7 +177,7 @@ fn orders_need_the_token(cluster: &Cluster, papers: &Papers, theirs: &Papers) {
 fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     let _alone = alone();
     let nodes = ["a", "b", "c"];
-    let mut cluster = cluster(16, 16).with_papers(&nodes).start(2);
+    let mut cluster = cluster(16, 32, 1_000).with_papers(&nodes).start(2);
     cluster.seed();
     cluster.wait_for_share(0.05);
     let papers = cluster.papers().clone();

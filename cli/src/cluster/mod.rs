@@ -177,8 +177,22 @@ pub fn refused(status: &Status) -> Trouble {
         | Code::FailedPrecondition
         | Code::AlreadyExists
         | Code::Unauthenticated => Trouble::usage(status.message()),
-        _ => Trouble::Internal(anyhow!("the coordinator did not do it: {}", status.message())),
+        _ => Trouble::Internal(anyhow!("the coordinator did not do it: {}", told(status))),
     }
+}
+
+/// A status with what led to it and is not said yet.
+fn told(status: &Status) -> String {
+    let mut text = status.message().to_owned();
+    let mut source = std::error::Error::source(status);
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        source = cause.source();
+    }
+    text
 }
 
 /// An error with all that led to it: tonic's say "transport error" and no more.

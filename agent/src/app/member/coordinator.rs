@@ -189,12 +189,15 @@ impl Coordinator {
     }
 }
 
-/// A status with all that led to it.
+/// A status with all that led to it and is not said yet.
 pub(super) fn whole(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut source = std::error::Error::source(status);
     while let Some(error) = source {
-        text = format!("{text}: {error}");
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
         source = error.source();
     }
     text

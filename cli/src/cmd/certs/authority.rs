@@ -50,6 +50,15 @@ impl Authority {
     }
 
     fn read(store: &Store, now: Timestamp) -> Result<Self, Trouble> {
+        for file in [store.certificate(AUTHORITY), store.key(AUTHORITY)] {
+            if file.symlink_metadata().is_err() {
+                return Err(Trouble::usage(format!(
+                    "{} is missing: bring it back from where it is kept, since only the authority \
+                     that there is can vouch for nodes of this cluster",
+                    file.display()
+                )));
+            }
+        }
         let pair = store.read(AUTHORITY)?;
         let wrong = |why: &str| {
             Trouble::usage(format!("{}: {why}", store.certificate(AUTHORITY).display()))
