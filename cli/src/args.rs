@@ -2,12 +2,14 @@
 //! be relied on.
 
 pub mod cluster;
+pub mod safety;
 pub mod steer;
 
 use crate::telemetry::Format;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
 use cluster::{ClusterCommand, JoinArgs};
+use safety::{CertsArgs, TokenOutArgs};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -51,6 +53,12 @@ pub enum Command {
     /// A crawl by many agents.
     #[command(flatten)]
     Cluster(ClusterCommand),
+    /// Make certificates for the nodes of a small cluster, and the authority that vouches for them.
+    ///
+    /// Run it again to add nodes, and with --renew to give nodes new certificates.
+    Certs(CertsArgs),
+    /// Make a token for --token-file; it is printed unless there is --out.
+    Token(TokenOutArgs),
     /// Crawl a simulated web inside this process: nothing leaves the machine.
     Demo(DemoArgs),
     /// Say whether URLs are allowed by a robots.txt, and by which of its lines.
@@ -71,7 +79,9 @@ impl Command {
             Self::Agent(typed) => typed.quiet,
             Self::Demo(typed) => typed.quiet,
             Self::Cluster(typed) => typed.is_quiet(),
-            Self::Robots(_) | Self::Config | Self::Simweb(_) => true,
+            Self::Robots(_) | Self::Config | Self::Simweb(_) | Self::Certs(_) | Self::Token(_) => {
+                true
+            }
         }
     }
 }

@@ -50,6 +50,8 @@ fn run(args: Args) -> Result<Exit, Trouble> {
         Command::Crawl(typed) => cmd::crawl::run(*typed),
         Command::Agent(typed) => cmd::agent::run(&typed),
         Command::Cluster(typed) => cmd::cluster::run(typed),
+        Command::Certs(typed) => cmd::certs::run(&typed),
+        Command::Token(typed) => cmd::token::run(&typed),
         Command::Demo(typed) => cmd::demo::run(&typed),
         Command::Robots(typed) => cmd::robots::run(&typed),
         Command::Config => cmd::config::run(),

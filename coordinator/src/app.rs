@@ -6,8 +6,11 @@ use crate::metrics::Meter;
 use crate::rpc::Rpc;
 use crate::watchers::Watchers;
 use crivello_common::config::{Given, Settings};
+use crivello_common::runtime::Token;
 use crivello_common::time::Clock;
 use crivello_common::view::RunState;
+use crivello_proto::guard::{Guarded, NODES_ASK};
+use crivello_proto::incoming::Incoming;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_server::CoordinatorServer;
 use crivello_proto::{DESCRIPTORS, REQUEST_SIZE_MAX, RESPONSE_SIZE_MAX};
@@ -20,7 +23,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tonic::transport::Server;
-use tonic::transport::server::{Router, TcpIncoming};
+use tonic::transport::server::Router;
 
 /// A connection on which nothing comes for so long is asked for a sign of life.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
@@ -36,6 +39,8 @@ pub struct Listen {
     pub at: SocketAddr,
     /// `None` lets everyone in who can connect.
     pub tls: Option<Tls>,
+    /// What people must show; `None` does what everyone asks.
+    pub token: Option<Token>,
 }
 
 /// A coordinator that is being served.
@@ -75,17 +80,9 @@ impl Coordinator {
         listen: Listen,
     ) -> Result<Self, CoordinatorError> {
         let clock = Clock::start();
-        let mut server = Server::builder()
+        let server = Server::builder()
             .max_concurrent_streams(REQUESTS_MAX)
             .http2_keepalive_interval(Some(KEEP_ALIVE));
-        if let Some(tls) = &listen.tls {
-            server = server.tls_config(tls.server()).map_err(|error| {
-                CoordinatorError::Refused(format!(
-                    "the TLS files cannot be used: {}",
-                    whole(&error)
-                ))
-            })?;
-        }
         let refused = |error| {
             CoordinatorError::Refused(format!("{} cannot be listened on: {error}", listen.at))
         };
@@ -107,9 +104,12 @@ impl Coordinator {
             limit: settings.limits.pages_max,
         };
         let rpc = Rpc { lodge: lodge.clone(), watchers, crawl_id: crawl_id.clone() };
-        let services = services(server, rpc).await?;
+        let services = services(server, rpc, listen.token).await?;
         let (end, ended) = oneshot::channel();
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        if let Some(tls) = &listen.tls {
+            tls.keep_fresh();
+        }
+        let incoming = Incoming::new(listener, listen.tls);
         let server = tokio::spawn(services.serve_with_incoming_shutdown(incoming, async {
             // Whether it was asked for or forgotten, it is the end.
             let _ = ended.await;
@@ -182,7 +182,11 @@ impl Coordinator {
     }
 }
 
-async fn services(mut server: Server, rpc: Rpc) -> Result<Router, CoordinatorError> {
+async fn services(
+    mut server: Server,
+    rpc: Rpc,
+    token: Option<Token>,
+) -> Result<Router, CoordinatorError> {
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(DESCRIPTORS)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
@@ -191,6 +195,7 @@ async fn services(mut server: Server, rpc: Rpc) -> Result<Router, CoordinatorErr
     let coordinator = CoordinatorServer::new(rpc)
         .max_decoding_message_size(REQUEST_SIZE_MAX)
         .max_encoding_message_size(RESPONSE_SIZE_MAX);
+    let coordinator = Guarded::new(coordinator, token, NODES_ASK);
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<CoordinatorServer<Rpc>>().await;
     Ok(server.add_service(coordinator).add_service(health_service).add_service(reflection))

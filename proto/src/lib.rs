@@ -1,11 +1,18 @@
-//! The wire: what agents and the coordinator say to each other, as Protocol Buffers over gRPC;
-//! nothing else.
+//! The wire: what agents and the coordinator say to each other, as Protocol Buffers over gRPC, and
+//! how connections between them are made and guarded ([`tls`], [`dial`], [`incoming`], [`guard`]).
 //!
 //! Only the rooms that speak to peers know these types. Everything that arrives is checked where
 //! it is converted ([`view`]), never later.
 
+pub mod dial;
+pub mod guard;
+pub mod incoming;
+mod io;
+mod sayings;
 pub mod tls;
 pub mod view;
+
+pub use io::Io;
 
 /// Version 1 of the wire format.
 #[expect(

@@ -8,11 +8,13 @@
 
 mod commands;
 mod net;
+mod papers;
 mod process;
 mod sight;
 mod verdict;
 
 pub use net::{Gate, Net, Way};
+pub use papers::Papers;
 pub use process::{End, Process, Stutter};
 pub use verdict::Ended;
 
@@ -67,6 +69,7 @@ pub struct Cluster {
     /// Agents whose disks were deleted.
     lost: HashSet<String>,
     noise: Vec<&'static str>,
+    papers: Option<Papers>,
 }
 
 impl Cluster {
@@ -104,6 +107,7 @@ impl Cluster {
             names: HashMap::new(),
             lost: HashSet::new(),
             noise: Vec::new(),
+            papers: None,
         }
     }
 
@@ -215,6 +219,9 @@ impl Cluster {
         member.in_order = false;
         member.gate.expect();
         let n_lives = member.n_lives;
+        if let Some(papers) = &self.papers {
+            command.args(papers.of(name));
+        }
         // What waits for it is to give up first, and to say how everything stands.
         let process = Process::start(&mut command, self.log(name, n_lives), self.deadline * 2);
         self.net.introduce(process.id(), name);
@@ -328,7 +335,8 @@ impl Cluster {
     /// Where the coordinator is reached.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.coordinator.gate.address)
+        let scheme = if self.papers.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.coordinator.gate.address)
     }
 
     fn command(&self, subcommand: &str) -> Command {
@@ -336,6 +344,7 @@ impl Cluster {
         command.arg(subcommand).env("NO_COLOR", "1").env_remove("CRIVELLO_COORDINATOR");
         command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.env_remove("CRIVELLO_TOKEN_FILE");
         command
     }
 }

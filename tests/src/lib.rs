@@ -19,6 +19,6 @@ pub use agreement::{assert_agreement, is_page};
 pub use cluster::Cluster;
 pub use collector::Collector;
 pub use measure::{Usage, wait_measured};
-pub use running::{DEADLINE, Running, output};
+pub use running::{DEADLINE, Running, output, output_within};
 pub use scene::{Ended, Scene, binary, seed};
 pub use skipping::skipped;

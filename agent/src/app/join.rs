@@ -14,8 +14,10 @@ use crate::control;
 use crate::limits::ARRIVALS_QUEUE;
 use crate::peers::{Beside, Heard, Outgoing, PeerServer};
 use crivello_common::config::Settings;
+use crivello_common::runtime::Token;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
+use crivello_proto::guard::{Guarded, Show};
 use crivello_proto::tls::Tls;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -45,6 +47,8 @@ pub struct JoinOptions {
     pub weight: u16,
     /// Mutual TLS.
     pub tls: Option<Tls>,
+    /// What people must show, and what this agent shows where it asks as people do.
+    pub token: Option<Token>,
 }
 
 /// What stays with a crawl that is a member.
@@ -67,6 +71,10 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let (turns, turn_words) = TurnLine::new();
     let (door, hall) = (Door { arrivals, turns: turns.clone() }, Arc::new(Hall::default()));
     let (views, view_in_force) = watch::channel(None);
+    if let Some(tls) = &options.tls {
+        let _runtime = runtime.enter();
+        tls.keep_fresh();
+    }
     let server = runtime.block_on(serve(options, view_in_force.clone(), &door, &hall, clock))?;
     let address = server.address();
     let joining = Joining {
@@ -76,7 +84,9 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         process: uuid::Uuid::new_v4().as_u64_pair().0.max(1),
     };
     let (coordinator, joined) = runtime.block_on(async {
-        let coordinator = Coordinator::at(&options.coordinator, options.tls.as_ref(), clock)?;
+        let shown = Show::new(options.token.as_ref());
+        let coordinator =
+            Coordinator::at(&options.coordinator, options.tls.as_ref(), shown, clock)?;
         let joined = coordinator.join(&joining, &known, stop).await?;
         Ok::<_, AgentError>((coordinator, joined))
     })?;
@@ -92,7 +102,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     // Before anything else is heard: the lease, and the view that it goes with.
     door.offer(Arrival::Leased(leased_until));
     door.offer(Arrival::View(view));
-    let outgoing = outgoing(id, options.tls.clone(), &runtime, &door, clock)?;
+    let outgoing = outgoing(id, options.tls.clone(), &runtime, &door, clock);
     let process = joining.process;
     let name = known.name.clone();
     let seat =
@@ -160,8 +170,9 @@ async fn serve(
     let listener = bind(options.listen).await?;
     let door = Arc::new(door.clone());
     let house = Arc::clone(hall) as Arc<dyn control::House>;
-    let beside = Beside { routes: Routes::new(control::service(house)), names: &[control::NAME] };
-    PeerServer::start(listener, options.tls.as_ref(), views, door, beside, clock)
+    let control = Guarded::new(control::service(house), options.token.clone(), &[]);
+    let beside = Beside { routes: Routes::new(control), names: &[control::NAME] };
+    PeerServer::start(listener, options.tls.clone(), views, door, beside, clock)
         .await
         .map_err(|error| AgentError::Refused(error.to_string()))
 }
@@ -186,15 +197,14 @@ fn outgoing(
     runtime: &Runtime,
     door: &Door,
     clock: Clock,
-) -> Result<Arc<Outgoing>, AgentError> {
+) -> Arc<Outgoing> {
     let (heard, mut answers) = mpsc::channel::<Heard>(crate::limits::PEER_ANSWERS);
-    let outgoing = Outgoing::new(id, tls, runtime.handle().clone(), heard, clock)
-        .map_err(|error| AgentError::Refused(format!("the TLS files cannot be used: {error}")))?;
+    let outgoing = Outgoing::new(id, tls, runtime.handle().clone(), heard, clock);
     let door = door.clone();
     runtime.spawn(async move {
         while let Some(heard) = answers.recv().await {
             door.bring(Arrival::Heard(heard)).await;
         }
     });
-    Ok(Arc::new(outgoing))
+    Arc::new(outgoing)
 }

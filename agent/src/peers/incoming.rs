@@ -9,6 +9,7 @@ use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, AgentState, View};
+use crivello_proto::incoming::Incoming;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::peer_server::{Peer, PeerServer as PeerService};
 use crivello_proto::v1::{self, ping_response, reply, robots_response, turns_response};
@@ -27,7 +28,6 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 use tonic_health::ServingStatus;
 
@@ -83,9 +83,6 @@ pub struct Sender {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// As it says.
-    #[error("the TLS files cannot be used: {0:?}")]
-    Tls(tonic::transport::Error),
-    /// As it says.
     #[error("the descriptors: {0}")]
     Descriptors(#[from] tonic_reflection::server::Error),
     /// As it says.
@@ -118,7 +115,7 @@ impl PeerServer {
     /// [`ServeError`], before anything is served.
     pub async fn start(
         listener: TcpListener,
-        tls: Option<&Tls>,
+        tls: Option<Tls>,
         views: watch::Receiver<Option<Arc<View>>>,
         receiver: Arc<dyn Receiver>,
         beside: Beside,
@@ -131,9 +128,6 @@ impl PeerServer {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .http2_keepalive_interval(Some(KEEP_ALIVE))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_PATIENCE));
-        if let Some(tls) = tls {
-            server = server.tls_config(tls.server()).map_err(ServeError::Tls)?;
-        }
         let end = CancellationToken::new();
         let door = Door { views, receiver, latest: Arc::default(), end: end.clone(), clock };
         let service = PeerService::new(door)
@@ -150,7 +144,7 @@ impl PeerServer {
         }
         let routes = beside.routes.add_service(service).add_service(health_service);
         let server = server.add_routes(routes.add_service(reflection));
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let incoming = Incoming::new(listener, tls);
         let ended = end.clone().cancelled_owned();
         tokio::spawn(async move {
             if let Err(error) = server.serve_with_incoming_shutdown(incoming, ended).await {

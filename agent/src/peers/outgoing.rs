@@ -13,7 +13,7 @@ use crivello_common::view::{Agent, AgentId, AgentState, View};
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::ping_response::Verdict;
 use crivello_proto::v1::turns_response::Verdict as TurnsVerdict;
-use crivello_proto::{PACKET_SIZE_MAX, v1};
+use crivello_proto::{PACKET_SIZE_MAX, dial, v1};
 use parking_lot::Mutex;
 use prost::Message as _;
 use std::collections::HashMap;
@@ -137,32 +137,22 @@ impl Peer {
 impl Outgoing {
     /// Agent `me`, which knows no other yet; it works on `runtime`. What is heard must be taken
     /// from the other end of `heard` in time: while that is full, nothing is acknowledged.
-    ///
-    /// # Errors
-    /// When the TLS files cannot be used.
+    #[must_use]
     pub fn new(
         me: AgentId,
         tls: Option<Tls>,
         runtime: Handle,
         heard: mpsc::Sender<Heard>,
         clock: Clock,
-    ) -> Result<Self, Error> {
-        let outgoing = Self { me, tls, runtime, heard, clock, state: Mutex::default() };
-        outgoing.endpoint("localhost:1")?;
-        Ok(outgoing)
+    ) -> Self {
+        Self { me, tls, runtime, heard, clock, state: Mutex::default() }
     }
 
-    /// No proxy is asked, whatever the environment says.
     fn endpoint(&self, address: &str) -> Result<Endpoint, Error> {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))?
+        Ok(dial::to(address, self.tls.as_ref())?
             .connect_timeout(CONNECT_PATIENCE)
             .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE_PATIENCE);
-        match &self.tls {
-            Some(tls) => endpoint.tls_config(tls.client()),
-            None => Ok(endpoint),
-        }
+            .keep_alive_timeout(KEEP_ALIVE_PATIENCE))
     }
 
     /// A later view is in force: the queues begin anew and empty; connections to those who stay
@@ -196,7 +186,8 @@ impl Outgoing {
             None => {
                 let endpoint = self.endpoint(&agent.address)?;
                 let _runtime = self.runtime.enter();
-                (endpoint.connect_lazy(), endpoint.connect_lazy())
+                let open = || dial::lazy(&endpoint, self.tls.as_ref());
+                (open(), open())
             }
         };
         let (main, copies) = (self.line(agent.id, main), self.line(agent.id, copies));

@@ -80,12 +80,16 @@ pub struct CoordinatorArgs {
     /// Tell numbers for Prometheus there, at `/metrics`; port 0 takes a free one.
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
-    /// Listen on more than this machine although anyone who can connect can take part.
-    #[arg(long, conflicts_with = "tls_cert")]
+    /// Listen on more than this machine without TLS or without a token, although anyone who can
+    /// connect can then take part or give orders.
+    #[arg(long)]
     pub insecure: bool,
     /// Who is let in.
     #[command(flatten)]
     pub tls: TlsArgs,
+    /// Who may give orders.
+    #[command(flatten)]
+    pub token: TokenArgs,
     /// How to crawl.
     #[command(flatten)]
     pub settings: SettingsArgs,
@@ -119,8 +123,9 @@ pub struct JoinArgs {
     /// Tell numbers for Prometheus there, at `/metrics`; port 0 takes a free one.
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
-    /// Listen on more than this machine although anyone who can connect can take part.
-    #[arg(long, conflicts_with = "tls_cert")]
+    /// Listen on more than this machine without TLS or without a token, although anyone who can
+    /// connect can then take part or give orders.
+    #[arg(long)]
     pub insecure: bool,
     /// On Ctrl-C and SIGTERM hand everything over to the other agents and leave for good, as after
     /// `crivello drain`. Where that cannot be, it stops, and comes back when started again.
@@ -137,7 +142,16 @@ pub struct JoinArgs {
     pub quiet: bool,
 }
 
-/// Mutual TLS: all three, or none.
+/// The cluster's token.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TokenArgs {
+    /// A file with the cluster's token in its first line: who shows it may ask and give orders. The
+    /// same at the coordinator, the agents, and for those who ask (see `crivello token`).
+    #[arg(long, value_name = "FILE", env = "CRIVELLO_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
+/// Mutual TLS: all three, or none. Files that change are read again.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TlsArgs {
     /// Our certificate, as PEM; with TLS both sides show one.
@@ -165,6 +179,9 @@ pub struct CoordinatorUrl {
     /// How to show who we are.
     #[command(flatten)]
     pub tls: TlsArgs,
+    /// And that we may ask.
+    #[command(flatten)]
+    pub token: TokenArgs,
 }
 
 /// See [`ClusterCommand::Agents`] and [`ClusterCommand::Status`].

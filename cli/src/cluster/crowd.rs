@@ -1,16 +1,16 @@
 //! The agents of a crawl, as far as people ask them: a connection to each, made when it is needed.
 
-use super::whole;
+use super::{Papers, whole};
 use crivello_agent::control::AgentStatus;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
-use crivello_proto::tls::Tls;
+use crivello_proto::guard::{Line, Show};
 use crivello_proto::v1::control_client::ControlClient;
-use crivello_proto::{ANSWER_SIZE_MAX, v1};
+use crivello_proto::{ANSWER_SIZE_MAX, dial, v1};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 /// For an answer, with the connection.
@@ -21,21 +21,23 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Asks one agent.
-pub type Client = ControlClient<Channel>;
+pub type Client = ControlClient<Line>;
 /// What each agent that is alive says, or why nothing was heard of it.
 pub type Answers = BTreeMap<AgentId, Result<AgentStatus, String>>;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Crowd {
-    tls: Option<Tls>,
+    papers: Papers,
+    shown: Show,
     channels: HashMap<String, Channel>,
 }
 
 impl Crowd {
     /// Nobody is known yet.
-    pub fn new(tls: Option<Tls>) -> Self {
-        Self { tls, channels: HashMap::new() }
+    pub fn new(papers: Papers) -> Self {
+        let shown = Show::new(papers.token.as_ref());
+        Self { papers, shown, channels: HashMap::new() }
     }
 
     /// The way to `agent`; nothing is sent yet.
@@ -51,21 +53,18 @@ impl Crowd {
                 channel
             }
         };
-        Ok(ControlClient::new(channel).max_decoding_message_size(ANSWER_SIZE_MAX))
+        Ok(ControlClient::new(self.shown.over(channel)).max_decoding_message_size(ANSWER_SIZE_MAX))
     }
 
     fn open(&self, address: &str) -> Result<Channel, String> {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"));
-        let mut endpoint = endpoint.map_err(|error| format!("{address}: {}", whole(error)))?;
-        if let Some(tls) = &self.tls {
-            endpoint = endpoint.tls_config(tls.client()).map_err(whole)?;
-        }
+        let tls = self.papers.tls.as_ref();
+        let endpoint = dial::to(address, tls);
+        let endpoint = endpoint.map_err(|error| format!("{address}: {}", whole(error)))?;
         let endpoint = endpoint
             .connect_timeout(CONNECT_PATIENCE)
             .http2_keep_alive_interval(KEEP_ALIVE)
             .keep_alive_timeout(KEEP_ALIVE_PATIENCE);
-        Ok(endpoint.connect_lazy())
+        Ok(dial::lazy(&endpoint, tls))
     }
 
     /// Asks all agents of `view` that are alive how they stand, all at once.

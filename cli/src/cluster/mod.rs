@@ -6,17 +6,17 @@ pub mod inquiry;
 pub mod lookout;
 pub mod sower;
 
-use crate::args::cluster::{CoordinatorUrl, TlsArgs};
+use crate::args::cluster::{CoordinatorUrl, TlsArgs, TokenArgs};
 use crate::exit::Trouble;
 use anyhow::{Context, anyhow};
+use crivello_common::runtime::Token;
 use crivello_common::view::View;
-use crivello_proto::tls::Tls;
+use crivello_proto::guard::{Line, Show};
+use crivello_proto::tls::{Files, Tls};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
-use crivello_proto::{RESPONSE_SIZE_MAX, v1};
+use crivello_proto::{RESPONSE_SIZE_MAX, dial, v1};
 use std::collections::HashMap;
-use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tonic::transport::{Channel, Endpoint};
@@ -27,64 +27,71 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A connection to a coordinator.
-pub type Client = CoordinatorClient<Channel>;
+pub type Client = CoordinatorClient<Line>;
 
-/// Reads the TLS files that were named; `None` when none was.
+/// How this process shows who it is: to other nodes, and as one who may ask.
+#[derive(Clone, Debug, Default)]
+pub struct Papers {
+    /// What all nodes show each other.
+    pub tls: Option<Tls>,
+    /// What people show.
+    pub token: Option<Token>,
+}
+
+/// Reads the files that were named.
 ///
 /// # Errors
-/// A usage error when one cannot be read.
-pub fn tls(typed: &TlsArgs) -> Result<Option<Tls>, Trouble> {
-    let TlsArgs { tls_cert: Some(cert), tls_key: Some(key), tls_ca: Some(ca) } = typed else {
-        return Ok(None);
+/// A usage error when one cannot be read or used.
+pub fn papers(tls: &TlsArgs, token: &TokenArgs) -> Result<Papers, Trouble> {
+    let files = match tls.clone() {
+        TlsArgs { tls_cert: Some(cert), tls_key: Some(key), tls_ca: Some(ca) } => {
+            Some(Files { cert, key, ca })
+        }
+        _ => None,
     };
-    let read = |flag: &str, path: &Path| {
-        fs::read(path).map_err(|e| Trouble::usage(format!("{flag} {}: {e}", path.display())))
-    };
-    Ok(Some(Tls {
-        certificate: read("--tls-cert", cert)?,
-        key: read("--tls-key", key)?,
-        ca: read("--tls-ca", ca)?,
-    }))
+    let tls = files.map(Tls::load).transpose().map_err(Trouble::usage)?;
+    // A variable of the environment that is set to nothing says nothing.
+    let file = token.token_file.as_ref().filter(|file| !file.as_os_str().is_empty());
+    let token = file.map(|file| Token::load(file)).transpose().map_err(Trouble::usage)?;
+    Ok(Papers { tls, token })
 }
 
 /// A place to listen on: not open to strangers unless that was said.
 ///
 /// # Errors
 /// A usage error when it is.
-pub fn check_listen(at: SocketAddr, tls: Option<&Tls>, insecure: bool) -> Result<(), Trouble> {
-    if tls.is_some() || at.ip().is_loopback() || insecure {
+pub fn check_listen(at: SocketAddr, papers: &Papers, insecure: bool) -> Result<(), Trouble> {
+    let missing = match (&papers.tls, &papers.token) {
+        (Some(_), Some(_)) => return Ok(()),
+        (None, None) => {
+            "--tls-cert, --tls-key and --tls-ca (`crivello certs` makes such files), and \
+             --token-file (`crivello token --out FILE` makes one)"
+        }
+        (None, Some(_)) => {
+            "--tls-cert, --tls-key and --tls-ca (`crivello certs` makes such files); the token \
+             alone could be read on its way"
+        }
+        (Some(_), None) => "--token-file (`crivello token --out FILE` makes one)",
+    };
+    if at.ip().is_loopback() || insecure {
         return Ok(());
     }
     Err(Trouble::usage(format!(
-        "--listen {at}: others than this machine could connect, and anyone who can connect can \
-         take part; give --tls-cert, --tls-key and --tls-ca, or --insecure if the network keeps \
-         strangers out"
+        "--listen {at}: others than this machine could connect, take part and give orders; give \
+         {missing}, or --insecure if the network keeps strangers out"
     )))
 }
 
 /// Where the coordinator is, and how to speak to it and to its agents.
 ///
 /// # Errors
-/// A usage error when the URL or the TLS files cannot be used.
-pub fn endpoint(typed: &CoordinatorUrl) -> Result<(Endpoint, Option<Tls>), Trouble> {
+/// A usage error when the URL or the files cannot be used.
+pub fn endpoint(typed: &CoordinatorUrl) -> Result<(Endpoint, Papers), Trouble> {
     let url = &typed.url;
-    let wrong = |why: String| Trouble::usage(format!("--coordinator {url}: {why}"));
-    let endpoint = Endpoint::from_shared(url.clone()).map_err(|error| wrong(whole(error)))?;
-    let tls = tls(&typed.tls)?;
-    let endpoint = match (endpoint.uri().scheme_str(), &tls) {
-        (Some("http"), None) => endpoint,
-        (Some("https"), Some(tls)) => endpoint
-            .tls_config(tls.client())
-            .map_err(|error| wrong(format!("the TLS files cannot be used: {}", whole(error))))?,
-        (Some("http"), Some(_)) => {
-            return Err(wrong("the TLS files need an address that begins with https://".into()));
-        }
-        (Some("https"), None) => {
-            return Err(wrong("give --tls-cert, --tls-key and --tls-ca, or http://".into()));
-        }
-        _ => return Err(wrong("an address such as http://127.0.0.1:7070 is needed".into())),
-    };
-    Ok((endpoint.connect_timeout(CONNECT_PATIENCE).timeout(PATIENCE), tls))
+    let papers = papers(&typed.tls, &typed.token)?;
+    let endpoint = dial::endpoint(url, papers.tls.as_ref())
+        .map_err(|why| Trouble::usage(format!("--coordinator {url}: {why}")))?;
+    Ok((endpoint.connect_timeout(CONNECT_PATIENCE).timeout(PATIENCE), papers))
 }
 
 /// Connects. No proxy is asked, whatever the environment says.
@@ -92,17 +99,21 @@ pub fn endpoint(typed: &CoordinatorUrl) -> Result<(Endpoint, Option<Tls>), Troub
 /// # Errors
 /// Those of [`endpoint`]; else when nobody is there.
 pub async fn connect(typed: &CoordinatorUrl) -> Result<Client, Trouble> {
-    let (endpoint, _) = endpoint(typed)?;
-    let channel = endpoint.connect().await.map_err(|error| {
+    let (endpoint, papers) = endpoint(typed)?;
+    if let Some(tls) = &papers.tls {
+        tls.keep_fresh();
+    }
+    let channel = dial::connect(&endpoint, papers.tls.as_ref()).await.map_err(|error| {
         let url = &typed.url;
         Trouble::Internal(anyhow!("the coordinator at {url} cannot be reached: {}", whole(error)))
     })?;
-    Ok(client(channel))
+    Ok(client(channel, papers.token.as_ref()))
 }
 
 /// Over a connection that is made, or will be.
-pub fn client(channel: Channel) -> Client {
-    CoordinatorClient::new(channel).max_decoding_message_size(RESPONSE_SIZE_MAX)
+pub fn client(channel: Channel, token: Option<&Token>) -> Client {
+    CoordinatorClient::new(Show::new(token).over(channel))
+        .max_decoding_message_size(RESPONSE_SIZE_MAX)
 }
 
 /// The members of a crawl, checked.
@@ -163,11 +174,27 @@ impl Guide {
 /// What a refused call means to whoever typed it.
 pub fn refused(status: &Status) -> Trouble {
     match status.code() {
-        Code::NotFound | Code::InvalidArgument | Code::FailedPrecondition | Code::AlreadyExists => {
-            Trouble::usage(status.message())
-        }
-        _ => Trouble::Internal(anyhow!("the coordinator did not do it: {}", status.message())),
+        Code::NotFound
+        | Code::InvalidArgument
+        | Code::FailedPrecondition
+        | Code::AlreadyExists
+        | Code::Unauthenticated => Trouble::usage(status.message()),
+        _ => Trouble::Internal(anyhow!("the coordinator did not do it: {}", told(status))),
     }
+}
+
+/// A status with what led to it and is not said yet.
+fn told(status: &Status) -> String {
+    let mut text = status.message().to_owned();
+    let mut source = std::error::Error::source(status);
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        source = cause.source();
+    }
+    text
 }
 
 /// An error with all that led to it: tonic's say "transport error" and no more.

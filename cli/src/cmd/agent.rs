@@ -2,7 +2,7 @@
 
 use crate::adapt::traces::collector;
 use crate::args::cluster::JoinArgs;
-use crate::cluster::{check_listen, endpoint};
+use crate::cluster::{Papers, check_listen, endpoint};
 use crate::display::Display;
 use crate::drive::{Driven, stop, watch};
 use crate::ending::{Ending, conclude, typed_again};
@@ -113,9 +113,10 @@ fn leave(crawl: &Crawl, drains: bool) {
 
 /// What was typed, as far as it can be checked before anybody is asked.
 fn check(typed: &JoinArgs) -> Result<JoinOptions, Trouble> {
-    let (_, tls) = endpoint(&typed.coordinator)?;
-    check_listen(typed.listen, tls.as_ref(), typed.insecure)?;
     http::check(typed.http, typed.insecure)?;
+    let (_, papers) = endpoint(&typed.coordinator)?;
+    check_listen(typed.listen, &papers, typed.insecure)?;
+    let Papers { tls, token } = papers;
     let wrong = |flag: &str, text: &str, why: &str| {
         Trouble::usage(format!("{flag} {}: {why}", text.escape_debug()))
     };
@@ -144,6 +145,7 @@ fn check(typed: &JoinArgs) -> Result<JoinOptions, Trouble> {
         name: typed.name.clone(),
         weight: typed.weight,
         tls,
+        token,
     })
 }
 

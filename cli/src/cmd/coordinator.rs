@@ -1,7 +1,7 @@
 //! `crivello coordinator`: keeps the member list of a crawl by many agents.
 
 use crate::args::cluster::CoordinatorArgs;
-use crate::cluster::{check_listen, tls};
+use crate::cluster::{Papers, check_listen, papers};
 use crate::exit::Trouble;
 use crate::http::{self, Meters, Site};
 use crate::plan::settings_in;
@@ -15,15 +15,16 @@ use crivello_coordinator::{Coordinator, Listen};
 /// Usage errors before anything is begun; breakdowns after.
 pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
     let at = typed.listen;
-    let tls = tls(&typed.tls)?;
-    check_listen(at, tls.as_ref(), typed.insecure)?;
+    let papers = papers(&typed.tls, &typed.token)?;
+    check_listen(at, &papers, typed.insecure)?;
+    let Papers { tls, token } = papers;
     http::check(typed.http, typed.insecure)?;
     let (settings, given) = settings_in(("--data", &typed.data), &typed.settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
     let meters = Meters::default();
     let _site = Site::open(typed.http, meters.clone())?;
-    let listen = Listen { at, tls };
+    let listen = Listen { at, tls, token };
     let mut coordinator = Coordinator::start_given(&typed.data, &settings, given, listen).await?;
     meters.add_coordinator(coordinator.meter().clone());
     screen::say(&format!(

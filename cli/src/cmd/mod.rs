@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod agents;
 pub mod block;
+pub mod certs;
 pub mod cluster;
 pub mod config;
 pub mod control;
@@ -16,5 +17,6 @@ pub mod seed;
 pub mod set;
 pub mod simweb;
 pub mod status;
+pub mod token;
 pub mod wait;
 pub mod why;

@@ -3,7 +3,7 @@
 use crate::args::cluster::SeedArgs;
 use crate::cluster::crowd::Crowd;
 use crate::cluster::sower::{Basket, Sower, Sown};
-use crate::cluster::{Guide, connect, endpoint};
+use crate::cluster::{Guide, connect, endpoint, list};
 use crate::exit::{Exit, Trouble};
 use crate::plan::{self, OpenSeeds, open_seeds};
 use crate::seeds::{self, Account, Seeds};
@@ -20,7 +20,10 @@ use std::path::{Path, PathBuf};
 pub async fn run(typed: SeedArgs) -> Result<Exit, Trouble> {
     let given = given(typed.seeds)?;
     let (_, tls) = endpoint(&typed.coordinator)?;
-    let mut guide = Guide::new(connect(&typed.coordinator).await?);
+    let mut client = connect(&typed.coordinator).await?;
+    // Who may not ask at all is told so at once.
+    list(&mut client).await?;
+    let mut guide = Guide::new(client);
     let signals = Signals::listen(|| screen::say("left at once; what was answered for is safe"))?;
     let account = Account::default();
     let mut basket = Basket::fill(Seeds::new(given, signals, account.clone()))?;

@@ -1,9 +1,9 @@
 //! Runs a fleet to its end: hands over the seeds, shows how it goes, listens for signals and keys.
 
 use super::Fleet;
-use crate::cluster::Guide;
 use crate::cluster::crowd::Crowd;
 use crate::cluster::sower::{Basket, Sower, Sown};
+use crate::cluster::{Guide, Papers};
 use crate::display::{Display, FRAME};
 use crate::drive::{Driven, Stage};
 use crate::exit::Trouble;
@@ -107,7 +107,7 @@ impl Voyage {
         let mut guide = Guide::new(self.fleet.client()?);
         let mut basket = Basket::fill(seeds)?;
         Ok(self.fleet.runtime.spawn(async move {
-            let (mut crowd, mut told) = (Crowd::new(None), |_: &Sown| {});
+            let (mut crowd, mut told) = (Crowd::new(Papers::default()), |_: &Sown| {});
             let sower = Sower::new(&mut guide, &mut crowd, &account, &mut told);
             let sown = sower.sow(&mut basket).await;
             (sown, basket.is_complete())

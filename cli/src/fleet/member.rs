@@ -51,6 +51,7 @@ impl Member {
             name: Some(name.clone()),
             weight: 1,
             tls: None,
+            token: None,
         };
         let joining = Builder::new()
             .name(format!("join {name}"))

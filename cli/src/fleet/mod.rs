@@ -14,7 +14,7 @@ mod sums;
 
 use crate::cluster::crowd::{Crowd, are_settled};
 use crate::cluster::lookout::Lookout;
-use crate::cluster::{Guide, client, refused, whole};
+use crate::cluster::{Guide, Papers, client, refused, whole};
 use crate::exit::Trouble;
 use crate::http::Meters;
 use crate::screen;
@@ -93,7 +93,7 @@ impl Fleet {
             .context("no threads for the network")?;
         let settings = within_open_files(settings, n);
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listen = Listen { at, tls: None };
+        let listen = Listen { at, tls: None, token: None };
         let home = dir.join(COORDINATOR);
         let coordinator =
             runtime.block_on(Coordinator::start_given(&home, &settings, given.clone(), listen))?;
@@ -154,7 +154,7 @@ impl Fleet {
     /// When the coordinator does not answer.
     pub fn bury(&mut self) -> Result<bool, Trouble> {
         let (mut client, mut guide) = (self.client()?, Guide::new(self.client()?));
-        let mut crowd = Crowd::new(None);
+        let mut crowd = Crowd::new(Papers::default());
         self.runtime.block_on(async {
             let listing = guide.listing().await.map_err(|why| Trouble::Internal(anyhow!(why)))?;
             let is_dead = |state| state == AgentState::Dead;
@@ -184,7 +184,7 @@ impl Fleet {
         let endpoint = Endpoint::from_shared(self.url.clone());
         let endpoint = endpoint.map_err(|error| Trouble::Internal(anyhow!(whole(error))))?;
         let _inside = self.runtime.enter();
-        Ok(client(endpoint.connect_lazy()))
+        Ok(client(endpoint.connect_lazy(), None))
     }
 
     /// Begins to look out for the end; the task ends when it has found it.
@@ -192,7 +192,7 @@ impl Fleet {
     /// # Errors
     /// When the coordinator's address cannot be used.
     fn look_out(&self) -> Result<JoinHandle<()>, Trouble> {
-        let (mut guide, mut crowd) = (Guide::new(self.client()?), Crowd::new(None));
+        let (mut guide, mut crowd) = (Guide::new(self.client()?), Crowd::new(Papers::default()));
         let mut lookout = Lookout::default();
         Ok(self.runtime.spawn(async move {
             loop {

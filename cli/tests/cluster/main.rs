@@ -1,5 +1,6 @@
 //! The coordinator as a process, and the commands that look after a cluster.
 
+mod certs;
 mod control;
 mod kit;
 

@@ -24,7 +24,7 @@ pub fn settings(lease: Duration) -> Settings {
 }
 
 pub async fn start(dir: &Path, lease: Duration) -> Coordinator {
-    let listen = Listen { at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), tls: None };
+    let listen = Listen { at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), tls: None, token: None };
     Coordinator::start(dir, &settings(lease), listen).await.expect("a coordinator starts")
 }
 

@@ -49,7 +49,7 @@ async fn a_restart_goes_on_at_a_higher_epoch_with_the_same_agents() {
 }
 
 async fn refused(dir: &Path, settings: &Settings) -> String {
-    let listen = Listen { at: ([127, 0, 0, 1], 0).into(), tls: None };
+    let listen = Listen { at: ([127, 0, 0, 1], 0).into(), tls: None, token: None };
     match Coordinator::start(dir, settings, listen).await {
         Err(error) => error.to_string(),
         Ok(_) => panic!("it started"),
@@ -101,7 +101,7 @@ async fn a_beginning_that_was_cut_off_is_made_anew() {
 async fn a_taken_port_is_refused() {
     let dir = tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let listen = Listen { at: taken.local_addr().unwrap(), tls: None };
+    let listen = Listen { at: taken.local_addr().unwrap(), tls: None, token: None };
     let error = Coordinator::start(dir.path(), &settings(LONG), listen).await.unwrap_err();
     assert!(matches!(error, CoordinatorError::Refused(_)), "{error}");
     assert!(!dir.path().join("crawl.toml").exists(), "nothing was begun");

@@ -53,6 +53,8 @@ struct Shared {
     ways: watch::Sender<HashMap<Pair, Way>>,
     /// Bytes between members, both directions.
     carried: AtomicU64,
+    /// Connections of members to members.
+    opened: AtomicU64,
 }
 
 /// All gates of a cluster, and the ways between them.
@@ -75,8 +77,8 @@ impl Net {
     #[must_use]
     pub fn new() -> Self {
         let (ways, _) = watch::channel(HashMap::new());
-        let (callers, names, carried) = Default::default();
-        Self { shared: Arc::new(Shared { callers, names, ways, carried }) }
+        let (callers, names, carried, opened) = Default::default();
+        Self { shared: Arc::new(Shared { callers, names, ways, carried, opened }) }
     }
 
     /// A gate for `name`, with nobody behind it as yet.
@@ -110,6 +112,12 @@ impl Net {
     #[must_use]
     pub fn carried(&self) -> u64 {
         self.shared.carried.load(Ordering::Relaxed)
+    }
+
+    /// Connections that members have made to each other through the gates.
+    #[must_use]
+    pub fn opened(&self) -> u64 {
+        self.shared.opened.load(Ordering::Relaxed)
     }
 }
 
@@ -154,6 +162,9 @@ async fn welcome(
         let names = shared.names.lock().unwrap_or_else(PoisonError::into_inner);
         let from = process.and_then(|process| names.get(&process).cloned()).unwrap_or_default();
         drop(names);
+        if !from.is_empty() {
+            shared.opened.fetch_add(1, Ordering::Relaxed);
+        }
         let link = Link { ways: shared.ways.subscribe(), pair: (from, to.clone()) };
         let (shared, behind) = (shared.clone(), behind.clone());
         tokio::spawn(async move {

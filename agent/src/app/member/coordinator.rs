@@ -4,13 +4,14 @@ use super::Membership;
 use crate::app::AgentError;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentId, View};
+use crivello_proto::guard::Show;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
-use crivello_proto::{FORMAT_VERSION, RESPONSE_SIZE_MAX, v1};
+use crivello_proto::{FORMAT_VERSION, RESPONSE_SIZE_MAX, dial, v1};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
@@ -59,6 +60,8 @@ pub struct Joined {
 #[derive(Clone, Debug)]
 pub struct Coordinator {
     pub(super) client: CoordinatorClient<Channel>,
+    /// For what people may ask.
+    shown: Show,
     clock: Clock,
 }
 
@@ -66,31 +69,16 @@ impl Coordinator {
     /// The way to it.
     ///
     /// # Errors
-    /// A refusal when the address or the TLS files cannot be used.
-    pub fn at(url: &str, tls: Option<&Tls>, clock: Clock) -> Result<Self, AgentError> {
-        let wrong = |why: String| AgentError::Refused(format!("--coordinator {url}: {why}"));
-        let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|e| wrong(e.to_string()))?;
-        let endpoint = match (endpoint.uri().scheme_str(), tls) {
-            (Some("http"), None) => endpoint,
-            (Some("https"), Some(tls)) => endpoint
-                .tls_config(tls.client())
-                .map_err(|e| wrong(format!("the TLS files cannot be used: {e}")))?,
-            (Some("http"), Some(_)) => {
-                return Err(wrong(
-                    "the TLS files need an address that begins with https://".into(),
-                ));
-            }
-            (Some("https"), None) => {
-                return Err(wrong("give --tls-cert, --tls-key and --tls-ca, or http://".into()));
-            }
-            _ => return Err(wrong("an address such as http://127.0.0.1:7070 is needed".into())),
-        };
+    /// A refusal when the address cannot be used.
+    pub fn at(url: &str, tls: Option<&Tls>, shown: Show, clock: Clock) -> Result<Self, AgentError> {
+        let endpoint = dial::endpoint(url, tls)
+            .map_err(|why| AgentError::Refused(format!("--coordinator {url}: {why}")))?;
         let endpoint = endpoint
             .connect_timeout(CONNECT_PATIENCE)
             .http2_keep_alive_interval(Duration::from_secs(2))
             .keep_alive_timeout(Duration::from_secs(3));
-        let client = CoordinatorClient::new(endpoint.connect_lazy());
-        Ok(Self { client: client.max_decoding_message_size(RESPONSE_SIZE_MAX), clock })
+        let client = CoordinatorClient::new(dial::lazy(&endpoint, tls));
+        Ok(Self { client: client.max_decoding_message_size(RESPONSE_SIZE_MAX), shown, clock })
     }
 
     /// Joins, trying again while that may help; `None` when `stop` was cancelled before.
@@ -174,7 +162,9 @@ impl Coordinator {
     /// Why not, for people.
     pub async fn drain(&self, id: AgentId) -> Result<(), String> {
         let mut client = self.client.clone();
-        let asked = client.drain(v1::DrainRequest { agent: id.to_string() });
+        let mut request = tonic::Request::new(v1::DrainRequest { agent: id.to_string() });
+        self.shown.add(&mut request);
+        let asked = client.drain(request);
         match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(status)) => Err(whole(&status)),
@@ -202,12 +192,15 @@ impl Coordinator {
     }
 }
 
-/// A status with all that led to it.
+/// A status with all that led to it and is not said yet.
 pub(super) fn whole(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut source = std::error::Error::source(status);
     while let Some(error) = source {
-        text = format!("{text}: {error}");
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
         source = error.source();
     }
     text

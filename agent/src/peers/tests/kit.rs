@@ -80,11 +80,11 @@ pub async fn listener(at: SocketAddr) -> TcpListener {
 }
 
 /// On a port of its own.
-pub async fn node(tls: Option<&Tls>) -> Node {
+pub async fn node(tls: Option<Tls>) -> Node {
     node_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::default(), tls).await
 }
 
-pub async fn node_at(at: SocketAddr, inbox: Arc<Inbox>, tls: Option<&Tls>) -> Node {
+pub async fn node_at(at: SocketAddr, inbox: Arc<Inbox>, tls: Option<Tls>) -> Node {
     let (views, seen) = watch::channel(None);
     let receiver = Arc::clone(&inbox) as Arc<dyn Receiver>;
     let beside = Beside::default();
@@ -113,7 +113,7 @@ pub fn view(epoch: u64, others: &[SocketAddr]) -> Arc<View> {
 
 pub fn sender(tls: Option<Tls>) -> (Outgoing, mpsc::Receiver<Heard>) {
     let (heard, hears) = mpsc::channel(8_192);
-    (Outgoing::new(ME, tls, Handle::current(), heard, Clock::start()).unwrap(), hears)
+    (Outgoing::new(ME, tls, Handle::current(), heard, Clock::start()), hears)
 }
 
 /// Distinct bytes for every `n`, none of them text.

@@ -1,12 +1,9 @@
 use super::kit::{PEER, facts, hear, node, sender, view};
-use crate::peers::{Heard, Outgoing};
-use crivello_common::time::Clock;
-use crivello_proto::tls::Tls;
+use crate::peers::Heard;
+use crivello_proto::tls::{Pem, Tls};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
-use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 /// Who vouches for agents at 127.0.0.1.
@@ -24,25 +21,25 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    fn member(&self) -> Tls {
+    fn member(&self) -> Pem {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap().pem().into_bytes();
         let (key, ca) = (key.serialize_pem().into_bytes(), self.pem.clone().into_bytes());
-        Tls { certificate, key, ca }
+        Pem { certificate, key, ca }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_those_of_the_same_authority_speak() {
     let (ours, theirs) = (Authority::new(), Authority::new());
-    let node = node(Some(&ours.member())).await;
+    let node = node(Some(Tls::of(ours.member()).unwrap())).await;
     let view = view(1, &[node.server.address()]);
     node.views.send_replace(Some(Arc::clone(&view)));
     // Who trusts our authority, and is vouched for by another.
-    let impostor = Tls { ca: ours.pem.clone().into_bytes(), ..theirs.member() };
+    let impostor = Pem { ca: ours.pem.clone().into_bytes(), ..theirs.member() };
     for stranger in [None, Some(theirs.member()), Some(impostor)] {
-        let (outgoing, mut hears) = sender(stranger);
+        let (outgoing, mut hears) = sender(stranger.map(|pem| Tls::of(pem).unwrap()));
         outgoing.set_view(&view);
         outgoing.offer(PEER, facts(1)).unwrap();
         assert!(outgoing.ping(PEER).await.is_err());
@@ -50,18 +47,16 @@ async fn only_those_of_the_same_authority_speak() {
         assert!(hears.try_recv().is_err());
     }
     assert!(node.inbox.got.lock().is_empty());
-    let (outgoing, mut hears) = sender(Some(ours.member()));
+    let (outgoing, mut hears) = sender(Some(Tls::of(ours.member()).unwrap()));
     outgoing.set_view(&view);
     let id = outgoing.offer(PEER, facts(2)).unwrap();
     assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id });
     assert_eq!(*node.inbox.got.lock(), [facts(2)]);
 }
 
-#[tokio::test]
-async fn files_that_are_no_certificates_are_refused_at_once() {
+#[test]
+fn files_that_are_no_certificates_are_refused_at_once() {
     let junk = || b"junk".to_vec();
-    let tls = Tls { certificate: junk(), key: junk(), ca: junk() };
-    let refused =
-        Outgoing::new(PEER, Some(tls), Handle::current(), mpsc::channel(1).0, Clock::start());
+    let refused = Tls::of(Pem { certificate: junk(), key: junk(), ca: junk() });
     assert!(refused.is_err());
 }

@@ -1,0 +1,165 @@
+//! A node, as it is named: a name for files, and what others reach it by.
+
+use std::net::IpAddr;
+
+const NAME_CHARS_MAX: usize = 63;
+const DNS_CHARS_MAX: usize = 253;
+const LABEL_CHARS_MAX: usize = 63;
+/// What every node is, for whoever is on the same machine.
+const HERE: [&str; 2] = ["localhost", "127.0.0.1"];
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What its files are called.
+    pub name: String,
+    /// DNS names and IP addresses, each once.
+    pub names: Vec<String>,
+    bare: bool,
+}
+
+impl Node {
+    /// `NAME[,SAN...]`.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(',').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        check_name(name)?;
+        let mut node = Self { name: name.to_owned(), names: Vec::new(), bare: true };
+        if check_san(name).is_ok() {
+            node.names.push(name.to_owned());
+        }
+        for san in parts {
+            check_san(san).map_err(|why| format!("{} {why}", san.escape_debug()))?;
+            node.bare = false;
+            node.add([san.to_owned()]);
+        }
+        node.add(HERE.map(str::to_owned));
+        Ok(node)
+    }
+
+    /// Whether nothing was said of how others reach it.
+    pub const fn is_bare(&self) -> bool {
+        self.bare
+    }
+
+    /// Adds names that it has not.
+    pub fn add(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names {
+            if !self.names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+                self.names.push(name);
+            }
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() {
+        return Err("a node needs a name, as in agent-1,10.0.0.5".to_owned());
+    }
+    if name.len() > NAME_CHARS_MAX {
+        return Err(format!("the name is longer than {NAME_CHARS_MAX} characters"));
+    }
+    if !name.chars().all(is_good) || name.starts_with(['.', '-']) {
+        return Err("a name is made of letters, digits, -, _ and ., since files are called so; \
+                    it begins with a letter, a digit or _"
+            .to_owned());
+    }
+    if name.eq_ignore_ascii_case(super::AUTHORITY) {
+        return Err("that is what the authority's files are called".to_owned());
+    }
+    Ok(())
+}
+
+/// A DNS name or an IP address.
+fn check_san(san: &str) -> Result<(), &'static str> {
+    if san.parse::<IpAddr>().is_ok() {
+        return Ok(());
+    }
+    if san.is_empty() {
+        return Err("is empty: write NAME,SAN,SAN");
+    }
+    if san.contains("://") || san.contains('/') {
+        return Err("is no DNS name or IP address: leave out what is before and after the host");
+    }
+    if san.contains(':') {
+        return Err("is no DNS name or IP address: a certificate names no port");
+    }
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= LABEL_CHARS_MAX
+            && label.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let rest = san.strip_prefix("*.").unwrap_or(san);
+    if san.len() > DNS_CHARS_MAX || !rest.split('.').all(is_label) {
+        return Err("is no DNS name or IP address");
+    }
+    // What looks like an address and is none would be looked up as one.
+    if rest.split('.').next_back().is_some_and(|last| last.chars().all(|c| c.is_ascii_digit())) {
+        return Err("is no IP address, and no DNS name ends with a number");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_reached_by_its_name_what_is_added_and_at_home() {
+        let node =
+            Node::parse("agent-1, 10.0.0.5,a.example.net,*.pods.local,::1,LOCALHOST").unwrap();
+        let expected = [
+            "agent-1",
+            "10.0.0.5",
+            "a.example.net",
+            "*.pods.local",
+            "::1",
+            "LOCALHOST",
+            "127.0.0.1",
+        ];
+        assert_eq!((node.name.as_str(), node.is_bare()), ("agent-1", false));
+        assert_eq!(node.names, expected);
+        let bare = Node::parse("a.b").unwrap();
+        assert!(bare.is_bare());
+        assert_eq!(bare.names, ["a.b", "localhost", "127.0.0.1"]);
+        // Good for a file, not for DNS.
+        assert_eq!(Node::parse("node.1").unwrap().names, HERE);
+    }
+
+    #[test]
+    fn bad_names_are_refused_and_it_is_said_why() {
+        for (text, word) in [
+            ("", "needs a name"),
+            (",10.0.0.1", "needs a name"),
+            ("../x", "letters"),
+            ("a/b", "letters"),
+            (".hidden", "begins"),
+            ("-rf", "begins"),
+            ("a b", "letters"),
+            ("ä", "letters"),
+            ("ca", "authority"),
+            ("CA,10.0.0.1", "authority"),
+            ("a,", "is empty"),
+            ("a,10.0.0.1:7070", "no port"),
+            ("a,https://x.example", "leave out"),
+            ("a,10.0.0.0/8", "leave out"),
+            ("a,10.0.0", "no IP address"),
+            ("a,256.1.1.1", "no IP address"),
+            ("a,x..y", "no DNS name"),
+            ("a,-x", "no DNS name"),
+            ("a,x y", "no DNS name"),
+            ("a,*", "no DNS name"),
+        ] {
+            let why = Node::parse(text).unwrap_err();
+            assert!(why.contains(word), "{text}: {why}");
+        }
+        assert!(Node::parse(&"x".repeat(64)).is_err());
+        assert!(Node::parse(&format!("a,{}", "x.".repeat(130))).is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! The directory that holds an authority and its nodes' certificates.
+
+use crate::exit::Trouble;
+use anyhow::Context as _;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::net::IpAddr;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use x509_parser::extensions::GeneralName;
+use x509_parser::pem::parse_x509_pem;
+
+/// What the authority's files are called.
+pub const AUTHORITY: &str = "ca";
+
+/// A certificate and its private key, as PEM.
+pub struct Pair {
+    pub certificate: String,
+    pub key: String,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+}
+
+impl Store {
+    /// What is in `dir`, if it is there.
+    pub fn at(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    /// The file of a certificate.
+    pub fn certificate(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{name}.pem"))
+    }
+
+    /// The file of a key.
+    pub fn key(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{name}.key"))
+    }
+
+    /// Whether there is anything of this name.
+    pub fn has(&self, name: &str) -> bool {
+        [self.certificate(name), self.key(name)].iter().any(|file| file.symlink_metadata().is_ok())
+    }
+
+    /// The nodes that have certificates, in order.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn nodes(&self) -> Result<Vec<String>, Trouble> {
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.with_context(|| format!("--out {}", self.dir.display()))?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let file = entry.with_context(|| format!("--out {}", self.dir.display()))?.file_name();
+            let name = file.to_str().and_then(|file| file.strip_suffix(".key"));
+            names.extend(name.filter(|name| *name != AUTHORITY).map(str::to_owned));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The names and addresses in a node's certificate.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn names(&self, node: &str) -> Result<Vec<String>, Trouble> {
+        let file = self.certificate(node);
+        let wrong = |why: String| {
+            Trouble::usage(format!(
+                "{}: {why}; say by which names and addresses {node} is reached: {node},SAN,...",
+                file.display()
+            ))
+        };
+        let bytes = fs::read(&file).map_err(|error| wrong(error.to_string()))?;
+        let broken = || wrong("it holds no certificate".to_owned());
+        let (_, pem) = parse_x509_pem(&bytes).map_err(|_| broken())?;
+        let certificate = pem.parse_x509().map_err(|_| broken())?;
+        let sans = certificate.subject_alternative_name().map_err(|_| broken())?;
+        let names = sans.iter().flat_map(|sans| &sans.value.general_names);
+        Ok(names.filter_map(name).collect())
+    }
+
+    /// What is written under this name.
+    ///
+    /// # Errors
+    /// When one of both files cannot be read.
+    pub fn read(&self, name: &str) -> Result<Pair, Trouble> {
+        let read = |file: PathBuf| {
+            fs::read_to_string(&file)
+                .map_err(|error| Trouble::usage(format!("{}: {error}", file.display())))
+        };
+        Ok(Pair { certificate: read(self.certificate(name))?, key: read(self.key(name))? })
+    }
+
+    /// Writes both, in place of what was there: each is there whole, or not at all.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn write(&self, name: &str, pair: &Pair) -> Result<(), Trouble> {
+        let written = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+            replace(&self.key(name), &pair.key, 0o600)?;
+            replace(&self.certificate(name), &pair.certificate, 0o644)?;
+            File::open(&self.dir)?.sync_all()
+        };
+        let wrong = |error: io::Error| {
+            let dir = self.dir.display();
+            Trouble::usage(format!(
+                "--out {dir}: {name}.pem and its key cannot be written: {error}"
+            ))
+        };
+        written().map_err(wrong)
+    }
+}
+
+/// A name or address that a certificate is for.
+fn name(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => {
+            let v4 = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
+            let ip = v4.or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from)).ok()?;
+            Some(ip.to_string())
+        }
+        _ => None,
+    }
+}
+
+fn replace(file: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let mut new = file.as_os_str().to_owned();
+    new.push(".new");
+    // Of a run that was broken off.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+    opened.write_all(text.as_bytes())?;
+    opened.sync_all()?;
+    fs::rename(&new, file)
+}

@@ -1,0 +1,285 @@
+//! Goal: only nodes of the cluster take part, only who has the token gives orders, and who is turned
+//! away can read why, on both sides; certificates change under a cluster that works on.
+//!
+//! What could go wrong: a stranger that is let in; one that is refused and nobody knows why; an order
+//! without a token that is carried out; a certificate that is read once and never again; a connection
+//! that breaks because a file changed; a secret in a log, in a status or in a list of processes.
+
+use crivello_tests::cluster::{Papers, Process};
+use crivello_tests::{Cluster, DEADLINE, binary, output_within, seed};
+use rcgen::{CertificateParams, Issuer, KeyPair};
+use simweb::Spec;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use time::OffsetDateTime;
+
+/// One cluster at a time: several on few cores would take each other's turns.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nobody dies here: a busy machine has time.
+fn cluster(hosts: u32, pages: u32, delay_ms: u64) -> Cluster {
+    let web = Spec::new(seed()).size(hosts, 1, pages).latency_ms(0, 20);
+    Cluster::new(web)
+        .delays(Duration::from_millis(delay_ms), Duration::from_millis(40))
+        .set("cluster.lease=15s")
+}
+
+/// An agent that is no part of the cluster and would like to be.
+fn stranger(cluster: &Cluster, name: &str, url: &str, tls: &[String]) -> Process {
+    let mut command = Command::new(binary());
+    let disk = cluster.dir().join(name);
+    command.args(["agent", "--listen=127.0.0.1:0", "--coordinator", url, "--name", name]);
+    command.arg("--data").arg(disk).args(tls).env("NO_COLOR", "1");
+    Process::start(&mut command, cluster.dir().join(format!("{name}.txt")), DEADLINE)
+}
+
+/// A certificate of the cluster's own authority for a node that ended its days yesterday.
+fn expired(papers: &Papers) {
+    let read = |file: &str| fs::read_to_string(papers.dir().join(file)).unwrap();
+    let authority = KeyPair::from_pem(&read("ca.key")).unwrap();
+    let authority = Issuer::from_ca_cert_pem(&read("ca.pem"), authority).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    params.not_before = OffsetDateTime::from_unix_timestamp(1_577_836_800).unwrap();
+    params.not_after = OffsetDateTime::from_unix_timestamp(1_609_459_200).unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    fs::write(papers.dir().join("late.pem"), certificate.pem()).unwrap();
+    fs::write(papers.dir().join("late.key"), key.serialize_pem()).unwrap();
+}
+
+#[test]
+fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
+    let _alone = alone();
+    let mut cluster = cluster(16, 6, 250).with_papers(&["a", "b"]).start(2);
+    let papers = cluster.papers().clone();
+    cluster.seed();
+
+    let theirs = Papers::make(&cluster.dir().join("theirs"), &["x"]);
+    expired(&papers);
+    // It trusts the cluster, and is vouched for by another authority.
+    fs::copy(papers.dir().join("ca.pem"), theirs.dir().join("ca.pem")).unwrap();
+    let url = cluster.url();
+    let plain = url.replace("https", "http");
+    let strangers = [
+        ("none", stranger(&cluster, "none", &plain, &[]), "does not speak TLS", "speaks TLS only"),
+        (
+            "late",
+            stranger(&cluster, "late", &url, &papers.tls_of("late")),
+            "its certificate expired on 2021-01-01 00:00:00Z",
+            "our certificate has expired",
+        ),
+        (
+            "x",
+            stranger(&cluster, "x", &url, &theirs.tls_of("x")),
+            "its certificate is of another authority",
+            "our certificate is of another authority",
+        ),
+    ];
+    for (name, process, by_us, by_them) in strangers {
+        cluster.until(&format!("{name} knows why"), |_| process.said().contains(by_them));
+        cluster.until(&format!("it is known why {name} is refused"), |cluster| {
+            let said = cluster.said_by("coordinator");
+            said.lines().any(|line| line.contains("127.0.0.1:") && line.contains(by_us))
+        });
+        assert_eq!(cluster.state(name), None, "{name} was let in");
+        let _ = process.kill();
+    }
+    let said = cluster.said_by("coordinator");
+    let lines = said.lines().filter(|line| line.contains("of another authority")).count();
+    assert_eq!(lines, 1, "one line a minute is enough:\n{said}");
+
+    orders_need_the_token(&cluster, &papers, &theirs);
+    let secrets = secrets(&papers);
+    let status = cluster.tell(&["status", "--json"]);
+    for name in ["coordinator", "a", "b"] {
+        let id = cluster.process(name).id();
+        let words = fs::read(format!("/proc/{id}/cmdline")).unwrap();
+        let words = String::from_utf8_lossy(&words);
+        assert!(words.contains("token"), "{words}");
+        assert_eq!(shown(&secrets, &words), None::<&str>, "{name}'s command line");
+    }
+    cluster.wait();
+    let _ = cluster.stop();
+    let _ = cluster.assert_clean(0);
+    assert_eq!(shown(&secrets, &status), None, "{status}");
+    for name in ["coordinator", "a", "b"] {
+        assert_eq!(shown(&secrets, &cluster.said_by(name)), None, "{name}'s log");
+    }
+}
+
+/// The token, and the lines of all keys.
+fn secrets(papers: &Papers) -> Vec<String> {
+    let read = |file: &str| fs::read_to_string(papers.dir().join(file)).unwrap();
+    let files = ["token", "coordinator.key", "a.key", "b.key", "people.key"];
+    let text: String = files.map(read).concat();
+    let secrets = text.lines().filter(|line| !line.starts_with("-----"));
+    let secrets: Vec<String> = secrets.map(str::to_owned).collect();
+    assert!(secrets.len() > 5 && secrets.iter().all(|secret| secret.len() > 15), "{secrets:?}");
+    secrets
+}
+
+fn shown<'a>(secrets: &'a [String], text: &str) -> Option<&'a str> {
+    secrets.iter().map(String::as_str).find(|secret| text.contains(*secret))
+}
+
+fn orders_need_the_token(cluster: &Cluster, papers: &Papers, theirs: &Papers) {
+    let url = cluster.url();
+    let wrong = theirs.dir().join("token").display().to_string();
+    let ask = |words: &[&str], token: &[&str]| {
+        let mut command = Command::new(binary());
+        command.args(words).args(["--coordinator", &url]).args(papers.tls_of("people"));
+        command.args(token).env_remove("CRIVELLO_TOKEN_FILE");
+        let output = output_within(&mut command, DEADLINE);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let orders = [
+        &["agents"][..],
+        &["status"],
+        &["pause"],
+        &["stop"],
+        &["drain", "a"],
+        &["remove", "a", "--give-up"],
+        &["seed", "http://a.example/"],
+        &["wait", "--timeout", "1s"],
+    ];
+    for words in orders {
+        for (token, why) in [
+            (&[][..], "needs the cluster's token: give --token-file"),
+            (&["--token-file", &wrong], "not that of this cluster: give --token-file"),
+        ] {
+            let (code, said) = ask(words, token);
+            assert_eq!(code, Some(64), "{words:?} {token:?}: {said}");
+            assert!(said.contains(why), "{words:?}: {said}");
+        }
+    }
+    let listing = cluster.listing();
+    assert_eq!(listing["run"], "running", "nothing of it was done: {listing}");
+    assert!(listing["agents"].as_array().unwrap().iter().all(|a| a["state"] == "active"));
+    let right = papers.dir().join("token").display().to_string();
+    let (code, said) = ask(&["pause"], &["--token-file", &right]);
+    assert_eq!(code, Some(0), "{said}");
+    // The token may also come by the environment.
+    let mut command = Command::new(binary());
+    command.args(["resume", "--coordinator", &url]).args(papers.tls_of("people"));
+    let output = output_within(command.env("CRIVELLO_TOKEN_FILE", &right), DEADLINE);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = cluster.said_by("coordinator");
+    assert!(said.contains("is not let in: ListAgents: it shows no token"), "{said}");
+}
+
+#[test]
+fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
+    let _alone = alone();
+    let nodes = ["a", "b", "c"];
+    let mut cluster = cluster(16, 32, 1_000).with_papers(&nodes).start(2);
+    cluster.seed();
+    cluster.wait_for_share(0.05);
+    let papers = cluster.papers().clone();
+    let old = cluster.dir().join("old");
+    let new = Papers::make(&cluster.dir().join("new"), &nodes);
+    copy(papers.dir(), &old, "");
+    let connections = cluster.connections();
+
+    // Both authorities count, then the nodes change over, then the new one alone counts.
+    let read = |dir: &Path| fs::read_to_string(dir.join("ca.pem")).unwrap();
+    let both = format!("{}{}", read(&old), read(new.dir()));
+    fs::write(papers.dir().join("ca.pem"), both).unwrap();
+    wait_for_change(&mut cluster, 1);
+    for node in ["coordinator", "people", "a", "b", "c"] {
+        copy(new.dir(), papers.dir(), &format!("{node}."));
+    }
+    wait_for_change(&mut cluster, 2);
+    fs::copy(new.dir().join("ca.pem"), papers.dir().join("ca.pem")).unwrap();
+    wait_for_change(&mut cluster, 3);
+
+    assert_eq!(cluster.connections(), connections, "connections that were there are kept");
+    // Who kept the old papers is a stranger by now; who has the new ones is not.
+    let with_old = papers.clone().moved_to(&old);
+    let mut command = Command::new(binary());
+    command.args(["agents", "--coordinator", &cluster.url()]).args(with_old.of("people"));
+    let output = output_within(&mut command, DEADLINE);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(70), "{said}");
+    assert!(said.contains("is of another authority"), "{said}");
+    cluster.add("c");
+    cluster.until("c fetches", |cluster| !cluster.requests_of("c").is_empty());
+
+    // What cannot be used changes nothing.
+    fs::write(papers.dir().join("a.pem"), "-----BEGIN CERT").unwrap();
+    cluster.until("a says so", |cluster| cluster.said_by("a").contains("stay in force"));
+    cluster.drain("b");
+    cluster.wait();
+    let _ = cluster.stop();
+    let _ = cluster.assert_clean(0);
+}
+
+/// Copies the files whose names begin so.
+fn copy(from: &Path, to: &Path, prefix: &str) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+/// All nodes have said so many times that they take new files.
+fn wait_for_change(cluster: &mut Cluster, times: usize) {
+    for node in ["coordinator", "a", "b"] {
+        cluster.until(&format!("{node} takes the new files"), |cluster| {
+            let said = cluster.said_by(node);
+            said.matches("new connections use").count() >= times
+        });
+    }
+}
+
+#[test]
+fn nobody_listens_to_other_machines_without_certificates_and_a_token() {
+    let dir = tempfile::tempdir().unwrap();
+    let papers = Papers::make(&dir.path().join("papers"), &["a"]);
+    let token = papers.dir().join("token").display().to_string();
+    let tls = papers.tls_of("a");
+    let token = vec!["--token-file".to_owned(), token];
+    let data = dir.path().join("data").display().to_string();
+    for subcommand in [
+        &["coordinator", "--contact=me@a.example"][..],
+        &["agent", "--coordinator=https://127.0.0.1:1"],
+        &["agent", "--coordinator=http://127.0.0.1:1"],
+    ] {
+        let secure = subcommand[1].contains("https");
+        let cases = [
+            (
+                Vec::new(),
+                &["--tls-cert, --tls-key and --tls-ca", "--token-file (", "--insecure"][..],
+            ),
+            (token.clone(), &["--tls-cert, --tls-key and --tls-ca", "--insecure"]),
+            (tls.clone(), &["--token-file (", "--insecure"]),
+        ];
+        for (given, missing) in cases {
+            if subcommand[0] == "agent" && secure != given.contains(&"--tls-cert".to_owned()) {
+                continue;
+            }
+            let mut command = Command::new(binary());
+            command.args(subcommand).args(["--listen=0.0.0.0:0", "--data", &data]).args(&given);
+            command.env_remove("CRIVELLO_TOKEN_FILE");
+            let output = output_within(&mut command, DEADLINE);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(64), "{subcommand:?} {given:?}: {said}");
+            for word in missing {
+                assert!(said.contains(word), "{subcommand:?} {given:?}: no {word:?} in {said}");
+            }
+            let given_is_missing = given
+                .iter()
+                .any(|word| word.starts_with("--") && said.contains(&format!("give {word}")));
+            assert!(!given_is_missing, "{said}");
+            assert!(!Path::new(&data).exists(), "something was begun");
+        }
+    }
+}
