@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-const DELAY: Duration = Duration::from_secs(20);
+const DELAY: Duration = Duration::from_secs(8);
 const IP_DELAY: Duration = Duration::from_millis(40);
 /// What `crivello why` ends with when nobody knows of it,
 const UNKNOWN: Option<i32> = Some(1);
@@ -27,7 +27,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Hosts of every kind that waits, each with an address of its own.
 fn web() -> Spec {
-    let careful = Robots::rules(&[(false, "/private/")], Some(100.0));
+    let careful = Robots::rules(&[(false, "/private/")], Some(30.0));
     let busy =
         Manner::SlowDown { code: 429, retry_after: RetryAfter::Seconds(120), refusals: u32::MAX };
     let refused = Character { port: Some(9), ..Character::named("refused") };
@@ -83,19 +83,19 @@ fn each_host_that_waits_says_which_rule_it_waits_by() {
     cluster.seed();
     let told = until_it_waits_for(&mut cluster, "plain.test", "rule", "(politeness.delay)");
     assert!(
-        told["detail"].as_str().is_some_and(|d| d.starts_with("the delay of 20 s after")),
+        told["detail"].as_str().is_some_and(|d| d.starts_with("the delay of 8 s after")),
         "{told}"
     );
     assert_eq!((&told["in_memory"], &told["known"]), (&true.into(), &true.into()));
-    let careful = "Crawl-delay: its robots.txt asks for 1 min 40 s";
+    let careful = "Crawl-delay: its robots.txt asks for 30 s";
     let told = until_it_waits_for(&mut cluster, "careful.test", "rule", careful);
-    assert_eq!(told["robots"][0]["crawl_delay_ms"], 100_000, "{told}");
+    assert_eq!(told["robots"][0]["crawl_delay_ms"], 30_000, "{told}");
     let told = until_it_waits_for(&mut cluster, "busy.test", "rule", "Retry-After, once in a row");
     assert_eq!(told["failures"]["slow-down"], 1, "{told}");
     assert_eq!(told["fetches"][0]["failure"], "slow-down", "{told}");
     let now = why(&cluster, "busy.test").1["now_us"].clone();
     assert!((60.0..=120.0).contains(&left(&told, &now)), "{told}");
-    let refused = "backoff after connect-refused, once in a row";
+    let refused = "out of reach, once in a row (connect-refused)";
     let told = until_it_waits_for(&mut cluster, "refused.test", "rule", refused);
     assert_eq!(told["fetches"][0]["failure"], "connect-refused", "{told}");
     assert!(told["address"].as_str().is_some_and(|at| at.starts_with("127.")), "{told}");

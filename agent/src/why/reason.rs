@@ -6,6 +6,7 @@ use super::rule::{self, ago};
 use super::words::{several, span};
 use crate::flow::{BenchAddress, BenchStand, BenchTurn};
 use crivello_common::discard::Discard;
+use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use crivello_proto::v1::{HoldKind, WaitReason};
@@ -236,7 +237,12 @@ fn rested(f: &Facts<'_>) -> Option<Waits> {
     if state.next <= f.now || state.next < at_address {
         return None;
     }
-    says(WaitReason::Rule, f, format!("{}{}", rule::words(f, state), and_then(f)))
+    let then = match state.rule {
+        // Which says so itself.
+        WaitRule::RobotsUnreachable => String::new(),
+        _ => and_then(f),
+    };
+    says(WaitReason::Rule, f, format!("{}{then}", rule::words(f, state)))
 }
 
 /// The time in its row of the schedule, while it is on disk.

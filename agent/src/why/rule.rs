@@ -25,7 +25,7 @@ pub(super) fn words(facts: &Facts<'_>, state: &HostState) -> String {
             facts.settings.politeness.relative_factor
         ),
         WaitRule::RetryAfter => format!(
-            "it asked for it: 429 or 503 with a Retry-After, {} in a row",
+            "it answered 429 or 503 with a Retry-After, {} in a row",
             times(slow_downs(state))
         ),
         WaitRule::Backoff => format!(
@@ -33,7 +33,7 @@ pub(super) fn words(facts: &Facts<'_>, state: &HostState) -> String {
              (politeness.backoff-first)",
             times(slow_downs(state))
         ),
-        WaitRule::RobotsUnreachable => robots(facts),
+        WaitRule::RobotsUnreachable => robots(facts, state),
         WaitRule::StartUp => "caution: the last run was killed, and nobody knows how lately the \
                               host was visited: it waits for one delay from the start"
             .to_owned(),
@@ -71,17 +71,20 @@ fn crawl_delay(facts: &Facts<'_>, wait: &str) -> String {
     }
 }
 
-fn robots(facts: &Facts<'_>) -> String {
+fn robots(facts: &Facts<'_>, state: &HostState) -> String {
+    // What kept it out of reach, where that was no answer of 5xx or 429.
+    let kinds: Vec<&str> = state.failures.iter().map(|(kind, _)| kind.name()).collect();
+    let because = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
     let silent = |record: &crate::flow::RobotsRecord| {
         record.unreachable_since.is_some() && record.rules.is_none()
     };
     match facts.robots.iter().find(|origin| silent(&origin.record)) {
         Some(origin) => format!(
-            "{}/robots.txt is out of reach, {} in a row: nothing is fetched without it",
+            "{}/robots.txt is out of reach, {} in a row{because}: nothing is fetched without it",
             origin.origin.on_host(facts.name),
             times(origin.record.failures.into())
         ),
-        None => "its robots.txt is out of reach: nothing is fetched without it".to_owned(),
+        None => format!("its robots.txt is out of reach{because}: nothing is fetched without it"),
     }
 }
 

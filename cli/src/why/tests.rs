@@ -95,7 +95,7 @@ https://www.example.com/a.html
   host     www.example.com at 192.0.2.7, 1,231 queued (100 in memory), 57 pages of 61 requests
   next     in 3.2 s: the delay of 10 s after the last request (politeness.delay)
   robots   https://www.example.com: rules known, of 2 h ago, asked for anew in 22 h, Crawl-delay 5.0 s
-  failures 2 tls since it last answered well
+  failures 2 tls in a row
   last     11:59:53  200  /b.html  210 ms  14.0 KiB  192.0.2.7
            11:58:50  tls  /        210 ms            192.0.2.7
   agent one (id 0) does not answer
@@ -172,6 +172,10 @@ fn every_fate_of_a_url_has_words_of_its_own() {
         ),
         (page(UrlFate::Queued), "more before it in the queue than are counted"),
         (UrlStory { ahead: Some(0), ..page(UrlFate::Queued) }, "the first in the queue"),
+        (
+            because(UrlFate::Queued, "robots", "robots.txt has it set aside"),
+            "than are counted; robots.txt has it set aside",
+        ),
         (page(UrlFate::InFlight), "being fetched, depth 3"),
         (because(UrlFate::Failed, "tls", "all attempts"), "given up: tls: all attempts"),
         (because(UrlFate::Discarded, "robots", "disallowed"), "set aside: disallowed (robots)"),

@@ -147,11 +147,15 @@ fn fate(url: &UrlStory) -> String {
         let _ = write!(words, ", attempt {}", url.attempts + 1);
     }
     if url.fate() == UrlFate::Queued {
-        let _ = match url.ahead {
-            Some(0) => write!(words, ", the first in the queue"),
-            Some(n) => write!(words, ", {} before it in the queue", count(n)),
-            None => write!(words, ", with more before it in the queue than are counted"),
+        let ahead = match url.ahead {
+            Some(0) => "the first in the queue".to_owned(),
+            Some(n) => format!("{} before it in the queue", count(n)),
+            None => "with more before it in the queue than are counted".to_owned(),
         };
+        let _ = write!(words, ", {ahead}");
+        if !url.meaning.is_empty() {
+            let _ = write!(words, "; {}", url.meaning);
+        }
     }
     words
 }
@@ -166,7 +170,7 @@ fn host_lines(text: &mut String, host: &HostStory, now: Timestamp) {
     failures.sort();
     let failures: Vec<String> = failures.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
     if !failures.is_empty() {
-        line(text, "failures", &format!("{} since it last answered well", failures.join(", ")));
+        line(text, "failures", &format!("{} in a row", failures.join(", ")));
     }
     let fetches: Vec<Vec<String>> = host.fetches.iter().map(|f| fetch(f, &host.name)).collect();
     for (i, row) in table(&fetches).lines().enumerate() {
@@ -186,7 +190,8 @@ fn standing(host: &HostStory) -> String {
     if host.on_workbench {
         let _ = write!(words, " ({} in memory)", count(host.in_window));
     }
-    let _ = write!(words, ", {} pages of {} requests", count(host.pages), count(host.requests));
+    let of = |n: u64, one: &str| format!("{} {one}{}", count(n), if n == 1 { "" } else { "s" });
+    let _ = write!(words, ", {} of {}", of(host.pages, "page"), of(host.requests, "request"));
     words
 }
 

@@ -56,13 +56,14 @@ fn unknown(place: &Place, url: &CrawlUrl, at: &AtHost<'_>) -> Result<UrlStory, D
     if let Some(reason) = refused {
         return Ok(because(UrlFate::NotLetIn, reason, meaning(place, url, at, reason)));
     }
-    Ok(match decisive(at.robots, url) {
-        None => of(UrlFate::Unknown),
-        Some(line) => {
-            let meaning = format!("it would be set aside when its turn comes: robots.txt, {line}");
-            because(UrlFate::Unknown, Discard::Robots, meaning)
-        }
-    })
+    Ok(disallowed(UrlFate::Unknown, at, url))
+}
+
+/// A URL that robots.txt will have the fetchers set aside says so before.
+fn disallowed(fate: UrlFate, at: &AtHost<'_>, url: &CrawlUrl) -> UrlStory {
+    let Some(line) = decisive(at.robots, url) else { return of(fate) };
+    let meaning = format!("robots.txt has it set aside when its turn comes, {line}");
+    because(fate, Discard::Robots, meaning)
 }
 
 /// Whether a new host of a domain is one too many.
@@ -105,7 +106,7 @@ fn queued(
             meaning: "it has been fetched, and is on its way to the archive".to_owned(),
             ..of(UrlFate::InFlight)
         },
-        None => UrlStory { ahead, ..of(UrlFate::Queued) },
+        None => UrlStory { ahead, ..disallowed(UrlFate::Queued, at, url) },
     };
     if let Some((fetched, status)) = page.filter(|_| is_behind || !in_flight) {
         (story.fetched, story.status) = (fetched.0, status.into());

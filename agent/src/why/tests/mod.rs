@@ -185,7 +185,14 @@ fn rules_with_more_to_them_say_it() {
         c.knows(record(None, 3));
         c.rests(WaitRule::RobotsUnreachable);
     });
-    expect(&silent, WaitReason::Rule, secs(3), &["http://a.test/robots.txt", "3 times in a row"]);
+    expect(&silent, WaitReason::Rule, secs(3), &["http://a.test/robots.txt", "3 times in a row:"]);
+    let refused = case(|c| {
+        c.knows(record(None, 1));
+        c.bench().state.failures.count(Failure::ConnectRefused);
+        c.rests(WaitRule::RobotsUnreachable);
+    });
+    let parts = ["out of reach, once in a row (connect-refused): nothing is fetched without it"];
+    expect(&refused, WaitReason::Rule, secs(3), &parts);
     let promised = case(|c| {
         c.settings.limits.pages_per_domain_max = Some(9);
         c.rests(WaitRule::Nothing);
