@@ -148,7 +148,8 @@ fn a_coordinator_tells_what_is_described() {
     let dir = tempfile::tempdir().expect("a directory");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let listen = Listen { at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), tls: None };
-    let begun = Coordinator::start(dir.path(), &settings(), listen);
+    let settings = settings();
+    let begun = Coordinator::start(dir.path(), &settings, listen);
     let coordinator = runtime.block_on(begun).expect("it starts");
     let text = crivello_coordinator::metrics::render(coordinator.meter());
     let page = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));
