@@ -152,7 +152,7 @@ pub struct Evidence {
 }
 
 impl Pace {
-    /// All names, see [`Self::name`].
+    /// In a word each.
     pub const NAMES: [&str; 14] = [
         "starting",
         "few-hosts",
@@ -170,10 +170,10 @@ impl Pace {
         "seeds",
     ];
 
-    /// In a word.
+    /// The place of its name among [`Self::NAMES`].
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        let place = match self {
+    pub const fn place(&self) -> usize {
+        match self {
             Self::Starting => 0,
             Self::FewHosts { .. } => 1,
             Self::Dns => 2,
@@ -188,8 +188,7 @@ impl Pace {
             Self::Draining => 11,
             Self::Limit => 12,
             Self::Seeds => 13,
-        };
-        Self::NAMES[place]
+        }
     }
 
     /// Names what sets the pace: the first that holds, from what stops everything to what merely
@@ -297,6 +296,7 @@ mod tests {
         ];
         for (evidence, pace) in cases {
             assert_eq!(Pace::of(&evidence), pace, "{evidence:?}");
+            assert!(pace.place() < Pace::NAMES.len(), "{pace:?} has no name");
         }
     }
 

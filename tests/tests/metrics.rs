@@ -56,6 +56,8 @@ fn the_numbers_of_a_cluster_are_those_of_the_web() {
         .portion(0.05, PageKind::Status(404));
     let mut cluster = Cluster::new(web)
         .delays(Duration::from_millis(200), Duration::from_millis(40))
+        // Nobody dies here, however busy the machine is.
+        .set("cluster.lease=15s")
         // So that there are numbers of the limit, too.
         .set("limits.pages-max=1000000")
         .with(&["--http", "127.0.0.1:0"])

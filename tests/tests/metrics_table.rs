@@ -149,7 +149,8 @@ fn a_coordinator_tells_what_is_described() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let listen = Listen { at, tls: None, token: None };
-    let begun = Coordinator::start(dir.path(), &settings(), listen);
+    let settings = settings();
+    let begun = Coordinator::start(dir.path(), &settings, listen);
     let coordinator = runtime.block_on(begun).expect("it starts");
     let text = crivello_coordinator::metrics::render(coordinator.meter());
     let page = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));

@@ -169,13 +169,13 @@ impl Crawl {
     pub fn abandon(self) {
         self.shared.abandoned.store(true, Relaxed);
         self.shared.end(Ended::Failed, None);
+        self.meter.close();
         if let Some(runtime) = self.runtime.lock().take() {
             runtime.shutdown_background();
         }
         for thread in self.threads.lock().drain(..) {
             let _ = thread.join();
         }
-        self.meter.close();
         self.disk.close();
     }
 
@@ -252,6 +252,8 @@ impl Crawl {
     pub fn finish(&self) -> Report {
         self.stop();
         while self.wait(Duration::from_secs(1)).is_none() {}
+        // Before the parsers are waited for: they go once nobody can bring them anything.
+        self.meter.close();
         if let Some(runtime) = self.runtime.lock().take() {
             runtime.block_on(self.shared.tracer.say_goodbye());
             self.say_goodbye(&runtime);
@@ -275,7 +277,6 @@ impl Crawl {
             tracing::error!(%error, "the state cannot be marked as closed: the next run will be careful");
         }
         let report = telling::report(self);
-        self.meter.close();
         self.disk.close();
         report
     }

@@ -34,7 +34,7 @@ pub const ALL: &[Family<Reading>] = &[
         },
     ),
     gauge(
-        "crivello_handoffs",
+        "crivello_handoffs_in_progress",
         "groups",
         &[],
         "Groups on their way from here, or waiting to be",

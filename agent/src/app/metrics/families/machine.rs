@@ -48,7 +48,7 @@ pub const ALL: &[Family<Reading>] = &[
     gauge(
         "crivello_rocksdb_running",
         "jobs",
-        &["job"],
+        &["task"],
         "Compactions and flushes at work",
         |r, s| {
             s.of(&["compaction"], r.health.running_compactions);
