@@ -60,6 +60,9 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 pub use tracer::Otlp;
 
+/// The runtime's tasks have so long to be dropped at the end.
+const TASKS_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Why a crawl cannot be opened or cannot go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -235,7 +238,9 @@ impl Crawl {
         if let Some(runtime) = self.runtime.lock().take() {
             runtime.block_on(self.shared.tracer.say_goodbye());
             self.say_goodbye(&runtime);
-            runtime.shutdown_background();
+            // Its tasks hold the state open: one that was let go while the process ends would find
+            // RocksDB half gone, and abort.
+            runtime.shutdown_timeout(TASKS_PATIENCE);
         }
         for thread in self.threads.lock().drain(..) {
             if thread.join().is_err() {
