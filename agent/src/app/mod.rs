@@ -65,11 +65,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
+pub use tracer::Otlp;
 pub use why::of_directory as why_of_directory;
 
 /// What still runs when all is saved has this long to end.
-const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
-pub use tracer::Otlp;
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why a crawl cannot be opened or cannot go on.
 #[derive(Debug, thiserror::Error)]
