@@ -1,6 +1,7 @@
 //! Puts a coordinator together: directory, lodge, services, and their orderly end.
 
 use crate::home::{CoordinatorError, Home};
+use crate::http::Door;
 use crate::lodge::Lodge;
 use crate::rpc::Rpc;
 use crate::watchers::Watchers;
@@ -13,10 +14,11 @@ use crivello_proto::{DESCRIPTORS, REQUEST_SIZE_MAX, RESPONSE_SIZE_MAX};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use tonic::transport::Server;
 use tonic::transport::server::{Router, TcpIncoming};
@@ -40,12 +42,16 @@ pub struct Listen {
 /// A coordinator that is being served.
 #[derive(Debug)]
 pub struct Coordinator {
+    rpc: Arc<Rpc>,
+    tls: Option<Tls>,
     lodge: Lodge,
     address: SocketAddr,
     crawl_id: String,
     resumed: bool,
     server: JoinHandle<Result<(), tonic::transport::Error>>,
     end: oneshot::Sender<()>,
+    /// The dashboard's; they end when this is dropped.
+    people: JoinSet<()>,
 }
 
 impl Coordinator {
@@ -80,20 +86,26 @@ impl Coordinator {
         let lease = settings.cluster.lease;
         let lodge = Lodge::open(home, settings, clock)
             .map_err(|error| CoordinatorError::Broken(format!("no thread: {error}")))?;
-        let rpc = Rpc {
+        let rpc = Arc::new(Rpc {
             lodge: lodge.clone(),
             watchers: Watchers::new(lease),
             crawl_id: crawl_id.clone(),
             settings: settings.to_toml(),
-        };
-        let services = services(server, rpc).await?;
+        });
+        let services = services(server, Arc::clone(&rpc)).await?;
         let (end, ended) = oneshot::channel();
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let server = tokio::spawn(services.serve_with_incoming_shutdown(incoming, async {
             // Whether it was asked for or forgotten, it is the end.
             let _ = ended.await;
         }));
-        Ok(Self { lodge, address, crawl_id, resumed, server, end })
+        let (tls, people) = (listen.tls, JoinSet::new());
+        Ok(Self { rpc, tls, lodge, address, crawl_id, resumed, server, end, people })
+    }
+
+    /// Has the dashboard be served at `door` as well, until this ends.
+    pub fn show(&mut self, door: Door) {
+        self.people = door.open(Arc::clone(&self.rpc), self.tls.clone());
     }
 
     /// Where it listens.
@@ -136,7 +148,8 @@ impl Coordinator {
     /// # Errors
     /// When the server broke down.
     pub async fn stop(self) -> Result<(), CoordinatorError> {
-        let Self { lodge, mut server, end, .. } = self;
+        let Self { lodge, mut server, end, people, .. } = self;
+        drop(people);
         let _ = end.send(());
         let mut views = lodge.views.clone();
         tokio::task::spawn_blocking(move || lodge.end());
@@ -155,13 +168,13 @@ impl Coordinator {
     }
 }
 
-async fn services(mut server: Server, rpc: Rpc) -> Result<Router, CoordinatorError> {
+async fn services(mut server: Server, rpc: Arc<Rpc>) -> Result<Router, CoordinatorError> {
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(DESCRIPTORS)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
         .map_err(|error| CoordinatorError::Broken(format!("the descriptors: {error}")))?;
-    let coordinator = CoordinatorServer::new(rpc)
+    let coordinator = CoordinatorServer::from_arc(rpc)
         .max_decoding_message_size(REQUEST_SIZE_MAX)
         .max_encoding_message_size(RESPONSE_SIZE_MAX);
     let (health, health_service) = tonic_health::server::health_reporter();

@@ -60,12 +60,33 @@ pub struct CoordinatorArgs {
     /// Who is let in.
     #[command(flatten)]
     pub tls: TlsArgs,
+    /// The dashboard.
+    #[command(flatten)]
+    pub http: HttpArgs,
     /// How to crawl.
     #[command(flatten)]
     pub settings: SettingsArgs,
     /// Show warnings and errors only.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Where people look at a crawl with a browser.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct HttpArgs {
+    /// Where the dashboard is; port 0 takes a free one [default: 127.0.0.1:8080, if that is free].
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "no_http")]
+    pub http: Option<SocketAddr>,
+    /// No dashboard.
+    #[arg(long)]
+    pub no_http: bool,
+    /// A name that browsers may call it by, besides `localhost`; may be repeated.
+    #[arg(long = "http-host", value_name = "NAME", conflicts_with = "no_http")]
+    pub http_hosts: Vec<String>,
+    /// A file whose first line is a token of 16 characters or more, which whoever looks at the
+    /// dashboard must show.
+    #[arg(long, value_name = "FILE", env = "CRIVELLO_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
 }
 
 /// See [`Command::Agent`](super::Command::Agent).

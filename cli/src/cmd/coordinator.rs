@@ -2,6 +2,7 @@
 
 use crate::args::cluster::CoordinatorArgs;
 use crate::cluster::{check_listen, tls};
+use crate::dashboard;
 use crate::exit::Trouble;
 use crate::plan::settings_in;
 use crate::{screen, signals};
@@ -16,6 +17,7 @@ pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
     let at = typed.listen;
     let tls = tls(&typed.tls)?;
     check_listen(at, tls.as_ref(), typed.insecure)?;
+    let door = dashboard::open(&typed.http, typed.insecure).await?;
     let (settings, _) = settings_in(("--data", &typed.data), &typed.settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
@@ -27,6 +29,10 @@ pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
         typed.data.display(),
         coordinator.address()
     ));
+    if let Some(door) = door {
+        screen::say(&dashboard::invitation(&door));
+        coordinator.show(door);
+    }
     match coordinator.run() {
         RunState::Running => {}
         RunState::Paused => screen::say("the crawl is paused: `crivello resume` goes on"),

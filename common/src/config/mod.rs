@@ -14,6 +14,7 @@
 mod table;
 mod check;
 mod choices;
+mod describe;
 mod error;
 mod meaning;
 mod names;
@@ -27,6 +28,7 @@ mod value;
 mod write;
 
 pub use choices::{AssignBy, DigestKind, PolitenessMode};
+pub use describe::Described;
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use meaning::Difference;
 pub use names::product_token;
