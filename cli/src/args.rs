@@ -5,7 +5,7 @@ pub mod cluster;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
-use cluster::{ClusterCommand, JoinArgs};
+use cluster::{ClusterCommand, HttpArgs, JoinArgs};
 use std::path::PathBuf;
 
 /// Agents in one process.
@@ -139,6 +139,9 @@ pub struct DemoArgs {
     /// From the end of one request to a host to the start of the next.
     #[arg(long, value_name = "TIME", default_value = "250ms", allow_hyphen_values = true)]
     pub delay: String,
+    /// The dashboard.
+    #[command(flatten)]
+    pub http: HttpArgs,
     /// Stop after so many pages.
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,

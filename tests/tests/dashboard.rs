@@ -82,9 +82,12 @@ fn assert_same_numbers(cluster: &mut Cluster, browser: &Browser) {
         let api = api(at, "/api/cluster");
         let totals = &api["totals"];
         let mut wrong = Vec::new();
-        for (id, key) in
-            [("pages", "pages"), ("queued", "urls_queued"), ("errors", "errors"), ("agents", "agents_active")]
-        {
+        for (id, key) in [
+            ("pages", "pages"),
+            ("queued", "urls_queued"),
+            ("errors", "errors"),
+            ("agents", "agents_active"),
+        ] {
             let (shown, told) = (browser.text(&format!("#total-{id}")), grouped(&totals[key]));
             if shown != told {
                 wrong.push(format!("{id}: {shown} is shown, {told} is told"));
@@ -92,10 +95,15 @@ fn assert_same_numbers(cluster: &mut Cluster, browser: &Browser) {
         }
         for agent in api["agents"].as_array().expect("a list") {
             let shown = cells(browser, agent["name"].as_str().expect("a name"));
-            for (label, key) in [("Pages", "pages"), ("Queued", "urls_queued"), ("Outbox", "outbox")] {
+            for (label, key) in
+                [("Pages", "pages"), ("Queued", "urls_queued"), ("Outbox", "outbox")]
+            {
                 let told = agent[key].as_u64().map_or("–".to_owned(), |_| grouped(&agent[key]));
                 if shown[label] != told {
-                    wrong.push(format!("{}: {label}: {} is shown, {told} is told", agent["name"], shown[label]));
+                    wrong.push(format!(
+                        "{}: {label}: {} is shown, {told} is told",
+                        agent["name"], shown[label]
+                    ));
                 }
             }
         }

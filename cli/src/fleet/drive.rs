@@ -1,6 +1,7 @@
 //! Runs a fleet to its end: hands over the seeds, shows how it goes, listens for signals and keys.
 
 use super::Fleet;
+use crate::args::cluster::HttpArgs;
 use crate::cluster::Guide;
 use crate::cluster::crowd::Crowd;
 use crate::cluster::sower::{Basket, Sower, Sown};
@@ -30,7 +31,8 @@ pub struct FleetDriven {
 }
 
 /// Begins or resumes the crawl of `plan` and runs it until nothing is left, a signal comes, or an
-/// agent fails. With `keys` it listens to the terminal, if there is one.
+/// agent fails. With `keys` it listens to the terminal, if there is one; with `http` there is a
+/// dashboard.
 ///
 /// # Errors
 /// When it cannot be begun.
@@ -38,6 +40,7 @@ pub fn drive<F: FnOnce() + Send + 'static>(
     plan: Plan,
     stage: Stage<F>,
     keys: bool,
+    http: Option<&HttpArgs>,
 ) -> Result<FleetDriven, Trouble> {
     let keys = keys.then(Keys::listen).flatten();
     let mode: Option<Mode> = keys.as_ref().map(Keys::mode);
@@ -48,7 +51,8 @@ pub fn drive<F: FnOnce() + Send + 'static>(
         }
         farewell();
     })?;
-    let fleet = Fleet::open(&plan.out, &plan.settings, plan.agents, signals.token());
+    let (dir, settings) = (&plan.out, &plan.settings);
+    let fleet = Fleet::open(dir, settings, plan.agents, signals.token(), http);
     let fleet = fleet.map_err(|trouble| match trouble {
         Trouble::Internal(error) if signals.came() => {
             Trouble::Stopped(anyhow!("stopped before all agents were members: {error:#}"))

@@ -12,9 +12,11 @@ pub mod drive;
 mod member;
 mod sums;
 
+use crate::args::cluster::HttpArgs;
 use crate::cluster::crowd::{Crowd, are_settled};
 use crate::cluster::lookout::Lookout;
 use crate::cluster::{Guide, client, refused, whole};
+use crate::dashboard;
 use crate::exit::Trouble;
 use crate::screen;
 use anyhow::{Context, anyhow};
@@ -70,15 +72,16 @@ fn number(name: &str) -> Option<usize> {
 
 impl Fleet {
     /// Begins a crawl by `n` agents in `dir`, or goes on with the one there, of which all agents
-    /// are members when this returns. `stop` ends the attempt.
+    /// are members when this returns. `stop` ends the attempt. With `http` there is a dashboard.
     ///
     /// # Errors
-    /// Those of the coordinator and the agents.
+    /// Those of the coordinator, the dashboard and the agents.
     pub fn open(
         dir: &Path,
         settings: &Settings,
         n: usize,
         stop: &CancellationToken,
+        http: Option<&HttpArgs>,
     ) -> Result<Self, Trouble> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -89,8 +92,17 @@ impl Fleet {
         let settings = within_open_files(settings, n);
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listen = Listen { at, tls: None };
-        let coordinator =
+        let door = match http {
+            Some(http) => runtime.block_on(dashboard::open(http, false))?,
+            None => None,
+        };
+        let mut coordinator =
             runtime.block_on(Coordinator::start(&dir.join(COORDINATOR), &settings, listen))?;
+        if let Some(door) = door {
+            screen::say(&dashboard::invitation(&door));
+            let _inside = runtime.enter();
+            coordinator.show(door);
+        }
         let url = format!("http://{}", coordinator.address());
         let resumed = coordinator.resumed();
         let (dir, members, stop) = (dir.to_owned(), Vec::new(), stop.child_token());

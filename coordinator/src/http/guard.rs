@@ -200,7 +200,9 @@ mod tests {
             (HeaderName::from_static(name), HeaderValue::from_str(value).expect("a value"))
         };
         let mut headers = HeaderMap::new();
-        all.iter().map(pair).for_each(|(name, value)| drop(headers.append(name, value)));
+        for (name, value) in all.iter().map(pair) {
+            let _ = headers.append(name, value);
+        }
         headers
     }
 

@@ -84,7 +84,7 @@ impl Door {
         let (clock, crowd) = (Clock::start(), Arc::new(Crowd::new(tls)));
         let (found, board) = watch::channel(Arc::new(Board::default()));
         let guard = Guard::new(at, names, token);
-        let state = State::new(Arc::clone(&rpc), Arc::clone(&crowd), board, guard, metrics, clock);
+        let state = State::new(Arc::clone(&rpc), Arc::clone(&crowd), board, guard, metrics);
         let mut tasks = JoinSet::new();
         tasks.spawn(poll::run(rpc, crowd, clock, found));
         tasks.spawn(serve(listener, routes(state)));

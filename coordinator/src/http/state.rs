@@ -4,7 +4,6 @@ use super::crowd::Crowd;
 use super::guard::Guard;
 use super::poll::Board;
 use crate::rpc::Rpc;
-use crivello_common::time::Clock;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
@@ -46,7 +45,6 @@ pub(super) struct State {
     pub(super) board: watch::Receiver<Arc<Board>>,
     pub(super) guard: Arc<Guard>,
     pub(super) metrics: Option<MetricsText>,
-    pub(super) clock: Clock,
     pub(super) requests: Arc<Semaphore>,
     pub(super) listeners: Arc<Semaphore>,
 }
@@ -58,12 +56,11 @@ impl State {
         board: watch::Receiver<Arc<Board>>,
         guard: Guard,
         metrics: Option<MetricsText>,
-        clock: Clock,
     ) -> Self {
         let seats = |n| Arc::new(Semaphore::new(n));
         let (guard, requests, listeners) =
             (Arc::new(guard), seats(REQUESTS_MAX), seats(LISTENERS_MAX));
-        Self { rpc, crowd, board, guard, metrics, clock, requests, listeners }
+        Self { rpc, crowd, board, guard, metrics, requests, listeners }
     }
 
     /// What was found in the last round.

@@ -20,7 +20,8 @@ use tokio::time::timeout;
 
 /// For one thing that the browser is asked.
 const PATIENCE: Duration = Duration::from_secs(30);
-const PROGRAMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
+const PROGRAMS: [&str; 4] =
+    ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
 type Heard = Arc<Mutex<Vec<String>>>;
 
@@ -64,7 +65,7 @@ impl Browser {
             .window_size(1280, 900)
             .launch_timeout(2 * PATIENCE)
             .request_timeout(PATIENCE)
-            .args(["--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--lang=en"])
+            .args(["disable-gpu", "disable-dev-shm-usage", "no-first-run"])
             .build()
             .expect("a configuration");
         let runtime = Runtime::new().expect("a runtime");
@@ -122,8 +123,10 @@ impl Browser {
 
     /// Saves a picture of what is seen, or of all of the page.
     pub fn picture(&self, path: &Path, whole: bool) {
-        let params =
-            ScreenshotParams::builder().format(CaptureScreenshotFormat::Png).full_page(whole).build();
+        let params = ScreenshotParams::builder()
+            .format(CaptureScreenshotFormat::Png)
+            .full_page(whole)
+            .build();
         self.within("picture", self.page.save_screenshot(params, path)).expect("a picture");
     }
 
@@ -132,7 +135,10 @@ impl Browser {
         let wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(asked.iter().any(|url| url.ends_with("/api/events")), "nothing was heard: {asked:?}");
+        assert!(
+            asked.iter().any(|url| url.ends_with("/api/events")),
+            "nothing was heard: {asked:?}"
+        );
         let strange = asked.iter().filter(|url| !url.starts_with(ours));
         let strange: Vec<_> = strange.filter(|url| !url.starts_with("about:")).collect();
         assert!(strange.is_empty(), "{strange:?}");

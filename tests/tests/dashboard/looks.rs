@@ -108,12 +108,17 @@ fn the_page_is_fit_for_everyone() {
 
     // Without a mouse: the first thing that is reached leads past the rest, and what is focused stays.
     let _ = browser.eval("location.hash = 'settings'");
-    cluster.until("there are settings", |_| !browser.text("[data-key='politeness.delay']").is_empty());
+    cluster
+        .until("there are settings", |_| !browser.text("[data-key='politeness.delay']").is_empty());
     assert!(browser.text("[data-key='politeness.delay'] td:nth-child(2)").contains("250ms"));
-    let _ = browser.eval("document.querySelector('[data-key=\"politeness.delay\"] button').focus()");
+    let _ =
+        browser.eval("document.querySelector('[data-key=\"politeness.delay\"] button').focus()");
     let _ = browser.eval("document.activeElement.click()");
     cluster.until("it is asked", |_| browser.text("#dialog-title") == "Change politeness.delay");
-    assert_eq!(browser.eval("document.querySelector('#dialog').contains(document.activeElement)"), true);
+    assert_eq!(
+        browser.eval("document.querySelector('#dialog').contains(document.activeElement)"),
+        true
+    );
     assert_eq!(browser.eval(FAULTS), "", "the dialog");
     browser.assert_quiet(&ours);
     browser.end();

@@ -55,7 +55,8 @@ pub(crate) async fn hosts(Shared(state): Shared<State>, asked: Asked<Search>) ->
     let gathered = gather(all.await);
     let truncated = gathered.answers.iter().any(|(_, answer)| answer.truncated);
     let told = gathered.answers.into_iter();
-    let told = told.flat_map(|(agent, answer)| answer.hosts.into_iter().map(move |h| (agent.id, h)));
+    let told =
+        told.flat_map(|(agent, answer)| answer.hosts.into_iter().map(move |h| (agent.id, h)));
     let (hosts, more) = merge(told, order, limit as usize, &owners(&board.view, &board.settings));
     Ok(Json(json!({
         "available": gathered.available,
