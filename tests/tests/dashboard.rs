@@ -5,8 +5,12 @@
 
 #[path = "dashboard/browser.rs"]
 mod browser;
+#[path = "../../coordinator/src/http/tests/fake.rs"]
+mod fake;
 #[path = "dashboard/looks.rs"]
 mod looks;
+#[path = "dashboard/stories.rs"]
+mod stories;
 
 use browser::Browser;
 use crivello_tests::cluster::COORDINATOR;
@@ -26,9 +30,10 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn cluster() -> Cluster {
+/// So many pages on each of thirty hosts.
+fn cluster(pages: u32) -> Cluster {
     let web = Spec::new(seed())
-        .size(30, 1, 30)
+        .size(30, 1, pages)
         .ips(15)
         .latency_ms(0, 20)
         .robots(Robots::standard())
@@ -118,7 +123,7 @@ fn assert_same_numbers(cluster: &mut Cluster, browser: &Browser) {
 fn the_page_shows_what_is_so() {
     let _alone = alone();
     let Some(mut browser) = Browser::start() else { return };
-    let mut cluster = cluster().start(3);
+    let mut cluster = cluster(30).start(3);
     let at = cluster.dashboard();
     browser.open(&format!("http://{at}/"));
     cluster.until("the page lives", |_| browser.text("#run") == "running");
@@ -168,7 +173,7 @@ fn the_page_shows_what_is_so() {
 fn a_frozen_coordinator_is_shown_as_lost() {
     let _alone = alone();
     let Some(mut browser) = Browser::start() else { return };
-    let mut cluster = cluster().start(1);
+    let mut cluster = cluster(30).start(1);
     browser.open(&format!("http://{}/", cluster.dashboard()));
     cluster.until("the page lives", |_| browser.text("#run") == "running");
     cluster.freeze(COORDINATOR);

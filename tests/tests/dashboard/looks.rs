@@ -1,17 +1,18 @@
 //! How the page looks and reads: on a desk and on a phone, light and dark.
 //!
-//! `CRIVELLO_TEST_PICTURES=DIR` keeps pictures of all views.
+//! `CRIVELLO_TEST_PICTURES=DIR` keeps pictures of all views, and those that README.md shows.
 
 use super::browser::Browser;
 use super::{alone, cluster};
+use crivello_tests::Cluster;
 use std::path::PathBuf;
 
 const VIEWS: [&str; 6] = ["overview", "hosts", "errors", "fetches", "traces", "settings"];
-const DESK: (i64, i64) = (1280, 900);
-const PHONE: (i64, i64) = (375, 812);
+pub const DESK: (i64, i64) = (1280, 900);
+pub const PHONE: (i64, i64) = (375, 812);
 
 /// What is wrong with the page as it is, in words; the rules are those that axe calls serious.
-const FAULTS: &str = r#"(() => {
+pub const FAULTS: &str = r#"(() => {
   const faults = [];
   const shown = (e) => e.getClientRects().length > 0;
   const name = (e) => (e.getAttribute('aria-label') || e.innerText || e.title || e.labels?.[0]?.innerText || '').trim();
@@ -73,41 +74,61 @@ const FAULTS: &str = r#"(() => {
   return faults.join('\n');
 })()"#;
 
+/// Where pictures are kept, if they are.
+pub fn pictures() -> Option<PathBuf> {
+    std::env::var_os("CRIVELLO_TEST_PICTURES").map(PathBuf::from)
+}
+
+/// Leads to a view.
+pub fn go(browser: &Browser, cluster: &mut Cluster, view: &str) {
+    let _ = browser.eval(&format!("location.hash = '/{view}'"));
+    cluster.until("the view is there", |_| {
+        let script = format!(
+            "!document.getElementById({view:?}).hidden && document.title.toLowerCase().startsWith({view:?})"
+        );
+        browser.eval(&script) == true
+    });
+}
+
 #[test]
 fn the_page_is_fit_for_everyone() {
     let _alone = alone();
     let Some(mut browser) = Browser::start() else { return };
-    let mut cluster = cluster().start(3);
+    let mut cluster = cluster(300).start(3);
     let ours = format!("http://{}/", cluster.dashboard());
     browser.open(&ours);
     cluster.seed();
-    cluster.wait_for_share(0.3);
+    cluster.wait_for_share(0.01);
     cluster.until("the page lives", |_| browser.text("#run") == "running");
-    let pictures = std::env::var_os("CRIVELLO_TEST_PICTURES").map(PathBuf::from);
+    let pictures = pictures();
     for (size, width) in [(DESK, "desk"), (PHONE, "phone")] {
         for (dark, scheme) in [(false, "light"), (true, "dark")] {
-            browser.resize(size, dark);
             for view in VIEWS {
-                let _ = browser.eval(&format!("location.hash = {view:?}"));
-                cluster.until("the view is there", |_| {
-                    let script = format!("!document.getElementById({view:?}).hidden && document.title.toLowerCase().startsWith({view:?})");
-                    browser.eval(&script) == true
-                });
+                browser.resize(size, dark);
+                go(&browser, &mut cluster, view);
                 // What it asks for is there.
                 std::thread::sleep(std::time::Duration::from_millis(700));
+                assert_eq!(browser.eval("innerWidth"), size.0, "the browser is of another size");
                 let faults = browser.eval(FAULTS);
                 assert_eq!(faults, "", "{view}, {width}, {scheme}");
                 if let Some(dir) = &pictures {
-                    browser.picture(&dir.join(format!("{view}-{width}-{scheme}.png")), false);
-                    browser.picture(&dir.join(format!("{view}-{width}-{scheme}-whole.png")), true);
+                    browser.picture(&dir.join(format!("{view}-{width}-{scheme}.png")), true);
                 }
             }
+        }
+    }
+    if let Some(dir) = &pictures {
+        let _ = browser.eval("location.hash = '/overview'");
+        for (size, dark, name) in [(DESK, false, "light"), (PHONE, true, "phone-dark")] {
+            browser.resize(size, dark);
+            std::thread::sleep(std::time::Duration::from_millis(1_500));
+            browser.picture(&dir.join(format!("dashboard-{name}.png")), size == DESK);
         }
     }
     browser.resize(DESK, false);
 
     // Without a mouse: the first thing that is reached leads past the rest, and what is focused stays.
-    let _ = browser.eval("location.hash = 'settings'");
+    let _ = browser.eval("location.hash = '/settings'");
     cluster
         .until("there are settings", |_| !browser.text("[data-key='politeness.delay']").is_empty());
     assert!(browser.text("[data-key='politeness.delay'] td:nth-child(2)").contains("250ms"));

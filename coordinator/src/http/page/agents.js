@@ -14,7 +14,7 @@ export function colour(id) {
 const table = new Table("Agents", [
   {
     label: "Agent",
-    make: (td, agent) => td.append(el("span", {}, el("i", { class: `swatch ${colour(agent.id)}` }), el("b", {}, agent.name), el("span", { class: "sub" }, agent.address))),
+    make: (td, agent) => td.append(el("span", {}, el("i", { class: `swatch ${colour(agent.id)}` }), el("b", {}, agent.name), el("span", { class: "sub address", title: agent.address }, agent.address))),
     show: () => {},
   },
   {

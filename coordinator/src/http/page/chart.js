@@ -1,18 +1,19 @@
-// A small chart of the last ten minutes: a line over an area, read aloud as a sentence.
+// A small chart of the last minutes, ten at most: a line over an area, read aloud as a sentence.
 
 import { el, svg, text } from "./dom.js";
 import { span } from "./format.js";
 
 const WIDTH = 600;
 const HEIGHT = 80;
-/** Milliseconds across. */
-const ACROSS = 600_000;
+/** Minutes across: as few as hold all there is. */
+const MINUTES = [1, 2, 5, 10];
 
 export class Chart {
   constructor(title, format) {
     this.title = title;
     this.format = format;
     this.points = [];
+    this.across = 60_000 * MINUTES[0];
     this.value = el("b", {}, "–");
     this.area = svg("path", { class: "area" });
     this.line = svg("path", { class: "line" });
@@ -20,10 +21,11 @@ export class Chart {
     this.picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" });
     this.picture.append(svg("path", { class: "rule", d: `M0 ${HEIGHT}H${WIDTH}M0 0H${WIDTH}` }), this.area, this.line, this.hair);
     this.top = el("span", {}, "");
+    this.since = el("span", {}, "");
     this.node = el("figure", { class: "chart" },
       el("figcaption", {}, el("span", {}, title), this.value),
       this.picture,
-      el("p", { class: "axis" }, el("span", {}, "10 min ago"), this.top, el("span", {}, "now")));
+      el("p", { class: "axis" }, this.since, this.top, el("span", { class: "now" }, "now")));
     this.picture.addEventListener("pointermove", (event) => this.point(event));
     this.picture.addEventListener("pointerleave", () => this.unpoint());
   }
@@ -32,9 +34,12 @@ export class Chart {
   draw(points) {
     this.points = points;
     const now = points.at(-1)?.[0] ?? 0;
+    const age = now - (points[0]?.[0] ?? now);
+    const minutes = MINUTES.find((n) => 60_000 * n >= age) ?? MINUTES.at(-1);
+    this.across = 60_000 * minutes;
     const values = points.filter(([, value]) => value !== null).map(([, value]) => value);
     const most = Math.max(...values, 0);
-    const x = (at) => (WIDTH * (1 - (now - at) / ACROSS)).toFixed(1);
+    const x = (at) => (WIDTH * (1 - (now - at) / this.across)).toFixed(1);
     const y = (value) => (HEIGHT * (1 - (most > 0 ? value / most : 0) * 0.94)).toFixed(1);
     let line = "";
     let area = "";
@@ -53,9 +58,10 @@ export class Chart {
     this.line.setAttribute("d", line);
     const latest = points.at(-1)?.[1] ?? null;
     if (!this.pointed) text(this.value, this.format(latest));
+    text(this.since, `−${minutes} min`);
     text(this.top, `max ${this.format(values.length ? most : null)}`);
     this.picture.setAttribute("aria-label",
-      `${this.title}, last ten minutes: now ${this.format(latest)}, highest ${this.format(values.length ? most : null)}`);
+      `${this.title}, last ${minutes} min: now ${this.format(latest)}, highest ${this.format(values.length ? most : null)}`);
   }
 
   /** Shows the number under the pointer. */
@@ -64,10 +70,10 @@ export class Chart {
     const now = this.points.at(-1)?.[0];
     if (now === undefined || box.width === 0) return;
     const share = (event.clientX - box.left) / box.width;
-    const at = now - ACROSS * (1 - share);
+    const at = now - this.across * (1 - share);
     const near = this.points.reduce((best, one) => (Math.abs(one[0] - at) < Math.abs(best[0] - at) ? one : best));
     this.pointed = true;
-    const x = WIDTH * (1 - (now - near[0]) / ACROSS);
+    const x = WIDTH * (1 - (now - near[0]) / this.across);
     this.hair.setAttribute("d", `M${x} 0V${HEIGHT}`);
     text(this.value, `${this.format(near[1])}, ${span(now - near[0])} ago`);
   }

@@ -2,6 +2,7 @@
 
 const whole = new Intl.NumberFormat("en");
 const small = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const tenth = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
 const missing = (value) => value === null || value === undefined;
@@ -24,7 +25,7 @@ export function bytes(n) {
   return `${unit === 0 ? whole.format(Math.round(n)) : small.format(n)} ${name}`;
 }
 
-export const percent = (share) => `${small.format(share * 100)} %`;
+export const percent = (share) => `${tenth.format(share * 100)} %`;
 
 export const time = (ms) => (missing(ms) ? "–" : clock.format(new Date(ms)));
 

@@ -37,13 +37,14 @@ async function refresh() {
 }
 
 function look() {
-  const wanted = location.hash.slice(1);
+  // With a slash, so that nothing of the page has this name and nothing is scrolled to.
+  const wanted = location.hash.replace(/^#\//, "");
   // Other anchors, such as that of the main part, are no views.
-  if (wanted && !(wanted in VIEWS)) return;
+  if (location.hash && !(wanted in VIEWS)) return;
   view = wanted || "overview";
   for (const name of Object.keys(VIEWS)) byId(name).hidden = name !== view;
   for (const link of document.querySelectorAll(".views a")) {
-    if (link.hash === `#${view}`) link.setAttribute("aria-current", "page");
+    if (link.hash === `#/${view}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   document.title = `${view[0].toUpperCase()}${view.slice(1)} – Crivello`;

@@ -33,7 +33,7 @@ function row(one) {
     el("td", { role: "cell", "data-label": "Setting", class: "wide" }, el("span", {}, el("code", {}, one.key), el("span", { class: "sub" }, one.meaning))),
     el("td", { role: "cell", "data-label": "Value", class: "wide" },
       el("span", {}, el("code", { class: differs ? "changed" : null }, one.value),
-        one.unit ? ` ${one.unit}` : "",
+        one.unit && one.value !== "\"none\"" ? ` ${one.unit}` : "",
         differs ? el("span", { class: "sub" }, "default: ", el("code", {}, one.default)) : null,
         effect(one) ? el("span", { class: "sub" }, effect(one)) : null)),
     el("td", { role: "cell", "data-label": "Change", class: "act num" }, change));
@@ -48,11 +48,11 @@ function draw() {
   const sections = Map.groupBy ? Map.groupBy(wanted, (one) => one.section) : group(wanted);
   const panels = [...sections].map(([section, all]) => {
     const id = `section-${section}`;
-    const head = (label) => el("th", { scope: "col", role: "columnheader" }, label);
+    const head = (label, kind = null) => el("th", { scope: "col", role: "columnheader", class: kind }, label);
     return el("section", { class: "panel group", "aria-labelledby": id }, el("h3", { id }, section),
-      el("table", { class: "cards", role: "table" },
+      el("table", { class: "cards even", role: "table" },
         el("caption", { class: "hidden" }, `Settings of ${section}`),
-        el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head("Setting"), head("Value"), head("Change"))),
+        el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head("Setting"), head("Value"), head("Change", "num"))),
         el("tbody", { role: "rowgroup" }, ...all.map(row))));
   });
   byId("settings-list").replaceChildren(...(panels.length ? panels : [el("p", { class: "empty" }, "No such setting.")]));

@@ -1,4 +1,4 @@
-//! An agent that is made up.
+//! An agent that is made up. The browser's tests (`tests/tests/dashboard.rs`) use it as well.
 
 use crivello_proto::v1::control_server::Control;
 use crivello_proto::v1::{self, HoldKind, UrlFate, WaitReason};
@@ -53,6 +53,35 @@ impl Fake {
             fetches: vec![self.fetch()],
             ..v1::HostStory::default()
         }
+    }
+
+    /// Nothing special about it.
+    fn quiet_host(&self, i: u32) -> v1::HostStory {
+        v1::HostStory {
+            name: format!("host{i}.shop.b.test"),
+            is_known: true,
+            reason: WaitReason::Empty.into(),
+            pages: u64::from(i) * 1_234,
+            address: "192.0.2.7".into(),
+            ..v1::HostStory::default()
+        }
+    }
+
+    /// The way of a URL, in steps of a millisecond; earlier than all else.
+    fn way(&self) -> Vec<v1::Span> {
+        let steps = ["found", "sieved", "waited", "resolved", "fetched", "parsed", "stored"];
+        let span = |(i, name): (u64, &&str)| v1::Span {
+            trace_id: vec![8; 16].into(),
+            span_id: i + 1,
+            parent_id: u64::from(i > 0),
+            name: (*name).to_owned(),
+            begin_ns: 1_000_000 * i,
+            end_ns: 1_000_000 * (i + 1) + 200_000,
+            attributes: [("url".to_owned(), "https://www.a.test/way".to_owned())].into(),
+            is_error: *name == "fetched",
+            agent: self.id,
+        };
+        (0..).zip(&steps).map(span).collect()
     }
 
     fn fetch(&self) -> v1::FetchStory {
@@ -121,7 +150,9 @@ impl Control for Fake {
 
     async fn hosts(&self, request: Request<v1::HostsRequest>) -> Answer<v1::HostsResponse> {
         let v1::HostsRequest { contains, .. } = request.into_inner();
-        let hosts = [self.host()].into_iter().filter(|host| host.name.contains(&contains));
+        let mut hosts = vec![self.host()];
+        hosts.extend((0..8).map(|i| self.quiet_host(i)));
+        let hosts = hosts.into_iter().filter(|host| host.name.contains(&contains));
         self.known(v1::HostsResponse { hosts: hosts.collect(), truncated: false, now: 4_000_000 })
     }
 
@@ -148,7 +179,9 @@ impl Control for Fake {
             agent: self.id,
             ..v1::Span::default()
         };
-        self.known(v1::TracesResponse { spans: vec![span] })
+        let mut spans = self.way();
+        spans.push(span);
+        self.known(v1::TracesResponse { spans })
     }
 
     async fn set_log_level(
