@@ -15,13 +15,16 @@ const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 808
 /// the default port is taken.
 ///
 /// # Errors
-/// A usage error when the address that was asked for cannot be listened on, when others than this
-/// machine could connect and need show nothing, or when the token cannot be read.
-pub async fn open(typed: &HttpArgs, insecure: bool) -> Result<Option<Door>, Trouble> {
+/// A usage error when the address that was asked for cannot be listened on, or when others than this
+/// machine could connect and need show no token.
+pub async fn open(
+    typed: &HttpArgs,
+    token: Option<Token>,
+    insecure: bool,
+) -> Result<Option<Door>, Trouble> {
     if typed.no_http {
         return Ok(None);
     }
-    let token = typed.token_file.as_deref().map(Token::load).transpose().map_err(Trouble::usage)?;
     let at = typed.http.unwrap_or(DEFAULT);
     if !at.ip().is_loopback() && token.is_none() && !insecure {
         return Err(Trouble::usage(format!(

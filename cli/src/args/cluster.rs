@@ -60,6 +60,9 @@ pub struct CoordinatorArgs {
     /// Who is let in.
     #[command(flatten)]
     pub tls: TlsArgs,
+    /// Who may look.
+    #[command(flatten)]
+    pub token: TokenArgs,
     /// The dashboard.
     #[command(flatten)]
     pub http: HttpArgs,
@@ -83,8 +86,13 @@ pub struct HttpArgs {
     /// A name that browsers may call it by, besides `localhost`; may be repeated.
     #[arg(long = "http-host", value_name = "NAME", conflicts_with = "no_http")]
     pub http_hosts: Vec<String>,
-    /// A file whose first line is a token of 16 characters or more, which whoever looks at the
-    /// dashboard must show.
+}
+
+/// The cluster's token.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TokenArgs {
+    /// A file with the cluster's token in its first line, 16 characters or more: who shows it may look
+    /// at the dashboard.
     #[arg(long, value_name = "FILE", env = "CRIVELLO_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
 }

@@ -6,6 +6,7 @@ use crate::dashboard;
 use crate::exit::Trouble;
 use crate::plan::settings_in;
 use crate::{screen, signals};
+use crivello_common::runtime::Token;
 use crivello_common::view::RunState;
 use crivello_coordinator::{Coordinator, Listen};
 
@@ -17,7 +18,10 @@ pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
     let at = typed.listen;
     let tls = tls(&typed.tls)?;
     check_listen(at, tls.as_ref(), typed.insecure)?;
-    let door = dashboard::open(&typed.http, typed.insecure).await?;
+    // A variable of the environment that is set to nothing says nothing.
+    let file = typed.token.token_file.as_ref().filter(|file| !file.as_os_str().is_empty());
+    let token = file.map(|file| Token::load(file)).transpose().map_err(Trouble::usage)?;
+    let door = dashboard::open(&typed.http, token, typed.insecure).await?;
     let (settings, _) = settings_in(("--data", &typed.data), &typed.settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let ended = signals::first();

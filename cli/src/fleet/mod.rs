@@ -93,7 +93,7 @@ impl Fleet {
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listen = Listen { at, tls: None };
         let door = match http {
-            Some(http) => runtime.block_on(dashboard::open(http, false))?,
+            Some(http) => runtime.block_on(dashboard::open(http, None, false))?,
             None => None,
         };
         let mut coordinator =

@@ -122,7 +122,7 @@ impl Found<'_> {
     }
 
     /// All of it.
-    pub(super) fn json(&self, events: Value) -> Value {
+    pub(super) fn json(&self, events: &Value) -> Value {
         let Listing { crawl, view, revision, .. } = self.listing;
         let agents: Vec<Value> = view.agents.iter().map(|agent| self.agent(agent)).collect();
         json!({

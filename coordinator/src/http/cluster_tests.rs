@@ -43,7 +43,7 @@ fn found<'a>(
     agents: &'a BTreeMap<AgentId, Seen>,
     shares: &'a HashMap<AgentId, f64>,
 ) -> Value {
-    Found { listing, agents, shares, now: at(100) }.json(Value::Null)
+    Found { listing, agents, shares, now: at(100) }.json(&Value::Null)
 }
 
 #[test]

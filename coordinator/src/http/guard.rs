@@ -83,10 +83,10 @@ impl Guard {
         let name = without_port(host);
         let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
         if let Ok(ip) = inner.unwrap_or(name).parse::<IpAddr>() {
-            let listened = !self.at.ip().is_unspecified() && ip == self.at.ip();
-            if ip.to_canonical().is_loopback() || listened {
-                return true;
-            }
+            // No DNS leads to an address that stands there itself: who listens at all addresses is
+            // called by any of them.
+            let listened = self.at.ip().is_unspecified() || ip == self.at.ip();
+            return ip.to_canonical().is_loopback() || listened;
         }
         let name = name.trim_end_matches('.');
         let mut ours = self.names.iter().map(String::as_str).chain(["localhost"]);
@@ -237,6 +237,13 @@ mod tests {
         ] {
             assert!(!guard.is_ours(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn who_listens_everywhere_is_called_by_any_address_and_still_by_no_strange_name() {
+        let guard = Guard::new("0.0.0.0:8080".parse().expect("an address"), Vec::new(), None);
+        assert!(guard.is_ours("10.1.2.3:8080") && guard.is_ours("[fd00::1]:8080"));
+        assert!(!guard.is_ours("evil.example:8080"));
     }
 
     #[test]

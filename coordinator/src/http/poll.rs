@@ -109,7 +109,7 @@ impl Poll {
         self.agents.retain(|id, _| view.agent(*id).is_some());
         self.crowd.keep(view);
         for agent in living(view) {
-            self.begin(agent, &listing.crawl, n % DETAILS_EVERY == 0);
+            self.begin(agent, &listing.crawl, n.is_multiple_of(DETAILS_EVERY));
         }
         self.listen().await;
         if let Some(before) = &self.last {
@@ -125,7 +125,7 @@ impl Poll {
         let found =
             cluster::Found { listing: &listing, agents: &self.agents, shares: &shares, now };
         self.history.add(found.point());
-        let json = found.json(self.events.json()).to_string();
+        let json = found.json(&self.events.json()).to_string();
         Ok(Board {
             cluster: json.into(),
             assignment: self.assignment.clone(),

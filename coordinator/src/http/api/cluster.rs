@@ -48,7 +48,7 @@ pub(crate) async fn events(Shared(state): Shared<State>) -> Result<Response, Ref
     let seat = Arc::clone(&state.listeners).try_acquire_owned().map_err(|_| {
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages listen: close some")
     })?;
-    let mut board = state.board.clone();
+    let mut board = state.board;
     // The first comes at once.
     board.mark_changed();
     let heard = unfold((board, seat), |(mut board, seat)| async {

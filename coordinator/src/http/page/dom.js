@@ -40,7 +40,7 @@ export function showState(node, word, shown = word) {
 
 /**
  * A table whose rows live as long as what they show.
- * A column: { label, num, off, act, text(row) } or { label, make(td, row), show(td, row) }.
+ * A column: { label, num, act, wide, key, text(row) } or { label, make(td, row), show(td, row) }.
  */
 export class Table {
   constructor(caption, columns) {
@@ -95,7 +95,7 @@ export class Table {
 
   make(row) {
     return el("tr", { role: "row" }, ...this.columns.map((column) => {
-      const kind = [column.num && "num", column.off && "off", column.act && "act", column.wide && "wide"];
+      const kind = [column.num && "num", column.act && "act", column.wide && "wide", column.key && "key"];
       const cell = el("td", { role: "cell", "data-label": column.label, class: kind.filter(Boolean).join(" ") || null });
       column.make?.(cell, row);
       return cell;

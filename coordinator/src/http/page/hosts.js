@@ -7,17 +7,20 @@ import { explain } from "./why.js";
 
 const failures = (host) => Object.entries(host.failures).map(([kind, n]) => `${kind} ${n}`).join(", ");
 let cluster = null;
+// What is over is now: nothing but its turn is waited for.
+const next = (at) => (at === null ? "–" : when(Math.max(at, cluster?.now ?? 0), cluster?.now ?? 0));
 const agent = (id) => cluster?.agents.find((one) => one.id === id)?.name ?? id;
 
 const table = new Table("Hosts", [
   {
     label: "Host",
+    key: true,
     make: (td, host) => td.append(el("button", { type: "button", class: "link", onclick: () => explain(host.name) }, host.name)),
     show: () => {},
   },
   { label: "Queued", num: true, text: (host) => count(host.queued) },
   { label: "Pages", num: true, text: (host) => count(host.pages) },
-  { label: "Next", num: true, text: (host) => when(host.next, cluster?.now ?? Date.now()) },
+  { label: "Next", num: true, text: (host) => next(host.next) },
   { label: "Waits for", wide: true, text: (host) => host.detail || words(host.reason) },
   { label: "Failures in a row", wide: true, text: (host) => failures(host) || "–" },
   { label: "Agent", text: (host) => agent(host.agent) },

@@ -16,9 +16,9 @@ const story = (rows) => el("dl", { class: "story" },
   ...rows.filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== "–")
     .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]));
 
-export function fetchTable(caption) {
-  return new Table(caption, [
-    { label: "URL", wide: true, text: (fetch) => fetch.url },
+export function fetchTable(caption, short = false) {
+  const columns = [
+    { label: "URL", wide: true, key: true, text: (fetch) => fetch.url },
     { label: "When", num: true, text: (fetch) => time(fetch.at) },
     { label: "Result", make: (td) => td.append(el("span")), show: (td, fetch) => {
       const bad = fetch.failure !== "" || fetch.status >= 400;
@@ -26,10 +26,13 @@ export function fetchTable(caption) {
       text(td.firstChild, [fetch.status || "", words(fetch.failure)].filter(Boolean).join(" ") || "–");
     } },
     { label: "Took", num: true, text: (fetch) => micros(fetch.took_us) },
+  ];
+  const more = [
     { label: "Bytes", num: true, text: (fetch) => bytes(fetch.bytes) },
     { label: "Address", text: (fetch) => fetch.address || "–" },
     { label: "Agent", text: (fetch) => named(fetch.agent) },
-  ]);
+  ];
+  return new Table(caption, short ? columns : [...columns, ...more]);
 }
 
 function hostRows(host, now) {
@@ -66,7 +69,7 @@ function draw(asked, answer) {
   if (!why) return [el("p", { class: "empty" }, gaps(answer, "Why") || "Nobody can tell.")];
   const parts = [];
   const host = why.host;
-  if (host) parts.push(el("p", { class: "verdict" }, `${host.name}: ${words(host.reason)}${host.detail ? `. ${host.detail}` : ""}`));
+  if (host) parts.push(el("p", { class: "verdict" }, `${host.name}: ${host.detail || words(host.reason)}`));
   if (why.url) parts.push(...urlPart(why.url));
   parts.push(story([
     ["Group", `${why.group_name} (${why.group})`],
@@ -83,7 +86,7 @@ function draw(asked, answer) {
     ]));
   }
   if (host?.fetches?.length) {
-    const table = fetchTable("Last fetches of this host");
+    const table = fetchTable("Last fetches of this host", true);
     table.update(host.fetches, (fetch) => `${fetch.at} ${fetch.url}`);
     parts.push(el("h4", {}, "Last fetches"), table.box);
   }
