@@ -6,7 +6,7 @@ CARGO ?= cargo
 DEMO ?=
 BENCH ?=
 
-.PHONY: all demo test build lint doc bench bench-crawl bench-cluster bench-traces setup help
+.PHONY: all demo test build lint doc bench bench-crawl bench-cluster bench-traces setup setup-tests help
 
 all: build
 
@@ -15,7 +15,7 @@ demo: build
 	./target/release/crivello demo $(DEMO)
 
 ## test         all tests
-test: setup
+test: setup setup-tests
 	$(CARGO) test --release --workspace --no-fail-fast
 
 ## build        the one binary, target/release/crivello
@@ -50,6 +50,10 @@ bench-traces: build
 ## setup        install what is missing (libclang), or say what to type
 setup:
 	@./deploy/setup.sh
+
+## setup-tests  Chromium for the tests of the dashboard, where that can be installed; else they are skipped
+setup-tests:
+	@./deploy/setup.sh --tests
 
 help:
 	@sed -n 's/^## //p' Makefile

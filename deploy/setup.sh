@@ -1,8 +1,10 @@
 #!/bin/sh
 # Sees to it that Crivello can be built here: cargo, a C and C++ compiler, libclang.
 #
-#   deploy/setup.sh    installs what is missing, as root or with a sudo that asks nothing;
-#                      otherwise says the one line to type, and fails
+#   deploy/setup.sh          installs what is missing, as root or with a sudo that asks nothing;
+#                            otherwise says the one line to type, and fails
+#   deploy/setup.sh --tests  the same for what some tests need and nothing else: Chromium. Where it
+#                            cannot be installed, says so and does not fail: those tests are skipped
 #
 # Says nothing when all is there. May be run any number of times.
 set -eu
@@ -54,6 +56,24 @@ have_libclang() {
     clang_headers && libclang_in /usr/lib/llvm-*/lib /usr/lib/*-linux-gnu /usr/lib64 /usr/lib64/llvm*/lib /usr/lib \
         /usr/local/lib /usr/local/lib64
 }
+
+# What only tests need: without it they say that they are skipped.
+if [ "${1:-}" = --tests ]; then
+    for browser in chromium chromium-browser google-chrome-stable google-chrome; do
+        if have "$browser"; then exit 0; fi
+    done
+    as_root=""
+    if [ "$(id -u)" -ne 0 ]; then as_root="sudo -n"; fi
+    if have apt-get && { [ -z "$as_root" ] || { have sudo && sudo -n true 2>/dev/null; }; }; then
+        echo "setup: installing chromium, for the tests of the dashboard" >&2
+        install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium"
+        if $install >/dev/null 2>&1 || { $as_root apt-get update >/dev/null 2>&1 && $install >/dev/null 2>&1; }; then
+            exit 0
+        fi
+    fi
+    echo "setup: no Chromium: the tests of the dashboard will be skipped (apt-get install chromium brings one)" >&2
+    exit 0
+fi
 
 if ! have cargo && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
     echo "setup: cargo is installed but not on the PATH: type  . \"${CARGO_HOME:-$HOME/.cargo}/env\"" >&2

@@ -8,7 +8,7 @@ pub mod steer;
 use crate::telemetry::Format;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
-use cluster::{ClusterCommand, JoinArgs};
+use cluster::{ClusterCommand, HttpArgs, JoinArgs};
 use safety::{CertsArgs, TokenOutArgs};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -183,6 +183,9 @@ pub struct DemoArgs {
     /// Where the traces of single URLs go.
     #[command(flatten)]
     pub traces: TracesArgs,
+    /// The dashboard.
+    #[command(flatten)]
+    pub http: HttpArgs,
     /// Stop after so many pages.
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,

@@ -47,7 +47,7 @@ impl Meters {
     }
 
     /// All as text; `None` while there is nobody yet.
-    fn render(&self) -> Option<String> {
+    pub fn render(&self) -> Option<String> {
         let (agents, coordinator) = {
             let nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             (nodes.agents.clone(), nodes.coordinator.clone())

@@ -5,6 +5,7 @@ mod adapt;
 mod args;
 mod cluster;
 mod cmd;
+mod dashboard;
 mod display;
 mod drive;
 mod ending;

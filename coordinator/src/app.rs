@@ -1,6 +1,7 @@
 //! Puts a coordinator together: directory, lodge, services, and their orderly end.
 
 use crate::home::{CoordinatorError, Home};
+use crate::http::Door;
 use crate::lodge::Lodge;
 use crate::metrics::Meter;
 use crate::rpc::Rpc;
@@ -9,7 +10,7 @@ use crivello_common::config::{Given, Settings};
 use crivello_common::runtime::Token;
 use crivello_common::time::Clock;
 use crivello_common::view::RunState;
-use crivello_proto::guard::{Guarded, NODES_ASK};
+use crivello_proto::guard::{Guarded, NODES_ASK, Show};
 use crivello_proto::incoming::Incoming;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_server::CoordinatorServer;
@@ -17,10 +18,11 @@ use crivello_proto::{DESCRIPTORS, REQUEST_SIZE_MAX, RESPONSE_SIZE_MAX};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use tonic::transport::Server;
 use tonic::transport::server::Router;
@@ -46,6 +48,10 @@ pub struct Listen {
 /// A coordinator that is being served.
 #[derive(Debug)]
 pub struct Coordinator {
+    rpc: Arc<Rpc>,
+    tls: Option<Tls>,
+    /// What agents ask of people.
+    shown: Show,
     lodge: Lodge,
     address: SocketAddr,
     crawl_id: String,
@@ -53,6 +59,8 @@ pub struct Coordinator {
     server: JoinHandle<Result<(), tonic::transport::Error>>,
     end: oneshot::Sender<()>,
     meter: Meter,
+    /// The dashboard's; they end when this is dropped.
+    people: JoinSet<()>,
 }
 
 impl Coordinator {
@@ -103,18 +111,25 @@ impl Coordinator {
             crawl_id: crawl_id.clone(),
             limit: settings.limits.pages_max,
         };
-        let rpc = Rpc { lodge: lodge.clone(), watchers, crawl_id: crawl_id.clone() };
-        let services = services(server, rpc, listen.token).await?;
+        let rpc = Arc::new(Rpc { lodge: lodge.clone(), watchers, crawl_id: crawl_id.clone() });
+        let shown = Show::new(listen.token.as_ref());
+        let services = services(server, Arc::clone(&rpc), listen.token).await?;
         let (end, ended) = oneshot::channel();
         if let Some(tls) = &listen.tls {
             tls.keep_fresh();
         }
-        let incoming = Incoming::new(listener, listen.tls);
+        let incoming = Incoming::new(listener, listen.tls.clone());
         let server = tokio::spawn(services.serve_with_incoming_shutdown(incoming, async {
             // Whether it was asked for or forgotten, it is the end.
             let _ = ended.await;
         }));
-        Ok(Self { lodge, address, crawl_id, resumed, server, end, meter })
+        let (tls, people) = (listen.tls, JoinSet::new());
+        Ok(Self { rpc, tls, shown, lodge, address, crawl_id, resumed, server, end, meter, people })
+    }
+
+    /// Has the dashboard be served at `door` as well, until this ends.
+    pub fn show(&mut self, door: Door) {
+        self.people = door.open(Arc::clone(&self.rpc), self.tls.clone(), self.shown.clone());
     }
 
     /// Where it listens.
@@ -163,7 +178,8 @@ impl Coordinator {
     /// # Errors
     /// When the server broke down.
     pub async fn stop(self) -> Result<(), CoordinatorError> {
-        let Self { lodge, mut server, end, .. } = self;
+        let Self { lodge, mut server, end, people, .. } = self;
+        drop(people);
         let _ = end.send(());
         let mut views = lodge.views.clone();
         tokio::task::spawn_blocking(move || lodge.end());
@@ -184,7 +200,7 @@ impl Coordinator {
 
 async fn services(
     mut server: Server,
-    rpc: Rpc,
+    rpc: Arc<Rpc>,
     token: Option<Token>,
 ) -> Result<Router, CoordinatorError> {
     let reflection = tonic_reflection::server::Builder::configure()
@@ -192,7 +208,7 @@ async fn services(
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
         .map_err(|error| CoordinatorError::Broken(format!("the descriptors: {error}")))?;
-    let coordinator = CoordinatorServer::new(rpc)
+    let coordinator = CoordinatorServer::from_arc(rpc)
         .max_decoding_message_size(REQUEST_SIZE_MAX)
         .max_encoding_message_size(RESPONSE_SIZE_MAX);
     let coordinator = Guarded::new(coordinator, token, NODES_ASK);

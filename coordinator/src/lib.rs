@@ -10,11 +10,12 @@
 //! ```
 //! [`members`] decides and does nothing else: no clock, no network, no disk. The lodge feeds it
 //! events with the present time, writes the view down, then publishes it. [`Coordinator`] puts the
-//! parts together.
+//! parts together. Beside it, and for people only, stands the dashboard ([`http`]).
 
 mod allowance;
 mod app;
 mod home;
+pub mod http;
 mod journal;
 mod lodge;
 pub mod members;

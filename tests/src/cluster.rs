@@ -23,6 +23,7 @@ use crate::scene::binary;
 use rustix::process::Signal;
 use simweb::{Limits, Pace, SimWeb, Spec};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -70,6 +71,8 @@ pub struct Cluster {
     lost: HashSet<String>,
     noise: Vec<&'static str>,
     papers: Option<Papers>,
+    /// Where the dashboard is to be; port 0 until it is known.
+    http: Option<SocketAddr>,
 }
 
 impl Cluster {
@@ -108,6 +111,7 @@ impl Cluster {
             lost: HashSet::new(),
             noise: Vec::new(),
             papers: None,
+            http: None,
         }
     }
 
@@ -155,6 +159,22 @@ impl Cluster {
         self
     }
 
+    /// The coordinator serves its dashboard, at the same address in all its lives.
+    #[must_use]
+    pub fn with_dashboard(mut self) -> Self {
+        self.http = Some((Ipv4Addr::LOCALHOST, 0).into());
+        self
+    }
+
+    /// Where the dashboard is.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn dashboard(&self) -> SocketAddr {
+        self.http.expect("there is a dashboard")
+    }
+
     /// Starts the coordinator and so many agents, `a`, `b` and so on, and waits until all of them
     /// are members.
     ///
@@ -181,7 +201,20 @@ impl Cluster {
         if !self.settings.iter().any(|setting| setting.starts_with("cluster.lease=")) {
             command.args(["--set", &format!("cluster.lease={LEASE}")]);
         }
+        match self.http {
+            Some(at) => command.args(["--http", &at.to_string()]),
+            None => command.arg("--no-http"),
+        };
         self.begin(COORDINATOR, command);
+        if self.http.is_some() {
+            self.until("the dashboard is there", |cluster| {
+                let said = cluster.process(COORDINATOR).said();
+                let at = said.split_once("the dashboard is at http://");
+                let at = at.and_then(|(_, rest)| rest.split_once('/'));
+                cluster.http = at.map(|(at, _)| at.parse().expect("an address")).or(cluster.http);
+                at.is_some()
+            });
+        }
     }
 
     /// One more agent; waits until it is a member.

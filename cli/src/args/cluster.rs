@@ -77,9 +77,6 @@ pub struct CoordinatorArgs {
     /// The coordinator's directory: settings and journal. An existing crawl there is resumed.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// Tell numbers for Prometheus there, at `/metrics`; port 0 takes a free one.
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub http: Option<SocketAddr>,
     /// Listen on more than this machine without TLS or without a token, although anyone who can
     /// connect can then take part or give orders.
     #[arg(long)]
@@ -90,12 +87,29 @@ pub struct CoordinatorArgs {
     /// Who may give orders.
     #[command(flatten)]
     pub token: TokenArgs,
+    /// The dashboard.
+    #[command(flatten)]
+    pub http: HttpArgs,
     /// How to crawl.
     #[command(flatten)]
     pub settings: SettingsArgs,
     /// Show warnings and errors only.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Where people look at a crawl with a browser.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct HttpArgs {
+    /// Where the dashboard is; port 0 takes a free one [default: 127.0.0.1:8080, if that is free].
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "no_http")]
+    pub http: Option<SocketAddr>,
+    /// No dashboard.
+    #[arg(long)]
+    pub no_http: bool,
+    /// A name that browsers may call it by, besides `localhost`; may be repeated.
+    #[arg(long = "http-host", value_name = "NAME", conflicts_with = "no_http")]
+    pub http_hosts: Vec<String>,
 }
 
 /// See [`Command::Agent`](super::Command::Agent).

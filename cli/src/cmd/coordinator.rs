@@ -2,8 +2,9 @@
 
 use crate::args::cluster::CoordinatorArgs;
 use crate::cluster::{Papers, check_listen, papers};
+use crate::dashboard;
 use crate::exit::Trouble;
-use crate::http::{self, Meters, Site};
+use crate::http::Meters;
 use crate::plan::settings_in;
 use crate::{screen, signals};
 use crivello_common::view::RunState;
@@ -18,12 +19,11 @@ pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
     let papers = papers(&typed.tls, &typed.token)?;
     check_listen(at, &papers, typed.insecure)?;
     let Papers { tls, token } = papers;
-    http::check(typed.http, typed.insecure)?;
+    let meters = Meters::default();
+    let door = dashboard::open(&typed.http, token.clone(), typed.insecure, &meters).await?;
     let (settings, given) = settings_in(("--data", &typed.data), &typed.settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
-    let meters = Meters::default();
-    let _site = Site::open(typed.http, meters.clone())?;
     let listen = Listen { at, tls, token };
     let mut coordinator = Coordinator::start_given(&typed.data, &settings, given, listen).await?;
     meters.add_coordinator(coordinator.meter().clone());
@@ -34,6 +34,10 @@ pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
         typed.data.display(),
         coordinator.address()
     ));
+    if let Some(door) = door {
+        screen::say(&dashboard::invitation(&door));
+        coordinator.show(door);
+    }
     match coordinator.run() {
         RunState::Running => {}
         RunState::Paused => screen::say("the crawl is paused: `crivello resume` goes on"),

@@ -28,7 +28,7 @@ pub fn run(typed: CrawlArgs) -> Result<Exit, Trouble> {
     };
     let driven = match agents {
         1 => drive(plan, stage)?,
-        _ => fleet::drive::drive(plan, stage, false)?.driven,
+        _ => fleet::drive::drive(plan, stage, false, None)?.driven,
     };
     let seeds_left = seeds_file.filter(|_| !driven.seeds_done);
     let resume = resume_command(&out, agents, seeds_left.as_deref());

@@ -36,7 +36,9 @@ pub fn run(typed: &DemoArgs) -> Result<Exit, Trouble> {
     let plan = Plan::check(as_crawl(typed, &web, out.path()))?;
     let (delay, ip_delay) = (plan.settings.politeness.delay, plan.settings.politeness.ip_delay);
     let report = plan.report.clone();
-    let FleetDriven { driven, repeats_max } = drive(plan, stage(&out), !typed.quiet)?;
+    // Nobody is told where it is when nothing is to be said.
+    let http = Some(&typed.http).filter(|http| !typed.quiet || http.http.is_some());
+    let FleetDriven { driven, repeats_max } = drive(plan, stage(&out), !typed.quiet, http)?;
     let ending = Ending {
         quiet: typed.quiet,
         report: report.as_ref(),

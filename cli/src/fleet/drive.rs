@@ -1,6 +1,7 @@
 //! Runs a fleet to its end: hands over the seeds, shows how it goes, listens for signals and keys.
 
 use super::Fleet;
+use crate::args::cluster::HttpArgs;
 use crate::cluster::crowd::Crowd;
 use crate::cluster::sower::{Basket, Sower, Sown};
 use crate::cluster::{Guide, Papers};
@@ -30,7 +31,8 @@ pub struct FleetDriven {
 }
 
 /// Begins or resumes the crawl of `plan` and runs it until nothing is left, a signal comes, or an
-/// agent fails. With `keys` it listens to the terminal, if there is one.
+/// agent fails. With `keys` it listens to the terminal, if there is one; with `http` there is a
+/// dashboard.
 ///
 /// # Errors
 /// When it cannot be begun.
@@ -38,6 +40,7 @@ pub fn drive<F: FnOnce() + Send + 'static>(
     plan: Plan,
     stage: Stage<F>,
     keys: bool,
+    http: Option<&HttpArgs>,
 ) -> Result<FleetDriven, Trouble> {
     let keys = keys.then(Keys::listen).flatten();
     let mode: Option<Mode> = keys.as_ref().map(Keys::mode);
@@ -50,7 +53,7 @@ pub fn drive<F: FnOnce() + Send + 'static>(
     })?;
     let tellers = (plan.meters.clone(), plan.otlp);
     let settings = (&plan.settings, &plan.given);
-    let fleet = Fleet::open(&plan.out, settings, plan.agents, tellers, signals.token());
+    let fleet = Fleet::open(&plan.out, settings, plan.agents, tellers, signals.token(), http);
     let fleet = fleet.map_err(|trouble| match trouble {
         Trouble::Internal(error) if signals.came() => {
             Trouble::Stopped(anyhow!("stopped before all agents were members: {error:#}"))
@@ -58,7 +61,7 @@ pub fn drive<F: FnOnce() + Send + 'static>(
         trouble => trouble,
     })?;
     if !plan.quiet {
-        screen::say(&format!("{n} agents; the coordinator is {}", fleet.url()));
+        screen::say(&format!("{} agents; the coordinator is {}", plan.agents, fleet.url()));
     }
     let account = Account::default();
     let seeds = Seeds::new(plan.seeds, signals.clone(), account.clone());

@@ -12,9 +12,11 @@ pub mod drive;
 mod member;
 mod sums;
 
+use crate::args::cluster::HttpArgs;
 use crate::cluster::crowd::{Crowd, are_settled};
 use crate::cluster::lookout::Lookout;
 use crate::cluster::{Guide, Papers, client, refused, whole};
+use crate::dashboard;
 use crate::exit::Trouble;
 use crate::http::Meters;
 use crate::screen;
@@ -74,16 +76,18 @@ fn number(name: &str) -> Option<usize> {
 
 impl Fleet {
     /// Begins a crawl by `n` agents in `dir`, or goes on with the one there, of which all agents
-    /// are members when this returns; their numbers go to `meters`. `stop` ends the attempt.
+    /// are members when this returns; their numbers go to `meters`. `stop` ends the attempt. With
+    /// `http` there is a dashboard.
     ///
     /// # Errors
-    /// Those of the coordinator and the agents.
+    /// Those of the coordinator, the dashboard and the agents.
     pub fn open(
         dir: &Path,
         (settings, given): (&Settings, &Given),
         n: usize,
         (meters, otlp): (Meters, Option<Otlp>),
         stop: &CancellationToken,
+        http: Option<&HttpArgs>,
     ) -> Result<Self, Trouble> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -95,8 +99,17 @@ impl Fleet {
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listen = Listen { at, tls: None, token: None };
         let home = dir.join(COORDINATOR);
-        let coordinator =
+        let door = match http {
+            Some(http) => runtime.block_on(dashboard::open(http, None, false, &meters))?,
+            None => None,
+        };
+        let mut coordinator =
             runtime.block_on(Coordinator::start_given(&home, &settings, given.clone(), listen))?;
+        if let Some(door) = door {
+            screen::say(&dashboard::invitation(&door));
+            let _inside = runtime.enter();
+            coordinator.show(door);
+        }
         let url = format!("http://{}", coordinator.address());
         let resumed = coordinator.resumed();
         let (dir, members, stop) = (dir.to_owned(), Vec::new(), stop.child_token());

@@ -59,6 +59,10 @@ impl House for Fake {
         Vec::new()
     }
 
+    fn details(&self) -> Option<control::Details> {
+        None
+    }
+
     fn blocks(&self) -> Vec<crivello_agent::flow::BlockCount> {
         Vec::new()
     }

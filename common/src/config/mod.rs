@@ -15,6 +15,7 @@ mod table;
 mod blocks;
 mod check;
 mod choices;
+mod describe;
 mod edit;
 mod error;
 mod meaning;
@@ -31,6 +32,7 @@ mod write;
 
 pub use blocks::{Block, Blocklist, HostName};
 pub use choices::{AssignBy, DigestKind, PolitenessMode};
+pub use describe::Described;
 pub use edit::{Edit, EditError, Edited};
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use meaning::Difference;

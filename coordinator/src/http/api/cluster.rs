@@ -1,0 +1,71 @@
+//! How the cluster stands: what the last round has found, and each round as it comes.
+
+use super::super::assignment::Assignment;
+use super::super::poll::Board;
+use super::super::state::State;
+use super::{Answered, Refusal};
+use axum::Json;
+use axum::extract::State as Shared;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::unfold;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// A browser that lost us tries again after this.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// `GET /api/cluster`.
+pub(crate) async fn cluster(Shared(state): Shared<State>) -> Result<Response, Refusal> {
+    let board = state.now();
+    if board.cluster.is_empty() {
+        return Err(not_yet());
+    }
+    Ok(([(CONTENT_TYPE, "application/json")], board.cluster.to_string()).into_response())
+}
+
+fn not_yet() -> Refusal {
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "nothing has been found yet: try again")
+}
+
+/// `GET /api/history`.
+pub(crate) async fn history(Shared(state): Shared<State>) -> Answered {
+    Ok(Json(state.now().history.json()))
+}
+
+/// `GET /api/assignment`.
+pub(crate) async fn assignment(Shared(state): Shared<State>) -> Answered {
+    let board = state.now();
+    board.assignment.as_ref().map(Assignment::json).map(Json).ok_or_else(not_yet)
+}
+
+/// `GET /api/events`: the same as `/api/cluster`, each time that there is something new.
+pub(crate) async fn events(Shared(state): Shared<State>) -> Result<Response, Refusal> {
+    let seat = Arc::clone(&state.listeners).try_acquire_owned().map_err(|_| {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages listen: close some")
+    })?;
+    let mut board = state.board;
+    // The first comes at once.
+    board.mark_changed();
+    let heard = unfold((board, seat), |(mut board, seat)| async {
+        let event = next(&mut board).await?;
+        Some((Ok::<Event, Infallible>(event), (board, seat)))
+    });
+    let heard: std::pin::Pin<Box<dyn futures_util::Stream<Item = _> + Send>> = Box::pin(heard);
+    Ok(Sse::new(heard).keep_alive(KeepAlive::default()).into_response())
+}
+
+/// The seat is given up when whoever listens has gone.
+async fn next(board: &mut watch::Receiver<Arc<Board>>) -> Option<Event> {
+    loop {
+        board.changed().await.ok()?;
+        let text = Arc::clone(&board.borrow_and_update().cluster);
+        if !text.is_empty() {
+            return Some(Event::default().event("cluster").retry(RETRY).data(text));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! `GET /api/fetches?failed=&limit=`: the last fetches of all agents, newest first.
+
+use super::super::crowd::{Client, ask_all};
+use super::super::state::State;
+use super::{Answered, Asked, gather, query, story};
+use axum::Json;
+use axum::extract::State as Shared;
+use crivello_proto::v1;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+
+/// Fetches that are shown when nobody says how many.
+const LIMIT: u32 = 100;
+/// The most that are.
+const LIMIT_MAX: u32 = 1_000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Search {
+    #[serde(default)]
+    failed: bool,
+    limit: Option<u32>,
+}
+
+/// See the module.
+pub(crate) async fn fetches(Shared(state): Shared<State>, asked: Asked<Search>) -> Answered {
+    let Search { failed, limit } = query(asked)?;
+    let limit = limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
+    let board = state.now();
+    let all = ask_all(&state.crowd, &board.view, |crowd, agent| {
+        let request = v1::FetchesRequest { limit, failed_only: failed };
+        async move { crowd.ask(&agent, async |mut c: Client| c.fetches(request).await).await }
+    });
+    let gathered = gather(all.await);
+    let told = gathered.answers.into_iter();
+    let mut told: Vec<v1::FetchStory> = told.flat_map(|(_, answer)| answer.fetches).collect();
+    told.sort_by_key(|fetch| Reverse(fetch.at));
+    let fetches: Vec<Value> = told.iter().take(limit as usize).map(story::fetch).collect();
+    let (available, silent) = (gathered.available, gathered.silent);
+    Ok(Json(json!({ "available": available, "silent": silent, "fetches": fetches })))
+}

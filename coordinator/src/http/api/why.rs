@@ -1,0 +1,69 @@
+//! `GET /api/why?text=`: the story of a host or a URL, as its owner tells it.
+
+use super::super::crowd::{Client, Silence, living};
+use super::super::state::State;
+use super::{Answered, Asked, Refusal, query, story};
+use axum::Json;
+use axum::extract::State as Shared;
+use crivello_common::view::{Agent, View};
+use crivello_proto::v1;
+use serde::Deserialize;
+use serde_json::json;
+
+/// Bytes of the longest question: a URL cannot be longer in a request's head.
+const TEXT_MAX: usize = 8 << 10;
+/// Agents that are tried until one answers.
+const TRIES_MAX: usize = 8;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Question {
+    text: String,
+}
+
+/// Any agent can say who the owner is; the owner knows the rest.
+pub(crate) async fn why(Shared(state): Shared<State>, asked: Asked<Question>) -> Answered {
+    let Question { text } = query(asked)?;
+    let text = text.trim().to_owned();
+    if text.is_empty() || text.len() > TEXT_MAX {
+        return Err(Refusal::bad("text= takes a host or a URL"));
+    }
+    let board = state.now();
+    let ask = async |agent: &Agent| {
+        let request = v1::WhyRequest { text: text.clone(), archive_file: None };
+        state.crowd.ask(agent, async |mut client: Client| client.why(request).await).await
+    };
+    let (mut silent, mut unknown, mut best) = (Vec::new(), 0, None);
+    for agent in living(&board.view).take(TRIES_MAX) {
+        match ask(agent).await {
+            Ok(answer) => {
+                best = Some(answer);
+                break;
+            }
+            Err(Silence::Refused(why)) => return Err(Refusal::bad(why)),
+            Err(silence) => {
+                unknown += usize::from(silence == Silence::NotAvailable);
+                silent.push(json!({ "agent": agent.name, "why": silence.words() }));
+            }
+        }
+    }
+    let owner = best.as_ref().and_then(|first| owner(&board.view, first));
+    if let Some(owner) = owner {
+        match ask(owner).await {
+            Ok(answer) => best = Some(answer),
+            // What the other one knows is better than nothing.
+            Err(silence) => silent.push(json!({ "agent": owner.name, "why": silence.words() })),
+        }
+    }
+    Ok(Json(json!({
+        "available": best.is_some() || unknown == 0,
+        "silent": silent,
+        "answer": best.as_ref().map(story::why),
+    })))
+}
+
+/// The owner, if it is alive and somebody else than who answered.
+fn owner<'v>(view: &'v View, first: &v1::WhyResponse) -> Option<&'v Agent> {
+    let owner = first.owner.filter(|&owner| owner != first.agent)?;
+    living(view).find(|agent| agent.id.0 == owner)
+}

@@ -1,0 +1,144 @@
+//! What happened to the cluster: found by comparing views, the last of it kept.
+
+use super::words;
+use crivello_common::view::{Agent, AgentState, RunState, View};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+/// Events kept.
+const EVENTS_MAX: usize = 50;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+struct Event {
+    /// Rises; microseconds since 1970 or just beyond, so that it rises across restarts as well.
+    id: u64,
+    kind: &'static str,
+    /// The agent's name, if it is about one.
+    agent: Option<String>,
+    text: String,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Events(VecDeque<Event>);
+
+impl Events {
+    /// Remembers what is new in `after`; `now` in microseconds since 1970.
+    pub(super) fn compare(&mut self, before: &View, after: &View, now: u64) {
+        if before.run != after.run {
+            let text = match after.run {
+                RunState::Running => "the crawl goes on",
+                RunState::Paused => "the crawl is paused",
+                RunState::Stopping => "the crawl is stopping",
+            };
+            self.add(now, words::run(after.run), None, text.to_owned());
+        }
+        for agent in &after.agents {
+            let was = before.agent(agent.id);
+            if was.map(|was| (was.state, was.since)) != Some((agent.state, agent.since)) {
+                self.add_agent(now, was.map(|was| was.state), agent);
+            }
+        }
+        for agent in before.agents.iter().filter(|agent| after.agent(agent.id).is_none()) {
+            let (kind, text) = match agent.state {
+                AgentState::Dead => ("removed", format!("{} was removed", agent.name)),
+                _ => ("left", format!("{} handed everything over and left", agent.name)),
+            };
+            self.add(now, kind, Some(agent.name.clone()), text);
+        }
+    }
+
+    fn add_agent(&mut self, now: u64, was: Option<AgentState>, agent: &Agent) {
+        let name = &agent.name;
+        let (kind, text) = match (was, agent.state) {
+            (None, AgentState::Active) => ("joined", format!("{name} joined")),
+            (Some(AgentState::Draining), AgentState::Active) => ("joined", format!("{name} stays")),
+            (Some(_), AgentState::Active) => ("joined", format!("{name} came back")),
+            (_, AgentState::Draining) => ("draining", format!("{name} is draining")),
+            (_, AgentState::Dead) => ("dead", format!("{name} is dead: its lease ran out")),
+        };
+        self.add(now, kind, Some(name.clone()), text);
+    }
+
+    /// Remembers that settings were changed.
+    pub(super) fn settings_changed(&mut self, now: u64, revision: u64) {
+        self.add(now, "settings", None, format!("settings changed (revision {revision})"));
+    }
+
+    fn add(&mut self, now: u64, kind: &'static str, agent: Option<String>, text: String) {
+        let id = self.0.back().map_or(now, |last| now.max(last.id + 1));
+        if self.0.len() == EVENTS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(Event { id, kind, agent, text });
+    }
+
+    /// Newest first.
+    pub(super) fn json(&self) -> Value {
+        let newest_first = self.0.iter().rev().map(|event| {
+            json!({
+                "id": event.id,
+                "at": event.id / 1_000,
+                "kind": event.kind,
+                "agent": event.agent,
+                "text": event.text,
+            })
+        });
+        newest_first.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(events: &Events) -> Vec<String> {
+        let json = events.json();
+        let all = json.as_array().expect("a list").iter();
+        all.map(|event| event["kind"].as_str().expect("a word").to_owned()).collect()
+    }
+
+    #[test]
+    fn each_change_is_told_once_newest_first() {
+        let none = View::default();
+        let one = View::of_one("a");
+        let mut events = Events::default();
+        events.compare(&none, &one, 10);
+        events.compare(&one, &one, 11);
+        let mut draining = one.clone();
+        draining.agents[0].state = AgentState::Draining;
+        events.compare(&one, &draining, 12);
+        let mut dead = one.clone();
+        dead.agents[0].state = AgentState::Dead;
+        dead.run = RunState::Paused;
+        events.compare(&draining, &dead, 12);
+        events.compare(&dead, &none, 9);
+        events.settings_changed(20, 3);
+        let expected = ["settings", "removed", "running", "dead", "paused", "draining", "joined"];
+        assert_eq!(kinds(&events), expected);
+        let json = events.json();
+        let ids = json.as_array().expect("a list").iter().map(|e| e["id"].as_u64());
+        let ids: Vec<_> = ids.collect();
+        assert!(ids.is_sorted_by(|a, b| a > b), "{ids:?}");
+    }
+
+    #[test]
+    fn an_agent_that_came_back_is_told_even_if_its_death_was_not_seen() {
+        let one = View::of_one("a");
+        let mut again = one.clone();
+        again.agents[0].since += 4;
+        let mut events = Events::default();
+        events.compare(&one, &again, 1);
+        assert_eq!(events.json()[0]["text"], "a came back");
+    }
+
+    #[test]
+    fn they_are_bounded() {
+        let mut events = Events::default();
+        for now in 0..1_000 {
+            events.settings_changed(now, now);
+        }
+        assert_eq!(events.0.len(), EVENTS_MAX);
+    }
+}

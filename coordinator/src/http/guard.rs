@@ -1,0 +1,306 @@
+//! Who is let in, and what a browser may be made to say.
+//!
+//! * A page elsewhere cannot read: answers carry no CORS header. It cannot act: what changes
+//!   something is a POST of JSON from our own origin. It cannot become us by DNS rebinding: the
+//!   `Host` of each request must be loopback, the address that is listened on, or a name that was
+//!   configured.
+//! * With a token, all but the health check and the page that asks for it take the token, in an
+//!   `Authorization: Bearer` header, or the cookie that a login gave.
+
+use super::login;
+use super::state::State;
+use axum::body::Body;
+use axum::extract::{Request, State as Shared};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName,
+    LOCATION, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use crivello_common::runtime::Token;
+use std::net::{IpAddr, SocketAddr};
+
+/// Nothing is loaded from elsewhere, no script or style stands in the page itself, and nobody may
+/// frame it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+                      connect-src 'self'; form-action 'self'; base-uri 'none'; \
+                      frame-ancestors 'none'";
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+/// What anyone may have: the health check, and what it takes to log in.
+const OPEN: [&str; 6] = ["/healthz", "/login", "/login.js", "/base.css", "/icon.svg", "/api/login"];
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Guard {
+    /// Names that it may be called by, besides loopback.
+    names: Vec<String>,
+    /// Where it listens.
+    at: SocketAddr,
+    token: Option<Token>,
+}
+
+/// Why a request is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turned {
+    StrangeHost,
+    Foreign,
+    NoJson,
+    NoToken,
+}
+
+impl Guard {
+    pub(super) const fn new(at: SocketAddr, names: Vec<String>, token: Option<Token>) -> Self {
+        Self { names, at, token }
+    }
+
+    pub(super) const fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Turned> {
+        if path == "/healthz" {
+            return Ok(());
+        }
+        let host = text(headers, &HOST).ok_or(Turned::StrangeHost)?;
+        if !self.is_ours(host) {
+            return Err(Turned::StrangeHost);
+        }
+        let reads = method == Method::GET || method == Method::HEAD;
+        if (!reads || path.starts_with("/api/")) && is_foreign(headers, host) {
+            return Err(Turned::Foreign);
+        }
+        if !reads && !is_json(headers) {
+            return Err(Turned::NoJson);
+        }
+        let open = OPEN.contains(&path) || self.knows(headers);
+        if open { Ok(()) } else { Err(Turned::NoToken) }
+    }
+
+    /// Whether somebody who asks for this host means us.
+    fn is_ours(&self, host: &str) -> bool {
+        let name = without_port(host);
+        let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        if let Ok(ip) = inner.unwrap_or(name).parse::<IpAddr>() {
+            // No DNS leads to an address that stands there itself: who listens at all addresses is
+            // called by any of them.
+            let listened = self.at.ip().is_unspecified() || ip == self.at.ip();
+            return ip.to_canonical().is_loopback() || listened;
+        }
+        let name = name.trim_end_matches('.');
+        let mut ours = self.names.iter().map(String::as_str).chain(["localhost"]);
+        ours.any(|ours| ours.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether it shows the token, or there is none.
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else { return true };
+        let bearer = headers.get(AUTHORIZATION).is_some_and(|value| token.is_in(value.as_bytes()));
+        bearer || login::is_in(token, headers)
+    }
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    let mut all = headers.get_all(name).iter();
+    let first = all.next()?.to_str().ok()?;
+    // Two say two things.
+    all.next().is_none().then_some(first)
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.is_empty() => {
+            // An IPv6 address without brackets has no port, and is no host.
+            if name.contains(':') && !name.ends_with(']') { host } else { name }
+        }
+        _ => host,
+    }
+}
+
+/// Whether a browser says that another site made it ask. A program that is no browser says
+/// nothing.
+fn is_foreign(headers: &HeaderMap, host: &str) -> bool {
+    let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
+    if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+        return true;
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return false };
+    let origin = origin.to_str().unwrap_or_default();
+    // A proxy in front may speak TLS.
+    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    authority.is_none_or(|authority| !authority.eq_ignore_ascii_case(host))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = text(headers, &CONTENT_TYPE).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+impl Turned {
+    fn answer(self, path: &str) -> Response {
+        let (status, why) = match self {
+            Self::StrangeHost => (
+                StatusCode::MISDIRECTED_REQUEST,
+                "this server is not known by that name: start the coordinator with --http-host NAME, \
+                 or use a loopback address",
+            ),
+            Self::Foreign => (StatusCode::FORBIDDEN, "another site may not ask this"),
+            Self::NoJson => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "a body of the content type application/json is needed",
+            ),
+            Self::NoToken if !path.starts_with("/api/") && path != "/metrics" => {
+                return (StatusCode::SEE_OTHER, [(LOCATION, "/login")]).into_response();
+            }
+            Self::NoToken => (
+                StatusCode::UNAUTHORIZED,
+                "a token is needed: log in at /login, or send `Authorization: Bearer TOKEN`",
+            ),
+        };
+        super::api::Refusal::new(status, why).into_response()
+    }
+}
+
+/// Stands before everything.
+pub(super) async fn stand(
+    Shared(state): Shared<State>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    let path = request.uri().path().to_owned();
+    let checked = state.guard.check(request.method(), &path, request.headers());
+    let mut response = match checked {
+        Ok(()) => next.run(request).await,
+        Err(turned) => turned.answer(&path),
+    };
+    let headers = response.headers_mut();
+    let fixed = HeaderValue::from_static;
+    headers.insert(CONTENT_SECURITY_POLICY, fixed(POLICY));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
+    headers.insert(X_FRAME_OPTIONS, fixed("DENY"));
+    headers.insert(REFERRER_POLICY, fixed("no-referrer"));
+    headers.insert(RESOURCE_POLICY, fixed("same-origin"));
+    headers.insert(CACHE_CONTROL, fixed("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(token: Option<&str>) -> Guard {
+        let at = "10.0.0.5:8080".parse().expect("an address");
+        let token = token.map(|text| Token::parse(text).expect("long enough"));
+        Guard::new(at, vec!["Crawl.example".to_owned()], token)
+    }
+
+    fn headers(all: &[(&'static str, &str)]) -> HeaderMap {
+        let pair = |&(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).expect("a value"))
+        };
+        let mut headers = HeaderMap::new();
+        for (name, value) in all.iter().map(pair) {
+            let _ = headers.append(name, value);
+        }
+        headers
+    }
+
+    #[test]
+    fn only_our_own_names_are_answered_to() {
+        let guard = guard(None);
+        for good in [
+            "localhost",
+            "LOCALHOST:8080",
+            "127.0.0.1:8080",
+            "127.9.9.9",
+            "[::1]:8080",
+            "[::1]",
+            "10.0.0.5:8080",
+            "crawl.example",
+            "crawl.example.:443",
+            "[::ffff:127.0.0.1]:1",
+        ] {
+            assert!(guard.is_ours(good), "{good}");
+        }
+        for bad in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "10.0.0.6:8080",
+            "127.0.0.1.evil.example",
+            "::1:8080",
+            "0.0.0.0:8080",
+            "xlocalhost",
+            "localhost:8080:8080",
+            ":8080",
+        ] {
+            assert!(!guard.is_ours(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn who_listens_everywhere_is_called_by_any_address_and_still_by_no_strange_name() {
+        let guard = Guard::new("0.0.0.0:8080".parse().expect("an address"), Vec::new(), None);
+        assert!(guard.is_ours("10.1.2.3:8080") && guard.is_ours("[fd00::1]:8080"));
+        assert!(!guard.is_ours("evil.example:8080"));
+    }
+
+    #[test]
+    fn a_page_elsewhere_can_make_nobody_act() {
+        let guard = guard(None);
+        let post = |more: &[(&'static str, &str)]| {
+            let mut all = vec![("host", "localhost:8080")];
+            all.extend(more);
+            guard.check(&Method::POST, "/api/drain", &headers(&all))
+        };
+        let json = ("content-type", "application/json; charset=utf-8");
+        assert_eq!(post(&[json]), Ok(()));
+        let own = ("origin", "http://localhost:8080");
+        assert_eq!(post(&[json, own, ("sec-fetch-site", "same-origin")]), Ok(()));
+        for foreign in [
+            ("origin", "http://evil.example"),
+            ("origin", "http://localhost:8081"),
+            ("origin", "null"),
+            ("origin", "file://localhost:8080"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+        ] {
+            assert_eq!(post(&[json, foreign]), Err(Turned::Foreign), "{foreign:?}");
+        }
+        for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
+            assert_eq!(post(&[("content-type", kind), own]), Err(Turned::NoJson), "{kind}");
+        }
+        assert_eq!(post(&[]), Err(Turned::NoJson));
+        let twice = headers(&[("host", "localhost"), ("host", "evil.example")]);
+        assert_eq!(guard.check(&Method::GET, "/", &twice), Err(Turned::StrangeHost));
+        let nothing = HeaderMap::new();
+        assert_eq!(guard.check(&Method::GET, "/", &nothing), Err(Turned::StrangeHost));
+        assert_eq!(guard.check(&Method::GET, "/healthz", &nothing), Ok(()));
+        let read = headers(&[("host", "localhost"), ("sec-fetch-site", "cross-site")]);
+        assert_eq!(guard.check(&Method::GET, "/api/hosts", &read), Err(Turned::Foreign));
+        assert_eq!(guard.check(&Method::GET, "/", &read), Ok(()), "a link may lead here");
+    }
+
+    #[test]
+    fn with_a_token_nothing_is_shown_without_it() {
+        let guard = guard(Some("0123456789abcdef"));
+        let get = |path: &str, more: &[(&'static str, &str)]| {
+            let mut all = vec![("host", "localhost")];
+            all.extend(more);
+            guard.check(&Method::GET, path, &headers(&all))
+        };
+        for path in ["/", "/api/cluster", "/api/events", "/metrics", "/main.js", "/nothing"] {
+            assert_eq!(get(path, &[]), Err(Turned::NoToken), "{path}");
+            let bearer = ("authorization", "Bearer 0123456789abcdef");
+            assert_eq!(get(path, &[bearer]), Ok(()), "{path}");
+            let wrong = ("authorization", "Bearer 0123456789abcdeg");
+            assert_eq!(get(path, &[wrong]), Err(Turned::NoToken), "{path}");
+            let cookie = ("cookie", "a=b; crivello_session=00");
+            assert_eq!(get(path, &[cookie]), Err(Turned::NoToken), "{path}");
+        }
+        for path in OPEN {
+            assert_eq!(get(path, &[]), Ok(()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// The agents: how each is, what it has and does; draining one, and forgetting one that is dead.
+
+import { post } from "./api.js";
+import { announce, ask } from "./confirm.js";
+import { Table, byId, el, showState, state, text } from "./dom.js";
+import { bytes, count, percent, rate, span } from "./format.js";
+
+/** The class of an agent's colour: by its id, so that it is the same for everyone. */
+export function colour(id) {
+  const n = Number(id) || 0;
+  return `k${n % 8}${Math.floor(n / 8) % 2 ? " alt" : ""}`;
+}
+
+const table = new Table("Agents", [
+  {
+    label: "Agent",
+    make: (td, agent) => td.append(el("span", {}, el("i", { class: `swatch ${colour(agent.id)}` }), el("b", {}, agent.name), el("span", { class: "sub address", title: agent.address }, agent.address))),
+    show: () => {},
+  },
+  {
+    label: "State",
+    make: (td) => td.append(state("")),
+    show: (td, agent) => {
+      const silent = agent.state !== "dead" && agent.unreachable;
+      showState(td.firstChild, silent ? "silent" : agent.state, silent ? `${agent.state}, silent` : agent.state);
+    },
+  },
+  {
+    label: "Share",
+    num: true,
+    make: (td) => td.append(el("span", {}, el("span", { class: "bar", "aria-hidden": "true" }, el("i")), el("span"))),
+    show: (td, agent) => {
+      td.querySelector("i").style.width = `${agent.share * 100}%`;
+      text(td.firstChild.lastChild, percent(agent.share));
+    },
+  },
+  { label: "Pages", num: true, text: (agent) => count(agent.pages) },
+  { label: "Pages/s", num: true, text: (agent) => rate(agent.pages_per_second) },
+  { label: "Queued", num: true, text: (agent) => count(agent.urls_queued) },
+  { label: "Outbox", num: true, text: (agent) => count(agent.outbox) },
+  { label: "Moving", num: true, text: (agent) => count(agent.handoffs) },
+  { label: "Memory", num: true, text: (agent) => bytes(agent.memory_bytes) },
+  { label: "Disk", num: true, text: (agent) => bytes(agent.disk_used_bytes) },
+  { label: "Lease", num: true, text: (agent) => (agent.lease_left_ms === null ? "–" : span(Math.round(agent.lease_left_ms / 1000) * 1000)) },
+  { label: "Pace", wide: true, text: (agent) => agent.unreachable ?? agent.pace ?? "–" },
+  {
+    label: "Actions",
+    act: true,
+    make: (td, agent) => td.append(
+      el("button", { type: "button", class: "small", "data-act": "drain", "aria-label": `Drain ${agent.name}`, onclick: () => drain(agent.name) }, "Drain"),
+      el("button", { type: "button", class: "small", "data-act": "remove", "aria-label": `Remove ${agent.name}`, onclick: () => remove(agent.name) }, "Remove…")),
+    show: (td, agent) => {
+      td.firstChild.hidden = agent.state !== "active";
+      td.lastChild.hidden = agent.state !== "dead";
+    },
+  },
+]);
+
+function drain(name) {
+  ask({
+    title: `Drain ${name}?`,
+    body: `${name} hands all it has to crawl over to the other agents, then leaves the crawl and ends. Its archive stays where it is.`,
+    yes: `Drain ${name}`,
+    todo: async () => announce((await post("drain", { agent: name })).done),
+  });
+}
+
+function remove(name) {
+  const choice = el("label", {}, "Pages that are in its archive only",
+    el("select", { name: "lost" },
+      el("option", { value: "" }, "say how many there are first"),
+      el("option", { value: "refetch" }, "are fetched again"),
+      el("option", { value: "give-up" }, "count as lost")));
+  ask({
+    title: `Remove ${name}?`,
+    body: [`${name} is forgotten for good. An agent whose disk is not lost comes back when it is started again.`, choice],
+    yes: `Remove ${name}`,
+    todo: async (form) => announce((await post("remove", { agent: name, lost: form.get("lost") || null })).done),
+  });
+}
+
+export function start() {
+  byId("agents").append(table.box);
+}
+
+export function show(cluster) {
+  table.update(cluster.agents, (agent) => agent.id, {
+    empty: "No agent has joined yet: start one with `crivello agent`.",
+    decorate: (line, agent) => {
+      line.dataset.state = agent.state;
+      line.dataset.agent = agent.name;
+    },
+  });
+  const { agents_active: active, agents_heard: heard } = cluster.totals;
+  text(byId("agents-line"), `${active} active, ${heard} heard of in the last second`);
+}
+
+export const names = (cluster) => new Map(cluster.agents.map((agent) => [agent.id, agent.name]));

@@ -1,0 +1,57 @@
+// The hosts that the agents know of.
+
+import { get } from "./api.js";
+import { Table, byId, el, gaps, text } from "./dom.js";
+import { count, when, words } from "./format.js";
+import { explain } from "./why.js";
+
+const failures = (host) => Object.entries(host.failures).map(([kind, n]) => `${kind} ${n}`).join(", ");
+let cluster = null;
+// What is over is now: nothing but its turn is waited for.
+const next = (at) => (at === null ? "–" : when(Math.max(at, cluster?.now ?? 0), cluster?.now ?? 0));
+const agent = (id) => cluster?.agents.find((one) => one.id === id)?.name ?? id;
+
+const table = new Table("Hosts", [
+  {
+    label: "Host",
+    key: true,
+    make: (td, host) => td.append(el("button", { type: "button", class: "link", onclick: () => explain(host.name) }, host.name)),
+    show: () => {},
+  },
+  { label: "Queued", num: true, text: (host) => count(host.queued) },
+  { label: "Pages", num: true, text: (host) => count(host.pages) },
+  { label: "Next", num: true, text: (host) => next(host.next) },
+  { label: "Waits for", wide: true, text: (host) => host.detail || words(host.reason) },
+  { label: "Failures in a row", wide: true, text: (host) => failures(host) || "–" },
+  { label: "Agent", text: (host) => agent(host.agent) },
+]);
+const note = el("p", { class: "note", role: "status" });
+
+export function start(refresh) {
+  byId("hosts-list").append(table.box, note);
+  const form = byId("hosts-form");
+  let typing = null;
+  form.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(refresh, 250);
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    refresh();
+  });
+}
+
+export const remember = (now) => {
+  cluster = now;
+};
+
+export async function refresh() {
+  const form = new FormData(byId("hosts-form"));
+  const asked = { contains: form.get("contains").trim(), order: form.get("order") };
+  const answer = await get("hosts", asked);
+  // What was typed meanwhile is asked for by itself.
+  if (new FormData(byId("hosts-form")).get("contains").trim() !== asked.contains) return;
+  table.update(answer.hosts, (host) => host.name, { empty: answer.available ? "No such host." : "" });
+  const more = answer.truncated ? "There are more; search for part of the name." : "";
+  text(note, [gaps(answer, "Hosts"), more].filter(Boolean).join(" "));
+}

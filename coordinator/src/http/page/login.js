@@ -1,0 +1,17 @@
+// Asks for the token.
+
+const byId = (id) => document.getElementById(id);
+const text = (node, value) => { node.textContent = value; };
+
+byId("login").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const token = new FormData(event.target).get("token");
+  const headers = { "content-type": "application/json" };
+  try {
+    const response = await fetch("/api/login", { method: "POST", headers, body: JSON.stringify({ token }) });
+    if (response.ok) location.assign("/");
+    else text(byId("said"), (await response.json()).error ?? "That did not work.");
+  } catch {
+    text(byId("said"), "The coordinator does not answer.");
+  }
+});

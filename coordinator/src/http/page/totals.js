@@ -1,0 +1,60 @@
+// The numbers of the whole cluster, and their charts.
+
+import { get } from "./api.js";
+import { Chart } from "./chart.js";
+import { byId, el, text } from "./dom.js";
+import { bytes, count, rate } from "./format.js";
+
+const perSecond = (value) => `${rate(value)}/s`;
+const NUMBERS = [
+  ["pages", "Pages", (t) => count(t.pages), (t) => perSecond(t.pages_per_second)],
+  ["bytes", "Downloaded", (t) => bytes(t.bytes), (t) => (t.bytes_per_second === null ? "–/s" : `${bytes(t.bytes_per_second)}/s`)],
+  ["queued", "URLs queued", (t) => count(t.urls_queued), (t) => `${count(t.urls_seen)} seen`],
+  ["hosts", "Hosts ready", (t) => count(t.hosts_ready), (t) => `${count(t.hosts_waiting)} waiting, ${count(t.hosts_resting)} resting`],
+  ["errors", "Errors", (t) => count(t.errors), (t) => `${count(t.discards)} discarded`],
+  ["agents", "Agents", (t) => count(t.agents_active), (t) => {
+    const more = [t.agents_draining && `${t.agents_draining} draining`, t.agents_dead && `${t.agents_dead} dead`];
+    return more.filter(Boolean).join(", ") || "all active";
+  }],
+];
+const CHARTS = [
+  ["pages_per_second", "Pages a second", rate],
+  ["bytes_per_second", "Bytes a second", bytes],
+  ["urls_queued", "URLs queued", count],
+  ["errors_per_second", "Errors a second", rate],
+];
+const POINTS_MAX = 600;
+
+let history = [];
+const cells = new Map();
+const charts = CHARTS.map(([key, title, format]) => ({ key, chart: new Chart(title, format) }));
+
+export function start() {
+  for (const [id, label] of NUMBERS) {
+    const value = el("span", { id: `total-${id}` }, "–");
+    const more = el("small", { id: `total-${id}-more` }, "\u00a0");
+    cells.set(id, { value, more });
+    byId("totals").append(el("div", {}, el("dt", {}, label), el("dd", {}, value, more)));
+  }
+  byId("charts").append(...charts.map(({ chart }) => chart.node));
+}
+
+/** What the server remembers of the time before this page. */
+export async function recall() {
+  const past = await get("history");
+  history = past.at.map((at, i) => ({ at, ...Object.fromEntries(CHARTS.map(([key]) => [key, past[key][i]])) }));
+}
+
+export function show(cluster) {
+  const totals = cluster.totals;
+  for (const [id, , value, more] of NUMBERS) {
+    text(cells.get(id).value, value(totals));
+    text(cells.get(id).more, more(totals));
+  }
+  const heard = totals.agents_heard > 0;
+  if (cluster.now > (history.at(-1)?.at ?? 0)) {
+    history.push({ at: cluster.now, ...totals, urls_queued: heard ? totals.urls_queued : null });
+    history = history.slice(-POINTS_MAX);
+  }
+  for (const { key, chart } of charts) chart.draw(history.map((point) => [point.at, point[key]]));
+}

@@ -1,0 +1,191 @@
+//! Looks at the cluster once a second: asks the lodge who is there and each agent how it stands,
+//! and puts up what was found, once for all who look.
+
+use super::assignment::Assignment;
+use super::cluster::{self, Seen};
+use super::crowd::{Answer, Client, Crowd, living};
+use super::events::Events;
+use super::history::History;
+use crate::rpc::Rpc;
+use crivello_common::config::Settings;
+use crivello_common::time::Clock;
+use crivello_common::view::{Agent, AgentId, View};
+use crivello_proto::v1;
+use crivello_proto::v1::coordinator_server::Coordinator;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, timeout_at};
+use tonic::{Request, Status};
+
+/// Between two looks.
+const ROUND: Duration = Duration::from_secs(1);
+/// So long a look waits for answers; those that come later count for the next.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// Rounds between two questions for memory, disk, and counters by kind.
+const DETAILS_EVERY: u64 = 4;
+
+/// What was found in a round.
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    /// Which crawl.
+    pub(super) crawl: String,
+    pub(super) view: View,
+    /// `/api/cluster`, as text.
+    pub(super) cluster: Arc<str>,
+    pub(super) assignment: Option<Assignment>,
+    pub(super) history: History,
+    pub(super) settings: Settings,
+}
+
+/// All that is known of the agents' leases and of the settings.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub(super) crawl: String,
+    pub(super) view: View,
+    pub(super) leases: HashMap<AgentId, v1::AgentLease>,
+    pub(super) revision: u64,
+}
+
+type Heard = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
+
+/// Looks, and goes on looking until nobody cares any more.
+pub(super) async fn run(
+    rpc: Arc<Rpc>,
+    crowd: Arc<Crowd>,
+    clock: Clock,
+    board: watch::Sender<Arc<Board>>,
+) {
+    let mut poll = Poll {
+        rpc,
+        crowd,
+        clock,
+        asking: JoinSet::new(),
+        asked: HashSet::new(),
+        agents: BTreeMap::new(),
+        events: Events::default(),
+        history: History::default(),
+        assignment: None,
+        settings: None,
+        last: None,
+    };
+    let mut rounds = interval(ROUND);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut n_round = 0;
+    while !board.is_closed() {
+        rounds.tick().await;
+        match poll.round(n_round).await {
+            Ok(found) => drop(board.send_replace(Arc::new(found))),
+            // It is ending, or too busy for people: the page says how old its numbers are.
+            Err(status) => tracing::debug!("the dashboard was told: {}", status.message()),
+        }
+        n_round += 1;
+    }
+}
+
+struct Poll {
+    rpc: Arc<Rpc>,
+    crowd: Arc<Crowd>,
+    clock: Clock,
+    /// Questions on their way; one an agent.
+    asking: JoinSet<Heard>,
+    asked: HashSet<AgentId>,
+    agents: BTreeMap<AgentId, Seen>,
+    events: Events,
+    history: History,
+    assignment: Option<Assignment>,
+    settings: Option<(u64, Settings)>,
+    /// The view before.
+    last: Option<View>,
+}
+
+impl Poll {
+    async fn round(&mut self, n: u64) -> Result<Board, Status> {
+        let listing = self.list().await?;
+        let now = self.clock.now();
+        let view = &listing.view;
+        self.agents.retain(|id, _| view.agent(*id).is_some());
+        self.crowd.keep(view);
+        for agent in living(view) {
+            self.begin(agent, &listing.crawl, n.is_multiple_of(DETAILS_EVERY));
+        }
+        self.listen().await;
+        if let Some(before) = &self.last {
+            self.events.compare(before, view, now.0);
+        }
+        self.last = Some(view.clone());
+        let settings = self.settings.as_ref().map(|(_, settings)| settings.clone());
+        let settings = settings.unwrap_or_default();
+        if self.assignment.as_ref().is_none_or(|drawn| drawn.epoch() != view.epoch) {
+            self.assignment = Assignment::next(self.assignment.as_ref(), &settings, view);
+        }
+        let shares = self.assignment.as_ref().map(Assignment::shares).unwrap_or_default();
+        let found =
+            cluster::Found { listing: &listing, agents: &self.agents, shares: &shares, now };
+        self.history.add(found.point());
+        let json = found.json(&self.events.json()).to_string();
+        Ok(Board {
+            cluster: json.into(),
+            assignment: self.assignment.clone(),
+            history: self.history.clone(),
+            settings,
+            crawl: listing.crawl,
+            view: listing.view,
+        })
+    }
+
+    /// Who is there, and the settings in force.
+    async fn list(&mut self) -> Result<Listing, Status> {
+        let listed = self.rpc.list_agents(Request::new(v1::ListAgentsRequest {})).await?;
+        let v1::ListAgentsResponse { crawl_id: crawl, view, leases } = listed.into_inner();
+        let view = View::try_from(view.unwrap_or_default());
+        let view = view.map_err(|error| Status::internal(error.to_string()))?;
+        let leases = leases.into_iter().map(|lease| (AgentId(lease.id), lease)).collect();
+        let settings = self.rpc.get_settings(Request::new(v1::GetSettingsRequest {})).await?;
+        let v1::CrawlSettings { revision, toml } = settings.into_inner();
+        let known = self.settings.as_ref().map(|(known, _)| *known);
+        if known != Some(revision) {
+            let settings = Settings::from_toml("the settings in force", &toml);
+            let settings = settings.map_err(|error| Status::internal(error.to_string()))?;
+            self.settings = Some((revision, settings));
+            if known.is_some() {
+                self.events.settings_changed(self.clock.now().0, revision);
+            }
+        }
+        Ok(Listing { crawl, view, leases, revision })
+    }
+
+    /// Asks `agent`, unless it still owes an answer.
+    fn begin(&mut self, agent: &Agent, crawl: &str, with_details: bool) {
+        if !self.asked.insert(agent.id) {
+            return;
+        }
+        let (crowd, agent, crawl) = (Arc::clone(&self.crowd), agent.clone(), crawl.to_owned());
+        self.asking.spawn(async move {
+            let status = crowd.status(&agent, &crawl).await;
+            let with_details = with_details && status.is_ok();
+            let ask = async |mut client: Client| client.details(v1::DetailsRequest {}).await;
+            let details = match with_details {
+                true => Some(crowd.ask(&agent, ask).await),
+                false => None,
+            };
+            (agent.id, status, details)
+        });
+    }
+
+    /// Takes what the agents answer, for as long as a look may take.
+    async fn listen(&mut self) {
+        let end = tokio::time::Instant::from_std(self.clock.instant(self.clock.now() + PATIENCE));
+        while let Ok(Some(heard)) = timeout_at(end, self.asking.join_next()).await {
+            let Ok((id, status, details)) = heard else { continue };
+            self.asked.remove(&id);
+            let now = self.clock.now();
+            self.agents.entry(id).or_default().hear(status, details, now);
+        }
+        if self.asking.is_empty() {
+            self.asked.clear();
+        }
+    }
+}

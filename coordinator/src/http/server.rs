@@ -1,0 +1,186 @@
+//! Listens, and serves what there is, within bounds.
+
+use super::crowd::Crowd;
+use super::guard::{self, Guard};
+use super::poll::{self, Board};
+use super::state::{MetricsText, State};
+use super::{api, login, page};
+use crate::rpc::Rpc;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request, State as Shared};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use crivello_common::runtime::Token;
+use crivello_common::time::Clock;
+use crivello_proto::guard::Show;
+use crivello_proto::tls::Tls;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{sleep, timeout};
+
+/// Connections at once; more wait to be accepted.
+const CONNECTIONS_MAX: usize = 256;
+/// For a request's head.
+const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+/// For an answer, but that of `/api/events`, which has no end.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of a request's head.
+const HEAD_SIZE_MAX: usize = 16 << 10;
+/// Bytes of a request's body.
+const BODY_SIZE_MAX: usize = 64 << 10;
+/// After a connection could not be accepted: mostly there are no more file numbers.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// By whom the dashboard may be reached, and what it shows beside its own.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Names that browsers may call it by, besides loopback addresses.
+    pub names: Vec<String>,
+    /// Who shows it is let in; `None` lets everyone in who can connect.
+    pub token: Option<Token>,
+    /// What `/metrics` says; `None`, and there is no such page.
+    pub metrics: Option<MetricsText>,
+}
+
+/// An address that is listened on, and nobody is let in yet.
+#[derive(Debug)]
+pub struct Door {
+    listener: TcpListener,
+    at: SocketAddr,
+    options: Options,
+}
+
+impl Door {
+    /// Listens at `at`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// When that cannot be listened on.
+    pub async fn bind(at: SocketAddr, options: Options) -> io::Result<Self> {
+        let listener = TcpListener::bind(at).await?;
+        let at = listener.local_addr()?;
+        Ok(Self { listener, at, options })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.at
+    }
+
+    /// Lets people in, until the tasks are dropped; agents are `shown` what they ask of people.
+    pub(crate) fn open(self, rpc: Arc<Rpc>, tls: Option<Tls>, shown: Show) -> JoinSet<()> {
+        let Self { listener, at, options: Options { names, token, metrics } } = self;
+        let (clock, crowd) = (Clock::start(), Arc::new(Crowd::new(tls, shown)));
+        let (found, board) = watch::channel(Arc::new(Board::default()));
+        let guard = Guard::new(at, names, token);
+        let state = State::new(Arc::clone(&rpc), Arc::clone(&crowd), board, guard, metrics);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(poll::run(rpc, crowd, clock, found));
+        tasks.spawn(serve(listener, routes(state)));
+        tasks
+    }
+}
+
+fn routes(state: State) -> Router {
+    let asked = Router::new()
+        .route("/api/cluster", get(api::cluster::cluster))
+        .route("/api/history", get(api::cluster::history))
+        .route("/api/assignment", get(api::cluster::assignment))
+        .route("/api/hosts", get(api::hosts::hosts))
+        .route("/api/why", get(api::why::why))
+        .route("/api/fetches", get(api::fetches::fetches))
+        .route("/api/discards", get(api::discards::discards))
+        .route("/api/traces", get(api::traces::traces))
+        .route("/api/settings", get(api::settings::settings).post(api::settings::edit))
+        .route("/api/blocks", get(api::settings::blocks))
+        .route("/api/block", post(api::settings::block))
+        .route("/api/drain", post(api::acts::drain))
+        .route("/api/remove", post(api::acts::remove))
+        .route("/api/run", post(api::acts::run))
+        .route("/api/login", post(login::login))
+        .route("/api/logout", post(login::logout))
+        .route("/metrics", get(metrics))
+        .layer(middleware::from_fn_with_state(state.clone(), within_bounds));
+    Router::new()
+        .merge(asked)
+        .merge(page::routes())
+        .route("/api/events", get(api::cluster::events))
+        .route("/healthz", get(async || "ok\n"))
+        .fallback(async || api::Refusal::new(StatusCode::NOT_FOUND, "there is nothing here"))
+        .layer(DefaultBodyLimit::max(BODY_SIZE_MAX))
+        .layer(middleware::from_fn_with_state(state.clone(), guard::stand))
+        .with_state(state)
+}
+
+async fn metrics(Shared(state): Shared<State>) -> Result<Response, api::Refusal> {
+    let none = || api::Refusal::new(StatusCode::NOT_FOUND, "no metrics here");
+    let metrics = state.metrics.clone().ok_or_else(none)?;
+    // It may look at a disk.
+    let text = spawn_blocking(move || metrics.text()).await.map_err(|_| none())?;
+    const KIND: [(HeaderName, &str); 1] = [(CONTENT_TYPE, crivello_common::metrics::CONTENT_TYPE)];
+    Ok((KIND, text).into_response())
+}
+
+/// Some requests at once, and none for ever.
+async fn within_bounds(
+    Shared(state): Shared<State>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
+    let busy = |why| api::Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why).into_response();
+    let answer = async {
+        let Ok(_seat) = state.requests.acquire().await else { return busy("it is ending") };
+        next.run(request).await
+    };
+    match timeout(ANSWER_PATIENCE, answer).await {
+        Ok(response) => response,
+        Err(_) => busy("that took too long: try again"),
+    }
+}
+
+async fn serve(listener: TcpListener, routes: Router) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(seat) = Arc::clone(&room).acquire_owned().await else { return };
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let routes = routes.clone();
+                connections.spawn(async move {
+                    converse(stream, routes).await;
+                    drop(seat);
+                });
+            }
+            Err(error) => {
+                tracing::debug!("the dashboard cannot accept: {error}");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, routes: Router) {
+    // It is only slower without.
+    let _ = stream.set_nodelay(true);
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .max_buf_size(HEAD_SIZE_MAX)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+    if let Err(error) = served.await {
+        tracing::debug!("a browser went: {error}");
+    }
+}

@@ -1,0 +1,160 @@
+//! What people ask comes from the agents, each thing once, and who cannot answer is named.
+
+use super::fake::Kind;
+use super::kit::Scene;
+use crate::http::{MetricsText, Options};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+async fn two() -> Scene {
+    let mut scene = Scene::start(Options::default()).await;
+    assert_eq!(scene.join("holder", Kind::Holder).await, 1);
+    assert_eq!(scene.join("owner", Kind::Owner).await, 2);
+    scene.until(|cluster| cluster["totals"]["agents_heard"] == 2).await;
+    scene
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cluster_is_added_up_and_what_happens_is_told() {
+    let scene = two().await;
+    let cluster = scene.until(|cluster| cluster["agents"][1]["memory_bytes"] == 1 << 20).await;
+    assert_eq!((&cluster["totals"]["pages"], &cluster["run"]), (&200.into(), &"running".into()));
+    let shares = [0, 1].map(|i| cluster["agents"][i]["share"].as_f64().expect("a share"));
+    assert!((shares[0] + shares[1] - 1.0).abs() < 1e-9, "{shares:?}");
+    let done = scene.post("/api/drain", r#"{"agent": "holder"}"#).await;
+    assert_eq!(done.status, 200, "{done:?}");
+    let cluster = scene.until(|cluster| cluster["agents"][0]["state"] == "draining").await;
+    assert_eq!(cluster["events"][0]["kind"], "draining");
+    assert_eq!(cluster["agents"][0]["share"], 0.0);
+    let drawn = scene.get("/api/assignment").await.json();
+    assert_eq!(drawn["owners"], Value::from(vec![2; 1_024]));
+    assert!(drawn["before"]["owners"].as_array().expect("a list").contains(&1.into()));
+    let last = scene.post("/api/drain", r#"{"agent": "owner"}"#).await;
+    assert_eq!(last.status, 409, "{last:?}");
+    assert!(last.json()["error"].as_str().is_some_and(|why| why.contains("last")), "{last:?}");
+    let paused = scene.post("/api/run", r#"{"run": "paused"}"#).await;
+    assert_eq!(paused.status, 200, "{paused:?}");
+    scene.until(|cluster| cluster["run"] == "paused").await;
+    let history = scene.get("/api/history").await.json();
+    assert!(history["at"].as_array().is_some_and(|all| !all.is_empty()), "{history}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_are_asked_and_their_owner_is_believed() {
+    let scene = two().await;
+    let hosts = scene.get("/api/hosts?contains=a.TEST&order=queued").await.json();
+    assert_eq!(hosts["hosts"].as_array().map(Vec::len), Some(1), "{hosts:#}");
+    assert_eq!(hosts["hosts"][0]["name"], "www.a.test");
+    let none = scene.get("/api/hosts?contains=zzz").await.json();
+    assert_eq!((&none["hosts"], &none["available"]), (&json!([]), &json!(true)));
+
+    let why = scene.get("/api/why?text=https%3A%2F%2Fwww.a.test%2Fx").await.json();
+    let answer = &why["answer"];
+    assert_eq!((&answer["agent"], &answer["hold"]), (&2.into(), &"authority".into()));
+    assert_eq!(
+        (&answer["url"]["fate"], &answer["group"]),
+        (&"not-let-in".into(), &"0000000000000abc".into())
+    );
+    assert_eq!(
+        (&answer["host"]["reason"], &answer["host"]["next"]),
+        (&"rule".into(), &5_000.into())
+    );
+    assert_eq!(answer["host"]["robots"][0]["origin"], "https://www.a.test");
+    assert_eq!(scene.get("/api/why?text=!").await.status, 400);
+    assert_eq!(scene.get("/api/why").await.status, 400);
+
+    let fetches = scene.get("/api/fetches?failed=true").await.json();
+    let urls = [0, 1].map(|i| fetches["fetches"][i]["url"].as_str().expect("a URL").to_owned());
+    assert_eq!(urls, ["https://www.a.test/<owner>", "https://www.a.test/<holder>"]);
+    let discards = scene.get("/api/discards").await.json();
+    assert_eq!(discards["discards"][0]["count"], 10);
+    assert_eq!(discards["failures"][0]["name"], "connect-refused");
+    let traces = scene.get("/api/traces").await.json();
+    assert_eq!(traces["traces"][0]["n_spans"], 2, "{traces:#}");
+    assert_eq!(traces["traces"][0]["spans"][1]["parent"], "0000000000000001");
+    let blocks = scene.get("/api/blocks").await.json();
+    assert_eq!(
+        blocks["blocks"][0],
+        json!({ "what": "b.test", "done": false, "hosts": 2, "urls": 20 })
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_cannot_answer_is_named_and_nothing_is_made_up() {
+    let mut scene = Scene::start(Options::default()).await;
+    let empty = scene.until(|_| true).await;
+    assert_eq!(empty["agents"], json!([]));
+    scene.join("old", Kind::Old).await;
+    scene.until(|cluster| cluster["totals"]["agents_heard"] == 1).await;
+    for path in ["hosts", "why?text=a.test", "fetches", "discards", "traces", "blocks"] {
+        let reply = scene.get(&format!("/api/{path}")).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        assert_eq!(reply.json()["available"], false, "{path}: {reply:?}");
+        assert_eq!(reply.json()["silent"][0]["agent"], "old", "{path}: {reply:?}");
+    }
+    scene.join("new", Kind::Owner).await;
+    scene.until(|cluster| cluster["totals"]["agents_heard"] == 2).await;
+    let hosts = scene.get("/api/hosts").await.json();
+    assert_eq!((&hosts["available"], &hosts["silent"][0]["agent"]), (&json!(true), &json!("old")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_come_by_themselves_and_end_with_the_coordinator() {
+    let mut scene = Scene::start(Options::default()).await;
+    let mut stream = TcpStream::connect(scene.at).await.expect("it listens");
+    stream
+        .write_all(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .await
+        .expect("it reads");
+    let mut heard = String::new();
+    let mut hear = async |word: &str| {
+        let until = async {
+            while !heard.contains(word) {
+                let mut part = [0; 4_096];
+                let n = stream.read(&mut part).await.expect("it can be read");
+                assert!(n > 0, "it ended: {heard}");
+                heard.push_str(&String::from_utf8_lossy(&part[..n]));
+            }
+        };
+        timeout(Duration::from_secs(20), until).await.unwrap_or_else(|_| panic!("no {word}"));
+    };
+    hear("event: cluster").await;
+    hear("text/event-stream").await;
+    scene.join("new", Kind::Owner).await;
+    hear("new joined").await;
+    scene.coordinator.stop().await.expect("it ends");
+    let mut rest = Vec::new();
+    let end = timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await;
+    assert!(end.is_ok(), "it goes on without its coordinator");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_are_told_and_refusals_are_passed_on() {
+    let metrics = Some(MetricsText::new(|| "crivello_up 1\n".to_owned()));
+    let scene = Scene::start(Options { metrics, ..Options::default() }).await;
+    let settings = scene.get("/api/settings").await.json();
+    let all = settings["settings"].as_array().expect("a list");
+    assert!(all.iter().any(|row| row["value"] == "\"me@a.example\""), "{settings:#}");
+    assert_eq!(scene.get("/metrics").await.body, "crivello_up 1\n");
+    for (path, body) in [
+        ("settings", r#"{"edits": []}"#),
+        ("settings", r#"{"edits": [{"key": "a"}]}"#),
+        ("settings", r#"{"edits": 1}"#),
+        ("block", r#"{"what": " ", "blocked": true}"#),
+        ("run", r#"{"run": "sideways"}"#),
+        ("drain", r#"{"agent": "a", "more": 1}"#),
+        ("remove", r#"{"agent": "a", "lost": "odd"}"#),
+        ("login", "{"),
+    ] {
+        let reply = scene.post(&format!("/api/{path}"), body).await;
+        assert_eq!(reply.status, 400, "{path} {body}: {reply:?}");
+        assert!(reply.json()["error"].is_string(), "{reply:?}");
+    }
+    assert_eq!(scene.post("/api/drain", r#"{"agent": "nobody"}"#).await.status, 404);
+    assert_eq!(scene.post("/api/remove", r#"{"agent": "nobody"}"#).await.status, 404);
+    assert_eq!(scene.get("/nothing").await.status, 404);
+    assert_eq!(scene.get("/api/drain").await.status, 405);
+}

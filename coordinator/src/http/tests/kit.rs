@@ -1,0 +1,127 @@
+//! A coordinator with a dashboard, and the least of an HTTP client.
+
+use super::fake::{Fake, Kind};
+use crate::http::{Door, Options};
+use crate::{Coordinator, Listen};
+use crivello_common::config::Settings;
+use crivello_proto::v1::control_server::ControlServer;
+use crivello_proto::v1::coordinator_client::CoordinatorClient;
+use crivello_proto::{FORMAT_VERSION, v1};
+use serde_json::Value;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tonic::transport::server::TcpIncoming;
+
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+pub(super) struct Scene {
+    pub(super) coordinator: Coordinator,
+    pub(super) at: SocketAddr,
+    agents: JoinSet<()>,
+    _dir: TempDir,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) head: String,
+    pub(super) body: String,
+}
+
+impl Reply {
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+}
+
+impl Scene {
+    pub(super) async fn start(options: Options) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut settings = Settings::default();
+        settings.identity.contact = "me@a.example".to_owned();
+        settings.cluster.lease = Duration::from_secs(600);
+        let listen = Listen { at: LOOPBACK, tls: None };
+        let started = Coordinator::start(dir.path(), &settings, listen).await;
+        let mut coordinator = started.expect("a coordinator starts");
+        let door = Door::bind(LOOPBACK, options).await.expect("a free port");
+        let at = door.address();
+        coordinator.show(door);
+        Self { coordinator, at, agents: JoinSet::new(), _dir: dir }
+    }
+
+    /// Has an agent join; its id.
+    pub(super) async fn join(&mut self, name: &str, kind: Kind) -> u32 {
+        let listener = TcpListener::bind(LOOPBACK).await.expect("a free port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let url = format!("http://{}", self.coordinator.address());
+        let mut client = CoordinatorClient::connect(url).await.expect("a connection");
+        // It is tried whether somebody listens; the answer comes when the id is known.
+        let number = u64::from(name.bytes().next().expect("a name"));
+        let join = v1::JoinRequest {
+            format_version: FORMAT_VERSION,
+            process: number,
+            name: name.to_owned(),
+            weight: 1,
+            address,
+            disk: number,
+            ..v1::JoinRequest::default()
+        };
+        let joined = client.join(join).await.expect("it is let in").into_inner();
+        let fake = Fake { id: joined.id, crawl: joined.crawl_id, name: name.to_owned(), kind };
+        self.agents.spawn(async move {
+            let server = tonic::transport::Server::builder();
+            let mut server = server;
+            let served = server.add_service(ControlServer::new(fake));
+            let _ = served.serve_with_incoming(TcpIncoming::from(listener)).await;
+        });
+        joined.id
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Reply {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n"), "").await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: &str) -> Reply {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        );
+        self.ask(&head, body).await
+    }
+
+    /// Sends a head that lacks nothing but its length, and a body.
+    pub(super) async fn ask(&self, head: &str, body: &str) -> Reply {
+        let mut stream = TcpStream::connect(self.at).await.expect("it listens");
+        let text =
+            format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(text.as_bytes()).await.expect("it reads");
+        let mut answer = Vec::new();
+        let read = timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await;
+        read.expect("it answers").expect("it can be read");
+        let answer = String::from_utf8(answer).expect("text");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status");
+        Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    /// Waits until `/api/cluster` is as wanted.
+    pub(super) async fn until(&self, mut is_so: impl FnMut(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        for _ in 0..200 {
+            let reply = self.get("/api/cluster").await;
+            if reply.status == 200 {
+                last = reply.json();
+                if is_so(&last) {
+                    return last;
+                }
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        panic!("never: {last:#}");
+    }
+}

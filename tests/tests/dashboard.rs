@@ -1,0 +1,184 @@
+//! Goal: the dashboard tells the truth, in a real browser (headless Chromium): its numbers are
+//! those of the API, an agent that is killed turns up as dead, one is drained by clicking, and a
+//! coordinator that is gone is shown as gone. It loads nothing from elsewhere, and can be read on a
+//! phone, without a mouse, and by a screen reader.
+
+#[path = "dashboard/browser.rs"]
+mod browser;
+#[path = "../../coordinator/src/http/tests/fake.rs"]
+mod fake;
+#[path = "dashboard/looks.rs"]
+mod looks;
+#[path = "dashboard/stories.rs"]
+mod stories;
+
+use browser::Browser;
+use crivello_tests::cluster::COORDINATOR;
+use crivello_tests::{Cluster, seed};
+use serde_json::Value;
+use simweb::{PageKind, Robots, Spec};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+const LEASE: Duration = Duration::from_secs(3);
+
+/// One browser at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// So many pages on each of thirty hosts.
+fn cluster(pages: u32) -> Cluster {
+    let web = Spec::new(seed())
+        .size(30, 1, pages)
+        .ips(15)
+        .latency_ms(0, 20)
+        .robots(Robots::standard())
+        .portion(0.05, PageKind::Status(404));
+    Cluster::new(web)
+        .delays(Duration::from_millis(250), Duration::from_millis(40))
+        .set(&format!("cluster.lease={}s", LEASE.as_secs()))
+        .with_dashboard()
+}
+
+/// An answer of the API.
+fn api(at: SocketAddr, path: &str) -> Value {
+    let mut stream = TcpStream::connect(at).expect("the dashboard listens");
+    let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    serde_json::from_str(body).expect("JSON")
+}
+
+/// As the page writes a number.
+fn grouped(n: &Value) -> String {
+    let digits = n.as_u64().expect("a number").to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What the page says of an agent, cell by cell, with their headings.
+fn cells(browser: &Browser, name: &str) -> Value {
+    let script = format!(
+        "(() => {{ const row = document.querySelector('[data-agent=\"{name}\"]'); \
+         return row && Object.fromEntries([...row.cells].map((c) => [c.dataset.label, c.innerText])); }})()"
+    );
+    browser.eval(&script)
+}
+
+/// The page and the API say the same, at one moment at least: both go on.
+fn assert_same_numbers(cluster: &mut Cluster, browser: &Browser) {
+    let at = cluster.dashboard();
+    let mut last = String::new();
+    let mut tries = 0;
+    cluster.until("the page says what the API says", |_| {
+        let api = api(at, "/api/cluster");
+        let totals = &api["totals"];
+        let mut wrong = Vec::new();
+        for (id, key) in [
+            ("pages", "pages"),
+            ("queued", "urls_queued"),
+            ("errors", "errors"),
+            ("agents", "agents_active"),
+        ] {
+            let (shown, told) = (browser.text(&format!("#total-{id}")), grouped(&totals[key]));
+            if shown != told {
+                wrong.push(format!("{id}: {shown} is shown, {told} is told"));
+            }
+        }
+        for agent in api["agents"].as_array().expect("a list") {
+            let shown = cells(browser, agent["name"].as_str().expect("a name"));
+            for (label, key) in
+                [("Pages", "pages"), ("Queued", "urls_queued"), ("Outbox", "outbox")]
+            {
+                let told = agent[key].as_u64().map_or("–".to_owned(), |_| grouped(&agent[key]));
+                if shown[label] != told {
+                    wrong.push(format!(
+                        "{}: {label}: {} is shown, {told} is told",
+                        agent["name"], shown[label]
+                    ));
+                }
+            }
+        }
+        last = wrong.join("\n");
+        tries += 1;
+        assert!(tries < 300, "{last}");
+        wrong.is_empty()
+    });
+}
+
+#[test]
+fn the_page_shows_what_is_so() {
+    let _alone = alone();
+    let Some(mut browser) = Browser::start() else { return };
+    let mut cluster = cluster(30).start(3);
+    let at = cluster.dashboard();
+    browser.open(&format!("http://{at}/"));
+    cluster.until("the page lives", |_| browser.text("#run") == "running");
+    cluster.seed();
+    cluster.wait_for_share(0.2);
+    assert_same_numbers(&mut cluster, &browser);
+    let ours = format!("http://{at}/");
+
+    // One dies.
+    cluster.kill9("b");
+    let killed = cluster.web.log().now();
+    cluster.until("b is shown as dead", |_| {
+        cells(&browser, "b")["State"].as_str().is_some_and(|state| state.contains("dead"))
+    });
+    let took = cluster.web.log().now().since(killed);
+    // A look at the clock comes on top, and a round of the page.
+    assert!(took < LEASE + Duration::from_secs(4), "it took {took:?}");
+    assert!(browser.text("#events").contains("b is dead"), "{}", browser.text("#events"));
+    assert!(browser.text("#announce").contains("b is dead"), "nobody says it aloud");
+
+    // One is drained by clicking.
+    browser.click("[data-agent='c'] [data-act='drain']");
+    cluster.until("it is asked", |_| browser.text("#dialog-title") == "Drain c?");
+    assert_eq!(cluster.state("c").as_deref(), Some("active"), "before it is confirmed");
+    browser.click("#dialog-yes");
+    cluster.until("c has left", |cluster| cluster.process("c").has_ended());
+    assert_eq!(cluster.end("c").status.code(), Some(0), "{}", cluster.account());
+    cluster.until("c is gone from the page", |_| cells(&browser, "c").is_null());
+    assert!(browser.text("#events").contains("c handed everything over and left"));
+    assert_same_numbers(&mut cluster, &browser);
+    browser.assert_quiet(&ours);
+
+    // The coordinator is gone, and comes back.
+    cluster.kill9(COORDINATOR);
+    cluster.until("the page says so", |_| browser.text("#lost").contains("is lost"));
+    assert!(browser.eval("document.body.classList.contains('lost')") == true);
+    cluster.start_coordinator();
+    assert_eq!(cluster.dashboard(), at, "it is where it was");
+    cluster.until("the page is back", |_| {
+        browser.eval("document.getElementById('lost').hidden") == true
+    });
+    assert_same_numbers(&mut cluster, &browser);
+    browser.end();
+}
+
+#[test]
+fn a_frozen_coordinator_is_shown_as_lost() {
+    let _alone = alone();
+    let Some(mut browser) = Browser::start() else { return };
+    let mut cluster = cluster(30).start(1);
+    browser.open(&format!("http://{}/", cluster.dashboard()));
+    cluster.until("the page lives", |_| browser.text("#run") == "running");
+    cluster.freeze(COORDINATOR);
+    cluster.until("the page says so", |_| browser.text("#lost").contains("is lost"));
+    cluster.thaw(COORDINATOR);
+    cluster.until("it is back", |_| browser.eval("document.getElementById('lost').hidden") == true);
+    browser.end();
+}
