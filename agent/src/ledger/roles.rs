@@ -57,7 +57,7 @@ mod tests {
     fn few_are_counted_and_many_estimated() {
         let dir = tempfile::tempdir().unwrap();
         let disk = Database::open(dir.path(), true, &State::default()).unwrap();
-        let mut put = |from: u64, n: u64, role: Role| {
+        let put = |from: u64, n: u64, role: Role| {
             let mut batch = Batch::default();
             let state = GroupState { open: true, tag: Some(Tag { epoch: 1, role }) }.encode();
             for i in from..from + n {
