@@ -30,7 +30,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Crawl, or go on with the crawl in --out.
-    Crawl(CrawlArgs),
+    Crawl(Box<CrawlArgs>),
     /// Crawl as one of the agents of a crawl, or come back to it with what is in --data.
     ///
     /// How to crawl is the coordinator's to say.

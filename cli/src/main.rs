@@ -47,7 +47,7 @@ fn run(args: Args) -> Result<Exit, Trouble> {
         tracing::warn!(%error, "the number of files that may be open stays as it is");
     }
     match args.command {
-        Command::Crawl(typed) => cmd::crawl::run(typed),
+        Command::Crawl(typed) => cmd::crawl::run(*typed),
         Command::Agent(typed) => cmd::agent::run(&typed),
         Command::Cluster(typed) => cmd::cluster::run(typed),
         Command::Demo(typed) => cmd::demo::run(&typed),

@@ -241,7 +241,7 @@ mod tests {
     fn typed(words: &[&str]) -> CrawlArgs {
         let args = Args::try_parse_from(["crivello", "crawl"].iter().chain(words));
         match args.map(|args| args.command) {
-            Ok(Command::Crawl(typed)) => typed,
+            Ok(Command::Crawl(typed)) => *typed,
             other => panic!("{other:?}"),
         }
     }

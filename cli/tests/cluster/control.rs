@@ -2,7 +2,7 @@
 //! real coordinator and the real program.
 
 use super::kit::{Coordinator, crivello, expect, fresh};
-use crivello_agent::control::{self, AgentStatus, House, SeedAnswer};
+use crivello_agent::control::{self, AgentStatus, Details, House, SeedAnswer};
 use crivello_agent::peers::{Batch, Beside, Body, PeerServer, Receiver, Sender, Verdict};
 use crivello_agent::progress::Snapshot;
 use crivello_common::discard::Discard;
@@ -36,6 +36,10 @@ struct Fake {
 impl House for Fake {
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let _ = answer.send(Some(u64::from(by.0)));
+    }
+
+    fn details(&self) -> Option<Details> {
+        None
     }
 
     fn status(&self) -> AgentStatus {
