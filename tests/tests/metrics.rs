@@ -117,11 +117,15 @@ fn agrees_with_itself(name: &str, page: &Page) {
     assert_eq!(sum("crivello_idle"), 1.0, "{name}");
     let offered = sum("crivello_sieve_offered_total");
     assert!(offered >= sum("crivello_sieve_recent_total") + sum("crivello_sieve_fresh_total"));
-    let requests = sum("crivello_request_duration_seconds_count");
-    assert_eq!(requests, sum("crivello_pages_fetched_total"), "{name}: nothing failed");
-    assert_eq!(sum("crivello_robots_duration_seconds_count"), sum("crivello_robots_fetched_total"));
-    let parsed = sum("crivello_parse_duration_seconds_count");
-    assert_eq!(parsed, requests + sum("crivello_robots_fetched_total"), "{name}");
+    let answered = sum("crivello_pages_fetched_total") + sum("crivello_robots_fetched_total");
+    assert_eq!(sum("crivello_parse_duration_seconds_count"), answered, "{name}");
+    let unresolved = ["dns-no-such-name", "dns-unavailable"];
+    let unresolved = unresolved.map(|kind| page.sum("crivello_failures_total", &[("kind", kind)]));
+    let failed = sum("crivello_failures_total") - unresolved.iter().sum::<f64>();
+    let requests =
+        ["request", "robots"].map(|what| format!("crivello_{what}_duration_seconds_count"));
+    let requests: f64 = requests.iter().map(|count| sum(count)).sum();
+    assert_eq!(requests, answered + failed, "{name}");
     for stage in ["dns", "connect", "first_byte", "store", "commit", "sieve"] {
         let count = sum(&format!("crivello_{stage}_duration_seconds_count"));
         assert!(count > 0.0, "{name}: {stage} was never measured");

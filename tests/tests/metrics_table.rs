@@ -128,7 +128,7 @@ fn an_agent_tells_what_is_described() {
     let dir = tempfile::tempdir().expect("a directory");
     let crawl = Crawl::open(settings(), dir.path(), &mut std::iter::empty()).expect("it opens");
     let meter = crawl.meter().clone();
-    let text = crivello_agent::metrics::render(&[meter.clone()]);
+    let text = crivello_agent::metrics::render(std::slice::from_ref(&meter));
     let page = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));
     let described: Vec<Described> = crivello_agent::metrics::described().collect();
     let wrong = misfits(&page, &described);

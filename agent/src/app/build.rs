@@ -59,29 +59,18 @@ impl Build {
         home.take_over(&disk, &settings)?;
         let settings = within_open_files(settings);
         let shared = shared(settings, clock, &ledger, &home, seat.is_some());
-        let desk = Arc::new(Desk::new(
-            shared.settings.fetch.visits_max as usize,
-            2 * shared.settings.dns.queries_max as usize,
-        ));
+        let visits = shared.settings.fetch.visits_max as usize;
+        let desk = Arc::new(Desk::new(visits, 2 * shared.settings.dns.queries_max as usize));
         let duplicates = Arc::new(Duplicates::new(disk.clone()));
         let (to_ledger, inbox) = bounded(LEDGER_QUEUE);
-        let visits = shared.settings.fetch.visits_max as usize;
         let (to_parsers, results) = bounded(results_max(visits));
         let outlet = Outlet::new(shared.clone(), desk.clone(), to_parsers);
         let barred = &shared.live.barred;
         let context = FetchContext::new(&shared.settings, clock, Arc::new(outlet))?;
         let context = Arc::new(context.heeding(barred.clone()));
         let dns = Arc::new(Dns::new(&shared.settings).timed(clock).heeding(barred.clone()));
-        let meter = Meter::new(Sources {
-            crawl_id: home.identity.crawl_id.clone(),
-            dir: home.dir.clone(),
-            shared: shared.clone(),
-            desk: desk.clone(),
-            disk: disk.clone(),
-            context: context.clone(),
-            dns: dns.clone(),
-            look_ups,
-        });
+        let outside = (context.clone(), dns.clone());
+        let meter = meter(&home, &shared, &desk, &disk, outside, look_ups);
 
         let bench = Workbench::new(&shared.settings, clock.now(), home.is_unclean());
         let turns = turns.map(|turns| turns.open(&runtime, shared.clone(), desk.clone()));
@@ -128,6 +117,27 @@ impl Build {
             seat,
         })
     }
+}
+
+/// Where its numbers are read from.
+fn meter(
+    home: &Home,
+    shared: &Arc<Shared>,
+    desk: &Arc<Desk>,
+    disk: &Arc<Database>,
+    (context, dns): (Arc<FetchContext>, Arc<Dns>),
+    look_ups: Stopwatch,
+) -> Meter {
+    Meter::new(Sources {
+        crawl_id: home.identity.crawl_id.clone(),
+        dir: home.dir.clone(),
+        shared: shared.clone(),
+        desk: desk.clone(),
+        disk: disk.clone(),
+        context,
+        dns,
+        look_ups,
+    })
 }
 
 fn shared(

@@ -126,12 +126,9 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let (shared, rules) = (crawl.shared.clone(), crawl.rules.clone());
     let for_settings = rules.clone();
     let name = known.name;
-    let (doings, to_others) = (hall.doings.clone(), outgoing.clone());
-    crawl.meter.among_others(Post { me: id, name: name.clone(), doings, outgoing: to_others });
-    let meter = crawl.meter.clone();
-    let disk = crawl.disk.clone();
-    let door_too = door.clone();
     let informer = Arc::new(Informer::of(&crawl, id));
+    crawl.meter.among_others(Post::new(id, &name, &hall.doings, &outgoing));
+    let (meter, disk, door_too) = (crawl.meter.clone(), crawl.disk.clone(), door.clone());
     hall.move_in(Resident {
         id,
         name,

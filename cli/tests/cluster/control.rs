@@ -3,7 +3,7 @@
 
 use super::kit::{Coordinator, crivello, expect, fresh};
 use crivello_agent::control::{
-    self, About, AgentStatus, HostsWanted, House, SeedAnswer, Unanswered,
+    self, About, AgentStatus, Details, HostsWanted, House, SeedAnswer, Unanswered,
 };
 use crivello_agent::flow::RobotsFound;
 use crivello_agent::peers::{Batch, Beside, Body, PeerServer, Receiver, Sender, Verdict};
@@ -59,16 +59,16 @@ impl House for Fake {
         Vec::new()
     }
 
-    fn details(&self) -> Option<control::Details> {
-        None
-    }
-
     fn blocks(&self) -> Vec<crivello_agent::flow::BlockCount> {
         Vec::new()
     }
 
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let _ = answer.send(Some(u64::from(by.0)));
+    }
+
+    fn details(&self) -> Option<Details> {
+        None
     }
 
     fn status(&self) -> AgentStatus {

@@ -60,6 +60,13 @@ pub(super) struct Post {
     pub outgoing: Arc<Outgoing>,
 }
 
+impl Post {
+    /// Of agent `me`.
+    pub fn new(me: AgentId, name: &str, doings: &Arc<Doings>, outgoing: &Arc<Outgoing>) -> Self {
+        Self { me, name: name.to_owned(), doings: doings.clone(), outgoing: outgoing.clone() }
+    }
+}
+
 impl std::fmt::Debug for Meter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Meter").field(&self.name()).finish()

@@ -60,7 +60,7 @@ pub const ALL: &[Family<Reading>] = &[
         |r, s| peers(r, |peer| s.of(&[&peer.name], peer.rows)),
     ),
     gauge("crivello_outbox_bytes", "bytes", &["peer"], "Their bytes, on disk", |r, s| {
-        peers(r, |peer| s.of(&[&peer.name], peer.bytes))
+        peers(r, |peer| s.of(&[&peer.name], peer.bytes));
     }),
     gauge(
         "crivello_outbox_lag_seconds",
@@ -83,7 +83,7 @@ pub const ALL: &[Family<Reading>] = &[
         },
     ),
     gauge("crivello_turns_held", "addresses", &[], "Addresses whose turn is here", |r, s| {
-        with(r, |_| s.one(r.census.turns_held))
+        with(r, |_| s.one(r.census.turns_held));
     }),
     gauge(
         "crivello_turns_lent",

@@ -80,7 +80,7 @@ pub const ALL: &[Family<Reading>] = &[
         |r, s| s.one(&r.context.times().request),
     ),
     timing("crivello_robots_duration_seconds", &[], "The same for robots.txt", |r, s| {
-        s.one(&r.context.times().robots)
+        s.one(&r.context.times().robots);
     }),
     timing(
         "crivello_parse_duration_seconds",
