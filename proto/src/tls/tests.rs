@@ -176,7 +176,7 @@ fn what_cannot_be_used_is_refused_and_says_nothing_of_the_key() {
         (Pem { certificate: half, ..good.clone() }, "certificate"),
         (Pem { key: b"junk".to_vec(), ..good.clone() }, "no private key"),
         (Pem { key: good.key[..40].to_vec(), ..good.clone() }, "no private key"),
-        (Pem { key: other.key.clone(), ..good.clone() }, "not that of the certificate"),
+        (Pem { key: other.key, ..good.clone() }, "not that of the certificate"),
         (Pem { key: Vec::new(), ..good.clone() }, "no private key"),
         (Pem { ca: Vec::new(), ..good.clone() }, "authority's file"),
         (Pem { certificate: good.key.clone(), ..good.clone() }, "holds no certificate"),
