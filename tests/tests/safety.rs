@@ -8,6 +8,7 @@
 use crivello_tests::cluster::{Papers, Process};
 use crivello_tests::{Cluster, DEADLINE, binary, output_within, seed};
 use rcgen::{CertificateParams, Issuer, KeyPair};
+use rustix::process::Signal;
 use simweb::Spec;
 use std::fs;
 use std::path::Path;
@@ -217,6 +218,22 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     cluster.wait();
     let _ = cluster.stop();
     let _ = cluster.assert_clean(0);
+}
+
+/// An agent asks for its own drain, as people do: it has the token, too.
+#[test]
+fn an_agent_that_is_told_to_drain_when_it_stops_may_ask_for_it() {
+    let _alone = alone();
+    let mut cluster = cluster(2, 1, 250).with_papers(&["a", "b"]).start(1);
+    let words = [cluster.papers().of("b"), vec!["--drain-on-stop".to_owned()]].concat();
+    let mut process = stranger(&cluster, "b", &cluster.url(), &words);
+    cluster.until("b is a member", |cluster| cluster.state("b").as_deref() == Some("active"));
+    process.signal(Signal::TERM);
+    cluster.until("b has ended", |_| process.has_ended());
+    let said = process.said();
+    assert_eq!(process.wait().status.code(), Some(0), "{said}");
+    assert_eq!(cluster.state("b"), None, "{said}");
+    let _ = cluster.stop();
 }
 
 /// Copies the files whose names begin so.
