@@ -8,6 +8,7 @@
 use crivello_tests::cluster::{Papers, Process};
 use crivello_tests::{Cluster, DEADLINE, binary, output_within, seed};
 use rcgen::{CertificateParams, Issuer, KeyPair};
+use rustix::process::Signal;
 use simweb::Spec;
 use std::fs;
 use std::path::Path;
@@ -41,16 +42,16 @@ fn stranger(cluster: &Cluster, name: &str, url: &str, tls: &[String]) -> Process
 
 /// A certificate of the cluster's own authority for a node that ended its days yesterday.
 fn expired(papers: &Papers) {
-    let read = |file: &str| fs::read_to_string(papers.dir().join(file)).unwrap();
-    let authority = KeyPair::from_pem(&read("ca.key")).unwrap();
-    let authority = Issuer::from_ca_cert_pem(&read("ca.pem"), authority).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    params.not_before = OffsetDateTime::from_unix_timestamp(1_577_836_800).unwrap();
-    params.not_after = OffsetDateTime::from_unix_timestamp(1_609_459_200).unwrap();
-    let certificate = params.signed_by(&key, &authority).unwrap();
-    fs::write(papers.dir().join("late.pem"), certificate.pem()).unwrap();
-    fs::write(papers.dir().join("late.key"), key.serialize_pem()).unwrap();
+    let read = |file: &str| fs::read_to_string(papers.dir().join(file)).expect("read");
+    let authority = KeyPair::from_pem(&read("ca.key")).expect("a key");
+    let authority = Issuer::from_ca_cert_pem(&read("ca.pem"), authority).expect("a certificate");
+    let key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a certificate");
+    params.not_before = OffsetDateTime::from_unix_timestamp(1_577_836_800).expect("a time");
+    params.not_after = OffsetDateTime::from_unix_timestamp(1_609_459_200).expect("a time");
+    let certificate = params.signed_by(&key, &authority).expect("a certificate");
+    fs::write(papers.dir().join("late.pem"), certificate.pem()).expect("written");
+    fs::write(papers.dir().join("late.key"), key.serialize_pem()).expect("written");
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
     let theirs = Papers::make(&cluster.dir().join("theirs"), &["x"]);
     expired(&papers);
     // It trusts the cluster, and is vouched for by another authority.
-    fs::copy(papers.dir().join("ca.pem"), theirs.dir().join("ca.pem")).unwrap();
+    fs::copy(papers.dir().join("ca.pem"), theirs.dir().join("ca.pem")).expect("copied");
     let url = cluster.url();
     let plain = url.replace("https", "http");
     let strangers = [
@@ -99,7 +100,7 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
     let status = cluster.tell(&["status", "--json"]);
     for name in ["coordinator", "a", "b"] {
         let id = cluster.process(name).id();
-        let words = fs::read(format!("/proc/{id}/cmdline")).unwrap();
+        let words = fs::read(format!("/proc/{id}/cmdline")).expect("read");
         let words = String::from_utf8_lossy(&words);
         assert!(words.contains("token"), "{words}");
         assert_eq!(shown(&secrets, &words), None::<&str>, "{name}'s command line");
@@ -115,7 +116,7 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
 
 /// The token, and the lines of all keys.
 fn secrets(papers: &Papers) -> Vec<String> {
-    let read = |file: &str| fs::read_to_string(papers.dir().join(file)).unwrap();
+    let read = |file: &str| fs::read_to_string(papers.dir().join(file)).expect("read");
     let files = ["token", "coordinator.key", "a.key", "b.key", "people.key"];
     let text: String = files.map(read).concat();
     let secrets = text.lines().filter(|line| !line.starts_with("-----"));
@@ -160,7 +161,7 @@ fn orders_need_the_token(cluster: &Cluster, papers: &Papers, theirs: &Papers) {
     }
     let listing = cluster.listing();
     assert_eq!(listing["run"], "running", "nothing of it was done: {listing}");
-    assert!(listing["agents"].as_array().unwrap().iter().all(|a| a["state"] == "active"));
+    assert!(listing["agents"].as_array().expect("a list").iter().all(|a| a["state"] == "active"));
     let right = papers.dir().join("token").display().to_string();
     let (code, said) = ask(&["pause"], &["--token-file", &right]);
     assert_eq!(code, Some(0), "{said}");
@@ -187,15 +188,15 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     let connections = cluster.connections();
 
     // Both authorities count, then the nodes change over, then the new one alone counts.
-    let read = |dir: &Path| fs::read_to_string(dir.join("ca.pem")).unwrap();
+    let read = |dir: &Path| fs::read_to_string(dir.join("ca.pem")).expect("read");
     let both = format!("{}{}", read(&old), read(new.dir()));
-    fs::write(papers.dir().join("ca.pem"), both).unwrap();
+    fs::write(papers.dir().join("ca.pem"), both).expect("written");
     wait_for_change(&mut cluster, 1);
     for node in ["coordinator", "people", "a", "b", "c"] {
         copy(new.dir(), papers.dir(), &format!("{node}."));
     }
     wait_for_change(&mut cluster, 2);
-    fs::copy(new.dir().join("ca.pem"), papers.dir().join("ca.pem")).unwrap();
+    fs::copy(new.dir().join("ca.pem"), papers.dir().join("ca.pem")).expect("copied");
     wait_for_change(&mut cluster, 3);
 
     assert_eq!(cluster.connections(), connections, "connections that were there are kept");
@@ -211,7 +212,7 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     cluster.until("c fetches", |cluster| !cluster.requests_of("c").is_empty());
 
     // What cannot be used changes nothing.
-    fs::write(papers.dir().join("a.pem"), "-----BEGIN CERT").unwrap();
+    fs::write(papers.dir().join("a.pem"), "-----BEGIN CERT").expect("written");
     cluster.until("a says so", |cluster| cluster.said_by("a").contains("stay in force"));
     cluster.drain("b");
     cluster.wait();
@@ -219,13 +220,29 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     let _ = cluster.assert_clean(0);
 }
 
+/// An agent asks for its own drain, as people do: it has the token, too.
+#[test]
+fn an_agent_that_is_told_to_drain_when_it_stops_may_ask_for_it() {
+    let _alone = alone();
+    let mut cluster = cluster(2, 1, 250).with_papers(&["a", "b"]).start(1);
+    let words = [cluster.papers().of("b"), vec!["--drain-on-stop".to_owned()]].concat();
+    let mut process = stranger(&cluster, "b", &cluster.url(), &words);
+    cluster.until("b is a member", |cluster| cluster.state("b").as_deref() == Some("active"));
+    process.signal(Signal::TERM);
+    cluster.until("b has ended", |_| process.has_ended());
+    let said = process.said();
+    assert_eq!(process.wait().status.code(), Some(0), "{said}");
+    assert_eq!(cluster.state("b"), None, "{said}");
+    let _ = cluster.stop();
+}
+
 /// Copies the files whose names begin so.
 fn copy(from: &Path, to: &Path, prefix: &str) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
+    fs::create_dir_all(to).expect("a directory");
+    for entry in fs::read_dir(from).expect("listed") {
+        let entry = entry.expect("listed");
         if entry.file_name().to_string_lossy().starts_with(prefix) {
-            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+            fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
         }
     }
 }
@@ -242,7 +259,7 @@ fn wait_for_change(cluster: &mut Cluster, times: usize) {
 
 #[test]
 fn nobody_listens_to_other_machines_without_certificates_and_a_token() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("a directory");
     let papers = Papers::make(&dir.path().join("papers"), &["a"]);
     let token = papers.dir().join("token").display().to_string();
     let tls = papers.tls_of("a");

@@ -34,8 +34,11 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// Nobody is known yet.
+    /// Nobody is known yet. With TLS, within a runtime.
     pub fn new(papers: Papers) -> Self {
+        if let Some(tls) = &papers.tls {
+            tls.keep_fresh();
+        }
         let shown = Show::new(papers.token.as_ref());
         Self { papers, shown, channels: HashMap::new() }
     }

@@ -94,12 +94,19 @@ fn of_certificate(error: &CertificateError) -> Reason {
             Reason::ours(Kind::Authority, "its certificate is of another authority")
         }
         E::NotValidForNameContext { expected, presented } => {
-            let names = if presented.is_empty() { "nobody".into() } else { presented.join(", ") };
+            let names: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
+            let names = if names.is_empty() { "nobody".to_owned() } else { names.join(", ") };
             let name = expected.to_str();
             Reason::ours(Kind::Name, format!("its certificate is for {names}, and not for {name}"))
         }
         other => Reason::ours(Kind::Other, format!("its certificate cannot be used: {other}")),
     }
+}
+
+/// The name in what TLS calls `DnsName("a.example")` or `IpAddress(10.0.0.1)`.
+fn bare(name: &str) -> &str {
+    let inner = name.split_once('(').map_or(name, |(_, rest)| rest.trim_end_matches(')'));
+    inner.trim_matches('"')
 }
 
 /// What the other says of us.
