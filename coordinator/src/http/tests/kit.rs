@@ -46,7 +46,7 @@ impl Scene {
         let mut settings = Settings::default();
         settings.identity.contact = "me@a.example".to_owned();
         settings.cluster.lease = Duration::from_secs(600);
-        let listen = Listen { at: LOOPBACK, tls: None };
+        let listen = Listen { at: LOOPBACK, tls: None, token: None };
         let started = Coordinator::start(dir.path(), &settings, listen).await;
         let mut coordinator = started.expect("a coordinator starts");
         let door = Door::bind(LOOPBACK, options).await.expect("a free port");
