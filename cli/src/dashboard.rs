@@ -53,5 +53,6 @@ pub async fn open(
 
 /// Where to look.
 pub fn invitation(door: &Door) -> String {
-    format!("the dashboard is at http://{}/", door.address())
+    let at = door.address();
+    format!("the dashboard is at http://{at}/, metrics at http://{at}/metrics")
 }

@@ -57,7 +57,7 @@ pub struct Cluster {
     dir: TempDir,
     runtime: Runtime,
     settings: Vec<String>,
-    /// Given to every process.
+    /// Given to every agent.
     arguments: Vec<String>,
     /// Of all processes, beside the test's own.
     environment: Vec<(String, String)>,
@@ -122,7 +122,7 @@ impl Cluster {
         self
     }
 
-    /// Gives every process these arguments.
+    /// Gives every agent these arguments.
     #[must_use]
     pub fn with(mut self, arguments: &[&str]) -> Self {
         self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));

@@ -61,6 +61,7 @@ fn the_numbers_of_a_cluster_are_those_of_the_web() {
         // So that there are numbers of the limit, too.
         .set("limits.pages-max=1000000")
         .with(&["--http", "127.0.0.1:0"])
+        .with_dashboard()
         .start(3);
     let names = ["a", "b", "c"];
     cluster.seed();
