@@ -16,7 +16,8 @@ use std::path::PathBuf;
 /// Agents in one process.
 const AGENTS_MAX: i64 = 64;
 const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots) or unknown (why), \
-                          64 usage, 70 internal, 75 not done in time (wait), 130 stopped with the state saved.";
+                          64 usage, 70 internal, 75 not done in time (wait) or not yet in force \
+                          everywhere (set, pause, block, log-level), 130 stopped with the state saved.";
 
 /// A polite, crash-safe web crawler.
 #[derive(Debug, Parser)]

@@ -16,7 +16,8 @@ pub enum Exit {
     Unknown,
     /// Stopped by a signal; the state is saved.
     Stopped,
-    /// `crivello wait`: not done in the time it had.
+    /// `crivello wait`: not done in the time it had; `crivello set` and the like: not yet in force at
+    /// every agent.
     NotYet,
 }
 

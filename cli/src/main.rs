@@ -35,11 +35,10 @@ use exit::{Exit, Trouble};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    let code = match Args::try_parse() {
+    exit::leave(match Args::try_parse() {
         Ok(args) => exit::report(run(args)),
         Err(refusal) => exit::refuse(&refusal),
-    };
-    exit::leave(code)
+    })
 }
 
 fn run(args: Args) -> Result<Exit, Trouble> {

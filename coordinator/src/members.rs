@@ -68,9 +68,8 @@ impl Members {
         }
     }
 
-    /// Goes on after a restart with the last published `view`: everyone alive in it has a whole
-    /// lease to be heard of, under whatever process is heard of first. `drains` and `next_id` are as
-    /// they were written down with it.
+    /// Goes on after a restart with what was written down: everyone alive in `view` has a whole lease
+    /// to be heard of, under whatever process is heard of first.
     #[must_use]
     pub fn restore(
         settings: Settings,

@@ -130,7 +130,7 @@ const FAMILIES: &[Family<Meter>] = &[
         "crivello_coordinator_watchers",
         "watchers",
         &[],
-        "Who is told of each view: agents, and people",
+        "Streams on which views or settings are told: two for each agent, and those of people",
         |m, s| s.one(m.watchers.count()),
     ),
     counter(

@@ -65,12 +65,9 @@ impl Build {
         let (to_ledger, inbox) = bounded(LEDGER_QUEUE);
         let (to_parsers, results) = bounded(results_max(visits));
         let outlet = Outlet::new(shared.clone(), desk.clone(), to_parsers);
-        let barred = &shared.live.barred;
-        let context = FetchContext::new(&shared.settings, clock, Arc::new(outlet))?;
-        let context = Arc::new(context.heeding(barred.clone()));
-        let dns = Arc::new(Dns::new(&shared.settings).timed(clock).heeding(barred.clone()));
-        let outside = (context.clone(), dns.clone());
-        let meter = meter(&home, &shared, &desk, &disk, outside, look_ups);
+        let (context, dns) = outside(&shared, outlet)?;
+        let reached = (context.clone(), dns.clone());
+        let meter = meter(&home, &shared, &desk, &disk, reached, look_ups);
 
         let bench = Workbench::new(&shared.settings, clock.now(), home.is_unclean());
         let turns = turns.map(|turns| turns.open(&runtime, shared.clone(), desk.clone()));
@@ -138,6 +135,14 @@ fn meter(
         dns,
         look_ups,
     })
+}
+
+/// The ways to the web and to the name servers.
+fn outside(shared: &Shared, outlet: Outlet) -> Result<(Arc<FetchContext>, Arc<Dns>), AgentError> {
+    let (settings, clock, barred) = (&shared.settings, shared.clock, &shared.live.barred);
+    let context = FetchContext::new(settings, clock, Arc::new(outlet))?.heeding(barred.clone());
+    let dns = Dns::new(settings).timed(clock).heeding(barred.clone());
+    Ok((Arc::new(context), Arc::new(dns)))
 }
 
 fn shared(

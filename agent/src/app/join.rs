@@ -83,16 +83,9 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         weight: options.weight,
         process: uuid::Uuid::new_v4().as_u64_pair().0.max(1),
     };
-    let (coordinator, joined) = runtime.block_on(async {
-        let shown = Show::new(options.token.as_ref());
-        let coordinator =
-            Coordinator::at(&options.coordinator, options.tls.as_ref(), shown, clock)?;
-        let joined = coordinator.join(&joining, &known, stop).await?;
-        Ok::<_, AgentError>((coordinator, joined))
-    })?;
-    let stopped = || AgentError::Broken("it was stopped while it waited to join".to_owned());
-    let Joined { id, crawl_id, leased_until, lease, view, settings, revision } =
-        joined.ok_or_else(stopped)?;
+    let (coordinator, joined) =
+        runtime.block_on(become_member(options, &joining, &known, stop, clock))?;
+    let Joined { id, crawl_id, leased_until, lease, view, settings, revision } = joined;
     known.given = Some((id.0, crawl_id.clone()));
     known.keep(&options.dir)?;
     let settings = Settings::from_toml("the coordinator's settings", &settings)
@@ -123,30 +116,39 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         Ok(Some(Member::new(parts, disk)?))
     })?;
     crawl.shared.live.begin(revision);
-    let (shared, rules) = (crawl.shared.clone(), crawl.rules.clone());
-    let for_settings = rules.clone();
-    let name = known.name;
-    let informer = Arc::new(Informer::of(&crawl, id));
-    crawl.meter.among_others(Post::new(id, &name, &hall.doings, &outgoing));
-    let (meter, disk, door_too) = (crawl.meter.clone(), crawl.disk.clone(), door.clone());
+    crawl.meter.among_others(Post::new(id, &known.name, &hall.doings, &outgoing));
     hall.move_in(Resident {
         id,
-        name,
+        name: known.name,
         crawl_id,
         process,
-        shared,
-        rules,
-        disk,
-        door: door_too,
-        informer,
-        meter,
+        shared: crawl.shared.clone(),
+        rules: crawl.rules.clone(),
+        disk: crawl.disk.clone(),
+        door: door.clone(),
+        informer: Arc::new(Informer::of(&crawl, id)),
+        meter: crawl.meter.clone(),
     });
-    let (shared, views) = (crawl.shared.clone(), view_in_force);
-    let rules = for_settings;
+    let (shared, rules, views) = (crawl.shared.clone(), crawl.rules.clone(), view_in_force);
     let attendance =
         Attendance { coordinator, id, process, lease, outgoing, door, views, shared, rules };
     attend(&crawl, attendance);
     Ok(crawl)
+}
+
+/// Asks the coordinator until it is let in or refused, or `stop` is cancelled.
+async fn become_member(
+    options: &JoinOptions,
+    joining: &Joining,
+    known: &Membership,
+    stop: &CancellationToken,
+    clock: Clock,
+) -> Result<(Coordinator, Joined), AgentError> {
+    let (url, tls) = (&options.coordinator, options.tls.as_ref());
+    let coordinator = Coordinator::at(url, tls, Show::new(options.token.as_ref()), clock)?;
+    let joined = coordinator.join(joining, known, stop).await?;
+    let stopped = || AgentError::Broken("it was stopped while it waited to join".to_owned());
+    Ok((coordinator, joined.ok_or_else(stopped)?))
 }
 
 /// Has the membership kept alive, and the gate watched.

@@ -101,10 +101,10 @@ pub struct CoordinatorArgs {
 /// Where people look at a crawl with a browser.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct HttpArgs {
-    /// Where the dashboard is; port 0 takes a free one [default: 127.0.0.1:8080, if that is free].
+    /// Where the dashboard is, and `/metrics` beside it; port 0 takes a free one [default: 127.0.0.1:8080, if that is free].
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "no_http")]
     pub http: Option<SocketAddr>,
-    /// No dashboard.
+    /// No dashboard, and no `/metrics`.
     #[arg(long)]
     pub no_http: bool,
     /// A name that browsers may call it by, besides `localhost`; may be repeated.
@@ -138,7 +138,7 @@ pub struct JoinArgs {
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
     /// Listen on more than this machine without TLS or without a token, although anyone who can
-    /// connect can then take part or give orders.
+    /// connect can then take part or give orders; and let --http tell them the numbers.
     #[arg(long)]
     pub insecure: bool,
     /// On Ctrl-C and SIGTERM hand everything over to the other agents and leave for good, as after

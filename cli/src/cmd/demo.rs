@@ -37,6 +37,11 @@ pub fn run(typed: &DemoArgs) -> Result<Exit, Trouble> {
     let (delay, ip_delay) = (plan.settings.politeness.delay, plan.settings.politeness.ip_delay);
     let report = plan.report.clone();
     // Nobody is told where it is when nothing is to be said.
+    if let Some(at) = typed.http.http.filter(|at| !at.ip().is_loopback()) {
+        return Err(Trouble::usage(format!(
+            "--http {at}: the dashboard of a demonstration is for this machine alone"
+        )));
+    }
     let http = Some(&typed.http).filter(|http| !typed.quiet || http.http.is_some());
     let FleetDriven { driven, repeats_max } = drive(plan, stage(&out), !typed.quiet, http)?;
     let ending = Ending {

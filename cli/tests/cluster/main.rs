@@ -110,7 +110,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
 #[test]
 fn other_machines_are_listened_to_when_that_was_said() {
     let dir = fresh("coordinator-insecure");
-    let more = ["--contact=me@a.example", "--listen=0.0.0.0:0", "--insecure"];
+    let more = ["--contact=me@a.example", "--listen=0.0.0.0:0", "--insecure", "--no-http"];
     let words = [&["coordinator", "--data", "lodge"][..], &more].concat();
     let mut child = crivello(&dir, &words).stderr(Stdio::piped()).spawn().expect("it runs");
     let mut said = String::new();

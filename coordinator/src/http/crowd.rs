@@ -52,6 +52,7 @@ impl From<Status> for Silence {
             Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition => {
                 Self::Refused(status.message().to_owned())
             }
+            Code::ResourceExhausted => Self::Unreachable(format!("is busy: {}", status.message())),
             _ => Self::Unreachable(format!("cannot be reached: {}", status.message())),
         }
     }

@@ -19,6 +19,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 const NAME: &str = "crivello_session";
@@ -45,6 +46,9 @@ pub(super) fn is_in(token: &Token, headers: &HeaderMap) -> bool {
     shown.any(|(_, value)| session.as_bytes().ct_eq(value.as_bytes()).into())
 }
 
+/// Logins that are looked at at once.
+static SEATS: Semaphore = Semaphore::const_new(4);
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Login {
@@ -57,6 +61,8 @@ pub(super) async fn login(Shared(state): Shared<State>, bytes: Bytes) -> Result<
     let Some(token) = state.guard.token() else {
         return Ok(Json(json!({ "done": "no token is needed" })).into_response());
     };
+    // Guessing keeps only guessers waiting.
+    let _seat = SEATS.acquire().await;
     if !token.is(shown.trim().as_bytes()) {
         sleep(PENALTY).await;
         return Err(Refusal::new(StatusCode::UNAUTHORIZED, "that is not the token"));

@@ -109,7 +109,6 @@ fn routes(state: State) -> Router {
         .route("/api/drain", post(api::acts::drain))
         .route("/api/remove", post(api::acts::remove))
         .route("/api/run", post(api::acts::run))
-        .route("/api/login", post(login::login))
         .route("/api/logout", post(login::logout))
         .route("/metrics", get(metrics))
         .layer(middleware::from_fn_with_state(state.clone(), within_bounds));
@@ -117,6 +116,7 @@ fn routes(state: State) -> Router {
         .merge(asked)
         .merge(page::routes())
         .route("/api/events", get(api::cluster::events))
+        .route("/api/login", post(login::login))
         .route("/healthz", get(async || "ok\n"))
         .fallback(async || api::Refusal::new(StatusCode::NOT_FOUND, "there is nothing here"))
         .layer(DefaultBodyLimit::max(BODY_SIZE_MAX))

@@ -18,7 +18,7 @@ const LIMIT: usize = 20;
 /// The most that are.
 const LIMIT_MAX: usize = 200;
 /// Spans that each agent is asked for.
-const SPANS_MAX: u32 = 2_000;
+const SPANS_MAX: u32 = 500;
 /// Spans of one trace that are shown: the first.
 const SPANS_A_TRACE: usize = 200;
 

@@ -65,6 +65,8 @@ function group(all) {
 }
 
 function edit(one) {
+  // What is shown now is what is changed, whatever comes in while somebody thinks.
+  const { revision } = known;
   // A text is shown without its quotes, as it may be written behind --set.
   const plain = /^"[^"\\]*"$/.test(one.value) ? one.value.slice(1, -1) : one.value;
   const input = el("input", { name: "value", value: plain, autocomplete: "off", spellcheck: "false" });
@@ -80,7 +82,7 @@ function edit(one) {
     yes: "Change it",
     todo: async (form) => {
       const change = form.get("unset") ? { unset: true } : { value: form.get("value") };
-      const done = await post("settings", { edits: [{ key: one.key, ...change }], revision: known.revision });
+      const done = await post("settings", { edits: [{ key: one.key, ...change }], revision });
       text(byId("settings-said"), `${one.key}: ${done.done}.`);
       await refresh();
     },
