@@ -11,9 +11,10 @@ use crivello_common::assignment::Owners;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
+use crossbeam::queue::ArrayQueue;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Notify, Semaphore, oneshot, watch};
 
 /// Asked of one agent at once: its answers wait for the hosts' turns, and other calls must find
 /// room on the same connection.
@@ -22,6 +23,30 @@ const ASKED_MAX: usize = 8;
 /// What another agent wants, and where the answer goes; to drop that is to say "out of reach".
 pub type Guest = (CrawlUrl, oneshot::Sender<RobotsFound>);
 
+/// The queues between the scheduler and other agents' workbenches.
+#[derive(Debug)]
+pub struct Crossing {
+    /// Robots.txt files that other agents want.
+    pub guests: ArrayQueue<Guest>,
+    /// Those to be asked for of other agents.
+    abroad: ArrayQueue<CrawlUrl>,
+    /// Rung when something is in `abroad`.
+    envoy: Notify,
+    /// What came of that.
+    from_abroad: ArrayQueue<(CrawlUrl, RobotsFound)>,
+}
+
+impl Default for Crossing {
+    fn default() -> Self {
+        Self {
+            guests: ArrayQueue::new(GUESTS_MAX),
+            abroad: ArrayQueue::new(GUESTS_MAX),
+            envoy: Notify::new(),
+            from_abroad: ArrayQueue::new(GUESTS_MAX),
+        }
+    }
+}
+
 /// Who among other agents waits for what is asked for here; the scheduler's.
 #[derive(Debug, Default)]
 pub struct Guests(HashMap<CrawlUrl, Vec<oneshot::Sender<RobotsFound>>>);
@@ -29,10 +54,10 @@ pub struct Guests(HashMap<CrawlUrl, Vec<oneshot::Sender<RobotsFound>>>);
 impl Guests {
     /// Tells the workbench what other agents want, and what they have found.
     pub fn hear(&mut self, desk: &Desk, bench: &mut Workbench, now: Timestamp) {
-        while let Some((url, found)) = desk.from_abroad.pop() {
+        while let Some((url, found)) = desk.crossing.from_abroad.pop() {
             bench.heard_from_abroad(&url, &found, now);
         }
-        while let Some((url, answer)) = desk.guests.pop() {
+        while let Some((url, answer)) = desk.crossing.guests.pop() {
             if self.0.len() >= GUESTS_MAX {
                 self.0.retain(|_, waiting| waiting.iter().any(|answer| !answer.is_closed()));
             }
@@ -40,7 +65,11 @@ impl Guests {
             match self.0.get_mut(&url) {
                 Some(waiting) => {
                     waiting.retain(|answer| !answer.is_closed());
+                    let asked_before = !waiting.is_empty();
                     waiting.push(answer);
+                    if !asked_before {
+                        bench.ask_for_guest(url, now);
+                    }
                 }
                 None if room => {
                     bench.ask_for_guest(url.clone(), now);
@@ -60,10 +89,10 @@ impl Guests {
         }
         for url in bench.take_to_ask() {
             // There is room: the workbench waits for no more than that.
-            if let Err(url) = desk.abroad.push(url) {
+            if let Err(url) = desk.crossing.abroad.push(url) {
                 tracing::error!(%url, "the envoy's queue is full");
             }
-            desk.envoy.notify_one();
+            desk.crossing.envoy.notify_one();
         }
     }
 }
@@ -82,14 +111,14 @@ impl Envoy {
         let mut seats: HashMap<AgentId, Arc<Semaphore>> = HashMap::new();
         let mut owners: Option<Owners> = None;
         loop {
-            self.desk.envoy.notified().await;
+            self.desk.crossing.envoy.notified().await;
             let view = self.views.borrow().clone();
             let known = owners.as_ref().map(|owners| owners.view().epoch);
             if let Some(view) = view.filter(|view| known != Some(view.epoch)) {
                 seats.retain(|id, _| view.agent(*id).is_some());
                 owners = Owners::new(self.shared.settings.cluster.strategy, view).ok();
             }
-            while let Some(url) = self.desk.abroad.pop() {
+            while let Some(url) = self.desk.crossing.abroad.pop() {
                 let group = url.host_key(self.shared.settings.identity.assign_by).group;
                 let to = owners.as_ref().and_then(|owners| owners.owner(group));
                 let seat = to.map(|to| {
@@ -120,7 +149,7 @@ async fn ask(
             }
         }
     }
-    if let Err(lost) = desk.from_abroad.push((url, found)) {
+    if let Err(lost) = desk.crossing.from_abroad.push((url, found)) {
         tracing::error!(?lost, "the scheduler's queue is full");
     }
     desk.ring();

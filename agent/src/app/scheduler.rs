@@ -5,7 +5,7 @@
 //! wakes it.
 
 use super::accountant::Entry;
-use super::envoy::{Guest, Guests};
+use super::envoy::{Crossing, Guests};
 use super::live::Revised;
 use super::names::Names;
 use super::outage::Outage;
@@ -13,16 +13,13 @@ use super::shared::Shared;
 use super::turns::{TurnEvent, TurnLine, TurnWord};
 use super::why::Question;
 use crate::flow::{
-    Errand, Flight, LedgerNote, OnBench, Resolution, ResolveError, RobotsFound, Signal, Verdict,
-    Visit,
+    Errand, Flight, LedgerNote, OnBench, Resolution, ResolveError, Signal, Verdict, Visit,
 };
-use crate::limits::GUESTS_MAX;
 use crate::report::Ended;
 use crate::workbench::Workbench;
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
-use crivello_common::url::CrawlUrl;
 use crossbeam::channel::Sender;
 use crossbeam::queue::{ArrayQueue, SegQueue};
 use hashbrown::HashMap;
@@ -64,14 +61,8 @@ pub struct Desk {
     pub notes: ArrayQueue<LedgerNote>,
     /// From the turns' task; no more than what was asked for, now and then.
     pub turns: SegQueue<TurnEvent>,
-    /// Robots.txt files that other agents want.
-    pub guests: ArrayQueue<Guest>,
-    /// Those to be asked for of other agents.
-    pub abroad: ArrayQueue<CrawlUrl>,
-    /// Rung when something is in `abroad`.
-    pub envoy: Notify,
-    /// What came of that.
-    pub from_abroad: ArrayQueue<(CrawlUrl, RobotsFound)>,
+    /// To and from other agents' workbenches.
+    pub crossing: Crossing,
     /// From people who ask why a host waits.
     pub questions: ArrayQueue<Question>,
     scheduler: OnceLock<Thread>,
@@ -88,10 +79,7 @@ impl Desk {
             done: ArrayQueue::new(visits + names),
             notes: ArrayQueue::new(crate::limits::DESK_QUEUE),
             turns: SegQueue::new(),
-            guests: ArrayQueue::new(GUESTS_MAX),
-            abroad: ArrayQueue::new(GUESTS_MAX),
-            envoy: Notify::new(),
-            from_abroad: ArrayQueue::new(GUESTS_MAX),
+            crossing: Crossing::default(),
             questions: ArrayQueue::new(crate::limits::QUESTIONS_MAX),
             scheduler: OnceLock::new(),
         }
@@ -295,6 +283,8 @@ impl Scheduler {
             && shared.fence.is_open(now)
             && !shared.is_stopping()
             && !shared.paused.load(Relaxed)
+            // Between: the fetchers know already whom not to visit, and the workbench does not.
+            && shared.live.revision() == shared.live.in_force()
             && !shared.disk_full.load(Relaxed)
             && shared.pipeline.has_room()
             && shared.pages_left.any()
@@ -374,6 +364,10 @@ impl Scheduler {
     fn say_quiet(&mut self) -> Result<(), ()> {
         let limit = self.shared.pages_left.is_used_up();
         let stopping = self.shared.is_stopping();
+        if !limit {
+            // It may have been raised.
+            self.shared.limit_reached.store(false, Relaxed);
+        }
         if !self.in_flight.is_empty() {
             return Ok(());
         }

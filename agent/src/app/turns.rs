@@ -164,7 +164,7 @@ impl Task {
             }
             TurnWord::Guest(guest) => {
                 // Without room the answer is dropped, and that is one.
-                let _ = self.bench.guests.push(guest);
+                let _ = self.bench.crossing.guests.push(guest);
                 self.bench.ring();
             }
             TurnWord::Sent { to, number, fate } => self.desk.sent(to, number, fate),

@@ -15,10 +15,11 @@ const GROUPS_MAX: usize = 4_096;
 const TAGS_A_STEP: usize = 1_024;
 /// Tags read at once.
 const TAGS_AT_ONCE: usize = 64;
-/// From the end of a walk through all tags to the next, at least; and so many times what the walk
-/// took, whoever asks for another.
-const WALK_PAUSE: Duration = Duration::from_millis(50);
+/// From the end of a walk through all tags to the next, whoever asks for another: so many times what
+/// the walk took, within these bounds.
 const WALK_PAUSE_FACTOR: u32 = 4;
+const WALK_PAUSE_MIN: Duration = Duration::from_millis(50);
+const WALK_PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// How far an epoch's moves have come.
 #[derive(Debug, Default)]
@@ -93,11 +94,10 @@ impl Custody {
             Phase::Scan => self.scan(tags, effects),
             Phase::Say => self.say(now, effects),
             Phase::HandOver => self.hand_over(tags, effects),
-            Phase::Brought => self.say_brought(now, effects),
+            Phase::Brought => self.say_brought(effects),
             Phase::Copy if self.all_scanned() => self.copy(tags, now, effects),
             Phase::Over if self.moves.again && now >= self.moves.walk_at => {
                 self.moves.again = false;
-                self.moves.walk_began = now;
                 self.enter(Phase::Copy)
             }
             Phase::Copy | Phase::Over => false,
@@ -181,13 +181,12 @@ impl Custody {
         done
     }
 
-    fn say_brought(&mut self, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
+    fn say_brought(&mut self, effects: &mut Vec<Effect>) -> bool {
         if !self.moves.leaving.is_empty() || !self.moves.transfers.is_empty() {
             return false;
         }
         let brought = |to| Effect::Send { to, message: Message::Brought };
         effects.extend(self.others().map(|agent| brought(agent.id)));
-        self.moves.walk_began = now;
         self.enter(Phase::Copy)
     }
 
@@ -210,6 +209,9 @@ impl Custody {
     /// Takes over what is to be taken over, sees that it is copied, and asks whether what is held
     /// for nobody may be dropped.
     fn copy(&mut self, tags: &mut impl Tags, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
+        if self.moves.cursor.is_none() {
+            self.moves.walk_began = now;
+        }
         let mut done = false;
         for _ in 0..TAGS_A_STEP {
             if self.moves.transfers.len() >= TRANSFERS_MAX {
@@ -219,7 +221,7 @@ impl Custody {
                 let asks = std::mem::take(&mut self.moves.asks);
                 effects.extend(asks.into_iter().map(|(to, groups)| may_drop(to, groups)));
                 let took = now.since(self.moves.walk_began).saturating_mul(WALK_PAUSE_FACTOR);
-                self.moves.walk_at = now + took.max(WALK_PAUSE);
+                self.moves.walk_at = now + took.clamp(WALK_PAUSE_MIN, WALK_PAUSE_MAX);
                 return self.enter(Phase::Over);
             };
             done = true;

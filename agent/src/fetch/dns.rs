@@ -94,8 +94,8 @@ impl Dns {
     /// The address to visit `name` at (in normal form, IPv6 literals in brackets). An IP literal
     /// is its own answer and asks nobody.
     pub async fn resolve(&self, host: HostKey, name: &str, now: Timestamp) -> Resolution {
-        let kept = match literal(name) {
-            Some(address) => self.judged(&[address], Timestamp::MAX),
+        let (kept, cached) = match literal(name) {
+            Some(address) => (self.judged(&[address], Timestamp::MAX), None),
             None => self.looked_up(name, now).await,
         };
         // What is kept is the address: it may be blocked now, and not a while later.
@@ -103,19 +103,21 @@ impl Dns {
             true => Err(ResolveError::Blocked(address)),
             false => Ok(Resolved { address, until: kept.until }),
         });
+        if let Some(cached) = cached {
+            self.answers.count(&answer.map(|resolved| resolved.address), cached);
+        }
         Resolution { host, answer }
     }
 
-    async fn looked_up(&self, name: &str, now: Timestamp) -> Kept {
+    /// What is known of a name, and whether it was known before.
+    async fn looked_up(&self, name: &str, now: Timestamp) -> (Kept, Option<bool>) {
         let entry = self
             .cache
             .entry_by_ref(name)
             .or_insert_with_if(self.ask(name, now), |kept| kept.until <= now)
             .await;
         let cached = !entry.is_fresh();
-        let kept = entry.into_value();
-        self.answers.count(&kept.answer, cached);
-        kept
+        (entry.into_value(), Some(cached))
     }
 
     async fn ask(&self, name: &str, now: Timestamp) -> Kept {

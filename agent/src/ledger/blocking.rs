@@ -103,6 +103,12 @@ const fn first() -> [u8; keys::PAIR] {
     [0; keys::PAIR]
 }
 
+/// What decides when hosts fall due.
+fn paces(politeness: &Politeness) -> Politeness {
+    let (paused, robots_exempt) = (Vec::new(), Vec::new());
+    Politeness { paused, robots_exempt, ..politeness.clone() }
+}
+
 impl Ledger {
     /// Other settings are in force: limits for hosts and domains, what is blocked, and when hosts that
     /// rest on disk fall due.
@@ -120,7 +126,8 @@ impl Ledger {
             blocking.counted = std::mem::take(&mut old.counted);
         }
         blocking.changes = old.changes + 1;
-        blocking.sooner = old.politeness != settings.politeness;
+        let differ = paces(&old.politeness) != paces(&settings.politeness);
+        blocking.sooner = differ || (old.sooner && old.at.is_some());
         if blocking.list == old.list && !blocking.sooner {
             blocking.at = old.at;
         } else if blocking.sooner {

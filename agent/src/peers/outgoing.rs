@@ -35,7 +35,7 @@ const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(3);
 /// For a promise, or a turn, which are worth less the longer they take.
 const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// For a robots.txt, which waits for its host's turn there.
-const ROBOTS_PATIENCE: Duration = Duration::from_secs(300);
+const ROBOTS_PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of a packet's id, stream and time, which it gets later, at most.
 const NUMBER_BYTES_MAX: usize = 22 + 9;
 

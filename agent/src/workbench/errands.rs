@@ -86,6 +86,16 @@ impl Workbench {
         self.rouse(id, now);
     }
 
+    /// Until when the host waits for its errand elsewhere: a pause over there costs it nothing.
+    pub(super) fn put_off(&mut self, id: u32, mut away: Away, now: Timestamp) -> Timestamp {
+        let paused = self.hosts.find(&away.at).is_some_and(|at| self.hosts[at].paused);
+        if paused && away.deadline <= now {
+            away.deadline = now + AWAY_MAX;
+            self.hosts[id].turn.get_or_insert_default().away = Some(away);
+        }
+        away.deadline
+    }
+
     /// The host's errand elsewhere took too long.
     pub(super) fn expire_away(&mut self, id: u32, now: Timestamp) {
         let key = self.hosts[id].key;

@@ -21,6 +21,8 @@ const AGE_MAX: Duration = Duration::from_secs(24 * 3600);
 pub(super) struct RobotsTurn {
     /// To be done here: its own first.
     pub errands: VecDeque<RobotsErrand>,
+    /// That of another host for which it is being visited.
+    pub doing: Option<RobotsErrand>,
     /// Whether the last visit here was for another host; then the host itself is next.
     pub lent: bool,
     /// Its own errand that waits for another host's turn.

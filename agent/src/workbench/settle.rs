@@ -40,8 +40,9 @@ impl Workbench {
             return self.place(id, now);
         }
         if let Some(away) = self.hosts[id].away() {
-            if away.deadline > now {
-                return self.sleep(id, away.deadline);
+            let deadline = self.put_off(id, away, now);
+            if deadline > now {
+                return self.sleep(id, deadline);
             }
             self.expire_away(id, now);
         }

@@ -30,8 +30,14 @@ impl Workbench {
             let failed = matches!(answer.found, RobotsFound::Unreachable);
             (own && failed).then_some(answer.errand.for_origin)
         });
-        if let Some(answer) = verdict.robots.take() {
-            self.hear_robots(id, answer, now);
+        let doing = self.hosts[id].turn.as_mut().and_then(|turn| turn.doing.take());
+        match (verdict.robots.take(), doing) {
+            (Some(answer), _) => self.hear_robots(id, answer, now),
+            // The visit was cut off: whoever waits for it waits for the next.
+            (None, Some(errand)) => {
+                self.hosts[id].turn.get_or_insert_default().errands.push_front(errand);
+            }
+            (None, None) => {}
         }
         self.hosts[id].tidy();
         self.hosts[id].stand = Stand::Loose;

@@ -205,6 +205,8 @@ impl HostEntry {
             return None;
         }
         turn.lent = !own;
-        turn.errands.pop_front()
+        let errand = turn.errands.pop_front();
+        turn.doing = errand.clone().filter(|_| !own);
+        errand
     }
 }

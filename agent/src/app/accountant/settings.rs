@@ -2,6 +2,10 @@
 
 use super::{AccountError, Accountant};
 use crivello_common::time::Timestamp;
+use std::time::Duration;
+
+/// Between two steps of the walk through all hosts.
+const STEP_PAUSE: Duration = Duration::from_millis(2);
 
 impl Accountant {
     /// Takes up later settings, and goes on with dropping what is blocked.
@@ -20,7 +24,7 @@ impl Accountant {
             ledger.block_some(now)?;
         }
         if ledger.looks_through_hosts() {
-            self.next_due = now;
+            self.next_due = now + STEP_PAUSE;
         }
         let changes = Some(ledger.block_changes());
         if std::mem::replace(&mut self.blocks_told, changes) != changes {

@@ -297,6 +297,8 @@ impl Member {
         }
         // Words wait for the peers, not in a heap of their own.
         while self.words.values().map(VecDeque::len).sum::<usize>() < 64 {
+            // It measures how long it takes.
+            let now = self.shared.clock.now();
             let done = self
                 .decide(ledger, floor, |custody, tags, effects| custody.step(tags, now, effects))?;
             if !done {
