@@ -71,10 +71,6 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let (turns, turn_words) = TurnLine::new();
     let (door, hall) = (Door { arrivals, turns: turns.clone() }, Arc::new(Hall::default()));
     let (views, view_in_force) = watch::channel(None);
-    if let Some(tls) = &options.tls {
-        let _runtime = runtime.enter();
-        tls.keep_fresh();
-    }
     let server = runtime.block_on(serve(options, view_in_force.clone(), &door, &hall, clock))?;
     let address = server.address();
     let joining = Joining {
@@ -166,6 +162,9 @@ async fn serve(
     hall: &Arc<Hall>,
     clock: Clock,
 ) -> Result<PeerServer, AgentError> {
+    if let Some(tls) = &options.tls {
+        tls.keep_fresh();
+    }
     let listener = bind(options.listen).await?;
     let door = Arc::new(door.clone());
     let house = Arc::clone(hall) as Arc<dyn control::House>;
