@@ -240,12 +240,12 @@ impl Cluster {
         command.args(["--coordinator", &self.url(), "--name", name]);
         command.args(["--listen", "127.0.0.1:0", "--data"]).arg(self.disk(name));
         command.args(["--advertise", &self.agents[name].gate.address.to_string()]);
+        command.args(&self.arguments);
         self.begin(name, command);
     }
 
     /// Starts a process, and leads its gate to where it says that it listens.
     fn begin(&mut self, name: &str, mut command: Command) {
-        command.args(&self.arguments);
         let member = self.member(name);
         assert!(member.process.is_none(), "{name} runs already");
         member.n_lives += 1;
