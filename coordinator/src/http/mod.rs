@@ -10,9 +10,9 @@
 //! view) as `crivello status` and `crivello why` do, passes their answers on, and keeps nothing of
 //! them but numbers: some ten minutes of totals, and who joined, died or left.
 //!
-//! * *Comes in*: HTTP/1.1. [`guard`] lets in who may come, and nothing that another site made a
+//! * *Comes in*: HTTP/1.1. `guard` lets in who may come, and nothing that another site made a
 //!   browser say.
-//! * *Goes out*: the files of `page/`, which load nothing from elsewhere, and JSON ([`api`]).
+//! * *Goes out*: the files of `page/`, which load nothing from elsewhere, and JSON (`api`).
 //! * *Goes wrong*: an agent that does not answer is shown as such, an agent of an older version as
 //!   "not available"; nobody else waits for it. Connections, requests, listeners, bodies and times
 //!   are bounded (`server.rs`).

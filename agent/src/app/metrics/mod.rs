@@ -1,7 +1,7 @@
 //! The numbers of an agent, for Prometheus and for whoever asks for details.
 //!
 //! What exists anyway (totals, gauges, RocksDB's counters) is read when somebody asks. Only
-//! durations are measured as things happen, in the rooms where they do; [`Gauges`] has those of the
+//! durations are measured as things happen, in the rooms where they do; `Gauges` has those of the
 //! assembly. Several agents may live in one process, so nothing here is global.
 
 mod families;
