@@ -66,7 +66,7 @@ if [ "${1:-}" = --tests ]; then
     if [ "$(id -u)" -ne 0 ]; then as_root="sudo -n"; fi
     if have apt-get && { [ -z "$as_root" ] || { have sudo && sudo -n true 2>/dev/null; }; }; then
         echo "setup: installing chromium, for the tests of the dashboard" >&2
-        install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium"
+        install="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-liberation"
         if $install >/dev/null 2>&1 || { $as_root apt-get update >/dev/null 2>&1 && $install >/dev/null 2>&1; }; then
             exit 0
         fi

@@ -21,4 +21,4 @@ pub use collector::Collector;
 pub use measure::{Usage, wait_measured};
 pub use running::{DEADLINE, Running, output, output_within};
 pub use scene::{Ended, Scene, binary, seed};
-pub use skipping::skipped;
+pub use skipping::{skipped, skipped_unless_allowed};

@@ -8,7 +8,7 @@ use chromiumoxide::cdp::browser_protocol::network::EventRequestWillBeSent;
 use chromiumoxide::cdp::browser_protocol::page::CaptureScreenshotFormat;
 use chromiumoxide::cdp::js_protocol::runtime::{EventConsoleApiCalled, EventExceptionThrown};
 use chromiumoxide::page::{Page, ScreenshotParams};
-use crivello_tests::skipped;
+use crivello_tests::skipped_unless_allowed;
 use futures_util::StreamExt;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,8 @@ impl Browser {
     /// Starts it; `None`, said aloud, where there is none.
     pub fn start() -> Option<Self> {
         let Some(program) = program() else {
-            skipped("no Chromium: `apt-get install chromium` brings one");
+            let why = "no Chromium: `apt-get install chromium` brings one";
+            skipped_unless_allowed("CRIVELLO_TEST_NO_BROWSER", why);
             return None;
         };
         let profile = tempfile::tempdir().expect("a directory");
