@@ -109,7 +109,6 @@ impl Coordinator {
             clock,
             started: clock.now(),
             crawl_id: crawl_id.clone(),
-            limit: settings.limits.pages_max,
         };
         let rpc = Arc::new(Rpc { lodge: lodge.clone(), watchers, crawl_id: crawl_id.clone() });
         let shown = Show::new(listen.token.as_ref());

@@ -122,6 +122,7 @@ impl Lodge {
         let (asks, asked) = sync_channel(ASKS_MAX);
         let slice = (lease / LOOKS_A_LEASE).max(Duration::from_millis(1));
         let counts = Arc::<Counts>::default();
+        counts.set_limit(settings.limits.pages_max);
         let porter = Porter {
             counts: Arc::clone(&counts),
             journal: home.journal,
@@ -287,12 +288,15 @@ impl Porter {
         let edited = self.charter.edit(edits, known)?;
         let limit = edited.settings.limits.pages_max;
         let living = || living(self.members.view());
+        self.counts.set_limit(limit);
         self.allowance = match (self.allowance.take(), limit) {
             (Some(allowance), Some(limit)) => Some(allowance.limited_to(limit)),
             // What was fetched while there was no limit counts, so all must be heard of.
             (None, Some(limit)) => Some(Allowance::new(limit, BTreeMap::new()).awaiting(living())),
             (_, None) => None,
         };
+        // Should that fail, it is said aloud, and written with whatever comes next.
+        let _ = self.write(&self.members.clone());
         for key in &edited.changed {
             tracing::info!("{key} is {} now", edited.settings.value(key).unwrap_or_default());
         }

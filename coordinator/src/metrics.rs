@@ -23,14 +23,23 @@ pub(crate) struct Counts {
     pub(crate) turned_away: AtomicU64,
     /// Pages in all portions.
     pub(crate) dealt: AtomicU64,
+    /// `limits.pages-max`; 0 without it.
+    pub(crate) limit: AtomicU64,
 }
 
 impl Default for Counts {
     fn default() -> Self {
-        let [write_errors, heartbeats, requests, refusals, turned_away, dealt] =
+        let [write_errors, heartbeats, requests, refusals, turned_away, dealt, limit] =
             std::array::from_fn(|_| AtomicU64::new(0));
         let writes = Histogram::new(WORK);
-        Self { writes, write_errors, heartbeats, requests, refusals, turned_away, dealt }
+        Self { writes, write_errors, heartbeats, requests, refusals, turned_away, dealt, limit }
+    }
+}
+
+impl Counts {
+    /// `limits.pages-max` as it is now.
+    pub(crate) fn set_limit(&self, pages_max: Option<u64>) {
+        self.limit.store(pages_max.unwrap_or_default(), Relaxed);
     }
 }
 
@@ -43,8 +52,6 @@ pub struct Meter {
     pub(crate) clock: Clock,
     pub(crate) started: Timestamp,
     pub(crate) crawl_id: String,
-    /// Of pages.
-    pub(crate) limit: Option<u64>,
 }
 
 impl Meter {
@@ -187,7 +194,8 @@ const FAMILIES: &[Family<Meter>] = &[
         &[],
         "limits.pages-max; absent without it",
         |m, s| {
-            if let Some(limit) = m.limit {
+            let limit = m.counts.limit.load(Relaxed);
+            if limit > 0 {
                 s.one(limit);
             }
         },

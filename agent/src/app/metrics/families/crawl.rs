@@ -137,7 +137,7 @@ pub const ALL: &[Family<Reading>] = &[
         "crivello_pages_left",
         "pages",
         &[],
-        "Pages until limits.pages-max; absent without that limit",
+        "Pages that limits.pages-max is above what this agent has fetched; absent without it",
         |r, s| {
             if let Some(left) = r.snapshot.pages_left {
                 s.one(left);
