@@ -8,6 +8,7 @@
 mod agreement;
 pub mod cluster;
 pub mod collector;
+pub mod in_process;
 mod measure;
 pub mod metrics;
 mod running;
@@ -18,6 +19,7 @@ pub mod warc;
 pub use agreement::{assert_agreement, is_page};
 pub use cluster::Cluster;
 pub use collector::Collector;
+pub use in_process::InProcess;
 pub use measure::{Usage, wait_measured};
 pub use running::{DEADLINE, Running, output, output_within};
 pub use scene::{Ended, Scene, binary, seed};

@@ -1,5 +1,5 @@
-//! What is done to a whole group, a bounded batch at a time: its hosts are put into `schedule` or
-//! taken out of it, or all its rows are deleted. A row in `meta` says so from the first batch to
+//! What is done to whole groups, a bounded batch at a time: their hosts are put into `schedule` or
+//! taken out of it, or all their rows are deleted. A row in `meta` says so from the first batch to
 //! the last, so that a kill in between only interrupts it.
 
 use super::groups::Groups;
@@ -13,9 +13,12 @@ use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// Rows of one batch; few enough in tests that there are several.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 7 } else { 4_096 };
+/// Groups of one batch: most are small, and there may be a million of them.
+const GROUPS_AT_ONCE: usize = if cfg!(test) { 3 } else { 256 };
 /// Begins the keys in `meta`; the group's hash follows.
 const META: &[u8] = b"chore/";
 
@@ -36,13 +39,15 @@ struct Chore {
     from: [u8; keys::PAIR],
     /// No host falls due before. Not kept on disk: after a kill no host is visited at once anyway.
     floor: Timestamp,
-    /// Whether `meta` has its row.
-    noted: bool,
 }
 
 /// The tasks that have begun.
 #[derive(Debug, Default)]
-pub struct Chores(BTreeMap<GroupHash, Chore>);
+pub struct Chores {
+    tasks: BTreeMap<GroupHash, Chore>,
+    /// Those that have no row in `meta` yet.
+    unnoted: Vec<GroupHash>,
+}
 
 impl Chores {
     /// Those that a kill interrupted.
@@ -60,30 +65,38 @@ impl Chores {
                 return Err(DiskError::Row { family: "meta", what: "a chore is malformed" });
             };
             let from = keys::group(group);
-            chores.0.insert(group, Chore { task, from, floor: Timestamp::ZERO, noted: true });
+            chores.tasks.insert(group, Chore { task, from, floor: Timestamp::ZERO });
             Ok(true)
         })?;
         Ok(chores)
     }
 
     fn begin(&mut self, group: GroupHash, task: Task, floor: Timestamp) {
-        self.0.insert(group, Chore { task, from: keys::group(group), floor, noted: false });
+        self.tasks.insert(group, Chore { task, from: keys::group(group), floor });
+        self.unnoted.push(group);
     }
 
     pub(super) fn is_deleting(&self, group: GroupHash) -> bool {
-        self.0.get(&group).is_some_and(|chore| chore.task == Task::Delete)
+        self.tasks.get(&group).is_some_and(|chore| chore.task == Task::Delete)
     }
 
     /// Adds to `batch` what a kill must not forget.
     pub(super) fn settle(&mut self, disk: &Database, batch: &mut Batch) {
-        for (group, chore) in self.0.iter_mut().filter(|(_, chore)| !chore.noted) {
-            chore.noted = true;
-            disk.put(batch, Family::Meta, &note(*group), &[chore.task as u8]);
+        for group in self.unnoted.drain(..) {
+            // What has been done with since is not noted.
+            if let Some(chore) = self.tasks.get(&group) {
+                disk.put(batch, Family::Meta, &note(group), &[chore.task as u8]);
+            }
         }
     }
 
-    pub(super) fn has_news(&self) -> bool {
-        !self.0.is_empty()
+    pub(super) fn are_left(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
+    fn after(&self, group: Option<&GroupHash>) -> Option<(&GroupHash, &Chore)> {
+        let from = group.map_or(Bound::Unbounded, Bound::Excluded);
+        self.tasks.range((from, Bound::Unbounded)).next()
     }
 }
 
@@ -143,32 +156,50 @@ impl Ledger {
         self.chores.is_deleting(group)
     }
 
+    /// Whether [`Self::chore`] has something to do.
+    #[must_use]
+    pub fn has_chores(&self) -> bool {
+        self.chores.are_left()
+    }
+
     /// The next step of what is to be done to whole groups: a commit of its own. `None` when there
     /// is nothing to do. The batches before it must have been committed.
     ///
     /// # Errors
     /// When the disk fails; the ledger must then not be used any more.
     pub fn chore(&mut self, now: Timestamp) -> Result<Option<Batch>, DiskError> {
-        let Some((&group, chore)) = self.chores.0.iter().next() else { return Ok(None) };
-        let Chore { task, from, floor, .. } = *chore;
+        if !self.chores.are_left() {
+            return Ok(None);
+        }
         let mut batch = Batch::default();
-        let rest = match task {
-            Task::Reschedule => self.reschedule_some(from, group, floor)?,
-            Task::Delete => self.delete_some(&mut batch, group)?.then_some(from),
-        };
-        match (rest, self.chores.0.get_mut(&group)) {
-            (Some(from), Some(chore)) => chore.from = from,
-            _ => {
-                self.chores.0.remove(&group);
-                self.disk.delete(&mut batch, Family::Meta, &note(group));
-                if task == Task::Delete {
-                    self.tags.remove(group);
-                    self.sieve.forget();
+        let (mut room, mut groups, mut deleted) = (ROWS_AT_ONCE, Vec::new(), false);
+        while room > 0
+            && groups.len() < GROUPS_AT_ONCE
+            && let Some((&group, chore)) = self.chores.after(groups.last())
+        {
+            let Chore { task, from, floor } = *chore;
+            let rest = match task {
+                Task::Reschedule => self.reschedule_some(from, group, floor, &mut room)?,
+                Task::Delete => self.delete_some(&mut batch, group, &mut room)?.then_some(from),
+            };
+            groups.push(group);
+            match (rest, self.chores.tasks.get_mut(&group)) {
+                (Some(from), Some(chore)) => chore.from = from,
+                _ => {
+                    self.chores.tasks.remove(&group);
+                    self.disk.delete(&mut batch, Family::Meta, &note(group));
+                    if task == Task::Delete {
+                        self.tags.remove(group);
+                        deleted = true;
+                    }
                 }
             }
         }
+        if deleted {
+            self.sieve.forget();
+        }
         self.finish(&mut batch, &Groups::default(), now)?;
-        self.news.forget(group);
+        groups.into_iter().for_each(|group| self.news.forget(group));
         Ok(Some(batch))
     }
 
@@ -179,17 +210,18 @@ impl Ledger {
         from: [u8; keys::PAIR],
         group: GroupHash,
         floor: Timestamp,
+        room: &mut usize,
     ) -> Result<Option<[u8; keys::PAIR]>, DiskError> {
-        let (mut hosts, mut n_rows, mut rest) = (Vec::new(), 0, None);
+        let (mut hosts, mut rest) = (Vec::new(), None);
         self.disk.walk(Family::Hosts, &from, &end_of(group), |key, value| {
             let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0) else {
                 return Ok(true);
             };
-            if n_rows == ROWS_AT_ONCE {
+            if *room == 0 {
                 rest = Some(keys::host(host));
                 return Ok(false);
             }
-            n_rows += 1;
+            *room -= 1;
             if HostRow::decode(value)?.queued > 0 {
                 hosts.push(host);
             }
@@ -205,12 +237,16 @@ impl Ledger {
     }
 
     /// Deletes some rows of a group; true while there may be more.
-    fn delete_some(&mut self, batch: &mut Batch, group: GroupHash) -> Result<bool, DiskError> {
-        let mut room = ROWS_AT_ONCE;
-        self.delete_queues(batch, group, &mut room)?;
-        let n_queued = ROWS_AT_ONCE - room;
+    fn delete_some(
+        &mut self,
+        batch: &mut Batch,
+        group: GroupHash,
+        room: &mut usize,
+    ) -> Result<bool, DiskError> {
+        let before = *room;
+        self.delete_queues(batch, group, room)?;
         // What was queued is taken out of `seen` together with its row in `frontier`.
-        if n_queued > 0 {
+        if *room < before {
             return Ok(true);
         }
         for family in [Family::Seen, Family::Robots, Family::Hosts] {
@@ -221,7 +257,7 @@ impl Ledger {
                     _ => None,
                 };
                 rows.push((key.to_vec(), scheduled));
-                Ok(rows.len() < room)
+                Ok(rows.len() < *room)
             })?;
             for (key, scheduled) in &rows {
                 self.disk.delete(batch, family, key);
@@ -232,8 +268,8 @@ impl Ledger {
                     _ => self.totals.seen -= u64::from(family == Family::Seen),
                 }
             }
-            room -= rows.len();
-            if room == 0 {
+            *room -= rows.len();
+            if *room == 0 {
                 return Ok(true);
             }
         }

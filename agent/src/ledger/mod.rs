@@ -235,7 +235,7 @@ impl Ledger {
     pub fn has_news(&self) -> bool {
         let waiting = !self.closing.is_empty() || !self.refused.is_empty();
         let changed = !self.robots.is_empty() || !self.dirty.is_empty();
-        waiting || changed || self.tags.has_news() || self.chores.has_news()
+        waiting || changed || self.tags.has_news() || self.chores.are_left()
     }
 
     /// Whether the workbench asked for something since [`Self::serve`] was last called.

@@ -6,9 +6,11 @@
 //! queued when they come.
 
 use super::Ledger;
+use super::groups::Groups;
 use crate::disk::values::{Kept, Outcome, Seen};
 use crate::disk::{Batch, Database, DiskError, Family, Reader, Writer, keys};
 use crate::flow::Fact;
+use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostHash, HostKey};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -101,6 +103,25 @@ impl Ledger {
             self.disk.put(&mut batch, Family::Meta, META_REFETCHED, &done);
         }
         Ok(Some(batch))
+    }
+
+    /// A page of a host is to be fetched again: it does not count towards the limits until then.
+    pub(super) fn uncount_page(
+        &mut self,
+        groups: &mut Groups,
+        host: HostKey,
+    ) -> Result<(), DiskError> {
+        self.change(host, |resident| {
+            resident.row.pages = resident.row.pages.saturating_sub(1);
+            if matches!(resident.row.closed, Some(Discard::HostLimit | Discard::DomainLimit)) {
+                resident.row.closed = None;
+            }
+        });
+        if self.limits.pages_per_domain.is_some() {
+            let row = groups.row(&self.disk, host.group)?;
+            row.pages = row.pages.saturating_sub(1);
+        }
+        Ok(())
     }
 
     /// A row that is to be queued again.

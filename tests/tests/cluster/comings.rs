@@ -1,6 +1,7 @@
 //! Agents that come and go in order: nothing is repeated.
 
 use super::{alone, cluster, finish, web};
+use rustix::process::Signal;
 
 #[test]
 fn an_agent_that_joins_takes_its_share() {
@@ -65,6 +66,30 @@ fn a_cluster_that_was_stopped_goes_on() {
     cluster.start_coordinator();
     cluster.tell(&["resume"]);
     for name in ["a", "b", "c"] {
+        cluster.launch(name);
+    }
+    cluster.until("it goes on", |cluster| cluster.web.log().len() > n_requests);
+    finish(&mut cluster, 0);
+}
+
+/// As an orchestrator stops a whole deployment: all agents are told to end in the same moment, each
+/// wants to hand over what it has, and nobody is left to take it. They stay members, with their
+/// disks, and go on with the crawl when they are started again.
+#[test]
+fn all_agents_are_told_to_leave_at_once() {
+    let _alone = alone();
+    let mut cluster = cluster(web(20)).with(&["--drain-on-stop"]).start(3);
+    cluster.seed();
+    cluster.wait_for_share(0.4);
+    let names = ["a", "b", "c"];
+    names.iter().for_each(|name| cluster.process(name).signal(Signal::TERM));
+    for name in names {
+        let _ = cluster.end(name);
+    }
+    let n_requests = cluster.web.log().len();
+    let n_left = names.iter().filter(|name| cluster.state(name).is_some()).count();
+    assert!(n_left > 0, "nobody has the crawl");
+    for name in names {
         cluster.launch(name);
     }
     cluster.until("it goes on", |cluster| cluster.web.log().len() > n_requests);

@@ -25,11 +25,13 @@ fn an_agent_dies_and_its_disk_with_it() {
     finish(&mut cluster, IN_FLIGHT);
 }
 
-/// It is gone for good, and so is what only it had fetched: that is fetched again.
+/// It is gone for good, and so is what only it had fetched: that is fetched again, and counts only
+/// once towards the limits.
 #[test]
 fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
     let _alone = alone();
-    let mut cluster = cluster(web(24)).start(3);
+    let limits = cluster(web(24)).set("limits.pages-per-host-max=24");
+    let mut cluster = limits.set("limits.pages-per-domain-max=24").start(3);
     cluster.seed();
     cluster.wait_for_share(0.35);
     lose(&mut cluster, "b");

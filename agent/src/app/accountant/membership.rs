@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
 /// Steps of work on whole groups between two looks at everything else.
-const CHORES_AT_ONCE: usize = 4;
+const CHORES_AT_ONCE: usize = 2;
 
 impl Accountant {
     /// The next that comes from the own threads; returns without it when something comes from the

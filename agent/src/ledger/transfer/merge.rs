@@ -37,13 +37,13 @@ impl Ledger {
             match fact {
                 Fact::Queued { host, name, url } => {
                     self.meet(&mut groups, *host, name)?;
-                    self.merge_queued(&mut batch, &mut known, *host, url)?;
+                    self.merge_queued((&mut batch, &mut groups), &mut known, *host, url)?;
                 }
                 // What only a lost archive has is to be fetched again, whoever still says otherwise.
                 Fact::Done { url, outcome } if let Some(page) = self.refetch.lost(outcome) => {
                     let host = HostKey { group: url.group, host: HostHash::of(&page.name) };
                     self.meet(&mut groups, host, &page.name)?;
-                    self.merge_queued(&mut batch, &mut known, host, &page.url)?;
+                    self.merge_queued((&mut batch, &mut groups), &mut known, host, &page.url)?;
                 }
                 Fact::Done { url, outcome } => {
                     self.merge_done(&mut batch, &mut known, *url, outcome)?;
@@ -121,7 +121,7 @@ impl Ledger {
 
     fn merge_queued(
         &mut self,
-        batch: &mut Batch,
+        (batch, groups): (&mut Batch, &mut Groups),
         known: &mut Known,
         host: HostKey,
         theirs: &Queued,
@@ -156,6 +156,9 @@ impl Ledger {
             _ => {
                 let url = Queued { place: self.next_place(), ..theirs.clone() };
                 self.totals.seen += u64::from(!lost);
+                if lost {
+                    self.uncount_page(groups, host)?;
+                }
                 self.enqueue(batch, host, &url);
                 known.seen.insert(key, Seen::Queued(Some((host.host, url.place))));
                 known.queued.insert(key, url);
