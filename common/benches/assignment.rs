@@ -27,6 +27,7 @@ fn owners(kind: StrategyKind, n: u16) -> Owners {
         state: AgentState::Active,
         since: 1,
         disk: u64::from(slot),
+        alone: false,
     };
     let agents = (0..n).map(agent).collect();
     let view = View { epoch: 1, agents, ..View::default() };

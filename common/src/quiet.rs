@@ -37,6 +37,8 @@ pub struct Round {
     pub alive: BTreeMap<AgentId, Option<Said>>,
     /// The others.
     pub dead: Vec<AgentId>,
+    /// Of these, those that may have what nobody else has.
+    pub alone: Vec<AgentId>,
 }
 
 impl Round {
@@ -46,7 +48,9 @@ impl Round {
         let is_dead = |state| state == AgentState::Dead;
         let dead = view.agents.iter().filter(|a| is_dead(a.state)).map(|a| a.id).collect();
         let alive = view.agents.iter().filter(|a| !is_dead(a.state)).map(|a| (a.id, None));
-        Self { epoch: view.epoch, replication: 1, alive: alive.collect(), dead }
+        let alone = view.agents.iter().filter(|a| is_dead(a.state) && a.alone).map(|a| a.id);
+        let (alone, alive) = (alone.collect(), alive.collect());
+        Self { epoch: view.epoch, replication: 1, alive, dead, alone }
     }
 }
 
@@ -59,7 +63,8 @@ pub enum Busy {
     Silent(AgentId),
     /// This agent goes by another view.
     OtherEpoch(AgentId),
-    /// As many agents are dead as hold each URL: nobody knows what only they have.
+    /// These agents are dead, and nobody knows what only they have: they are as many as hold each
+    /// URL, or had not yet copied what they had.
     Unknowable(Vec<AgentId>),
     /// So many agents have something to do.
     Working(usize),
@@ -77,6 +82,9 @@ pub fn is_done(before: Option<&Round>, now: &Round) -> Result<(), Busy> {
     }
     if now.dead.len() >= now.replication.max(1) as usize {
         return Err(Busy::Unknowable(now.dead.clone()));
+    }
+    if !now.alone.is_empty() {
+        return Err(Busy::Unknowable(now.alone.clone()));
     }
     for (&id, said) in &now.alive {
         match said {

@@ -73,6 +73,9 @@ pub struct Agent {
     pub since: u64,
     /// Drawn when its directory was made: one that lost its disk is another agent.
     pub disk: u64,
+    /// Of a dead one: it may have what nobody else has. Before it died there were fewer agents than
+    /// are to hold each URL, and it had not yet copied all of it since.
+    pub alone: bool,
 }
 
 /// A numbered list of all known agents.
@@ -118,7 +121,8 @@ impl View {
         let state = AgentState::Active;
         let (name, address) = (name.to_owned(), String::new());
         let id = AgentId(0);
-        let agent = Agent { id, name, address, slot: 0, weight: 1, state, since: 1, disk: 0 };
+        let (slot, weight, since, disk, alone) = (0, 1, 1, 0, false);
+        let agent = Agent { id, name, address, slot, weight, state, since, disk, alone };
         Self { epoch: 1, agents: vec![agent], ..Self::default() }
     }
 
@@ -223,7 +227,7 @@ mod tests {
     fn agent(id: u32, slot: u16, weight: u16) -> Agent {
         let (state, address) = (AgentState::Active, format!("10.0.0.1:{id}"));
         let (id, name, disk) = (AgentId(id), format!("agent-{id}"), u64::from(id));
-        Agent { id, name, address, slot, weight, state, since: 1, disk }
+        Agent { id, name, address, slot, weight, state, since: 1, disk, alone: false }
     }
 
     #[test]

@@ -107,8 +107,8 @@ fn begin(
     let id = format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0);
     let crawl = Crawl { id, begun: now.to_string(), meaning: settings.meaning() };
     let view = View { epoch: 1, ..View::default() };
-    let (allowed, drains) = (BTreeMap::new(), BTreeSet::new());
-    let record = Record { crawl, next_id: 1, view, allowed, drains };
+    let (allowed, drains, lone) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+    let record = Record { crawl, next_id: 1, view, allowed, drains, lone };
     Ok((journal, record))
 }
 

@@ -112,11 +112,13 @@ impl Lodge {
     pub(crate) fn open(home: Home, settings: &Settings, clock: Clock) -> std::io::Result<Self> {
         let lease = settings.cluster.lease;
         let now = clock.now();
-        let Record { crawl, next_id, view, allowed, drains } = home.record;
+        let Record { crawl, next_id, view, allowed, drains, lone } = home.record;
         let allowance = settings.limits.pages_max.map(|limit| {
             let unknown = living(&view).into_iter().filter(|id| !allowed.contains_key(id));
             Allowance::new(limit, allowed.clone()).awaiting(unknown.collect())
         });
+        let replication = settings.cluster.replication as usize;
+        let rules = members::Settings { lease, replication };
         let in_force = home.charter.watch();
         let (views, watched) = watch::channel(Arc::new(view.clone()));
         let (asks, asked) = sync_channel(ASKS_MAX);
@@ -127,7 +129,7 @@ impl Lodge {
             counts: Arc::clone(&counts),
             journal: home.journal,
             crawl,
-            members: Members::restore(members::Settings { lease }, view, drains, next_id, now),
+            members: Members::restore(rules, view, (drains, lone), next_id, now),
             allowance,
             charter: home.charter,
             views,
@@ -322,9 +324,9 @@ impl Porter {
         let (crawl, view, next_id) =
             (self.crawl.clone(), members.view().clone(), members.next_id());
         let allowed = self.allowance.as_ref().map(|all| all.dealt().clone()).unwrap_or_default();
-        let drains = members.drains().clone();
+        let (drains, lone) = (members.drains().clone(), members.lone().clone());
         let (dealt, begun) = (allowed.values().sum(), self.clock.now());
-        let written = self.journal.append(&Record { crawl, next_id, view, allowed, drains });
+        let written = self.journal.append(&Record { crawl, next_id, view, allowed, drains, lone });
         match &written {
             Ok(()) => {
                 self.counts.writes.observe(self.clock.now().since(begun));
@@ -350,8 +352,8 @@ impl Porter {
         now: Timestamp,
     ) -> Result<Granted, Denied> {
         match *event {
-            Event::Heartbeat { id, process, epoch } => {
-                let lease = self.members.hear(id, process, epoch, now)?;
+            Event::Heartbeat { id, process, epoch, settled } => {
+                let lease = self.members.hear(id, process, (epoch, settled), now)?;
                 Ok(self.granted(lease.as_ref(), now))
             }
             _ => Err(Denied::Unwritten(error.to_string())),

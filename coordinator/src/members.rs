@@ -37,6 +37,9 @@ pub struct Members {
     leases: BTreeMap<AgentId, Lease>,
     /// Those that are to hand everything over, also when they come back from the dead.
     drains: BTreeSet<AgentId>,
+    /// Those that were active while fewer were than are to hold each URL, and have not said since
+    /// that it is so.
+    lone: BTreeSet<AgentId>,
     next_id: u32,
     now: Timestamp,
 }
@@ -63,6 +66,7 @@ impl Members {
             view: View::default(),
             leases: BTreeMap::new(),
             drains: BTreeSet::new(),
+            lone: BTreeSet::new(),
             next_id: 1,
             now: Timestamp::ZERO,
         }
@@ -74,7 +78,7 @@ impl Members {
     pub fn restore(
         settings: Settings,
         view: View,
-        drains: BTreeSet<AgentId>,
+        (drains, lone): (BTreeSet<AgentId>, BTreeSet<AgentId>),
         next_id: u32,
         now: Timestamp,
     ) -> Self {
@@ -83,13 +87,19 @@ impl Members {
         let leases = view.agents.iter().map(lease).collect();
         let beyond = view.agents.iter().map(|agent| agent.id.0.saturating_add(1)).max();
         let beyond = beyond.unwrap_or(1);
-        Self { settings, view, leases, drains, next_id: next_id.max(beyond), now }
+        Self { settings, view, leases, drains, lone, next_id: next_id.max(beyond), now }
     }
 
     /// Those that are to be drained, dead or alive; to be written down with the view.
     #[must_use]
     pub const fn drains(&self) -> &BTreeSet<AgentId> {
         &self.drains
+    }
+
+    /// Those that may have what nobody else has; to be written down with the view.
+    #[must_use]
+    pub const fn lone(&self) -> &BTreeSet<AgentId> {
+        &self.lone
     }
 
     /// The view in force.
@@ -141,6 +151,7 @@ impl Members {
         let answer = self.happen(event);
         let mut effects = Vec::new();
         if self.view.epoch != epoch {
+            self.mark_lone();
             effects.push(Effect::Publish { epoch: self.view.epoch });
         }
         let refusal = match answer {
@@ -162,11 +173,11 @@ impl Members {
         &mut self,
         id: AgentId,
         process: Process,
-        epoch: u64,
+        (epoch, settled): (u64, bool),
         now: Timestamp,
     ) -> Result<Option<Effect>, Refusal> {
         self.now = self.now.max(now);
-        self.heartbeat(id, process, epoch)
+        self.heartbeat(id, process, epoch, settled)
     }
 
     fn happen(&mut self, event: &Event) -> Result<Option<Effect>, Refusal> {
@@ -174,7 +185,9 @@ impl Members {
             Event::Join { id, disk, process, ref name, ref address, weight } => {
                 self.join(id, process, Profile { name, address, weight, disk })
             }
-            Event::Heartbeat { id, process, epoch } => self.heartbeat(id, process, epoch),
+            Event::Heartbeat { id, process, epoch, settled } => {
+                self.heartbeat(id, process, epoch, settled)
+            }
             Event::Drain { id } => self.drain(id),
             Event::Leave { id, process } => self.leave(id, process),
             Event::Rest { id, process, stays } => self.rest(id, process, stays),
@@ -272,9 +285,13 @@ impl Members {
         id: AgentId,
         process: Process,
         epoch: u64,
+        settled: bool,
     ) -> Result<Option<Effect>, Refusal> {
         self.alive(id)?;
         self.check_process(id, process)?;
+        if settled && epoch == self.view.epoch && self.n_active() >= self.settings.replication {
+            self.lone.remove(&id);
+        }
         Ok(Some(self.renew(id, process, epoch)))
     }
 
@@ -369,7 +386,16 @@ impl Members {
         self.view.agents.retain(|agent| agent.id != id);
         self.leases.remove(&id);
         self.drains.remove(&id);
+        self.lone.remove(&id);
         self.view.epoch += 1;
+    }
+
+    /// Whoever owns groups while there are too few to copy them has some alone.
+    fn mark_lone(&mut self) {
+        if self.n_active() < self.settings.replication {
+            let active = self.view.agents.iter().filter(|a| a.state == AgentState::Active);
+            self.lone.extend(active.map(|agent| agent.id));
+        }
     }
 
     fn set_state(&mut self, id: AgentId, state: AgentState) {
@@ -389,6 +415,7 @@ impl Members {
             let over = self.leases.get(&agent.id).is_none_or(|lease| lease.until <= self.now);
             if over && agent.state != AgentState::Dead {
                 agent.state = AgentState::Dead;
+                agent.alone = self.lone.contains(&agent.id);
                 any = true;
             }
         }

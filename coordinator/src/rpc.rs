@@ -138,12 +138,13 @@ impl Coordinator for Rpc {
         &self,
         request: Request<v1::HeartbeatRequest>,
     ) -> Answer<v1::HeartbeatResponse> {
-        let v1::HeartbeatRequest { id, process: number, epoch, pages } = request.into_inner();
+        let v1::HeartbeatRequest { id, process: number, epoch, pages, settled } =
+            request.into_inner();
         let (id, process) = (AgentId(id), process(number)?);
         let told = pages.map(|v1::Pages { allowed, fetched, wants, number }| {
             (id, Told { allowed, fetched, wants, said: (process, number) })
         });
-        let beat = Event::Heartbeat { id, process, epoch };
+        let beat = Event::Heartbeat { id, process, epoch, settled };
         let granted = self.ask(Ask::Beat(beat, told)).await?;
         let (_, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
         let lease_ms = millis(lease);

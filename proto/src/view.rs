@@ -87,6 +87,7 @@ impl From<&Agent> for v1::Agent {
             state: v1::AgentState::from(agent.state).into(),
             since: agent.since,
             disk: agent.disk,
+            alone: agent.alone,
         }
     }
 }
@@ -121,6 +122,7 @@ impl TryFrom<v1::Agent> for Agent {
             address: agent.address,
             since: agent.since,
             disk: agent.disk,
+            alone: agent.alone,
         })
     }
 }
@@ -134,9 +136,9 @@ mod tests {
     fn any_agent() -> impl Strategy<Value = v1::Agent> {
         let text = || prop_oneof![Just(String::new()), "[a-c]{1,2}", "[a-c]:[0-9]{1,6}", ".*"];
         let number = || prop_oneof![0..4_u32, any::<u32>()];
-        let marks = (any::<u64>(), any::<u64>());
+        let marks = (any::<u64>(), any::<u64>(), any::<bool>());
         (number(), text(), text(), number(), number(), -1..5_i32, marks).prop_map(
-            |(id, name, address, slot, weight, state, (since, disk))| v1::Agent {
+            |(id, name, address, slot, weight, state, (since, disk, alone))| v1::Agent {
                 id,
                 name,
                 address,
@@ -145,6 +147,7 @@ mod tests {
                 state,
                 since,
                 disk,
+                alone,
             },
         )
     }

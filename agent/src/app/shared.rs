@@ -59,6 +59,8 @@ pub struct Shared {
     pub drains_itself: AtomicBool,
     /// There was nobody to take anything over: it stays a member.
     pub stays: AtomicBool,
+    /// The last epoch in which all who are to hold what this agent has came to do so.
+    pub settled_in: AtomicU64,
     /// Visits in flight.
     pub visits: AtomicUsize,
     /// Requests whose results have come in this run.
@@ -118,6 +120,7 @@ impl Shared {
             fence: Arc::default(),
             drains_itself: AtomicBool::new(false),
             stays: AtomicBool::new(false),
+            settled_in: AtomicU64::new(0),
             visits: AtomicUsize::new(0),
             results: AtomicU64::new(0),
             recent: Recent::default(),

@@ -115,8 +115,9 @@ impl Custody {
             })
     }
 
-    /// One that may drop its copy no longer counts as having it, from before it is told.
-    fn strike_off(&self, group: GroupHash, holder: AgentId, tags: &mut impl Tags) {
+    /// One that may drop its copy no longer counts as having it, from before it is told; nor does one
+    /// that was not sent what has been stored.
+    pub fn strike_off(&self, group: GroupHash, holder: AgentId, tags: &mut impl Tags) {
         if let Some(tag) = tags.tag(group) {
             self.keep_standing(group, tag, |id| id != holder, tags);
         }

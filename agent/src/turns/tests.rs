@@ -36,6 +36,7 @@ fn view(epoch: u64, states: [AgentState; 3]) -> Arc<Owners> {
         state,
         since: 1,
         disk: u64::from(n) + 1,
+        alone: false,
     });
     let view = View { epoch, agents: agents.collect(), ..View::default() };
     Arc::new(Owners::new(StrategyKind::Permutation, Arc::new(view)).unwrap())

@@ -101,7 +101,12 @@ async fn only_there(
 fn urls_known_to_it_alone(listing: &Listing, answers: &Answers) -> &'static str {
     let copies = answers.values().flatten().map(|status| status.replication).max();
     let dead = listing.view.agents.iter().filter(|agent| agent.state == AgentState::Dead);
+    let gone_alone = listing.view.agents.iter().any(|agent| agent.alone);
     match copies {
+        Some(_) if gone_alone => {
+            "nobody can tell, for it died before it had copied what it had; start it again if its \
+             disk is not lost"
+        }
         Some(copies) if dead.count() < copies as usize => "none",
         Some(_) => {
             "nobody can tell, for as many agents are dead as hold each URL; start one of them again \

@@ -27,7 +27,7 @@ fn agents(weights: &[u16]) -> Vec<Agent> {
         let (name, address) = (format!("agent-{id}"), String::new());
         let state = AgentState::Active;
         let (since, disk, id) = (1, u64::from(id), AgentId(id));
-        view.agents.push(Agent { id, name, address, slot, weight, state, since, disk });
+        view.agents.push(Agent { id, name, address, slot, weight, state, since, disk, alone: false });
     }
     view.agents
 }
@@ -48,7 +48,7 @@ fn any_agents() -> impl Strategy<Value = Vec<Agent>> {
                 slot = at + weight;
                 let (name, address) = (format!("agent-{id}"), String::new());
                 let (since, disk, id) = (1, u64::from(id), AgentId(id));
-                Agent { id, name, address, slot: at, weight, state, since, disk }
+                Agent { id, name, address, slot: at, weight, state, since, disk, alone: false }
             };
             agents.into_iter().map(agent).collect::<Vec<_>>()
         })

@@ -144,6 +144,7 @@ fn round(said: &[Option<Said>], dead: &[u32]) -> Round {
         replication: 2,
         alive: said.iter().copied().enumerate().map(|(n, said)| (id(n), said)).collect(),
         dead: dead.iter().map(|&id| AgentId(id)).collect(),
+        alone: Vec::new(),
     }
 }
 
@@ -168,4 +169,6 @@ fn each_doubt_is_named() {
     assert_eq!(twice(&round(&[idle(5)], &[8, 9])), Err(Busy::Unknowable(dead)));
     let alone = Round { replication: 1, ..round(&[idle(5)], &[9]) };
     assert_eq!(twice(&alone), Err(Busy::Unknowable(vec![AgentId(9)])));
+    let uncopied = Round { alone: vec![AgentId(9)], ..round(&[idle(5)], &[9]) };
+    assert_eq!(twice(&uncopied), Err(Busy::Unknowable(vec![AgentId(9)])));
 }

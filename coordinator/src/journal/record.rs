@@ -30,6 +30,8 @@ pub struct Record {
     pub allowed: BTreeMap<AgentId, u64>,
     /// Those that are to be drained, the dead among them too.
     pub drains: BTreeSet<AgentId>,
+    /// Those that may have what nobody else has.
+    pub lone: BTreeSet<AgentId>,
 }
 
 /// As on disk.
@@ -51,6 +53,8 @@ struct Stored {
     allowed: BTreeMap<u32, u64>,
     #[prost(uint32, repeated, tag = "8")]
     drains: Vec<u32>,
+    #[prost(uint32, repeated, tag = "9")]
+    lone: Vec<u32>,
 }
 
 impl Record {
@@ -59,8 +63,9 @@ impl Record {
         let view = Some(v1::View::from(&self.view));
         let (format, next_id) = (FORMAT_VERSION, self.next_id);
         let allowed = self.allowed.iter().map(|(id, &pages)| (id.0, pages)).collect();
-        let drains = self.drains.iter().map(|id| id.0).collect();
-        Stored { format, crawl_id: id, begun, meaning, next_id, view, allowed, drains }
+        let numbers = |agents: &BTreeSet<AgentId>| agents.iter().map(|id| id.0).collect();
+        let (drains, lone) = (numbers(&self.drains), numbers(&self.lone));
+        Stored { format, crawl_id: id, begun, meaning, next_id, view, allowed, drains, lone }
             .encode_to_vec()
     }
 
@@ -75,9 +80,10 @@ impl Record {
         }
         let view = stored.view.unwrap_or_default();
         let view = View::try_from(view).map_err(|e| format!("in its last record: {e}"))?;
-        let Stored { crawl_id: id, begun, meaning, next_id, allowed, drains, .. } = stored;
-        let drains = drains.into_iter().map(AgentId).collect();
+        let Stored { crawl_id: id, begun, meaning, next_id, allowed, drains, lone, .. } = stored;
+        let agents = |numbers: Vec<u32>| numbers.into_iter().map(AgentId).collect();
+        let (drains, lone) = (agents(drains), agents(lone));
         let allowed = allowed.into_iter().map(|(id, pages)| (AgentId(id), pages)).collect();
-        Ok(Self { crawl: Crawl { id, begun, meaning }, next_id, view, allowed, drains })
+        Ok(Self { crawl: Crawl { id, begun, meaning }, next_id, view, allowed, drains, lone })
     }
 }

@@ -10,7 +10,8 @@ fn record(epoch: u64) -> Record {
     let crawl = Crawl { id: "c0ffee".into(), begun: "today".into(), meaning: "a = 1\n".into() };
     let view = View { epoch, ..View::of_one(&format!("agent-{epoch}")) };
     let allowed = BTreeMap::from([(AgentId(3), epoch)]);
-    Record { crawl, next_id: 2, view, allowed, drains: [AgentId(2)].into() }
+    let (drains, lone) = ([AgentId(2)].into(), [AgentId(1)].into());
+    Record { crawl, next_id: 2, view, allowed, drains, lone }
 }
 
 /// Writes records of the epochs 1 to `n`; the lengths of the file after each.

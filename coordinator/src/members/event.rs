@@ -9,11 +9,13 @@ use std::time::Duration;
 pub struct Settings {
     /// A member that is not heard of for this long is dead. Default 30 s.
     pub lease: Duration,
+    /// So many agents are to hold each URL. Default 2.
+    pub replication: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { lease: Duration::from_secs(30) }
+        Self { lease: Duration::from_secs(30), replication: 2 }
     }
 }
 
@@ -48,6 +50,8 @@ pub enum Event {
         process: Process,
         /// The epoch of the view that it goes by.
         epoch: u64,
+        /// Under that view all who are to hold what it has do hold it.
+        settled: bool,
     },
     /// A member is to hand its groups over.
     Drain {

@@ -28,7 +28,7 @@ fn other_disk(mut join: Event) -> Event {
 }
 
 fn beat(id: u32, process: u64) -> Event {
-    Event::Heartbeat { id: AgentId(id), process: Process(process), epoch: 0 }
+    Event::Heartbeat { id: AgentId(id), process: Process(process), epoch: 0, settled: false }
 }
 
 fn two() -> Members {
@@ -86,6 +86,38 @@ fn a_copied_disk_does_not_make_two_of_one_agent() {
     assert_eq!(members.step(&beat(1, 99), at(1)).refusal, Some(Refusal::OtherProcess));
     assert_eq!(members.step(&join(Some(1), 11, "a"), at(1)).refusal, None);
     assert_eq!(members.view().epoch, 2, "joining again as one was changes nothing");
+}
+
+/// The first of them had everything to itself until it said that the other has it too.
+#[test]
+fn a_dead_agent_that_had_not_copied_what_it_had_is_marked() {
+    let settled = |members: &Members, id| Event::Heartbeat {
+        id: AgentId(id),
+        process: Process(u64::from(id) * 11),
+        epoch: members.view().epoch,
+        settled: true,
+    };
+    let die = |members: &mut Members| {
+        members.step(&Event::Tick, at(2 * LEASE));
+        members.view().agents.iter().map(|agent| (agent.state, agent.alone)).collect::<Vec<_>>()
+    };
+    let dead = |alone| (AgentState::Dead, alone);
+    assert_eq!(die(&mut two()), [dead(true), dead(false)]);
+    let mut copied = two();
+    let beat = settled(&copied, 1);
+    copied.step(&beat, at(1));
+    assert_eq!(die(&mut copied.clone()), [dead(false), dead(false)]);
+    // One that is left has what is new to itself again.
+    copied.step(&Event::Drain { id: AgentId(2) }, at(2));
+    let beat = settled(&copied, 1);
+    copied.step(&beat, at(3));
+    let marks = (copied.drains().clone(), copied.lone().clone());
+    let again = Members::restore(Settings::default(), copied.view().clone(), marks, 3, at(3));
+    for mut members in [copied, again] {
+        assert_eq!(die(&mut members), [dead(true), dead(false)]);
+        members.step(&join(Some(1), 13, "a"), at(70));
+        assert!(!members.view().agents[0].alone, "it is there");
+    }
 }
 
 #[test]
@@ -175,7 +207,7 @@ fn an_agent_is_known_by_its_disk_and_its_lives_by_since() {
     members.step(&join(Some(2), 23, "b"), at(41));
     assert_eq!((since(&members), members.view().epoch), (Some(5), 5), "it was dead");
     let view = members.view().clone();
-    let mut members = Members::restore(Settings::default(), view, BTreeSet::new(), 3, at(50));
+    let mut members = Members::restore(Settings::default(), view, Default::default(), 3, at(50));
     members.step(&join(Some(2), 24, "b"), at(51));
     assert_eq!(since(&members), Some(6), "nobody knows which process it was");
 }
@@ -201,8 +233,9 @@ fn one_that_died_while_it_was_drained_is_drained_when_it_is_back() {
     members.step(&beat(1, 11), at(20));
     members.step(&Event::Tick, at(1 + LEASE));
     assert_eq!(state(&members, 2), Some(AgentState::Dead));
-    let (view, drains) = (members.view().clone(), members.drains().clone());
-    let again = Members::restore(Settings::default(), view, drains, 3, at(40));
+    let view = members.view().clone();
+    let marks = (members.drains().clone(), members.lone().clone());
+    let again = Members::restore(Settings::default(), view, marks, 3, at(40));
     for mut members in [members.clone(), again] {
         members.step(&join(Some(2), 23, "b"), at(41));
         assert_eq!(state(&members, 2), Some(AgentState::Draining));
@@ -277,7 +310,7 @@ fn a_member_is_found_by_its_name_before_its_id() {
 #[test]
 fn after_a_restart_everyone_has_a_lease_to_be_heard_of() {
     let view = two().view().clone();
-    let mut members = Members::restore(Settings::default(), view, BTreeSet::new(), 3, at(1_000));
+    let mut members = Members::restore(Settings::default(), view, Default::default(), 3, at(1_000));
     assert_eq!(members.next_expiry(), Some(at(1_000 + LEASE)));
     assert_eq!(members.step(&beat(1, 11), at(1_010)).refusal, None);
     members.step(&Event::Tick, at(1_000 + LEASE));

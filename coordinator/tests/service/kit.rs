@@ -65,7 +65,7 @@ impl Doors {
 }
 
 pub async fn beat(client: &mut Client, id: u32, process: u64) -> Result<u64, tonic::Status> {
-    let beat = v1::HeartbeatRequest { id, process, epoch: 0, pages: None };
+    let beat = v1::HeartbeatRequest { id, process, epoch: 0, pages: None, settled: false };
     client.heartbeat(beat).await.map(|answer| answer.into_inner().epoch)
 }
 

@@ -50,7 +50,8 @@ impl World {
             }
             (Some(id), false) => {
                 let epoch = n.custody.as_ref().map_or(0, Custody::epoch);
-                Happening::Heartbeat { id, process, epoch }
+                let settled = n.custody.as_ref().is_some_and(Custody::is_settled);
+                Happening::Heartbeat { id, process, epoch, settled }
             }
             (None, false) => return,
         };

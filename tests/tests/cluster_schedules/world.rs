@@ -173,7 +173,7 @@ impl World {
             events: BTreeMap::new(),
             next_event: 0,
             nodes: Vec::new(),
-            members: Members::new(Settings { lease: LEASE }),
+            members: Members::new(Settings { lease: LEASE, ..Settings::default() }),
             coordinator_up: true,
             cuts: BTreeSet::new(),
             n_pages: 20 + u32::try_from(rng.below(150)).expect("as it was made"),
@@ -323,9 +323,10 @@ impl World {
             Event::CoordinatorUp => {
                 let mut view = self.members.view().clone();
                 view.epoch += 1;
-                let (next, drains) = (self.members.next_id(), self.members.drains().clone());
-                let (settings, now) = (Settings { lease: LEASE }, self.timestamp());
-                self.members = Members::restore(settings, view, drains, next, now);
+                let marks = (self.members.drains().clone(), self.members.lone().clone());
+                let (next, now) = (self.members.next_id(), self.timestamp());
+                let settings = Settings { lease: LEASE, ..Settings::default() };
+                self.members = Members::restore(settings, view, marks, next, now);
                 self.coordinator_up = true;
                 self.say(|| "coordinator is back".into());
                 self.publish(true);

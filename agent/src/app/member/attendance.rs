@@ -12,6 +12,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::v1;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::sync::watch;
 use tonic::{Code, Status};
@@ -67,7 +68,9 @@ impl Attendance {
             let (id, process, epoch) = (self.id.0, self.process, self.epoch());
             let mut client = self.coordinator.client.clone();
             let pages = portion.tell(&self.shared, self.is_leaving());
-            let beat = client.heartbeat(v1::HeartbeatRequest { id, process, epoch, pages });
+            let settled = self.shared.settled_in.load(Relaxed) == epoch;
+            let beat = v1::HeartbeatRequest { id, process, epoch, pages, settled };
+            let beat = client.heartbeat(beat);
             let answered = tokio::time::timeout(PATIENCE.min(self.lease), beat).await;
             let status = match answered {
                 Ok(Ok(answer)) => {

@@ -96,6 +96,9 @@ impl Member {
         seq: u64,
         now: Timestamp,
     ) -> Result<(), DiskError> {
+        if self.nobody_takes_over() {
+            return self.keep_until_owned(disk, line, seq);
+        }
         let facts = self.outbox.read(disk, line, seq)?;
         let mut piles = Piles::new();
         for fact in facts {
@@ -125,6 +128,18 @@ impl Member {
         Ok(())
     }
 
+    /// Nobody owns anything in this view: what owners are to hear waits in the line to this agent
+    /// itself, and whose pages wait for it, too.
+    fn keep_until_owned(&mut self, disk: &Database, line: Line, seq: u64) -> Result<(), DiskError> {
+        if line.0 != self.me {
+            let (facts, batch) =
+                (self.outbox.read(disk, line, seq)?, self.outbox.batch_of(line, seq));
+            self.outbox.push((self.me, Class::Main), batch, facts);
+            self.outbox.remove(line, seq);
+        }
+        Ok(())
+    }
+
     /// Copies go on to those who have all else of the group, and are still to have it; all others
     /// get the whole group.
     fn keep_copies(
@@ -136,10 +151,17 @@ impl Member {
     ) -> Result<(), DiskError> {
         let facts = self.outbox.read(disk, line, seq)?;
         let n_facts = facts.len();
-        let mut kept: Vec<Bytes> = Vec::new();
+        let (mut kept, mut lacking) = (Vec::<Bytes>::new(), None);
         for fact in facts {
             if self.wants_copy(ledger, &fact, line.0)? {
                 kept.push(fact);
+            } else if let Some(group) = facts::group_of(&fact)
+                && lacking.replace(group) != Some(group)
+            {
+                // Should it be one of those who hold copies again later on, it lacks this.
+                self.decide(ledger, Timestamp::ZERO, |custody, tags, _| {
+                    custody.strike_off(group, line.0, tags);
+                })?;
             }
         }
         if kept.len() < n_facts {

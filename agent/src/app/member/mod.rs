@@ -321,6 +321,9 @@ impl Member {
             }
         }
         let epoch = self.custody.epoch();
+        if self.has_shared_all() {
+            self.shared.settled_in.store(epoch, Relaxed);
+        }
         if self.clear < epoch && self.custody.is_clear(now) {
             self.clear = epoch;
             self.turns.say(TurnWord::Clear { epoch });

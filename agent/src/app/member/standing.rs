@@ -11,17 +11,20 @@ impl Member {
     /// Whether all that the view wants is where it should be, and nothing is on its way.
     pub fn is_settled(&self) -> bool {
         let said = self.words.values().all(VecDeque::is_empty) && self.sent.is_empty();
-        let moved = self.transfers.is_empty() && self.quieting.is_empty();
         let answered = self.waits.is_empty() && self.merging.is_empty() && self.found.is_empty();
         let seeded = self.seeds.is_empty() && self.seeded.is_empty();
-        self.custody.is_settled()
+        self.has_shared_all()
             && said
-            && moved
             && answered
             && seeded
             && self.merges.is_empty()
             && self.outbox.is_empty()
             && self.arrivals.is_empty()
+    }
+
+    /// Whether all whole groups that others are to have are with them.
+    pub(super) fn has_shared_all(&self) -> bool {
+        self.custody.is_settled() && self.transfers.is_empty() && self.quieting.is_empty()
     }
 
     /// Whether this agent was asked to leave and has nothing left to hand over.

@@ -107,6 +107,7 @@ pub fn view(epoch: u64, others: &[SocketAddr]) -> Arc<View> {
         state: AgentState::Active,
         since: 1,
         disk: u64::from(n) + 1,
+        alone: false,
     });
     Arc::new(View { epoch, agents: agents.collect(), ..View::default() })
 }

@@ -21,7 +21,7 @@ fn any_event() -> impl Strategy<Value = Happening> {
                 Event::Join { id, disk, process, name, address, weight }
             }),
         4 => (id(), process())
-            .prop_map(|(id, process)| Event::Heartbeat { id, process, epoch: 0 }),
+            .prop_map(|(id, process)| Event::Heartbeat { id, process, epoch: 0, settled: false }),
         1 => id().prop_map(|id| Event::Drain { id }),
         1 => (id(), process()).prop_map(|(id, process)| Event::Leave { id, process }),
         1 => (id(), process(), any::<bool>())
@@ -73,8 +73,8 @@ impl Witness {
 fn restart(members: &mut Members, now: u64) {
     let mut view = members.view().clone();
     view.epoch += 1;
-    let drains = members.drains().clone();
-    *members = Members::restore(Settings::default(), view, drains, members.next_id(), at(now));
+    let marks = (members.drains().clone(), members.lone().clone());
+    *members = Members::restore(Settings::default(), view, marks, members.next_id(), at(now));
 }
 
 proptest! {

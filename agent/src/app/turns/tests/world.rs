@@ -198,6 +198,7 @@ impl World {
             state: AgentState::Active,
             since: self.view.epoch + 1,
             disk: u64::from(id.0) + 1,
+            alone: false,
         });
         self.begin_life(id);
         self.tell_view();
