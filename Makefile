@@ -52,9 +52,8 @@ bench-traces: build
 ## bench-peers  CPU a page beside the spider crate, Scrapy and wget2, in turns on the same simulated web
 bench-peers: build
 	@tests/peers/setup.sh $(PEERS)/venv
-	$(CARGO) build --release --target-dir $(PEERS) --manifest-path tests/peers/Cargo.toml -p peers
-	$(CARGO) build --release --target-dir $(PEERS) --manifest-path tests/peers/Cargo.toml -p peers-spider \
-		|| echo "the spider crate could not be built: the others run without it" >&2
+	$(CARGO) build --release --target-dir $(PEERS) --manifest-path tests/peers/Cargo.toml \
+		|| $(CARGO) build --release --target-dir $(PEERS) --manifest-path tests/peers/Cargo.toml -p peers
 	CRIVELLO_BINARY=$(CURDIR)/target/release/crivello CRIVELLO_PEERS_PYTHON=$(CURDIR)/$(PEERS)/venv/bin/python \
 		$(PEERS)/release/peers
 

@@ -18,7 +18,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Pages that may wait for the subscriber.
 const PAGES_WAITING_MAX: usize = 1_024;
 /// Requests at a time in the crawl of one host. One would be as polite as Crivello, but then the
-/// crate (2.53.9) ends a crawl once a page brings no new link, whatever it has still queued.
+/// crate (2.53.9) may end a crawl while links are still queued.
 const OF_ONE_HOST: usize = 2;
 
 #[tokio::main]
@@ -37,8 +37,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Crawls that begin later than others in the same process are many times slower with this version
-/// of the crate, and make a connection for about each page: so all begin at once, however many.
+/// All begin at once, however many: crawls that began after others in the same process took many
+/// times as long with this version of the crate, and made a connection for about each page.
 async fn each(seeds: &[String]) -> Result<(), Box<dyn Error>> {
     // One client for all: to make one costs about as much as to fetch a hundred pages.
     let client = website("http://a.test/", OF_ONE_HOST).configure_http_client();
