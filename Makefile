@@ -5,8 +5,10 @@
 CARGO ?= cargo
 DEMO ?=
 BENCH ?=
+# What the comparison with other crawlers builds and installs.
+PEERS := target/peers
 
-.PHONY: all demo test build lint doc bench bench-crawl bench-cluster bench-traces setup setup-tests help
+.PHONY: all demo test build lint doc bench bench-crawl bench-cluster bench-traces bench-peers setup setup-tests help
 
 all: build
 
@@ -46,6 +48,14 @@ bench-cluster: build
 ## bench-traces  CPU a page with the traces of single URLs off, at the default rate, and of all
 bench-traces: build
 	$(CARGO) bench -p crivello-tests --bench traces
+
+## bench-peers  CPU a page beside the spider crate, Scrapy and wget2, in turns on the same simulated web
+bench-peers: build
+	@tests/peers/setup.sh $(PEERS)/venv
+	$(CARGO) build --release --target-dir $(PEERS) --manifest-path tests/peers/Cargo.toml \
+		|| $(CARGO) build --release --target-dir $(PEERS) --manifest-path tests/peers/Cargo.toml -p peers
+	CRIVELLO_BINARY=$(CURDIR)/target/release/crivello CRIVELLO_PEERS_PYTHON=$(CURDIR)/$(PEERS)/venv/bin/python \
+		$(PEERS)/release/peers
 
 ## setup        install what is missing (libclang), or say what to type
 setup:
