@@ -1,8 +1,10 @@
-//! `crivello simweb`: the simulated web as a process of its own, for tests and benchmarks.
+//! `crivello simweb`: the simulated web as a process of its own, for tests and benchmarks; and its
+//! judge.
 
 use crate::adapt::simweb;
 use crate::args::simweb::{SimwebArgs, SimwebCommand};
 use crate::exit::{Exit, Trouble};
+use std::io::Write;
 
 /// Serves until a signal comes or, when asked, standard input ends; or judges.
 ///
@@ -15,6 +17,7 @@ pub fn run(typed: &SimwebArgs) -> Result<Exit, Trouble> {
         return Ok(Exit::Finished);
     };
     let (verdict, kept_promises) = simweb::judge(judged)?;
-    println!("{verdict}");
+    // A closed pipe is no reason for another code.
+    let _ = writeln!(std::io::stdout().lock(), "{verdict}");
     Ok(if kept_promises { Exit::Finished } else { Exit::Impolite })
 }
