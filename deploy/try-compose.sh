@@ -6,7 +6,7 @@
 #   deploy/try-compose.sh              with target/release/crivello (or CRIVELLO_BINARY)
 #   deploy/try-compose.sh --short      two agents more, one killed, the verdict
 #
-# Takes some six minutes, the short one three. Everything it makes is gone afterwards, with the
+# Takes some seven minutes, the short one four. Everything it makes is gone afterwards, with the
 # exception of the base image. Where there is no engine, or none that can do this, it says so and does
 # nothing (with CRIVELLO_TEST_NO_SKIP: fails).
 # COMPOSE chooses between several Composes: COMPOSE=docker-compose deploy/try-compose.sh
