@@ -1,12 +1,14 @@
 #!/bin/bash
 # Tries docker-compose.yml with the Docker engine of this machine: a simulated web is crawled while
-# agents are added, stopped and killed, and its access log is then compared with that of one agent
-# that crawled the same web alone.
+# agents are added, stopped and killed, and its judge then reads in its access log whether they were
+# complete and polite.
 #
 #   deploy/try-compose.sh              with target/release/crivello (or CRIVELLO_BINARY)
+#   deploy/try-compose.sh --short      two agents more, one killed, the verdict
 #
-# Takes some six minutes. Everything it makes is gone afterwards, with the exception of the base
-# image. Where there is no engine it says so and does nothing (with CRIVELLO_TEST_NO_SKIP: fails).
+# Takes some seven minutes, the short one four. Everything it makes is gone afterwards, with the
+# exception of the base image. Where there is no engine, or none that can do this, it says so and does
+# nothing (with CRIVELLO_TEST_NO_SKIP: fails).
 # COMPOSE chooses between several Composes: COMPOSE=docker-compose deploy/try-compose.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -14,10 +16,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 project=crivello-try
 binary=${CRIVELLO_BINARY:-target/release/crivello}
 # The same as in deploy/demo.toml.
-delay=2 ip_delay=0.2
+delay=2s ip_delay=200ms
 # Of a kill: what was in flight, and in the open commit.
 repeats_max=100
-seeds=(http://h0.site0.test:8080/ http://h0.site1.test:8080/)
+short=
 
 say() { printf '== %s\n' "$*"; }
 fail() {
@@ -30,6 +32,11 @@ skip() {
     exit 0
 }
 
+case "$*" in
+"") ;;
+--short) short=1 ;;
+*) fail "not understood: $*; there is but --short" ;;
+esac
 command -v docker >/dev/null || skip "no docker command (Debian: apt-get install docker.io)"
 why=$(docker info --format '{{.ServerVersion}}' 2>&1) || skip "no Docker engine: ${why##*$'\n'}"
 say "Docker engine ${why##*$'\n'}"
@@ -52,15 +59,16 @@ export COMPOSE_PROFILES=demo
 export CRIVELLO_IMAGE=$project
 # Whatever a .env says.
 export CRIVELLO_CONFIG=./deploy/demo.toml
-# Any port that is free.
-export CRIVELLO_HTTP_PORT=
+# Any ports that are free.
+export CRIVELLO_HTTP_PORT='' PROMETHEUS_PORT=''
 events=
 nameless() { docker image ls --quiet --no-trunc --filter dangling=true | sort; }
 nameless >"$work/nameless"
 # Whatever was left by a run that was killed.
 clean() {
-    "${compose[@]}" down --volumes --remove-orphans >"$work/down" 2>&1 || cat "$work/down" >&2
-    docker image rm --force "$project" "$project-web" >/dev/null 2>&1 || true
+    COMPOSE_PROFILES=demo,observability "${compose[@]}" down --volumes --remove-orphans \
+        >"$work/down" 2>&1 || cat "$work/down" >&2
+    docker image rm --force "$project" "$project-web" "$project-prometheus" >/dev/null 2>&1 || true
     # The first stage, which a builder without BuildKit leaves behind without a name.
     comm -13 "$work/nameless" <(nameless) | xargs --no-run-if-empty docker image rm --force >/dev/null 2>&1 || true
 }
@@ -84,16 +92,18 @@ if ! docker image inspect "$base" >/dev/null 2>&1 && ! docker pull --quiet "$bas
     base=crivello-base:bookworm
     if ! docker image inspect "$base" >/dev/null 2>&1; then
         command -v debootstrap >/dev/null ||
-            skip "$base cannot be pulled nor made (Debian: apt-get install debootstrap)"
+            skip "no base image can be pulled, nor made (Debian: apt-get install debootstrap)"
         ((EUID == 0)) || skip "no image can be pulled, and debootstrap takes root to make one"
         say "no image can be pulled: making $base with debootstrap"
         debootstrap --variant=minbase bookworm "$work/root" >"$work/debootstrap" 2>&1 ||
-            { tail -5 "$work/debootstrap" >&2; fail "debootstrap failed"; }
+            skip "no base image can be pulled, nor made: $(tail -1 "$work/debootstrap")"
         rm -rf "$work"/root/var/{cache/apt/archives,lib/apt/lists}/*
         tar -C "$work/root" -c . | docker import - "$base" >/dev/null
         rm -rf "$work/root"
     fi
 fi
+docker run --rm "$base" apt-get -o APT::Update::Error-Mode=any update >"$work/apt" 2>&1 ||
+    skip "no Debian packages can be had in containers here: $(tail -1 "$work/apt")"
 export CRIVELLO_BUILDER_IMAGE=$base CRIVELLO_RUNTIME_IMAGE=$base
 mkdir -p deploy/prebuilt
 cp "$binary" deploy/prebuilt/crivello
@@ -103,6 +113,8 @@ export CRIVELLO_PREBUILT=deploy/prebuilt/crivello
 clean
 say "building the image from $binary and $base"
 "${compose[@]}" build >"$work/build" 2>&1 || { tail -20 "$work/build" >&2; fail "no image"; }
+docker run --rm "$project" --version >"$work/version" 2>&1 ||
+    skip "$binary does not run in $base: $(tail -1 "$work/version")"
 
 # What people type in the README, typed in a container.
 crivello() { "${compose[@]}" exec -T coordinator crivello "$@"; }
@@ -128,87 +140,159 @@ docker events --filter "label=com.docker.compose.service=agent" --filter event=d
     --format '{{.Actor.Attributes.name}} exit code {{.Actor.Attributes.exitCode}}' >"$work/ends" &
 events=$!
 
-say "up: a coordinator, three agents, the simulated web"
-"${compose[@]}" up -d >"$work/up" 2>&1 || { cat "$work/up" >&2; fail "it does not come up"; }
-until_true 60 "three agents are members" agents_are 3
-until_true 60 "150 pages are fetched" pages_are 150
-crivello status
+up() { "${compose[@]}" up -d "$@" >"$work/up" 2>&1 || { cat "$work/up" >&2; fail "it does not come up"; }; }
+down() { "${compose[@]}" down >"$work/down" 2>&1 || { cat "$work/down" >&2; fail "it does not go down"; }; }
+# What the web logged, at $work/log.
+fetch_log() { "${compose[@]}" exec -T --user 10001 web cat /data/access.log >"$work/log"; }
 
-say "up -d --scale agent=5: two more join by themselves"
-"${compose[@]}" up -d --scale agent=5 >"$work/up" 2>&1 || { cat "$work/up" >&2; fail "no scaling"; }
-until_true 60 "five agents are members" agents_are 5
-until_true 60 "500 pages are fetched" pages_are 500
-crivello status
+begin() {
+    say "up: a coordinator, three agents, the simulated web"
+    up
+    until_true 60 "three agents are members" agents_are 3
+    until_true 60 "150 pages are fetched" pages_are 150
+    crivello status
+}
 
-say "up -d --scale agent=3: two hand over what they have, and leave"
-from=$SECONDS
-"${compose[@]}" up -d --scale agent=3 >"$work/up" 2>&1 || { cat "$work/up" >&2; fail "no scaling"; }
-echo "took $((SECONDS - from)) s"
-cat "$work/ends"
-[[ $(grep -c 'exit code 0$' "$work/ends") == 2 ]] || fail "not both were drained"
-until_true 10 "three agents are left" agents_are 3
-[[ $(count dead) == 0 ]] || fail "one that left counts as dead"
-crivello status
+scale_up() {
+    say "up -d --scale agent=5: two more join by themselves"
+    up --scale agent=5
+    until_true 60 "five agents are members" agents_are 5
+    until_true 60 "500 pages are fetched" pages_are 500
+    crivello status
+}
 
-victim=$(containers | head -1)
-say "kill -9 of the container of $(slot_of "$victim")"
-docker kill "$victim" >/dev/null
-until_true 60 "the others know" agents_are 2
-crivello status
-say "up: it comes back as who it was"
-"${compose[@]}" up -d >"$work/up" 2>&1 || { cat "$work/up" >&2; fail "it does not come up"; }
-until_true 60 "three agents are members" agents_are 3
+# The first value of a query.
+prometheus_says() {
+    python3 -c '
+import json, sys, urllib.parse, urllib.request
+query = urllib.parse.urlencode({"query": sys.argv[2]})
+with urllib.request.urlopen(f"http://{sys.argv[1]}/api/v1/query?{query}") as answer:
+    print(json.load(answer)["data"]["result"][0]["value"][1])' \
+        "$("${compose[@]}" port prometheus 9090)" "$1"
+}
+prometheus_sees() {
+    [[ $(prometheus_says 'count(up{job="agents"} == 1)') == "$1" ]] &&
+        [[ $(prometheus_says 'count(up{job="coordinator"} == 1)') == 1 ]] &&
+        [[ $(prometheus_says 'min(up)') == 1 ]]
+}
 
-say "kill -9 of the coordinator and all agents, and up again"
-"${compose[@]}" kill coordinator agent >"$work/kill" 2>&1 || { cat "$work/kill" >&2; fail "no kill"; }
-"${compose[@]}" up -d >"$work/up" 2>&1 || { cat "$work/up" >&2; fail "it does not come up"; }
-until_true 60 "three agents are members" agents_are 3
-crivello status
+# Of what the profile `observability` starts: Prometheus, as Debian has it, since images of Debian are
+# all that can be had without a registry.
+make_prometheus() {
+    say "building an image of Debian's Prometheus"
+    docker build --tag "$project-prometheus" - >"$work/prometheus" 2>&1 <<END && return
+FROM $base
+RUN apt-get update && apt-get install -y --no-install-recommends prometheus \
+ && install -d -o nobody /prometheus
+USER nobody
+ENTRYPOINT ["prometheus"]
+END
+    printf 'try-compose: SKIPPED: Prometheus: no image of it can be made: %s\n' "$(tail -1 "$work/prometheus")"
+}
 
-say "wait"
-crivello wait --timeout 10m
-crivello status
+watch_it() {
+    local query
+    docker image inspect "$project-prometheus" >/dev/null 2>&1 || return 0
+    say "up -d prometheus, of the profile observability"
+    PROMETHEUS_IMAGE=$project-prometheus up --no-deps prometheus
+    until_true 60 "Prometheus reaches the coordinator and $1 agents" prometheus_sees "$1"
+    query=$(sed -n 's/.*"expr": "\([^"$]*\)".*/\1/p' deploy/grafana/dashboards/cluster.json | head -n 1)
+    until_true 30 "Prometheus answers $query" prometheus_says "$query" >"$work/answer"
+    echo "the coordinator and $1 agents are up; $query is $(<"$work/answer")"
+    "${compose[@]}" rm --stop --force prometheus >"$work/rm" 2>&1 || { cat "$work/rm" >&2; fail "Prometheus stays"; }
+}
 
-say "what was warned of"
-"${compose[@]}" logs --no-color coordinator agent 2>/dev/null | sed -n 's/^.*Z *\(WARN\|ERROR\) /\1 /p' |
-    sed 's/[0-9][0-9.]*/N/g' | sort | uniq -c | sort -rn | head -n 20
+scale_down() {
+    local from=$SECONDS
+    say "up -d --scale agent=3: two hand over what they have, and leave"
+    up --scale agent=3
+    echo "took $((SECONDS - from)) s"
+    cat "$work/ends"
+    [[ $(grep -c 'exit code 0$' "$work/ends") == 2 ]] || fail "not both were drained"
+    until_true 10 "three agents are left" agents_are 3
+    [[ $(count dead) == 0 ]] || fail "one that left counts as dead"
+    crivello status
+}
 
-say "down, and up again: the same crawl, the same agents, nothing fetched again"
-before=$("${compose[@]}" exec -T web grep -c '' /data/access.log)
-crivello stop
-"${compose[@]}" down >"$work/down" 2>&1
-"${compose[@]}" up -d >"$work/up" 2>&1 || { cat "$work/up" >&2; fail "it does not come up"; }
-until_true 60 "the coordinator answers" crivello resume
-until_true 60 "three agents are members" agents_are 3
-[[ $(count dead) == 0 ]] || fail "an agent did not come back"
-crivello wait --timeout 2m
-"${compose[@]}" exec -T web cat /data/access.log >"$work/log"
-[[ $(grep -c '' "$work/log") == "$before" ]] || fail "pages were fetched again"
+# Of so many agents.
+kill_one() {
+    local victim
+    victim=$(containers | head -1)
+    say "kill -9 of the container of $(slot_of "$victim")"
+    docker kill "$victim" >/dev/null
+    until_true 60 "the others know" agents_are $(($1 - 1))
+    crivello status
+    say "up: it comes back as who it was"
+    up --scale "agent=$1"
+    until_true 60 "$1 agents are members" agents_are "$1"
+}
 
-say "what was archived (an index is whole when its agent has ended)"
-crivello stop
-"${compose[@]}" down >"$work/down" 2>&1
-# shellcheck disable=SC2016 # expanded in the container
-docker run --rm --volume "${project}_agents:/data:ro" --entrypoint bash "$project" -c '
-    for agent in agent-*; do echo "$agent $(cat "$agent"/warc/*.cdxj | grep -c "")"; done
-    echo "all $(cat agent-*/warc/*.cdxj | grep -c "")"' | tee "$work/archived"
-archived=$(sed -n 's/^all //p' "$work/archived")
-# A kill may come between an answer and the commit that archives it; the page is fetched again then.
-answered=$(grep -c '"complete":true' "$work/log")
-((archived <= answered && archived + repeats_max >= answered)) ||
-    fail "$archived records are archived, of $answered answers"
+kill_all() {
+    say "kill -9 of the coordinator and all agents, and up again"
+    "${compose[@]}" kill coordinator agent >"$work/kill" 2>&1 || { cat "$work/kill" >&2; fail "no kill"; }
+    up
+    until_true 60 "three agents are members" agents_are 3
+    crivello status
+}
 
-say "one agent, alone, in the same web"
-docker run --rm --network none --volume "$PWD/deploy/demo-web.json:/web.json:ro" \
-    --entrypoint bash "$project" -c '
-    set -eu
-    cd /tmp
-    crivello simweb --spec /web.json --access-log log >ready &
-    until [ -s ready ]; do sleep 0.1; done
-    crivello crawl --quiet --out crawl --contact https://crivello.invalid/alone \
-        --dns 127.0.0.1:5353 --allow-network 127.1.0.0/16 --delay 50ms --ip-delay 1ms "$@" >&2
-    kill $!; wait $!
-    cat log' bash "${seeds[@]}" >"$work/alone"
+wait_for_it() {
+    say "wait"
+    crivello wait --timeout 10m
+    crivello status
+    fetch_log
+    say "what was warned of"
+    "${compose[@]}" logs --no-color coordinator agent 2>/dev/null | sed -n 's/^.*Z *\(WARN\|ERROR\) /\1 /p' |
+        sed 's/[0-9][0-9.]*/N/g' | sort | uniq -c | sort -rn | head -n 20
+}
 
-say "what the simulated web's log says of the cluster"
-python3 deploy/judge-log.py "$work/log" "$work/alone" "$delay" "$ip_delay" "$repeats_max"
+come_back() {
+    local before
+    say "down, and up again: the same crawl, the same agents, nothing fetched again"
+    before=$(grep -c '' "$work/log")
+    crivello stop
+    down
+    up
+    until_true 60 "the coordinator answers" crivello resume
+    until_true 60 "three agents are members" agents_are 3
+    [[ $(count dead) == 0 ]] || fail "an agent did not come back"
+    crivello wait --timeout 2m
+    fetch_log
+    [[ $(grep -c '' "$work/log") == "$before" ]] || fail "pages were fetched again"
+}
+
+count_archived() {
+    local archived answered
+    say "what was archived (an index is whole when its agent has ended)"
+    crivello stop
+    down
+    # shellcheck disable=SC2016 # expanded in the container
+    docker run --rm --volume "${project}_agents:/data:ro" --entrypoint bash "$project" -c '
+        for agent in agent-*; do echo "$agent $(cat "$agent"/warc/*.cdxj | grep -c "")"; done
+        echo "all $(cat agent-*/warc/*.cdxj | grep -c "")"' | tee "$work/archived"
+    archived=$(sed -n 's/^all //p' "$work/archived")
+    # A kill may come between an answer and the commit that archives it; the page is fetched again then.
+    answered=$(grep -c '"complete":true' "$work/log")
+    ((archived <= answered && archived + repeats_max >= answered)) ||
+        fail "$archived records are archived, of $answered answers"
+}
+
+[[ -n "$short" ]] || make_prometheus
+begin
+scale_up
+if [[ -n "$short" ]]; then
+    kill_one 5
+    wait_for_it
+else
+    scale_down
+    kill_one 3
+    kill_all
+    watch_it 3
+    wait_for_it
+    come_back
+    count_archived
+fi
+
+say "what the simulated web's judge says of the cluster"
+"$binary" simweb judge "$work/log" --spec deploy/demo-web.json --delay "$delay" --ip-delay "$ip_delay" \
+    --repeats-max "$repeats_max" || fail "promises were broken"
+say "every promise was kept; this took $SECONDS s"

@@ -3,6 +3,7 @@
 
 pub mod cluster;
 pub mod safety;
+pub mod simweb;
 pub mod steer;
 
 use crate::telemetry::Format;
@@ -10,13 +11,14 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
 use cluster::{ClusterCommand, HttpArgs, JoinArgs};
 use safety::{CertsArgs, TokenOutArgs};
+use simweb::SimwebArgs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Agents in one process.
 const AGENTS_MAX: i64 = 64;
-const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots) or unknown (why), \
-                          64 usage, 70 internal, 75 not done in time (wait) or not yet in force \
+const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), unknown (why) or impolite \
+                          (simweb judge), 64 usage, 70 internal, 75 not done in time (wait) or not yet in force \
                           everywhere (set, pause, block, log-level), 130 stopped with the state saved.";
 
 /// A polite, crash-safe web crawler.
@@ -68,7 +70,7 @@ pub enum Command {
     Robots(RobotsArgs),
     /// Print every setting with its default, unit and meaning, as a TOML file.
     Config,
-    /// Serve the simulated web until stopped, for tests and benchmarks.
+    /// Serve the simulated web until stopped, for tests and benchmarks; or judge its visitor.
     Simweb(SimwebArgs),
 }
 
@@ -219,18 +221,4 @@ pub struct RobotsArgs {
     /// Visit this network although it is private, loopback or link-local.
     #[arg(long = "allow-network", value_name = "CIDR", value_parser = NonEmptyStringValueParser::new())]
     pub allow_networks: Vec<String>,
-}
-
-/// See [`Command::Simweb`].
-#[derive(Debug, clap::Args)]
-pub struct SimwebArgs {
-    /// The web to simulate, as JSON; the demo's without it.
-    #[arg(long, value_name = "FILE")]
-    pub spec: Option<PathBuf>,
-    /// Write the access log here, one JSON object a line.
-    #[arg(long, value_name = "FILE")]
-    pub access_log: Option<PathBuf>,
-    /// Stop when standard input ends, so as not to outlive whoever started it.
-    #[arg(long)]
-    pub until_stdin_ends: bool,
 }

@@ -14,6 +14,8 @@ pub enum Exit {
     Disallowed,
     /// `crivello why`: nobody knows of it.
     Unknown,
+    /// `crivello simweb judge`: the visitor broke a promise.
+    Impolite,
     /// Stopped by a signal; the state is saved.
     Stopped,
     /// `crivello wait`: not done in the time it had; `crivello set` and the like: not yet in force at
@@ -103,7 +105,7 @@ pub fn refuse(refusal: &clap::Error) -> u8 {
 pub fn report(end: Result<Exit, Trouble>) -> u8 {
     match end {
         Ok(Exit::Finished) => 0,
-        Ok(Exit::Disallowed | Exit::Unknown) => 1,
+        Ok(Exit::Disallowed | Exit::Unknown | Exit::Impolite) => 1,
         Ok(Exit::Stopped) => STOPPED,
         Ok(Exit::NotYet) => NOT_YET,
         Err(trouble) => {

@@ -161,15 +161,15 @@ fn print(question: &Question<'_>, code: u8, addresses: &[IpAddr], ttl: u32) -> V
     out
 }
 
-/// Binds UDP and TCP on the same port of 127.0.0.1; 0 picks one that is free for both.
+/// Binds UDP and TCP on the same port of `ip`; 0 picks one that is free for both.
 ///
 /// # Errors
-/// When the port is taken.
-pub async fn listen(port: u16) -> io::Result<(UdpSocket, TcpListener)> {
+/// When the port is taken, or the address is not this machine's.
+pub async fn listen(ip: Ipv4Addr, port: u16) -> io::Result<(UdpSocket, TcpListener)> {
     let mut tries = if port == 0 { 20 } else { 1 };
     loop {
         tries -= 1;
-        let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let udp = UdpSocket::bind((ip, port)).await?;
         match TcpListener::bind(udp.local_addr()?).await {
             Ok(tcp) => return Ok((udp, tcp)),
             Err(error) if tries == 0 => return Err(error),
@@ -300,6 +300,20 @@ mod tests {
         assert_eq!(a("rebind.test"), Some((0, vec![ip("rebind.test")], 0)));
         assert_eq!(a("rebind.test"), Some((0, vec![Ipv4Addr::LOCALHOST], 0)));
         assert_eq!(a("x5.trap.test"), Some((0, vec![ip("trap.test")], 3_600)));
+    }
+
+    #[test]
+    fn names_resolve_within_the_network_of_the_spec() {
+        let spec = Spec::new(1).network("10.93.128.0/17".parse().unwrap());
+        let several = Character::named("s").dns(DnsWay::Several(1));
+        let world = World::new(spec.host("many.test", several));
+        let (first, own) = (Ipv4Addr::new(10, 93, 128, 1), Ipv4Addr::new(10, 93, 128, 5));
+        let more = Ipv4Addr::new(10, 93, 128, 251);
+        assert_eq!(world.all_addresses().first(), Some(&first));
+        assert_eq!(world.all_addresses().last(), Some(&more));
+        let zone = Zone::new(Arc::new(world));
+        assert_eq!(read(&zone, "h0.site0.test", TYPE_A).unwrap().1, [first]);
+        assert_eq!(read(&zone, "many.test", TYPE_A).unwrap().1, [own, more]);
     }
 
     #[test]

@@ -7,8 +7,6 @@
 //! robots.txt, and robots.txt itself, are requests like any others; only "which URLs" and "how
 //! often" are not asked of them.
 
-use crate::character::DnsWay;
-use crate::dns::several;
 use crate::expected::{Expected, Limits, is_endless};
 use crate::log::Entry;
 use crate::pace::{Pace, Paces};
@@ -18,7 +16,6 @@ use crate::route::Route;
 use crate::spec::Spec;
 use crate::world::{Target, World};
 use std::collections::{BTreeMap, HashMap};
-use std::net::Ipv4Addr;
 
 /// Judges logs of one web.
 #[derive(Debug)]
@@ -100,19 +97,9 @@ impl Judge {
 
     fn check_address(&self, entry: &Entry, id: Option<u32>, report: &mut Report) {
         let Some(ip) = entry.ip else { return };
-        let right = id.is_some_and(|id| self.addresses(id).contains(&ip));
+        let right = id.is_some_and(|id| self.world.addresses(id).contains(&ip));
         if !right {
             report.add(Violation::WrongAddress { url: entry.url(), ip });
-        }
-    }
-
-    /// Where a host may be contacted.
-    fn addresses(&self, id: u32) -> Vec<Ipv4Addr> {
-        let own = self.world.names().ip(id);
-        match self.world.character(id).dns {
-            DnsWay::Well | DnsWay::Rebind(_) | DnsWay::Beside(_) => vec![own],
-            DnsWay::Several(more) => several(own, more),
-            _ => Vec::new(),
         }
     }
 

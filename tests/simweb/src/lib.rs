@@ -1,6 +1,6 @@
-//! A simulated web on loopback: sites, names, addresses and robots.txt that all follow from one
-//! [`Spec`], hosts that misbehave in every way known, and an access log by which a [`Judge`] says
-//! whether the visitor was complete and polite.
+//! A simulated web, on loopback unless it is told otherwise: sites, names, addresses and robots.txt
+//! that all follow from one [`Spec`], hosts that misbehave in every way known, and an access log by
+//! which a [`Judge`] says whether the visitor was complete and polite.
 //!
 //! It shares no code with the crawler but the clock: a witness must not make the mistakes it is to
 //! find.
@@ -27,6 +27,7 @@ mod http2;
 pub mod judge;
 pub mod log;
 pub mod names;
+pub mod network;
 pub mod pace;
 pub mod page;
 mod presets;
@@ -44,6 +45,7 @@ pub use character::{Character, CharsetWay, Coding, Content, DnsWay, Manner, Page
 pub use expected::{Due, Expected, Limits};
 pub use judge::Judge;
 pub use log::{Entry, Log};
+pub use network::Network;
 pub use pace::{Pace, Relative};
 pub use report::{Report, Violation};
 pub use robots::Robots;
@@ -55,7 +57,7 @@ use dns::Zone;
 use serve::Ready;
 use server::Shared;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -68,7 +70,7 @@ use world::World;
 /// Why there is no web.
 #[derive(Debug, thiserror::Error)]
 pub enum SimWebError {
-    /// A port is taken, or the log cannot be written.
+    /// A port is taken, an address is not this machine's, or the log cannot be written.
     #[error("the simulated web cannot be set up: {0}")]
     Io(#[from] io::Error),
     /// Certificates cannot be made.
@@ -91,7 +93,7 @@ impl SimWeb {
     /// Starts a web inside this process, on the runtime of the caller.
     ///
     /// # Errors
-    /// When a port is taken or certificates cannot be made.
+    /// When a port is taken, an address is not this machine's, or certificates cannot be made.
     pub async fn start(spec: Spec) -> Result<Self, SimWebError> {
         Self::start_with_log(spec, None).await
     }
@@ -100,17 +102,15 @@ impl SimWeb {
     ///
     /// # Errors
     /// As [`Self::start`], and when the file cannot be opened.
-    pub async fn start_with_log(mut spec: Spec, log: Option<&Path>) -> Result<Self, SimWebError> {
+    pub async fn start_with_log(spec: Spec, log: Option<&Path>) -> Result<Self, SimWebError> {
         raise_file_limit();
         let log = Arc::new(Log::new(log)?);
-        let (udp, tcp) = dns::listen(spec.dns_port).await?;
+        let (udp, tcp) = dns::listen(spec.dns_ip, spec.dns_port).await?;
         let dns = udp.local_addr()?;
-        spec.dns_port = dns.port();
-        let mut ips = names::Names::new(&spec).ips();
-        ips.push(Ipv4Addr::LOCALHOST);
-        let (port, sockets) = server::listen(spec.port, &ips)?;
-        spec.port = port;
-        let world = Arc::new(World::new(spec));
+        let (port, network) = (spec.port, spec.network);
+        let world = World::new(spec);
+        let (port, sockets) = server::listen(port, network, &world.all_addresses())?;
+        let world = Arc::new(world.at_ports(port, dns.port()));
         let (acceptor, authority) = if world.any_tls() {
             let authority = Arc::new(Authority::new()?);
             let pem = authority.pem();

@@ -1,10 +1,10 @@
 //! Which hosts there are, and at which addresses.
 //!
 //! Generated hosts are `h3.site12.test`: `.test` is on no public-suffix list, so the default rule
-//! makes `site12.test` the registrable domain. Their addresses begin at 127.1.0.1 and leave out
-//! 127.0.0.0/16 altogether, so a crawl can be allowed the simulated web and still be refused
-//! 127.0.0.1.
+//! makes `site12.test` the registrable domain. Their addresses are those of the spec's
+//! [`Network`], one after the other.
 
+use crate::network::Network;
 use crate::spec::Spec;
 use std::collections::HashMap;
 use std::fmt;
@@ -32,6 +32,7 @@ impl HostRef {
 pub struct Names {
     n_generated: u32,
     hosts_per_domain: u32,
+    network: Network,
     n_ips: u32,
     own: Vec<String>,
     by_name: HashMap<String, u32>,
@@ -48,6 +49,7 @@ impl Names {
         Self {
             n_generated,
             hosts_per_domain: spec.hosts_per_domain.max(1),
+            network: spec.network,
             n_ips: if spec.ips == 0 { n_generated } else { spec.ips.min(n_generated) },
             own_ips: spec.hosts.iter().map(|h| h.character.ip).collect(),
             own,
@@ -116,13 +118,13 @@ impl Names {
     #[must_use]
     pub fn ip(&self, id: u32) -> Ipv4Addr {
         match id.checked_sub(self.n_generated) {
-            None => nth_ip(id % self.n_ips.max(1)),
+            None => self.network.nth(id % self.n_ips.max(1)),
             Some(own) => self
                 .own_ips
                 .get(own as usize)
                 .copied()
                 .flatten()
-                .unwrap_or_else(|| nth_ip(self.n_ips + own)),
+                .unwrap_or_else(|| self.network.nth(self.n_ips + own)),
         }
     }
 
@@ -138,17 +140,8 @@ impl Names {
     /// The networks, in CIDR form, that a visitor must be allowed; 127.0.0.0/16 is not in them.
     #[must_use]
     pub fn networks(&self) -> Vec<String> {
-        let mut seconds: Vec<u8> = self.ips().iter().map(|ip| ip.octets()[1]).collect();
-        seconds.dedup();
-        seconds.into_iter().map(|second| format!("127.{second}.0.0/16")).collect()
+        self.network.allowed(&self.ips())
     }
-}
-
-/// The n-th address from 127.1.0.1 on, without 0 and 255 in the last place.
-fn nth_ip(n: u32) -> Ipv4Addr {
-    let (high, last) = (n / 250, n % 250 + 1);
-    let (second, third) = (high / 256 + 1, high % 256);
-    Ipv4Addr::new(127, second.min(254) as u8, third as u8, last as u8)
 }
 
 /// A host's name, to be written somewhere.
@@ -204,5 +197,11 @@ mod tests {
         let many = Names::new(&Spec::new(1).size(100_000, 1, 1).ips(0));
         assert_eq!(many.ips().len(), 100_000);
         assert_eq!(many.networks(), ["127.1.0.0/16", "127.2.0.0/16"]);
+        let lent = Spec::new(1).size(100, 3, 1).ips(20).network("10.93.128.0/17".parse().unwrap());
+        let names = Names::new(&lent.host("own.test", Character::default()));
+        assert_eq!(names.networks(), ["10.93.128.0/17"]);
+        assert_eq!(names.ip(19), Ipv4Addr::new(10, 93, 128, 20));
+        assert_eq!(names.ip(20), names.ip(0));
+        assert_eq!(names.ip(300), Ipv4Addr::new(10, 93, 128, 21));
     }
 }

@@ -1,14 +1,16 @@
 //! The listener: one socket for all of 127.0.0.0/8, so that a hundred thousand addresses cost
 //! nothing. It is bound to the loopback device, so that nothing listens beyond it; where the
-//! system refuses that, each address gets a socket of its own.
+//! system refuses that, and in any other network, each address gets a socket of its own.
 
 use crate::answer::Desk;
 use crate::caller::Callers;
 use crate::http1::{self, Peer, Stream};
 use crate::http2;
 use crate::log::Log;
+use crate::network::Network;
 use crate::world::World;
 use socket2::{Domain, SockRef, Socket, Type};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -41,27 +43,47 @@ pub struct Shared {
     pub connections: AtomicU64,
 }
 
-/// Listens on `port` (0: a free one) of every address in 127.0.0.0/8, or, where that is refused,
-/// of each of `ips`.
+/// Listens on `port` (0: a free one) of every address in 127.0.0.0/8, or, where that is refused or
+/// `network` is another one, of each of `ips`.
 ///
 /// # Errors
-/// When the port is taken.
-pub fn listen(port: u16, ips: &[Ipv4Addr]) -> io::Result<(u16, Vec<TcpListener>)> {
+/// When the port is taken, or an address is not this machine's.
+pub fn listen(
+    port: u16,
+    network: Network,
+    ips: &BTreeSet<Ipv4Addr>,
+) -> io::Result<(u16, Vec<TcpListener>)> {
+    if !network.is_loopback() {
+        return listen_at_each(port, ips).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrNotAvailable => io::Error::new(
+                error.kind(),
+                format!("{error}; `ip route add local {network} dev lo` makes all of them its own"),
+            ),
+            _ => error,
+        });
+    }
     match listen_on(Ipv4Addr::UNSPECIFIED, port, Some(b"lo")) {
         Ok(listener) => Ok((listener.local_addr()?.port(), vec![listener])),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
         Err(error) => {
             tracing::info!(%error, "no listener on the loopback device, one an address instead");
-            let mut listeners = Vec::with_capacity(ips.len());
-            let mut port = port;
-            for &ip in ips {
-                let listener = listen_on(ip, port, None)?;
-                port = listener.local_addr()?.port();
-                listeners.push(listener);
-            }
-            Ok((port, listeners))
+            let mut ips = ips.clone();
+            // Nobody's, so that who is misled there is seen.
+            ips.insert(Ipv4Addr::LOCALHOST);
+            listen_at_each(port, &ips)
         }
     }
+}
+
+fn listen_at_each(mut port: u16, ips: &BTreeSet<Ipv4Addr>) -> io::Result<(u16, Vec<TcpListener>)> {
+    let mut listeners = Vec::with_capacity(ips.len());
+    for &ip in ips {
+        let listener = listen_on(ip, port, None)
+            .map_err(|error| io::Error::new(error.kind(), format!("{ip}: {error}")))?;
+        port = listener.local_addr()?.port();
+        listeners.push(listener);
+    }
+    Ok((port, listeners))
 }
 
 fn listen_on(ip: Ipv4Addr, port: u16, device: Option<&[u8]>) -> io::Result<TcpListener> {
@@ -160,5 +182,33 @@ impl Stream for TcpStream {
 impl Stream for TlsStream<TcpStream> {
     fn reset_on_close(&self) {
         reset_on_close(self.get_ref().0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn beyond_loopback_only_the_addresses_that_were_asked_for_are_listened_at() {
+        let asked = [Ipv4Addr::new(127, 3, 0, 1), Ipv4Addr::new(127, 3, 0, 2)];
+        let (port, listeners) = listen_at_each(0, &BTreeSet::from(asked)).unwrap();
+        assert_eq!(listeners.len(), 2);
+        for ip in asked {
+            TcpStream::connect((ip, port)).await.unwrap();
+        }
+        let beside = TcpStream::connect((Ipv4Addr::new(127, 3, 0, 3), port)).await;
+        assert_eq!(beside.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[tokio::test]
+    async fn who_has_not_got_the_addresses_is_told_how_to_get_them() {
+        // Of a network for benchmarks between devices (RFC 2544).
+        let network: Network = "198.18.0.0/16".parse().unwrap();
+        let error = listen(0, network, &BTreeSet::from([network.nth(0)])).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+        let error = error.to_string();
+        assert!(error.starts_with("198.18.0.1: "), "{error}");
+        assert!(error.contains("ip route add local 198.18.0.0/16 dev lo"), "{error}");
     }
 }

@@ -2,8 +2,10 @@
 //! follows. It is plain data, so a test can hand it to a process of its own as JSON.
 
 use crate::character::{Character, PageKind};
+use crate::network::Network;
 use crate::robots::Robots;
 use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
 
 /// A simulated web.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,9 +17,12 @@ pub struct Spec {
     pub domains: u32,
     /// Hosts `h0.`, `h1.`, … of each domain.
     pub hosts_per_domain: u32,
-    /// IP addresses that those hosts share evenly; 0 gives each host its own. They begin at
-    /// 127.1.0.1: never 127.0.0.1.
+    /// IP addresses that those hosts share evenly; 0 gives each host its own.
     pub ips: u32,
+    /// What these addresses are taken from. Loopback by default, where they begin at 127.1.0.1:
+    /// never 127.0.0.1. Of any other network they must be this machine's own, as `ip route add local
+    /// NETWORK dev lo` makes them all at once.
+    pub network: Network,
     /// Pages of a host.
     pub pages_per_host: u32,
     /// How far the number of pages strays: 0 not at all, 1 between one and twice as many.
@@ -42,7 +47,9 @@ pub struct Spec {
     pub tls_share: f64,
     /// The port of all hosts, http and https alike; 0 picks a free one.
     pub port: u16,
-    /// The port of the name server on 127.0.0.1; 0 picks a free one.
+    /// The address of the name server.
+    pub dns_ip: Ipv4Addr,
+    /// Its port; 0 picks a free one.
     pub dns_port: u16,
     /// How long a name server's answer holds, in seconds.
     pub dns_ttl_secs: u32,
@@ -107,6 +114,7 @@ impl Default for Spec {
             domains: 4,
             hosts_per_domain: 2,
             ips: 4,
+            network: Network::LOOPBACK,
             pages_per_host: 10,
             pages_spread: 0.0,
             links_per_page: 10,
@@ -119,6 +127,7 @@ impl Default for Spec {
             keep_alive: true,
             tls_share: 0.0,
             port: 0,
+            dns_ip: Ipv4Addr::LOCALHOST,
             dns_port: 0,
             dns_ttl_secs: 3_600,
             robots: Robots::AllowAll,
@@ -152,6 +161,19 @@ impl Spec {
     pub fn ips(mut self, n_ips: u32) -> Self {
         self.ips = n_ips;
         self
+    }
+
+    /// Its addresses are taken from this network.
+    #[must_use]
+    pub fn network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Whether nobody but this machine can reach it, name server included.
+    #[must_use]
+    pub const fn is_loopback(&self) -> bool {
+        self.network.is_loopback() && self.dns_ip.is_loopback()
     }
 
     /// So many links a page.

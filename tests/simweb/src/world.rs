@@ -1,15 +1,18 @@
 //! A spec made ready: what is asked again and again for hosts and URLs, all of it a pure function
 //! of the spec and of the two ports.
 
-use crate::character::{Character, Content, Manner, PageKind};
+use crate::character::{Character, Content, DnsWay, Manner, PageKind};
 use crate::dice::{hash, unit};
+use crate::dns::several;
 use crate::names::{HostRef, Names};
 use crate::robots::Robots;
 use crate::route::Route;
 use crate::spec::{Seeds, Spec};
 use crate::text::Text;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::net::Ipv4Addr;
 
 /// The purposes of draws, so that no two share a hash.
 pub(crate) mod draw {
@@ -68,6 +71,30 @@ impl World {
     #[must_use]
     pub const fn text(&self) -> &Text {
         &self.text
+    }
+
+    /// The same world at these ports.
+    #[must_use]
+    pub fn at_ports(mut self, port: u16, dns_port: u16) -> Self {
+        (self.spec.port, self.spec.dns_port) = (port, dns_port);
+        self
+    }
+
+    /// Where a host may be contacted.
+    #[must_use]
+    pub fn addresses(&self, id: u32) -> Vec<Ipv4Addr> {
+        let own = self.names.ip(id);
+        match self.character(id).dns {
+            DnsWay::Well | DnsWay::Rebind(_) | DnsWay::Beside(_) => vec![own],
+            DnsWay::Several(more) => several(own, more),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every address at which any host may be contacted, each once.
+    #[must_use]
+    pub fn all_addresses(&self) -> BTreeSet<Ipv4Addr> {
+        (0..self.names.len()).flat_map(|id| self.addresses(id)).collect()
     }
 
     /// A draw for one purpose.

@@ -176,3 +176,15 @@ fn crawl_delay_counts_between_pages() {
     let report = judge.judge(&log);
     assert_eq!(report.counts.into_iter().collect::<Vec<_>>(), [("host-gap".to_owned(), 1)]);
 }
+
+#[test]
+fn the_right_address_is_the_one_in_the_network_of_the_spec() {
+    let lent = spec().network("10.93.128.0/17".parse().unwrap());
+    let judge = Judge::new(lent, Limits::default(), pace_of_two_seconds());
+    let at = |ip| {
+        let entry = Entry { ip: Some(ip), ..request("h0.site0.test/robots.txt", 0) };
+        judge.judge(&[entry]).count("wrong-address")
+    };
+    assert_eq!(at(Ipv4Addr::new(10, 93, 128, 1)), 0);
+    assert_eq!(at(Ipv4Addr::new(127, 1, 0, 1)), 1);
+}
