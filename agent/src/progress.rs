@@ -1,7 +1,7 @@
 //! What a crawl looks like at one moment: plain numbers that a panel or a log line can show, and
 //! what sets the pace just now.
 
-use std::fmt;
+use crivello_common::pace::Pace;
 use std::time::Duration;
 
 /// The state of a crawl at one moment. Counters cover the whole crawl, earlier runs included;
@@ -51,72 +51,14 @@ pub struct HostGauges {
     pub resting: u64,
     /// Wait for their address.
     pub resolving: u64,
-}
-
-/// What sets the pace of the crawl just now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pace {
-    /// Nothing has come yet.
-    #[default]
-    Starting,
-    /// All hosts there are wait for their delay.
-    FewHosts {
-        /// The delay of the configuration, from one request of a host to the next.
-        delay: Duration,
-    },
-    /// Most hosts wait for their address.
-    Dns,
-    /// The name servers do not answer.
-    DnsSilent,
-    /// Parsing and compressing.
-    Cpu,
-    /// No host can be reached and no name looked up.
-    Offline,
-    /// The disk has less room than `state.disk-free-min`: fetching stands still.
-    DiskFull,
-    /// The disk is slower than the pages come.
-    DiskSlow,
-    /// As many visits in flight as allowed, or no host left that is not being visited.
-    SlowServers,
-    /// All hosts rest: backoff, Retry-After, unreachable.
-    Resting,
-    /// None of the hosts that have something queued falls due just now.
-    NoneDue,
-    /// Stopping: visits in flight are being ended and saved.
-    Draining,
-    /// A limit is reached.
-    Limit,
-    /// Nothing is queued, and more seeds may come.
-    Seeds,
-}
-
-impl fmt::Display for Pace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Starting => f.write_str("starting"),
-            Self::FewHosts { delay } => {
-                write!(f, "the delay of few hosts ({} s between requests)", delay.as_secs_f64())
-            }
-            Self::Dns => f.write_str("DNS: most hosts wait for their address"),
-            Self::DnsSilent => f.write_str("DNS: the name servers do not answer"),
-            Self::Cpu => f.write_str("CPU: parsing and compressing"),
-            Self::Offline => f.write_str("the network seems to be down: nothing can be reached"),
-            Self::DiskFull => f.write_str("disk full: fetching waits until there is room"),
-            Self::DiskSlow => f.write_str("disk: writing is slower than fetching"),
-            Self::SlowServers => f.write_str("slow servers: waiting for answers"),
-            Self::Resting => f.write_str("all hosts rest (backoff or unreachable)"),
-            Self::NoneDue => f.write_str("no host falls due just now"),
-            Self::Draining => f.write_str("stopping: ending visits in flight and saving"),
-            Self::Limit => f.write_str("a limit is reached"),
-            Self::Seeds => f.write_str("waiting for seeds"),
-        }
-    }
+    /// Wait until they are resumed.
+    pub paused: u64,
 }
 
 /// A look-up that takes longer than the first seconds of a run is slow.
 const STARTING_SECS: u64 = 3;
 
-/// What [`Pace::of`] judges by.
+/// What the pace is judged by: see [`Evidence::pace`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Evidence {
     /// Since this run began.
@@ -151,86 +93,49 @@ pub struct Evidence {
     pub delay: Duration,
 }
 
-impl Pace {
-    /// In a word each.
-    pub const NAMES: [&str; 14] = [
-        "starting",
-        "few-hosts",
-        "dns",
-        "dns-silent",
-        "cpu",
-        "offline",
-        "disk-full",
-        "disk-slow",
-        "slow-servers",
-        "resting",
-        "none-due",
-        "draining",
-        "limit",
-        "seeds",
-    ];
-
-    /// The place of its name among [`Self::NAMES`].
-    #[must_use]
-    pub const fn place(&self) -> usize {
-        match self {
-            Self::Starting => 0,
-            Self::FewHosts { .. } => 1,
-            Self::Dns => 2,
-            Self::DnsSilent => 3,
-            Self::Cpu => 4,
-            Self::Offline => 5,
-            Self::DiskFull => 6,
-            Self::DiskSlow => 7,
-            Self::SlowServers => 8,
-            Self::Resting => 9,
-            Self::NoneDue => 10,
-            Self::Draining => 11,
-            Self::Limit => 12,
-            Self::Seeds => 13,
-        }
-    }
-
+impl Evidence {
     /// Names what sets the pace: the first that holds, from what stops everything to what merely
     /// slows.
     #[must_use]
-    pub const fn of(e: &Evidence) -> Self {
-        let h = e.hosts;
+    pub const fn pace(&self) -> Pace {
+        let (e, h) = (self, self.hosts);
         if e.stopping {
-            Self::Draining
+            Pace::Draining
         } else if e.limit_reached {
-            Self::Limit
+            Pace::Limit
         } else if e.disk_full {
-            Self::DiskFull
+            Pace::DiskFull
         } else if e.offline {
-            Self::Offline
+            Pace::Offline
         } else if nearly(e.unparsed_pages + e.uncommitted_pages, e.pipeline_pages_max) {
-            if e.uncommitted_pages > e.unparsed_pages { Self::DiskSlow } else { Self::Cpu }
+            if e.uncommitted_pages > e.unparsed_pages { Pace::DiskSlow } else { Pace::Cpu }
         } else if nearly(e.visits, e.visits_max) {
-            Self::SlowServers
+            Pace::SlowServers
         } else if h.resolving > 0 && h.resolving > e.visits + h.ready && h.resolving > h.waiting {
             if e.dns_silent {
-                Self::DnsSilent
+                Pace::DnsSilent
             } else if e.pages_run == 0 && e.elapsed.as_secs() < STARTING_SECS {
-                Self::Starting
+                Pace::Starting
             } else {
-                Self::Dns
+                Pace::Dns
             }
         } else if h.ready > e.visits {
-            Self::Cpu
+            Pace::Cpu
         } else if h.waiting > 0 && h.waiting >= e.visits {
-            Self::FewHosts { delay: e.delay }
+            Pace::FewHosts { delay: e.delay }
         } else if e.visits > 0 {
-            Self::SlowServers
+            Pace::SlowServers
         } else if h.resting > 0 {
-            if e.dns_silent { Self::DnsSilent } else { Self::Resting }
+            if e.dns_silent { Pace::DnsSilent } else { Pace::Resting }
+        } else if h.paused > 0 {
+            Pace::Paused
         } else if e.pages_run == 0 {
-            Self::Starting
+            Pace::Starting
         } else if e.urls_queued > 0 {
             // On the disk, or between it and the workbench.
-            Self::NoneDue
+            Pace::NoneDue
         } else {
-            Self::Seeds
+            Pace::Seeds
         }
     }
 }
@@ -257,12 +162,13 @@ mod tests {
     }
 
     fn hosts(ready: u64, waiting: u64, resting: u64, resolving: u64) -> HostGauges {
-        HostGauges { ready, waiting, resting, resolving }
+        HostGauges { ready, waiting, resting, resolving, paused: 0 }
     }
 
     #[test]
     fn each_pace_is_named_by_what_causes_it() {
         let e = running();
+        let paused = |resting| HostGauges { paused: 3, ..hosts(0, 0, resting, 0) };
         let cases = [
             (Evidence { stopping: true, disk_full: true, ..e }, Pace::Draining),
             (Evidence { limit_reached: true, disk_full: true, ..e }, Pace::Limit),
@@ -290,19 +196,17 @@ mod tests {
             ),
             (Evidence { visits: 30, hosts: hosts(0, 3, 0, 0), ..e }, Pace::SlowServers),
             (Evidence { hosts: hosts(0, 0, 4, 0), ..e }, Pace::Resting),
+            (Evidence { urls_queued: 9, hosts: paused(0), ..e }, Pace::Paused),
+            (Evidence { pages_run: 0, hosts: paused(0), ..e }, Pace::Paused),
+            (Evidence { hosts: paused(1), ..e }, Pace::Resting),
+            (Evidence { visits: 1, hosts: paused(0), ..e }, Pace::SlowServers),
             (Evidence { pages_run: 0, urls_queued: 1, ..e }, Pace::Starting),
             (Evidence { urls_queued: 1, ..e }, Pace::NoneDue),
             (e, Pace::Seeds),
         ];
         for (evidence, pace) in cases {
-            assert_eq!(Pace::of(&evidence), pace, "{evidence:?}");
+            assert_eq!(evidence.pace(), pace, "{evidence:?}");
             assert!(pace.place() < Pace::NAMES.len(), "{pace:?} has no name");
         }
-    }
-
-    #[test]
-    fn a_pace_says_the_delay_it_waits_for() {
-        let pace = Pace::FewHosts { delay: Duration::from_millis(2_500) };
-        assert_eq!(pace.to_string(), "the delay of few hosts (2.5 s between requests)");
     }
 }

@@ -9,7 +9,7 @@ pub mod steer;
 use crate::telemetry::Format;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
-use cluster::{ClusterCommand, HttpArgs, JoinArgs};
+use cluster::{ClusterCommand, HttpArgs, HttpsArgs, JoinArgs};
 use safety::{CertsArgs, TokenOutArgs};
 use simweb::SimwebArgs;
 use std::net::SocketAddr;
@@ -117,7 +117,15 @@ pub struct CrawlArgs {
     /// Tell numbers for Prometheus there, at `/metrics`; port 0 takes a free one.
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
-    /// Let --http be more than this machine although anyone who can connect can read the numbers.
+    /// With TLS.
+    #[command(flatten)]
+    pub https: HttpsArgs,
+    /// A file with a token in its first line: --http tells the numbers to those who show it (see
+    /// `crivello token`).
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub token_file: Option<PathBuf>,
+    /// Let --http be more than this machine without TLS or without a token, although anyone who can
+    /// connect can then read the numbers.
     #[arg(long, requires = "http")]
     pub insecure: bool,
     /// Show warnings and errors only.

@@ -2,7 +2,7 @@
 
 use crate::args::cluster::HttpArgs;
 use crate::exit::Trouble;
-use crate::http::Meters;
+use crate::http::{Meters, https};
 use crate::screen;
 use crivello_common::runtime::Token;
 use crivello_coordinator::http::{Door, MetricsText, Options};
@@ -34,9 +34,17 @@ pub async fn open(
              steer the crawl; give --token-file, or --insecure if the network keeps strangers out"
         )));
     }
+    let https = https(&typed.https)?;
+    if !at.ip().is_loopback() && https.is_none() && !insecure {
+        tracing::warn!(
+            "--http {at}: the token can be read on its way, unless something before it speaks TLS; \
+             --http-cert and --http-key have it speak TLS itself"
+        );
+    }
     let meters = meters.clone();
     let metrics = MetricsText::new(move || meters.render().unwrap_or_default());
-    let options = Options { names: typed.http_hosts.clone(), token, metrics: Some(metrics) };
+    let names = typed.http_hosts.clone();
+    let options = Options { names, token, https, metrics: Some(metrics) };
     match Door::bind(at, options).await {
         Ok(door) => Ok(Some(door)),
         Err(error) if typed.http.is_none() && error.kind() == ErrorKind::AddrInUse => {
@@ -53,6 +61,6 @@ pub async fn open(
 
 /// Where to look.
 pub fn invitation(door: &Door) -> String {
-    let at = door.address();
-    format!("the dashboard is at http://{at}/, metrics at http://{at}/metrics")
+    let (scheme, at) = (door.scheme(), door.address());
+    format!("the dashboard is at {scheme}://{at}/, metrics at {scheme}://{at}/metrics")
 }

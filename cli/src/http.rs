@@ -1,17 +1,21 @@
 //! `--http`: the numbers of a node at `/metrics`, and `/healthz`, which says that it is there.
 
+use crate::args::cluster::HttpsArgs;
 use crate::exit::Trouble;
 use crate::screen;
 use anyhow::Context;
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use crivello_agent::metrics as agent;
 use crivello_common::metrics;
+use crivello_common::runtime::Token;
 use crivello_coordinator::metrics as coordinator;
+use crivello_proto::tls::{Https, HttpsFiles};
+use crivello_proto::web::{self, Bounds};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::{Builder, Runtime};
@@ -60,18 +64,60 @@ impl Meters {
     }
 }
 
-/// Checks where to listen: not open to strangers unless that was said.
+/// Where numbers are told, and to whom.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    at: Option<SocketAddr>,
+    https: Option<Https>,
+    /// Who shows it may read them; `None` lets everyone who can connect.
+    token: Option<Token>,
+}
+
+impl Place {
+    /// Checks where to listen: not open to strangers unless that was said.
+    ///
+    /// # Errors
+    /// A usage error when it is, or when the TLS files cannot be used.
+    pub fn check(
+        at: Option<SocketAddr>,
+        https: &HttpsArgs,
+        token: Option<Token>,
+        insecure: bool,
+    ) -> Result<Self, Trouble> {
+        let https = self::https(https)?;
+        let missing = match (&https, &token) {
+            (Some(_), Some(_)) => None,
+            (None, Some(_)) => Some("--http-cert and --http-key"),
+            (Some(_), None) => Some("--token-file"),
+            (None, None) => Some("--http-cert, --http-key and --token-file"),
+        };
+        match (at, missing) {
+            (None, _) if https.is_some() => Err(Trouble::usage(
+                "--http-cert and --http-key are for --http ADDR:PORT, which was not given",
+            )),
+            (Some(at), Some(missing)) if !at.ip().is_loopback() && !insecure => {
+                Err(Trouble::usage(format!(
+                    "--http {at}: others than this machine could connect, and read the numbers on \
+                     their way or for themselves; give {missing}, or --insecure if the network \
+                     keeps strangers out"
+                )))
+            }
+            _ => Ok(Self { at, https, token }),
+        }
+    }
+}
+
+/// Reads the files that were named.
 ///
 /// # Errors
-/// A usage error when it is.
-pub fn check(at: Option<SocketAddr>, insecure: bool) -> Result<(), Trouble> {
-    match at {
-        Some(at) if !at.ip().is_loopback() && !insecure => Err(Trouble::usage(format!(
-            "--http {at}: others than this machine could connect, and anyone who can connect can \
-             read the numbers; give --insecure if the network keeps strangers out"
-        ))),
-        _ => Ok(()),
-    }
+/// A usage error when they cannot be used.
+pub fn https(typed: &HttpsArgs) -> Result<Option<Https>, Trouble> {
+    let files = match typed.clone() {
+        HttpsArgs { http_cert: Some(cert), http_key: Some(key) } => HttpsFiles { cert, key },
+        _ => return Ok(None),
+    };
+    let read = Https::load(files).map(Some);
+    read.map_err(|error| Trouble::usage(format!("--http-cert and --http-key: {error}")))
 }
 
 /// A node's numbers, served until this is dropped.
@@ -85,7 +131,8 @@ impl Site {
     ///
     /// # Errors
     /// A usage error when the address cannot be listened on.
-    pub fn open(at: Option<SocketAddr>, meters: Meters) -> Result<Self, Trouble> {
+    pub fn open(place: Place, meters: Meters) -> Result<Self, Trouble> {
+        let Place { at, https, token } = place;
         let Some(at) = at else { return Ok(Self { runtime: None }) };
         let refused = |error| Trouble::usage(format!("--http {at}: {error}"));
         let listener = TcpListener::bind(at).map_err(refused)?;
@@ -99,12 +146,10 @@ impl Site {
             .context("no thread for --http")?;
         let _inside = runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(refused)?;
-        runtime.spawn(async move {
-            if let Err(error) = axum::serve(listener, router(meters)).await {
-                tracing::error!(%error, "--http is no longer served");
-            }
-        });
-        screen::say(&format!("metrics at http://{bound}/metrics"));
+        https.iter().for_each(Https::keep_fresh);
+        let scheme = if https.is_some() { "https" } else { "http" };
+        runtime.spawn(web::serve(listener, https, router(meters, token), Bounds::default()));
+        screen::say(&format!("metrics at {scheme}://{bound}/metrics"));
         drop(_inside);
         Ok(Self { runtime: Some(runtime) })
     }
@@ -118,15 +163,29 @@ impl Drop for Site {
     }
 }
 
-fn router(meters: Meters) -> Router {
+/// Whose numbers, told to whom.
+#[derive(Clone, Debug)]
+struct Desk {
+    meters: Meters,
+    token: Option<Token>,
+    readers: Arc<Semaphore>,
+}
+
+fn router(meters: Meters, token: Option<Token>) -> Router {
     let readers = Arc::new(Semaphore::new(READERS_MAX));
     Router::new()
         .route("/metrics", get(numbers))
         .route("/healthz", get(|| async { "ok\n" }))
-        .with_state((meters, readers))
+        .with_state(Desk { meters, token, readers })
 }
 
-async fn numbers(State((meters, readers)): State<(Meters, Arc<Semaphore>)>) -> Response {
+async fn numbers(State(desk): State<Desk>, headers: HeaderMap) -> Response {
+    let Desk { meters, token, readers } = desk;
+    let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    if token.is_some_and(|token| !shown.is_some_and(|shown| token.is_in(shown))) {
+        let why = "a token is needed: send `Authorization: Bearer TOKEN`\n";
+        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], why).into_response();
+    }
     let Ok(_seat) = readers.try_acquire() else {
         return refuse("too many read at once: try again\n");
     };

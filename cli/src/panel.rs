@@ -80,14 +80,20 @@ fn url_cells(s: &Snapshot) -> Vec<String> {
 }
 
 fn host_cells(s: &Snapshot) -> Vec<String> {
-    vec![
+    let mut cells = vec![
         format!("ready {}", count(s.hosts.ready)),
         format!("waiting {}", count(s.hosts.waiting)),
         format!("resting {}", count(s.hosts.resting)),
+    ];
+    if s.hosts.paused > 0 {
+        cells.push(format!("paused {}", count(s.hosts.paused)));
+    }
+    cells.extend([
         format!("being visited {}", count(s.visits)),
         format!("resolving {}", count(s.hosts.resolving)),
         format!("robots.txt {}", count(s.robots_fetched)),
-    ]
+    ]);
+    cells
 }
 
 fn answer_cells(s: &Snapshot) -> Vec<String> {
@@ -148,7 +154,8 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crivello_agent::progress::{HostGauges, Pace};
+    use crivello_agent::progress::HostGauges;
+    use crivello_common::pace::Pace;
 
     fn busy() -> Snapshot {
         Snapshot {
@@ -157,7 +164,7 @@ mod tests {
             bytes: 39_007_027,
             by_class: [0, 12_000, 200, 145, 0],
             urls_queued: 1_234_567,
-            hosts: HostGauges { ready: 12, waiting: 834, resting: 3, resolving: 4 },
+            hosts: HostGauges { ready: 12, waiting: 834, resting: 3, resolving: 4, paused: 5 },
             pages_left: Some(7_655),
             pace: Pace::FewHosts { delay: Duration::from_secs(10) },
             ..Snapshot::default()
@@ -187,6 +194,7 @@ mod tests {
             "ready 12",
             "waiting 834",
             "resting 3",
+            "paused 5",
             "errors 0",
             "7,655 pages",
             "the delay of few hosts (10 s",

@@ -4,9 +4,10 @@
 use crate::adapt::settings::{self, Flag};
 use crate::adapt::traces::collector;
 use crate::args::{CrawlArgs, SettingsArgs};
+use crate::cluster::token_in;
 use crate::exit::Trouble;
 use crate::fleet;
-use crate::http::{self, Meters};
+use crate::http::{Meters, Place};
 use crate::report_file::ReportFile;
 use crate::seeds;
 use anyhow::anyhow;
@@ -15,7 +16,6 @@ use crivello_common::config::{Given, HALF_BEGUN, SETTINGS_FILE, Settings};
 use crivello_coordinator::given_last;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ pub struct Plan {
     /// Where the report goes.
     pub report: Option<ReportFile>,
     /// Where numbers are told, and whose.
-    pub http: Option<SocketAddr>,
+    pub http: Place,
     pub meters: Meters,
     /// Warnings and errors only.
     pub quiet: bool,
@@ -69,7 +69,8 @@ impl Plan {
     /// Usage errors, each with its reason.
     pub fn check(typed: CrawlArgs) -> Result<Self, Trouble> {
         let agents = usize::from(typed.agents);
-        http::check(typed.http, typed.insecure)?;
+        let token = token_in(typed.token_file.as_deref())?;
+        let http = Place::check(typed.http, &typed.https, token, typed.insecure)?;
         let home = home(&typed.out, agents)?;
         let resume = is_crawl("--out", &home)?;
         if !resume && typed.urls.is_empty() && typed.seeds.is_none() {
@@ -93,7 +94,7 @@ impl Plan {
             urls: typed.urls,
         };
         let otlp = collector(&typed.traces)?;
-        let (out, http, quiet) = (typed.out, typed.http, typed.quiet);
+        let (out, quiet) = (typed.out, typed.quiet);
         let meters = Meters::default();
         Ok(Self { settings, given, out, agents, seeds, otlp, report, http, meters, quiet })
     }

@@ -12,6 +12,7 @@ pub mod discard;
 pub mod failure;
 pub mod hash;
 pub mod metrics;
+pub mod pace;
 pub mod politeness;
 pub mod quiet;
 pub mod robots;

@@ -1,16 +1,20 @@
 //! The wire: what agents and the coordinator say to each other, as Protocol Buffers over gRPC, and
-//! how connections between them are made and guarded ([`tls`], [`dial`], [`incoming`], [`guard`]).
+//! how connections between them are made and guarded ([`tls`], [`dial`], [`incoming`], [`guard`]),
+//! how people ask agents ([`crowd`]), and how browsers are served ([`web`]).
 //!
 //! Only the rooms that speak to peers know these types. Everything that arrives is checked where
 //! it is converted ([`view`]), never later.
 
+pub mod crowd;
 pub mod dial;
 pub mod guard;
 pub mod incoming;
 mod io;
+pub mod pace;
 mod sayings;
 pub mod tls;
 pub mod view;
+pub mod web;
 
 pub use io::Io;
 

@@ -71,6 +71,8 @@ pub struct Cluster {
     lost: HashSet<String>,
     noise: Vec<&'static str>,
     papers: Option<Papers>,
+    /// What is served to browsers is served over TLS.
+    https: bool,
     /// Where the dashboard is to be; port 0 until it is known.
     http: Option<SocketAddr>,
 }
@@ -111,6 +113,7 @@ impl Cluster {
             lost: HashSet::new(),
             noise: Vec::new(),
             papers: None,
+            https: false,
             http: None,
         }
     }
@@ -209,8 +212,8 @@ impl Cluster {
         if self.http.is_some() {
             self.until("the dashboard is there", |cluster| {
                 let said = cluster.process(COORDINATOR).said();
-                let at = said.split_once("the dashboard is at http://");
-                let at = at.and_then(|(_, rest)| rest.split_once('/'));
+                let at = said.split_once("the dashboard is at ");
+                let at = at.and_then(|(_, rest)| rest.split_once("://")?.1.split_once('/'));
                 cluster.http = at.map(|(at, _)| at.parse().expect("an address")).or(cluster.http);
                 at.is_some()
             });
@@ -254,6 +257,9 @@ impl Cluster {
         let n_lives = member.n_lives;
         if let Some(papers) = &self.papers {
             command.args(papers.of(name));
+            if self.https {
+                command.args(papers.https_of(name));
+            }
         }
         // What waits for it is to give up first, and to say how everything stands.
         let process = Process::start(&mut command, self.log(name, n_lives), self.deadline * 2);

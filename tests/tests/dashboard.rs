@@ -1,6 +1,7 @@
 //! Goal: the dashboard tells the truth, in a real browser (headless Chromium): its numbers are
-//! those of the API, an agent that is killed turns up as dead, one is drained by clicking, and a
-//! coordinator that is gone is shown as gone. It loads nothing from elsewhere, and can be read on a
+//! those of the API, an agent that is killed turns up as dead, one is drained by clicking, a setting is
+//! changed by typing, nobody is let in without the token, and a coordinator that is gone is shown as
+//! gone. It loads nothing from elsewhere, and can be read on a
 //! phone, without a mouse, and by a screen reader.
 
 #[path = "dashboard/browser.rs"]
@@ -9,6 +10,8 @@ mod browser;
 mod fake;
 #[path = "dashboard/looks.rs"]
 mod looks;
+#[path = "dashboard/steering.rs"]
+mod steering;
 #[path = "dashboard/stories.rs"]
 mod stories;
 

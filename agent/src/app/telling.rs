@@ -3,7 +3,7 @@
 use super::{Crawl, hosts};
 use crate::app::shared::Shared;
 use crate::limits::PIPELINE_PAGES_MAX;
-use crate::progress::{Evidence, HostGauges, Pace, Snapshot};
+use crate::progress::{Evidence, HostGauges, Snapshot};
 use crate::report::{ArchiveFile, Ended, Report, Totals, skipped};
 use crivello_common::failure::Failure;
 use std::path::Path;
@@ -21,6 +21,7 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         waiting: census.waiting as u64,
         resting: census.resting as u64,
         resolving: census.resolving as u64,
+        paused: census.paused as u64,
     };
     let revised = shared.live.latest();
     let elapsed = shared.clock.now().since(shared.started);
@@ -63,7 +64,7 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         visits,
         pipeline_pages: (unparsed + uncommitted) as u64,
         pages_left: limit.map(|max| max.saturating_sub(totals.pages)),
-        pace: Pace::of(&evidence),
+        pace: evidence.pace(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! How an agent stands, and the same on the wire.
 
-use crate::progress::{HostGauges, Pace, Snapshot};
+use crate::progress::{HostGauges, Snapshot};
 use crivello_common::quiet::Said;
 use crivello_common::view::{AgentId, AgentState, RunState};
+use crivello_proto::pace;
 use crivello_proto::v1;
 use crivello_proto::view::{agent_state, run_state};
 use std::time::Duration;
@@ -112,7 +113,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 fn progress(s: &Snapshot) -> v1::Progress {
-    let (pace, delay) = pace_number(s.pace);
+    let (pace, delay) = pace::number(s.pace);
     v1::Progress {
         elapsed_ms: millis(s.elapsed),
         pages: s.pages,
@@ -128,6 +129,7 @@ fn progress(s: &Snapshot) -> v1::Progress {
         hosts_waiting: s.hosts.waiting,
         hosts_resting: s.hosts.resting,
         hosts_resolving: s.hosts.resolving,
+        hosts_paused: s.hosts.paused,
         visits: s.visits,
         pipeline_pages: s.pipeline_pages,
         pages_left: s.pages_left,
@@ -146,6 +148,7 @@ fn snapshot(p: &v1::Progress) -> Result<Snapshot, BadStatus> {
         waiting: p.hosts_waiting,
         resting: p.hosts_resting,
         resolving: p.hosts_resolving,
+        paused: p.hosts_paused,
     };
     Ok(Snapshot {
         elapsed: Duration::from_millis(p.elapsed_ms),
@@ -162,47 +165,6 @@ fn snapshot(p: &v1::Progress) -> Result<Snapshot, BadStatus> {
         visits: p.visits,
         pipeline_pages: p.pipeline_pages,
         pages_left: p.pages_left,
-        pace: pace(p.pace, Duration::from_millis(p.pace_delay_ms))?,
-    })
-}
-
-const fn pace_number(pace: Pace) -> (v1::Pace, Duration) {
-    let number = match pace {
-        Pace::FewHosts { delay } => return (v1::Pace::FewHosts, delay),
-        Pace::Starting => v1::Pace::Starting,
-        Pace::Dns => v1::Pace::Dns,
-        Pace::DnsSilent => v1::Pace::DnsSilent,
-        Pace::Cpu => v1::Pace::Cpu,
-        Pace::Offline => v1::Pace::Offline,
-        Pace::DiskFull => v1::Pace::DiskFull,
-        Pace::DiskSlow => v1::Pace::DiskSlow,
-        Pace::SlowServers => v1::Pace::SlowServers,
-        Pace::Resting => v1::Pace::Resting,
-        Pace::NoneDue => v1::Pace::NoneDue,
-        Pace::Draining => v1::Pace::Draining,
-        Pace::Limit => v1::Pace::Limit,
-        Pace::Seeds => v1::Pace::Seeds,
-    };
-    (number, Duration::ZERO)
-}
-
-fn pace(number: i32, delay: Duration) -> Result<Pace, BadStatus> {
-    let unknown = || BadStatus("pace", number.into());
-    Ok(match v1::Pace::try_from(number).map_err(|_| unknown())? {
-        v1::Pace::Unspecified => return Err(unknown()),
-        v1::Pace::Starting => Pace::Starting,
-        v1::Pace::FewHosts => Pace::FewHosts { delay },
-        v1::Pace::Dns => Pace::Dns,
-        v1::Pace::DnsSilent => Pace::DnsSilent,
-        v1::Pace::Cpu => Pace::Cpu,
-        v1::Pace::Offline => Pace::Offline,
-        v1::Pace::DiskFull => Pace::DiskFull,
-        v1::Pace::DiskSlow => Pace::DiskSlow,
-        v1::Pace::SlowServers => Pace::SlowServers,
-        v1::Pace::Resting => Pace::Resting,
-        v1::Pace::NoneDue => Pace::NoneDue,
-        v1::Pace::Draining => Pace::Draining,
-        v1::Pace::Limit => Pace::Limit,
-        v1::Pace::Seeds => Pace::Seeds,
+        pace: pace::read(p).ok_or_else(|| BadStatus("pace", p.pace.into()))?,
     })
 }

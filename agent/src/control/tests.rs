@@ -1,6 +1,7 @@
 use super::*;
 use crate::flow::BlockCount;
-use crate::progress::{HostGauges, Pace, Snapshot};
+use crate::progress::{HostGauges, Snapshot};
+use crivello_common::pace::Pace;
 use crivello_common::view::{AgentId, AgentState, RunState};
 use crivello_proto::v1::HostOrder;
 use crivello_proto::v1::control_client::ControlClient;
@@ -126,7 +127,7 @@ fn standing() -> AgentStatus {
             discards: 11,
             urls_queued: 12,
             urls_seen: 13,
-            hosts: HostGauges { ready: 14, waiting: 15, resting: 16, resolving: 17 },
+            hosts: HostGauges { ready: 14, waiting: 15, resting: 16, resolving: 17, paused: 20 },
             visits: 18,
             pipeline_pages: 19,
             pages_left: Some(0),
@@ -203,7 +204,7 @@ fn every_pace_and_only_a_pace_has_a_number() {
             Err(BadStatus(field, n)) => assert_eq!((field, n), ("pace", number.into())),
         }
     }
-    assert_eq!(paces, 14);
+    assert_eq!(paces, Pace::NAMES.len());
     let wrong = v1::StatusResponse { run: 9, ..v1::StatusResponse::from(&standing()) };
     assert!(AgentStatus::try_from(wrong).unwrap_err().to_string().contains("run state is 9"));
 }

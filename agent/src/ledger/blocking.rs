@@ -75,6 +75,20 @@ impl Blocking {
         self.list.by_name(name).is_some()
     }
 
+    /// Whether a host that is being dropped is still blocked: by its name, or by the entry because of
+    /// which the workbench gave it up.
+    pub(super) fn still_has(&self, host: HostKey, name: &str) -> bool {
+        let is_entry = |by: &String| self.list.entries().iter().any(|e| e.to_string() == *by);
+        self.has(name) || self.by.get(&host).is_some_and(is_entry)
+    }
+
+    /// It is not dropped any further.
+    pub(super) fn spare(&mut self, host: HostKey) {
+        self.awaited.remove(&host);
+        self.by.remove(&host);
+        self.changes += 1;
+    }
+
     /// Whether the ordinary delay is what the host waits for, and is shorter now.
     fn falls_due_earlier(&self, row: &HostRow) -> bool {
         let mut state = row.state.clone();

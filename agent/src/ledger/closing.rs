@@ -10,8 +10,8 @@ use crate::flow::Place;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 
-/// Rows set aside in one commit; the rest waits for the next.
-const ROWS_AT_ONCE: usize = 10_000;
+/// Rows set aside in one commit; the rest waits for the next. Few enough in tests that it does.
+const ROWS_AT_ONCE: usize = if cfg!(test) { 40 } else { 10_000 };
 
 impl Ledger {
     /// Sets queues aside, of those hosts whose pages on the way have all arrived.
@@ -50,13 +50,17 @@ impl Ledger {
     }
 
     /// Which limit is really reached, now that all pages on the way are counted: the workbench
-    /// knows only how many pages it was given.
+    /// knows only how many pages it was given. What is not blocked any more is not dropped further.
     fn reached(
         &self,
         groups: &mut Groups,
         host: HostKey,
         reason: Discard,
     ) -> Result<Option<Discard>, DiskError> {
+        if reason == Discard::Blocked {
+            let name = self.hosts.get(&host).map_or("", |resident| &*resident.row.name);
+            return Ok(self.blocking.still_has(host, name).then_some(reason));
+        }
         if !matches!(reason, Discard::HostLimit | Discard::DomainLimit) {
             return Ok(Some(reason));
         }
@@ -77,6 +81,9 @@ impl Ledger {
 
     fn reopen(&mut self, host: HostKey) {
         let Some(resident) = self.hosts.get_mut(&host) else { return };
+        if matches!(resident.closing, Some((Discard::Blocked, _))) {
+            self.blocking.spare(host);
+        }
         resident.closing = None;
         resident.reschedule = true;
         mark(&mut self.dirty, host, resident);

@@ -9,7 +9,7 @@ use crate::limits::GUESTS_MAX;
 use crivello_common::hash::{GroupHash, HostHash, HostKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 /// Stands for a host of another agent that an errand is for.
 const NOBODY: HostKey = HostKey { group: GroupHash(0), host: HostHash(0) };
@@ -19,6 +19,8 @@ const NOBODY: HostKey = HostKey { group: GroupHash(0), host: HostHash(0) };
 pub(super) struct Abroad {
     /// Own errands, by what another agent was asked for.
     waiting: HashMap<CrawlUrl, Vec<RobotsErrand>>,
+    /// Those of `waiting` that nobody was asked for: their hosts are paused.
+    held: HashSet<CrawlUrl>,
     to_ask: Vec<CrawlUrl>,
     /// For other agents.
     answers: Vec<(CrawlUrl, RobotsFound)>,
@@ -31,11 +33,19 @@ impl Abroad {
             errands.retain(|errand| errand.for_host != for_host);
         }
         self.waiting.retain(|_, errands| !errands.is_empty());
+        self.held.retain(|url| self.waiting.contains_key(url));
+    }
+
+    /// Whether `for_host` waits for what a host says that `is_at` there.
+    fn waits(&self, is_at: impl Fn(&CrawlUrl) -> bool, for_host: HostKey) -> bool {
+        let mut there = self.waiting.iter().filter(|(url, _)| is_at(url));
+        there.any(|(_, errands)| errands.iter().any(|errand| errand.for_host == for_host))
     }
 
     /// Nobody waits any more.
     pub fn clear(&mut self) {
         self.waiting.clear();
+        self.held.clear();
         self.to_ask.clear();
     }
 }
@@ -49,6 +59,12 @@ impl Workbench {
 
     /// What another agent has found there.
     pub fn heard_from_abroad(&mut self, url: &CrawlUrl, found: &RobotsFound, now: Timestamp) {
+        // Its agent cannot visit a host that is paused: it is asked again once that is over.
+        let in_vain = matches!(found, RobotsFound::Unreachable);
+        if in_vain && self.lists.is_paused(url.host()) && self.abroad.waiting.contains_key(url) {
+            self.abroad.held.insert(url.clone());
+            return;
+        }
         self.answers.keep(url, found, now);
         for errand in self.abroad.waiting.remove(url).unwrap_or_default() {
             if !self.is_away(&errand) {
@@ -94,10 +110,27 @@ impl Workbench {
         if !known && waiting.len() >= GUESTS_MAX {
             return self.orphans.push(errand);
         }
-        if !known {
+        if !known && self.lists.is_paused(errand.url.host()) {
+            self.abroad.held.insert(errand.url.clone());
+        } else if !known {
             self.abroad.to_ask.push(errand.url.clone());
         }
         waiting.entry(errand.url.clone()).or_default().push(errand);
+    }
+
+    /// Other hosts may be paused now, and some no more: what was held because of that is asked for.
+    pub(super) fn resume_abroad(&mut self) {
+        let lists = &self.lists;
+        let resumed = self.abroad.held.extract_if(|url| !lists.is_paused(url.host()));
+        self.abroad.to_ask.extend(resumed);
+    }
+
+    /// Whether the host waits for a host of another agent, at `at`, that is paused.
+    pub(super) fn waits_for_paused(&self, id: u32, at: HostKey) -> bool {
+        let assign_by = self.settings.identity.assign_by;
+        let is_there =
+            |url: &CrawlUrl| url.host_key(assign_by) == at && self.lists.is_paused(url.host());
+        self.abroad.waits(is_there, self.hosts[id].key)
     }
 
     /// Whether this was for another agent, which then has its answer.

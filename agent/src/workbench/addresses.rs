@@ -7,7 +7,7 @@ use super::ip_entry::IpEntry;
 use crate::flow::{DeskNote, Resolution, ResolveError, Resolved};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::politeness::{VisitSignal, VisitSummary, WaitRule, after_visit};
+use crivello_common::politeness::{VisitSignal, VisitSummary, after_visit};
 use crivello_common::time::Timestamp;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Workbench {
             self.ips[old].address != resolved.address
         };
         if elsewhere && host.state.last_ended >= self.started {
-            host.state.hold_until(closed, WaitRule::AddressChange);
+            host.hold_for_address(closed);
         }
         if old == ABSENT || elsewhere {
             self.leave_address(id);

@@ -23,6 +23,8 @@ pub struct Census {
     pub resting: usize,
     /// Hosts whose names are being resolved.
     pub resolving: usize,
+    /// Hosts that wait until they are resumed.
+    pub paused: usize,
     /// Hosts that wait for URLs from the ledger.
     pub dry: usize,
     /// Hosts whose robots.txt waits for another host's turn.
@@ -67,6 +69,7 @@ impl Workbench {
             match host.stand {
                 Stand::Resolving => census.resolving += 1,
                 Stand::Dry => census.dry += 1,
+                Stand::Asleep if host.paused => census.paused += 1,
                 Stand::Asleep if host.away().is_some() => census.away += 1,
                 Stand::Waiting | Stand::Asleep if rests => census.resting += 1,
                 Stand::Waiting | Stand::Asleep => census.waiting += 1,

@@ -88,8 +88,11 @@ impl Workbench {
 
     /// Until when the host waits for its errand elsewhere: a pause over there costs it nothing.
     pub(super) fn put_off(&mut self, id: u32, mut away: Away, now: Timestamp) -> Timestamp {
-        let paused = self.hosts.find(&away.at).is_some_and(|at| self.hosts[at].paused);
-        if paused && away.deadline <= now {
+        if away.deadline > now {
+            return away.deadline;
+        }
+        let here = self.hosts.find(&away.at).map(|at| self.hosts[at].paused);
+        if here.unwrap_or_else(|| self.waits_for_paused(id, away.at)) {
             away.deadline = now + AWAY_MAX;
             self.hosts[id].turn.get_or_insert_default().away = Some(away);
         }

@@ -7,7 +7,7 @@ use crate::flow::{Due, Place, Queued, RobotsRecord};
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
-use crivello_common::politeness::{HostState, Pace, domain_delay_index};
+use crivello_common::politeness::{HostState, Pace, WaitRule, domain_delay_index};
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::collections::VecDeque;
@@ -48,6 +48,9 @@ pub(super) struct HostEntry {
     pub turn: Option<Box<RobotsTurn>>,
     /// Until when its address holds.
     pub until: Timestamp,
+    /// Until when connections to its former address may live: no visit before, whatever else it
+    /// waits for.
+    pub moved_until: Timestamp,
     /// Pages it may still have, without those reserved for the visit in flight.
     pub pages_left: u64,
     pub reserved: u32,
@@ -121,6 +124,19 @@ impl HostEntry {
     /// Forgets its address; the entry keeps its place among the address's members.
     pub fn doubt_address(&mut self) {
         self.until = Timestamp::ZERO;
+    }
+
+    /// Its name leads to another address, and connections to the old one live until `closed`.
+    pub fn hold_for_address(&mut self, closed: Timestamp) {
+        self.moved_until = self.moved_until.max(closed);
+        self.state.hold_until(closed, WaitRule::AddressChange);
+    }
+
+    /// As [`HostState::repace`], but for what the state does not know.
+    pub fn repace(&mut self, politeness: &Politeness) {
+        let pace = self.pace(politeness);
+        self.state.repace(&pace);
+        self.state.hold_until(self.moved_until, WaitRule::AddressChange);
     }
 
     /// The window's places, in order.

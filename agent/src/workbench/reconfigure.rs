@@ -19,6 +19,7 @@ impl Workbench {
         self.lists = Lists::of(settings);
         self.front.reconfigure(settings, now);
         self.repace_addresses();
+        self.resume_abroad();
         let hosts: Vec<HostKey> = self.hosts.iter().map(|host| host.key).collect();
         for key in hosts {
             if let Some(id) = self.hosts.find(&key) {
@@ -33,8 +34,7 @@ impl Workbench {
         let host = &mut self.hosts[id];
         host.configure(politeness);
         host.paused = self.lists.is_paused(&host.name);
-        let pace = host.pace(politeness);
-        host.state.repace(&pace);
+        host.repace(politeness);
         // How many pages it may still have is the ledger's to say: it comes back with that.
         host.recalled |= other_budgets;
         let (stand, leaves) = (host.stand, host.recalled);

@@ -7,9 +7,7 @@ use super::visit::weight;
 use crate::flow::{DeskNote, RobotsFound, Signal, Verdict};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::politeness::{
-    ROBOTS_TRIES_MAX, VisitSignal, VisitSummary, WaitRule, after_visit,
-};
+use crivello_common::politeness::{ROBOTS_TRIES_MAX, VisitSignal, VisitSummary, after_visit};
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 
@@ -69,7 +67,7 @@ impl Workbench {
         match verdict.signal {
             Signal::Failed(Failure::AddressChanged) => {
                 host.doubt_address();
-                host.state.hold_until(closed, WaitRule::AddressChange);
+                host.hold_for_address(closed);
             }
             Signal::Failed(
                 Failure::ConnectRefused | Failure::ConnectTimeout | Failure::Unreachable,

@@ -110,6 +110,9 @@ pub struct HttpArgs {
     /// A name that browsers may call it by, besides `localhost`; may be repeated.
     #[arg(long = "http-host", value_name = "NAME", conflicts_with = "no_http")]
     pub http_hosts: Vec<String>,
+    /// With TLS.
+    #[command(flatten)]
+    pub https: HttpsArgs,
 }
 
 /// See [`Command::Agent`](super::Command::Agent).
@@ -134,9 +137,13 @@ pub struct JoinArgs {
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=i64::from(WEIGHT_MAX)))]
     pub weight: u16,
-    /// Tell numbers for Prometheus there, at `/metrics`; port 0 takes a free one.
+    /// Tell numbers for Prometheus there, at `/metrics`, to those who show the token, where there is
+    /// one; port 0 takes a free one.
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
+    /// With TLS.
+    #[command(flatten)]
+    pub https: HttpsArgs,
     /// Listen on more than this machine without TLS or without a token, although anyone who can
     /// connect can then take part or give orders; and let --http tell them the numbers.
     #[arg(long)]
@@ -163,6 +170,18 @@ pub struct TokenArgs {
     /// same at the coordinator, the agents, and for those who ask (see `crivello token`).
     #[arg(long, value_name = "FILE", env = "CRIVELLO_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
+}
+
+/// TLS of `--http`: both, or none. Files that change are read again.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct HttpsArgs {
+    /// Have --http speak HTTPS with this certificate (and those between it and an authority that
+    /// browsers know), as PEM. Nobody is asked for one.
+    #[arg(long, value_name = "FILE", requires = "http_key")]
+    pub http_cert: Option<PathBuf>,
+    /// Its private key, as PEM.
+    #[arg(long, value_name = "FILE", requires = "http_cert")]
+    pub http_key: Option<PathBuf>,
 }
 
 /// Mutual TLS: all three, or none. Files that change are read again.

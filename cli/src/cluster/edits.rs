@@ -1,13 +1,14 @@
 //! Edits of a crawl's settings, and waiting until all agents go by them.
 
-use super::crowd::{self, Answers, Crowd};
-use super::{Client, Listing, connect, endpoint, list, refused};
+use super::crowd::{Answers, ask};
+use super::{Client, Listing, connect, list, refused};
 use crate::args::cluster::CoordinatorUrl;
 use crate::exit::{Exit, Trouble};
 use crate::{human, screen};
 use crivello_common::time::{Clock, Timestamp};
-use crivello_common::view::AgentState;
+use crivello_proto::crowd::{self, Crowd, living};
 use crivello_proto::v1::{self, setting_edit::Change};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -63,7 +64,7 @@ impl Answer {
 /// The way to a crawl's settings and to its agents.
 pub struct Steer {
     client: Client,
-    crowd: Crowd,
+    crowd: Arc<Crowd>,
     clock: Clock,
     began: Timestamp,
 }
@@ -74,10 +75,9 @@ impl Steer {
     /// # Errors
     /// When it cannot be reached.
     pub async fn at(typed: &CoordinatorUrl) -> Result<Self, Trouble> {
-        let (_, tls) = endpoint(typed)?;
-        let client = connect(typed).await?;
+        let (client, papers) = connect(typed).await?;
         let clock = Clock::start();
-        Ok(Self { client, crowd: Crowd::new(tls), clock, began: clock.now() })
+        Ok(Self { client, crowd: papers.crowd(), clock, began: clock.now() })
     }
 
     /// Makes edits, all or none.
@@ -121,7 +121,7 @@ impl Steer {
     /// Asks all agents that are alive how they stand.
     async fn ask(&mut self) -> Result<(Listing, Answers), Trouble> {
         let listing = list(&mut self.client).await?;
-        let answers = self.crowd.ask(&listing.view, &listing.crawl_id).await;
+        let answers = ask(&self.crowd, &listing.view, &listing.crawl_id).await;
         Ok((listing, answers))
     }
 
@@ -133,9 +133,9 @@ impl Steer {
         &mut self,
     ) -> Result<Vec<(String, u32, Result<crowd::Client, String>)>, Trouble> {
         let listing = list(&mut self.client).await?;
-        let alive = listing.view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
-        let crowd = &mut self.crowd;
-        Ok(alive.map(|agent| (agent.name.clone(), agent.id.0, crowd.client(agent))).collect())
+        let way = |agent| self.crowd.client(agent).map_err(|silence| silence.to_string());
+        let alive = living(&listing.view);
+        Ok(alive.map(|agent| (agent.name.clone(), agent.id.0, way(agent))).collect())
     }
 
     /// The settings in force.

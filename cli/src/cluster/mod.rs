@@ -2,7 +2,6 @@
 
 pub mod crowd;
 pub mod edits;
-pub mod inquiry;
 pub mod lookout;
 pub mod sower;
 
@@ -17,6 +16,7 @@ use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{RESPONSE_SIZE_MAX, dial, v1};
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tonic::transport::{Channel, Endpoint};
@@ -50,10 +50,17 @@ pub fn papers(tls: &TlsArgs, token: &TokenArgs) -> Result<Papers, Trouble> {
         _ => None,
     };
     let tls = files.map(Tls::load).transpose().map_err(Trouble::usage)?;
+    Ok(Papers { tls, token: token_in(token.token_file.as_deref())? })
+}
+
+/// Reads the file that was named for the token.
+///
+/// # Errors
+/// A usage error when it cannot be read, or holds none.
+pub fn token_in(file: Option<&Path>) -> Result<Option<Token>, Trouble> {
     // A variable of the environment that is set to nothing says nothing.
-    let file = token.token_file.as_ref().filter(|file| !file.as_os_str().is_empty());
-    let token = file.map(|file| Token::load(file)).transpose().map_err(Trouble::usage)?;
-    Ok(Papers { tls, token })
+    let file = file.filter(|file| !file.as_os_str().is_empty());
+    file.map(Token::load).transpose().map_err(Trouble::usage)
 }
 
 /// A place to listen on: not open to strangers unless that was said.
@@ -94,11 +101,12 @@ pub fn endpoint(typed: &CoordinatorUrl) -> Result<(Endpoint, Papers), Trouble> {
     Ok((endpoint.connect_timeout(CONNECT_PATIENCE).timeout(PATIENCE), papers))
 }
 
-/// Connects. No proxy is asked, whatever the environment says.
+/// Connects, and says with which papers: the files are read once. No proxy is asked, whatever the
+/// environment says.
 ///
 /// # Errors
 /// Those of [`endpoint`]; else when nobody is there.
-pub async fn connect(typed: &CoordinatorUrl) -> Result<Client, Trouble> {
+pub async fn connect(typed: &CoordinatorUrl) -> Result<(Client, Papers), Trouble> {
     let (endpoint, papers) = endpoint(typed)?;
     if let Some(tls) = &papers.tls {
         tls.keep_fresh();
@@ -107,7 +115,7 @@ pub async fn connect(typed: &CoordinatorUrl) -> Result<Client, Trouble> {
         let url = &typed.url;
         Trouble::Internal(anyhow!("the coordinator at {url} cannot be reached: {}", whole(error)))
     })?;
-    Ok(client(channel, papers.token.as_ref()))
+    Ok((client(channel, papers.token.as_ref()), papers))
 }
 
 /// Over a connection that is made, or will be.

@@ -2,13 +2,13 @@
 //! goes away or says "not now", beginning with what it did not answer.
 
 use super::Guide;
-use super::crowd::Crowd;
 use crate::exit::Trouble;
 use crate::seeds::{Account, Place, Seeds};
 use anyhow::{Context as _, anyhow};
 use crivello_agent::Seed;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{Agent, AgentState};
+use crivello_proto::crowd::Crowd;
 use crivello_proto::v1::seed_response::Verdict;
 use crivello_proto::v1::{self, SeedRequest};
 use crivello_proto::{SEED_LINES_MAX, SEEDS_SIZE_MAX};
@@ -112,7 +112,7 @@ pub struct Sown {
 /// See the module.
 pub struct Sower<'a> {
     guide: &'a mut Guide,
-    crowd: &'a mut Crowd,
+    crowd: &'a Crowd,
     account: &'a Account,
     told: &'a mut (dyn FnMut(&Sown) + Send),
     /// In their order; the first so many are on their way.
@@ -130,7 +130,7 @@ impl<'a> Sower<'a> {
     /// Finds agents by `guide`, names refused seeds in `account`, and tells how far it is.
     pub fn new(
         guide: &'a mut Guide,
-        crowd: &'a mut Crowd,
+        crowd: &'a Crowd,
         account: &'a Account,
         told: &'a mut (dyn FnMut(&Sown) + Send),
     ) -> Self {
@@ -203,7 +203,8 @@ impl<'a> Sower<'a> {
     async fn stream(&mut self, basket: &mut Basket) -> Result<(), String> {
         let agent = self.pick().await?;
         let lost = |why: &str| format!("{}: {why}", agent.name);
-        let mut client = self.crowd.client(&agent)?;
+        let client = self.crowd.client(&agent);
+        let mut client = client.map_err(|silence| lost(&silence.to_string()))?;
         let (batches, sent) = mpsc::channel::<SeedRequest>(WINDOW);
         for batch in &self.unanswered {
             // There is room for all: nobody has more unanswered.

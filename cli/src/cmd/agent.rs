@@ -7,7 +7,7 @@ use crate::display::Display;
 use crate::drive::{Driven, stop, watch};
 use crate::ending::{Ending, conclude, typed_again};
 use crate::exit::{Exit, Trouble};
-use crate::http::{self, Meters, Site};
+use crate::http::{Meters, Place, Site};
 use crate::report_file::ReportFile;
 use crate::screen;
 use crate::signals::Signals;
@@ -22,7 +22,7 @@ use crivello_common::view::{check_address, check_name};
 /// Usage errors before anything is begun, and when the coordinator does not let it in; breakdowns
 /// after.
 pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
-    let mut options = check(typed)?;
+    let (mut options, http) = check(typed)?;
     let otlp = collector(&typed.traces)?;
     let report = typed.report.as_deref().map(|path| {
         ReportFile::prepare(path, &typed.data)
@@ -39,7 +39,7 @@ pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
         }
     };
     let meters = Meters::default();
-    let _site = Site::open(typed.http, meters.clone())?;
+    let _site = Site::open(http, meters.clone())?;
     let signals = Signals::listen(farewell)?;
     let report_of_it = loop {
         let report_of_it = take_part(typed, (&mut options, otlp.as_ref()), &signals, &meters)?;
@@ -112,11 +112,11 @@ fn leave(crawl: &Crawl, drains: bool) {
 }
 
 /// What was typed, as far as it can be checked before anybody is asked.
-fn check(typed: &JoinArgs) -> Result<JoinOptions, Trouble> {
-    http::check(typed.http, typed.insecure)?;
+fn check(typed: &JoinArgs) -> Result<(JoinOptions, Place), Trouble> {
     let (_, papers) = endpoint(&typed.coordinator)?;
     check_listen(typed.listen, &papers, typed.insecure)?;
     let Papers { tls, token } = papers;
+    let http = Place::check(typed.http, &typed.https, token.clone(), typed.insecure)?;
     let wrong = |flag: &str, text: &str, why: &str| {
         Trouble::usage(format!("{flag} {}: {why}", text.escape_debug()))
     };
@@ -137,7 +137,7 @@ fn check(typed: &JoinArgs) -> Result<JoinOptions, Trouble> {
     if let Some(name) = &typed.name {
         check_name(name).map_err(|why| wrong("--name", name, why))?;
     }
-    Ok(JoinOptions {
+    let options = JoinOptions {
         coordinator: typed.coordinator.url.clone(),
         listen: typed.listen,
         advertise: typed.advertise.clone(),
@@ -146,7 +146,8 @@ fn check(typed: &JoinArgs) -> Result<JoinOptions, Trouble> {
         weight: typed.weight,
         tls,
         token,
-    })
+    };
+    Ok((options, http))
 }
 
 /// Why it did not become a member.

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// # Errors
 /// When the coordinator cannot be reached, or says what cannot be.
 pub async fn run(typed: &AgentsArgs) -> Result<(), Trouble> {
-    let mut client = connect(&typed.coordinator).await?;
+    let (mut client, _) = connect(&typed.coordinator).await?;
     let listing = list(&mut client).await?;
     let text = if typed.json { json(&listing) } else { table(&listing) };
     // Nobody may be reading.

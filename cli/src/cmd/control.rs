@@ -14,7 +14,7 @@ use crivello_proto::v1;
 /// # Errors
 /// When there is no such agent, or it cannot be drained.
 pub async fn drain(typed: AgentArgs) -> Result<(), Trouble> {
-    let mut client = connect(&typed.coordinator).await?;
+    let (mut client, _) = connect(&typed.coordinator).await?;
     let request = v1::DrainRequest { agent: typed.agent.clone() };
     client.drain(request).await.map_err(|status| refused(&status))?;
     screen::say(&format!("{} hands over what it has to crawl, then leaves", typed.agent));
@@ -42,7 +42,7 @@ pub async fn rest(typed: &PauseArgs, run: RunState) -> Result<Exit, Trouble> {
 /// # Errors
 /// When the coordinator cannot be reached or cannot write it down.
 pub async fn set_run(at: &CoordinatorUrl, run: RunState) -> Result<(), Trouble> {
-    let mut client = connect(at).await?;
+    let (mut client, _) = connect(at).await?;
     let request = v1::SetRunRequest { run: v1::RunState::from(run).into() };
     client.set_run(request).await.map_err(|status| refused(&status))?;
     screen::say(match run {

@@ -18,7 +18,7 @@ pub fn run(typed: CrawlArgs) -> Result<Exit, Trouble> {
     let (out, report, quiet) = (plan.out.clone(), plan.report.clone(), plan.quiet);
     let seeds_file = plan.seeds.file.as_ref().map(|file| file.path.clone());
     let agents = plan.agents;
-    let _site = Site::open(plan.http, plan.meters.clone())?;
+    let _site = Site::open(plan.http.clone(), plan.meters.clone())?;
     let at_once = resume_command(&out, agents, seeds_file.as_deref());
     let stage = Stage {
         title: format!("saving to {}", out.display()),

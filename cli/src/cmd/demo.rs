@@ -2,6 +2,7 @@
 //! one key kills one of them, another adds one. Nothing leaves the machine.
 
 use crate::adapt::simweb::Web;
+use crate::args::cluster::HttpsArgs;
 use crate::args::{CrawlArgs, DemoArgs, SettingsArgs};
 use crate::drive::Stage;
 use crate::ending::{Ending, conclude};
@@ -118,6 +119,8 @@ fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
         // One that is kept goes on with those it had.
         agents: agents_in(out).and_then(|n| u16::try_from(n).ok()).unwrap_or(0).max(AGENTS),
         http: None,
+        https: HttpsArgs::default(),
+        token_file: None,
         insecure: false,
         quiet: typed.quiet,
     }

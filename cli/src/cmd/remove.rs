@@ -1,13 +1,13 @@
 //! `crivello remove`: an agent that is gone for good, and what goes with it.
 
 use crate::args::cluster::RemoveArgs;
-use crate::cluster::crowd::{Answers, Crowd, are_settled};
-use crate::cluster::{Listing, connect, endpoint, list, refused};
+use crate::cluster::{Listing, connect, list, refused};
 use crate::exit::Trouble;
 use crate::human::count;
 use crate::screen;
 use anyhow::anyhow;
 use crivello_common::view::{Agent, AgentState};
+use crivello_proto::crowd::{Answer, Count, only_there};
 use crivello_proto::v1;
 
 /// Says what only the agent has, and forgets it; where that is pages, somebody must have said what
@@ -16,25 +16,16 @@ use crivello_proto::v1;
 /// # Errors
 /// When there is no such agent, it is alive, or what it has cannot be counted.
 pub async fn run(typed: &RemoveArgs) -> Result<(), Trouble> {
-    let at = &typed.agent.coordinator;
-    let (_, tls) = endpoint(at)?;
-    let mut client = connect(at).await?;
+    let (mut client, papers) = connect(&typed.agent.coordinator).await?;
     let listing = list(&mut client).await?;
     let name = &typed.agent.agent;
     let mut pages = 0;
     // Everybody else it is for the coordinator to refuse.
     if let Some(agent) = find(&listing, name).filter(|agent| agent.state == AgentState::Dead) {
-        let mut crowd = Crowd::new(tls);
-        let answers = crowd.ask(&listing.view, &listing.crawl_id).await;
-        // While groups are handed over nobody counts their pages.
-        if !typed.give_up && !are_settled(&answers, listing.view.epoch) {
-            return Err(Trouble::Internal(anyhow!(
-                "the others are still taking over what it had, or cannot be reached: what only it \
-                 has cannot be counted yet; try again in a moment (`crivello status` shows it)"
-            )));
-        }
-        pages = only_there(&listing, agent, &mut crowd, typed.give_up).await?;
-        let urls = urls_known_to_it_alone(&listing, &answers);
+        let Listing { view, crawl_id, .. } = &listing;
+        let counts = only_there(&papers.crowd(), view, crawl_id, agent.id).await;
+        pages = sum(&counts, agent, typed.give_up)?;
+        let urls = urls_known_to_it_alone(&listing, &counts);
         screen::say(&format!(
             "pages that only {name} has in its archive: {}; URLs that only it knew: {urls}",
             count(pages)
@@ -65,41 +56,36 @@ fn find<'a>(listing: &'a Listing, name: &str) -> Option<&'a Agent> {
     agents.iter().find(|agent| agent.name == name).or_else(by_id)
 }
 
-/// Asks all agents that are alive. They may have to read all they have.
-async fn only_there(
-    listing: &Listing,
-    gone: &Agent,
-    crowd: &mut Crowd,
-    give_up: bool,
-) -> Result<u64, Trouble> {
+/// Adds up what all agents that are alive have counted.
+fn sum(counts: &[(Agent, Answer<Count>)], gone: &Agent, give_up: bool) -> Result<u64, Trouble> {
     let mut pages = 0;
-    for agent in listing.view.agents.iter().filter(|agent| agent.state != AgentState::Dead) {
-        let asked = async {
-            let mut client = crowd.client(agent)?;
-            let request = v1::ArchivedRequest { by: gone.id.0 };
-            client.archived(request).await.map_err(|status| status.message().to_owned())
-        };
-        match asked.await {
-            Ok(answer) => pages += answer.into_inner().pages,
-            Err(why) if give_up => screen::say(&format!(
-                "{} cannot be asked: what it knows of {} is not counted: {why}",
-                agent.name, gone.name
-            )),
-            Err(why) => {
-                return Err(Trouble::Internal(anyhow!(
-                    "{} cannot be asked what only {} has: {why}",
-                    agent.name,
-                    gone.name
-                )));
+    for (agent, count) in counts {
+        let why = match count {
+            Ok(count) if count.is_settled || give_up => {
+                pages += count.pages;
+                continue;
             }
+            Ok(_) => "is still taking over what it had".to_owned(),
+            Err(silence) => silence.to_string(),
+        };
+        if !give_up {
+            return Err(Trouble::Internal(anyhow!(
+                "{} {why}: what only {} has cannot be counted yet; try again in a moment (`crivello \
+                 status` shows how they stand)",
+                agent.name,
+                gone.name
+            )));
         }
+        let (name, gone) = (&agent.name, &gone.name);
+        screen::say(&format!("{name} {why}: what it knows of {gone} is not counted"));
     }
     Ok(pages)
 }
 
 /// In words: nobody has counted what nobody has told.
-fn urls_known_to_it_alone(listing: &Listing, answers: &Answers) -> &'static str {
-    let copies = answers.values().flatten().map(|status| status.replication).max();
+fn urls_known_to_it_alone(listing: &Listing, counts: &[(Agent, Answer<Count>)]) -> &'static str {
+    let told = counts.iter().filter_map(|(_, count)| count.as_ref().ok());
+    let copies = told.map(|count| count.replication).max();
     let dead = listing.view.agents.iter().filter(|agent| agent.state == AgentState::Dead);
     let gone_alone = listing.view.agents.iter().any(|agent| agent.alone);
     match copies {

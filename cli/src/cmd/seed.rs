@@ -1,9 +1,8 @@
 //! `crivello seed`: tells a crawl where to begin.
 
 use crate::args::cluster::SeedArgs;
-use crate::cluster::crowd::Crowd;
 use crate::cluster::sower::{Basket, Sower, Sown};
-use crate::cluster::{Guide, connect, endpoint, list};
+use crate::cluster::{Guide, connect, list};
 use crate::exit::{Exit, Trouble};
 use crate::plan::{self, OpenSeeds, open_seeds};
 use crate::seeds::{self, Account, Seeds};
@@ -19,16 +18,15 @@ use std::path::{Path, PathBuf};
 /// them.
 pub async fn run(typed: SeedArgs) -> Result<Exit, Trouble> {
     let given = given(typed.seeds)?;
-    let (_, tls) = endpoint(&typed.coordinator)?;
-    let mut client = connect(&typed.coordinator).await?;
+    let (mut client, papers) = connect(&typed.coordinator).await?;
     // Who may not ask at all is told so at once.
     list(&mut client).await?;
     let mut guide = Guide::new(client);
     let signals = Signals::listen(|| screen::say("left at once; what was answered for is safe"))?;
     let account = Account::default();
     let mut basket = Basket::fill(Seeds::new(given, signals, account.clone()))?;
-    let (mut crowd, mut told) = (Crowd::new(tls), tell);
-    let sown = Sower::new(&mut guide, &mut crowd, &account, &mut told).sow(&mut basket).await;
+    let (crowd, mut told) = (papers.crowd(), tell);
+    let sown = Sower::new(&mut guide, &crowd, &account, &mut told).sow(&mut basket).await;
     screen::restore();
     conclude(&sown?, &account, basket.is_complete())
 }

@@ -2,8 +2,8 @@
 
 use super::agents::{run_word, state_word};
 use crate::args::cluster::AgentsArgs;
-use crate::cluster::crowd::{Answers, Crowd};
-use crate::cluster::{Listing, connect, endpoint, list};
+use crate::cluster::crowd::{Answers, ask};
+use crate::cluster::{Listing, connect, list};
 use crate::exit::Trouble;
 use crate::human::{self, count, duration};
 use crivello_agent::control::AgentStatus;
@@ -36,18 +36,17 @@ struct Standing {
 /// # Errors
 /// When the coordinator cannot be reached, or says what cannot be.
 pub async fn run(typed: &AgentsArgs) -> Result<(), Trouble> {
-    let (_, tls) = endpoint(&typed.coordinator)?;
-    let mut client = connect(&typed.coordinator).await?;
-    let mut crowd = Crowd::new(tls);
+    let (mut client, papers) = connect(&typed.coordinator).await?;
+    let crowd = papers.crowd();
     let first = list(&mut client).await?;
     let clock = Clock::start();
-    let before = crowd.ask(&first.view, &first.crawl_id).await;
+    let before = ask(&crowd, &first.view, &first.crawl_id).await;
     let asked = clock.now();
     if before.values().any(Result::is_ok) {
         sleep(BETWEEN).await;
     }
     let listing = list(&mut client).await?;
-    let answers = crowd.ask(&listing.view, &listing.crawl_id).await;
+    let answers = ask(&crowd, &listing.view, &listing.crawl_id).await;
     let rates = rates(&before, &answers, clock.now().since(asked));
     let standing = Standing { listing, answers, rates };
     let text = if typed.json { as_json(&standing) } else { table(&standing) };
@@ -147,6 +146,7 @@ fn as_json(standing: &Standing) -> String {
             "hosts_ready": sum(|s| s.snapshot.hosts.ready),
             "hosts_waiting": sum(|s| s.snapshot.hosts.waiting),
             "hosts_resting": sum(|s| s.snapshot.hosts.resting),
+            "hosts_paused": sum(|s| s.snapshot.hosts.paused),
             "outbox": sum(|s| s.outbox),
             "handoffs": sum(|s| s.handoffs),
         },
@@ -180,6 +180,7 @@ fn agent_json(standing: &Standing, agent: &Agent) -> Value {
             "hosts_ready": s.snapshot.hosts.ready,
             "hosts_waiting": s.snapshot.hosts.waiting,
             "hosts_resting": s.snapshot.hosts.resting,
+            "hosts_paused": s.snapshot.hosts.paused,
             "visits": s.snapshot.visits,
             "outbox": s.outbox,
             "handoffs": s.handoffs,

@@ -1,15 +1,17 @@
 //! `crivello wait`: returns once a crawl has nothing left to do.
 
 use crate::args::cluster::WaitArgs;
-use crate::cluster::crowd::{Answers, Crowd};
+use crate::cluster::crowd::{Answers, ask};
 use crate::cluster::lookout::{Lookout, why};
-use crate::cluster::{Guide, Listing, connect, endpoint, list};
+use crate::cluster::{Guide, Listing, connect, list};
 use crate::exit::{Exit, Trouble};
 use crate::{human, screen, signals};
 use anyhow::anyhow;
 use crivello_common::time::Clock;
 use crivello_common::units::parse_duration;
 use crivello_common::view::{AgentState, RunState};
+use crivello_proto::crowd::Crowd;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -23,12 +25,11 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub async fn run(typed: &WaitArgs) -> Result<Exit, Trouble> {
     let limit = typed.timeout.as_deref().map(parse_duration).transpose();
     let limit = limit.map_err(|error| Trouble::usage(format!("--timeout: {error}")))?;
-    let (_, tls) = endpoint(&typed.coordinator)?;
-    let mut client = connect(&typed.coordinator).await?;
+    let (mut client, papers) = connect(&typed.coordinator).await?;
     list(&mut client).await?;
     let mut watch = Watch {
         guide: Guide::new(client),
-        crowd: Crowd::new(tls),
+        crowd: papers.crowd(),
         lookout: Lookout::default(),
         doubt: String::new(),
     };
@@ -45,7 +46,7 @@ pub async fn run(typed: &WaitArgs) -> Result<Exit, Trouble> {
 
 struct Watch {
     guide: Guide,
-    crowd: Crowd,
+    crowd: Arc<Crowd>,
     lookout: Lookout,
     /// Why it was not known to be done at last.
     doubt: String,
@@ -78,7 +79,7 @@ impl Watch {
                  agents again goes on"
             )));
         }
-        let answers = self.crowd.ask(&listing.view, &listing.crawl_id).await;
+        let answers = ask(&self.crowd, &listing.view, &listing.crawl_id).await;
         let done = self.lookout.look(&listing.view, &answers);
         let mut said = progress(&listing, &answers);
         match done {

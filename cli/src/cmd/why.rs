@@ -1,18 +1,18 @@
 //! `crivello why`: what a host waits for, and what became of a URL.
 
 use crate::args::cluster::WhyArgs;
-use crate::cluster::crowd::Crowd;
-use crate::cluster::inquiry::{Known, ask_all, file_name};
-use crate::cluster::{connect, endpoint, list};
+use crate::cluster::{connect, list};
 use crate::exit::{Exit, Trouble};
 use crate::fleet;
-use crate::why::{Story, teller};
+use crate::why::{Known, Story, teller};
 use anyhow::anyhow;
 use crivello_agent::app::why_of_directory;
 use crivello_agent::control::About;
 use crivello_common::view::{AgentId, View};
+use crivello_proto::crowd::{Crowd, ask_all, file_name};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Asks all agents, or a directory, and prints the story.
 ///
@@ -23,23 +23,29 @@ pub async fn run(typed: &WhyArgs) -> Result<Exit, Trouble> {
     if let Some(dir) = &typed.out {
         return at_rest(dir, &about, typed.json);
     }
-    let (_, tls) = endpoint(&typed.coordinator)?;
-    let mut client = connect(&typed.coordinator).await?;
+    let (mut client, papers) = connect(&typed.coordinator).await?;
     let view = list(&mut client).await?.view;
-    let mut crowd = Crowd::new(tls);
-    let known = ask_all(&mut crowd, &view, &typed.about).await;
+    let crowd = papers.crowd();
+    let known = ask(&crowd, &view, &typed.about).await;
     if !known.values().any(Result::is_ok) {
         return Err(Trouble::Internal(anyhow!("{}", silence(&view, &known))));
     }
-    let url = teller(&known).and_then(|told| told.url.as_ref());
-    let record = url.filter(|url| url.file.is_empty());
-    let record = record.and_then(|url| Some((AgentId(url.archived_by?), url.file_serial?)));
-    let file = match record {
-        Some((by, serial)) => Some(file_name(&mut crowd, &view, by, serial, &typed.about).await),
+    let file = match teller(&known).and_then(|told| told.url.as_ref()) {
+        Some(url) => file_name(&crowd, &view, url).await,
         None => None,
     };
     let story = Story { about: &about, view: &view, known: &known, file, is_at_rest: false };
     Ok(print(&story, typed.json))
+}
+
+/// Asks all agents of `view` that are alive, all at once.
+async fn ask(crowd: &Arc<Crowd>, view: &View, about: &str) -> Known {
+    let question = |crowd: Arc<Crowd>, agent| {
+        let about = about.to_owned();
+        async move { crowd.why(&agent, &about).await }
+    };
+    let answers = ask_all(crowd, view, question).await.into_iter();
+    answers.map(|(agent, answer)| (agent.id, answer.map_err(|s| s.to_string()))).collect()
 }
 
 /// Why nobody answered.

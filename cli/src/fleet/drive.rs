@@ -2,7 +2,6 @@
 
 use super::Fleet;
 use crate::args::cluster::HttpArgs;
-use crate::cluster::crowd::Crowd;
 use crate::cluster::sower::{Basket, Sower, Sown};
 use crate::cluster::{Guide, Papers};
 use crate::display::{Display, FRAME};
@@ -110,8 +109,8 @@ impl Voyage {
         let mut guide = Guide::new(self.fleet.client()?);
         let mut basket = Basket::fill(seeds)?;
         Ok(self.fleet.runtime.spawn(async move {
-            let (mut crowd, mut told) = (Crowd::new(Papers::default()), |_: &Sown| {});
-            let sower = Sower::new(&mut guide, &mut crowd, &account, &mut told);
+            let (crowd, mut told) = (Papers::default().crowd(), |_: &Sown| {});
+            let sower = Sower::new(&mut guide, &crowd, &account, &mut told);
             let sown = sower.sow(&mut basket).await;
             (sown, basket.is_complete())
         }))

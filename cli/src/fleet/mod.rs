@@ -13,7 +13,7 @@ mod member;
 mod sums;
 
 use crate::args::cluster::HttpArgs;
-use crate::cluster::crowd::{Crowd, are_settled};
+use crate::cluster::crowd::{are_settled, ask};
 use crate::cluster::lookout::Lookout;
 use crate::cluster::{Guide, Papers, client, refused, whole};
 use crate::dashboard;
@@ -167,7 +167,7 @@ impl Fleet {
     /// When the coordinator does not answer.
     pub fn bury(&mut self) -> Result<bool, Trouble> {
         let (mut client, mut guide) = (self.client()?, Guide::new(self.client()?));
-        let mut crowd = Crowd::new(Papers::default());
+        let crowd = Papers::default().crowd();
         self.runtime.block_on(async {
             let listing = guide.listing().await.map_err(|why| Trouble::Internal(anyhow!(why)))?;
             let is_dead = |state| state == AgentState::Dead;
@@ -176,7 +176,7 @@ impl Fleet {
             if dead.is_empty() {
                 return Ok(true);
             }
-            let answers = crowd.ask(&listing.view, &listing.crawl_id).await;
+            let answers = ask(&crowd, &listing.view, &listing.crawl_id).await;
             if !are_settled(&answers, listing.view.epoch) {
                 return Ok(false);
             }
@@ -205,14 +205,14 @@ impl Fleet {
     /// # Errors
     /// When the coordinator's address cannot be used.
     fn look_out(&self) -> Result<JoinHandle<()>, Trouble> {
-        let (mut guide, mut crowd) = (Guide::new(self.client()?), Crowd::new(Papers::default()));
+        let (mut guide, crowd) = (Guide::new(self.client()?), Papers::default().crowd());
         let mut lookout = Lookout::default();
         Ok(self.runtime.spawn(async move {
             loop {
                 match guide.listing().await {
                     Err(_) => lookout.lost(),
                     Ok(listing) => {
-                        let answers = crowd.ask(&listing.view, &listing.crawl_id).await;
+                        let answers = ask(&crowd, &listing.view, &listing.crawl_id).await;
                         let done = lookout.look(&listing.view, &answers).is_ok();
                         if done && !guide.is_lost() {
                             return;

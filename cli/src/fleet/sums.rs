@@ -1,7 +1,8 @@
 //! What several agents did and have to do, added up.
 
-use crivello_agent::progress::{Pace, Snapshot};
+use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{ArchiveFile, Ended, HOSTS_LISTED_MAX, Report, SeedCounts, Totals};
+use crivello_common::pace::Pace;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::AddAssign;
 
@@ -25,6 +26,7 @@ pub fn snapshot(all: &[Snapshot]) -> Snapshot {
         sum.hosts.waiting += s.hosts.waiting;
         sum.hosts.resting += s.hosts.resting;
         sum.hosts.resolving += s.hosts.resolving;
+        sum.hosts.paused += s.hosts.paused;
         sum.visits += s.visits;
         sum.pipeline_pages += s.pipeline_pages;
     }

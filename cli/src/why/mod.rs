@@ -6,10 +6,13 @@ mod json;
 mod tests;
 mod text;
 
-use crate::cluster::inquiry::Known;
 use crivello_agent::control::About;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::v1::{HoldKind, UrlFate, WhyResponse};
+use std::collections::BTreeMap;
+
+/// What each agent that is alive knows, or why nothing was heard of it.
+pub type Known = BTreeMap<AgentId, Result<WhyResponse, String>>;
 
 /// See the module.
 pub struct Story<'a> {

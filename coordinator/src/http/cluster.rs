@@ -1,12 +1,12 @@
 //! How the cluster stands, as JSON: what `/api/cluster` says.
 
-use super::crowd::{Answer, Silence};
 use super::history::Point;
 use super::poll::Listing;
-use super::{pace, words};
+use super::words;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState};
-use crivello_proto::v1;
+use crivello_proto::crowd::{Answer, Silence};
+use crivello_proto::{pace, v1};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -169,6 +169,7 @@ impl Found<'_> {
             "hosts_ready": sum(|p| p.hosts_ready),
             "hosts_waiting": sum(|p| p.hosts_waiting),
             "hosts_resting": sum(|p| p.hosts_resting),
+            "hosts_paused": sum(|p| p.hosts_paused),
             "hosts_resolving": sum(|p| p.hosts_resolving),
             "visits": sum(|p| p.visits),
             "outbox": of(|s| s.outbox),
@@ -188,7 +189,7 @@ impl Found<'_> {
             "weight": agent.weight,
             "share": self.shares.get(&agent.id).copied().unwrap_or(0.0),
             "lease_left_ms": lease,
-            "unreachable": seen.and_then(|s| s.trouble.as_ref()).map(Silence::words),
+            "unreachable": seen.and_then(|s| s.trouble.as_ref()).map(Silence::to_string),
             "heard": seen.is_some_and(|s| s.status.is_some()),
         });
         let more = seen.map(load).unwrap_or(Value::Null);
@@ -199,12 +200,18 @@ impl Found<'_> {
     }
 }
 
+/// What sets an agent's pace, in the words of `crivello status`.
+fn pace_words(progress: &v1::Progress) -> String {
+    let unknown = || "unknown to this version of the coordinator".to_owned();
+    pace::read(progress).map_or_else(unknown, |pace| pace.to_string())
+}
+
 /// What an agent said of itself; nothing when it said nothing.
 fn load(seen: &Seen) -> Value {
     let Some(status) = &seen.status else { return Value::Null };
     let p = status.progress.clone().unwrap_or_default();
     let pace = match status.fence_open {
-        true => pace::words(&p),
+        true => pace_words(&p),
         false => "its lease is over: it fetches nothing".to_owned(),
     };
     let details = seen.details.as_ref();
@@ -227,6 +234,7 @@ fn load(seen: &Seen) -> Value {
         "hosts_ready": p.hosts_ready,
         "hosts_waiting": p.hosts_waiting,
         "hosts_resting": p.hosts_resting,
+        "hosts_paused": p.hosts_paused,
         "visits": p.visits,
         "pace": pace,
         "memory_bytes": details.map(|d| d.resident_bytes),

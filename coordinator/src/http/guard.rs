@@ -39,6 +39,8 @@ pub(super) struct Guard {
     /// Where it listens.
     at: SocketAddr,
     token: Option<Token>,
+    /// It speaks TLS.
+    is_secure: bool,
 }
 
 /// Why a request is not taken.
@@ -51,8 +53,18 @@ enum Turned {
 }
 
 impl Guard {
-    pub(super) const fn new(at: SocketAddr, names: Vec<String>, token: Option<Token>) -> Self {
-        Self { names, at, token }
+    pub(super) const fn new(
+        at: SocketAddr,
+        names: Vec<String>,
+        token: Option<Token>,
+        is_secure: bool,
+    ) -> Self {
+        Self { names, at, token, is_secure }
+    }
+
+    /// What else a cookie is to say: one that was given over TLS goes over nothing else.
+    pub(super) const fn cookie_more(&self) -> &'static str {
+        if self.is_secure { "; Secure" } else { "" }
     }
 
     pub(super) const fn token(&self) -> Option<&Token> {
@@ -192,7 +204,7 @@ mod tests {
     fn guard(token: Option<&str>) -> Guard {
         let at = "10.0.0.5:8080".parse().expect("an address");
         let token = token.map(|text| Token::parse(text).expect("long enough"));
-        Guard::new(at, vec!["Crawl.example".to_owned()], token)
+        Guard::new(at, vec!["Crawl.example".to_owned()], token, false)
     }
 
     fn headers(all: &[(&'static str, &str)]) -> HeaderMap {
@@ -241,7 +253,8 @@ mod tests {
 
     #[test]
     fn who_listens_everywhere_is_called_by_any_address_and_still_by_no_strange_name() {
-        let guard = Guard::new("0.0.0.0:8080".parse().expect("an address"), Vec::new(), None);
+        let guard =
+            Guard::new("0.0.0.0:8080".parse().expect("an address"), Vec::new(), None, false);
         assert!(guard.is_ours("10.1.2.3:8080") && guard.is_ours("[fd00::1]:8080"));
         assert!(!guard.is_ours("evil.example:8080"));
     }

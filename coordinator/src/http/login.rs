@@ -67,8 +67,9 @@ pub(super) async fn login(Shared(state): Shared<State>, bytes: Bytes) -> Result<
         sleep(PENALTY).await;
         return Err(Refusal::new(StatusCode::UNAUTHORIZED, "that is not the token"));
     }
+    let (session, more) = (session(token), state.guard.cookie_more());
     let cookie =
-        format!("{NAME}={}; Path=/; Max-Age={AGE}; HttpOnly; SameSite=Strict", session(token));
+        format!("{NAME}={session}; Path=/; Max-Age={AGE}; HttpOnly; SameSite=Strict{more}");
     Ok(([(SET_COOKIE, cookie)], Json(json!({ "done": "logged in" }))).into_response())
 }
 

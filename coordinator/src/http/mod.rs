@@ -20,12 +20,10 @@
 mod api;
 mod assignment;
 mod cluster;
-mod crowd;
 mod events;
 mod guard;
 mod history;
 mod login;
-mod pace;
 mod page;
 mod poll;
 mod server;

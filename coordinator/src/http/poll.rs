@@ -3,13 +3,13 @@
 
 use super::assignment::Assignment;
 use super::cluster::{self, Seen};
-use super::crowd::{Answer, Client, Crowd, living};
 use super::events::Events;
 use super::history::History;
 use crate::rpc::Rpc;
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId, View};
+use crivello_proto::crowd::{Answer, Client, Crowd, living};
 use crivello_proto::v1;
 use crivello_proto::v1::coordinator_server::Coordinator;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -30,8 +30,6 @@ const DETAILS_EVERY: u64 = 4;
 /// What was found in a round.
 #[derive(Debug, Default)]
 pub(super) struct Board {
-    /// Which crawl.
-    pub(super) crawl: String,
     pub(super) view: View,
     /// `/api/cluster`, as text.
     pub(super) cluster: Arc<str>,
@@ -50,6 +48,14 @@ pub(super) struct Listing {
 }
 
 type Heard = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
+
+/// Which crawl it is, who takes part just now, and their leases.
+pub(super) async fn members(rpc: &Rpc) -> Result<(String, View, Vec<v1::AgentLease>), Status> {
+    let listed = rpc.list_agents(Request::new(v1::ListAgentsRequest {})).await?;
+    let v1::ListAgentsResponse { crawl_id, view, leases } = listed.into_inner();
+    let view = View::try_from(view.unwrap_or_default());
+    Ok((crawl_id, view.map_err(|error| Status::internal(error.to_string()))?, leases))
+}
 
 /// Looks, and goes on looking until nobody cares any more.
 pub(super) async fn run(
@@ -131,17 +137,13 @@ impl Poll {
             assignment: self.assignment.clone(),
             history: self.history.clone(),
             settings,
-            crawl: listing.crawl,
             view: listing.view,
         })
     }
 
     /// Who is there, and the settings in force.
     async fn list(&mut self) -> Result<Listing, Status> {
-        let listed = self.rpc.list_agents(Request::new(v1::ListAgentsRequest {})).await?;
-        let v1::ListAgentsResponse { crawl_id: crawl, view, leases } = listed.into_inner();
-        let view = View::try_from(view.unwrap_or_default());
-        let view = view.map_err(|error| Status::internal(error.to_string()))?;
+        let (crawl, view, leases) = members(&self.rpc).await?;
         let leases = leases.into_iter().map(|lease| (AgentId(lease.id), lease)).collect();
         let settings = self.rpc.get_settings(Request::new(v1::GetSettingsRequest {})).await?;
         let v1::CrawlSettings { revision, toml } = settings.into_inner();

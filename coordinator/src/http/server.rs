@@ -1,6 +1,5 @@
 //! Listens, and serves what there is, within bounds.
 
-use super::crowd::Crowd;
 use super::guard::{self, Guard};
 use super::poll::{self, Board};
 use super::state::{MetricsText, State};
@@ -16,32 +15,23 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use crivello_common::runtime::Token;
 use crivello_common::time::Clock;
+use crivello_proto::crowd::Crowd;
 use crivello_proto::guard::Show;
-use crivello_proto::tls::Tls;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use crivello_proto::tls::{Https, Tls};
+use crivello_proto::web;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-/// Connections at once; more wait to be accepted.
-const CONNECTIONS_MAX: usize = 256;
-/// For a request's head.
-const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 /// For an answer, but that of `/api/events`, which has no end.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes of a request's head.
-const HEAD_SIZE_MAX: usize = 16 << 10;
 /// Bytes of a request's body.
 const BODY_SIZE_MAX: usize = 64 << 10;
-/// After a connection could not be accepted: mostly there are no more file numbers.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// By whom the dashboard may be reached, and what it shows beside its own.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +40,8 @@ pub struct Options {
     pub names: Vec<String>,
     /// Who shows it is let in; `None` lets everyone in who can connect.
     pub token: Option<Token>,
+    /// With what it speaks TLS, if it does.
+    pub https: Option<Https>,
     /// What `/metrics` says; `None`, and there is no such page.
     pub metrics: Option<MetricsText>,
 }
@@ -79,16 +71,23 @@ impl Door {
         self.at
     }
 
+    /// How browsers are to call it.
+    #[must_use]
+    pub const fn scheme(&self) -> &'static str {
+        if self.options.https.is_some() { "https" } else { "http" }
+    }
+
     /// Lets people in, until the tasks are dropped; agents are `shown` what they ask of people.
     pub(crate) fn open(self, rpc: Arc<Rpc>, tls: Option<Tls>, shown: Show) -> JoinSet<()> {
-        let Self { listener, at, options: Options { names, token, metrics } } = self;
+        let Self { listener, at, options: Options { names, token, https, metrics } } = self;
         let (clock, crowd) = (Clock::start(), Arc::new(Crowd::new(tls, shown)));
         let (found, board) = watch::channel(Arc::new(Board::default()));
-        let guard = Guard::new(at, names, token);
+        let guard = Guard::new(at, names, token, https.is_some());
         let state = State::new(Arc::clone(&rpc), Arc::clone(&crowd), board, guard, metrics);
         let mut tasks = JoinSet::new();
         tasks.spawn(poll::run(rpc, crowd, clock, found));
-        tasks.spawn(serve(listener, routes(state)));
+        https.iter().for_each(Https::keep_fresh);
+        tasks.spawn(web::serve(listener, https, routes(state), web::Bounds::default()));
         tasks
     }
 }
@@ -147,40 +146,5 @@ async fn within_bounds(
     match timeout(ANSWER_PATIENCE, answer).await {
         Ok(response) => response,
         Err(_) => busy("that took too long: try again"),
-    }
-}
-
-async fn serve(listener: TcpListener, routes: Router) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let mut connections = JoinSet::new();
-    loop {
-        let Ok(seat) = Arc::clone(&room).acquire_owned().await else { return };
-        while connections.try_join_next().is_some() {}
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let routes = routes.clone();
-                connections.spawn(async move {
-                    converse(stream, routes).await;
-                    drop(seat);
-                });
-            }
-            Err(error) => {
-                tracing::debug!("the dashboard cannot accept: {error}");
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-}
-
-async fn converse(stream: TcpStream, routes: Router) {
-    // It is only slower without.
-    let _ = stream.set_nodelay(true);
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
-        .max_buf_size(HEAD_SIZE_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
-    if let Err(error) = served.await {
-        tracing::debug!("a browser went: {error}");
     }
 }

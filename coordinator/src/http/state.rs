@@ -1,9 +1,9 @@
 //! What all requests share.
 
-use super::crowd::Crowd;
 use super::guard::Guard;
 use super::poll::Board;
 use crate::rpc::Rpc;
+use crivello_proto::crowd::Crowd;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};

@@ -1,6 +1,7 @@
 //! The three files, and what is made of them.
 
 use super::Reason;
+use super::fresh::Made;
 use rustls::client::Resumption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -60,21 +61,19 @@ pub enum TlsError {
     Unusable(String),
 }
 
-impl Files {
-    /// What is in them now.
-    ///
-    /// # Errors
-    /// When one cannot be read.
-    pub fn read(&self) -> Result<Pem, TlsError> {
-        Ok(Pem {
-            certificate: read("--tls-cert", &self.cert)?,
-            key: read("--tls-key", &self.key)?,
-            ca: read("--tls-ca", &self.ca)?,
+impl TlsError {
+    /// Why a certificate, or its key, cannot be shown.
+    pub(super) fn of(error: rustls::Error) -> Self {
+        Self::Unusable(match error {
+            rustls::Error::InconsistentKeys(_) => {
+                "the private key is not that of the certificate".to_owned()
+            }
+            other => format!("the certificate or its key: {other}"),
         })
     }
 }
 
-fn read(flag: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
+pub(super) fn read(flag: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
     let whole = || {
         let mut bytes = Vec::new();
         File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -88,20 +87,29 @@ fn read(flag: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
 
 /// What is in force.
 pub(super) struct Set {
-    pub(super) pem: Pem,
+    pem: Pem,
     pub(super) server: Arc<ServerConfig>,
     pub(super) client: Arc<ClientConfig>,
     /// Why others would not trust us, as far as that is known.
     doubt: Option<String>,
 }
 
-impl TryFrom<Pem> for Set {
-    type Error = TlsError;
-    fn try_from(pem: Pem) -> Result<Self, TlsError> {
+impl Made for Set {
+    type Files = Files;
+    type Pem = Pem;
+
+    fn read(files: &Files) -> Result<Pem, TlsError> {
+        Ok(Pem {
+            certificate: read("--tls-cert", &files.cert)?,
+            key: read("--tls-key", &files.key)?,
+            ca: read("--tls-ca", &files.ca)?,
+        })
+    }
+
+    fn make(pem: Pem) -> Result<Self, TlsError> {
         let unusable = |why: String| TlsError::Unusable(why);
         let chain = certificates(&pem.certificate, "the certificate file")?;
-        let key = PrivateKeyDer::from_pem_slice(&pem.key)
-            .map_err(|_| unusable("the key file holds no private key as PEM".to_owned()))?;
+        let key = key(&pem.key)?;
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&pem.ca, "the authority's file")? {
             let added = roots.add(certificate);
@@ -113,24 +121,18 @@ impl TryFrom<Pem> for Set {
                 .build()
                 .map_err(|e| unusable(format!("the authority's certificate: {e}")))?;
         let doubt = doubt(verifier.as_ref(), &chain);
-        let pair = |error: rustls::Error| match error {
-            rustls::Error::InconsistentKeys(_) => {
-                unusable("the private key is not that of the certificate".to_owned())
-            }
-            other => unusable(format!("the certificate or its key: {other}")),
-        };
         let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])
-            .map_err(pair)?
+            .map_err(TlsError::of)?
             .with_client_cert_verifier(verifier)
             .with_single_cert(chain.clone(), key.clone_key())
-            .map_err(pair)?;
+            .map_err(TlsError::of)?;
         let mut client = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13])
-            .map_err(pair)?
+            .map_err(TlsError::of)?
             .with_root_certificates(roots)
             .with_client_auth_cert(chain, key)
-            .map_err(pair)?;
+            .map_err(TlsError::of)?;
         server.alpn_protocols = vec![HTTP2.to_vec()];
         client.alpn_protocols = vec![HTTP2.to_vec()];
         // Each connection shows its certificates: what was good once may have expired.
@@ -140,15 +142,20 @@ impl TryFrom<Pem> for Set {
         let (server, client) = (Arc::new(server), Arc::new(client));
         Ok(Self { pem, server, client, doubt })
     }
-}
 
-impl Set {
-    /// Says what others will not like. It is used all the same: perhaps the clock is wrong, or
-    /// others have other files.
-    pub(super) fn warn(&self) {
+    fn pem(&self) -> &Pem {
+        &self.pem
+    }
+
+    /// It is used all the same: perhaps the clock is wrong, or others have other files.
+    fn warn(&self) {
         if let Some(doubt) = &self.doubt {
             tracing::warn!("other nodes will not trust this one: {doubt}");
         }
+    }
+
+    fn name(files: &Files) -> &Path {
+        &files.cert
     }
 }
 
@@ -159,7 +166,15 @@ fn doubt(verifier: &dyn ClientCertVerifier, chain: &[CertificateDer<'_>]) -> Opt
     Some(Reason::of(&error).text.replacen("its", "our", 1))
 }
 
-fn certificates(pem: &[u8], file: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(super) fn key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let none = |_| TlsError::Unusable("the key file holds no private key as PEM".to_owned());
+    PrivateKeyDer::from_pem_slice(pem).map_err(none)
+}
+
+pub(super) fn certificates(
+    pem: &[u8],
+    file: &str,
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     // What the error says of the file might say what is in it.
     let found = found.map_err(|_| TlsError::Unusable(format!("{file} is broken")))?;

@@ -5,29 +5,28 @@
 
 mod files;
 mod fresh;
+mod https;
 mod reason;
 #[cfg(test)]
 mod tests;
 
 pub use files::{Files, Pem, TlsError};
+pub use https::{Https, HttpsFiles};
 pub(crate) use reason::Kind;
 pub use reason::{Reason, Refuser};
 
 use crate::sayings::Sayings;
-use arc_swap::ArcSwap;
 use files::Set;
+use fresh::Fresh;
 use rustls::{ClientConfig, ServerConfig};
 use std::sync::Arc;
 
 /// Who cannot show a certificate of our authority is neither let in nor spoken to.
 #[derive(Clone)]
-pub struct Tls(Arc<Inner>);
-
-struct Inner {
-    files: Option<Files>,
-    set: ArcSwap<Set>,
+pub struct Tls {
+    fresh: Arc<Fresh<Set>>,
     /// What is said of those we connect to.
-    log: Sayings,
+    log: Arc<Sayings>,
 }
 
 /// Says nothing: the key is nobody's business.
@@ -43,9 +42,7 @@ impl Tls {
     /// # Errors
     /// When they cannot be read or used.
     pub fn load(files: Files) -> Result<Self, TlsError> {
-        let set = Set::try_from(files.read()?)?;
-        set.warn();
-        Ok(Self::with(Some(files), set))
+        Fresh::load(files).map(Self::with)
     }
 
     /// By what was given, for good.
@@ -53,34 +50,32 @@ impl Tls {
     /// # Errors
     /// When it cannot be used.
     pub fn of(pem: Pem) -> Result<Self, TlsError> {
-        Ok(Self::with(None, Set::try_from(pem)?))
+        Fresh::of(pem).map(Self::with)
     }
 
-    fn with(files: Option<Files>, set: Set) -> Self {
-        Self(Arc::new(Inner { files, set: ArcSwap::from_pointee(set), log: Sayings::default() }))
+    fn with(fresh: Fresh<Set>) -> Self {
+        Self { fresh: Arc::new(fresh), log: Arc::default() }
     }
 
     /// Has a task of the present runtime look at the files every second, for as long as this and
     /// its clones are there. What has changed is in force within three seconds; what cannot be used is
     /// refused with a line in the log.
     pub fn keep_fresh(&self) {
-        if let Some(files) = &self.0.files {
-            tokio::spawn(fresh::watch(Arc::downgrade(&self.0), files.clone()));
-        }
+        self.fresh.keep();
     }
 
     /// For those who connect to us, at present.
     pub(crate) fn server(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.0.set.load().server)
+        Arc::clone(&self.fresh.now().server)
     }
 
     /// For those we connect to, at present: their certificate must also hold the name or address
     /// by which we reach them.
     pub(crate) fn client(&self) -> Arc<ClientConfig> {
-        Arc::clone(&self.0.set.load().client)
+        Arc::clone(&self.fresh.now().client)
     }
 
     pub(crate) fn log(&self) -> &Sayings {
-        &self.0.log
+        &self.log
     }
 }

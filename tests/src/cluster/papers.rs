@@ -3,6 +3,7 @@
 use super::{COORDINATOR, Cluster};
 use crate::running::{DEADLINE, output_within};
 use crate::scene::binary;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,7 +50,15 @@ impl Papers {
         words.into_iter().zip(files).flat_map(|(w, f)| [w.to_owned(), file(&f)]).collect()
     }
 
-    /// The same, and the token.
+    /// With what it speaks TLS to browsers.
+    #[must_use]
+    pub fn https_of(&self, name: &str) -> Vec<String> {
+        let file = |name: String| self.dir.join(name).display().to_string();
+        let (cert, key) = (file(format!("{name}.pem")), file(format!("{name}.key")));
+        ["--http-cert".to_owned(), cert, "--http-key".to_owned(), key].to_vec()
+    }
+
+    /// The three files of a node, and the token.
     #[must_use]
     pub fn of(&self, name: &str) -> Vec<String> {
         let token = self.dir.join("token").display().to_string();
@@ -73,6 +82,16 @@ impl Cluster {
     pub fn with_papers(mut self, nodes: &[&str]) -> Self {
         self.papers = Some(Papers::make(&self.dir().join("papers"), nodes));
         self
+    }
+
+    /// Everybody tells numbers, and the coordinator serves its dashboard, over TLS, to whoever can
+    /// connect and has the token.
+    #[must_use]
+    pub fn with_https(mut self) -> Self {
+        let everywhere: SocketAddr = (Ipv4Addr::UNSPECIFIED, 0).into();
+        self.https = true;
+        self.http = Some(everywhere);
+        self.with(&["--http", &everywhere.to_string()])
     }
 
     /// The certificates and the token.

@@ -20,6 +20,10 @@ use tokio::time::timeout;
 
 /// For one thing that the browser is asked.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Questions while it goes from one page to the next,
+const TRIES: u32 = 50;
+/// and between two of them.
+const PAUSE: Duration = Duration::from_millis(100);
 const PROGRAMS: [&str; 4] =
     ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
@@ -93,8 +97,18 @@ impl Browser {
 
     /// What an expression is.
     pub fn eval(&self, script: &str) -> Value {
-        let result = self.within(script, self.page.evaluate_expression(script));
-        let result = result.unwrap_or_else(|error| panic!("{script}: {error}"));
+        let mut tries = 0;
+        let result = loop {
+            match self.within(script, self.page.evaluate_expression(script)) {
+                Ok(result) => break result,
+                // One page has gone, and the next is not there yet.
+                Err(error) if tries < TRIES && error.to_string().contains("context") => {
+                    tries += 1;
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => panic!("{script}: {error}"),
+            }
+        };
         result.value().cloned().unwrap_or(Value::Null)
     }
 
@@ -110,6 +124,17 @@ impl Browser {
             self.page.find_element(selector).await?.click().await.map(drop)
         });
         clicked.unwrap_or_else(|error| panic!("{selector}: {error}"));
+    }
+
+    /// Types over what stands in a field.
+    pub fn write(&self, selector: &str, text: &str) {
+        let _ = self.eval(&format!("document.querySelector({selector:?}).select()"));
+        let written = self.within(selector, async {
+            self.page.find_element(selector).await?.focus().await?.type_str(text).await.map(drop)
+        });
+        written.unwrap_or_else(|error| panic!("{selector}: {error}"));
+        let shown = self.eval(&format!("document.querySelector({selector:?}).value"));
+        assert_eq!(shown, text, "{selector}");
     }
 
     /// Makes the window as large as that of some device, light or dark.

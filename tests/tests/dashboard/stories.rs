@@ -77,6 +77,12 @@ fn what_agents_know_is_shown() {
         "{ const form = document.forms['why-form']; form.elements.text.value = 'https://www.a.test/x'; form.requestSubmit(); }",
     );
     cluster.until("a URL is told", |_| browser.text("#why-body").contains("not let in, robots"));
+    let _ = browser.eval(
+        "{ const form = document.forms['why-form']; form.elements.text.value = 'https://www.a.test/stored'; form.requestSubmit(); }",
+    );
+    cluster.until("its record is told", |_| {
+        browser.text("#why-body").contains("holder, crivello-four.warc.gz at byte 77")
+    });
     look(&browser, "hosts");
 
     go(&browser, &mut cluster, "errors");

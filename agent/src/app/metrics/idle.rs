@@ -2,7 +2,7 @@
 
 use crate::app::shared::Shared;
 use crate::app::telling;
-use crate::progress::Pace;
+use crivello_common::pace::Pace;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

@@ -5,40 +5,47 @@ use crate::traces::TraceId;
 use hashbrown::HashMap;
 use std::hash::Hash;
 
-/// A map that takes nothing new when it is full.
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// A map that forgets what was put there long ago when it is full: what nobody takes (a URL that was
+/// dropped, or went to another agent) does not stay.
 #[derive(Debug)]
 pub struct Bounded<K, V> {
     most: usize,
-    map: HashMap<K, V, foldhash::fast::RandomState>,
+    /// What was put last, at most half of all.
+    new: Map<K, V>,
+    /// What was put before, likewise; forgotten as a whole.
+    old: Map<K, V>,
     has_forgotten: bool,
 }
 
 impl<K: Hash + Eq, V: Copy> Bounded<K, V> {
     /// An empty one.
     pub fn new(most: usize) -> Self {
-        Self { most, map: HashMap::default(), has_forgotten: false }
+        Self { most, new: Map::default(), old: Map::default(), has_forgotten: false }
     }
 
-    /// Remembers, if there is room.
+    /// Remembers.
     pub fn put(&mut self, key: K, value: V) {
-        if self.map.len() < self.most || self.map.contains_key(&key) {
-            self.map.insert(key, value);
-        } else {
-            self.has_forgotten = true;
+        self.old.remove(&key);
+        if self.new.len() >= self.most.div_ceil(2) && !self.new.contains_key(&key) {
+            let forgotten = std::mem::replace(&mut self.old, std::mem::take(&mut self.new));
+            self.has_forgotten |= !forgotten.is_empty();
         }
+        self.new.insert(key, value);
     }
 
     /// What is remembered.
     pub fn get(&self, key: &K) -> Option<V> {
-        self.map.get(key).copied()
+        self.new.get(key).or_else(|| self.old.get(key)).copied()
     }
 
     /// The same, for the last time.
     pub fn take(&mut self, key: &K) -> Option<V> {
-        self.map.remove(key)
+        self.new.remove(key).or_else(|| self.old.remove(key))
     }
 
-    /// Whether there ever was no room.
+    /// Whether anything ever was forgotten.
     pub const fn has_forgotten(&self) -> bool {
         self.has_forgotten
     }

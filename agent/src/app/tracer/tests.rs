@@ -79,14 +79,18 @@ fn a_url_on_every_page_is_told_of_a_few_times() {
 
 #[test]
 fn since_when_a_url_waits_is_forgotten_rather_than_kept_without_bound() {
-    let mut queued = Bounded::new(2);
-    queued.put(1, 'a');
-    queued.put(2, 'b');
-    queued.put(1, 'c');
+    let mut queued = Bounded::new(4);
+    (1..=4).for_each(|n| queued.put(n, 'a'));
+    queued.put(4, 'c');
     assert!(!queued.has_forgotten());
-    queued.put(3, 'd');
+    // What was put long ago goes, and what comes is remembered, however much was never taken.
+    queued.put(5, 'd');
     assert!(queued.has_forgotten());
-    assert_eq!((queued.take(&1), queued.take(&1), queued.take(&3)), (Some('c'), None, None));
+    assert_eq!([1, 2, 3].map(|n| queued.get(&n)), [None, None, Some('a')]);
+    assert_eq!((queued.take(&4), queued.take(&4), queued.take(&5)), (Some('c'), None, Some('d')));
+    (0..1_000).for_each(|n| queued.put(n, 'e'));
+    assert_eq!(queued.take(&999), Some('e'));
+    assert!((0..1_000).filter(|n| queued.get(n).is_some()).count() <= 4);
 }
 
 #[test]

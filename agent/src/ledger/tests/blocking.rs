@@ -136,3 +136,34 @@ fn a_host_that_falls_due_is_not_handed_over_when_it_is_blocked() {
     let [count] = &house.ledger.block_counts()[..] else { panic!("one entry") };
     assert_eq!((count.hosts, count.urls, count.done), (HOSTS, HOSTS * URLS, true));
 }
+
+#[test]
+fn an_unblock_stops_what_is_being_dropped() {
+    const MANY: u64 = 200;
+    let dir = tempfile::tempdir().unwrap();
+    let mut house = House::open(dir.path(), &Settings::default());
+    house.commit((0..MANY).map(|n| found(1, n)).collect());
+    house.ledger.reconfigure(&blocking("*.site1.test"));
+    house.step();
+    house.step();
+    let left = house.ledger.totals().queued;
+    assert!(left > 0 && left < MANY, "{left} are left: it is not in the middle");
+    house.ledger.reconfigure(&Settings::default());
+    house.finish();
+    (0..5).for_each(|_| house.step());
+    assert_eq!(house.ledger.totals().queued, left);
+    assert_eq!(house.ledger.totals().discards.get(Discard::Blocked), MANY - left);
+    // Those that are left are handed over.
+    let served = house.serve(4);
+    let [LedgerNote::Due(due)] = &served[..] else { panic!("{served:?}") };
+    assert_eq!(&*due.name, "h1.site1.test");
+    // The same where another entry takes the place of the first, and it is dropped in the end.
+    let dir = tempfile::tempdir().unwrap();
+    let mut house = House::open(dir.path(), &Settings::default());
+    house.commit((0..MANY).map(|n| found(1, n)).collect());
+    house.ledger.reconfigure(&blocking("*.site1.test"));
+    house.step();
+    house.ledger.reconfigure(&blocking("h1.site1.test"));
+    house.finish();
+    assert_eq!(house.ledger.totals().queued, 0);
+}

@@ -1,9 +1,11 @@
 //! New settings for hosts and addresses that are here already.
 
 use super::desk::{Desk, ip, key, secs, urls};
-use crate::flow::{DeskNote, ResolveError};
+use crate::flow::{DeskNote, ResolveError, RobotsFound, Signal, Verdict};
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
+use crivello_common::failure::Failure;
+use crivello_common::url::CrawlUrl;
 
 fn change(desk: &mut Desk, configure: impl FnOnce(&mut Settings)) {
     configure(&mut desk.settings);
@@ -118,5 +120,64 @@ fn hosts_come_back_with_the_pages_that_other_limits_leave_them() {
     assert_eq!(desk.bench.census(desk.now).hosts, 0);
     change(&mut desk, |settings| settings.politeness.burst = 5);
     desk.enter(desk.host("b.example", urls(2)), ip(2));
+    desk.visit();
+}
+
+#[test]
+fn a_host_whose_address_changed_stays_away_from_the_old_connections_whatever_the_delay() {
+    // The delay is the longer one at first, so nothing of the host's wait shows the other.
+    let mut desk = Desk::new(|settings| settings.politeness.delay = secs(100));
+    desk.enter(desk.host("a.example", urls(2)), ip(1));
+    let visit = desk.visit();
+    let signal = Signal::Failed(Failure::AddressChanged);
+    desk.release(Verdict { signal, pages: 0, ..desk.verdict(&visit) });
+    change(&mut desk, |settings| {
+        settings.politeness.delay = secs(1);
+        settings.politeness.ip_delay = secs(0);
+    });
+    desk.wait(secs(10));
+    assert!(desk.bench.acquire(desk.now).is_none());
+    assert_eq!(desk.names(), [""; 0], "nobody would go soon");
+    desk.wait(secs(6));
+    assert!(desk.bench.acquire(desk.now).is_none());
+    desk.answer("a.example", ip(1));
+    desk.visit();
+}
+
+#[test]
+fn a_robots_txt_at_a_paused_host_of_another_agent_is_waited_for() {
+    let pause = |settings: &mut Settings| {
+        settings.apply_set("politeness.paused=www.other.example").unwrap();
+    };
+    let resume = |settings: &mut Settings| settings.politeness.paused.clear();
+    let robots = CrawlUrl::parse("http://www.other.example/robots.txt").unwrap();
+    let mut desk = Desk::new(pause).among_others();
+    desk.enter(desk.stranger("a.example", urls(1)), ip(1));
+    let visit = desk.visit();
+    desk.found(&visit, RobotsFound::Redirect(robots.clone()));
+    desk.elsewhere("www.other.example");
+    let nothing_comes_of_it = |desk: &mut Desk| {
+        // Longer than anything is waited for that does not come.
+        for _ in 0..3 {
+            desk.wait(secs(250));
+            assert!(desk.bench.acquire(desk.now).is_none());
+        }
+        assert!(desk.bench.take_to_ask().is_empty(), "somebody is asked while it is paused");
+        let notes = desk.notes();
+        let failed = notes.iter().any(|note| matches!(note, DeskNote::Robots { .. }));
+        assert!(!failed, "that it is paused counts as a failure: {notes:?}");
+    };
+    nothing_comes_of_it(&mut desk);
+    change(&mut desk, resume);
+    assert_eq!(desk.bench.take_to_ask(), std::slice::from_ref(&robots));
+    // Paused while it is being asked: its agent gives up, and that counts for nothing either.
+    change(&mut desk, pause);
+    desk.bench.heard_from_abroad(&robots, &RobotsFound::Unreachable, desk.now);
+    nothing_comes_of_it(&mut desk);
+    change(&mut desk, resume);
+    assert_eq!(desk.bench.take_to_ask(), std::slice::from_ref(&robots));
+    desk.bench.heard_from_abroad(&robots, &RobotsFound::Missing, desk.now);
+    assert!(desk.notes().iter().any(|note| matches!(note, DeskNote::Robots { .. })));
+    desk.wait(secs(10));
     desk.visit();
 }

@@ -1,14 +1,14 @@
 //! What changes who takes part: `POST /api/drain`, `/api/remove`, `/api/run`.
 
-use super::super::crowd::{Client, ask_all};
-use super::super::poll::Board;
+use super::super::poll::members;
 use super::super::state::State;
 use super::{Answered, Refusal, body};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
-use crivello_common::view::{Agent, AgentState, RunState};
+use crivello_common::view::{Agent, AgentState, RunState, View};
+use crivello_proto::crowd::only_there;
 use crivello_proto::v1;
 use crivello_proto::v1::coordinator_server::Coordinator;
 use serde::Deserialize;
@@ -48,12 +48,13 @@ enum Lost {
 /// become of them: else the answer is 409, with their number.
 pub(crate) async fn remove(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
     let Remove { agent: name, lost } = body(&bytes)?;
-    let board = state.now();
-    let by_id = || board.view.agents.iter().find(|agent| agent.id.0.to_string() == name);
-    let agent = board.view.agents.iter().find(|agent| agent.name == name).or_else(by_id);
+    // What was put up may be older than the death of somebody.
+    let (crawl, view, _) = members(&state.rpc).await?;
+    let by_id = || view.agents.iter().find(|agent| agent.id.0.to_string() == name);
+    let agent = view.agents.iter().find(|agent| agent.name == name).or_else(by_id);
     // Everybody else it is for the coordinator to refuse.
     if let Some(agent) = agent.filter(|agent| agent.state == AgentState::Dead && lost.is_none()) {
-        let pages = only_there(&state, &board, agent).await?;
+        let pages = pages_of(&state, &crawl, &view, agent).await?;
         if pages > 0 {
             let why = format!(
                 "{pages} pages are only in the archive of {name}: are they to be fetched again, or \
@@ -68,30 +69,18 @@ pub(crate) async fn remove(Shared(state): Shared<State>, bytes: Bytes) -> Answer
     Ok(Json(json!({ "done": format!("{name} is no member any more") })))
 }
 
-/// Pages that are in the archive of `gone` alone. All others must go by this view and have nothing
-/// to hand over: before, nobody counts their pages.
-async fn only_there(state: &State, board: &Board, gone: &Agent) -> Result<u64, Refusal> {
-    let (epoch, by) = (board.view.epoch, gone.id.0);
-    let counted = ask_all(&state.crowd, &board.view, |crowd, agent| {
-        let crawl = board.crawl.clone();
-        async move {
-            let status = crowd.status(&agent, &crawl).await?;
-            let settled = status.epoch == epoch && status.handoffs == 0;
-            let request = v1::ArchivedRequest { by };
-            let ask = async |mut client: Client| client.archived(request).await;
-            let pages = crowd.ask(&agent, ask).await?.pages;
-            Ok(settled.then_some(pages))
-        }
-    });
+/// Pages that are in the archive of `gone` alone. All others must have settled: before, nobody
+/// counts their pages.
+async fn pages_of(state: &State, crawl: &str, view: &View, gone: &Agent) -> Result<u64, Refusal> {
     let mut sum = 0;
-    for (agent, pages) in counted.await {
-        let why = match pages {
-            Ok(Some(pages)) => {
-                sum += pages;
+    for (agent, count) in only_there(&state.crowd, view, crawl, gone.id).await {
+        let why = match count {
+            Ok(count) if count.is_settled => {
+                sum += count.pages;
                 continue;
             }
-            Ok(None) => "is still taking over what it had",
-            Err(_) => "does not answer",
+            Ok(_) => "is still taking over what it had".to_owned(),
+            Err(silence) => silence.to_string(),
         };
         let why = format!(
             "{} {why}: what only {} has cannot be counted yet; try again in a moment",

@@ -1,11 +1,11 @@
 //! `GET /api/discards`: what was set aside, and what went wrong, by kind, over all agents.
 
-use super::super::crowd::{Client, ask_all};
 use super::super::state::State;
 use super::{Answered, gather};
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_common::discard::Discard;
+use crivello_proto::crowd::{Client, ask_all};
 use crivello_proto::v1;
 use serde_json::{Value, json};
 use std::cmp::Reverse;

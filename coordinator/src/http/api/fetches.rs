@@ -1,10 +1,10 @@
 //! `GET /api/fetches?failed=&limit=`: the last fetches of all agents, newest first.
 
-use super::super::crowd::{Client, ask_all};
 use super::super::state::State;
 use super::{Answered, Asked, gather, query, story};
 use axum::Json;
 use axum::extract::State as Shared;
+use crivello_proto::crowd::{Client, ask_all};
 use crivello_proto::v1;
 use serde::Deserialize;
 use serde_json::{Value, json};

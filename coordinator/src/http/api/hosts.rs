@@ -1,6 +1,5 @@
 //! `GET /api/hosts?contains=&order=&limit=`: the hosts that agents know of, each once.
 
-use super::super::crowd::{Client, ask_all};
 use super::super::state::State;
 use super::{Answered, Asked, Refusal, gather, query, story};
 use axum::Json;
@@ -10,6 +9,7 @@ use crivello_common::config::Settings;
 use crivello_common::hash::GroupHash;
 use crivello_common::url::group_name;
 use crivello_common::view::{AgentId, View};
+use crivello_proto::crowd::{Client, ask_all};
 use crivello_proto::v1::{self, HostOrder, HostStory};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -14,13 +14,13 @@ pub(super) mod story;
 pub(super) mod traces;
 pub(super) mod why;
 
-use super::crowd::{Answer, Silence};
 use axum::Json;
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use crivello_common::view::Agent;
+use crivello_proto::crowd::{Answer, Silence};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
@@ -101,7 +101,7 @@ fn gather<T>(all: Vec<(Agent, Answer<T>)>) -> Gathered<T> {
     for (agent, answer) in all {
         match answer {
             Ok(answer) => answers.push((agent, answer)),
-            Err(silence) => silent.push(json!({ "agent": agent.name, "why": silence.words() })),
+            Err(silence) => silent.push(json!({ "agent": agent.name, "why": silence.to_string() })),
         }
     }
     Gathered { available, answers, silent }

@@ -1,13 +1,13 @@
 //! The settings: `GET /api/settings`, `POST /api/settings`, `POST /api/block`, and what came of
 //! blocks so far: `GET /api/blocks`.
 
-use super::super::crowd::{Client, ask_all};
 use super::super::state::State;
 use super::{Answered, Refusal, body, gather};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State as Shared;
 use crivello_common::config::{Described, Settings};
+use crivello_proto::crowd::{Client, ask_all};
 use crivello_proto::v1::coordinator_server::Coordinator;
 use crivello_proto::v1::{self, setting_edit::Change};
 use serde::Deserialize;

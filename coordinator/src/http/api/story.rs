@@ -56,7 +56,14 @@ pub(super) fn fetch(fetch: &FetchStory) -> Value {
     })
 }
 
-fn url(url: &UrlStory) -> Value {
+/// A URL; `asked` is the name of the archive file, or why it cannot be had, where somebody else
+/// than who tells the story was asked for it.
+fn url(url: &UrlStory, asked: Option<Result<String, String>>) -> Value {
+    let (file, no_file) = match asked {
+        None => (url.file.clone(), None),
+        Some(Ok(name)) => (name, None),
+        Some(Err(why)) => (String::new(), Some(why)),
+    };
     let fate = UrlFate::try_from(url.fate).unwrap_or_default();
     json!({
         "url": url.url,
@@ -66,7 +73,8 @@ fn url(url: &UrlStory) -> Value {
         "fetched": millis(url.fetched),
         "status": url.status,
         "archived_by": url.archived_by,
-        "file": url.file,
+        "file": file,
+        "no_file": no_file,
         "offset": url.offset,
         "depth": url.depth,
         "attempts": url.attempts,
@@ -74,8 +82,8 @@ fn url(url: &UrlStory) -> Value {
     })
 }
 
-/// The whole story.
-pub(super) fn why(why: &WhyResponse) -> Value {
+/// The whole story; see [`url`].
+pub(super) fn why(why: &WhyResponse, file: Option<Result<String, String>>) -> Value {
     let hold = HoldKind::try_from(why.hold).unwrap_or_default();
     let whole = |story: &HostStory| {
         let mut value = host(story);
@@ -91,6 +99,6 @@ pub(super) fn why(why: &WhyResponse) -> Value {
         "owner": why.owner,
         "hold": wire(hold.as_str_name(), "HOLD_KIND_"),
         "host": why.host.as_ref().map(whole),
-        "url": why.url.as_ref().map(url),
+        "url": why.url.as_ref().map(|story| url(story, file)),
     })
 }

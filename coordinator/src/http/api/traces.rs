@@ -1,11 +1,11 @@
 //! `GET /api/traces?limit=`: the ways of sampled URLs through the cluster, newest first, each with
 //! the spans that agents still remember of it.
 
-use super::super::crowd::{Client, ask_all};
 use super::super::state::State;
 use super::{Answered, Asked, gather, query};
 use axum::Json;
 use axum::extract::State as Shared;
+use crivello_proto::crowd::{Client, ask_all};
 use crivello_proto::v1::{self, Span};
 use data_encoding::HEXLOWER;
 use serde::Deserialize;

@@ -1,11 +1,11 @@
 //! `GET /api/why?text=`: the story of a host or a URL, as its owner tells it.
 
-use super::super::crowd::{Client, Silence, living};
 use super::super::state::State;
 use super::{Answered, Asked, Refusal, query, story};
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_common::view::{Agent, View};
+use crivello_proto::crowd::{Silence, file_name, living};
 use crivello_proto::v1;
 use serde::Deserialize;
 use serde_json::json;
@@ -21,7 +21,8 @@ pub(crate) struct Question {
     text: String,
 }
 
-/// Any agent can say who the owner is; the owner knows the rest.
+/// Any agent can say who the owner is; the owner knows the rest, but for what the archive file is
+/// called, if another one archived the page: that one is asked.
 pub(crate) async fn why(Shared(state): Shared<State>, asked: Asked<Question>) -> Answered {
     let Question { text } = query(asked)?;
     let text = text.trim().to_owned();
@@ -29,13 +30,9 @@ pub(crate) async fn why(Shared(state): Shared<State>, asked: Asked<Question>) ->
         return Err(Refusal::bad("text= takes a host or a URL"));
     }
     let board = state.now();
-    let ask = async |agent: &Agent| {
-        let request = v1::WhyRequest { text: text.clone(), archive_file: None };
-        state.crowd.ask(agent, async |mut client: Client| client.why(request).await).await
-    };
     let (mut silent, mut unknown, mut best) = (Vec::new(), 0, None);
     for agent in living(&board.view).take(TRIES_MAX) {
-        match ask(agent).await {
+        match state.crowd.why(agent, &text).await {
             Ok(answer) => {
                 best = Some(answer);
                 break;
@@ -43,22 +40,29 @@ pub(crate) async fn why(Shared(state): Shared<State>, asked: Asked<Question>) ->
             Err(Silence::Refused(why)) => return Err(Refusal::bad(why)),
             Err(silence) => {
                 unknown += usize::from(silence == Silence::NotAvailable);
-                silent.push(json!({ "agent": agent.name, "why": silence.words() }));
+                silent.push(json!({ "agent": agent.name, "why": silence.to_string() }));
             }
         }
     }
     let owner = best.as_ref().and_then(|first| owner(&board.view, first));
     if let Some(owner) = owner {
-        match ask(owner).await {
+        match state.crowd.why(owner, &text).await {
             Ok(answer) => best = Some(answer),
             // What the other one knows is better than nothing.
-            Err(silence) => silent.push(json!({ "agent": owner.name, "why": silence.words() })),
+            Err(silence) => {
+                silent.push(json!({ "agent": owner.name, "why": silence.to_string() }));
+            }
         }
     }
+    let url = best.as_ref().and_then(|best| best.url.as_ref());
+    let file = match url {
+        Some(url) => file_name(&state.crowd, &board.view, url).await,
+        None => None,
+    };
     Ok(Json(json!({
         "available": best.is_some() || unknown == 0,
         "silent": silent,
-        "answer": best.as_ref().map(story::why),
+        "answer": best.as_ref().map(|best| story::why(best, file)),
     })))
 }
 

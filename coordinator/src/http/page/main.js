@@ -61,7 +61,7 @@ function show(cluster) {
   byId("pause").hidden = cluster.run !== "running";
   byId("resume").hidden = cluster.run === "running";
   byId("stop").hidden = cluster.run === "stopping";
-  for (const part of [hosts, why, traces]) part.remember(cluster);
+  for (const part of [hosts, why, traces, settings]) part.remember(cluster);
   totals.show(cluster);
   agents.show(cluster);
   events.show(cluster);

@@ -18,6 +18,17 @@ export async function refresh() {
   draw();
 }
 
+/** Says whether all agents go by the revision that is the coordinator's. */
+export function remember(cluster) {
+  const alive = cluster.agents.filter((agent) => agent.state !== "dead");
+  const behind = alive.filter((agent) => (agent.settings_revision ?? 0) < cluster.settings_revision);
+  const agents = (n) => (n === 1 ? "1 agent" : `${n} agents`);
+  const by = behind.length ? `${alive.length - behind.length} of ${agents(alive.length)}, not yet with ${behind.map((agent) => agent.name).join(", ")}` : agents(alive.length);
+  text(byId("settings-force"), alive.length
+    ? `Revision ${cluster.settings_revision} is in force with ${by}.`
+    : `Revision ${cluster.settings_revision} is in force for agents that come: none is there.`);
+}
+
 function effect(one) {
   if (one.fixed) return "fixed for the life of the crawl";
   if (one.live === true) return "takes effect at once";

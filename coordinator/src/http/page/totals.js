@@ -10,7 +10,7 @@ const NUMBERS = [
   ["pages", "Pages", (t) => count(t.pages), (t) => perSecond(t.pages_per_second)],
   ["bytes", "Downloaded", (t) => bytes(t.bytes), (t) => (t.bytes_per_second === null ? "–/s" : `${bytes(t.bytes_per_second)}/s`)],
   ["queued", "URLs queued", (t) => count(t.urls_queued), (t) => `${count(t.urls_seen)} seen`],
-  ["hosts", "Hosts ready", (t) => count(t.hosts_ready), (t) => `${count(t.hosts_waiting)} waiting, ${count(t.hosts_resting)} resting`],
+  ["hosts", "Hosts ready", (t) => count(t.hosts_ready), (t) => `${count(t.hosts_waiting)} waiting, ${count(t.hosts_resting)} resting${t.hosts_paused ? `, ${count(t.hosts_paused)} paused` : ""}`],
   ["errors", "Errors", (t) => count(t.errors), (t) => `${count(t.discards)} discarded`],
   ["agents", "Agents", (t) => count(t.agents_active), (t) => {
     const more = [t.agents_draining && `${t.agents_draining} draining`, t.agents_dead && `${t.agents_dead} dead`];

@@ -49,7 +49,8 @@ function hostRows(host, now) {
 }
 
 function urlPart(url) {
-  const where = url.archived_by === null ? "" : `${named(url.archived_by)}${url.file ? `, ${url.file} at byte ${count(url.offset)}` : ""}`;
+  const file = url.file ? `, ${url.file} at byte ${count(url.offset)}` : url.no_file ? `, in a file whose name is not known: ${url.no_file}` : "";
+  const where = url.archived_by === null ? "" : `${named(url.archived_by)}${file}`;
   return [
     el("p", { class: "verdict" }, `This URL: ${words(url.fate)}${url.reason ? `, ${words(url.reason)}` : ""}${url.meaning ? ` (${url.meaning})` : ""}`),
     story([

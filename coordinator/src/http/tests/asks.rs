@@ -63,6 +63,12 @@ async fn agents_are_asked_and_their_owner_is_believed() {
         (&"rule".into(), &5_000.into())
     );
     assert_eq!(answer["host"]["robots"][0]["origin"], "https://www.a.test");
+    // Its owner knows the number of the archive file, and who has it, the name.
+    let why = scene.get("/api/why?text=https%3A%2F%2Fwww.a.test%2Fstored").await.json();
+    let url = &why["answer"]["url"];
+    assert_eq!((&why["answer"]["agent"], &url["archived_by"]), (&2.into(), &1.into()));
+    assert_eq!((&url["file"], &url["offset"]), (&"crivello-four.warc.gz".into(), &77.into()));
+    assert!(url["no_file"].is_null(), "{url}");
     assert_eq!(scene.get("/api/why?text=!").await.status, 400);
     assert_eq!(scene.get("/api/why").await.status, 400);
 

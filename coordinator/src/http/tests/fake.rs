@@ -5,6 +5,11 @@ use crivello_proto::v1::{self, HoldKind, UrlFate, WaitReason};
 use futures_util::stream::{Empty, empty};
 use tonic::{Request, Response, Status, Streaming};
 
+/// The first that joins holds, the second owns.
+const HOLDER: u32 = 1;
+/// A file of the holder's archive: its number and its name.
+const FILE: (u32, &str) = (4, "crivello-four.warc.gz");
+
 /// What it can answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -123,29 +128,41 @@ impl Control for Fake {
     }
 
     async fn why(&self, request: Request<v1::WhyRequest>) -> Answer<v1::WhyResponse> {
-        let text = request.into_inner().text;
+        let v1::WhyRequest { text, archive_file } = request.into_inner();
         if text == "!" {
             return Err(Status::invalid_argument("\"!\" is neither a host nor a URL"));
         }
         let is_owner = self.kind == Kind::Owner;
         let hold = if is_owner { HoldKind::Authority } else { HoldKind::Copy };
-        let url = text.starts_with("http").then(|| v1::UrlStory {
-            url: text.clone(),
-            fate: UrlFate::NotLetIn.into(),
-            reason: "robots".into(),
-            ..Default::default()
+        let url = text.starts_with("http").then(|| match text.ends_with("/stored") {
+            // The holder has archived it: what the file is called is its to know.
+            true => v1::UrlStory {
+                url: text.clone(),
+                fate: UrlFate::Fetched.into(),
+                archived_by: Some(HOLDER),
+                file_serial: Some(FILE.0),
+                offset: 77,
+                ..Default::default()
+            },
+            false => v1::UrlStory {
+                url: text.clone(),
+                fate: UrlFate::NotLetIn.into(),
+                reason: "robots".into(),
+                ..Default::default()
+            },
         });
+        let asked = archive_file == Some(FILE.0) && self.kind == Kind::Holder;
+        let file = if asked { FILE.1 } else { "" };
         self.known(v1::WhyResponse {
             agent: self.id,
             now: 4_000_000,
             group: 0xabc,
             group_name: "a.test".into(),
-            // The first that joins holds, the second owns.
             owner: Some(2),
             hold: hold.into(),
             host: Some(self.host()),
             url,
-            archive_file: String::new(),
+            archive_file: file.to_owned(),
         })
     }
 

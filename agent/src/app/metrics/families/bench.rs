@@ -10,13 +10,14 @@ pub const ALL: &[Family<Reading>] = &[
         "hosts",
         &["state"],
         "Hosts in memory by what they wait for: waiting (a delay), resting (over a minute, or a \
-         backoff), resolving, dry (URLs from the disk), away (another host's robots.txt), visited",
+         backoff), resolving, paused (by people), dry (URLs from the disk), away (another host's robots.txt), visited",
         |r, s| {
             let census = &r.census;
             for (state, n) in [
                 ("waiting", census.waiting),
                 ("resting", census.resting),
                 ("resolving", census.resolving),
+                ("paused", census.paused),
                 ("dry", census.dry),
                 ("away", census.away),
                 ("visited", census.in_flight),

@@ -1,0 +1,154 @@
+//! The crawl is steered from the page: a setting is changed by clicking and typing, and is in force
+//! as far as the web can tell; and where there is a token, nobody sees or changes anything without it.
+
+use super::browser::Browser;
+use super::looks::{FAULTS, go};
+use super::{alone, cluster};
+use crivello_tests::Cluster;
+use crivello_tests::cluster::COORDINATOR;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How often a host is visited in the end; ten times more seldom than in the beginning.
+const SLOW: Duration = Duration::from_millis(2_500);
+
+/// From when on it is looked at whether the hosts are visited so seldom: each visit that was under
+/// way when the setting came into force has ended.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// The shortest time between two requests to one host since `since`, and how many such pairs there
+/// are.
+fn shortest_gap(cluster: &Cluster, since: u64) -> (Option<u64>, usize) {
+    let mut hosts: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    for entry in cluster.web.log().entries().into_iter().filter(|entry| entry.end > since) {
+        hosts.entry(entry.host.clone()).or_default().push(entry);
+    }
+    let mut gaps = Vec::new();
+    for entries in hosts.values_mut() {
+        entries.sort_by_key(|entry| entry.start);
+        gaps.extend(entries.windows(2).map(|two| two[1].start.saturating_sub(two[0].end)));
+    }
+    (gaps.iter().min().copied(), gaps.len())
+}
+
+#[test]
+fn a_setting_is_changed_by_typing_and_is_in_force() {
+    let _alone = alone();
+    let Some(mut browser) = Browser::start() else { return };
+    let mut cluster = cluster(300).start(2);
+    let ours = format!("http://{}/", cluster.dashboard());
+    browser.open(&ours);
+    cluster.seed();
+    cluster.wait_for_share(0.01);
+    go(&browser, &mut cluster, "settings");
+    let row = "[data-key='politeness.delay']";
+    cluster.until("the delay is shown", |_| browser.text(row).contains("\"250ms\""));
+    cluster.until("both go by the settings", |_| {
+        browser.text("#settings-force").contains("in force with 2 agents.")
+    });
+
+    // What cannot be is refused in the dialog, and changes nothing.
+    browser.click(&format!("{row} button"));
+    cluster.until("it is asked", |_| browser.text("#dialog-title") == "Change politeness.delay");
+    browser.write("#dialog [name='value']", "seven");
+    browser.click("#dialog-yes");
+    cluster.until("it is refused", |_| browser.text("#dialog-error").contains("politeness.delay"));
+    assert_eq!(browser.eval("document.getElementById('dialog').open"), true);
+    browser.write("#dialog [name='value']", "2500ms");
+    let delay = |cluster: &Cluster| cluster.tell(&["settings", "politeness.delay"]);
+    assert_eq!(delay(&cluster), "\"250ms\"\n", "before it is confirmed");
+    browser.click("#dialog-yes");
+    cluster.until("it is changed", |_| {
+        browser.text("#settings-said").starts_with("politeness.delay: changed")
+    });
+    cluster.until("the dialog is gone", |_| {
+        browser.eval("document.getElementById('dialog').open") == false
+    });
+    assert_eq!(delay(&cluster), "\"2500ms\"\n");
+    cluster.until("the new delay is shown", |_| browser.text(row).contains("\"2500ms\""));
+    let revision = browser.eval("document.getElementById('revision').textContent");
+    let revision = revision.as_str().expect("a text").to_owned();
+    cluster.until("both go by it", |_| {
+        browser.text("#settings-force") == format!("Revision {revision} is in force with 2 agents.")
+    });
+
+    // The web sees it.
+    let since = cluster.web.log().now() + SETTLED;
+    cluster.until("hosts are visited again", |cluster| shortest_gap(cluster, since.0).1 >= 20);
+    let (gap, _) = shortest_gap(&cluster, since.0);
+    let gap = Duration::from_micros(gap.expect("there are some"));
+    assert!(gap >= SLOW, "{gap:?} between two requests to a host");
+    assert_eq!(browser.eval(FAULTS), "");
+    // That nonsense was refused is in the console, and nothing else.
+    browser.forgive("400");
+    browser.assert_quiet(&ours);
+    browser.end();
+}
+
+#[test]
+fn who_does_not_show_the_token_sees_and_changes_nothing() {
+    let _alone = alone();
+    let Some(mut browser) = Browser::start() else { return };
+    let mut cluster = cluster(3).with_papers(&["a"]).start(1);
+    let ours = format!("http://{}/", cluster.dashboard());
+    let login = format!("{ours}login");
+    let here = |browser: &Browser| browser.eval("location.href").as_str().map(str::to_owned);
+    browser.open(&ours);
+    assert_eq!(here(&browser), Some(login.clone()), "nothing is shown before");
+    assert_eq!(browser.eval(FAULTS), "");
+
+    // Whatever a page may ask for without the token, from our own origin, is refused.
+    let try_to = |browser: &Browser, path: &str, body: &str| {
+        browser.eval(&format!(
+            "fetch('/api/{path}', {{ method: 'POST', headers: {{ 'content-type': \
+             'application/json' }}, body: '{body}' }}).then((answer) => answer.status)"
+        ))
+    };
+    let acts = [
+        ("run", r#"{"run": "paused"}"#),
+        ("drain", r#"{"agent": "a"}"#),
+        ("remove", r#"{"agent": "a"}"#),
+        ("block", r#"{"what": "a.example", "blocked": true}"#),
+        ("settings", r#"{"edits": [{"key": "politeness.delay", "value": "1ms"}]}"#),
+    ];
+    for (path, body) in acts {
+        assert_eq!(try_to(&browser, path, body), 401, "{path}");
+    }
+    for path in ["cluster", "hosts", "fetches", "settings", "events"] {
+        let asked = format!("fetch('/api/{path}').then((answer) => answer.status)");
+        assert_eq!(browser.eval(&asked), 401, "{path}");
+    }
+
+    // A wrong one is refused with words.
+    browser.write("[name='token']", "not-the-token-of-this-crawl");
+    browser.click("#login button");
+    cluster.until("it is refused", |_| browser.text("#said") == "that is not the token");
+    assert_eq!(here(&browser), Some(login), "it stays where it is");
+    assert_eq!(try_to(&browser, "run", r#"{"run": "paused"}"#), 401, "after a wrong token");
+    let listing = cluster.listing();
+    assert_eq!(
+        (&listing["run"], listing["agents"].as_array().map(Vec::len)),
+        (&"running".into(), Some(1))
+    );
+    assert_eq!(cluster.state("a").as_deref(), Some("active"));
+    assert_eq!(cluster.tell(&["settings", "politeness.delay"]), "\"250ms\"\n");
+    assert_eq!(cluster.tell(&["settings", "links.blocked"]), "[]\n");
+
+    // The right one lets in, and then things can be done.
+    let token = std::fs::read_to_string(cluster.papers().dir().join("token")).expect("a token");
+    let token = token.lines().next().expect("a line").to_owned();
+    browser.write("[name='token']", &token);
+    browser.click("#login button");
+    cluster.until("the page lives", |_| browser.text("#run") == "running");
+    assert_eq!(here(&browser), Some(ours.clone()));
+    assert_eq!(browser.eval("document.cookie"), "", "scripts can read what was given for it");
+    browser.click("#pause");
+    cluster.until("it is asked", |_| browser.text("#dialog-title") == "Pause the crawl?");
+    browser.click("#dialog-yes");
+    cluster.until("it is paused", |_| browser.text("#run") == "paused");
+    assert_eq!(cluster.listing()["run"], "paused");
+    browser.forgive("401");
+    browser.assert_quiet(&ours);
+    assert!(!cluster.said_by(COORDINATOR).contains(&token), "the token is in the log");
+    browser.end();
+}
