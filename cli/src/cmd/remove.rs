@@ -90,8 +90,8 @@ fn urls_known_to_it_alone(listing: &Listing, counts: &[(Agent, Answer<Count>)]) 
     let gone_alone = listing.view.agents.iter().any(|agent| agent.alone);
     match copies {
         Some(_) if gone_alone => {
-            "nobody can tell, for it died before it had copied what it had; start it again if its \
-             disk is not lost"
+            "nobody can tell, for one that is dead had not yet copied what it had; start it again \
+             if its disk is not lost"
         }
         Some(copies) if dead.count() < copies as usize => "none",
         Some(_) => {

@@ -27,7 +27,17 @@ fn agents(weights: &[u16]) -> Vec<Agent> {
         let (name, address) = (format!("agent-{id}"), String::new());
         let state = AgentState::Active;
         let (since, disk, id) = (1, u64::from(id), AgentId(id));
-        view.agents.push(Agent { id, name, address, slot, weight, state, since, disk, alone: false });
+        view.agents.push(Agent {
+            id,
+            name,
+            address,
+            slot,
+            weight,
+            state,
+            since,
+            disk,
+            alone: false,
+        });
     }
     view.agents
 }

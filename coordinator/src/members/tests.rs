@@ -287,9 +287,12 @@ fn nobody_dies_while_the_crawl_is_stopping_and_all_have_a_lease_when_it_goes_on(
 #[test]
 fn those_who_are_heard_of_live_although_nobody_can_be_declared_dead() {
     let mut members = two();
-    let heard = members.hear(AgentId(1), Process(11), 2, at(29)).unwrap();
+    let heard = members.hear(AgentId(1), Process(11), (2, false), at(29)).unwrap();
     assert_eq!(heard, Some(Effect::Lease { id: AgentId(1), until: at(59), epoch: 2 }));
-    assert_eq!(members.hear(AgentId(2), Process(9), 2, at(40)), Err(Refusal::OtherProcess));
+    assert_eq!(
+        members.hear(AgentId(2), Process(9), (2, false), at(40)),
+        Err(Refusal::OtherProcess)
+    );
     assert_eq!(members.view().epoch, 2);
     members.step(&Event::Tick, at(40));
     assert_eq!(

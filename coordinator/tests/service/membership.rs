@@ -120,7 +120,13 @@ async fn the_run_state_travels_with_the_view_and_the_list_shows_the_leases() {
     let nothing = set_run(&mut client, v1::RunState::Unspecified).await.unwrap_err();
     assert_eq!(nothing.code(), Code::InvalidArgument);
     client
-        .heartbeat(v1::HeartbeatRequest { id: 1, process: 1, epoch: 7, pages: None, settled: false })
+        .heartbeat(v1::HeartbeatRequest {
+            id: 1,
+            process: 1,
+            epoch: 7,
+            pages: None,
+            settled: false,
+        })
         .await
         .unwrap();
     let listed = client.list_agents(v1::ListAgentsRequest {}).await.unwrap().into_inner();

@@ -147,3 +147,20 @@ fn everything_is_killed_at_once_and_started_again() {
     }
     finish(&mut cluster, 3 * IN_FLIGHT);
 }
+
+/// The only other agent hangs and is given up while this one hands over what it has: then nobody
+/// owns anything, and what was on its way waits until somebody does.
+#[test]
+fn the_only_one_that_could_take_over_dies() {
+    let _alone = alone();
+    let mut cluster = cluster(web(24)).start(2);
+    cluster.seed();
+    cluster.wait_for_share(0.3);
+    cluster.freeze("b");
+    cluster.tell(&["drain", "a"]);
+    cluster.wait_for_state("b", "dead");
+    cluster.kill9("b");
+    cluster.launch("b");
+    let _ = cluster.end("a");
+    finish(&mut cluster, IN_FLIGHT);
+}
