@@ -50,7 +50,6 @@ REPLICATION = 2               # code: default
 COMMIT_S = 0.25               # code: default
 PACKET_BYTES = 250            # assumed: frames, TLS, TCP and the answer, beside the facts
 FACT_BYTES = 100              # B: 196 bytes for a URL that goes to its owner and is copied
-CALL_BYTES = 300              # assumed: both ways
 CONNECTION_BYTES = 40_000     # assumed: TLS and HTTP/2 of one that is quiet, at one end
 QUEUE_BYTES = 4 << 20         # code: packets to one agent, in each of two classes
 MOVE_ROWS_S = 1_000_000 / 13.4  # measured: 1,000,000 URLs in 20,000 groups to one that joins
@@ -146,7 +145,7 @@ def figure(x):
 
 
 def table(title, rows):
-    print(f"\n{title}\n\n| agents | " + " | ".join(f"{n:,}" for n in AGENTS) + " |")
+    print(f"\n### {title}\n\n| agents | " + " | ".join(f"{n:,}" for n in AGENTS) + " |")
     print("| --- |" + " --- |" * len(AGENTS))
     for name, f in rows:
         print(f"| {name} | " + " | ".join(figure(f(n)) for n in AGENTS) + " |")
@@ -158,10 +157,10 @@ def by_pages(f, what, label, unit=1.0, sizes=PAGES):
 
 
 def main():
-    most = PAGES[-1:]
+    most, ends = PAGES[-1:], PAGES[::2]
     table("What one agent has in the end", by_pages(state, "hours", "hours for all")
-          + by_pages(state, "rows", "rows of `seen`") + by_pages(state, "filters", "their filters, MB", 1e6, most)
-          + by_pages(state, "tags", "groups with a tag", sizes=most)
+          + by_pages(state, "rows", "rows of `seen`", sizes=most)
+          + by_pages(state, "filters", "their filters, MB", 1e6, most)
           + by_pages(state, "disk", "state, GB", 1e9) + by_pages(state, "archive", "archive, GB", 1e9, most))
 
     def sieve(n, p):
@@ -169,7 +168,8 @@ def main():
         return {"sieve": percent, "all": percent + sum(cpu(n).values())}
     table("CPU of one agent, per cent of a core",
           [(what, lambda n, w=what: cpu(n)[w]) for what in cpu(4)]
-          + by_pages(sieve, "sieve", "sieve, beyond a small one") + by_pages(sieve, "all", "all"))
+          + by_pages(sieve, "sieve", "sieve, beyond a small one", sizes=most)
+          + by_pages(sieve, "all", "all", sizes=ends))
 
     table("Between agents, for each of them", [
         ("packets a page, sent", lambda n: traffic(n)["packets"]),
@@ -177,7 +177,6 @@ def main():
         ("others that a commit waits for, per cent", lambda n: traffic(n)["waits"] * 100),
         ("Mbit/s from the web", lambda n: PAGE_BYTES * PAGES_A_SECOND * 8 / 1e6),
         ("Mbit/s of packets, sent", lambda n: traffic(n)["bytes"] * PAGES_A_SECOND * 8 / 1e6),
-        ("Mbit/s of promises and turns", lambda n: 8e-6 * CALL_BYTES * 2 * (n - 1) * (1 + PAGES_A_SECOND / n)),
         ("promises a second, in all", lambda n: n * (n - 1)),
         ("connections", lambda n: 4 * (n - 1)),
         ("MB of quiet connections", lambda n: 4 * (n - 1) * CONNECTION_BYTES / 1e6),
@@ -185,29 +184,27 @@ def main():
     ])
 
     table("The coordinator", [
-        ("heartbeats a second", lambda n: n / BEAT_S),
-        ("their CPU, per cent of a core", lambda n: n / BEAT_S * (3 * n * CLONE_AGENT_US + CALL_END_US) / 1e4),
+        ("CPU of heartbeats, per cent of a core",
+            lambda n: n / BEAT_S * (3 * n * CLONE_AGENT_US + CALL_END_US) / 1e4),
         (f"page limit: journal syncs a second, of {1 / SYNC_S:.0f}", lambda n: n / HASTY_BEAT_S),
         ("page limit: seconds for a heartbeat", lambda n: n * SYNC_S),
         ("a new view to all, MB", lambda n: n * n * VIEW_AGENT_BYTES / 1e6),
         ("the same, seconds of CPU", lambda n: n * n * CLONE_AGENT_US * 2 / 1e6),
         ("the same, seconds at 1 Gbit/s", lambda n: n * n * VIEW_AGENT_BYTES * 8 / LINK_BITS_S),
-        ("a dashboard that is looked at, per cent of a core", lambda n: n * CALL_END_US * 2 / 1e4),
     ])
 
     table("A change of view", [
-        ("each agent: words, reports, streams, s of CPU", lambda n: change(n, 1)["words"]),
-        ("each agent: views in refusals, at most, MB", lambda n: (n - 1) * n * VIEW_AGENT_BYTES / 1e6),
+        ("words, reports and streams, s of CPU of each", lambda n: change(n, 1)["words"]),
     ] + by_pages(change, "scan", "walks over tags, s", sizes=most)
       + by_pages(change, "moved", "to one that joins, GB", 1e9, most)
       + by_pages(change, "waiting", "of it in its memory, at most, MB", 1e6, most)
-      + by_pages(change, "join", "until it has all, s")
+      + by_pages(change, "join", "until it has all, s", sizes=ends)
       + by_pages(change, "death", "a death: until copied again, s", sizes=most) + [
         ("hours between two deaths", lambda n: change(n, 1)["between"]),
         ("dead at any time", lambda n: n * REPAIR_DAYS / MTBF_DAYS),
     ] + by_pages(change, "share", "share of time in which one is filled", sizes=most))
 
-    print("\nFrom how many agents on\n")
+    print("\n### From how many agents on\n")
     for what, breaks in [
         ("page limit: the journal's disk is always busy", lambda n: n / HASTY_BEAT_S > 1 / SYNC_S),
         ("rows to one that joins may take 400 MB there", lambda n: change(n, 10**10)["waiting"] > 400e6),

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -297,9 +297,10 @@ impl InProcess {
     /// # Panics
     /// When it is not in good time; says how everything stands.
     pub fn until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
-        let begun = Instant::now();
+        let begun = self.web.log().now();
         while !is_so(self) {
-            assert!(begun.elapsed() < DEADLINE, "never: {what}\n{}", self.account());
+            let waited = self.web.log().now().since(begun);
+            assert!(waited < DEADLINE, "never: {what}\n{}", self.account());
             std::thread::sleep(LOOK_INTERVAL);
         }
     }
