@@ -110,15 +110,13 @@ impl Lodge {
     /// # Errors
     /// When the system has no thread.
     pub(crate) fn open(home: Home, settings: &Settings, clock: Clock) -> std::io::Result<Self> {
-        let lease = settings.cluster.lease;
-        let now = clock.now();
+        let (lease, now) = (settings.cluster.lease, clock.now());
         let Record { crawl, next_id, view, allowed, drains, lone } = home.record;
         let allowance = settings.limits.pages_max.map(|limit| {
             let unknown = living(&view).into_iter().filter(|id| !allowed.contains_key(id));
             Allowance::new(limit, allowed.clone()).awaiting(unknown.collect())
         });
-        let replication = settings.cluster.replication as usize;
-        let rules = members::Settings { lease, replication };
+        let rules = members::Settings { lease, replication: settings.cluster.replication as usize };
         let in_force = home.charter.watch();
         let (views, watched) = watch::channel(Arc::new(view.clone()));
         let (asks, asked) = sync_channel(ASKS_MAX);
