@@ -38,7 +38,7 @@ case "$*" in
 *) fail "not understood: $*; there is but --short" ;;
 esac
 command -v docker >/dev/null || skip "no docker command (Debian: apt-get install docker.io)"
-why=$(docker info --format '{{.ServerVersion}}' 2>&1) || skip "no Docker engine: ${why##*$'\n'}"
+why=$(timeout 20 docker info --format '{{.ServerVersion}}' 2>&1) || skip "no Docker engine: ${why##*$'\n'}"
 say "Docker engine ${why##*$'\n'}"
 if [[ -n "${COMPOSE:-}" ]]; then
     read -ra compose <<<"$COMPOSE"
@@ -50,7 +50,12 @@ else
     skip "no Compose (Debian: apt-get install docker-compose)"
 fi
 say "$("${compose[@]}" version --short 2>/dev/null | sed 's/^/Compose /')"
+command -v python3 >/dev/null || skip "no python3"
 [[ -x "$binary" ]] || fail "no program at $binary: type  make build  or name one in CRIVELLO_BINARY"
+
+# Names and networks of a trial are always the same: one at a time.
+exec 9>"${TMPDIR:-/tmp}/$project.lock"
+flock --wait 1200 9 || skip "another trial goes on"
 
 work=$(mktemp -d)
 compose+=(--project-name "$project")
@@ -69,8 +74,9 @@ clean() {
     COMPOSE_PROFILES=demo,observability "${compose[@]}" down --volumes --remove-orphans \
         >"$work/down" 2>&1 || cat "$work/down" >&2
     docker image rm --force "$project" "$project-web" "$project-prometheus" >/dev/null 2>&1 || true
-    # The first stage, which a builder without BuildKit leaves behind without a name.
-    comm -13 "$work/nameless" <(nameless) | xargs --no-run-if-empty docker image rm --force >/dev/null 2>&1 || true
+    # The first stage, which a builder without BuildKit leaves behind without a name. What somebody else
+    # uses, or has built upon, stays.
+    comm -13 "$work/nameless" <(nameless) | xargs --no-run-if-empty docker image rm >/dev/null 2>&1 || true
 }
 finish() {
     local code=$?
@@ -88,21 +94,21 @@ trap 'exit 130' INT TERM
 
 # Without a registry, Debian's own packages make the base image.
 base=debian:bookworm-slim
-if ! docker image inspect "$base" >/dev/null 2>&1 && ! docker pull --quiet "$base" >/dev/null 2>&1; then
+if ! docker image inspect "$base" >/dev/null 2>&1 && ! timeout 120 docker pull --quiet "$base" >/dev/null 2>&1; then
     base=crivello-base:bookworm
     if ! docker image inspect "$base" >/dev/null 2>&1; then
         command -v debootstrap >/dev/null ||
             skip "no base image can be pulled, nor made (Debian: apt-get install debootstrap)"
         ((EUID == 0)) || skip "no image can be pulled, and debootstrap takes root to make one"
         say "no image can be pulled: making $base with debootstrap"
-        debootstrap --variant=minbase bookworm "$work/root" >"$work/debootstrap" 2>&1 ||
+        timeout 600 debootstrap --variant=minbase bookworm "$work/root" >"$work/debootstrap" 2>&1 ||
             skip "no base image can be pulled, nor made: $(tail -1 "$work/debootstrap")"
         rm -rf "$work"/root/var/{cache/apt/archives,lib/apt/lists}/*
         tar -C "$work/root" -c . | docker import - "$base" >/dev/null
         rm -rf "$work/root"
     fi
 fi
-docker run --rm "$base" apt-get -o APT::Update::Error-Mode=any update >"$work/apt" 2>&1 ||
+timeout 120 docker run --rm "$base" apt-get -o APT::Update::Error-Mode=any update >"$work/apt" 2>&1 ||
     skip "no Debian packages can be had in containers here: $(tail -1 "$work/apt")"
 export CRIVELLO_BUILDER_IMAGE=$base CRIVELLO_RUNTIME_IMAGE=$base
 mkdir -p deploy/prebuilt
@@ -112,7 +118,12 @@ export CRIVELLO_PREBUILT=deploy/prebuilt/crivello
 
 clean
 say "building the image from $binary and $base"
-"${compose[@]}" build >"$work/build" 2>&1 || { tail -20 "$work/build" >&2; fail "no image"; }
+if ! timeout 900 "${compose[@]}" build >"$work/build" 2>&1; then
+    tail -20 "$work/build" >&2
+    ! grep -Eq 'Failed to fetch|Unable to fetch|Temporary failure' "$work/build" ||
+        skip "Debian's packages could not be had while the image was built"
+    fail "no image"
+fi
 docker run --rm "$project" --version >"$work/version" 2>&1 ||
     skip "$binary does not run in $base: $(tail -1 "$work/version")"
 
@@ -137,10 +148,15 @@ containers() { docker ps --quiet --filter "label=com.docker.compose.project=$pro
 slot_of() { docker logs "$1" 2>&1 | sed -n 's,^crivello-agent: slot /data/,,p' | tail -1; }
 # How containers ended, one line each: the slot is not known any more when a container is gone.
 docker events --filter "label=com.docker.compose.service=agent" --filter event=die \
-    --format '{{.Actor.Attributes.name}} exit code {{.Actor.Attributes.exitCode}}' >"$work/ends" &
+    --format '{{.Actor.Attributes.name}} exit code {{.Actor.Attributes.exitCode}}' >"$work/ends" 9>&- &
 events=$!
 
-up() { "${compose[@]}" up -d "$@" >"$work/up" 2>&1 || { cat "$work/up" >&2; fail "it does not come up"; }; }
+up() {
+    "${compose[@]}" up -d "$@" >"$work/up" 2>&1 && return
+    cat "$work/up" >&2
+    ! grep -q 'overlap' "$work/up" || skip "its networks are taken: does another cluster of it run here?"
+    fail "it does not come up"
+}
 down() { "${compose[@]}" down >"$work/down" 2>&1 || { cat "$work/down" >&2; fail "it does not go down"; }; }
 # What the web logged, at $work/log.
 fetch_log() { "${compose[@]}" exec -T --user 10001 web cat /data/access.log >"$work/log"; }
@@ -148,16 +164,16 @@ fetch_log() { "${compose[@]}" exec -T --user 10001 web cat /data/access.log >"$w
 begin() {
     say "up: a coordinator, three agents, the simulated web"
     up
-    until_true 60 "three agents are members" agents_are 3
-    until_true 60 "150 pages are fetched" pages_are 150
+    until_true 300 "three agents are members" agents_are 3
+    until_true 300 "150 pages are fetched" pages_are 150
     crivello status
 }
 
 scale_up() {
     say "up -d --scale agent=5: two more join by themselves"
     up --scale agent=5
-    until_true 60 "five agents are members" agents_are 5
-    until_true 60 "500 pages are fetched" pages_are 500
+    until_true 300 "five agents are members" agents_are 5
+    until_true 300 "500 pages are fetched" pages_are 500
     crivello status
 }
 
@@ -195,7 +211,7 @@ watch_it() {
     docker image inspect "$project-prometheus" >/dev/null 2>&1 || return 0
     say "up -d prometheus, of the profile observability"
     PROMETHEUS_IMAGE=$project-prometheus up --no-deps prometheus
-    until_true 60 "Prometheus reaches the coordinator and $1 agents" prometheus_sees "$1"
+    until_true 300 "Prometheus reaches the coordinator and $1 agents" prometheus_sees "$1"
     query=$(sed -n 's/.*"expr": "\([^"$]*\)".*/\1/p' deploy/grafana/dashboards/cluster.json | head -n 1)
     until_true 30 "Prometheus answers $query" prometheus_says "$query" >"$work/answer"
     echo "the coordinator and $1 agents are up; $query is $(<"$work/answer")"
@@ -220,18 +236,18 @@ kill_one() {
     victim=$(containers | head -1)
     say "kill -9 of the container of $(slot_of "$victim")"
     docker kill "$victim" >/dev/null
-    until_true 60 "the others know" agents_are $(($1 - 1))
+    until_true 300 "the others know" agents_are $(($1 - 1))
     crivello status
     say "up: it comes back as who it was"
     up --scale "agent=$1"
-    until_true 60 "$1 agents are members" agents_are "$1"
+    until_true 300 "$1 agents are members" agents_are "$1"
 }
 
 kill_all() {
     say "kill -9 of the coordinator and all agents, and up again"
     "${compose[@]}" kill coordinator agent >"$work/kill" 2>&1 || { cat "$work/kill" >&2; fail "no kill"; }
     up
-    until_true 60 "three agents are members" agents_are 3
+    until_true 300 "three agents are members" agents_are 3
     crivello status
 }
 
@@ -242,7 +258,7 @@ wait_for_it() {
     fetch_log
     say "what was warned of"
     "${compose[@]}" logs --no-color coordinator agent 2>/dev/null | sed -n 's/^.*Z *\(WARN\|ERROR\) /\1 /p' |
-        sed 's/[0-9][0-9.]*/N/g' | sort | uniq -c | sort -rn | head -n 20
+        sed 's/[0-9][0-9.]*/N/g' | sort | uniq -c | sort -rn | sed -n 1,20p
 }
 
 come_back() {
@@ -252,8 +268,8 @@ come_back() {
     crivello stop
     down
     up
-    until_true 60 "the coordinator answers" crivello resume
-    until_true 60 "three agents are members" agents_are 3
+    until_true 300 "the coordinator answers" crivello resume
+    until_true 300 "three agents are members" agents_are 3
     [[ $(count dead) == 0 ]] || fail "an agent did not come back"
     crivello wait --timeout 2m
     fetch_log

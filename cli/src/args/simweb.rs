@@ -30,7 +30,7 @@ pub struct ServeArgs {
     /// The web to simulate, as JSON; the demo's without it.
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
-    /// Write the access log here, one JSON object a line.
+    /// Append the access log to this file, one JSON object a line.
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,
     /// Let the spec's `network` and `dns_ip` be more than this machine although anyone who can
