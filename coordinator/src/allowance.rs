@@ -7,13 +7,19 @@
 //! use soon, so little is left with those who do not need it.
 
 use crate::members::Process;
-use crivello_common::view::AgentId;
+use crivello_common::view::{AgentId, AgentState, View};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A portion is so much of what is left, shared by all agents.
 const SHARE: u64 = 4;
 /// It is no larger than this.
 const PORTION_MAX: u64 = 10_000;
+
+/// Those that are to be heard of before anything is dealt out.
+pub(crate) fn living(view: &View) -> BTreeSet<AgentId> {
+    let living = view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
+    living.map(|agent| agent.id).collect()
+}
 
 /// What an agent says of its pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! * *Goes wrong*: what cannot be written down has not happened, and whoever asked is told; those
 //!   who are heard of stay members all the same.
 
-use crate::allowance::{Allowance, Allowed, Told};
+use crate::allowance::{Allowance, Allowed, Told, living};
 use crate::home::Home;
 use crate::journal::{Crawl, Journal, Record};
 use crate::members::{self, Effect, Event, Members, Refusal};
@@ -15,7 +15,7 @@ use crate::settings::{Charter, Revised, Unchanged};
 use crivello_common::config::{Edit, Settings};
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentId, AgentState, RunState, View};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -269,10 +269,13 @@ impl Porter {
     fn happen(&mut self, event: &Event, now: Timestamp) -> Result<Granted, Denied> {
         let mut next = self.members.clone();
         let step = next.step(event, now);
-        if next.view().epoch != self.members.view().epoch {
-            if let Err(error) = self.write(&next) {
-                return self.hear_at_least(event, &error, now);
-            }
+        let is_new = next.view().epoch != self.members.view().epoch;
+        if (is_new || next.lone() != self.members.lone())
+            && let Err(error) = self.write(&next)
+        {
+            return self.hear_at_least(event, &error, now);
+        }
+        if is_new {
             tell(self.members.view(), next.view());
             self.views.send_replace(Arc::new(next.view().clone()));
         }
@@ -365,11 +368,6 @@ impl Porter {
         };
         Granted { view: Arc::clone(&self.views.borrow()), lease, leases: Vec::new(), pages: None }
     }
-}
-
-fn living(view: &View) -> BTreeSet<AgentId> {
-    let living = view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
-    living.map(|agent| agent.id).collect()
 }
 
 /// Says in the log what is new in a view.

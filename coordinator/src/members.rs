@@ -88,7 +88,10 @@ impl Members {
         let leases = view.agents.iter().map(lease).collect();
         let beyond = view.agents.iter().map(|agent| agent.id.0.saturating_add(1)).max();
         let beyond = beyond.unwrap_or(1);
-        Self { settings, view, leases, drains, lone, next_id: next_id.max(beyond), now }
+        let next_id = next_id.max(beyond);
+        let mut members = Self { settings, view, leases, drains, lone, next_id, now };
+        members.mark_lone();
+        members
     }
 
     /// Those that are to be drained, dead or alive; to be written down with the view.
@@ -310,9 +313,12 @@ impl Members {
 
     /// Whoever owns groups while there are too few to copy them has some alone.
     fn mark_lone(&mut self) {
-        if self.n_active() < self.settings.replication {
-            let active = self.view.agents.iter().filter(|a| a.state == AgentState::Active);
-            self.lone.extend(active.map(|agent| agent.id));
+        let n_active = self.n_active();
+        if n_active < self.settings.replication {
+            // While nobody owns anything, all keep what they find.
+            let keeps = |state| state == AgentState::Active || n_active == 0;
+            let alive = self.view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
+            self.lone.extend(alive.filter(|agent| keeps(agent.state)).map(|agent| agent.id));
         }
     }
 

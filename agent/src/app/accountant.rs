@@ -177,7 +177,8 @@ impl Accountant {
         let nap = if self.replies.is_empty() { NAP_MAX } else { Duration::from_millis(1) };
         let nap = self.next_due.since(self.shared.clock.now()).clamp(Duration::ZERO, nap);
         let nap = if self.group.is_empty() { nap } else { nap.min(Duration::from_millis(2)) };
-        let nap = if self.books.ledger.has_chores() { Duration::ZERO } else { nap };
+        let works = self.member.is_some() && self.books.ledger.has_chores();
+        let nap = if works { Duration::ZERO } else { nap };
         match self.next_entry(nap) {
             Ok(entry) => self.enter(entry),
             Err(RecvTimeoutError::Timeout) => return,

@@ -135,6 +135,7 @@ impl Member {
             let (facts, batch) =
                 (self.outbox.read(disk, line, seq)?, self.outbox.batch_of(line, seq));
             self.outbox.push((self.me, Class::Main), batch, facts);
+            self.traced.redirect((line, seq), |_| None, &BTreeMap::new());
             self.outbox.remove(line, seq);
         }
         Ok(())

@@ -58,6 +58,8 @@ pub struct Outbox {
     unsettled: HashMap<GroupHash, usize>,
     /// Rows to be written or deleted with the next commit.
     changes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Rows of which only the disk is to have the facts, once it has them.
+    beyond: Vec<(Line, u64)>,
     /// Commits of which all links are safe.
     complete: Vec<BatchNumber>,
 }
@@ -167,9 +169,11 @@ impl Outbox {
             let value = w.finish();
             let rows = self.lines.entry((to, class)).or_default();
             rows.bytes += value.len();
-            let keeps = rows.kept_bytes + value.len() <= KEPT_BYTES_MAX;
-            rows.kept_bytes += if keeps { value.len() } else { 0 };
-            let facts = keeps.then_some(some);
+            rows.kept_bytes += value.len();
+            if rows.kept_bytes > KEPT_BYTES_MAX {
+                self.beyond.push(((to, class), seq));
+            }
+            let facts = Some(some);
             rows.rows.insert(seq, Row { batch, bytes: value.len(), facts, offered: false });
             self.changes.push((key(code(class), to, seq), Some(value)));
             if let Some(batch) = batch {
@@ -335,6 +339,13 @@ impl Outbox {
                 None => disk.delete(batch, Family::Outbox, &key),
             }
         }
+        for (line, seq) in self.beyond.drain(..) {
+            let Some(rows) = self.lines.get_mut(&line) else { continue };
+            if let Some(row) = rows.rows.get_mut(&seq).filter(|row| row.facts.is_some()) {
+                row.facts = None;
+                rows.kept_bytes -= row.bytes;
+            }
+        }
     }
 
     /// Whether anything is to be committed.
@@ -370,3 +381,6 @@ fn read_pages(value: &[u8]) -> Result<Vec<Unsettled>, DiskError> {
     let n = r.number().ok_or_else(damaged)?;
     (0..n).map(|_| Unsettled::read(&mut r).ok_or_else(damaged)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! Rows beyond what memory holds.
+
+use super::*;
+use crivello_common::config::Settings;
+
+#[test]
+fn a_long_line_can_be_read_before_and_after_its_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Database::open(dir.path(), true, &Settings::default().state).unwrap();
+    let mut outbox = Outbox::open(&disk).unwrap();
+    let line = (AgentId(2), Class::Main);
+    let fact = |n: usize| Bytes::from(vec![n as u8; ROW_BYTES_MAX / 2]);
+    let n_facts = 6 * KEPT_BYTES_MAX / ROW_BYTES_MAX;
+    let rows = outbox.push(line, None, (0..n_facts).map(fact).collect());
+    let read = |outbox: &Outbox| {
+        let facts = rows.iter().map(|&seq| outbox.read(&disk, line, seq).unwrap());
+        facts.flatten().collect::<Vec<_>>()
+    };
+    let all: Vec<Bytes> = (0..n_facts).map(fact).collect();
+    assert!(read(&outbox) == all, "nothing is on disk as yet");
+    let mut batch = Batch::default();
+    outbox.settle(&disk, &mut batch);
+    disk.commit(&batch).unwrap();
+    assert!(read(&outbox) == all, "some of it is there alone now");
+    assert!(outbox.lines[&line].kept_bytes <= KEPT_BYTES_MAX);
+    rows.iter().for_each(|&seq| outbox.remove(line, seq));
+    let rest = &outbox.lines[&line];
+    assert_eq!((rest.bytes, rest.kept_bytes), (0, 0));
+}
