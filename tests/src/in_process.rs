@@ -25,8 +25,10 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A dead agent is declared so after this.
 const LEASE: Duration = Duration::from_secs(2);
-const VISITS_MAX: u64 = 4;
-const COMMIT_PAGES_MAX: u64 = 4;
+/// Small, as are commits, so that what a kill may repeat is little.
+pub const VISITS_MAX: u64 = 4;
+/// Pages of one commit.
+pub const COMMIT_PAGES_MAX: u64 = 4;
 /// What a kill may repeat: visits, the pages of as many on their way to a commit, those of the open
 /// commit, and of three commits on their way to the copies.
 pub const IN_FLIGHT: u64 = 2 * VISITS_MAX + 4 * COMMIT_PAGES_MAX;

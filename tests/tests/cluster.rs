@@ -21,6 +21,7 @@ mod kills;
 #[path = "cluster/together.rs"]
 mod together;
 
+use crivello_tests::in_process::{COMMIT_PAGES_MAX, IN_FLIGHT, VISITS_MAX};
 use crivello_tests::{Cluster, seed};
 use simweb::{PageKind, Robots, Spec};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,11 +29,6 @@ use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(250);
 const IP_DELAY: Duration = Duration::from_millis(40);
-const VISITS_MAX: u64 = 4;
-const COMMIT_PAGES_MAX: u64 = 4;
-/// What a kill may repeat: visits, the pages of as many on their way to a commit, those of the open
-/// commit, and of three commits on their way to the copies.
-const IN_FLIGHT: u64 = 2 * VISITS_MAX + 4 * COMMIT_PAGES_MAX;
 
 /// One cluster at a time: several on few cores would take each other's turns.
 fn alone() -> MutexGuard<'static, ()> {

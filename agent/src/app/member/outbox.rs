@@ -6,8 +6,8 @@
 //! 2 agent(4) seq(8)   facts of groups that this agent owns: for one that holds copies
 //! ```
 //! A row is written with the commit that it follows from and deleted with one after it was
-//! acknowledged. In memory there is a note of each row, and the bytes of the first few of a line:
-//! an agent that answers nothing costs disk.
+//! acknowledged. In memory there is a note of each row, and the bytes of those that no commit has
+//! written yet and of the first few of a line: an agent that answers nothing costs disk.
 
 use crate::disk::{Batch, Database, DiskError, Family, Reader, Writer};
 use crate::ledger::Unsettled;
@@ -17,7 +17,7 @@ use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, HashMap};
 
-/// Bytes of rows of one line that are kept in memory.
+/// Bytes of rows of one line that are kept in memory once they are on disk.
 const KEPT_BYTES_MAX: usize = 2 << 20;
 /// Bytes of facts in one row.
 pub const ROW_BYTES_MAX: usize = 256 << 10;
@@ -34,7 +34,7 @@ struct Row {
     /// The commit whose pages wait for it.
     batch: Option<BatchNumber>,
     bytes: usize,
-    /// Its facts, unless they are to be read from the disk.
+    /// Its facts, unless they are to be read from the disk, which then has them.
     facts: Option<Vec<Bytes>>,
     /// Whether the peers' queue has it.
     offered: bool,

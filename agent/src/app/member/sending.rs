@@ -296,7 +296,8 @@ impl Member {
         self.outbox.has_news() || !self.found.is_empty() || !self.seeds.is_empty()
     }
 
-    /// Gives the peers' queues what they have room for. All of it has been committed.
+    /// Gives the peers' queues what they have room for. What follows from own pages has been
+    /// committed; copies of what others brought may be ahead of their commit, as after a kill.
     ///
     /// # Errors
     /// When the disk fails.
