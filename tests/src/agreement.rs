@@ -2,13 +2,26 @@
 
 use crate::scene::{Ended, Scene};
 use crate::warc::Archive;
-use simweb::Entry;
+use simweb::{Entry, Limits, Pace, SimWeb};
 use std::collections::{BTreeMap, HashSet};
 
 /// Whether a request was for a page, not for a robots.txt.
 #[must_use]
 pub fn is_page(entry: &Entry) -> bool {
     entry.path != "/robots.txt"
+}
+
+/// The pages that a web has answered whole so far, each once.
+pub(crate) fn pages_answered(web: &SimWeb) -> HashSet<String> {
+    let log = web.log().entries();
+    log.iter().filter(|entry| is_page(entry) && entry.complete).map(Entry::url).collect()
+}
+
+/// The pages of a web that must be fetched.
+pub(crate) fn pages_due(web: &SimWeb) -> HashSet<String> {
+    let judge = web.judge(Limits::default(), Pace::default());
+    let due = judge.expected().urls.iter().filter(|(_, due)| due.must);
+    due.map(|(url, _)| url.clone()).collect()
 }
 
 /// The archive of a crawl that has ended with nothing left is sound and holds each page that the
@@ -19,9 +32,7 @@ pub fn is_page(entry: &Entry) -> bool {
 pub fn assert_agreement(scene: &Scene, ended: &Ended) {
     let archive = Archive::read(&scene.out());
     let pages = archive.pages();
-    let log = scene.web.log().entries();
-    let answered: HashSet<String> =
-        log.iter().filter(|e| is_page(e) && e.complete).map(Entry::url).collect();
+    let answered = pages_answered(&scene.web);
     let archived: HashSet<String> = pages.keys().map(|&url| url.to_owned()).collect();
     assert_eq!(archived, answered, "archived are exactly the pages that the web answered");
     assert_eq!(ended.count("totals/pages"), pages.len() as u64);

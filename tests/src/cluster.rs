@@ -18,10 +18,11 @@ pub use papers::Papers;
 pub use process::{End, Process, Stutter};
 pub use verdict::Ended;
 
+use crate::agreement::pages_due;
 use crate::running::DEADLINE;
 use crate::scene::binary;
 use rustix::process::Signal;
-use simweb::{Limits, Pace, SimWeb, Spec};
+use simweb::{Pace, SimWeb, Spec};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -93,9 +94,7 @@ impl Cluster {
         ];
         settings.extend(web.networks().iter().map(|network| format!("--allow-network={network}")));
         let gate = runtime.block_on(net.gate(COORDINATOR)).expect("a free port");
-        let judge = web.judge(Limits::default(), Pace::default());
-        let due = judge.expected().urls.iter().filter(|(_, due)| due.must);
-        let due = due.map(|(url, _)| url.clone()).collect();
+        let due = pages_due(&web);
         Self {
             coordinator: Member { process: None, gate, n_lives: 0, in_order: false },
             agents: BTreeMap::new(),

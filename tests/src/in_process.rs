@@ -5,8 +5,9 @@
 //! schedules can be played. A kill is [`Crawl::abandon`]: nothing is saved, nobody is told. For the
 //! same with real processes, gates between them and `kill -9` there is [`crate::Cluster`].
 
+use crate::agreement::{pages_answered, pages_due};
+use crate::binary;
 use crate::running::{DEADLINE, output_within};
-use crate::{binary, is_page};
 use crivello_agent::{Crawl, JoinOptions};
 use crivello_common::config::Settings;
 use crivello_coordinator::{Coordinator, Listen};
@@ -92,9 +93,7 @@ impl Plan {
         let web = runtime.block_on(SimWeb::start(self.spec.clone())).expect("the web starts");
         let settings = self.settings(&web);
         let pace = Pace::delays(self.delays.0, self.delays.1);
-        let judge = web.judge(Limits::default(), Pace::default());
-        let due = judge.expected().urls.iter().filter(|(_, due)| due.must);
-        let due = due.map(|(url, _)| url.clone()).collect();
+        let due = pages_due(&web);
         let mut cluster = InProcess {
             web,
             settings,
@@ -281,11 +280,7 @@ impl InProcess {
     /// The pages answered so far, each once.
     #[must_use]
     pub fn pages(&self) -> HashSet<String> {
-        let log = self.web.log().entries();
-        log.iter()
-            .filter(|entry| is_page(entry) && entry.complete)
-            .map(simweb::Entry::url)
-            .collect()
+        pages_answered(&self.web)
     }
 
     /// The share of the pages due that has been answered.

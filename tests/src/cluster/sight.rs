@@ -3,6 +3,7 @@
 
 use super::Cluster;
 use super::process::last_words;
+use crate::agreement::pages_answered;
 use crate::is_page;
 use crate::warc::listed;
 use crivello_common::time::Timestamp;
@@ -23,8 +24,7 @@ impl Cluster {
     /// The pages answered so far, each once.
     #[must_use]
     pub fn pages(&self) -> HashSet<String> {
-        let log = self.web.log().entries();
-        log.iter().filter(|entry| is_page(entry) && entry.complete).map(Entry::url).collect()
+        pages_answered(&self.web)
     }
 
     /// The pages that are due in all.
