@@ -250,10 +250,7 @@ impl Custody {
         let tag = tags.tag(group);
         let new = tag.is_none();
         match tag {
-            Some(tag) if self.is_authority(&tag) => {
-                let copyists = self.copyists(group);
-                self.keep_standing(group, tag, |id| copyists.contains(&id), tags);
-            }
+            Some(tag) if self.is_authority(&tag) => self.send_to_copyists(group, tags),
             _ if self.may_take_over(group) => self.take_over(group, new, tags),
             None | Some(Tag { role: Role::Copy { .. }, .. }) => {
                 // From now on there are rows here that no other may have.
@@ -261,6 +258,14 @@ impl Custody {
                 tags.set_tag(group, Some(Tag { epoch: self.epoch(), role }));
             }
             Some(_) => {}
+        }
+    }
+
+    /// What changed in rows of `group` is sent to those who should hold copies, and to nobody else.
+    pub fn send_to_copyists(&self, group: GroupHash, tags: &mut impl Tags) {
+        if let Some(tag) = tags.tag(group).filter(|tag| self.is_authority(tag)) {
+            let copyists = self.copyists(group);
+            self.keep_standing(group, tag, |id| copyists.contains(&id), tags);
         }
     }
 

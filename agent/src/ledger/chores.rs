@@ -12,7 +12,7 @@ use crate::flow::Place;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 /// Rows of one batch; few enough in tests that there are several.
@@ -172,7 +172,9 @@ impl Ledger {
             return Ok(None);
         }
         let mut batch = Batch::default();
-        let (mut room, mut groups, mut deleted) = (ROWS_AT_ONCE, Vec::new(), false);
+        let (mut room, mut groups) = (ROWS_AT_ONCE, Vec::new());
+        let (mut looked_through, mut deleted) = (BTreeSet::new(), BTreeSet::new());
+        let mut is_gone = false;
         while room > 0
             && groups.len() < GROUPS_AT_ONCE
             && let Some((&group, chore)) = self.chores.after(groups.last())
@@ -183,6 +185,10 @@ impl Ledger {
                 Task::Delete => self.delete_some(&mut batch, group, &mut room)?.then_some(from),
             };
             groups.push(group);
+            match task {
+                Task::Reschedule => looked_through.insert(group),
+                Task::Delete => deleted.insert(group),
+            };
             match (rest, self.chores.tasks.get_mut(&group)) {
                 (Some(from), Some(chore)) => chore.from = from,
                 _ => {
@@ -190,16 +196,17 @@ impl Ledger {
                     self.disk.delete(&mut batch, Family::Meta, &note(group));
                     if task == Task::Delete {
                         self.tags.remove(group);
-                        deleted = true;
+                        is_gone = true;
                     }
                 }
             }
         }
-        if deleted {
+        if is_gone {
             self.sieve.forget();
         }
         self.finish(&mut batch, &Groups::default(), now)?;
-        groups.into_iter().for_each(|group| self.news.forget(group));
+        self.news.forget(&deleted);
+        self.news.forget_hosts(&looked_through);
         Ok(Some(batch))
     }
 

@@ -2,8 +2,10 @@
 
 use crate::disk::values::{HostRow, Outcome, RobotsRow};
 use crate::flow::{Fact, Queued};
+use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use crivello_common::url::Origin;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// See the module.
@@ -11,6 +13,8 @@ use std::sync::Arc;
 pub struct News {
     /// Whether anybody is to be told.
     pub are_told: bool,
+    /// Whether pages are counted that only a lost archive has: then nobody is told of counts.
+    pub miscounted: bool,
     facts: Vec<Fact>,
 }
 
@@ -30,7 +34,11 @@ impl News {
 
     pub fn host(&mut self, host: HostKey, row: &HostRow) {
         if self.are_told {
-            self.facts.push(of_host(host, row.clone()));
+            let mut row = row.clone();
+            if self.miscounted {
+                uncount(&mut row);
+            }
+            self.facts.push(of_host(host, row));
         }
     }
 
@@ -43,14 +51,32 @@ impl News {
         }
     }
 
-    /// Nothing is to be told of this group.
-    pub fn forget(&mut self, group: GroupHash) {
-        self.facts.retain(|fact| fact.group() != group);
+    /// Nothing is to be told of these groups.
+    pub fn forget(&mut self, groups: &BTreeSet<GroupHash>) {
+        self.facts.retain(|fact| !groups.contains(&fact.group()));
+    }
+
+    /// The hosts of these groups were only looked through.
+    pub fn forget_hosts(&mut self, groups: &BTreeSet<GroupHash>) {
+        let is_host = |fact: &Fact| matches!(fact, Fact::Host { .. });
+        self.facts.retain(|fact| !is_host(fact) || !groups.contains(&fact.group()));
     }
 
     pub fn take(&mut self) -> Vec<Fact> {
         std::mem::take(&mut self.facts)
     }
+}
+
+/// Takes out of a row what is too much while pages are counted that only a lost archive has: what is
+/// joined with it is then right as soon as both sides have looked their rows through.
+fn uncount(row: &mut HostRow) {
+    row.pages = 0;
+    row.closed = row.closed.filter(|&reason| !is_limit(reason));
+}
+
+/// Whether a host was closed because of a number of pages.
+pub const fn is_limit(reason: Discard) -> bool {
+    matches!(reason, Discard::HostLimit | Discard::DomainLimit)
 }
 
 /// What a host's row says to others.

@@ -6,8 +6,10 @@
 //! queued when they come.
 
 use super::Ledger;
+use super::chores::end_of;
 use super::groups::Groups;
-use crate::disk::values::{Kept, Outcome, Seen};
+use super::news::is_limit;
+use crate::disk::values::{HostRow, Kept, Outcome, Seen};
 use crate::disk::{Batch, Database, DiskError, Family, Reader, Writer, keys};
 use crate::flow::Fact;
 use crivello_common::discard::Discard;
@@ -70,6 +72,7 @@ impl Ledger {
         refetch.gone.extend(gone);
         if refetch.gone.len() > n_gone {
             refetch.from = Some(Vec::new());
+            self.news.miscounted = true;
         }
     }
 
@@ -98,6 +101,7 @@ impl Ledger {
         if n_rows == ROWS_AT_ONCE {
             self.refetch.from = last.map(|key| [&key[..], &[0]].concat());
         } else {
+            self.news.miscounted = false;
             self.refetch.done = self.refetch.gone.clone();
             let done = self.refetch.encode();
             self.disk.put(&mut batch, Family::Meta, META_REFETCHED, &done);
@@ -113,13 +117,33 @@ impl Ledger {
     ) -> Result<(), DiskError> {
         self.change(host, |resident| {
             resident.row.pages = resident.row.pages.saturating_sub(1);
-            if matches!(resident.row.closed, Some(Discard::HostLimit | Discard::DomainLimit)) {
-                resident.row.closed = None;
-            }
+            resident.row.closed = resident.row.closed.filter(|&reason| !is_limit(reason));
         });
         if self.limits.pages_per_domain.is_some() {
             let row = groups.row(&self.disk, host.group)?;
             row.pages = row.pages.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// Pages of a domain count no more: those of its hosts that were closed because of its limit are
+    /// open again, whosever pages they were.
+    pub(super) fn reopen_domain(&mut self, group: GroupHash) -> Result<(), DiskError> {
+        let mut closed = Vec::new();
+        self.disk.walk(Family::Hosts, &group.to_bytes(), &end_of(group), |key, value| {
+            if let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0)
+                && HostRow::decode(value)?.closed == Some(Discard::DomainLimit)
+            {
+                closed.push(host);
+            }
+            Ok(true)
+        })?;
+        self.load(&closed)?;
+        for host in closed {
+            self.change(host, |resident| {
+                resident.row.closed =
+                    resident.row.closed.filter(|&reason| reason != Discard::DomainLimit);
+            });
         }
         Ok(())
     }

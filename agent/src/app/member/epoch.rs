@@ -74,6 +74,7 @@ impl Member {
                 Class::Main => self.redirect(ledger, disk, line, seq, now)?,
                 Class::Copies => self.keep_copies(ledger, disk, line, seq)?,
             }
+            self.outbox.relieve(disk);
         }
         self.shared.paused.store(view.run == RunState::Paused, Relaxed);
         if view.run == RunState::Stopping {

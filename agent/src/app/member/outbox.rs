@@ -1,13 +1,10 @@
 //! What waits to be acknowledged by other agents: a line of rows on disk for each agent and class.
 //!
-//! ```text
-//! 0 agent(4) seq(8)   unsettled pages of one commit: those whose links the rows of this number bring
-//! 1 agent(4) seq(8)   number(8), facts: for the owner of their groups, which may be this agent
-//! 2 agent(4) seq(8)   facts of groups that this agent owns: for one that holds copies
-//! ```
 //! A row is written with the commit that it follows from and deleted with one after it was
 //! acknowledged. In memory there is a note of each row, and the bytes of those that no commit has
 //! written yet and of the first few of a line: an agent that answers nothing costs disk.
+
+mod rows;
 
 use crate::disk::{Batch, Database, DiskError, Family, Reader, Writer};
 use crate::ledger::Unsettled;
@@ -15,10 +12,13 @@ use crate::peers::Class;
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
+use rows::{PAGES, code, damaged, key, read_key, read_pages};
 use std::collections::{BTreeMap, HashMap};
 
 /// Bytes of rows of one line that are kept in memory once they are on disk.
 const KEPT_BYTES_MAX: usize = 2 << 20;
+/// Bytes of changes that wait for a commit before one is made for them alone.
+const CHANGES_BYTES_MAX: usize = 16 << 20;
 /// Bytes of facts in one row.
 pub const ROW_BYTES_MAX: usize = 256 << 10;
 
@@ -62,32 +62,6 @@ pub struct Outbox {
     beyond: Vec<(Line, u64)>,
     /// Commits of which all links are safe.
     complete: Vec<BatchNumber>,
-}
-
-fn key(class: u8, agent: AgentId, seq: u64) -> Vec<u8> {
-    let mut key = vec![class];
-    key.extend(agent.0.to_be_bytes());
-    key.extend(seq.to_be_bytes());
-    key
-}
-
-fn read_key(key: &[u8]) -> Option<(u8, AgentId, u64)> {
-    let (&class, rest) = key.split_first()?;
-    let agent = AgentId(u32::from_be_bytes(*rest.first_chunk()?));
-    Some((class, agent, u64::from_be_bytes(rest.get(4..)?.try_into().ok()?)))
-}
-
-const PAGES: u8 = 0;
-
-const fn code(class: Class) -> u8 {
-    match class {
-        Class::Main => 1,
-        Class::Copies => 2,
-    }
-}
-
-fn damaged() -> DiskError {
-    DiskError::Row { family: "outbox", what: "too short or malformed" }
 }
 
 impl Outbox {
@@ -331,14 +305,38 @@ impl Outbox {
         self.unsettled.contains_key(&group)
     }
 
+    /// Writes what changed, once that is much: when a long outbox is sorted anew, all of it would be
+    /// in memory otherwise. What the disk does not take waits for the next commit.
+    pub fn relieve(&mut self, disk: &Database) {
+        let bytes = |change: &(_, Option<Vec<u8>>)| change.1.as_ref().map_or(0, Vec::len);
+        if self.changes.iter().map(bytes).sum::<usize>() < CHANGES_BYTES_MAX {
+            return;
+        }
+        let mut batch = Batch::default();
+        self.write(disk, &mut batch);
+        match disk.commit(&batch) {
+            Ok(()) => self.written(),
+            Err(error) => tracing::warn!(%error, "the outbox is not written yet"),
+        }
+    }
+
     /// Adds what changed since the last commit to `batch`.
     pub fn settle(&mut self, disk: &Database, batch: &mut Batch) {
-        for (key, value) in self.changes.drain(..) {
+        self.write(disk, batch);
+        self.written();
+    }
+
+    fn write(&self, disk: &Database, batch: &mut Batch) {
+        for (key, value) in &self.changes {
             match value {
-                Some(value) => disk.put(batch, Family::Outbox, &key, &value),
-                None => disk.delete(batch, Family::Outbox, &key),
+                Some(value) => disk.put(batch, Family::Outbox, key, value),
+                None => disk.delete(batch, Family::Outbox, key),
             }
         }
+    }
+
+    fn written(&mut self) {
+        self.changes.clear();
         for (line, seq) in self.beyond.drain(..) {
             let Some(rows) = self.lines.get_mut(&line) else { continue };
             if let Some(row) = rows.rows.get_mut(&seq).filter(|row| row.facts.is_some()) {
@@ -374,12 +372,6 @@ impl Outbox {
         let filled = self.lines.iter().filter(|(_, rows)| !rows.rows.is_empty());
         filled.map(|(&line, _)| line).collect()
     }
-}
-
-fn read_pages(value: &[u8]) -> Result<Vec<Unsettled>, DiskError> {
-    let mut r = Reader(value);
-    let n = r.number().ok_or_else(damaged)?;
-    (0..n).map(|_| Unsettled::read(&mut r).ok_or_else(damaged)).collect()
 }
 
 #[cfg(test)]

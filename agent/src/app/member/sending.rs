@@ -167,10 +167,17 @@ impl Member {
         pages: bool,
     ) -> Result<Vec<Bytes>, DiskError> {
         let (mut copies, mut outcomes, mut new) = (Piles::new(), Piles::new(), Vec::new());
+        let mut looked_at = BTreeSet::new();
         for fact in news {
             let group = fact.group();
             let owner = self.custody.owner(group);
             if owner == Some(self.me) {
+                // Of those that are whole it is known already.
+                if !self.whole.contains(&group) && looked_at.insert(group) {
+                    self.decide(ledger, Timestamp::ZERO, |custody, tags, _| {
+                        custody.send_to_copyists(group, tags);
+                    })?;
+                }
                 let holders = self.custody.copyists(group);
                 if holders.is_empty() {
                     continue;

@@ -133,6 +133,36 @@ proptest! {
     }
 
     #[test]
+    fn pages_of_a_lost_archive_are_counted_off_once_however_two_agents_get_on(
+        steps in steps(),
+        turns in prop::collection::vec(any::<bool>(), 0..20),
+    ) {
+        let steps: Vec<Step> = steps.into_iter().filter(|s| !matches!(s, Step::Kill)).collect();
+        let mut alone = agent(steps.clone());
+        alone.learn_of_loss();
+        while alone.look_through().1 {}
+        let mut a = agent(steps);
+        let mut b = told(&[&a.tell(1_000)]);
+        [&mut a, &mut b].into_iter().for_each(Model::learn_of_loss);
+        let mut step = |a_s: bool| {
+            let (one, other) = if a_s { (&mut a, &mut b) } else { (&mut b, &mut a) };
+            let (news, more) = one.look_through();
+            other.hear(&news);
+            more
+        };
+        for a_s in turns {
+            step(a_s);
+        }
+        while step(true) | step(false) {}
+        let pages = |model: &Model| {
+            let hosts = model.rows().hosts;
+            hosts.into_iter().map(|(host, row)| (host, row.pages)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(pages(&a), pages(&alone));
+        prop_assert_eq!(pages(&b), pages(&alone));
+    }
+
+    #[test]
     fn a_deleted_group_leaves_nothing_over_kills(steps in steps(), kills in 0usize..6) {
         let chunks = agent(steps).tell(1_000);
         let mut model = told(&[&chunks]);

@@ -7,9 +7,10 @@ use super::join::{is_newer, join_closed, join_queued, join_states};
 use crate::disk::values::{HostRow, Kept, Outcome, RobotsRow, Seen, decode_queued};
 use crate::disk::{Batch, DiskError, Family, keys};
 use crate::flow::{Fact, Queued, RobotsRecord};
-use crivello_common::hash::{HostHash, HostKey, UrlKey};
+use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A state that was begun without [`Ledger::sharing`] cannot take in what others know.
@@ -20,6 +21,8 @@ const ALONE: DiskError =
 struct Known {
     seen: Map<UrlKey, Seen>,
     queued: Map<UrlKey, Queued>,
+    /// Domains of which pages count no more.
+    uncounted: BTreeSet<GroupHash>,
 }
 
 impl Ledger {
@@ -56,6 +59,11 @@ impl Ledger {
                     self.meet(&mut groups, *host, name)?;
                     self.merge_robots(*host, *origin, record)?;
                 }
+            }
+        }
+        if self.limits.pages_per_domain.is_some() {
+            for group in known.uncounted {
+                self.reopen_domain(group)?;
             }
         }
         self.finish(&mut batch, &groups, now)?;
@@ -96,7 +104,7 @@ impl Ledger {
             Ok(())
         })?;
         self.load(&hosts)?;
-        Ok(Known { seen, queued: Map::default() })
+        Ok(Known { seen, queued: Map::default(), uncounted: BTreeSet::new() })
     }
 
     /// Makes the row of a host that is heard of for the first time.
@@ -158,6 +166,7 @@ impl Ledger {
                 self.totals.seen += u64::from(!lost);
                 if lost {
                     self.uncount_page(groups, host)?;
+                    known.uncounted.insert(host.group);
                 }
                 self.enqueue(batch, host, &url);
                 known.seen.insert(key, Seen::Queued(Some((host.host, url.place))));

@@ -27,3 +27,20 @@ fn a_long_line_can_be_read_before_and_after_its_commit() {
     let rest = &outbox.lines[&line];
     assert_eq!((rest.bytes, rest.kept_bytes), (0, 0));
 }
+
+#[test]
+fn what_changes_is_written_once_it_is_much_and_a_restart_finds_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Database::open(dir.path(), true, &Settings::default().state).unwrap();
+    let mut outbox = Outbox::open(&disk).unwrap();
+    let line = (AgentId(2), Class::Main);
+    let fact = Bytes::from(vec![1; ROW_BYTES_MAX / 2]);
+    for n in 1..=3 * CHANGES_BYTES_MAX / ROW_BYTES_MAX {
+        outbox.push(line, None, vec![fact.clone(), fact.clone()]);
+        outbox.relieve(&disk);
+        let waiting: usize = outbox.changes.iter().flat_map(|(_, value)| value).map(Vec::len).sum();
+        assert!(waiting < CHANGES_BYTES_MAX, "{waiting} bytes after {n} rows");
+    }
+    let (written, of) = (Outbox::open(&disk).unwrap().len(), outbox.len());
+    assert!(written > of / 2, "{written} of {of}");
+}

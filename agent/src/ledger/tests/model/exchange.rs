@@ -183,6 +183,23 @@ impl Model {
         }
     }
 
+    /// A view says that its own archive is lost; what came before is told.
+    pub fn learn_of_loss(&mut self) {
+        self.merged = true;
+        self.ledger().take_news();
+        self.ledger().set_refetched(&[ME]);
+    }
+
+    /// One step of looking through its rows; what it changed, and whether there was one.
+    pub fn look_through(&mut self) -> (Vec<Fact>, bool) {
+        let now = self.now;
+        let Some(batch) = self.ledger().refetch_some(now).unwrap() else {
+            return (Vec::new(), false);
+        };
+        self.disk.as_ref().unwrap().commit(&batch).unwrap();
+        (self.ledger().take_news(), true)
+    }
+
     /// URLs that were fetched, and not set aside or given up.
     pub fn fetched(&self) -> BTreeSet<(GroupHash, UrlHash)> {
         let mut fetched = BTreeSet::new();

@@ -1,0 +1,45 @@
+//! What the rows look like.
+//!
+//! ```text
+//! 0 agent(4) seq(8)   unsettled pages of one commit: those whose links the rows of this number bring
+//! 1 agent(4) seq(8)   number(8), facts: for the owner of their groups, which may be this agent
+//! 2 agent(4) seq(8)   facts of groups that this agent owns: for one that holds copies
+//! ```
+
+use crate::disk::{DiskError, Reader};
+use crate::ledger::Unsettled;
+use crate::peers::Class;
+use crivello_common::view::AgentId;
+
+pub(super) fn key(class: u8, agent: AgentId, seq: u64) -> Vec<u8> {
+    let mut key = vec![class];
+    key.extend(agent.0.to_be_bytes());
+    key.extend(seq.to_be_bytes());
+    key
+}
+
+pub(super) fn read_key(key: &[u8]) -> Option<(u8, AgentId, u64)> {
+    let (&class, rest) = key.split_first()?;
+    let agent = AgentId(u32::from_be_bytes(*rest.first_chunk()?));
+    Some((class, agent, u64::from_be_bytes(rest.get(4..)?.try_into().ok()?)))
+}
+
+/// Begins the keys of rows with unsettled pages.
+pub(super) const PAGES: u8 = 0;
+
+pub(super) const fn code(class: Class) -> u8 {
+    match class {
+        Class::Main => 1,
+        Class::Copies => 2,
+    }
+}
+
+pub(super) fn damaged() -> DiskError {
+    DiskError::Row { family: "outbox", what: "too short or malformed" }
+}
+
+pub(super) fn read_pages(value: &[u8]) -> Result<Vec<Unsettled>, DiskError> {
+    let mut r = Reader(value);
+    let n = r.number().ok_or_else(damaged)?;
+    (0..n).map(|_| Unsettled::read(&mut r).ok_or_else(damaged)).collect()
+}
