@@ -34,6 +34,8 @@ pub(crate) enum Request {
     Event(Event),
     /// That a heartbeat be heard, with what it says of pages.
     Beat(Event, Option<(AgentId, Told)>),
+    /// An agent ends, for now or for good, with what it fetched in all.
+    Leave(Event, Option<(AgentId, Told)>),
     /// That the agent of this name or id be drained.
     Drain(String),
     /// That the agent of this name or id be forgotten, and what only it fetched be fetched again.
@@ -233,7 +235,7 @@ impl Porter {
     fn answer(&mut self, request: Request, now: Timestamp) -> Result<Granted, Denied> {
         match request {
             Request::Event(event) => self.happen(&event, now),
-            Request::Beat(event, told) => {
+            Request::Beat(event, told) | Request::Leave(event, told) => {
                 let mut granted = self.happen(&event, now)?;
                 granted.pages = told.and_then(|(id, told)| self.deal(id, told));
                 Ok(granted)

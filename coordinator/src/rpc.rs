@@ -120,6 +120,11 @@ impl Rpc {
     }
 }
 
+const fn told(pages: v1::Pages, process: Process) -> Told {
+    let v1::Pages { allowed, fetched, wants, number } = pages;
+    Told { allowed, fetched, wants, said: (process, number) }
+}
+
 #[tonic::async_trait]
 impl Coordinator for Rpc {
     type WatchViewStream = ViewStream;
@@ -141,9 +146,7 @@ impl Coordinator for Rpc {
         let v1::HeartbeatRequest { id, process: number, epoch, pages, settled } =
             request.into_inner();
         let (id, process) = (AgentId(id), process(number)?);
-        let told = pages.map(|v1::Pages { allowed, fetched, wants, number }| {
-            (id, Told { allowed, fetched, wants, said: (process, number) })
-        });
+        let told = pages.map(|pages| (id, told(pages, process)));
         let beat = Event::Heartbeat { id, process, epoch, settled };
         let granted = self.ask(Ask::Beat(beat, told)).await?;
         let (_, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
@@ -158,13 +161,14 @@ impl Coordinator for Rpc {
     }
 
     async fn leave(&self, request: Request<v1::LeaveRequest>) -> Answer<v1::LeaveResponse> {
-        let v1::LeaveRequest { id, process: number, back, stays } = request.into_inner();
+        let v1::LeaveRequest { id, process: number, back, stays, pages } = request.into_inner();
         let (id, process) = (AgentId(id), process(number)?);
+        let told = pages.map(|pages| (id, told(pages, process)));
         let event = match back {
             true => Event::Rest { id, process, stays },
             false => Event::Leave { id, process },
         };
-        self.ask(Ask::Event(event)).await?;
+        self.ask(Ask::Leave(event, told)).await?;
         Ok(Response::new(v1::LeaveResponse {}))
     }
 

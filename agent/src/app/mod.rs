@@ -290,6 +290,7 @@ impl Crawl {
             _ => return,
         };
         let stays = self.shared.stays.load(Relaxed);
-        runtime.block_on(seat.coordinator.leave(seat.id, seat.process, back, stays));
+        let fetched = self.shared.pages_left.get().map(|_| self.shared.totals.lock().0.pages);
+        runtime.block_on(seat.coordinator.leave((seat.id, seat.process), back, stays, fetched));
     }
 }

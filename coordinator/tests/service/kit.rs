@@ -24,8 +24,12 @@ pub fn settings(lease: Duration) -> Settings {
 }
 
 pub async fn start(dir: &Path, lease: Duration) -> Coordinator {
+    start_by(dir, &settings(lease)).await
+}
+
+pub async fn start_by(dir: &Path, settings: &Settings) -> Coordinator {
     let listen = Listen { at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), tls: None, token: None };
-    Coordinator::start(dir, &settings(lease), listen).await.expect("a coordinator starts")
+    Coordinator::start(dir, settings, listen).await.expect("a coordinator starts")
 }
 
 pub fn endpoint(coordinator: &Coordinator) -> Endpoint {

@@ -1,6 +1,8 @@
 //! Joining, staying, leaving, dying.
 
-use crate::kit::{Client, Doors, LONG, beat, client, set_run, start, state, view};
+use crate::kit::{
+    Client, Doors, LONG, beat, client, set_run, settings, start, start_by, state, view,
+};
 use crivello_common::config::Settings;
 use crivello_common::view::{AgentState, RunState, View};
 use crivello_proto::v1;
@@ -72,7 +74,7 @@ async fn an_agent_is_drained_leaves_and_is_forgotten() {
     for (n, name) in [(1, "a"), (2, "b")] {
         client.join(doors.join(n, name)).await.unwrap();
     }
-    let leave = v1::LeaveRequest { id: 2, process: 2, back: false, stays: false };
+    let leave = v1::LeaveRequest { id: 2, process: 2, back: false, stays: false, pages: None };
     let early = client.leave(leave).await.unwrap_err();
     assert_eq!(
         (early.code(), early.message()),
@@ -93,6 +95,37 @@ async fn an_agent_is_drained_leaves_and_is_forgotten() {
     coordinator.stop().await.unwrap();
 }
 
+/// It ends sooner than its next heartbeat would say that it needs no pages any more.
+#[tokio::test]
+async fn what_an_agent_was_allowed_and_did_not_fetch_is_free_when_it_leaves() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let mut settings = settings(LONG);
+    settings.limits.pages_max = Some(100);
+    let coordinator = start_by(dir.path(), &settings).await;
+    let mut client = client(&coordinator).await;
+    for (n, name) in [(1, "a"), (2, "b")] {
+        client.join(doors.join(n, name)).await.unwrap();
+    }
+    let mut allowed = [0; 3];
+    for (number, agent) in [(1, 1), (1, 2)].into_iter().chain((2..200).map(|n| (n, 1))) {
+        let pages = v1::Pages { allowed: allowed[agent], fetched: 5, wants: 50, number };
+        let (id, process) = (agent as u32, agent as u64);
+        let beat =
+            v1::HeartbeatRequest { id, process, epoch: 0, pages: Some(pages), settled: false };
+        let answer = client.heartbeat(beat).await.unwrap().into_inner();
+        allowed[agent] = answer.pages.unwrap().allowed;
+        if number == 1 && agent == 2 {
+            assert!(allowed[2] > 5, "it was allowed some that it does not fetch");
+            client.drain(v1::DrainRequest { agent: "b".to_owned() }).await.unwrap();
+            let pages = Some(v1::Pages { allowed: 5, fetched: 5, wants: 0, number: 2 });
+            let leave = v1::LeaveRequest { id: 2, process: 2, back: false, stays: false, pages };
+            client.leave(leave).await.unwrap();
+        }
+    }
+    assert_eq!(allowed[1], 95, "all that b has not fetched");
+    coordinator.stop().await.unwrap();
+}
+
 #[tokio::test]
 async fn an_agent_that_means_to_come_back_need_not_wait_for_its_old_lease() {
     let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
@@ -102,7 +135,10 @@ async fn an_agent_that_means_to_come_back_need_not_wait_for_its_old_lease() {
     let mut next = doors.join(1, "a");
     (next.id, next.process) = (Some(1), 99);
     assert_eq!(client.join(next.clone()).await.unwrap_err().code(), Code::Aborted);
-    client.leave(v1::LeaveRequest { id: 1, process: 1, back: true, stays: false }).await.unwrap();
+    client
+        .leave(v1::LeaveRequest { id: 1, process: 1, back: true, stays: false, pages: None })
+        .await
+        .unwrap();
     assert_eq!(client.join(next).await.unwrap().into_inner().id, 1);
     assert_eq!(beat(&mut client, 1, 1).await.unwrap_err().code(), Code::Aborted);
     coordinator.stop().await.unwrap();

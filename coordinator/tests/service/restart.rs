@@ -21,7 +21,10 @@ async fn a_restart_goes_on_at_a_higher_epoch_with_the_same_agents() {
         first.join(doors.join(n, name)).await.unwrap();
     }
     first.drain(v1::DrainRequest { agent: "c".into() }).await.unwrap();
-    first.leave(v1::LeaveRequest { id: 3, process: 3, back: false, stays: false }).await.unwrap();
+    first
+        .leave(v1::LeaveRequest { id: 3, process: 3, back: false, stays: false, pages: None })
+        .await
+        .unwrap();
     let before = set_run(&mut first, v1::RunState::Paused).await.unwrap();
     coordinator.stop().await.unwrap();
 

@@ -173,9 +173,12 @@ impl Coordinator {
     }
 
     /// Says that this process ends: to come back with its disk, or for good. With `stays` it had
-    /// asked to be drained, and takes that back.
-    pub async fn leave(&self, id: AgentId, process: u64, back: bool, stays: bool) {
-        let request = v1::LeaveRequest { id: id.0, process, back, stays };
+    /// asked to be drained, and takes that back. What it was allowed beyond `fetched` pages is free.
+    pub async fn leave(&self, seat: (AgentId, u64), back: bool, stays: bool, fetched: Option<u64>) {
+        let ((id, process), number) = (seat, self.clock.now().0);
+        let pages = |fetched| v1::Pages { allowed: fetched, fetched, wants: 0, number };
+        let pages = fetched.map(pages);
+        let request = v1::LeaveRequest { id: id.0, process, back, stays, pages };
         let mut client = self.client.clone();
         match tokio::time::timeout(PATIENCE, client.leave(request)).await {
             Ok(Ok(_)) => {}
