@@ -4,12 +4,13 @@
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use crivello_agent::flow::{Fetched, HandedOut, Outcome, Record, Response};
-use crivello_agent::store::{Archive, CrawlLabel, Recorder, payload_digest, surt};
+use crivello_agent::store::{Archive, CrawlLabel, Digests, Recorder, surt};
 use crivello_common::config::{AssignBy, DigestKind, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use flate2::{Compress, Compression, FlushCompress};
+use sha1::Digest as _;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -84,8 +85,8 @@ fn page() -> (Fetched, Response) {
 }
 
 fn records(recorder: &mut Recorder, (fetched, response): &(Fetched, Response)) -> Vec<Record> {
-    let digest = payload_digest(&response.body, DigestKind::Sha1);
-    recorder.response(fetched, response, &digest, None, &[])
+    let digests = Digests::of(response, DigestKind::Sha1);
+    recorder.response(fetched, response, &digests, None, &[])
 }
 
 fn build(c: &mut Criterion) {
@@ -102,8 +103,11 @@ fn build(c: &mut Criterion) {
             black_box(out[..deflate.total_out() as usize].to_vec())
         });
     });
-    group.bench_function("payload digest", |b| {
-        b.iter(|| payload_digest(black_box(&page.1.body), DigestKind::Sha1));
+    group.bench_function("digests of payload and block", |b| {
+        b.iter(|| Digests::of(black_box(&page.1), DigestKind::Sha1));
+    });
+    group.bench_function("one digest, by the sha1 crate", |b| {
+        b.iter(|| sha1::Sha1::digest(black_box(&page.1.body)));
     });
     let mut recorder = Recorder::new(&Settings::default());
     group.bench_function("digest, response and request", |b| {

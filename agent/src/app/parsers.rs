@@ -11,7 +11,7 @@ use crate::flow::{
     ContentDigest, Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response,
 };
 use crate::parse::{Input, Parser};
-use crate::store::{DuplicateOf, PayloadDigest, Recorder, payload_digest};
+use crate::store::{Digests, DuplicateOf, PayloadDigest, Recorder};
 use crate::traces::{Span, Stage, TraceId};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
@@ -179,10 +179,11 @@ impl ParserThread {
             Some(row) => self.links(fetched, response, row.kind, row.depth),
             None => self.sitemaps(fetched, response),
         };
-        let digest = payload_digest(&response.body, self.shared.settings.store.digest);
-        let (known, first) = self.identify(fetched, response, &digest);
+        let digests = Digests::of(response, self.shared.settings.store.digest);
+        let (known, first) = self.identify(fetched, response, &digests.payload);
         let original = first.as_ref().map(|f| DuplicateOf { uri: &f.url, date: f.at });
-        let records = self.recorder.response(fetched, response, &digest, original.as_ref(), &links);
+        let records =
+            self.recorder.response(fetched, response, &digests, original.as_ref(), &links);
         let end = PageEnd::Response {
             status: response.status,
             bytes: response.body.len() as u64,

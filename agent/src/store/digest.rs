@@ -2,7 +2,10 @@
 //!
 //! Base32 is padded: readers tell the encodings of a digest apart by their lengths.
 
-use crate::flow::ContentDigest;
+mod pair;
+
+use super::http_head::push_response_head;
+use crate::flow::{ContentDigest, Response};
 use crivello_common::config::DigestKind;
 use data_encoding::BASE32;
 
@@ -13,10 +16,37 @@ pub struct PayloadDigest {
     bytes: [u8; 32],
 }
 
-/// The digest of a body as received: needed before the records are built, to find duplicates.
-#[must_use]
-pub fn payload_digest(body: &[u8], kind: DigestKind) -> PayloadDigest {
-    PayloadDigest::of(kind, &[body])
+/// The digests of a response: needed before its records are built, to find duplicates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Digests {
+    /// Of the body as received.
+    pub payload: PayloadDigest,
+    /// Of the whole block of its record: the head and the body.
+    pub(super) block: PayloadDigest,
+}
+
+impl Digests {
+    /// Those of a response as its record will have it.
+    #[must_use]
+    pub fn of(response: &Response, kind: DigestKind) -> Self {
+        let mut head = Vec::with_capacity(512);
+        push_response_head(&mut head, response);
+        let body = &response.body[..];
+        let [payload, block] = match kind {
+            DigestKind::Sha1 => pair::sha1_pair(&head, body).map(|pair| pair.map(sha1)),
+            DigestKind::Sha256 => None,
+        }
+        .unwrap_or_else(|| {
+            [PayloadDigest::of(kind, &[body]), PayloadDigest::of(kind, &[&head, body])]
+        });
+        Self { payload, block }
+    }
+}
+
+fn sha1(digest: [u8; 20]) -> PayloadDigest {
+    let mut bytes = [0; 32];
+    bytes[..20].copy_from_slice(&digest);
+    PayloadDigest { kind: DigestKind::Sha1, bytes }
 }
 
 impl PayloadDigest {
@@ -24,7 +54,7 @@ impl PayloadDigest {
     pub(super) fn of(kind: DigestKind, parts: &[&[u8]]) -> Self {
         let mut bytes = [0; 32];
         match kind {
-            DigestKind::Sha1 => bytes[..20].copy_from_slice(&digest::<sha1::Sha1>(parts)),
+            DigestKind::Sha1 => return sha1(digest::<sha1::Sha1>(parts).into()),
             DigestKind::Sha256 => bytes.copy_from_slice(&digest::<sha2::Sha256>(parts)),
         }
         Self { kind, bytes }

@@ -36,7 +36,7 @@ mod warcinfo;
 mod tests;
 
 pub use archive::Archive;
-pub use digest::{PayloadDigest, payload_digest};
+pub use digest::{Digests, PayloadDigest};
 pub use error::Error;
 pub use names::file_of;
 pub use position::{Place, Position};

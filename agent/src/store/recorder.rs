@@ -2,7 +2,7 @@
 //!
 //! Runs on the parser threads, one [`Recorder`] each; nothing is shared.
 
-use super::digest::PayloadDigest;
+use super::digest::{Digests, PayloadDigest};
 use super::fields::{self, WarcDate, push_field, push_number, push_uri, recycle};
 use super::http_head::{protocol, push_response_head};
 use super::identity::{RecordId, RecordIds};
@@ -59,7 +59,7 @@ impl Recorder {
         }
     }
 
-    /// The records of a response, the indexed one first. `digest` is the body's; with a
+    /// The records of a response, the indexed one first. `digests` are its own; with a
     /// `duplicate` a `revisit` is written instead of the payload. `outlinks` are used when the
     /// settings ask for them.
     #[must_use]
@@ -67,7 +67,7 @@ impl Recorder {
         &mut self,
         fetched: &Fetched,
         response: &Response,
-        digest: &PayloadDigest,
+        digests: &Digests,
         duplicate: Option<&DuplicateOf<'_>>,
         outlinks: &[Found],
     ) -> Vec<Record> {
@@ -78,17 +78,16 @@ impl Recorder {
             protocol: protocol(response.version),
         };
         let id = self.ids.next();
-        let digest = digest.text();
         let mut records = Vec::with_capacity(3);
         records.push(Record {
-            bytes: self.reply(&capture, &id, response, &digest, duplicate),
+            bytes: self.reply(&capture, &id, response, digests, duplicate),
             index: Some(IndexEntry {
                 surt: surt(&fetched.url),
                 timestamp: capture.date.digits(),
                 url: capture.url.to_owned(),
                 mime: index_mime(response, duplicate.is_some()),
                 status: response.status,
-                digest,
+                digest: digests.payload.text(),
             }),
         });
         if !response.request_head.is_empty() {
@@ -107,7 +106,7 @@ impl Recorder {
         capture: &Capture<'_>,
         id: &RecordId,
         response: &Response,
-        digest: &str,
+        digests: &Digests,
         duplicate: Option<&DuplicateOf<'_>>,
     ) -> Vec<u8> {
         self.block.clear();
@@ -119,8 +118,11 @@ impl Recorder {
         };
         fields::begin(head, kind, id, &capture.date);
         capture.push(head);
-        push_field(head, "WARC-Payload-Digest", digest.as_bytes());
-        let block = PayloadDigest::of(self.kind, &[&self.block, payload]);
+        push_field(head, "WARC-Payload-Digest", digests.payload.text().as_bytes());
+        let block = match duplicate {
+            Some(_) => PayloadDigest::of(self.kind, &[&self.block]),
+            None => digests.block,
+        };
         push_field(head, "WARC-Block-Digest", block.text().as_bytes());
         let truncated = match duplicate {
             Some(original) => {

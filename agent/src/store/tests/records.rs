@@ -3,7 +3,7 @@
 use super::reader::{Read, read_warc, verifies};
 use super::web::{NOON, fetched, response, settings};
 use crate::flow::{Found, LinkKind, Record, Truncation};
-use crate::store::{DuplicateOf, Recorder, payload_digest};
+use crate::store::{Digests, DuplicateOf, PayloadDigest, Recorder};
 use crivello_common::config::{AssignBy, DigestKind};
 use crivello_common::url::CrawlUrl;
 
@@ -18,9 +18,9 @@ fn a_response_keeps_its_payload_as_sent() {
     let headers: &[(&str, &[u8])] =
         &[("content-type", b"text/html; charset=utf-8"), ("content-encoding", b"gzip")];
     let response = response(headers, gzipped);
-    let digest = payload_digest(&response.body, DigestKind::Sha1);
+    let digests = Digests::of(&response, DigestKind::Sha1);
     let url = fetched("http://www.Example.com/a?b");
-    let records = Recorder::new(&settings()).response(&url, &response, &digest, None, &[]);
+    let records = Recorder::new(&settings()).response(&url, &response, &digests, None, &[]);
     let read = read(&records);
     assert_eq!(read.len(), 2);
     let (reply, request) = (&read[0], &read[1]);
@@ -46,11 +46,11 @@ fn a_response_keeps_its_payload_as_sent() {
 #[test]
 fn a_revisit_keeps_the_head_and_drops_the_payload() {
     let response = response(&[("content-length", b"4")], b"same");
-    let digest = payload_digest(&response.body, DigestKind::Sha1);
+    let digests = Digests::of(&response, DigestKind::Sha1);
     let original = DuplicateOf { uri: "http://example.com/first", date: NOON };
     let url = fetched("http://example.com/second");
     let records =
-        Recorder::new(&settings()).response(&url, &response, &digest, Some(&original), &[]);
+        Recorder::new(&settings()).response(&url, &response, &digests, Some(&original), &[]);
     let revisit = &read(&records)[0];
     assert_eq!(revisit.kind(), "revisit");
     assert_eq!(
@@ -69,9 +69,9 @@ fn a_cut_off_body_says_why() {
     for reason in [Truncation::Length, Truncation::Time, Truncation::Disconnect] {
         let mut response = response(&[("content-length", b"4000")], b"cut");
         response.truncated = Some(reason);
-        let digest = payload_digest(&response.body, DigestKind::Sha1);
+        let digests = Digests::of(&response, DigestKind::Sha1);
         let url = fetched("http://example.com/");
-        let records = Recorder::new(&settings()).response(&url, &response, &digest, None, &[]);
+        let records = Recorder::new(&settings()).response(&url, &response, &digests, None, &[]);
         assert_eq!(read(&records)[0].field("WARC-Truncated"), Some(reason.name()));
     }
 }
@@ -85,13 +85,13 @@ fn outlinks_are_written_when_asked_for() {
     };
     let links = [link("http://example.com/a"), link("http://example.org/b?c")];
     let response = response(&[], b"x");
-    let digest = payload_digest(&response.body, DigestKind::Sha1);
+    let digests = Digests::of(&response, DigestKind::Sha1);
     let url = fetched("http://example.com/");
     let mut asked = settings();
-    let silent = Recorder::new(&asked).response(&url, &response, &digest, None, &links);
+    let silent = Recorder::new(&asked).response(&url, &response, &digests, None, &links);
     assert_eq!(silent.len(), 2);
     asked.store.outlinks = true;
-    let records = Recorder::new(&asked).response(&url, &response, &digest, None, &links);
+    let records = Recorder::new(&asked).response(&url, &response, &digests, None, &links);
     let read = read(&records);
     let metadata = &read[2];
     assert_eq!(metadata.kind(), "metadata");
@@ -110,9 +110,9 @@ fn sha256_and_ipv6_when_set() {
     let mut response = response(&[], b"");
     response.address = "[2001:db8::1]:443".parse().unwrap();
     response.request_head = bytes::Bytes::new();
-    let digest = payload_digest(&response.body, DigestKind::Sha256);
+    let digests = Digests::of(&response, DigestKind::Sha256);
     let url = fetched("https://example.com/");
-    let records = Recorder::new(&settings).response(&url, &response, &digest, None, &[]);
+    let records = Recorder::new(&settings).response(&url, &response, &digests, None, &[]);
     let read = read(&records);
     assert_eq!(read.len(), 1);
     assert!(read[0].field("WARC-Payload-Digest").unwrap().starts_with("sha256:4OYMIQUY7QOB"));
@@ -122,7 +122,7 @@ fn sha256_and_ipv6_when_set() {
 
 #[test]
 fn the_key_of_duplicates_is_the_digests_head() {
-    let digest = payload_digest(b"abc", DigestKind::Sha1);
+    let digest = PayloadDigest::of(DigestKind::Sha1, &[b"abc"]);
     assert_eq!(digest.text(), "sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5");
     assert_eq!(digest.content()[..4], [0xa9, 0x99, 0x3e, 0x36]);
 }

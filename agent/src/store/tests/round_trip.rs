@@ -2,7 +2,7 @@
 
 use super::reader::read_warc;
 use super::web::{fetched, response, settings};
-use crate::store::{Recorder, payload_digest};
+use crate::store::{Digests, Recorder};
 use crivello_common::config::DigestKind;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -36,9 +36,9 @@ proptest! {
         for body in &bodies {
             let mut response = response(&headers, &body.repeat(repeated));
             response.status = status;
-            let digest = payload_digest(&response.body, DigestKind::Sha1);
+            let digests = Digests::of(&response, DigestKind::Sha1);
             let url = fetched("http://example.com/x");
-            for record in recorder.response(&url, &response, &digest, None, &[]) {
+            for record in recorder.response(&url, &response, &digests, None, &[]) {
                 file.extend(record.bytes);
             }
         }

@@ -4,7 +4,7 @@
 use super::reader::check_archive;
 use super::web::{NOON, fetched, open, response, settings};
 use crate::flow::{Found, LinkKind, Record, Response, Truncation};
-use crate::store::{DuplicateOf, Recorder, payload_digest};
+use crate::store::{Digests, DuplicateOf, Recorder};
 use crivello_common::config::{AssignBy, DigestKind, Settings};
 use crivello_common::url::CrawlUrl;
 use flate2::{Compression, write::GzEncoder};
@@ -58,12 +58,12 @@ fn pages(settings: &Settings) -> Vec<Vec<Record>> {
     for (nth, (url, response)) in responses().iter().enumerate() {
         let mut fetched = fetched(url);
         fetched.at = NOON + Duration::from_secs(nth as u64);
-        let digest = payload_digest(&response.body, settings.store.digest);
-        pages.push(recorder.response(&fetched, response, &digest, None, &links));
+        let digests = Digests::of(response, settings.store.digest);
+        pages.push(recorder.response(&fetched, response, &digests, None, &links));
         let original = DuplicateOf { uri: url, date: fetched.at };
         let mut again = self::fetched(&format!("http://copy.example.net/{nth}"));
         again.at = NOON + Duration::from_secs(1000 + nth as u64);
-        pages.push(recorder.response(&again, response, &digest, Some(&original), &[]));
+        pages.push(recorder.response(&again, response, &digests, Some(&original), &[]));
     }
     pages
 }

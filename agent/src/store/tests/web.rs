@@ -1,7 +1,7 @@
 //! Responses as the fetcher would hand them over, and archives in a directory of their own.
 
 use crate::flow::{Fetched, HandedOut, Outcome, Record, Response};
-use crate::store::{Archive, CrawlLabel, Error, Place, Position, Recorder, payload_digest};
+use crate::store::{Archive, CrawlLabel, Digests, Error, Place, Position, Recorder};
 use bytes::Bytes;
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::time::Timestamp;
@@ -62,8 +62,8 @@ pub fn response(headers: &[(&str, &[u8])], body: &[u8]) -> Response {
 
 /// The records of a page, without duplicate and outlinks.
 pub fn records(recorder: &mut Recorder, url: &str, response: &Response) -> Vec<Record> {
-    let digest = payload_digest(&response.body, settings().store.digest);
-    recorder.response(&fetched(url), response, &digest, None, &[])
+    let digests = Digests::of(response, settings().store.digest);
+    recorder.response(&fetched(url), response, &digests, None, &[])
 }
 
 /// A number of pages of different lengths.
