@@ -67,6 +67,15 @@ fn what_cannot_be_parsed_is_a_usage_error() {
 }
 
 #[test]
+fn a_certificate_for_a_page_that_is_not_served_is_refused() {
+    let dir = fresh("no-page");
+    let files = ["--http-cert", "a.pem", "--http-key", "a.key"];
+    let mut words = vec!["coordinator", "--data", "crawl", "--no-http"];
+    words.extend(files);
+    refused(&dir, &words, &["--no-http", "--http-cert", "cannot be used with"]);
+}
+
+#[test]
 fn a_crawl_without_a_contact_is_refused_with_the_reason() {
     let dir = fresh("contact");
     refused(&dir, &["crawl", "http://a.example/"], &["contact", "--contact"]);

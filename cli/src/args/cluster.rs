@@ -105,7 +105,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "no_http")]
     pub http: Option<SocketAddr>,
     /// No dashboard, and no `/metrics`.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["http_cert", "http_key"])]
     pub no_http: bool,
     /// A name that browsers may call it by, besides `localhost`; may be repeated.
     #[arg(long = "http-host", value_name = "NAME", conflicts_with = "no_http")]
