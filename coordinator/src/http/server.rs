@@ -28,7 +28,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-/// For an answer, but that of `/api/events`, which has no end.
+/// For an answer, but those of `/api/events`, which has no end, and of `/api/archived`, which may
+/// take as long as agents count.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of a request's body.
 const BODY_SIZE_MAX: usize = 64 << 10;
@@ -115,6 +116,7 @@ fn routes(state: State) -> Router {
         .merge(asked)
         .merge(page::routes())
         .route("/api/events", get(api::cluster::events))
+        .route("/api/archived", get(api::archived::archived))
         .route("/api/login", post(login::login))
         .route("/healthz", get(async || "ok\n"))
         .fallback(async || api::Refusal::new(StatusCode::NOT_FOUND, "there is nothing here"))
