@@ -167,7 +167,8 @@ pub struct JoinArgs {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TokenArgs {
     /// A file with the cluster's token in its first line: who shows it may ask and give orders. The
-    /// same at the coordinator, the agents, and for those who ask (see `crivello token`).
+    /// same at the coordinator, the agents, and for those who ask (see `crivello token`). Read again
+    /// when it changes.
     #[arg(long, value_name = "FILE", env = "CRIVELLO_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
 }

@@ -18,7 +18,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use crivello_common::runtime::Token;
+use crivello_proto::LiveToken;
 use std::net::{IpAddr, SocketAddr};
 
 /// Nothing is loaded from elsewhere, no script or style stands in the page itself, and nobody may
@@ -38,7 +38,7 @@ pub(super) struct Guard {
     names: Vec<String>,
     /// Where it listens.
     at: SocketAddr,
-    token: Option<Token>,
+    token: Option<LiveToken>,
     /// It speaks TLS.
     is_secure: bool,
 }
@@ -56,7 +56,7 @@ impl Guard {
     pub(super) const fn new(
         at: SocketAddr,
         names: Vec<String>,
-        token: Option<Token>,
+        token: Option<LiveToken>,
         is_secure: bool,
     ) -> Self {
         Self { names, at, token, is_secure }
@@ -67,7 +67,7 @@ impl Guard {
         if self.is_secure { "; Secure" } else { "" }
     }
 
-    pub(super) const fn token(&self) -> Option<&Token> {
+    pub(super) const fn token(&self) -> Option<&LiveToken> {
         self.token.as_ref()
     }
 
@@ -109,7 +109,7 @@ impl Guard {
     fn knows(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
         let bearer = headers.get(AUTHORIZATION).is_some_and(|value| token.is_in(value.as_bytes()));
-        bearer || login::is_in(token, headers)
+        bearer || login::is_in(&token.now(), headers)
     }
 
     /// Whether a browser says that another site made it ask. A program that is no browser says
@@ -204,10 +204,11 @@ pub(super) async fn stand(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crivello_common::runtime::Token;
 
     fn guard(token: Option<&str>) -> Guard {
         let at = "10.0.0.5:8080".parse().expect("an address");
-        let token = token.map(|text| Token::parse(text).expect("long enough"));
+        let token = token.map(|text| Token::parse(text).expect("long enough").into());
         Guard::new(at, vec!["Crawl.example".to_owned()], token, false)
     }
 
