@@ -7,8 +7,9 @@
 #   deploy/try-compose.sh --short      two agents more, one killed, the verdict
 #
 # Takes some seven minutes, the short one four. Everything it makes is gone afterwards, with the
-# exception of the base image. Where there is no engine, or none that can do this, it says so and does
-# nothing (with CRIVELLO_TEST_NO_SKIP: fails).
+# exception of the base image and of what BuildKit keeps for its next build: images are known by a label.
+# Where there is no engine on this machine, or none that can do this, it says so and does nothing (with
+# CRIVELLO_TEST_NO_SKIP: fails).
 # COMPOSE chooses between several Composes: COMPOSE=docker-compose deploy/try-compose.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -38,6 +39,12 @@ case "$*" in
 *) fail "not understood: $*; there is but --short" ;;
 esac
 command -v docker >/dev/null || skip "no docker command (Debian: apt-get install docker.io)"
+# DOCKER_HOST goes before any context.
+engine=${DOCKER_HOST:-$(docker context inspect --format '{{.Endpoints.docker.Host}}' 2>/dev/null || true)}
+case "${engine:-unix://}" in
+unix://* | npipe://* | tcp://localhost* | tcp://127.* | tcp://\[::1\]*) ;;
+*) skip "the Docker engine is at $engine, and another machine's cannot mount the files of this one (DOCKER_HOST, docker context)" ;;
+esac
 why=$(timeout 20 docker info --format '{{.ServerVersion}}' 2>&1) || skip "no Docker engine: ${why##*$'\n'}"
 say "Docker engine ${why##*$'\n'}"
 if [[ -n "${COMPOSE:-}" ]]; then
@@ -62,21 +69,25 @@ compose+=(--project-name "$project")
 # For every command below: `down` would leave what belongs to a profile that is not named.
 export COMPOSE_PROFILES=demo
 export CRIVELLO_IMAGE=$project
+# By its label an image is known as made here, also one without a name.
+label=crivello.trial
+export CRIVELLO_TRIAL=$project
+# The engine's own builder, whichever is chosen with `docker buildx use`: others neither know the images of
+# the engine nor leave there what they build. It is called like the context.
+BUILDX_BUILDER=$(docker context show 2>/dev/null || echo default)
+export BUILDX_BUILDER
 # Whatever a .env says.
 export CRIVELLO_CONFIG=./deploy/demo.toml
 # Any ports that are free.
 export CRIVELLO_HTTP_PORT='' PROMETHEUS_PORT=''
 events=
-nameless() { docker image ls --quiet --no-trunc --filter dangling=true | sort; }
-nameless >"$work/nameless"
 # Whatever was left by a run that was killed.
 clean() {
     COMPOSE_PROFILES=demo,observability "${compose[@]}" down --volumes --remove-orphans \
         >"$work/down" 2>&1 || cat "$work/down" >&2
-    docker image rm --force "$project" "$project-web" "$project-prometheus" >/dev/null 2>&1 || true
-    # The first stage, which a builder without BuildKit leaves behind without a name. What somebody else
-    # uses, or has built upon, stays.
-    comm -13 "$work/nameless" <(nameless) | xargs --no-run-if-empty docker image rm >/dev/null 2>&1 || true
+    # Those with a name, and the first stage, which a builder without BuildKit leaves without one.
+    docker image ls --quiet --no-trunc --filter "label=$label=$project" | sort --unique |
+        xargs --no-run-if-empty docker image rm --force >/dev/null 2>&1 || true
 }
 finish() {
     local code=$?
@@ -196,7 +207,7 @@ prometheus_sees() {
 # all that can be had without a registry.
 make_prometheus() {
     say "building an image of Debian's Prometheus"
-    docker build --tag "$project-prometheus" - >"$work/prometheus" 2>&1 <<END && return
+    docker build --tag "$project-prometheus" --label "$label=$project" - >"$work/prometheus" 2>&1 <<END && return
 FROM $base
 RUN apt-get update && apt-get install -y --no-install-recommends prometheus \
  && install -d -o nobody /prometheus

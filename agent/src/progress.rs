@@ -34,7 +34,7 @@ pub struct Snapshot {
     pub visits: u64,
     /// Pages between the fetchers and the last commit.
     pub pipeline_pages: u64,
-    /// Pages until the page limit; `None` without one.
+    /// Pages until the page limit, of all agents together; `None` without one, and while nobody knows.
     pub pages_left: Option<u64>,
     /// What sets the pace.
     pub pace: Pace,

@@ -136,9 +136,14 @@ pub struct CrawlArgs {
 /// Where the traces of single URLs go.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TracesArgs {
-    /// Send the traces of single URLs to this collector (OTLP over gRPC).
-    #[arg(long, value_name = "http://HOST:PORT", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    /// Send the traces of single URLs to this collector (OTLP over gRPC), with TLS where it is
+    /// https://.
+    #[arg(long, value_name = "http[s]://HOST:PORT", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub otlp: Option<String>,
+    /// Who vouches for the collector's certificate, as PEM, instead of those that the system trusts;
+    /// OTEL_EXPORTER_OTLP_CERTIFICATE says so as well.
+    #[arg(long, value_name = "FILE", requires = "otlp")]
+    pub otlp_ca: Option<PathBuf>,
 }
 
 /// How to crawl: the settings that have a flag, and the way to all others.

@@ -4,8 +4,8 @@ use crate::args::cluster::HttpArgs;
 use crate::exit::Trouble;
 use crate::http::{Meters, https};
 use crate::screen;
-use crivello_common::runtime::Token;
 use crivello_coordinator::http::{Door, MetricsText, Options};
+use crivello_proto::LiveToken;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -20,7 +20,7 @@ const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 808
 /// machine could connect and need show no token.
 pub async fn open(
     typed: &HttpArgs,
-    token: Option<Token>,
+    token: Option<LiveToken>,
     insecure: bool,
     meters: &Meters,
 ) -> Result<Option<Door>, Trouble> {

@@ -12,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use crivello_agent::metrics as agent;
 use crivello_common::metrics;
-use crivello_common::runtime::Token;
 use crivello_coordinator::metrics as coordinator;
+use crivello_proto::LiveToken;
 use crivello_proto::tls::{Https, HttpsFiles};
 use crivello_proto::web::{self, Bounds};
 use std::net::{SocketAddr, TcpListener};
@@ -70,7 +70,7 @@ pub struct Place {
     at: Option<SocketAddr>,
     https: Option<Https>,
     /// Who shows it may read them; `None` lets everyone who can connect.
-    token: Option<Token>,
+    token: Option<LiveToken>,
 }
 
 impl Place {
@@ -81,7 +81,7 @@ impl Place {
     pub fn check(
         at: Option<SocketAddr>,
         https: &HttpsArgs,
-        token: Option<Token>,
+        token: Option<LiveToken>,
         insecure: bool,
     ) -> Result<Self, Trouble> {
         let https = self::https(https)?;
@@ -147,6 +147,7 @@ impl Site {
         let _inside = runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(refused)?;
         https.iter().for_each(Https::keep_fresh);
+        token.iter().for_each(LiveToken::keep_fresh);
         let scheme = if https.is_some() { "https" } else { "http" };
         runtime.spawn(web::serve(listener, https, router(meters, token), Bounds::default()));
         screen::say(&format!("metrics at {scheme}://{bound}/metrics"));
@@ -167,11 +168,11 @@ impl Drop for Site {
 #[derive(Clone, Debug)]
 struct Desk {
     meters: Meters,
-    token: Option<Token>,
+    token: Option<LiveToken>,
     readers: Arc<Semaphore>,
 }
 
-fn router(meters: Meters, token: Option<Token>) -> Router {
+fn router(meters: Meters, token: Option<LiveToken>) -> Router {
     let readers = Arc::new(Semaphore::new(READERS_MAX));
     Router::new()
         .route("/metrics", get(numbers))

@@ -20,6 +20,7 @@ struct Sample {
     at: Duration,
     pages: u64,
     bytes: u64,
+    left: Option<u64>,
 }
 
 impl Rates {
@@ -33,23 +34,23 @@ impl Rates {
             if self.samples.len() == SAMPLES_MAX {
                 self.samples.pop_front();
             }
-            let Snapshot { elapsed: at, pages, bytes, .. } = *snapshot;
-            self.samples.push_back(Sample { at, pages, bytes });
+            let Snapshot { elapsed: at, pages, bytes, pages_left: left, .. } = *snapshot;
+            self.samples.push_back(Sample { at, pages, bytes, left });
         }
     }
 
     /// Pages a second, lately.
     pub fn pages(&self) -> f64 {
-        self.recent(|s| s.pages)
+        self.recent(|then, now| now.pages.saturating_sub(then.pages))
     }
 
     /// Bytes a second, lately.
     pub fn bytes(&self) -> f64 {
-        self.recent(|s| s.bytes)
+        self.recent(|then, now| now.bytes.saturating_sub(then.bytes))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
-    fn recent(&self, counter: impl Fn(&Sample) -> u64) -> f64 {
+    fn recent(&self, gained: impl Fn(&Sample, &Sample) -> u64) -> f64 {
         let Some(last) = self.samples.back() else {
             return 0.0;
         };
@@ -58,14 +59,17 @@ impl Rates {
             return 0.0;
         };
         let time = last.at.saturating_sub(first.at).as_secs_f64();
-        let gained = counter(last).saturating_sub(counter(first));
-        if time > 0.0 { gained as f64 / time } else { 0.0 }
+        if time > 0.0 { gained(first, last) as f64 / time } else { 0.0 }
     }
 
-    /// When the page limit will be reached at the present rate; `None` without a limit or a rate.
+    /// When the page limit will be reached at the present rate, which is that of all agents where
+    /// there are others; `None` without a limit or a rate.
     #[expect(clippy::cast_precision_loss, reason = "a rough guess")]
     pub fn time_left(&self, snapshot: &Snapshot) -> Option<Duration> {
-        let rate = self.pages();
+        let rate = self.recent(|then, now| match (then.left, now.left) {
+            (Some(then), Some(now)) => then.saturating_sub(now),
+            _ => 0,
+        });
         let left = snapshot.pages_left?;
         (rate > 0.0).then(|| Duration::try_from_secs_f64(left as f64 / rate).ok()).flatten()
     }
@@ -119,10 +123,12 @@ mod tests {
     #[test]
     fn time_left_follows_the_limit_and_the_rate() {
         let mut rates = Rates::default();
-        rates.observe(&at(0, 0));
-        rates.observe(&at(10, 100));
-        let limited = Snapshot { pages_left: Some(50), ..at(10, 100) };
-        assert_eq!(rates.time_left(&limited), Some(Duration::from_secs(5)));
+        // Others fetch three times as many as this one.
+        let limited = |secs, left| Snapshot { pages_left: Some(left), ..at(secs, secs) };
+        rates.observe(&limited(0, 90));
+        rates.observe(&limited(10, 50));
+        let limited = limited(10, 50);
+        assert_eq!(rates.time_left(&limited), Some(Duration::from_millis(12_500)));
         assert_eq!(rates.time_left(&at(10, 100)), None);
         let stalled = Rates::default();
         assert_eq!(stalled.time_left(&limited), None);

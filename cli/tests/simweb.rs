@@ -90,7 +90,9 @@ fn a_visitor_is_judged_by_the_access_log() {
 #[test]
 fn nobody_elses_visits_are_taken_unless_they_are_asked_for() {
     let dir = fresh("wide");
+    let own = r#"{"hosts": [{"name": "own.test", "character": {"ip": "198.18.0.7"}}]}"#;
     for (spec, named) in [
+        (own, "own.test at 198.18.0.7"),
         (r#"{"network": "198.18.0.0/16"}"#, "198.18.0.0/16"),
         (r#"{"dns_ip": "0.0.0.0"}"#, "0.0.0.0"),
     ] {

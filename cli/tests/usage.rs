@@ -67,6 +67,32 @@ fn what_cannot_be_parsed_is_a_usage_error() {
 }
 
 #[test]
+fn a_certificate_for_a_page_that_is_not_served_is_refused() {
+    let dir = fresh("no-page");
+    let files = ["--http-cert", "a.pem", "--http-key", "a.key"];
+    let mut words = vec!["coordinator", "--data", "crawl", "--no-http"];
+    words.extend(files);
+    refused(&dir, &words, &["--no-http", "--http-cert", "cannot be used with"]);
+}
+
+#[test]
+fn a_collector_that_cannot_be_trusted_is_refused() {
+    let dir = fresh("collector");
+    let crawl = |more: &[&'static str]| {
+        let mut words = vec!["crawl", "http://a.example/", "--contact", "me@a.example"];
+        words.extend(more);
+        words
+    };
+    fs::write(dir.join("junk.pem"), "junk").expect("written");
+    let with_tls = ["--otlp", "https://a.example:4317", "--otlp-ca"];
+    let without = ["--otlp", "http://a.example:4317", "--otlp-ca", "junk.pem"];
+    refused(&dir, &crawl(&[&with_tls[..], &["absent.pem"]].concat()), &["--otlp-ca absent.pem"]);
+    refused(&dir, &crawl(&[&with_tls[..], &["junk.pem"]].concat()), &["no certificate"]);
+    refused(&dir, &crawl(&without), &["--otlp", "https://"]);
+    refused(&dir, &crawl(&["--otlp-ca", "junk.pem"]), &["--otlp"]);
+}
+
+#[test]
 fn a_crawl_without_a_contact_is_refused_with_the_reason() {
     let dir = fresh("contact");
     refused(&dir, &["crawl", "http://a.example/"], &["contact", "--contact"]);

@@ -43,6 +43,8 @@ pub(crate) struct Allowed {
     pub(crate) is_scarce: bool,
     /// All have fetched as many as there may be.
     pub(crate) is_used_up: bool,
+    /// How many are still to be fetched, by whomever; `None` while nobody knows.
+    pub(crate) left: Option<u64>,
 }
 
 /// See the module.
@@ -125,21 +127,22 @@ impl Allowance {
 
     fn answer(&self, id: AgentId, allowed: u64, living: &BTreeSet<AgentId>) -> Allowed {
         let is_scarce = self.waiting.iter().any(|other| *other != id);
-        Allowed { allowed, is_scarce, is_used_up: self.is_used_up(living) }
+        let left = self.left(living);
+        Allowed { allowed, is_scarce, is_used_up: left == Some(0), left }
     }
 
-    /// Whether all have fetched as many as there may be. Of those who are not alive, what they may
-    /// have fetched counts; nobody knows before all others were heard of.
-    fn is_used_up(&self, living: &BTreeSet<AgentId>) -> bool {
+    /// How many are still to be fetched. Of those who are not alive, what they may have fetched
+    /// counts; nobody knows before all others were heard of.
+    fn left(&self, living: &BTreeSet<AgentId>) -> Option<u64> {
         if !self.awaited.is_empty() {
-            return false;
+            return None;
         }
         let fetched = |(id, allowed): (&AgentId, &u64)| match living.contains(id) {
             true => self.told.get(id).map(|told| told.fetched),
             false => Some(*allowed),
         };
         let fetched: Option<u64> = self.allowed.iter().map(fetched).sum();
-        fetched.is_some_and(|fetched| fetched >= self.limit)
+        fetched.map(|fetched| self.limit.saturating_sub(fetched))
     }
 }
 
@@ -162,7 +165,7 @@ mod tests {
         let (mut allowed, mut fetched) = (0, 0);
         for n in 1..40 {
             let heard = allowance.hear(AgentId(1), told(allowed, fetched, 5, n), &living(1));
-            assert_eq!(heard.is_used_up, fetched == 10);
+            assert_eq!((heard.is_used_up, heard.left), (fetched == 10, Some(10 - fetched)));
             (allowed, fetched) = (heard.allowed, heard.allowed);
         }
         assert_eq!(fetched, 10);
@@ -181,7 +184,7 @@ mod tests {
     fn what_the_dead_may_have_fetched_counts_and_nobody_waits_for_them() {
         let mut allowance = Allowance::new(10, BTreeMap::from([(AgentId(1), 6), (AgentId(2), 4)]));
         let both = allowance.hear(AgentId(1), told(6, 6, 1, 1), &living(2));
-        assert!(!both.is_used_up, "the other was not heard of");
+        assert!(!both.is_used_up && both.left.is_none(), "the other was not heard of");
         let alone = allowance.hear(AgentId(1), told(6, 6, 1, 2), &living(1));
         assert!(alone.is_used_up && !alone.is_scarce);
         allowance.forget(AgentId(2));
@@ -257,7 +260,9 @@ mod tests {
                     allowed[i] = heard.allowed;
                 }
                 prop_assert!(allowed.iter().sum::<u64>() <= limit);
-                prop_assert!(!heard.is_used_up || fetched.iter().sum::<u64>() == limit);
+                let left = limit - fetched.iter().sum::<u64>();
+                prop_assert!(heard.left.is_none_or(|told| told == left));
+                prop_assert_eq!(heard.is_used_up, heard.left == Some(0));
             }
         }
     }

@@ -7,14 +7,13 @@ use crate::metrics::Meter;
 use crate::rpc::Rpc;
 use crate::watchers::Watchers;
 use crivello_common::config::{Given, Settings};
-use crivello_common::runtime::Token;
 use crivello_common::time::Clock;
 use crivello_common::view::RunState;
 use crivello_proto::guard::{Guarded, NODES_ASK, Show};
 use crivello_proto::incoming::Incoming;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_server::CoordinatorServer;
-use crivello_proto::{DESCRIPTORS, REQUEST_SIZE_MAX, RESPONSE_SIZE_MAX};
+use crivello_proto::{DESCRIPTORS, LiveToken, REQUEST_SIZE_MAX, RESPONSE_SIZE_MAX};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -42,7 +41,7 @@ pub struct Listen {
     /// `None` lets everyone in who can connect.
     pub tls: Option<Tls>,
     /// What people must show; `None` does what everyone asks.
-    pub token: Option<Token>,
+    pub token: Option<LiveToken>,
 }
 
 /// A coordinator that is being served.
@@ -112,11 +111,10 @@ impl Coordinator {
         };
         let rpc = Arc::new(Rpc { lodge: lodge.clone(), watchers, crawl_id: crawl_id.clone() });
         let shown = Show::new(listen.token.as_ref());
+        listen.tls.iter().for_each(Tls::keep_fresh);
+        listen.token.iter().for_each(LiveToken::keep_fresh);
         let services = services(server, Arc::clone(&rpc), listen.token).await?;
         let (end, ended) = oneshot::channel();
-        if let Some(tls) = &listen.tls {
-            tls.keep_fresh();
-        }
         let incoming = Incoming::new(listener, listen.tls.clone());
         let server = tokio::spawn(services.serve_with_incoming_shutdown(incoming, async {
             // Whether it was asked for or forgotten, it is the end.
@@ -200,7 +198,7 @@ impl Coordinator {
 async fn services(
     mut server: Server,
     rpc: Arc<Rpc>,
-    token: Option<Token>,
+    token: Option<LiveToken>,
 ) -> Result<Router, CoordinatorError> {
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(DESCRIPTORS)

@@ -151,11 +151,13 @@ impl Coordinator for Rpc {
         let granted = self.ask(Ask::Beat(beat, told)).await?;
         let (_, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
         let lease_ms = millis(lease);
-        let pages = granted.pages.map(|Allowed { allowed, is_scarce, is_used_up }| v1::Allowance {
+        let allowance = |Allowed { allowed, is_scarce, is_used_up, left }| v1::Allowance {
             allowed,
             is_scarce,
             is_used_up,
-        });
+            left,
+        };
+        let pages = granted.pages.map(allowance);
         let epoch = granted.view.epoch;
         Ok(Response::new(v1::HeartbeatResponse { lease_ms, epoch, pages }))
     }

@@ -1,8 +1,8 @@
 //! Who may ask: what people ask of a node needs the cluster's token, where there is one.
 
+use crate::LiveToken;
 use crate::sayings::Sayings;
 use crate::tls::{Kind, Reason, Refuser};
-use crivello_common::runtime::Token;
 use futures_util::future::{Either, Ready, ready};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -25,14 +25,14 @@ pub const NODES_ASK: &[&str] =
 #[derive(Clone, Debug)]
 pub struct Guarded<S> {
     inner: S,
-    token: Option<Token>,
+    token: Option<LiveToken>,
     open: &'static [&'static str],
     log: Arc<Sayings>,
 }
 
 impl<S> Guarded<S> {
     /// Without a token everything is open.
-    pub fn new(inner: S, token: Option<Token>, open: &'static [&'static str]) -> Self {
+    pub fn new(inner: S, token: Option<LiveToken>, open: &'static [&'static str]) -> Self {
         Self { inner, token, open, log: Arc::default() }
     }
 
@@ -89,20 +89,15 @@ where
 /// A channel that shows the token with all that is asked.
 pub type Line = InterceptedService<Channel, Show>;
 
-/// What is shown with all that is asked; nothing, without a token.
+/// What is shown with all that is asked: the token that is in force just then; nothing, without.
 #[derive(Clone, Debug, Default)]
-pub struct Show(Option<MetadataValue<Ascii>>);
+pub struct Show(Option<LiveToken>);
 
 impl Show {
     /// Shows `token`.
     #[must_use]
-    pub fn new(token: Option<&Token>) -> Self {
-        // A token is made of what a header may hold.
-        let value = token.and_then(|token| MetadataValue::try_from(token.header()).ok());
-        Self(value.map(|mut value| {
-            value.set_sensitive(true);
-            value
-        }))
+    pub fn new(token: Option<&LiveToken>) -> Self {
+        Self(token.cloned())
     }
 
     /// Over `channel`.
@@ -113,8 +108,11 @@ impl Show {
 
     /// With this one request.
     pub fn add<T>(&self, request: &mut tonic::Request<T>) {
-        if let Some(value) = &self.0 {
-            request.metadata_mut().insert(header::AUTHORIZATION.as_str(), value.clone());
+        let Some(token) = &self.0 else { return };
+        // A token is made of what a header may hold.
+        if let Ok(mut value) = MetadataValue::<Ascii>::try_from(token.now().header()) {
+            value.set_sensitive(true);
+            request.metadata_mut().insert(header::AUTHORIZATION.as_str(), value);
         }
     }
 }
@@ -129,6 +127,7 @@ impl Interceptor for Show {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crivello_common::runtime::Token;
     use futures_util::FutureExt as _;
     use std::convert::Infallible;
 
@@ -152,7 +151,7 @@ mod tests {
 
     /// What a call of `path` with this header comes to: nothing, or why it is refused.
     fn call(token: Option<&str>, path: &str, header: Option<&str>) -> Option<Status> {
-        let token = token.map(|text| Token::parse(text).unwrap());
+        let token = token.map(|text| Token::parse(text).unwrap().into());
         let mut guarded = Guarded::new(Open, token, NODES_ASK);
         let mut request = Request::builder().uri(format!("http://a{path}"));
         if let Some(header) = header {
@@ -199,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_not_seen() {
-        let token = Token::parse(TOKEN).unwrap();
+        let token = LiveToken::from(Token::parse(TOKEN).unwrap());
         let show = Show::new(Some(&token));
         let mut request = tonic::Request::new(());
         show.add(&mut request);

@@ -7,9 +7,11 @@
 
 pub mod crowd;
 pub mod dial;
+mod fresh;
 pub mod guard;
 pub mod incoming;
 mod io;
+mod live_token;
 pub mod pace;
 mod sayings;
 pub mod tls;
@@ -17,6 +19,7 @@ pub mod view;
 pub mod web;
 
 pub use io::Io;
+pub use live_token::LiveToken;
 
 /// Version 1 of the wire format.
 #[expect(

@@ -10,6 +10,7 @@
 use crivello_common::time::Timestamp;
 use crivello_tests::cluster::COORDINATOR;
 use crivello_tests::{Cluster, is_page, seed};
+use serde_json::Value;
 use simweb::{Entry, Seeds, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -201,19 +202,28 @@ fn a_page_limit_is_set_lowered_and_lifted_while_the_crawl_runs() {
     let pages = |cluster: &Cluster| {
         cluster.web.log().entries().iter().filter(|entry| is_page(entry)).count()
     };
+    // What all agents have left, by what the coordinator told them.
+    let left = |cluster: &Cluster| {
+        let status = cluster.tell(&["status", "--json"]);
+        let status: Value = serde_json::from_str(&status).expect("JSON");
+        status["totals"]["pages_left"].clone()
+    };
     cluster.until("some pages", |cluster| pages(cluster) >= 60);
+    assert_eq!(left(&cluster), Value::Null, "there is no limit");
     // More than there are, and fewer than there will be.
     cluster.tell(&["set", "limits.pages-max=200"]);
     cluster.tell(&["wait", "--timeout", "60s"]);
     let n = pages(&cluster);
     // Those that were in flight when the limit came are beyond counting, but they are few.
     assert!((200..=216).contains(&n), "{n} pages");
+    assert_eq!(left(&cluster), 0);
     cluster.tell(&["set", "limits.pages-max=300"]);
     cluster.until("the rest", |cluster| pages(cluster) >= 300);
     cluster.tell(&["wait", "--timeout", "60s"]);
     assert!((300..=316).contains(&pages(&cluster)), "{} pages", pages(&cluster));
     cluster.tell(&["set", "--unset", "limits.pages-max"]);
     cluster.until("more", |cluster| pages(cluster) >= 350);
+    assert_eq!(left(&cluster), Value::Null, "the limit was lifted");
     stop(&mut cluster);
 }
 

@@ -213,11 +213,55 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
 
     // What cannot be used changes nothing.
     fs::write(papers.dir().join("a.pem"), "-----BEGIN CERT").expect("written");
-    cluster.until("a says so", |cluster| cluster.said_by("a").contains("stay in force"));
+    cluster.until("a says so", |cluster| cluster.said_by("a").contains("stays in force"));
     cluster.drain("b");
     cluster.wait();
     let _ = cluster.stop();
     let _ = cluster.assert_clean(0);
+}
+
+#[test]
+fn the_token_changes_under_a_cluster_that_works_on() {
+    let _alone = alone();
+    let mut cluster = cluster(8, 12, 500).with_papers(&["a", "b"]).start(2);
+    cluster.seed();
+    cluster.wait_for_share(0.05);
+    let (papers, connections) = (cluster.papers().clone(), cluster.connections());
+    let old = cluster.dir().join("old");
+    copy(papers.dir(), &old, "");
+
+    // What cannot be used changes nothing.
+    let token = papers.dir().join("token");
+    fs::write(&token, "short\n").expect("written");
+    cluster.until("a says so", |cluster| cluster.said_by("a").contains("is too short"));
+    let with_old = papers.clone().moved_to(&old);
+    let url = cluster.url();
+    let ask = |papers: &Papers| {
+        let mut command = Command::new(binary());
+        command.args(["status", "--coordinator", &url]).args(papers.of("people"));
+        let output = output_within(&mut command, DEADLINE);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(ask(&with_old).0, Some(0));
+
+    let new = Papers::make(&cluster.dir().join("new"), &[]);
+    fs::copy(new.dir().join("token"), &token).expect("copied");
+    for node in ["coordinator", "a", "b"] {
+        cluster.until(&format!("{node} takes the new one"), |cluster| {
+            cluster.said_by(node).contains("who asks must show the token in")
+        });
+    }
+    let (code, said) = ask(&with_old);
+    assert_eq!(code, Some(64), "{said}");
+    assert!(said.contains("not that of this cluster"), "{said}");
+    assert_eq!(cluster.connections(), connections, "connections that were there are kept");
+    // It asks the agents, too.
+    cluster.wait();
+    let _ = cluster.stop();
+    let _ = cluster.assert_clean(0);
+    for node in ["coordinator", "a", "b"] {
+        assert_eq!(shown(&secrets(&papers), &cluster.said_by(node)), None, "{node}'s log");
+    }
 }
 
 /// An agent asks for its own drain, as people do: it has the token, too.

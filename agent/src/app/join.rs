@@ -14,9 +14,9 @@ use crate::control;
 use crate::limits::ARRIVALS_QUEUE;
 use crate::peers::{Beside, Heard, Outgoing, PeerServer};
 use crivello_common::config::Settings;
-use crivello_common::runtime::Token;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
+use crivello_proto::LiveToken;
 use crivello_proto::guard::{Guarded, Show};
 use crivello_proto::tls::Tls;
 use std::io::ErrorKind;
@@ -48,7 +48,7 @@ pub struct JoinOptions {
     /// Mutual TLS.
     pub tls: Option<Tls>,
     /// What people must show, and what this agent shows where it asks as people do.
-    pub token: Option<Token>,
+    pub token: Option<LiveToken>,
 }
 
 /// What stays with a crawl that is a member.
@@ -162,9 +162,8 @@ async fn serve(
     hall: &Arc<Hall>,
     clock: Clock,
 ) -> Result<PeerServer, AgentError> {
-    if let Some(tls) = &options.tls {
-        tls.keep_fresh();
-    }
+    options.tls.iter().for_each(Tls::keep_fresh);
+    options.token.iter().for_each(LiveToken::keep_fresh);
     let listener = bind(options.listen).await?;
     let door = Arc::new(door.clone());
     let house = Arc::clone(hall) as Arc<dyn control::House>;

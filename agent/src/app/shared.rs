@@ -97,7 +97,7 @@ impl Shared {
         totals: Totals,
         closed_at: Option<Timestamp>,
     ) -> Self {
-        let left = settings.limits.pages_max.map(|max| max.saturating_sub(totals.pages));
+        let pages_left = PagesLeft::new(settings.limits.pages_max, totals.pages);
         let (now, ip_delay) = (clock.now(), settings.politeness.ip_delay);
         Self {
             tracer: Tracer::new("", &settings.telemetry, now),
@@ -115,7 +115,7 @@ impl Shared {
             offline: AtomicBool::new(false),
             dns_silent: AtomicBool::new(false),
             limit_reached: AtomicBool::new(false),
-            pages_left: PagesLeft::new(left),
+            pages_left,
             paused: AtomicBool::new(false),
             fence: Arc::default(),
             drains_itself: AtomicBool::new(false),

@@ -48,7 +48,6 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
             *class += n;
         }
     }
-    let limit = revised.settings.limits.pages_max;
     Snapshot {
         elapsed,
         pages: totals.pages,
@@ -63,7 +62,7 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         hosts,
         visits,
         pipeline_pages: (unparsed + uncommitted) as u64,
-        pages_left: limit.map(|max| max.saturating_sub(totals.pages)),
+        pages_left: shared.pages_left.of_all(totals.pages),
         pace: evidence.pace(),
     }
 }

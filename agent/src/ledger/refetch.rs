@@ -161,7 +161,8 @@ impl Ledger {
     }
 }
 
-/// How many pages of groups that are `own` are in the archive of `by`.
+/// How many pages of groups that are `own` are in the archive of `by`; breaks off when that is not
+/// `wanted` any more.
 ///
 /// # Errors
 /// When the disk fails.
@@ -169,6 +170,7 @@ pub fn archived(
     disk: &Database,
     by: AgentId,
     own: impl Fn(GroupHash) -> bool,
+    wanted: impl Fn() -> bool,
 ) -> Result<u64, DiskError> {
     let mut n_pages = 0;
     disk.walk(Family::Seen, &[], &END, |key, value| {
@@ -178,7 +180,7 @@ pub fn archived(
         {
             n_pages += 1;
         }
-        Ok(true)
+        Ok(wanted())
     })?;
     Ok(n_pages)
 }

@@ -68,11 +68,10 @@ impl Web {
 /// than this machine could visit although nobody asked for it.
 pub fn serve(typed: &ServeArgs) -> Result<(), Trouble> {
     let spec = read_spec(typed.spec.as_deref())?;
-    if !spec.is_loopback() && !typed.insecure {
+    if let Some(what) = spec.beyond_loopback().filter(|_| !typed.insecure) {
         return Err(Trouble::usage(format!(
-            "others than this machine could visit the hosts in {}, or ask the name server at {}; \
-             give --insecure if the network keeps strangers out",
-            spec.network, spec.dns_ip
+            "others than this machine could reach {what}; give --insecure if the network keeps \
+             strangers out"
         )));
     }
     let web = simweb::serve::ServeArgs {

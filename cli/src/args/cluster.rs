@@ -105,7 +105,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "no_http")]
     pub http: Option<SocketAddr>,
     /// No dashboard, and no `/metrics`.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["http_cert", "http_key"])]
     pub no_http: bool,
     /// A name that browsers may call it by, besides `localhost`; may be repeated.
     #[arg(long = "http-host", value_name = "NAME", conflicts_with = "no_http")]
@@ -167,7 +167,8 @@ pub struct JoinArgs {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TokenArgs {
     /// A file with the cluster's token in its first line: who shows it may ask and give orders. The
-    /// same at the coordinator, the agents, and for those who ask (see `crivello token`).
+    /// same at the coordinator, the agents, and for those who ask (see `crivello token`). Read again
+    /// when it changes.
     #[arg(long, value_name = "FILE", env = "CRIVELLO_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
 }

@@ -33,8 +33,8 @@ pub struct ServeArgs {
     /// Append the access log to this file, one JSON object a line.
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,
-    /// Let the spec's `network` and `dns_ip` be more than this machine although anyone who can
-    /// connect can visit.
+    /// Let the spec's `network`, `dns_ip` and the `ip` of hosts be more than this machine although
+    /// anyone who can connect can visit.
     #[arg(long)]
     pub insecure: bool,
     /// Stop when standard input ends, so as not to outlive whoever started it.

@@ -8,12 +8,11 @@ pub mod sower;
 use crate::args::cluster::{CoordinatorUrl, TlsArgs, TokenArgs};
 use crate::exit::Trouble;
 use anyhow::{Context, anyhow};
-use crivello_common::runtime::Token;
 use crivello_common::view::View;
 use crivello_proto::guard::{Line, Show};
 use crivello_proto::tls::{Files, Tls};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
-use crivello_proto::{RESPONSE_SIZE_MAX, dial, v1};
+use crivello_proto::{LiveToken, RESPONSE_SIZE_MAX, dial, v1};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -35,7 +34,7 @@ pub struct Papers {
     /// What all nodes show each other.
     pub tls: Option<Tls>,
     /// What people show.
-    pub token: Option<Token>,
+    pub token: Option<LiveToken>,
 }
 
 /// Reads the files that were named.
@@ -57,10 +56,10 @@ pub fn papers(tls: &TlsArgs, token: &TokenArgs) -> Result<Papers, Trouble> {
 ///
 /// # Errors
 /// A usage error when it cannot be read, or holds none.
-pub fn token_in(file: Option<&Path>) -> Result<Option<Token>, Trouble> {
+pub fn token_in(file: Option<&Path>) -> Result<Option<LiveToken>, Trouble> {
     // A variable of the environment that is set to nothing says nothing.
     let file = file.filter(|file| !file.as_os_str().is_empty());
-    file.map(Token::load).transpose().map_err(Trouble::usage)
+    file.map(LiveToken::load).transpose().map_err(Trouble::usage)
 }
 
 /// A place to listen on: not open to strangers unless that was said.
@@ -108,9 +107,8 @@ pub fn endpoint(typed: &CoordinatorUrl) -> Result<(Endpoint, Papers), Trouble> {
 /// Those of [`endpoint`]; else when nobody is there.
 pub async fn connect(typed: &CoordinatorUrl) -> Result<(Client, Papers), Trouble> {
     let (endpoint, papers) = endpoint(typed)?;
-    if let Some(tls) = &papers.tls {
-        tls.keep_fresh();
-    }
+    papers.tls.iter().for_each(Tls::keep_fresh);
+    papers.token.iter().for_each(LiveToken::keep_fresh);
     let channel = dial::connect(&endpoint, papers.tls.as_ref()).await.map_err(|error| {
         let url = &typed.url;
         Trouble::Internal(anyhow!("the coordinator at {url} cannot be reached: {}", whole(error)))
@@ -119,7 +117,7 @@ pub async fn connect(typed: &CoordinatorUrl) -> Result<(Client, Papers), Trouble
 }
 
 /// Over a connection that is made, or will be.
-pub fn client(channel: Channel, token: Option<&Token>) -> Client {
+pub fn client(channel: Channel, token: Option<&LiveToken>) -> Client {
     CoordinatorClient::new(Show::new(token).over(channel))
         .max_decoding_message_size(RESPONSE_SIZE_MAX)
 }

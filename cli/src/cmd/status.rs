@@ -111,6 +111,12 @@ impl Standing {
         ]
     }
 
+    /// Pages until the limit of the crawl, by whoever was told last.
+    fn pages_left(&self) -> Option<u64> {
+        let all = self.answers.values().flatten();
+        all.filter_map(|status| status.snapshot.pages_left).min()
+    }
+
     fn totals(&self) -> Vec<String> {
         let all: Vec<&AgentStatus> = self.answers.values().flatten().collect();
         let ids: Vec<AgentId> = all.iter().map(|status| status.id).collect();
@@ -126,7 +132,9 @@ fn table(standing: &Standing) -> String {
     rows.extend(view.agents.iter().map(|agent| standing.row(agent)));
     rows.push(standing.totals());
     let (crawl, run, epoch) = (&standing.listing.crawl_id, run_word(view.run), view.epoch);
-    format!("crawl {crawl}, {run}, epoch {epoch}\n{}", human::table(&rows))
+    let left = standing.pages_left().map(|left| format!(", {} pages left", count(left)));
+    let left = left.unwrap_or_default();
+    format!("crawl {crawl}, {run}, epoch {epoch}{left}\n{}", human::table(&rows))
 }
 
 fn as_json(standing: &Standing) -> String {
@@ -141,6 +149,7 @@ fn as_json(standing: &Standing) -> String {
         "agents": agents,
         "totals": {
             "pages": sum(|s| s.snapshot.pages),
+            "pages_left": standing.pages_left(),
             "pages_per_second": standing.rates.values().sum::<f64>(),
             "urls_queued": sum(|s| s.snapshot.urls_queued),
             "hosts_ready": sum(|s| s.snapshot.hosts.ready),
@@ -238,6 +247,11 @@ c      dead    -      -        -       -      -        -        -       -       
 (all)          1,234  56       5       0      0        0        2       0
 ";
         assert_eq!(table(&standing()), expected);
+        let mut limited = standing();
+        if let Some(Ok(status)) = limited.answers.get_mut(&AgentId(0)) {
+            status.snapshot.pages_left = Some(4_321);
+        }
+        assert!(table(&limited).starts_with("crawl c0ffee, running, epoch 7, 4,321 pages left\n"));
     }
 
     #[test]

@@ -30,9 +30,8 @@ pub fn snapshot(all: &[Snapshot]) -> Snapshot {
         sum.visits += s.visits;
         sum.pipeline_pages += s.pipeline_pages;
     }
-    // Each counts down from the limit of all by its own pages.
-    let limit = all.iter().find_map(|s| s.pages_left.map(|left| left + s.pages));
-    sum.pages_left = limit.map(|limit| limit.saturating_sub(sum.pages));
+    // Each counts down from what was left to all when it was last told.
+    sum.pages_left = all.iter().filter_map(|s| s.pages_left).min();
     let busiest = all.iter().max_by_key(|s| s.visits + s.hosts.ready + s.hosts.waiting);
     sum.pace = busiest.map_or(Pace::Starting, |s| s.pace);
     sum
@@ -112,7 +111,7 @@ mod tests {
             pages,
             by_class: [0, pages, 0, 1, 0],
             hosts: HostGauges { waiting, ..HostGauges::default() },
-            pages_left: Some(20 - pages),
+            pages_left: (pages > 1).then_some(9 + pages),
             pace,
             ..Snapshot::default()
         };

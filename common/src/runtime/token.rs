@@ -57,28 +57,30 @@ pub enum BadToken {
 }
 
 impl Token {
-    /// The first line of `file`. That others may read the file is said in the log.
+    /// The first line of `file`.
     ///
     /// # Errors
     /// When it cannot be read, or that is no token.
-    pub fn load(file: &Path) -> Result<Self, TokenError> {
+    pub fn read(file: &Path) -> Result<Self, TokenError> {
         let unreadable = |error| TokenError::Unreadable(file.to_owned(), error);
         let opened = File::open(file).map_err(unreadable)?;
-        let mode = opened.metadata().map_err(unreadable)?.mode();
         let mut bytes = Vec::new();
         // The line's end, and whatever blanks, come on top.
         let most = 2 * TOKEN_CHARS_MAX as u64;
         opened.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
         let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let line = String::from_utf8_lossy(line);
-        let token = Self::parse(&line).map_err(|why| TokenError::Bad(file.to_owned(), why))?;
-        if mode & 0o007 != 0 {
+        Self::parse(&line).map_err(|why| TokenError::Bad(file.to_owned(), why))
+    }
+
+    /// Says in the log that others may read the file, if they may.
+    pub fn warn_if_exposed(file: &Path) {
+        if file.metadata().is_ok_and(|data| data.mode() & 0o007 != 0) {
             let file = file.display();
             tracing::warn!(
                 "everyone on this machine may read the token file {file}: chmod 600 {file}"
             );
         }
-        Ok(token)
     }
 
     /// A text, blanks around it left out.
@@ -168,7 +170,7 @@ mod tests {
         let file = scratch("drawn");
         token.write_new(&file).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
-        let read = Token::load(&file).unwrap();
+        let read = Token::read(&file).unwrap();
         assert!(read.is(token.secret().as_bytes()) && !read.is(other.secret().as_bytes()));
         assert!(token.write_new(&file).is_err(), "a token is not overwritten");
     }
@@ -186,12 +188,12 @@ mod tests {
             "sécret-sécret-sécret",
         ] {
             fs::write(&file, bad).unwrap();
-            let error = Token::load(&file).unwrap_err();
+            let error = Token::read(&file).unwrap_err();
             let said = format!("{error} {error:?}");
             assert!(said.contains("crivello token") && !said.contains("cret\""), "{said}");
             assert!(bad.is_empty() || !said.contains(bad.trim()), "{said}");
         }
-        let missing = Token::load(&scratch("none")).unwrap_err().to_string();
+        let missing = Token::read(&scratch("none")).unwrap_err().to_string();
         assert!(missing.contains("none cannot be read"), "{missing}");
     }
 
@@ -199,7 +201,7 @@ mod tests {
     fn only_the_first_line_counts() {
         let file = scratch("lines");
         fs::write(&file, format!(" {SECRET}\t\r\nand so on")).unwrap();
-        assert_eq!(Token::load(&file).unwrap().secret(), SECRET);
+        assert_eq!(Token::read(&file).unwrap().secret(), SECRET);
     }
 
     #[test]

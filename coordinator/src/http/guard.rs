@@ -18,7 +18,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use crivello_common::runtime::Token;
+use crivello_proto::LiveToken;
 use std::net::{IpAddr, SocketAddr};
 
 /// Nothing is loaded from elsewhere, no script or style stands in the page itself, and nobody may
@@ -38,7 +38,7 @@ pub(super) struct Guard {
     names: Vec<String>,
     /// Where it listens.
     at: SocketAddr,
-    token: Option<Token>,
+    token: Option<LiveToken>,
     /// It speaks TLS.
     is_secure: bool,
 }
@@ -56,7 +56,7 @@ impl Guard {
     pub(super) const fn new(
         at: SocketAddr,
         names: Vec<String>,
-        token: Option<Token>,
+        token: Option<LiveToken>,
         is_secure: bool,
     ) -> Self {
         Self { names, at, token, is_secure }
@@ -67,7 +67,7 @@ impl Guard {
         if self.is_secure { "; Secure" } else { "" }
     }
 
-    pub(super) const fn token(&self) -> Option<&Token> {
+    pub(super) const fn token(&self) -> Option<&LiveToken> {
         self.token.as_ref()
     }
 
@@ -80,7 +80,7 @@ impl Guard {
             return Err(Turned::StrangeHost);
         }
         let reads = method == Method::GET || method == Method::HEAD;
-        if (!reads || path.starts_with("/api/")) && is_foreign(headers, host) {
+        if (!reads || path.starts_with("/api/")) && self.is_foreign(headers, host) {
             return Err(Turned::Foreign);
         }
         if !reads && !is_json(headers) {
@@ -109,7 +109,25 @@ impl Guard {
     fn knows(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
         let bearer = headers.get(AUTHORIZATION).is_some_and(|value| token.is_in(value.as_bytes()));
-        bearer || login::is_in(token, headers)
+        bearer || login::is_in(&token.now(), headers)
+    }
+
+    /// Whether a browser says that another site made it ask. A program that is no browser says
+    /// nothing.
+    fn is_foreign(&self, headers: &HeaderMap, host: &str) -> bool {
+        let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
+        if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+            return true;
+        }
+        let Some(origin) = headers.get(ORIGIN) else { return false };
+        let authority = match origin.to_str().unwrap_or_default().split_once("://") {
+            Some(("https", authority)) => authority,
+            // A page that came without TLS can have been written by whoever is on the way. Where we
+            // speak none ourselves, a proxy in front may.
+            Some(("http", authority)) if !self.is_secure => authority,
+            _ => return true,
+        };
+        !authority.eq_ignore_ascii_case(host)
     }
 }
 
@@ -128,20 +146,6 @@ fn without_port(host: &str) -> &str {
         }
         _ => host,
     }
-}
-
-/// Whether a browser says that another site made it ask. A program that is no browser says
-/// nothing.
-fn is_foreign(headers: &HeaderMap, host: &str) -> bool {
-    let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
-    if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
-        return true;
-    }
-    let Some(origin) = headers.get(ORIGIN) else { return false };
-    let origin = origin.to_str().unwrap_or_default();
-    // A proxy in front may speak TLS.
-    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    authority.is_none_or(|authority| !authority.eq_ignore_ascii_case(host))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -200,10 +204,11 @@ pub(super) async fn stand(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crivello_common::runtime::Token;
 
     fn guard(token: Option<&str>) -> Guard {
         let at = "10.0.0.5:8080".parse().expect("an address");
-        let token = token.map(|text| Token::parse(text).expect("long enough"));
+        let token = token.map(|text| Token::parse(text).expect("long enough").into());
         Guard::new(at, vec!["Crawl.example".to_owned()], token, false)
     }
 
@@ -293,6 +298,21 @@ mod tests {
         let read = headers(&[("host", "localhost"), ("sec-fetch-site", "cross-site")]);
         assert_eq!(guard.check(&Method::GET, "/api/hosts", &read), Err(Turned::Foreign));
         assert_eq!(guard.check(&Method::GET, "/", &read), Ok(()), "a link may lead here");
+    }
+
+    #[test]
+    fn over_tls_a_page_that_came_without_is_a_page_elsewhere() {
+        let at = "10.0.0.5:8080".parse().expect("an address");
+        let post = |is_secure, scheme: &str| {
+            let origin = format!("{scheme}://localhost:8080");
+            let json = ("content-type", "application/json");
+            let all = headers(&[("host", "localhost:8080"), json, ("origin", &origin)]);
+            Guard::new(at, Vec::new(), None, is_secure).check(&Method::POST, "/api/run", &all)
+        };
+        assert_eq!(post(true, "https"), Ok(()));
+        assert_eq!(post(true, "http"), Err(Turned::Foreign));
+        assert_eq!(post(false, "http"), Ok(()));
+        assert_eq!(post(false, "https"), Ok(()), "a proxy in front may speak TLS");
     }
 
     #[test]

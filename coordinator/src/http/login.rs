@@ -13,6 +13,7 @@ use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use crivello_common::runtime::Token;
+use crivello_proto::LiveToken;
 use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serde_json::json;
@@ -58,7 +59,7 @@ struct Login {
 /// `POST /api/login`.
 pub(super) async fn login(Shared(state): Shared<State>, bytes: Bytes) -> Result<Response, Refusal> {
     let Login { token: shown } = body(&bytes)?;
-    let Some(token) = state.guard.token() else {
+    let Some(token) = state.guard.token().map(LiveToken::now) else {
         return Ok(Json(json!({ "done": "no token is needed" })).into_response());
     };
     // Guessing keeps only guessers waiting.
@@ -67,7 +68,7 @@ pub(super) async fn login(Shared(state): Shared<State>, bytes: Bytes) -> Result<
         sleep(PENALTY).await;
         return Err(Refusal::new(StatusCode::UNAUTHORIZED, "that is not the token"));
     }
-    let (session, more) = (session(token), state.guard.cookie_more());
+    let (session, more) = (session(&token), state.guard.cookie_more());
     let cookie =
         format!("{NAME}={session}; Path=/; Max-Age={AGE}; HttpOnly; SameSite=Strict{more}");
     Ok(([(SET_COOKIE, cookie)], Json(json!({ "done": "logged in" }))).into_response())

@@ -13,12 +13,11 @@ use axum::http::{HeaderName, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use crivello_common::runtime::Token;
 use crivello_common::time::Clock;
 use crivello_proto::crowd::Crowd;
 use crivello_proto::guard::Show;
 use crivello_proto::tls::{Https, Tls};
-use crivello_proto::web;
+use crivello_proto::{LiveToken, web};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,7 +27,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-/// For an answer, but that of `/api/events`, which has no end.
+/// For an answer, but those of `/api/events`, which has no end, and of `/api/archived`, which may
+/// take as long as agents count.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of a request's body.
 const BODY_SIZE_MAX: usize = 64 << 10;
@@ -39,7 +39,7 @@ pub struct Options {
     /// Names that browsers may call it by, besides loopback addresses.
     pub names: Vec<String>,
     /// Who shows it is let in; `None` lets everyone in who can connect.
-    pub token: Option<Token>,
+    pub token: Option<LiveToken>,
     /// With what it speaks TLS, if it does.
     pub https: Option<Https>,
     /// What `/metrics` says; `None`, and there is no such page.
@@ -81,6 +81,7 @@ impl Door {
     pub(crate) fn open(self, rpc: Arc<Rpc>, tls: Option<Tls>, shown: Show) -> JoinSet<()> {
         let Self { listener, at, options: Options { names, token, https, metrics } } = self;
         let (clock, crowd) = (Clock::start(), Arc::new(Crowd::new(tls, shown)));
+        token.iter().for_each(LiveToken::keep_fresh);
         let (found, board) = watch::channel(Arc::new(Board::default()));
         let guard = Guard::new(at, names, token, https.is_some());
         let state = State::new(Arc::clone(&rpc), Arc::clone(&crowd), board, guard, metrics);
@@ -115,6 +116,7 @@ fn routes(state: State) -> Router {
         .merge(asked)
         .merge(page::routes())
         .route("/api/events", get(api::cluster::events))
+        .route("/api/archived", get(api::archived::archived))
         .route("/api/login", post(login::login))
         .route("/healthz", get(async || "ok\n"))
         .fallback(async || api::Refusal::new(StatusCode::NOT_FOUND, "there is nothing here"))

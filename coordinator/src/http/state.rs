@@ -12,6 +12,8 @@ use tokio::sync::{Semaphore, watch};
 const REQUESTS_MAX: usize = 32;
 /// Pages that listen at once.
 const LISTENERS_MAX: usize = 64;
+/// Agents whose archives are counted at once.
+const COUNTS_MAX: usize = 4;
 
 /// Says what `/metrics` shows, in the text format of Prometheus.
 #[derive(Clone)]
@@ -47,6 +49,7 @@ pub(super) struct State {
     pub(super) metrics: Option<MetricsText>,
     pub(super) requests: Arc<Semaphore>,
     pub(super) listeners: Arc<Semaphore>,
+    pub(super) counts: Arc<Semaphore>,
 }
 
 impl State {
@@ -58,9 +61,9 @@ impl State {
         metrics: Option<MetricsText>,
     ) -> Self {
         let seats = |n| Arc::new(Semaphore::new(n));
-        let (guard, requests, listeners) =
-            (Arc::new(guard), seats(REQUESTS_MAX), seats(LISTENERS_MAX));
-        Self { rpc, crowd, board, guard, metrics, requests, listeners }
+        let (requests, listeners) = (seats(REQUESTS_MAX), seats(LISTENERS_MAX));
+        let (guard, counts) = (Arc::new(guard), seats(COUNTS_MAX));
+        Self { rpc, crowd, board, guard, metrics, requests, listeners, counts }
     }
 
     /// What was found in the last round.

@@ -1,7 +1,7 @@
 //! The three files, and what is made of them.
 
 use super::Reason;
-use super::fresh::Made;
+use crate::fresh::Made;
 use rustls::client::Resumption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -97,6 +97,9 @@ pub(super) struct Set {
 impl Made for Set {
     type Files = Files;
     type Pem = Pem;
+    type Error = TlsError;
+
+    const WHAT: &'static str = "the TLS files";
 
     fn read(files: &Files) -> Result<Pem, TlsError> {
         Ok(Pem {
@@ -148,14 +151,15 @@ impl Made for Set {
     }
 
     /// It is used all the same: perhaps the clock is wrong, or others have other files.
-    fn warn(&self) {
+    fn warn(&self, _: &Files) {
         if let Some(doubt) = &self.doubt {
             tracing::warn!("other nodes will not trust this one: {doubt}");
         }
     }
 
-    fn name(files: &Files) -> &Path {
-        &files.cert
+    fn effect(files: &Files) -> String {
+        let cert = files.cert.display();
+        format!("new connections use {cert}, those that are there go on")
     }
 }
 

@@ -1,13 +1,13 @@
 //! TLS for browsers and Prometheus: we show who we are, and ask nobody else to.
 
 use super::files::{certificates, key, read};
-use super::fresh::{Fresh, Made};
 use super::{Pem, TlsError};
+use crate::fresh::{Fresh, Made};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::version::{TLS12, TLS13};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What is spoken over the connections.
@@ -43,6 +43,9 @@ struct Shown {
 impl Made for Shown {
     type Files = HttpsFiles;
     type Pem = Pem;
+    type Error = TlsError;
+
+    const WHAT: &'static str = "the TLS files";
 
     fn read(files: &HttpsFiles) -> Result<Pem, TlsError> {
         let certificate = read("--http-cert", &files.cert)?;
@@ -66,10 +69,11 @@ impl Made for Shown {
     }
 
     /// Who vouches for us is for browsers to know.
-    fn warn(&self) {}
+    fn warn(&self, _: &HttpsFiles) {}
 
-    fn name(files: &HttpsFiles) -> &Path {
-        &files.cert
+    fn effect(files: &HttpsFiles) -> String {
+        let cert = files.cert.display();
+        format!("new connections use {cert}, those that are there go on")
     }
 }
 

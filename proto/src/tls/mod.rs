@@ -4,7 +4,6 @@
 //! handshake answered, with what is in force just then; those that are there go on.
 
 mod files;
-mod fresh;
 mod https;
 mod reason;
 #[cfg(test)]
@@ -15,9 +14,9 @@ pub use https::{Https, HttpsFiles};
 pub(crate) use reason::Kind;
 pub use reason::{Reason, Refuser};
 
+use crate::fresh::{Fresh, Made as _};
 use crate::sayings::Sayings;
 use files::Set;
-use fresh::Fresh;
 use rustls::{ClientConfig, ServerConfig};
 use std::sync::Arc;
 
@@ -50,7 +49,7 @@ impl Tls {
     /// # Errors
     /// When it cannot be used.
     pub fn of(pem: Pem) -> Result<Self, TlsError> {
-        Fresh::of(pem).map(Self::with)
+        Set::make(pem).map(Fresh::fixed).map(Self::with)
     }
 
     fn with(fresh: Fresh<Set>) -> Self {

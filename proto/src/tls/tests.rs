@@ -1,7 +1,7 @@
 //! Two nodes on loopback, with certificates as they should be and as they should not.
 
-use super::fresh::Looks;
 use super::{Files, Kind, Pem, Reason, Refuser, Tls};
+use crate::fresh::Looks;
 use crate::incoming::{Incoming, farewell};
 use crate::{Io, dial, incoming};
 use futures_util::StreamExt as _;

@@ -170,10 +170,19 @@ impl Spec {
         self
     }
 
-    /// Whether nobody but this machine can reach it, name server included.
+    /// What others than this machine can reach of it, name server included, in words; `None` where
+    /// that is nothing.
     #[must_use]
-    pub const fn is_loopback(&self) -> bool {
-        self.network.is_loopback() && self.dns_ip.is_loopback()
+    pub fn beyond_loopback(&self) -> Option<String> {
+        let own = |host: &HostSpec| {
+            let ip = host.character.ip.filter(|ip| !ip.is_loopback())?;
+            Some(format!("the host {} at {ip}", host.name))
+        };
+        let network =
+            (!self.network.is_loopback()).then(|| format!("the hosts in {}", self.network));
+        let dns =
+            || (!self.dns_ip.is_loopback()).then(|| format!("the name server at {}", self.dns_ip));
+        network.or_else(dns).or_else(|| self.hosts.iter().find_map(own))
     }
 
     /// So many links a page.

@@ -2,18 +2,20 @@
 //! agents that are made up: they know every question, but for one that is of an older version.
 
 use super::browser::Browser;
-use super::fake::{Fake, Kind};
+use super::fake::{Fake, Kind, Life};
 use super::looks::{FAULTS, PHONE, go, pictures};
-use super::{alone, cluster};
+use super::{alone, api, cells, cluster};
 use crivello_proto::v1::control_server::ControlServer;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{FORMAT_VERSION, v1};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tonic::transport::server::{Server, TcpIncoming};
 
 /// Has an agent join that lives for as long as the runtime does.
-fn join(runtime: &Runtime, url: &str, name: &str, number: u64, kind: Kind) {
+fn join(runtime: &Runtime, url: &str, (name, number, kind): (&str, u64, Kind), life: &Arc<Life>) {
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound").to_string();
@@ -28,7 +30,12 @@ fn join(runtime: &Runtime, url: &str, name: &str, number: u64, kind: Kind) {
             ..v1::JoinRequest::default()
         };
         let joined = client.join(join).await.expect("it is let in").into_inner();
-        let fake = Fake { id: joined.id, crawl: joined.crawl_id, name: name.to_owned(), kind };
+        if kind == Kind::Slow {
+            let life = Arc::clone(life);
+            tokio::spawn(async move { life.beat(client, (joined.id, number)).await });
+        }
+        let (name, life) = (name.to_owned(), Arc::clone(life));
+        let fake = Fake { id: joined.id, crawl: joined.crawl_id, name, kind, life };
         let service = ControlServer::new(fake);
         let incoming = TcpIncoming::from(listener);
         tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
@@ -41,10 +48,8 @@ fn what_agents_know_is_shown() {
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(1).set("cluster.lease=600s").start(0);
     let agents = Runtime::new().expect("a runtime");
-    for (name, number, kind) in
-        [("holder", 1, Kind::Holder), ("owner", 2, Kind::Owner), ("old", 3, Kind::Old)]
-    {
-        join(&agents, &cluster.url(), name, number, kind);
+    for agent in [("holder", 1, Kind::Holder), ("owner", 2, Kind::Owner), ("old", 3, Kind::Old)] {
+        join(&agents, &cluster.url(), agent, &Arc::default());
     }
     let ours = format!("http://{}/", cluster.dashboard());
     browser.open(&ours);
@@ -103,6 +108,46 @@ fn what_agents_know_is_shown() {
     look(&browser, "traces");
     // That nonsense was refused is in the console, and nothing else.
     browser.forgive("400");
+    browser.assert_quiet(&ours);
+    browser.end();
+}
+
+#[test]
+fn what_is_lost_with_an_agent_is_counted_while_somebody_waits() {
+    let _alone = alone();
+    let Some(mut browser) = Browser::start() else { return };
+    let mut cluster = cluster(1).start(0);
+    let (agents, life) = (Runtime::new().expect("a runtime"), Arc::<Life>::default());
+    for agent in [("slow", 1, Kind::Slow), ("gone", 2, Kind::Holder)] {
+        join(&agents, &cluster.url(), agent, &life);
+    }
+    let ours = format!("http://{}/", cluster.dashboard());
+    browser.open(&ours);
+    cluster.until("gone is dead", |cluster| {
+        let dead = cells(&browser, "gone")["State"].as_str().is_some_and(|s| s.contains("dead"));
+        let epoch = &api(cluster.dashboard(), "/api/cluster")["epoch"];
+        dead && epoch.as_u64() == Some(life.epoch.load(Relaxed))
+    });
+    let remove = "[data-agent='gone'] [data-act='remove']";
+
+    browser.click(remove);
+    browser.click("#dialog-yes");
+    cluster.until("it is counted", |_| {
+        browser.text("#dialog-progress").starts_with("still counting, 2 s")
+    });
+    browser.click("#dialog-no");
+    cluster.until("nobody waits for it", |_| life.counting.load(Relaxed) == 0);
+    assert!(!cells(&browser, "gone").is_null(), "it was removed although that was cancelled");
+
+    browser.click(remove);
+    browser.click("#dialog-yes");
+    cluster.until("it is counted anew", |_| browser.text("#dialog-progress").contains("counting"));
+    life.finish.notify_one();
+    cluster.until("it is told", |_| browser.text("#dialog-error").contains("3 pages are only in"));
+    assert_eq!(browser.text("#dialog-progress"), "");
+    let _ = browser.eval("document.querySelector('#dialog [name=lost]').value = 'give-up'");
+    browser.click("#dialog-yes");
+    cluster.until("it is gone", |_| cells(&browser, "gone").is_null());
     browser.assert_quiet(&ours);
     browser.end();
 }

@@ -161,9 +161,9 @@ impl House for Hall {
         let Some(view) = self.doings.standing.lock().view.clone() else { return };
         let (me, strategy) = (here.id, here.shared.settings.cluster.strategy);
         let disk = here.disk.clone();
-        let count = move || {
+        let count = move |wanted: &dyn Fn() -> bool| {
             let owners = Owners::new(strategy, view).ok()?;
-            ledger::archived(&disk, by, |group| owners.owner(group) == Some(me)).ok()
+            ledger::archived(&disk, by, |group| owners.owner(group) == Some(me), wanted).ok()
         };
         if self.counts.swap(true, Relaxed) {
             return;
@@ -172,7 +172,8 @@ impl House for Hall {
         let counts = self.counts.clone();
         let counting = std::thread::Builder::new().name("archived".to_owned());
         let counted = counting.spawn(move || {
-            let _ = answer.send(count());
+            let counted = count(&|| !answer.is_closed());
+            let _ = answer.send(counted);
             counts.store(false, Relaxed);
         });
         if counted.is_err() {

@@ -17,6 +17,8 @@ pub struct Portion {
     /// Pages that may be fetched, those that were included.
     allowed: u64,
     is_scarce: bool,
+    /// Pages that had been fetched when the coordinator was last told.
+    told: u64,
     /// The limit that it is a portion of.
     limit: Option<u64>,
 }
@@ -25,7 +27,8 @@ impl Portion {
     /// Whatever an earlier process was allowed and has not fetched is not this one's.
     pub fn new(shared: &Shared) -> Self {
         let limit = shared.live.latest().settings.limits.pages_max;
-        Self { allowed: shared.totals.lock().0.pages, is_scarce: false, limit }
+        let fetched = shared.totals.lock().0.pages;
+        Self { allowed: fetched, is_scarce: false, told: fetched, limit }
     }
 
     /// Whether more should be asked for soon.
@@ -60,6 +63,7 @@ impl Portion {
         let fetched = shared.totals.lock().0.pages;
         let wants = if leaving { 0 } else { wanted(shared) };
         let number = shared.clock.now().0;
+        self.told = fetched;
         Some(v1::Pages { allowed: self.allowed, fetched, wants, number })
     }
 
@@ -83,8 +87,9 @@ impl Portion {
 
     /// What it says.
     pub fn hear(&mut self, allowance: v1::Allowance, shared: &Shared) {
-        let v1::Allowance { allowed, is_scarce, is_used_up } = allowance;
+        let v1::Allowance { allowed, is_scarce, is_used_up, left } = allowance;
         self.is_scarce = is_scarce;
+        shared.pages_left.tell(left, self.told);
         shared.pages_left.add(allowed.saturating_sub(self.allowed));
         self.allowed = self.allowed.max(allowed);
         shared.pages_left.end(is_used_up);

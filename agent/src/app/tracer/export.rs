@@ -12,12 +12,15 @@ use opentelemetry_proto::tonic::resource::v1::Resource as OtelResource;
 use opentelemetry_proto::tonic::trace::v1::{
     ResourceSpans, ScopeSpans, Span as OtelSpan, Status, span, status,
 };
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::sync::Notify;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request};
 
 /// One call to the collector.
@@ -37,26 +40,55 @@ const FLAG_SAMPLED: u32 = 1;
 pub struct Otlp(Endpoint);
 
 impl Otlp {
-    /// From `http://HOST:PORT`.
+    /// From `http://HOST:PORT`, or `https://HOST:PORT`: then the collector's certificate must be
+    /// vouched for by an authority in `ca`, as PEM, or without by one that the system trusts.
     ///
     /// # Errors
     /// Why that is none, for people.
-    pub fn parse(url: &str) -> Result<Self, String> {
-        if url.starts_with("https://") {
-            return Err("a collector is reached without TLS: run one on this machine or in this \
-                        network, which may pass it on with TLS"
-                .to_owned());
-        }
-        let authority = url.strip_prefix("http://").unwrap_or_default();
-        if authority.trim_end_matches('/').is_empty() {
-            return Err("write http://HOST:PORT, where a collector takes OTLP over gRPC (its \
-                        port is 4317 as a rule)"
+    pub fn parse(url: &str, ca: Option<&[u8]>) -> Result<Self, String> {
+        let schemes = ["http://", "https://"];
+        let authority = schemes.iter().find_map(|scheme| url.strip_prefix(scheme));
+        if authority.unwrap_or_default().trim_end_matches('/').is_empty() {
+            return Err("write http://HOST:PORT or https://HOST:PORT, where a collector takes \
+                        OTLP over gRPC (its port is 4317 as a rule)"
                 .to_owned());
         }
         let endpoint = Endpoint::from_shared(url.to_owned());
         let endpoint = endpoint.map_err(|error| format!("it is no URL: {error}"))?;
-        Ok(Self(endpoint.connect_timeout(PATIENCE).timeout(PATIENCE)))
+        let endpoint = endpoint.connect_timeout(PATIENCE).timeout(PATIENCE);
+        match (url.starts_with("https://"), ca) {
+            (true, ca) => with_tls(endpoint, ca).map(Self),
+            (false, None) => Ok(Self(endpoint)),
+            (false, Some(_)) => {
+                Err("an authority is for https://: without TLS nobody is checked".to_owned())
+            }
+        }
     }
+
+    /// The way there; nothing is sent yet. Within a runtime.
+    pub(super) fn channel(&self) -> Channel {
+        self.0.connect_lazy()
+    }
+}
+
+fn with_tls(endpoint: Endpoint, ca: Option<&[u8]>) -> Result<Endpoint, String> {
+    let tls = ClientTlsConfig::new();
+    let tls = match ca {
+        Some(pem) => {
+            // What is no certificate would be passed over, and then nobody be trusted.
+            let mut found = CertificateDer::pem_slice_iter(pem);
+            if !found.next().is_some_and(|first| first.is_ok()) || !found.all(|next| next.is_ok()) {
+                return Err("the authority's file holds no certificate as PEM".to_owned());
+            }
+            tls.ca_certificate(Certificate::from_pem(pem))
+        }
+        None => tls.with_native_roots(),
+    };
+    // What it says itself is "transport error".
+    endpoint.tls_config(tls).map_err(|error| {
+        let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        format!("TLS cannot be spoken: {why}")
+    })
 }
 
 /// How the export goes.
@@ -73,7 +105,7 @@ pub struct Outlet {
 /// Exports until the crawl's runtime is gone.
 pub async fn run(shared: Arc<Shared>, otlp: Otlp, resource: Resource) {
     let tracer = &shared.tracer;
-    let mut client = TraceServiceClient::new(otlp.0.connect_lazy());
+    let mut client = TraceServiceClient::new(otlp.channel());
     let resource = described(&resource);
     loop {
         let batch = take(tracer);
@@ -240,3 +272,6 @@ fn otel(span: Span) -> OtelSpan {
         ..OtelSpan::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,11 +92,3 @@ fn since_when_a_url_waits_is_forgotten_rather_than_kept_without_bound() {
     assert_eq!(queued.take(&999), Some('e'));
     assert!((0..1_000).filter(|n| queued.get(n).is_some()).count() <= 4);
 }
-
-#[test]
-fn only_what_can_be_a_collector_is_taken_for_one() {
-    assert!(Otlp::parse("http://127.0.0.1:4317").is_ok());
-    for wrong in ["", "127.0.0.1:4317", "http://", "https://collector:4317", "http://a b:1"] {
-        assert!(Otlp::parse(wrong).is_err(), "{wrong}");
-    }
-}

@@ -1,14 +1,11 @@
 //! What changes who takes part: `POST /api/drain`, `/api/remove`, `/api/run`.
 
-use super::super::poll::members;
 use super::super::state::State;
-use super::{Answered, Refusal, body};
+use super::{Answered, body};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State as Shared;
-use axum::http::StatusCode;
-use crivello_common::view::{Agent, AgentState, RunState, View};
-use crivello_proto::crowd::only_there;
+use crivello_common::view::RunState;
 use crivello_proto::v1;
 use crivello_proto::v1::coordinator_server::Coordinator;
 use serde::Deserialize;
@@ -33,8 +30,9 @@ pub(crate) async fn drain(Shared(state): Shared<State>, bytes: Bytes) -> Answere
 #[serde(deny_unknown_fields)]
 struct Remove {
     agent: String,
-    /// What is to become of the pages that are only in its archive.
-    lost: Option<Lost>,
+    /// What is to become of the pages that are only in its archive; how many there are says
+    /// `/api/archived`.
+    lost: Lost,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -44,51 +42,12 @@ enum Lost {
     GiveUp,
 }
 
-/// Forgets an agent that is dead. Where pages are lost with it, somebody must have said what is to
-/// become of them: else the answer is 409, with their number.
+/// Forgets an agent that is dead.
 pub(crate) async fn remove(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
     let Remove { agent: name, lost } = body(&bytes)?;
-    // What was put up may be older than the death of somebody.
-    let (crawl, view, _) = members(&state.rpc).await?;
-    let by_id = || view.agents.iter().find(|agent| agent.id.0.to_string() == name);
-    let agent = view.agents.iter().find(|agent| agent.name == name).or_else(by_id);
-    // Everybody else it is for the coordinator to refuse.
-    if let Some(agent) = agent.filter(|agent| agent.state == AgentState::Dead && lost.is_none()) {
-        let pages = pages_of(&state, &crawl, &view, agent).await?;
-        if pages > 0 {
-            let why = format!(
-                "{pages} pages are only in the archive of {name}: are they to be fetched again, or \
-                 counted as lost?"
-            );
-            return Err(Refusal::new(StatusCode::CONFLICT, why));
-        }
-    }
-    let refetch = lost == Some(Lost::Refetch);
-    let request = v1::RemoveRequest { agent: name.clone(), refetch };
+    let request = v1::RemoveRequest { agent: name.clone(), refetch: lost == Lost::Refetch };
     state.rpc.remove(Request::new(request)).await?;
     Ok(Json(json!({ "done": format!("{name} is no member any more") })))
-}
-
-/// Pages that are in the archive of `gone` alone. All others must have settled: before, nobody
-/// counts their pages.
-async fn pages_of(state: &State, crawl: &str, view: &View, gone: &Agent) -> Result<u64, Refusal> {
-    let mut sum = 0;
-    for (agent, count) in only_there(&state.crowd, view, crawl, gone.id).await {
-        let why = match count {
-            Ok(count) if count.is_settled => {
-                sum += count.pages;
-                continue;
-            }
-            Ok(_) => "is still taking over what it had".to_owned(),
-            Err(silence) => silence.to_string(),
-        };
-        let why = format!(
-            "{} {why}: what only {} has cannot be counted yet; try again in a moment",
-            agent.name, gone.name
-        );
-        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why));
-    }
-    Ok(sum)
 }
 
 #[derive(Debug, Deserialize)]

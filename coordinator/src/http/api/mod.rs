@@ -5,6 +5,7 @@
 //! 1970. A refusal is `{"error"}` with a status that says whose fault it is.
 
 pub(super) mod acts;
+pub(super) mod archived;
 pub(super) mod cluster;
 pub(super) mod discards;
 pub(super) mod fetches;

@@ -1,6 +1,6 @@
 // The agents: how each is, what it has and does; draining one, and forgetting one that is dead.
 
-import { post } from "./api.js";
+import { follow, post } from "./api.js";
 import { announce, ask } from "./confirm.js";
 import { Table, byId, el, showState, state, text } from "./dom.js";
 import { bytes, count, percent, rate, span } from "./format.js";
@@ -75,8 +75,21 @@ function remove(name) {
     title: `Remove ${name}?`,
     body: [`${name} is forgotten for good. An agent whose disk is not lost comes back when it is started again.`, choice],
     yes: `Remove ${name}`,
-    todo: async (form) => announce((await post("remove", { agent: name, lost: form.get("lost") || null })).done),
+    todo: async (form, { signal, say }) => {
+      const lost = form.get("lost") || await nothingLost(name, signal, say);
+      announce((await post("remove", { agent: name, lost })).done);
+    },
   });
+}
+
+/** What to say of the pages that are lost with `name` where there are none; else it is an error. */
+async function nothingLost(name, signal, say) {
+  const hear = ({ seconds }) => seconds && say(`still counting, ${seconds} s`);
+  const { pages } = await follow("archived", { agent: name }, { signal, hear });
+  if (pages === undefined) throw new Error("the coordinator left before all was counted");
+  if (pages > 0) throw new Error(`${count(pages)} ${pages === 1 ? "page is" : "pages are"} only in the archive of ${name}: are they to be fetched again, or counted as lost?`);
+  signal.throwIfAborted();
+  return "give-up";
 }
 
 export function start() {

@@ -5,8 +5,7 @@ use super::kit::Scene;
 use crate::http::{MetricsText, Options};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
 async fn two() -> Scene {
@@ -110,30 +109,14 @@ async fn who_cannot_answer_is_named_and_nothing_is_made_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn events_come_by_themselves_and_end_with_the_coordinator() {
     let mut scene = Scene::start(Options::default()).await;
-    let mut stream = TcpStream::connect(scene.at).await.expect("it listens");
-    stream
-        .write_all(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        .await
-        .expect("it reads");
-    let mut heard = String::new();
-    let mut hear = async |word: &str| {
-        let until = async {
-            while !heard.contains(word) {
-                let mut part = [0; 4_096];
-                let n = stream.read(&mut part).await.expect("it can be read");
-                assert!(n > 0, "it ended: {heard}");
-                heard.push_str(&String::from_utf8_lossy(&part[..n]));
-            }
-        };
-        timeout(Duration::from_secs(20), until).await.unwrap_or_else(|_| panic!("no {word}"));
-    };
-    hear("event: cluster").await;
-    hear("text/event-stream").await;
+    let mut events = scene.listen("/api/events").await;
+    events.hear("event: cluster").await;
+    events.hear("text/event-stream").await;
     scene.join("new", Kind::Owner).await;
-    hear("new joined").await;
+    events.hear("new joined").await;
     scene.coordinator.stop().await.expect("it ends");
     let mut rest = Vec::new();
-    let end = timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await;
+    let end = timeout(Duration::from_secs(5), events.stream.read_to_end(&mut rest)).await;
     assert!(end.is_ok(), "it goes on without its coordinator");
 }
 
@@ -153,6 +136,7 @@ async fn settings_are_told_and_refusals_are_passed_on() {
         ("run", r#"{"run": "sideways"}"#),
         ("drain", r#"{"agent": "a", "more": 1}"#),
         ("remove", r#"{"agent": "a", "lost": "odd"}"#),
+        ("remove", r#"{"agent": "a"}"#),
         ("login", "{"),
     ] {
         let reply = scene.post(&format!("/api/{path}"), body).await;
@@ -160,7 +144,8 @@ async fn settings_are_told_and_refusals_are_passed_on() {
         assert!(reply.json()["error"].is_string(), "{reply:?}");
     }
     assert_eq!(scene.post("/api/drain", r#"{"agent": "nobody"}"#).await.status, 404);
-    assert_eq!(scene.post("/api/remove", r#"{"agent": "nobody"}"#).await.status, 404);
+    let removed = scene.post("/api/remove", r#"{"agent": "nobody", "lost": "give-up"}"#).await;
+    assert_eq!(removed.status, 404, "{removed:?}");
     assert_eq!(scene.get("/nothing").await.status, 404);
     assert_eq!(scene.get("/api/drain").await.status, 405);
 }

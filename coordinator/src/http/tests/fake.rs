@@ -1,9 +1,20 @@
 //! An agent that is made up. The browser's tests (`tests/tests/dashboard.rs`) use it as well.
 
 use crivello_proto::v1::control_server::Control;
+use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::v1::{self, HoldKind, UrlFate, WaitReason};
 use futures_util::stream::{Empty, empty};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
+
+/// Between two heartbeats.
+const BEAT: Duration = Duration::from_millis(100);
 
 /// The first that joins holds, the second owns.
 const HOLDER: u32 = 1;
@@ -17,8 +28,46 @@ pub(super) enum Kind {
     Owner,
     /// Everything; it holds copies.
     Holder,
+    /// Everything, but its counts end when the test says so. It has heartbeats: the others are dead
+    /// once their lease is over.
+    Slow,
     /// How it stands, and no more: it is of an older version.
     Old,
+}
+
+/// What a test does with agents, and sees of them.
+#[derive(Debug, Default)]
+pub(super) struct Life {
+    /// The view that they go by.
+    pub(super) epoch: AtomicU64,
+    /// Counts that somebody waits for.
+    pub(super) counting: AtomicU32,
+    /// Ends one.
+    pub(super) finish: Notify,
+}
+
+impl Life {
+    /// Has the coordinator hear of `agent`, for ever.
+    pub(super) async fn beat(&self, mut client: CoordinatorClient<Channel>, agent: (u32, u64)) {
+        let (id, process) = agent;
+        loop {
+            let epoch = self.epoch.load(Relaxed);
+            let beat = v1::HeartbeatRequest { id, process, epoch, settled: true, pages: None };
+            if let Ok(answer) = client.heartbeat(beat).await {
+                self.epoch.store(answer.into_inner().epoch, Relaxed);
+            }
+            sleep(BEAT).await;
+        }
+    }
+}
+
+/// Counted for as long as it lives.
+struct Counting<'a>(&'a AtomicU32);
+
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -27,6 +76,7 @@ pub(super) struct Fake {
     pub(super) crawl: String,
     pub(super) name: String,
     pub(super) kind: Kind,
+    pub(super) life: Arc<Life>,
 }
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -113,6 +163,7 @@ impl Control for Fake {
             name: self.name.clone(),
             crawl_id: self.crawl.clone(),
             process: 1,
+            epoch: self.life.epoch.load(Relaxed),
             fence_open: true,
             progress: Some(progress),
             ..v1::StatusResponse::default()
@@ -124,6 +175,12 @@ impl Control for Fake {
     }
 
     async fn archived(&self, _: Request<v1::ArchivedRequest>) -> Answer<v1::ArchivedResponse> {
+        let Life { counting, finish, .. } = &*self.life;
+        counting.fetch_add(1, Relaxed);
+        let _counting = Counting(counting);
+        if self.kind == Kind::Slow {
+            finish.notified().await;
+        }
         Ok(Response::new(v1::ArchivedResponse { pages: 3 }))
     }
 

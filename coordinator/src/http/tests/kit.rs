@@ -1,6 +1,6 @@
 //! A coordinator with a dashboard, and the least of an HTTP client.
 
-use super::fake::{Fake, Kind};
+use super::fake::{Fake, Kind, Life};
 use crate::http::{Door, Options};
 use crate::{Coordinator, Listen};
 use crivello_common::config::Settings;
@@ -9,6 +9,7 @@ use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{FORMAT_VERSION, v1};
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,6 +23,7 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 pub(super) struct Scene {
     pub(super) coordinator: Coordinator,
     pub(super) at: SocketAddr,
+    pub(super) life: Arc<Life>,
     agents: JoinSet<()>,
     _dir: TempDir,
 }
@@ -34,6 +36,28 @@ pub(super) struct Reply {
     pub(super) body: String,
 }
 
+/// An answer that goes on; who asked goes away when this is dropped.
+pub(super) struct Listener {
+    pub(super) stream: TcpStream,
+    heard: String,
+}
+
+impl Listener {
+    /// Waits until this was said.
+    pub(super) async fn hear(&mut self, word: &str) {
+        let until = async {
+            while !self.heard.contains(word) {
+                let mut part = [0; 4_096];
+                let n = self.stream.read(&mut part).await.expect("it can be read");
+                assert!(n > 0, "it ended: {}", self.heard);
+                self.heard.push_str(&String::from_utf8_lossy(&part[..n]));
+            }
+        };
+        let heard = timeout(Duration::from_secs(20), until).await;
+        assert!(heard.is_ok(), "no {word} in {}", self.heard);
+    }
+}
+
 impl Reply {
     pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
@@ -42,17 +66,22 @@ impl Reply {
 
 impl Scene {
     pub(super) async fn start(options: Options) -> Self {
+        Self::start_with(Duration::from_secs(600), options).await
+    }
+
+    /// With this lease.
+    pub(super) async fn start_with(lease: Duration, options: Options) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let mut settings = Settings::default();
         settings.identity.contact = "me@a.example".to_owned();
-        settings.cluster.lease = Duration::from_secs(600);
+        settings.cluster.lease = lease;
         let listen = Listen { at: LOOPBACK, tls: None, token: None };
         let started = Coordinator::start(dir.path(), &settings, listen).await;
         let mut coordinator = started.expect("a coordinator starts");
         let door = Door::bind(LOOPBACK, options).await.expect("a free port");
         let at = door.address();
         coordinator.show(door);
-        Self { coordinator, at, agents: JoinSet::new(), _dir: dir }
+        Self { coordinator, at, life: Arc::default(), agents: JoinSet::new(), _dir: dir }
     }
 
     /// Has an agent join; its id.
@@ -73,7 +102,12 @@ impl Scene {
             ..v1::JoinRequest::default()
         };
         let joined = client.join(join).await.expect("it is let in").into_inner();
-        let fake = Fake { id: joined.id, crawl: joined.crawl_id, name: name.to_owned(), kind };
+        let (life, name) = (Arc::clone(&self.life), name.to_owned());
+        if kind == Kind::Slow {
+            let (life, agent) = (Arc::clone(&life), (joined.id, number));
+            self.agents.spawn(async move { life.beat(client, agent).await });
+        }
+        let fake = Fake { id: joined.id, crawl: joined.crawl_id, name, kind, life };
         self.agents.spawn(async move {
             let server = tonic::transport::Server::builder();
             let mut server = server;
@@ -107,6 +141,14 @@ impl Scene {
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
         let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status");
         Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    /// Asks for what comes bit by bit.
+    pub(super) async fn listen(&self, path: &str) -> Listener {
+        let mut stream = TcpStream::connect(self.at).await.expect("it listens");
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.expect("it reads");
+        Listener { stream, heard: String::new() }
     }
 
     /// Waits until `/api/cluster` is as wanted.

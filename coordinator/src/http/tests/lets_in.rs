@@ -3,6 +3,9 @@
 use super::kit::Scene;
 use crate::http::Options;
 use crivello_common::runtime::Token;
+use crivello_proto::LiveToken;
+use std::time::Duration;
+use tokio::time::sleep;
 
 const SECRET: &str = "a-secret-of-24-letters-x";
 
@@ -35,7 +38,7 @@ async fn the_page_is_whole_and_strict() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_asked_for_and_taken() {
-    let token = Some(Token::parse(SECRET).expect("long enough"));
+    let token = Some(Token::parse(SECRET).expect("long enough").into());
     let scene = Scene::start(Options { token, ..Options::default() }).await;
     let home = scene.get("/").await;
     assert_eq!(home.status, 303, "{home:?}");
@@ -70,4 +73,31 @@ async fn what_is_too_much_is_refused() {
     assert_eq!(scene.ask(&head, "").await.status, 431);
     let text = "x".repeat(9_000);
     assert_eq!(scene.get(&format!("/api/why?text={text}")).await.status, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_changed_shuts_the_old_one_out() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("token");
+    std::fs::write(&file, SECRET).expect("written");
+    let token = Some(LiveToken::load(&file).expect("a token"));
+    let scene = Scene::start(Options { token, ..Options::default() }).await;
+    let log_in =
+        async |secret: &str| scene.post("/api/login", &format!(r#"{{"token": "{secret}"}}"#)).await;
+    let old = log_in(SECRET).await;
+    let cookie = old.head.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+    let cookie = cookie.and_then(|line| line.split(';').next()).expect("a cookie").to_owned();
+    let with = format!("GET /api/history HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n");
+    assert_eq!(scene.ask(&with, "").await.status, 200);
+
+    let other = SECRET.replace('a', "b");
+    std::fs::write(&file, &other).expect("written");
+    let mut tries = 0;
+    while scene.ask(&with, "").await.status != 401 {
+        tries += 1;
+        assert!(tries < 200, "the old one is taken for ever");
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(log_in(SECRET).await.status, 401);
+    assert_eq!(log_in(&other).await.status, 200);
 }

@@ -137,7 +137,8 @@ pub const ALL: &[Family<Reading>] = &[
         "crivello_pages_left",
         "pages",
         &[],
-        "Pages that limits.pages-max is above what this agent has fetched; absent without it",
+        "Pages until limits.pages-max, by all agents together, as this one knows; absent without it, \
+         and until the coordinator has said",
         |r, s| {
             if let Some(left) = r.snapshot.pages_left {
                 s.one(left);

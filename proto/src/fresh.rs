@@ -1,8 +1,8 @@
 //! What is made of files, and made anew when they change.
 
-use super::TlsError;
 use arc_swap::ArcSwap;
-use std::path::Path;
+use parking_lot::Mutex;
+use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::spawn_blocking;
@@ -12,49 +12,55 @@ use tokio::time::sleep;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// See the module.
-pub(super) trait Made: Sized + Send + Sync + 'static {
+pub(crate) trait Made: Sized + Send + Sync + 'static {
     /// Where it comes from.
     type Files: Clone + Send + Sync + 'static;
     /// What stands there.
     type Pem: Clone + PartialEq + Send + 'static;
+    /// Why it cannot be used.
+    type Error: fmt::Display;
+    /// What the log calls the files.
+    const WHAT: &'static str;
 
-    fn read(files: &Self::Files) -> Result<Self::Pem, TlsError>;
-    fn make(pem: Self::Pem) -> Result<Self, TlsError>;
+    fn read(files: &Self::Files) -> Result<Self::Pem, Self::Error>;
+    fn make(pem: Self::Pem) -> Result<Self, Self::Error>;
     /// What it was made of.
     fn pem(&self) -> &Self::Pem;
-    /// Says what others will not like of it.
-    fn warn(&self);
-    /// The file that stands for all.
-    fn name(files: &Self::Files) -> &Path;
+    /// Says what is not as it should be, though it can be used.
+    fn warn(&self, files: &Self::Files);
+    /// What follows when it changes.
+    fn effect(files: &Self::Files) -> String;
 }
 
 /// What is in force.
-pub(super) struct Fresh<M: Made> {
+pub(crate) struct Fresh<M: Made> {
     files: Option<M::Files>,
     made: ArcSwap<M>,
+    /// Why what stands in the files now is not in force.
+    refused: Mutex<Option<String>>,
 }
 
 impl<M: Made> Fresh<M> {
     /// What is in these files.
-    pub(super) fn load(files: M::Files) -> Result<Self, TlsError> {
+    pub(crate) fn load(files: M::Files) -> Result<Self, M::Error> {
         let made = M::make(M::read(&files)?)?;
-        made.warn();
-        Ok(Self { files: Some(files), made: ArcSwap::from_pointee(made) })
+        made.warn(&files);
+        Ok(Self { files: Some(files), ..Self::fixed(made) })
     }
 
-    /// By what was given, for good.
-    pub(super) fn of(pem: M::Pem) -> Result<Self, TlsError> {
-        Ok(Self { files: None, made: ArcSwap::from_pointee(M::make(pem)?) })
+    /// This, for good.
+    pub(crate) fn fixed(made: M) -> Self {
+        Self { files: None, made: ArcSwap::from_pointee(made), refused: Mutex::default() }
     }
 
     /// What is in force just now.
-    pub(super) fn now(&self) -> Arc<M> {
+    pub(crate) fn now(&self) -> Arc<M> {
         self.made.load_full()
     }
 
     /// Has a task of the present runtime look at the files every second, for as long as this is
-    /// there.
-    pub(super) fn keep(self: &Arc<Self>) {
+    /// there. Several may: what one has judged, the others take as it is.
+    pub(crate) fn keep(self: &Arc<Self>) {
         if let Some(files) = &self.files {
             tokio::spawn(watch(Arc::downgrade(self), files.clone()));
         }
@@ -62,22 +68,28 @@ impl<M: Made> Fresh<M> {
 
     /// Puts what was read in force, if it can be used.
     fn judge(&self, read: Read<M::Pem>, files: &M::Files) {
+        let mut refused = self.refused.lock();
         if read.as_ref().is_ok_and(|pem| pem == self.made.load().pem()) {
-            tracing::info!("the TLS files are again those in force");
+            if refused.take().is_some() {
+                tracing::info!("{}: what is in force stands there again", M::WHAT);
+            }
             return;
         }
         match read.and_then(|pem| M::make(pem).map_err(|error| error.to_string())) {
             Ok(made) => {
-                made.warn();
+                made.warn(files);
                 self.made.store(Arc::new(made));
-                tracing::info!(
-                    "the TLS files have changed: new connections use {}, those that are there go on",
-                    M::name(files).display()
-                );
+                *refused = None;
+                tracing::info!("{} changed: {}", M::WHAT, M::effect(files));
             }
-            Err(why) => tracing::warn!(
-                "the TLS files have changed and are not used, those read before stay in force: {why}"
-            ),
+            Err(why) if refused.as_ref() == Some(&why) => {}
+            Err(why) => {
+                tracing::warn!(
+                    "{} changed and cannot be used, so what was read before stays in force: {why}",
+                    M::WHAT
+                );
+                *refused = Some(why);
+            }
         }
     }
 }
@@ -88,18 +100,18 @@ type Read<P> = Result<P, String>;
 /// Which of what is read is to be judged: what two looks in a row have shown, because files are
 /// written one after the other, and once only.
 #[derive(Debug)]
-pub(super) struct Looks<P> {
+pub(crate) struct Looks<P> {
     last: Read<P>,
     judged: Read<P>,
 }
 
 impl<P: Clone + PartialEq> Looks<P> {
-    pub(super) fn new(in_force: P) -> Self {
+    pub(crate) fn new(in_force: P) -> Self {
         Self { last: Ok(in_force.clone()), judged: Ok(in_force) }
     }
 
     /// Whether this is to be judged now.
-    pub(super) fn is_due(&mut self, read: &Read<P>) -> bool {
+    pub(crate) fn is_due(&mut self, read: &Read<P>) -> bool {
         let rests = self.last == *read;
         let is_new = self.judged != *read;
         if !rests {

@@ -1,0 +1,99 @@
+//! `GET /api/archived`: how many pages are in the archive of a dead agent alone.
+//!
+//! Counting may take minutes, for the others may have to read all that they have. So the answer
+//! begins at once, and is a JSON object a line: `{"seconds"}` each second while they count, at last
+//! `{"pages"}` or `{"error"}`. Whoever goes away ends the counting.
+
+use super::super::poll::members;
+use super::super::state::State;
+use super::{Asked, Refusal, query};
+use axum::body::{Body, Bytes};
+use axum::extract::State as Shared;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use crivello_common::view::{Agent, AgentState, View};
+use crivello_proto::crowd::only_there;
+use futures_util::stream::unfold;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// Between two lines.
+const TICK: Duration = Duration::from_secs(1);
+const KIND: &str = "application/x-ndjson";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Of {
+    agent: String,
+}
+
+pub(crate) async fn archived(
+    Shared(state): Shared<State>,
+    asked: Asked<Of>,
+) -> Result<Response, Refusal> {
+    let Of { agent: name } = query(asked)?;
+    let seat = Arc::clone(&state.counts).try_acquire_owned().map_err(|_| {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many count at once: try again later")
+    })?;
+    // What was put up may be older than the death of somebody.
+    let (crawl, view, _) = members(&state.rpc).await?;
+    let by_id = || view.agents.iter().find(|agent| agent.id.0.to_string() == name);
+    let agent = view.agents.iter().find(|agent| agent.name == name).or_else(by_id).cloned();
+    let unknown = || Refusal::new(StatusCode::NOT_FOUND, format!("there is no agent {name}"));
+    let agent = agent.ok_or_else(unknown)?;
+    if agent.state != AgentState::Dead {
+        let why = format!("{name} is not dead: nothing is lost with it");
+        return Err(Refusal::new(StatusCode::CONFLICT, why));
+    }
+    let counting = Box::pin(async move { count(&state, &crawl, &view, &agent).await });
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let lines = unfold(Some((counting, ticks, 0_u64, seat)), |going| async {
+        let (mut counting, mut ticks, seconds, seat) = going?;
+        tokio::select! {
+            biased;
+            counted = &mut counting => Some((line(&last(counted)), None)),
+            _ = ticks.tick() => {
+                let going = Some((counting, ticks, seconds + 1, seat));
+                Some((line(&json!({ "seconds": seconds })), going))
+            }
+        }
+    });
+    Ok(([(CONTENT_TYPE, KIND)], Body::from_stream(lines)).into_response())
+}
+
+fn line(value: &Value) -> Result<Bytes, Infallible> {
+    Ok(format!("{value}\n").into())
+}
+
+fn last(counted: Result<u64, String>) -> Value {
+    match counted {
+        Ok(pages) => json!({ "pages": pages }),
+        Err(why) => json!({ "error": why }),
+    }
+}
+
+/// All others must have settled: before, nobody counts the pages that change hands.
+async fn count(state: &State, crawl: &str, view: &View, gone: &Agent) -> Result<u64, String> {
+    let mut sum = 0;
+    for (agent, count) in only_there(&state.crowd, view, crawl, gone.id).await {
+        let why = match count {
+            Ok(count) if count.is_settled => {
+                sum += count.pages;
+                continue;
+            }
+            Ok(_) => "is still taking over what it had".to_owned(),
+            Err(silence) => silence.to_string(),
+        };
+        return Err(format!(
+            "{} {why}: what only {} has cannot be counted yet; try again in a moment",
+            agent.name, gone.name
+        ));
+    }
+    Ok(sum)
+}
