@@ -17,7 +17,8 @@ fn only_what_can_be_a_collector_is_taken_for_one() {
     }
     let ca = Authority::new();
     assert!(Otlp::parse("https://collector:4317", Some(ca.pem().as_bytes())).is_ok());
-    let half = &ca.pem().as_bytes()[..80];
+    let pem = ca.pem();
+    let half = &pem.as_bytes()[..80];
     for (url, bad) in [("https://a:1", &b"junk"[..]), ("https://a:1", half), ("https://a:1", b"")] {
         let why = Otlp::parse(url, Some(bad)).expect_err(url);
         assert!(why.contains("no certificate"), "{why}");
