@@ -23,13 +23,14 @@ enum Growth {
 }
 
 impl Growth {
-    /// The line through both figures, at the size in question.
+    /// The line through both figures, at the size in question. One that falls, as figures of runs
+    /// that are too short may, is not gone on with.
     fn at(self, (n1, y1): (f64, f64), (n2, y2): (f64, f64)) -> f64 {
         let x = |n: f64| match self {
             Self::ByFactor => n.ln(),
             Self::ByNumber => n,
         };
-        y2 + (y2 - y1) * (x(N_URLS) - x(n2)) / (x(n2) - x(n1))
+        y2 + (y2 - y1).max(0.0) * (x(N_URLS) - x(n2)) / (x(n2) - x(n1))
     }
 }
 

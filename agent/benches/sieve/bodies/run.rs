@@ -9,6 +9,10 @@ use crivello_common::config::State;
 use crivello_common::hash::{GroupHash, UrlHash, UrlKey};
 use crivello_common::units::ByteSize;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// CPU time is counted in these.
+const TICK: Duration = Duration::from_millis(10);
 
 /// What a process is to do.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -126,7 +130,8 @@ pub fn run(order: &Order) -> Figures {
     let (last, before) = (Stopwatch::start(), run.counts);
     feed(&mut run, order.n_urls);
     run.counts.passed += run.subject.flush();
-    let rate = |checks: u64, watch: &Stopwatch| checks as f64 / watch.read().0.as_secs_f64();
+    let rate =
+        |checks: u64, watch: &Stopwatch| checks as f64 / watch.read().0.max(TICK).as_secs_f64();
     let counts = run.counts;
     let (rate, rate_in_the_end) =
         (rate(counts.checks, &begin), rate(counts.checks - before.checks, &last));
@@ -150,7 +155,9 @@ pub fn run(order: &Order) -> Figures {
 /// A link as a key: as even as a hash of its text, and quicker.
 fn key(host: usize, n: u32) -> UrlKey {
     let group = mix(host as u64 + 1);
-    UrlKey { group: GroupHash(group), url: UrlHash(mix(group ^ u64::from(n))) }
+    // By other numbers than those of hosts: signatures are made by the same function.
+    let url = mix(group.wrapping_add(u64::from(n) << 32 | 1));
+    UrlKey { group: GroupHash(group), url: UrlHash(url) }
 }
 
 /// The finalizer of SplitMix64.
