@@ -73,6 +73,8 @@ impl Home {
         given: Given,
         now: Timestamp,
     ) -> Result<Self, CoordinatorError> {
+        let shared = settings.check_shared();
+        shared.map_err(|errors| CoordinatorError::Refused(errors.to_string()))?;
         let resumed = dir.join(SETTINGS_FILE).exists();
         let found = if resumed { resume(dir, settings)? } else { begin(dir, settings, now)? };
         let (mut journal, record) = found;

@@ -113,6 +113,7 @@ impl Charter {
             return Err(Unchanged::Outdated { known, in_force });
         }
         let edited = self.settings.edit(edits)?;
+        edited.settings.check_shared().map_err(EditError::Invalid)?;
         if edited.changed.is_empty() {
             return Ok(edited);
         }
@@ -239,6 +240,8 @@ mod tests {
         ));
         assert!(charter.edit(&set("politeness.delay", "4"), 0).is_err());
         assert!(charter.edit(&set("store.digest", "sha256"), 0).is_err());
+        let alone = charter.edit(&set("state.sieve", "bloom"), 0).unwrap_err();
+        assert!(alone.to_string().contains("write \"rocksdb\""), "{alone}");
         assert_eq!(charter.publish().revision, 2);
         drop(charter);
 

@@ -18,6 +18,8 @@ use std::time::Duration;
 const N_KILLS: usize = 20;
 const VISITS_MAX: usize = 4;
 const COMMIT_PAGES_MAX: usize = 4;
+/// Each life has one of these.
+const SIEVES: [&str; 4] = ["rocksdb", "memory", "bloom", "blocked-bloom"];
 const DELAY: Duration = Duration::from_millis(200);
 const IP_DELAY: Duration = Duration::from_millis(40);
 
@@ -68,8 +70,10 @@ fn wait_for_append(warc: &Path, child: &mut Child) {
 fn twenty_kills_lose_nothing_and_archive_nothing_twice() {
     let seed = seed();
     let mut dice = SmallRng::seed_from_u64(seed);
-    let scene = scene(seed);
+    let mut scene = scene(seed);
     for _ in 0..N_KILLS {
+        let sieve = SIEVES[dice.random_range(0..SIEVES.len())];
+        scene = scene.set(&format!("state.sieve={sieve}"));
         let mut child = scene.start();
         let n_requests = scene.web.log().len() + dice.random_range(1..30);
         match dice.random_range(0..4) {

@@ -15,14 +15,15 @@ mod stream;
 mod usage;
 
 use crivello_agent::disk::{Database, Family};
-use crivello_agent::flow::{DeskNote, LedgerNote};
+use crivello_agent::flow::{DeskNote, Found, LedgerNote, LinkKind};
 use crivello_agent::ledger::{Group, Ledger, SieveCounts};
-use crivello_common::config::Settings;
+use crivello_common::config::{AssignBy, Settings, SieveKind};
 use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;
+use crivello_common::url::CrawlUrl;
 use std::path::Path;
 use std::sync::Arc;
-use stream::{CHECKS_A_GROUP, Stream};
+use stream::{CHECKS_A_GROUP, Links, Stream};
 use usage::{Stopwatch, memory_max};
 
 /// Groups that are fed to measure a rate at the full size.
@@ -40,7 +41,7 @@ fn main() {
     }
     .expect("a directory");
     let settings = Settings::default();
-    let mut stream = Stream::new(n_urls);
+    let mut stream = Stream::new(n_urls, found);
     println!(
         "{:>12}  {:>14}  {:>12}  {:>8}  {:>8}",
         "URLs", "checks/CPU-s", "checks/s", "recent", "peak"
@@ -68,6 +69,19 @@ fn main() {
         bytes(Family::Frontier)
     );
     hand_out(&mut ledger);
+    drop(ledger);
+    for sieve in [SieveKind::Memory, SieveKind::Bloom, SieveKind::BlockedBloom] {
+        let mut settings = settings.clone();
+        settings.state.sieve = sieve;
+        let watch = Stopwatch::start();
+        let ledger = Ledger::open(disk.clone(), &settings).expect("the ledger opens");
+        let (cpu, wall) = watch.read();
+        let held = ledger.sieve_counts().body_bytes >> 20;
+        println!(
+            "a start with state.sieve={}: {wall:.1?} ({cpu:.1?} of CPU), {held} MiB",
+            sieve.name()
+        );
+    }
 }
 
 fn open(dir: &Path, settings: &Settings) -> (Arc<Database>, Ledger) {
@@ -77,35 +91,44 @@ fn open(dir: &Path, settings: &Settings) -> (Arc<Database>, Ledger) {
 }
 
 /// Feeds the stream until so many URLs are queued, with a line every tenth of the way.
-fn fill(disk: &Database, ledger: &mut Ledger, stream: &mut Stream, n_urls: u64) {
+fn fill(disk: &Database, ledger: &mut Ledger, stream: &mut Stream<Found>, n_urls: u64) {
     for tenth in 1..=10 {
         let begin = ledger.sieve_counts();
         let watch = Stopwatch::start();
-        stream.feed(|group| {
-            commit(disk, ledger, group);
+        stream.feed(|links| {
+            commit(disk, ledger, links);
             ledger.totals().queued < n_urls * tenth / 10
         });
         print_rates(ledger, begin, &watch);
     }
 }
 
-fn at_size(name: &str, disk: &Database, ledger: &mut Ledger, stream: &mut Stream) {
+fn at_size(name: &str, disk: &Database, ledger: &mut Ledger, stream: &mut Stream<Found>) {
     println!("at this size, {name}:");
     let begin = ledger.sieve_counts();
     let watch = Stopwatch::start();
     let mut groups = 0;
-    stream.feed(|group| {
-        commit(disk, ledger, group);
+    stream.feed(|links| {
+        commit(disk, ledger, links);
         groups += 1;
         groups < GROUPS_AT_SIZE
     });
     print_rates(ledger, begin, &watch);
 }
 
-fn commit(disk: &Database, ledger: &mut Ledger, group: &Group) {
-    assert_eq!(group.found.len(), CHECKS_A_GROUP);
-    let batch = ledger.prepare(group, None, Timestamp::from_secs(1)).expect("a batch");
+fn commit(disk: &Database, ledger: &mut Ledger, links: Links<Found>) {
+    assert_eq!(links.links.len(), CHECKS_A_GROUP);
+    let group = Group { found: links.links, ..Group::default() };
+    let batch = ledger.prepare(&group, None, Timestamp::from_secs(1)).expect("a batch");
     disk.commit(&batch).expect("it is committed");
+    assert_eq!(ledger.totals().seen, links.distinct, "each URL is let in once");
+}
+
+fn found(host: usize, n: u32) -> Found {
+    let text = format!("http://www.site-{host}.example/section-{}/an-article-{n}.html", n % 7);
+    let url = CrawlUrl::parse(&text).expect("a URL");
+    let (host, hash) = (url.host_key(AssignBy::Domain), url.hash());
+    Found { url, host, hash, depth: 3, kind: LinkKind::Page }
 }
 
 fn print_rates(ledger: &Ledger, begin: SieveCounts, watch: &Stopwatch) {

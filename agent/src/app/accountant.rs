@@ -99,6 +99,8 @@ pub struct Accountant {
     seeds_ended: bool,
     /// What came of what is blocked is told up to this change.
     blocks_told: Option<u64>,
+    /// It was said that the sieve loses much.
+    losses_told: bool,
     quiet: Option<Ended>,
 }
 
@@ -124,6 +126,7 @@ impl Accountant {
             disk_looked_at: Timestamp::ZERO,
             seeds_ended: false,
             blocks_told: None,
+            losses_told: false,
             quiet: None,
         }
     }
@@ -137,6 +140,7 @@ impl Accountant {
 
     /// Works until the crawl is over, then closes the archive and the state.
     pub fn run(mut self) {
+        self.tell_totals();
         let end = self.work().and_then(|how| {
             let saves = !self.shared.abandoned.load(Relaxed);
             if saves { self.close().map(|()| how) } else { Ok(how) }
@@ -295,9 +299,10 @@ impl Accountant {
     }
 
     /// As of the last commit.
-    fn tell_totals(&self) {
-        *self.shared.totals.lock() =
-            (self.books.ledger.totals().clone(), self.books.ledger.sieve_counts());
+    fn tell_totals(&mut self) {
+        let sieve = self.books.ledger.sieve_counts();
+        *self.shared.totals.lock() = (self.books.ledger.totals().clone(), sieve);
+        self.tell_losses(sieve.losses.rate);
     }
 
     /// Appends the group's records to the archive, and notes where each page is.
@@ -373,6 +378,7 @@ impl Accountant {
     }
 }
 
+mod losses;
 mod membership;
 mod room;
 mod settings;

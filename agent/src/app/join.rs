@@ -85,6 +85,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     known.given = Some((id.0, crawl_id.clone()));
     known.keep(&options.dir)?;
     let settings = Settings::from_toml("the coordinator's settings", &settings)
+        .and_then(|settings| settings.check_shared().map(|()| settings))
         .map_err(|errors| AgentError::Refused(errors.to_string()))?;
     let (home, disk) = Home::open(&options.dir, &settings, clock.now(), Some(&crawl_id))?;
 

@@ -65,6 +65,16 @@ pub enum DiskError {
         /// The last change known to have been there.
         synced: u64,
     },
+    /// A file beside it.
+    #[error("the file {path} {what}: {source}", path = .path.display())]
+    File {
+        /// Where.
+        path: std::path::PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What went wrong.
+        source: std::io::Error,
+    },
     /// A row cannot be understood: damage, or a format of another version.
     #[error(
         "the state database holds a row of `{family}` that cannot be read ({what}); it is damaged, or was written by another version"
@@ -81,7 +91,10 @@ impl DiskError {
     /// Whether room on the disk would mend it.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(self, Self::Database { source, .. }
-            if source.to_string().to_lowercase().contains("no space"))
+        match self {
+            Self::Database { source, .. } => source.to_string().to_lowercase().contains("no space"),
+            Self::File { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
+            _ => false,
+        }
     }
 }

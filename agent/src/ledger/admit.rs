@@ -11,12 +11,12 @@ use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 
 impl Ledger {
-    /// Which of `found` appear here for the first time ever.
-    pub(super) fn sift(&mut self, found: &[&Found]) -> Result<Vec<bool>, DiskError> {
+    /// Which of `found` appear here for the first time ever. From `asked` on they are no links.
+    pub(super) fn sift(&mut self, found: &[&Found], asked: usize) -> Result<Vec<bool>, DiskError> {
         let keys: Vec<UrlKey> =
             found.iter().map(|f| UrlKey { group: f.host.group, url: f.hash }).collect();
         let mut fresh = Vec::new();
-        self.sieve.sift(&keys, &mut fresh)?;
+        self.sieve.sift(&keys, asked, &mut fresh)?;
         Ok(fresh)
     }
 

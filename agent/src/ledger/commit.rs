@@ -76,7 +76,7 @@ impl Ledger {
         self.settle_pages(&mut batch, &group.settled)?;
         let links = group.pages.iter().flat_map(|(page, _)| &page.links);
         let found: Vec<&Found> = links.chain(&group.found).collect();
-        let fresh = self.sift(&found)?;
+        let fresh = self.sift(&found, found.len() - group.found.len())?;
         let mut unread = fresh.as_slice();
         for (i, (page, record)) in group.pages.iter().enumerate() {
             let (own, rest) = unread.split_at(page.links.len());

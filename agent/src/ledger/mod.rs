@@ -39,7 +39,7 @@ pub use recent::RecentKeys;
 pub use refetch::archived;
 pub use roles::{Roles, roles};
 pub use serve::MayFetch;
-pub use sieve::SieveCounts;
+pub use sieve::{BlockedBloom, Bloom, Body, Losses, Memory, Offer, Offline, Rocks, SieveCounts};
 pub use tags::TagRows;
 pub use totals::Totals;
 pub use transfer::Cursor;
@@ -138,7 +138,8 @@ impl HostLimits {
 }
 
 impl Ledger {
-    /// Takes up where the last commit ended; takes the same time whatever the number of rows.
+    /// Takes up where the last commit ended; takes the same time whatever the number of rows, but
+    /// for a sieve in memory, which reads the keys of all URLs.
     ///
     /// # Errors
     /// When the disk fails or the totals are damaged.
@@ -151,7 +152,7 @@ impl Ledger {
         Ok(Self {
             tags: TagRows::new(disk.clone()),
             chores: Chores::read(&disk)?,
-            sieve: Sieve::new(disk.clone(), settings.state.sieve_cache),
+            sieve: Sieve::open(disk.clone(), &settings.state)?,
             disk,
             totals,
             limits: HostLimits::of(settings),
@@ -221,7 +222,7 @@ impl Ledger {
 
     /// What was asked of the sieve by this process.
     #[must_use]
-    pub const fn sieve_counts(&self) -> SieveCounts {
+    pub fn sieve_counts(&self) -> SieveCounts {
         self.sieve.counts()
     }
 

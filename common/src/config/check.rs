@@ -1,7 +1,8 @@
 //! Bounds of single settings, and how settings relate to each other.
 
 use super::blocks::HostName;
-use super::choices::AssignBy;
+use super::choices::{AssignBy, SieveKind};
+use super::error::{ConfigError, ConfigErrors, Place};
 use super::settings::{Settings, TABLE};
 use super::value::Value;
 
@@ -66,6 +67,26 @@ pub(super) fn problems(settings: &Settings) -> Vec<(String, String)> {
     let bounds = TABLE.iter();
     let bounds = bounds.filter_map(|s| (s.check)(settings).err().map(|text| (s.key(), text)));
     bounds.chain(relations(settings)).collect()
+}
+
+impl Settings {
+    /// Whether agents can share a crawl of these settings, which hold otherwise.
+    ///
+    /// # Errors
+    /// When they cannot.
+    pub fn check_shared(&self) -> Result<(), ConfigErrors> {
+        let sieve = self.state.sieve;
+        if sieve == SieveKind::Rocksdb {
+            return Ok(());
+        }
+        let problem = format!(
+            "{} is for an agent that crawls alone: in a cluster URLs are also taken in from other \
+             agents and handed over to them, which only the rows on disk follow; write \"rocksdb\"",
+            sieve.write()
+        );
+        let key = Some("state.sieve".to_owned());
+        Err(ConfigErrors(vec![ConfigError { place: Place::Default, key, problem }]))
+    }
 }
 
 fn relations(settings: &Settings) -> Vec<(String, String)> {

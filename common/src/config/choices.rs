@@ -80,4 +80,16 @@ choices! {
         /// SHA-256, in Base32.
         Sha256 = "sha256",
     }
+    /// What answers whether a URL is new.
+    SieveKind {
+        /// The rows on disk.
+        #[default]
+        Rocksdb = "rocksdb",
+        /// 64-bit signatures in memory.
+        Memory = "memory",
+        /// A Bloom filter.
+        Bloom = "bloom",
+        /// A Bloom filter in blocks of a cache line.
+        BlockedBloom = "blocked-bloom",
+    }
 }

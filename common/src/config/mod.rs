@@ -31,7 +31,7 @@ mod value;
 mod write;
 
 pub use blocks::{Block, Blocklist, HostName};
-pub use choices::{AssignBy, DigestKind, PolitenessMode};
+pub use choices::{AssignBy, DigestKind, PolitenessMode, SieveKind};
 pub use describe::Described;
 pub use edit::{Edit, EditError, Edited};
 pub use error::{ConfigError, ConfigErrors, Place};

@@ -8,7 +8,7 @@
 
 use super::blocks::{Block, HostName};
 use super::check::{at_least, between, each, few, some_at_least};
-use super::choices::{AssignBy, DigestKind, PolitenessMode};
+use super::choices::{AssignBy, DigestKind, PolitenessMode, SieveKind};
 use super::names;
 use super::records::{DomainDelay, RobotsExemption, Rule};
 use crate::assignment::StrategyKind;
@@ -196,6 +196,15 @@ settings! {
         window_urls_max: u64 = 200_000, in "URLs", must at_least(1);
         /// Hosts in memory.
         hosts_max: u64 = 50_000, in "hosts", must at_least(1);
+        /// What answers whether a URL is new. rocksdb looks at what is on disk, whatever the number
+        /// of URLs. The others are for an agent that is alone: memory holds some 11 bytes a URL, and
+        /// bloom and blocked-bloom, which is quicker and a little less exact, have `sieve-memory`
+        /// and drop the more new URLs the fuller they are.
+        sieve: SieveKind = SieveKind::Rocksdb;
+        /// Memory of bloom and blocked-bloom: 256 MiB take 140 million URLs until they drop one new
+        /// URL in a thousand.
+        sieve_memory: ByteSize = ByteSize::mib(256),
+            must between(ByteSize::mib(1), ByteSize::gib(1024));
         /// Approximate LRU in front of the sieve.
         sieve_cache: ByteSize = ByteSize::mib(32);
         /// RocksDB's block cache.

@@ -104,6 +104,12 @@ impl From<usize> for Value {
     }
 }
 
+impl From<f64> for Value {
+    fn from(x: f64) -> Self {
+        Self::Real(x)
+    }
+}
+
 impl From<bool> for Value {
     fn from(is_so: bool) -> Self {
         Self::Whole(is_so.into())

@@ -2,7 +2,7 @@
 
 use crate::kit::{Doors, LONG, beat, client, set_run, settings, start, state, view};
 use crivello_common::assignment::StrategyKind;
-use crivello_common::config::Settings;
+use crivello_common::config::{Settings, SieveKind};
 use crivello_common::view::{AgentState, RunState};
 use crivello_coordinator::{Coordinator, CoordinatorError, Listen};
 use crivello_proto::v1;
@@ -71,6 +71,11 @@ async fn what_cannot_be_this_crawl_is_refused() {
     other.cluster.strategy = StrategyKind::MinHash;
     let differs = refused(dir.path(), &other).await;
     assert!(differs.contains("cluster.strategy") && differs.contains("another crawl"), "{differs}");
+
+    let mut alone = settings(LONG);
+    alone.state.sieve = SieveKind::Memory;
+    let sieve = refused(dir.path(), &alone).await;
+    assert!(sieve.contains("state.sieve") && sieve.contains("write \"rocksdb\""), "{sieve}");
 
     let journal = dir.path().join("journal");
     let mut bytes = fs::read(&journal).unwrap();

@@ -77,6 +77,7 @@ async fn what_cannot_be_changed_is_refused_and_nothing_with_it() {
         (vec![ok(), set("politeness.delay", "1")], 0, Code::InvalidArgument, "politeness.delay: "),
         (vec![ok(), no_list], 0, Code::InvalidArgument, "is no list"),
         (vec![ok(), set("store.digest", "sha256")], 0, Code::FailedPrecondition, "is fixed"),
+        (vec![ok(), set("state.sieve", "bloom")], 0, Code::InvalidArgument, "crawls alone"),
         (vec![ok()], 77, Code::Aborted, "not 77"),
     ] {
         let refused = edit(&mut client, edits, known).await.unwrap_err();

@@ -4,6 +4,7 @@
 
 mod blocking;
 mod model;
+mod sieves;
 mod transfer;
 
 use crate::limits::RULES_A_HOST;

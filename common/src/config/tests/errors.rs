@@ -183,3 +183,19 @@ fn entries_set_by_a_program_are_held_to_the_same_rules() {
         assert!(error.starts_with(&format!("links.include: {wanted}")), "{error}");
     }
 }
+
+#[test]
+fn a_sieve_for_one_agent_is_refused_where_several_share_a_crawl() {
+    let mut settings = reachable();
+    assert_eq!(settings.check_shared(), Ok(()));
+    for sieve in ["memory", "bloom", "blocked-bloom"] {
+        settings.apply_set(&format!("state.sieve={sieve}")).unwrap();
+        assert_eq!(settings.check(), Ok(()), "alone it may be chosen");
+        let error = settings.check_shared().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("state.sieve: \"{sieve}\" is for an agent")), "{error}");
+        assert!(error.ends_with("write \"rocksdb\""), "{error}");
+    }
+    assert!(settings.apply_set("state.sieve=offline").is_err(), "it answers late");
+    settings.apply_set("state.sieve-memory=1023KiB").unwrap();
+    assert!(settings.check().unwrap_err().to_string().contains("at least \"1MiB\""));
+}

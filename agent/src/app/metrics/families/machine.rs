@@ -102,7 +102,7 @@ pub const ALL: &[Family<Reading>] = &[
         "bytes",
         &["owner"],
         "Memory by who holds it, as far as that is counted: block-cache, memtables, \
-         table-readers, sieve (its table), robots-rules, large-bodies (room they hold), parser \
+         table-readers, sieve (its tables), robots-rules, large-bodies (room they hold), parser \
          and commit (what waits for them), peers (what other agents have not acknowledged)",
         memory,
     ),
@@ -156,7 +156,8 @@ fn memory(r: &Reading, s: &mut crivello_common::metrics::Samples) {
     s.of(&["block-cache"], r.health.block_cache_bytes);
     s.of(&["memtables"], r.health.memtable_bytes);
     s.of(&["table-readers"], r.health.table_reader_bytes);
-    s.of(&["sieve"], r.shared.settings.state.sieve_cache.as_usize());
+    let cache = r.shared.settings.state.sieve_cache.as_usize();
+    s.of(&["sieve"], cache + r.sieve.body_bytes);
     s.of(&["robots-rules"], r.census.rules_bytes);
     s.of(&["large-bodies"], r.context.bodies().0);
     s.of(&["parser"], bodies);

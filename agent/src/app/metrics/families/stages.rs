@@ -130,10 +130,24 @@ pub const ALL: &[Family<Reading>] = &[
         "crivello_sieve_looked_up_total",
         "URLs",
         &[],
-        "Of these, looked up on disk",
+        "Of these, looked up in what state.sieve names, by default on disk",
         |r, s| s.one(r.sieve.looked_up),
     ),
     counter("crivello_sieve_fresh_total", "URLs", &[], "Of these, let through", |r, s| {
         s.one(r.sieve.fresh);
     }),
+    gauge(
+        "crivello_sieve_loss_rate",
+        "1",
+        &[],
+        "The share of new URLs that a Bloom filter (state.sieve) takes for known, as full as it is",
+        |r, s| s.one(r.sieve.losses.rate),
+    ),
+    gauge(
+        "crivello_sieve_lost_urls",
+        "URLs",
+        &[],
+        "About how many new URLs it took for known, in this run",
+        |r, s| s.one(r.sieve.losses.urls),
+    ),
 ];

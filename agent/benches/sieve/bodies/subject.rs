@@ -1,0 +1,105 @@
+//! A body, and what its owner does with what passes.
+
+use crivello_agent::disk::values::Seen;
+use crivello_agent::disk::{Batch, Database, Family, keys};
+use crivello_agent::ledger::{BlockedBloom, Bloom, Body, Memory, Offer, Offline, Rocks};
+use crivello_common::config::State;
+use crivello_common::units::ByteSize;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The bodies that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    Rocks,
+    Offline,
+    Memory,
+    Bloom,
+    BlockedBloom,
+}
+
+impl Kind {
+    pub const ALL: [Self; 5] =
+        [Self::Rocks, Self::Offline, Self::Memory, Self::Bloom, Self::BlockedBloom];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rocks => "rocksdb",
+            Self::Offline => "offline",
+            Self::Memory => "memory",
+            Self::Bloom => "bloom",
+            Self::BlockedBloom => "blocked-bloom",
+        }
+    }
+}
+
+/// See the module.
+pub struct Subject {
+    pub body: Box<dyn Body>,
+    dir: PathBuf,
+    /// Of a body that leaves it to its owner to write down what has passed.
+    disk: Option<Arc<Database>>,
+    passed: Vec<u64>,
+}
+
+impl Subject {
+    pub fn new(kind: Kind, memory: ByteSize, dir: &Path) -> Self {
+        let disk = (kind == Kind::Rocks).then(|| database(dir));
+        let body: Box<dyn Body> = match (kind, &disk) {
+            (Kind::Rocks, Some(disk)) => Box::new(Rocks::new(disk.clone())),
+            (Kind::Bloom, _) => Box::new(Bloom::new(memory)),
+            (Kind::BlockedBloom, _) => Box::new(BlockedBloom::new(memory)),
+            (Kind::Offline, _) => Box::new(Offline::open(dir, memory).expect("it opens")),
+            _ => Box::<Memory>::default(),
+        };
+        Self { body, dir: dir.to_owned(), disk, passed: Vec::new() }
+    }
+
+    /// Offers a batch, whose tickets count on from `first`; says how many have passed.
+    pub fn offer(&mut self, batch: &[Offer]) -> u64 {
+        self.passed.clear();
+        self.body.offer(batch, &mut self.passed).expect("the disk works");
+        if let Some(disk) = &self.disk {
+            let value = Seen::Queued(None).encode();
+            let mut rows = Batch::default();
+            let mut offers = batch.iter();
+            for ticket in &self.passed {
+                let offer = offers.find(|offer| offer.ticket == *ticket).expect("its ticket");
+                disk.put(&mut rows, Family::Seen, &keys::seen(offer.key), &value);
+            }
+            disk.commit(&rows).expect("the disk works");
+        }
+        self.passed.len() as u64
+    }
+
+    /// Has the body answer for all that is left; says how many have passed.
+    pub fn flush(&mut self) -> u64 {
+        self.passed.clear();
+        self.body.flush(&mut self.passed).expect("the disk works");
+        self.passed.len() as u64
+    }
+
+    /// Brings everything into files; says how long those are that hold URLs.
+    pub fn close(self) -> u64 {
+        let Self { body, dir, disk, .. } = self;
+        drop(body);
+        let Some(disk) = disk else {
+            let files = fs::read_dir(dir).expect("the directory");
+            let length = |file: fs::DirEntry| file.metadata().expect("a file").len();
+            return files.map(|file| length(file.expect("a file"))).sum();
+        };
+        disk.close();
+        drop(disk);
+        // Opening it again empties its buffers.
+        let disk = database(&dir);
+        let bytes = disk.size_on_disk(Family::Seen);
+        disk.close();
+        bytes
+    }
+}
+
+fn database(dir: &Path) -> Arc<Database> {
+    Arc::new(Database::open(dir, true, &State::default()).expect("the database opens"))
+}
