@@ -76,8 +76,8 @@ fn with_tls(endpoint: Endpoint, ca: Option<&[u8]>) -> Result<Endpoint, String> {
     let tls = match ca {
         Some(pem) => {
             // What is no certificate would be passed over, and then nobody be trusted.
-            let mut found = CertificateDer::pem_slice_iter(pem);
-            if !found.next().is_some_and(|first| first.is_ok()) || !found.all(|next| next.is_ok()) {
+            let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect();
+            if found.is_empty() || found.iter().any(Result::is_err) {
                 return Err("the authority's file holds no certificate as PEM".to_owned());
             }
             tls.ca_certificate(Certificate::from_pem(pem))
