@@ -11,6 +11,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+#[path = "../memory.rs"]
+mod memory;
 mod stream;
 mod usage;
 
@@ -20,10 +22,11 @@ use crivello_agent::ledger::{Group, Ledger, SieveCounts};
 use crivello_common::config::Settings;
 use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;
+use memory::memory;
 use std::path::Path;
 use std::sync::Arc;
 use stream::{CHECKS_A_GROUP, Stream};
-use usage::{Stopwatch, memory_max};
+use usage::Stopwatch;
 
 /// Groups that are fed to measure a rate at the full size.
 const GROUPS_AT_SIZE: u64 = 40;
@@ -56,7 +59,7 @@ fn main() {
     drop(ledger);
     disk.close();
     drop(disk);
-    println!("peak memory {} MiB", memory_max() >> 20);
+    println!("peak memory {} MiB", memory("VmHWM:") >> 20);
 
     // Opening it again brings everything into the files whose size is asked for.
     let (disk, mut ledger) = open(dir.path(), &settings);
@@ -119,7 +122,7 @@ fn print_rates(ledger: &Ledger, begin: SieveCounts, watch: &Stopwatch) {
         checks / cpu.as_secs_f64(),
         checks / wall.as_secs_f64(),
         100.0 * recent / checks,
-        memory_max() >> 20,
+        memory("VmHWM:") >> 20,
     );
 }
 
