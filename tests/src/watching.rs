@@ -9,6 +9,10 @@ use std::time::Duration;
 /// Clock ticks a second: the same on every Linux.
 const TICKS: u32 = 100;
 
+/// The status of an agent that has not begun.
+const NOT_YET: u16 = 503;
+const ASK_EVERY: Duration = Duration::from_millis(10);
+
 /// Who is watched, and where it tells its numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
@@ -56,9 +60,15 @@ pub struct Stretch {
 }
 
 impl Watched {
-    /// The process of this id, which told by [`numbers_at`] where its numbers are.
+    /// The process of this id, which said where its numbers are, as soon as it has any.
+    ///
+    /// # Panics
+    /// When nobody listens there.
     #[must_use]
     pub fn new(pid: u32, numbers: SocketAddr) -> Self {
+        while get(numbers, "/metrics").0 == NOT_YET {
+            std::thread::sleep(ASK_EVERY);
+        }
         Self { pid, numbers, clock: Clock::start() }
     }
 

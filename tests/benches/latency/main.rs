@@ -61,7 +61,7 @@ fn at(n_hosts: u32, stretch: Duration) -> bool {
         look.number("crivello_robots_fetched_total") >= f64::from(n_hosts)
             || look.at.since(begun.at) > ASKED_AFTER
     });
-    drop(watched.over(4 * DELAY));
+    let _ = watched.over(4 * DELAY);
     let before = watched.look();
     drop(scene.web.log().take());
     std::thread::sleep(stretch);
