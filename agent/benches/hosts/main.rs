@@ -91,19 +91,18 @@ fn at(dir: &Path, known: u32, active: u32) {
     });
     assert_eq!(desk.bench.census(desk.now).hosts, active as usize, "not all hosts are there");
     waits::robots(&mut desk, &mut books, active);
-    let all = allocated() - before;
     let waits = waits::measured(&mut desk, VISITS);
     let rate = visits_a_second(&mut desk);
     let with = allocated();
     drop(desk);
-    let bench = with - allocated();
+    let (bench, ledger) = (with - allocated(), allocated().saturating_sub(before));
     let a_host = |bytes: usize| bytes as f64 / f64::from(active);
     let [median, late, most] = waits.map(|wait| wait.as_secs_f64() * 1e6);
     println!(
         "| {active} | {rate:.0} | {median:.1} | {late:.1} | {most:.1} | {:.0} | {:.0} | {:.0} |",
         a_host(bench),
         a_host(urls),
-        a_host(all.saturating_sub(bench)),
+        a_host(ledger),
     );
 }
 
