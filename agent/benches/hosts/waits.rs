@@ -2,11 +2,18 @@
 
 use crate::books::Books;
 use crate::desk::{Desk, SERVED};
-use crivello_agent::flow::{Errand, Visit};
+use crivello_agent::flow::Visit;
 use crivello_common::time::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::time::Duration;
+
+/// CPU time of this thread.
+pub fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let (secs, nanos) = (time.tv_sec.try_into(), time.tv_nsec.try_into());
+    Duration::new(secs.expect("it began at 0"), nanos.expect("a part of a second"))
+}
 
 /// Time, and the visits that are out.
 struct Round<'a> {
@@ -16,14 +23,12 @@ struct Round<'a> {
     passed: Duration,
 }
 
-/// Every host is asked for its robots.txt.
-pub fn robots(desk: &mut Desk, books: &mut Books, n_hosts: u32) {
+/// Every host that was never asked for its robots.txt is: in three delays each has its turn.
+pub fn robots(desk: &mut Desk, books: &mut Books) {
     let mut round = Round::new(desk);
-    let mut left = n_hosts;
-    while left > 0 {
+    let until = round.desk.now + 3 * books.settings.politeness.delay + 10 * SERVED;
+    while round.desk.now < until {
         let visit = round.next();
-        let is_robots = visit.as_ref().is_some_and(|v| matches!(v.errand, Errand::Robots(_)));
-        left -= u32::from(is_robots);
         round.send(visit);
     }
     round.land();
@@ -41,6 +46,8 @@ pub fn measured(desk: &mut Desk, n_visits: usize) -> [Duration; 3] {
             waits.push(handed.at.since(handed.host_next.max(handed.address_next)));
         }
         round.send(visit);
+        // In the agent another thread has them.
+        drop(round.desk.bench.take_notes());
     }
     round.land();
     waits.sort_unstable();
@@ -58,7 +65,7 @@ impl<'a> Round<'a> {
         let back = self.out.front().map(|(back, _)| *back);
         let next = [back, self.desk.bench.next_time()].into_iter().flatten().min();
         self.desk.now = self.desk.now.max(next.expect("some host is here or out"));
-        let begun = clock_gettime(ClockId::ThreadCPUTime);
+        let begun = cpu();
         let mut visit = None;
         if back.is_some_and(|back| back <= self.desk.now) {
             if let Some((_, visit)) = self.out.pop_front() {
@@ -67,12 +74,7 @@ impl<'a> Round<'a> {
         } else {
             visit = self.desk.bench.acquire(self.desk.now);
         }
-        let ended = clock_gettime(ClockId::ThreadCPUTime);
-        let [begun, ended] = [begun, ended].map(|time| {
-            let (secs, nanos) = (time.tv_sec.try_into(), time.tv_nsec.try_into());
-            Duration::new(secs.expect("it began at 0"), nanos.expect("a part of a second"))
-        });
-        self.passed += ended.saturating_sub(begun);
+        self.passed += cpu().saturating_sub(begun);
         let later = self.desk.now + self.passed;
         self.passed -= later.since(self.desk.now);
         self.desk.now = later;
