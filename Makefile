@@ -8,7 +8,8 @@ BENCH ?=
 # What the comparison with other crawlers builds and installs.
 PEERS := target/peers
 
-.PHONY: all demo test build lint doc bench bench-crawl bench-cluster bench-traces bench-peers setup setup-tests help
+.PHONY: all demo test build lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
+	bench-hosts bench-delay bench-latency bench-soak bench-peers setup setup-tests help
 
 all: build
 
@@ -48,6 +49,26 @@ bench-cluster: build
 ## bench-traces  CPU a page with the traces of single URLs off, at the default rate, and of all
 bench-traces: build
 	$(CARGO) bench -p crivello-tests --bench traces
+
+## bench-connections  CPU a page with kept and new connections, plain and over TLS, beside a floor of the same kind
+bench-connections: build
+	$(CARGO) bench -p crivello-tests --bench connections
+
+## bench-hosts  a million hosts known, up to 100,000 on the workbench: visits a second, bytes a host, waits
+bench-hosts: setup
+	$(CARGO) bench -p crivello-agent --bench hosts
+
+## bench-delay  pages a second with delays from 0.25 to 16 s over the same hosts, judged, and how the front shrinks
+bench-delay: build
+	$(CARGO) bench -p crivello-tests --bench delay
+
+## bench-latency  pages a second where hosts take 200 ms and rest a second, beside what they allow
+bench-latency: build
+	$(CARGO) bench -p crivello-tests --bench latency
+
+## bench-soak   two hours at full rate (CRIVELLO_SOAK_MINUTES): whether memory, rate, queues or files drift
+bench-soak: build
+	$(CARGO) bench -p crivello-tests --bench soak
 
 ## bench-peers  CPU a page beside the spider crate, Scrapy and wget2, in turns on the same simulated web
 bench-peers: build

@@ -1,19 +1,17 @@
 //! The workbench alone: 100,000 hosts on 20,000 addresses, a thousand visits in flight.
 
+#[path = "hosts/desk.rs"]
+mod desk;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use crivello_agent::flow::{
-    Due, Errand, LedgerNote, LinkKind, Place, Queued, Resolution, Resolved, RobotsRecord, Signal,
-    Verdict, Visit,
-};
-use crivello_agent::workbench::Workbench;
+use crivello_agent::flow::{Due, LinkKind, Place, Queued, RobotsRecord};
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::hash::UrlHash;
 use crivello_common::politeness::HostState;
 use crivello_common::time::Timestamp;
 use crivello_common::url::{Origin, Scheme, host_key};
-use std::collections::VecDeque;
+use desk::Desk;
 use std::hint::black_box;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,15 +20,8 @@ const IPS: u32 = 20_000;
 const IN_FLIGHT: usize = 1_000;
 const HTTP: Origin = Origin { scheme: Scheme::Http, port: 80 };
 
-struct Desk {
-    bench: Workbench,
-    now: Timestamp,
-    flying: VecDeque<Visit>,
-    n: u64,
-}
-
 fn due(n: u32, now: Timestamp) -> Due {
-    let name = format!("www{n}.site{}.example", n / 3);
+    let name = desk::name(n);
     let url = |seq| Queued {
         place: Place { priority: 0, seq },
         hash: UrlHash(seq),
@@ -65,63 +56,28 @@ fn desk() -> Desk {
     settings.state.hosts_max = 2 * u64::from(HOSTS);
     settings.state.window_urls_max = 10_000_000;
     settings.fetch.visits_max = IN_FLIGHT as u32 * 100;
-    let now = Timestamp::from_secs(1_700_000_000);
-    let mut bench = Workbench::new(&settings, now, false);
+    let mut desk = Desk::new(&settings, IPS, IN_FLIGHT);
     for n in 0..HOSTS {
-        let due = due(n, now);
-        let host = due.host;
-        bench.note(LedgerNote::Due(Box::new(due)), now);
-        let address = IpAddr::V4(Ipv4Addr::from_bits(0xc633_0000 + n % IPS));
-        let until = now + Duration::from_secs(1_000_000);
-        bench.resolved(&Resolution { host, answer: Ok(Resolved { address, until }) }, now);
+        let due = due(n, desk.now);
+        desk.take_in(Box::new(due));
     }
-    drop(bench.take_to_resolve());
-    Desk { bench, now, flying: VecDeque::new(), n: 0 }
-}
-
-impl Desk {
-    /// One visit is handed out, and one comes back with its URLs untried.
-    fn turn(&mut self) {
-        self.now = self.now + Duration::from_micros(10);
-        loop {
-            if let Some(visit) = self.bench.acquire(self.now) {
-                self.flying.push_back(visit);
-                break;
-            }
-            self.now = self.bench.next_time().unwrap_or(self.now);
-        }
-        if self.flying.len() > IN_FLIGHT
-            && let Some(visit) = self.flying.pop_front()
-        {
-            let returned = match visit.errand {
-                Errand::Pages { urls, .. } => urls,
-                Errand::Robots(_) => Vec::new(),
-            };
-            let verdict = Verdict {
-                host: visit.host,
-                address: visit.address,
-                requests: 1,
-                ended: self.now,
-                served: Duration::from_millis(10),
-                signal: Signal::Well,
-                returned,
-                pages: 1,
-                robots: None,
-            };
-            self.bench.release(verdict, self.now);
-        }
-        self.n += 1;
-        if self.n.is_multiple_of(64) {
-            black_box(self.bench.take_notes());
-        }
-    }
+    desk
 }
 
 fn acquire_release(c: &mut Criterion) {
     let mut desk = desk();
     let mut group = c.benchmark_group("workbench");
     group.throughput(Throughput::Elements(1));
-    group.bench_function("acquire and release", |b| b.iter(|| desk.turn()));
+    let mut n_turns = 0_u64;
+    group.bench_function("acquire and release", |b| {
+        b.iter(|| {
+            desk.turn();
+            n_turns += 1;
+            if n_turns.is_multiple_of(64) {
+                black_box(desk.bench.take_notes());
+            }
+        });
+    });
     assert_eq!(desk.bench.census(desk.now).hosts, HOSTS as usize, "hosts got lost");
     group.finish();
 }

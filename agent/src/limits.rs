@@ -56,6 +56,9 @@ pub const DATABASE_FILES_MAX: i32 = 512;
 pub const FILES_SPARE: u64 = 128;
 /// Idle connections kept, over all hosts: some dozens of KiB and a file descriptor each.
 pub const IDLE_CONNECTIONS_MAX: usize = 2_048;
+/// Hosts whose TLS sessions are remembered, so that the next connection costs less: with eight
+/// tickets and a chain of certificates each, some 8 KiB a host.
+pub const TLS_HOSTS_REMEMBERED: usize = 4_096;
 /// Visits a second that are followed although their URLs are not: failures may come by the thousand.
 pub const ALWAYS_TRACED_A_SECOND: u16 = 10;
 /// Spans on their way to the diary's task; what finds no room is lost, and counted.

@@ -18,11 +18,11 @@ pub use papers::Papers;
 pub use process::{End, Process, Stutter};
 pub use verdict::Ended;
 
-use crate::agreement::pages_due;
 use crate::running::DEADLINE;
 use crate::scene::binary;
 use rustix::process::Signal;
 use simweb::{Pace, SimWeb, Spec};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -64,8 +64,8 @@ pub struct Cluster {
     environment: Vec<(String, String)>,
     pace: Pace,
     deadline: Duration,
-    /// URLs that must be fetched.
-    due: HashSet<String>,
+    /// URLs that must be fetched, once somebody has asked for them.
+    due: OnceCell<HashSet<String>>,
     /// Which member each process is, or was.
     names: HashMap<u32, String>,
     /// Agents whose disks were deleted.
@@ -94,7 +94,6 @@ impl Cluster {
         ];
         settings.extend(web.networks().iter().map(|network| format!("--allow-network={network}")));
         let gate = runtime.block_on(net.gate(COORDINATOR)).expect("a free port");
-        let due = pages_due(&web);
         Self {
             coordinator: Member { process: None, gate, n_lives: 0, in_order: false },
             agents: BTreeMap::new(),
@@ -107,7 +106,7 @@ impl Cluster {
             environment: Vec::new(),
             pace: Pace::default(),
             deadline: DEADLINE,
-            due,
+            due: OnceCell::new(),
             names: HashMap::new(),
             lost: HashSet::new(),
             noise: Vec::new(),

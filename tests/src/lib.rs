@@ -14,7 +14,9 @@ pub mod metrics;
 mod running;
 mod scene;
 mod skipping;
+mod told;
 pub mod warc;
+mod watching;
 
 pub use agreement::{assert_agreement, is_page};
 pub use cluster::Cluster;
@@ -24,3 +26,5 @@ pub use measure::{Usage, wait_measured};
 pub use running::{DEADLINE, Running, output, output_within};
 pub use scene::{Ended, Scene, binary, seed};
 pub use skipping::{skipped, skipped_unless_allowed};
+pub use told::{told, told_list};
+pub use watching::{Look, Stretch, Watched, numbers_at};

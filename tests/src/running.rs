@@ -2,7 +2,7 @@
 //! that hangs is a failure that says what hung, and nothing is left running behind a test.
 
 use crate::measure::{Usage, wait_measured};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::OwnedFd;
@@ -34,6 +34,14 @@ impl Running {
     pub fn new(child: Child, deadline: Duration) -> Self {
         let watch = Watch::over(&child, deadline);
         Self { child: Some(child), watch }
+    }
+
+    /// Asks it to stop, as Ctrl-C does.
+    ///
+    /// # Panics
+    /// When it has ended, and was waited for.
+    pub fn stop(&self) {
+        kill_process(Pid::from_child(self), Signal::INT).expect("our own child can be signalled");
     }
 
     /// Waits for its end: how that was, what it used, and whether it was overdue.

@@ -2,6 +2,7 @@
 
 use crate::measure::Usage;
 use crate::running::{DEADLINE, Running};
+use crate::watching::{Watched, numbers_at};
 use crivello_common::time::Timestamp;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
@@ -13,6 +14,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+/// More seeds than this are too many to be typed.
+const SEEDS_TYPED: usize = 500;
 /// Lines of the log that are shown of a crawl that had to be stopped.
 const LAST_WORDS: usize = 20;
 
@@ -182,6 +185,20 @@ impl Scene {
         }
     }
 
+    /// Watches the running crawler, which was given `--http`.
+    ///
+    /// # Panics
+    /// When it ends before it has said where its numbers are.
+    pub fn watch(&self, child: &mut Child) -> Watched {
+        self.wait_until_said(child, "metrics at ");
+        loop {
+            if let Some(at) = numbers_at(&self.said()) {
+                return Watched::new(child.id(), at);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Waits until the web's log has this many requests, or the crawler has ended.
     ///
     /// # Panics
@@ -201,12 +218,21 @@ impl Scene {
     }
 
     /// The command, as yet not started.
+    ///
+    /// # Panics
+    /// When there are so many seeds that they go to a file, and it cannot be written.
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(binary());
+        command.arg("crawl");
+        if self.seeds.len() > SEEDS_TYPED {
+            let list = self.dir.path().join("seeds.txt");
+            std::fs::write(&list, self.seeds.join("\n")).expect("the seeds are written");
+            command.arg("--seeds").arg(list);
+        } else {
+            command.args(&self.seeds);
+        }
         command
-            .arg("crawl")
-            .args(&self.seeds)
             .arg("--out")
             .arg(self.out())
             .arg("--report")

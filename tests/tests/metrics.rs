@@ -7,20 +7,16 @@
 use crivello_common::metrics::Described;
 use crivello_tests::cluster::COORDINATOR;
 use crivello_tests::metrics::{Page, get, parse};
-use crivello_tests::{Cluster, is_page, seed};
+use crivello_tests::{Cluster, is_page, numbers_at, seed};
 use simweb::{PageKind, Robots, Spec};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-const SAYS: &str = "metrics at http://";
-
 /// Where a member tells its numbers.
 fn address(cluster: &mut Cluster, name: &str) -> SocketAddr {
     let said = cluster.process(name).said();
-    let (_, rest) = said.split_once(SAYS).unwrap_or_else(|| panic!("{name}: {said}"));
-    let (address, _) = rest.split_once('/').expect("an address ends");
-    address.parse().unwrap_or_else(|e| panic!("{address}: {e}"))
+    numbers_at(&said).unwrap_or_else(|| panic!("{name}: {said}"))
 }
 
 fn scrape(cluster: &mut Cluster, name: &str) -> Page {

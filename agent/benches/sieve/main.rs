@@ -11,6 +11,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+#[path = "../memory.rs"]
+mod memory;
 mod stream;
 mod usage;
 
@@ -21,10 +23,11 @@ use crivello_common::config::{AssignBy, Settings, SieveKind};
 use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;
 use crivello_common::url::CrawlUrl;
+use memory::memory;
 use std::path::Path;
 use std::sync::Arc;
 use stream::{CHECKS_A_GROUP, Links, Stream};
-use usage::{Stopwatch, memory_max};
+use usage::Stopwatch;
 
 /// Groups that are fed to measure a rate at the full size.
 const GROUPS_AT_SIZE: u64 = 40;
@@ -57,7 +60,7 @@ fn main() {
     drop(ledger);
     disk.close();
     drop(disk);
-    println!("peak memory {} MiB", memory_max() >> 20);
+    println!("peak memory {} MiB", memory("VmHWM:") >> 20);
 
     // Opening it again brings everything into the files whose size is asked for.
     let (disk, mut ledger) = open(dir.path(), &settings);
@@ -142,7 +145,7 @@ fn print_rates(ledger: &Ledger, begin: SieveCounts, watch: &Stopwatch) {
         checks / cpu.as_secs_f64(),
         checks / wall.as_secs_f64(),
         100.0 * recent / checks,
-        memory_max() >> 20,
+        memory("VmHWM:") >> 20,
     );
 }
 

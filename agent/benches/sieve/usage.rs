@@ -1,4 +1,4 @@
-//! CPU time and memory of this process, as `/proc` tells them.
+//! CPU time of this process, as `/proc` tells it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -31,14 +31,6 @@ impl Stopwatch {
 /// To be called by a thread of the stream as its last deed.
 pub fn leave_out_this_thread() {
     STREAM.fetch_add(ticks("/proc/thread-self/stat"), Ordering::Relaxed);
-}
-
-/// Peak resident memory, in bytes.
-pub fn memory_max() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-    let kib = line.trim().strip_suffix(" kB").and_then(|kib| kib.parse::<u64>().ok());
-    kib.expect("a number of KiB") << 10
 }
 
 fn ours() -> Duration {

@@ -11,10 +11,12 @@
 use super::FetchError;
 use super::follow::Patience;
 use super::pins::{Pin, Pins};
+use super::tls;
 use crate::limits::BODY_FREE;
 use crivello_common::config::Fetch;
 use crivello_common::metrics::Stopwatch;
 use reqwest::{Client, redirect, retry};
+use rustls::ClientConfig;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -51,7 +53,9 @@ impl Clients {
         // An error says that a provider is installed already: by an earlier agent of this process.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let pins = Pins::default();
-        let shards = |after| (0..SHARDS).map(|_| build(fetch, &pins, after, connects)).collect();
+        let tls = tls::config(fetch.verify_certificates)?;
+        let shard = |after| build(fetch, &pins, &tls, after, connects);
+        let shards = |after| (0..SHARDS).map(|_| shard(after)).collect();
         let keeping: Result<_, reqwest::Error> = shards(After::Kept);
         let closing: Result<_, reqwest::Error> = shards(After::Closed);
         let hasher = foldhash::fast::FixedState::default();
@@ -78,6 +82,7 @@ impl Clients {
 fn build(
     fetch: &Fetch,
     pins: &Pins,
+    tls: &ClientConfig,
     after: After,
     connects: &Stopwatch,
 ) -> Result<Client, reqwest::Error> {
@@ -86,6 +91,10 @@ fn build(
         After::Kept => fetch.keep_alive,
         After::Closed => fetch.keep_alive.min(PASSING),
     };
+    let http2 = fetch.http2 && after == After::Kept;
+    let mut tls = tls.clone();
+    tls.alpn_protocols =
+        if http2 { vec![b"h2".to_vec(), b"http/1.1".to_vec()] } else { vec![b"http/1.1".to_vec()] };
     let mut builder = Client::builder()
         .dns_resolver(pins.clone())
         .no_proxy()
@@ -101,7 +110,7 @@ fn build(
         .pool_max_idle_per_host(1)
         .tcp_nodelay(true)
         .connector_layer(Patience(connects.clone()))
-        .tls_danger_accept_invalid_certs(!fetch.verify_certificates)
+        .tls_backend_preconfigured(tls)
         .http1_max_headers(HEADERS_MAX)
         .http1_ignore_invalid_headers_in_responses(true)
         .http1_allow_obsolete_multiline_headers_in_responses(true)
@@ -109,7 +118,7 @@ fn build(
         .http2_max_header_list_size(head_size)
         .http2_initial_stream_window_size(HTTP2_WINDOW)
         .http2_initial_connection_window_size(HTTP2_WINDOW);
-    if !fetch.http2 || after == After::Closed {
+    if !http2 {
         builder = builder.http1_only();
     }
     builder.build()

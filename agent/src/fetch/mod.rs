@@ -40,6 +40,7 @@ mod rooms;
 #[cfg(test)]
 mod tests;
 mod times;
+mod tls;
 mod visit;
 
 pub use dns::Dns;
@@ -88,6 +89,9 @@ pub enum FetchError {
     /// The HTTP client cannot be built (TLS roots, mostly).
     #[error("the HTTP client cannot be set up")]
     Client(#[from] reqwest::Error),
+    /// TLS cannot be set up (no root certificates on this machine, mostly).
+    #[error("TLS cannot be set up")]
+    Tls(#[from] rustls::Error),
 }
 
 /// What all visits share. One for the whole agent, in an [`Arc`].

@@ -16,7 +16,8 @@ use std::time::Duration;
 const REST_MAX: Duration = Duration::from_secs(300);
 /// With the front full, a host that waits longer than this (and than twice its delay) leaves.
 const HORIZON_MIN: Duration = Duration::from_secs(30);
-/// With the front overfull, a host that waits longer than this leaves.
+/// With the front overfull, a host that waits longer than this leaves, or than half its delay: else
+/// none would leave whose delay is short.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// A name is resolved so long before the host's next time.
 const RESOLVE_AHEAD: Duration = Duration::from_secs(5);
@@ -120,7 +121,7 @@ impl Workbench {
         if Front::has_too_many_rules(held) && host.rules_bytes() > 0 && !host.has_errands() {
             return wait > Duration::ZERO;
         }
-        if wait <= SHORT_WAIT {
+        if wait <= SHORT_WAIT.min(self.delay(host) / 2) {
             return false;
         }
         if wait > REST_MAX {
@@ -131,9 +132,13 @@ impl Workbench {
                 || (self.front.is_full(held) && wait > self.horizon(host)))
     }
 
+    /// What a host rests after a request, at least.
+    fn delay(&self, host: &HostEntry) -> Duration {
+        host.pace(&self.settings.politeness).wait(Duration::ZERO).0
+    }
+
     fn horizon(&self, host: &HostEntry) -> Duration {
-        let delay = host.pace(&self.settings.politeness).wait(Duration::ZERO).0;
-        delay.saturating_mul(2).max(HORIZON_MIN)
+        self.delay(host).saturating_mul(2).max(HORIZON_MIN)
     }
 
     /// Sends out the hosts that rest beyond the horizon, to make room.

@@ -16,7 +16,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-use crivello_tests::{Cluster, Scene};
+use crivello_tests::{Cluster, Scene, told, told_list};
 use simweb::Spec;
 use std::time::Duration;
 
@@ -26,23 +26,17 @@ const LEASE: Duration = Duration::from_secs(10);
 const HOSTS: u32 = 20_000;
 
 fn main() {
-    let pages = number("CRIVELLO_BENCH_PAGES").unwrap_or(30_000);
-    let sizes = std::env::var("CRIVELLO_BENCH_AGENTS").unwrap_or_else(|_| "1,2,4,8".to_owned());
-    let sizes = sizes.split(',').filter_map(|size| size.trim().parse().ok());
-    let sizes: Vec<u8> = sizes.collect();
+    let pages = told("CRIVELLO_BENCH_PAGES").unwrap_or(30_000);
+    let sizes: Vec<u8> = told_list("CRIVELLO_BENCH_AGENTS", "1,2,4,8");
     costs(pages, &sizes);
-    takeovers(number("CRIVELLO_BENCH_KILLS").unwrap_or(3));
-    let urls = number("CRIVELLO_BENCH_URLS").unwrap_or(1_000_000);
+    takeovers(told("CRIVELLO_BENCH_KILLS").unwrap_or(3));
+    let urls = told("CRIVELLO_BENCH_URLS").unwrap_or(1_000_000);
     if urls > 0 {
         brought(urls, 1);
         let two = brought(urls, 2);
         drop(two);
         handed_over(urls);
     }
-}
-
-fn number(name: &str) -> Option<u32> {
-    std::env::var(name).ok()?.parse().ok()
 }
 
 /// What one crawl took.

@@ -29,16 +29,11 @@ pub fn run(list: &Path, concurrency: usize) {
     }
     let hosts = Arc::new(Mutex::new(hosts.into_values().collect::<Vec<_>>()));
     let out = Arc::new(Mutex::new(tempfile::tempfile().expect("a file")));
-    let client = reqwest::Client::builder()
-        .dns_resolver(Arc::new(Anywhere))
-        .pool_max_idle_per_host(1)
-        .build()
-        .expect("a client");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let mut workers = tokio::task::JoinSet::new();
         for _ in 0..concurrency {
-            let (hosts, out, client) = (hosts.clone(), out.clone(), client.clone());
+            let (hosts, out, client) = (hosts.clone(), out.clone(), client());
             workers.spawn(async move {
                 loop {
                     let Some(urls) = hosts.lock().expect("unpoisoned").pop() else { return };
@@ -50,6 +45,18 @@ pub fn run(list: &Path, concurrency: usize) {
         }
         while workers.join_next().await.is_some() {}
     });
+}
+
+/// One for each of those that are at work, so that none forgets the TLS session of its host. It takes
+/// every certificate, as the crawler does unless it is told otherwise, and speaks HTTP/1.1.
+fn client() -> reqwest::Client {
+    reqwest::Client::builder()
+        .dns_resolver(Arc::new(Anywhere))
+        .pool_max_idle_per_host(1)
+        .tls_danger_accept_invalid_certs(true)
+        .http1_only()
+        .build()
+        .expect("a client")
 }
 
 async fn page(client: &reqwest::Client, url: &str, out: &Mutex<std::fs::File>) {

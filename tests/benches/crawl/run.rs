@@ -2,6 +2,8 @@
 
 use crivello_tests::{Usage, binary, wait_measured};
 use serde_json::Value;
+use simweb::Spec;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,14 +12,15 @@ use std::time::{Duration, Instant};
 /// Visits in flight.
 pub const CONCURRENCY: usize = 64;
 
-/// Starts a web of so many pages; what it says of itself.
-pub fn start_web(dir: &Path, pages: u32) -> (Child, Value) {
+/// Starts a web, whose log may go to a file; what it says of itself.
+pub fn start_web(dir: &Path, spec: &Spec, log: Option<&Path>) -> (Child, Value) {
+    let json = serde_json::to_vec(spec).expect("a spec is plain data");
     let spec = dir.join("web.json");
-    let json = serde_json::to_vec(&simweb::Spec::bench(pages)).expect("a spec is plain data");
     std::fs::write(&spec, json).expect("the spec is written");
     let mut web = Command::new(binary())
         .args(["simweb", "--until-stdin-ends", "--spec"])
         .arg(&spec)
+        .args(log.iter().flat_map(|log| [OsStr::new("--access-log"), log.as_os_str()]))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -12,20 +12,16 @@
 #[path = "../crawl/run.rs"]
 mod run;
 
-use crivello_tests::Collector;
+use crivello_tests::{Collector, told};
 
 /// What is compared: a name, and the rate where it is not the default.
 const WAYS: [(&str, Option<&str>); 3] = [("off", Some("0")), ("default", None), ("all", Some("1"))];
 
-fn number(name: &str, default: u32) -> u32 {
-    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
-}
-
 fn main() {
-    let (pages, rounds) =
-        (number("CRIVELLO_BENCH_PAGES", 30_000), number("CRIVELLO_BENCH_ROUNDS", 7).max(1));
+    let pages: u32 = told("CRIVELLO_BENCH_PAGES").unwrap_or(30_000);
+    let rounds: u32 = told("CRIVELLO_BENCH_ROUNDS").unwrap_or(7).max(1);
     let dir = tempfile::tempdir().expect("a directory");
-    let (mut web, ready) = run::start_web(dir.path(), pages);
+    let (mut web, ready) = run::start_web(dir.path(), &simweb::Spec::bench(pages), None);
     let collector = Collector::start();
     let mut cpu: [Vec<f64>; WAYS.len()] = Default::default();
     for round in 0..rounds {

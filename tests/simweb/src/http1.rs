@@ -32,6 +32,8 @@ pub struct Peer {
     pub tls: bool,
     /// Its number.
     pub connection: u64,
+    /// Whether its TLS session is that of an earlier connection.
+    pub resumed: bool,
     /// The visitor's process.
     pub process: Option<u32>,
 }
@@ -67,6 +69,7 @@ pub async fn serve(shared: Arc<Shared>, peer: Peer, mut stream: impl Stream) -> 
             path: request.path.clone(),
             user_agent,
             connection: peer.connection,
+            resumed: peer.resumed,
             process: peer.process,
             ..Entry::default()
         });

@@ -58,6 +58,7 @@ async fn respond(
         path: asked.path.clone(),
         user_agent: header(http::header::USER_AGENT),
         connection: peer.connection,
+        resumed: peer.resumed,
         process: peer.process,
         http2: true,
         ..Entry::default()

@@ -190,6 +190,23 @@ impl Judge {
     }
 }
 
+/// Judges the pace alone: of a web that has too many pages for all of them to be listed, and whose
+/// robots.txt files ask for no delay.
+#[must_use]
+pub fn judge_pace(pace: &Pace, log: &[Entry]) -> Report {
+    let mut entries: Vec<&Entry> = log.iter().collect();
+    entries.sort_by_key(|e| (e.start, e.end));
+    let mut report = Report { n_requests: entries.len() as u64, ..Report::default() };
+    let mut paces = Paces::new(pace);
+    for entry in entries {
+        let is_robots = asks_for_robots(entry);
+        report.n_robots += u64::from(is_robots);
+        report.n_pages += u64::from(!is_robots && entry.complete);
+        paces.note(entry, 0.0, &mut report);
+    }
+    report
+}
+
 #[derive(Default)]
 struct Fetched {
     responses: u64,
@@ -201,8 +218,7 @@ struct Fetched {
 fn robots_answered(entries: &[&Entry]) -> HashMap<String, u64> {
     let mut answered = HashMap::new();
     for entry in entries {
-        let is_robots =
-            matches!(Route::parse(&entry.path), Some(Route::Robots | Route::RobotsHop(_)));
+        let is_robots = asks_for_robots(entry);
         let refused = matches!(entry.status, 429 | 500..);
         if is_robots && !refused && (entry.complete || entry.bytes >= SIZE_MIN_READ as u64) {
             // Of one that was broken off it is only known that it had begun.
@@ -212,4 +228,9 @@ fn robots_answered(entries: &[&Entry]) -> HashMap<String, u64> {
         }
     }
     answered
+}
+
+/// Whether a request is for a robots.txt, or for a redirect on the way to one.
+fn asks_for_robots(entry: &Entry) -> bool {
+    matches!(Route::parse(&entry.path), Some(Route::Robots | Route::RobotsHop(_)))
 }

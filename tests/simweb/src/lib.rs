@@ -43,7 +43,7 @@ pub mod world;
 
 pub use character::{Character, CharsetWay, Coding, Content, DnsWay, Manner, PageKind, RetryAfter};
 pub use expected::{Due, Expected, Limits};
-pub use judge::Judge;
+pub use judge::{Judge, judge_pace};
 pub use log::{Entry, Log};
 pub use network::Network;
 pub use pace::{Pace, Relative};

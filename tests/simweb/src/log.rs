@@ -51,6 +51,9 @@ pub struct Entry {
     pub http2: bool,
     /// The connection's number.
     pub connection: u64,
+    /// Whether that began with a TLS session of an earlier connection.
+    #[serde(default)]
+    pub resumed: bool,
     /// The visitor's process, if it is one of those that are told apart.
     #[serde(default)]
     pub process: Option<u32>,
@@ -113,6 +116,16 @@ impl Log {
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         self.entries.lock().clone()
+    }
+
+    /// The same, and forgets them: for a crawl that has more of them than there is memory for.
+    ///
+    /// # Panics
+    /// When they go to a file, too: then they are still needed.
+    #[must_use]
+    pub fn take(&self) -> Vec<Entry> {
+        assert!(self._writer.is_none(), "a log that goes to a file is read from there");
+        std::mem::take(&mut self.entries.lock())
     }
 
     /// How many requests are over.

@@ -9,6 +9,7 @@ use crate::http2;
 use crate::log::Log;
 use crate::network::Network;
 use crate::world::World;
+use rustls::HandshakeKind;
 use socket2::{Domain, SockRef, Socket, Type};
 use std::collections::BTreeSet;
 use std::io;
@@ -135,6 +136,7 @@ async fn welcome(shared: Arc<Shared>, stream: TcpStream, tls: Option<TlsAcceptor
         port: local.map_or(0, |addr| addr.port()),
         tls: false,
         connection: shared.connections.fetch_add(1, Ordering::Relaxed),
+        resumed: false,
         process: caller(&shared, &stream),
     };
     let _ = stream.set_nodelay(true);
@@ -142,11 +144,16 @@ async fn welcome(shared: Arc<Shared>, stream: TcpStream, tls: Option<TlsAcceptor
         Some(acceptor) if is_tls(&stream).await => {
             peer.tls = true;
             match tokio::time::timeout(HANDSHAKE_MAX, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
-                    http2::serve(shared, peer, stream).await;
-                    Ok(())
+                Ok(Ok(stream)) => {
+                    let session = stream.get_ref().1;
+                    peer.resumed = session.handshake_kind() == Some(HandshakeKind::Resumed);
+                    if session.alpn_protocol() == Some(b"h2") {
+                        http2::serve(shared, peer, stream).await;
+                        Ok(())
+                    } else {
+                        http1::serve(shared, peer, stream).await
+                    }
                 }
-                Ok(Ok(stream)) => http1::serve(shared, peer, stream).await,
                 Ok(Err(error)) => Err(error),
                 Err(_) => Ok(()),
             }

@@ -68,6 +68,8 @@ impl Authority {
             .with_no_client_auth()
             .with_cert_resolver(self);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // Tickets that hold the session themselves: rustls would remember 256 sessions of all hosts.
+        config.ticketer = ring::Ticketer::new()?;
         Ok(config)
     }
 

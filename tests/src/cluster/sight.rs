@@ -3,9 +3,10 @@
 
 use super::Cluster;
 use super::process::last_words;
-use crate::agreement::pages_answered;
+use crate::agreement::{pages_answered, pages_due};
 use crate::is_page;
 use crate::warc::listed;
+use crate::watching::{Watched, numbers_at};
 use crivello_common::time::Timestamp;
 use simweb::{Entry, Judge, Limits};
 use std::collections::HashSet;
@@ -29,8 +30,8 @@ impl Cluster {
 
     /// The pages that are due in all.
     #[must_use]
-    pub const fn due(&self) -> &HashSet<String> {
-        &self.due
+    pub fn due(&self) -> &HashSet<String> {
+        self.due.get_or_init(|| pages_due(&self.web))
     }
 
     /// Waits until this share of the pages due has been answered, and sees to it that enough is
@@ -39,9 +40,9 @@ impl Cluster {
     /// # Panics
     /// When it never is, or when hardly anything is left.
     pub fn wait_for_share(&mut self, share: f64) {
-        let n_pages = (self.due.len() as f64 * share) as usize;
+        let n_pages = (self.due().len() as f64 * share) as usize;
         self.until(&format!("{n_pages} pages"), |cluster| cluster.pages().len() >= n_pages);
-        let (n, all) = (self.pages().len(), self.due.len());
+        let (n, all) = (self.pages().len(), self.due().len());
         assert!(n < all - (all - n_pages) / 2, "at {n} of {all} pages it is too late");
     }
 
@@ -93,11 +94,24 @@ impl Cluster {
         }
     }
 
+    /// Watches an agent, which was given `--http`.
+    ///
+    /// # Panics
+    /// When it never says where its numbers are.
+    pub fn watch(&mut self, name: &str) -> Watched {
+        let mut at = None;
+        self.until(&format!("{name} tells its numbers"), |cluster| {
+            at = numbers_at(&cluster.process(name).said());
+            at.is_some()
+        });
+        Watched::new(self.process(name).id(), at.expect("just seen"))
+    }
+
     /// How everything stands: for a failure's words.
     #[must_use]
     pub fn account(&self) -> String {
         let pages = self.pages();
-        let mut missing: Vec<&String> = self.due.difference(&pages).collect();
+        let mut missing: Vec<&String> = self.due().difference(&pages).collect();
         missing.sort_unstable();
         let last = self.web.log().entries().into_iter().max_by_key(|entry| entry.start);
         let quiet = last.map(|e| self.web.log().now().since(Timestamp(e.start)));
@@ -106,8 +120,8 @@ impl Cluster {
         let (_, said, trouble) = self.ask(&["agents"]);
         format!(
             "{} of {} pages due, the last request {quiet:?} ago, missing: {:?}\n{said}{trouble}\n{}",
-            self.due.len() - missing.len(),
-            self.due.len(),
+            self.due().len() - missing.len(),
+            self.due().len(),
             &missing[..missing.len().min(10)],
             logs.join("\n")
         )

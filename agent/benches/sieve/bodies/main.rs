@@ -14,6 +14,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+#[path = "../../memory.rs"]
+mod memory;
 mod model;
 mod run;
 #[path = "../stream.rs"]

@@ -1,8 +1,9 @@
 //! One row of the table: what is ordered, the run, and its figures.
 
+use crate::memory::memory;
 use crate::stream::{Links, Stream};
 use crate::subject::{Kind, Subject};
-use crate::usage::{Stopwatch, memory_max};
+use crate::usage::Stopwatch;
 use crate::written::bytes_written;
 use crivello_agent::ledger::{Offer, RecentKeys};
 use crivello_common::config::State;
@@ -135,7 +136,7 @@ pub fn run(order: &Order) -> Figures {
     let counts = run.counts;
     let (rate, rate_in_the_end) =
         (rate(counts.checks, &begin), rate(counts.checks - before.checks, &last));
-    let (peak, losses) = (memory_max(), run.subject.body.losses());
+    let (peak, losses) = (memory("VmHWM:"), run.subject.body.losses());
     let (body_bytes, passed) = (run.subject.body.memory(), counts.passed as f64);
     let file_bytes = run.subject.close();
     Figures {

@@ -14,6 +14,7 @@ use hyper::body::{Body, Frame};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
+use rustls::HandshakeKind;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -41,29 +42,34 @@ fn acceptor(protocols: &[&[u8]]) -> TlsAcceptor {
         .with_single_cert(vec![certified.cert.der().clone()], key.unwrap())
         .unwrap();
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    config.ticketer = rustls::crypto::ring::Ticketer::new().unwrap();
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// A server that answers each connection the same.
-async fn tls_server() -> SocketAddr {
+/// A server that answers each connection the same, and how many took up an earlier session.
+async fn tls_server() -> (SocketAddr, Arc<AtomicUsize>) {
     let acceptor = acceptor(&[]);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    let resumed = Arc::<AtomicUsize>::default();
+    let seen = Arc::clone(&resumed);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             if let Ok(mut stream) = acceptor.accept(stream).await {
+                let kind = stream.get_ref().1.handshake_kind();
+                seen.fetch_add((kind == Some(HandshakeKind::Resumed)).into(), SeqCst);
                 let _ = stream.read(&mut [0; 4_096]).await;
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntls").await;
                 let _ = stream.shutdown().await;
             }
         }
     });
-    address
+    (address, resumed)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_certificate_counts_only_when_certificates_are_verified() {
-    let server = tls_server().await;
+    let (server, _) = tls_server().await;
     let mut settings = settings();
     let ended = carry_out(https(server, &["/"]), &settings).await;
     assert_eq!(&ended.response(0).body[..], b"tls");
@@ -74,6 +80,22 @@ async fn an_unknown_certificate_counts_only_when_certificates_are_verified() {
     let ended = carry_out(https(server, &["/"]), &settings).await;
     let outcome = &ended.fetched[0].outcome;
     assert!(matches!(outcome, Outcome::Failed(Failure::Tls)), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_connection_takes_up_the_session_of_the_one_before_whatever_came_between() {
+    const HOSTS: usize = 300;
+    let (server, resumed) = tls_server().await;
+    let origin = Origin { scheme: Scheme::Https, port: server.port() };
+    let recorder = Arc::new(Recorder::default());
+    let context = Arc::new(context(&settings(), &recorder));
+    for expected in [0, HOSTS] {
+        for n in 0..HOSTS {
+            let visit = visit_origin(origin, &format!("h{n}.test"), server.ip(), &["/"]);
+            run(visit, Arc::clone(&context), CancellationToken::new()).await;
+        }
+        assert_eq!(resumed.load(SeqCst), expected);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

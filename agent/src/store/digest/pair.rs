@@ -44,35 +44,34 @@ mod x86 {
 
     #[target_feature(enable = "sha,sse2,ssse3,sse4.1")]
     fn digest_both(head: &[u8], payload: &[u8]) -> [Sha1; 2] {
-        let [mut alone, mut whole] = [BEGIN; 2];
         // Up to the first block that is all payload.
         let fill = (BLOCK - head.len() % BLOCK) % BLOCK;
         let (filling, rest) = payload.split_at(fill.min(payload.len()));
         let begin = [head, filling].concat();
         let n_begin = begin.len() / BLOCK * BLOCK;
-        compress([&mut whole], [&begin[..n_begin]]);
+        let [whole] = compress([BEGIN], [&begin[..n_begin]]);
         // Of a payload that does not fill the block nothing is left.
         let n_both = rest.len() / BLOCK * BLOCK;
-        compress([&mut alone, &mut whole], [&payload[..n_both], &rest[..n_both]]);
+        let [alone, whole] = compress([BEGIN, whole], [&payload[..n_both], &rest[..n_both]]);
         let tail = [&begin[n_begin..], &rest[n_both..]].concat();
         let n_bytes = head.len() + payload.len();
-        [end(&mut alone, &payload[n_both..], payload.len()), end(&mut whole, &tail, n_bytes)]
+        [end(alone, &payload[n_both..], payload.len()), end(whole, &tail, n_bytes)]
     }
 
     /// The last bytes, of so many in all.
     #[target_feature(enable = "sha,sse2,ssse3,sse4.1")]
-    fn end(state: &mut State, tail: &[u8], n_bytes: usize) -> Sha1 {
+    fn end(state: State, tail: &[u8], n_bytes: usize) -> Sha1 {
         let n_whole = tail.len() / BLOCK * BLOCK;
-        compress([state], [&tail[..n_whole]]);
+        let state = compress([state], [&tail[..n_whole]]);
         let tail = &tail[n_whole..];
         let mut last = [0; 2 * BLOCK];
         last[..tail.len()].copy_from_slice(tail);
         last[tail.len()] = 0x80;
         let n = if tail.len() < BLOCK - 8 { BLOCK } else { 2 * BLOCK };
         last[n - 8..n].copy_from_slice(&(8 * n_bytes as u64).to_be_bytes());
-        compress([state], [&last[..n]]);
+        let [state] = compress(state, [&last[..n]]);
         let mut digest = [0; 20];
-        for (bytes, word) in digest.chunks_exact_mut(4).zip(*state) {
+        for (bytes, word) in digest.chunks_exact_mut(4).zip(state) {
             bytes.copy_from_slice(&word.to_be_bytes());
         }
         digest
@@ -80,7 +79,7 @@ mod x86 {
 
     /// Whole blocks, of as many bytes for each chain.
     #[target_feature(enable = "sha,sse2,ssse3,sse4.1")]
-    fn compress<const N: usize>(states: [&mut State; N], blocks: [&[u8]; N]) {
+    fn compress<const N: usize>(mut states: [State; N], blocks: [&[u8]; N]) -> [State; N] {
         let order = _mm_set_epi64x(0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f);
         let zero = _mm_set_epi64x(0, 0);
         let (mut abcd, mut e) = ([zero; N], [zero; N]);
@@ -125,7 +124,7 @@ mod x86 {
         }
         for chain in 0..N {
             let (abcd, e) = (abcd[chain], e[chain]);
-            *states[chain] = [
+            states[chain] = [
                 _mm_extract_epi32::<3>(abcd),
                 _mm_extract_epi32::<2>(abcd),
                 _mm_extract_epi32::<1>(abcd),
@@ -134,6 +133,7 @@ mod x86 {
             ]
             .map(i32::cast_unsigned);
         }
+        states
     }
 
     #[target_feature(enable = "sse2")]

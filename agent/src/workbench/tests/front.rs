@@ -2,6 +2,7 @@
 
 use super::desk::{Desk, ip, secs, urls};
 use crate::flow::{DeskNote, Due, Queued, Signal, Verdict};
+use std::time::Duration;
 
 #[test]
 fn the_front_begins_at_twice_the_fetchers_and_grows_when_they_starve() {
@@ -32,6 +33,29 @@ fn the_front_shrinks_back_when_too_many_are_ready_for_a_while() {
         }
     }
     assert_eq!(desk.bench.census(desk.now).front_wanted, 4);
+}
+
+#[test]
+fn hosts_leave_when_the_front_has_shrunk_however_short_their_delay() {
+    for delay in [Duration::from_millis(250), secs(10)] {
+        let mut desk = Desk::new(|s| {
+            s.fetch.visits_max = 2;
+            s.politeness.delay = delay;
+        });
+        for n in 0..60 {
+            desk.enter(desk.host(&format!("{n}.example"), urls(300)), ip(n));
+            desk.bench.starving(desk.now);
+        }
+        for _ in 0..200 {
+            desk.wait(secs(1));
+            if let Some(visit) = desk.bench.acquire(desk.now) {
+                desk.done(&visit);
+            }
+        }
+        let census = desk.bench.census(desk.now);
+        let few = census.front_wanted + census.front_wanted / 8;
+        assert!(census.front_held <= few, "{delay:?}: {census:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,95 @@
+//! A workbench as the scheduler drives it: hosts are taken in, names are resolved, visits go out and
+//! come back with their URLs untried, so that there is always as much to do.
+
+use crivello_agent::flow::{
+    Due, Errand, LedgerNote, Resolution, Resolved, RobotsAnswer, RobotsFound, Signal, Verdict,
+    Visit,
+};
+use crivello_agent::workbench::Workbench;
+use crivello_common::config::Settings;
+use crivello_common::time::Timestamp;
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+/// What a site takes for a request.
+pub const SERVED: Duration = Duration::from_millis(10);
+/// Longer than any bench: no name is resolved twice.
+const KNOWN: Duration = Duration::from_secs(1_000_000);
+
+/// See the module.
+pub struct Desk {
+    /// The workbench.
+    pub bench: Workbench,
+    /// The present, which only goes on as it is told.
+    pub now: Timestamp,
+    flying: VecDeque<Visit>,
+    in_flight: usize,
+    n_addresses: u32,
+}
+
+/// The name of a host by its number.
+pub fn name(n: u32) -> String {
+    format!("www{n}.site{}.example", n / 3)
+}
+
+impl Desk {
+    /// An empty one, for hosts at so many addresses, with so many visits in flight.
+    pub fn new(settings: &Settings, n_addresses: u32, in_flight: usize) -> Self {
+        let now = Timestamp::from_secs(1_700_000_000);
+        let bench = Workbench::new(settings, now, false);
+        Self { bench, now, flying: VecDeque::new(), in_flight, n_addresses }
+    }
+
+    /// Takes a host in and resolves its name.
+    pub fn take_in(&mut self, due: Box<Due>) {
+        let (host, name) = (due.host, due.name.clone());
+        self.bench.note(LedgerNote::Due(due), self.now);
+        let n = name[3..].split('.').next().and_then(|n| n.parse().ok()).unwrap_or(0_u32);
+        let address = IpAddr::V4(Ipv4Addr::from_bits(0x0b00_0000 + n % self.n_addresses));
+        let answer = Ok(Resolved { address, until: self.now + KNOWN });
+        self.bench.resolved(&Resolution { host, answer }, self.now);
+        drop(self.bench.take_to_resolve());
+    }
+
+    /// One visit is handed out, and the first of those in flight comes back.
+    pub fn turn(&mut self) {
+        self.now = self.now + Duration::from_micros(10);
+        loop {
+            if let Some(visit) = self.bench.acquire(self.now) {
+                self.flying.push_back(visit);
+                break;
+            }
+            // Where few hosts are known, all of them may be out.
+            let Some(next) = self.bench.next_time() else { break };
+            self.now = self.now.max(next);
+        }
+        if self.flying.len() > self.in_flight
+            && let Some(visit) = self.flying.pop_front()
+        {
+            self.give_back(visit);
+        }
+    }
+
+    /// A visit comes back: nothing was tried, or there is no robots.txt.
+    pub fn give_back(&mut self, visit: Visit) {
+        let (returned, robots) = match visit.errand {
+            Errand::Pages { urls, .. } => (urls, None),
+            Errand::Robots(errand) => {
+                (Vec::new(), Some(RobotsAnswer { errand, found: RobotsFound::Missing }))
+            }
+        };
+        let verdict = Verdict {
+            host: visit.host,
+            address: visit.address,
+            requests: 1,
+            ended: self.now,
+            served: SERVED,
+            signal: Signal::Well,
+            returned,
+            pages: u32::from(robots.is_none()),
+            robots,
+        };
+        self.bench.release(verdict, self.now);
+    }
+}

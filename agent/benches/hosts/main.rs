@@ -1,0 +1,126 @@
+//! Scale in hosts: a million hosts on two hundred thousand addresses are known to a real ledger on
+//! disk, and up to a hundred thousand of them are on a real workbench.
+//!
+//! For each number of hosts there: bytes a host, as the allocator counts them; how many visits a
+//! CPU-second can be handed out and taken back; and how long a host that may be visited waits until it
+//! is handed out, at ten thousand visits a second. The clock of the last is the CPU time of this
+//! thread: it stands still while others have the processor, and jumps where there is nothing to do.
+//! What the hosts cost that are not on the workbench is measured in processes of their own, which
+//! open the ledger and hand out a thousand hosts.
+//!
+//! `CRIVELLO_BENCH_HOSTS` sets the number of hosts known (default 1,000,000); a fifth as many are the
+//! addresses, and a tenth, a hundredth and a thousandth are on the workbench.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+mod allocated;
+mod books;
+mod desk;
+#[path = "../memory.rs"]
+mod memory;
+mod waits;
+
+use allocated::allocated;
+use books::{Books, URLS_A_HOST};
+use desk::Desk;
+use memory::memory;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
+
+/// Visits whose waits are measured, and turns that are timed.
+const VISITS: usize = 200_000;
+/// Hosts that those processes hand out which measure the rest.
+const HANDED_OUT: u32 = 1_000;
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    if args.next().as_deref() == Some("--rest") {
+        let dir = args.next().expect("a directory");
+        return rest(Path::new(&dir));
+    }
+    let known = std::env::var("CRIVELLO_BENCH_HOSTS").ok().and_then(|n| n.parse().ok());
+    let known = known.unwrap_or(1_000_000_u32).max(10_000);
+    let [few, many] = [HANDED_OUT, known].map(|n_hosts| {
+        let dir = tempfile::tempdir().expect("a directory");
+        books::fill(dir.path(), n_hosts);
+        dir
+    });
+    println!("{known} hosts on {} addresses, {URLS_A_HOST} URLs queued of each", known / 5);
+    println!(
+        "| on the workbench | visits a CPU-second | wait until handed out, µs: median | 99 % | most | bytes a \
+         host: workbench | of it its URLs | ledger |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    for active in [known / 1_000, known / 100, known / 10] {
+        at(many.path(), known, active);
+    }
+    let [few, many] = [few.path(), many.path()].map(|dir| {
+        let me = std::env::current_exe().expect("a bench has a path");
+        let output = Command::new(me).arg("--rest").arg(dir).output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("text");
+        let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+        <[f64; 2]>::try_from(numbers).expect("two numbers")
+    });
+    let hosts = f64::from(known - HANDED_OUT);
+    println!(
+        "a host that is not there: {:.2} bytes allocated, {:.1} resident ({:.0} MiB with {known} \
+         hosts known, {:.0} with {HANDED_OUT}; RocksDB's caches and filters are bounded)",
+        (many[0] - few[0]) / hosts,
+        (many[1] - few[1]) / hosts,
+        many[1] / f64::from(1 << 20),
+        few[1] / f64::from(1 << 20),
+    );
+}
+
+/// One row: so many of the hosts known are on the workbench.
+fn at(dir: &Path, known: u32, active: u32) {
+    let mut books = Books::open(dir, active);
+    let before = allocated();
+    // As many fall due each second, however many there are.
+    let settings = books.settings.clone();
+    let mut desk = Desk::new(&settings, known / 5, (active as usize / 4).min(1_000));
+    let mut urls = 0;
+    books.serve(&mut desk, |due| {
+        let before = allocated();
+        let copy = due.urls.clone();
+        urls += allocated() - before;
+        drop(copy);
+    });
+    assert_eq!(desk.bench.census(desk.now).hosts, active as usize, "not all hosts are there");
+    waits::robots(&mut desk, &mut books);
+    let waits = waits::measured(&mut desk, VISITS);
+    let rate = visits_a_second(&mut desk);
+    let with = allocated();
+    drop(desk);
+    let (bench, ledger) = (with - allocated(), allocated().saturating_sub(before));
+    let a_host = |bytes: usize| bytes as f64 / f64::from(active);
+    let [median, late, most] = waits.map(|wait| wait.as_secs_f64() * 1e6);
+    println!(
+        "| {active} | {rate:.0} | {median:.1} | {late:.1} | {most:.1} | {:.0} | {:.0} | {:.0} |",
+        a_host(bench),
+        a_host(urls),
+        a_host(ledger),
+    );
+}
+
+fn visits_a_second(desk: &mut Desk) -> f64 {
+    let begun = waits::cpu();
+    for n in 0..VISITS {
+        desk.turn();
+        if n.is_multiple_of(64) {
+            black_box(desk.bench.take_notes());
+        }
+    }
+    VISITS as f64 / waits::cpu().saturating_sub(begun).as_secs_f64()
+}
+
+/// Opens a ledger, hands out some hosts, and says what is allocated and what is resident.
+fn rest(dir: &Path) {
+    let mut books = Books::open(dir, HANDED_OUT);
+    let settings = books.settings.clone();
+    let mut desk = Desk::new(&settings, HANDED_OUT, 1);
+    books.serve(&mut desk, |_| ());
+    println!("{} {}", allocated(), memory("VmRSS:"));
+}

@@ -1,0 +1,90 @@
+//! TLS to the web: one memory of sessions for all clients, so that a new connection to a host takes
+//! up the session of the one before, whichever client that was.
+//!
+//! Left alone, each client would remember the sessions of 32 hosts. A crawl that is wider makes
+//! every connection with a whole handshake, and without keep-alive that is every page.
+
+use super::FetchError;
+use crate::limits::TLS_HOSTS_REMEMBERED;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ClientSessionMemoryCache, Resumption};
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls_platform_verifier::Verifier;
+use std::sync::Arc;
+
+/// Tickets that rustls keeps of a host, at most: it counts its memory in these.
+const TICKETS_A_HOST: usize = 8;
+
+/// What all clients share. Sessions hold only among copies of one configuration.
+pub(super) fn config(verify_certificates: bool) -> Result<ClientConfig, FetchError> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = if verify_certificates {
+        Arc::new(Verifier::new(provider.clone())?)
+    } else {
+        Arc::new(Anybody)
+    };
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    let sessions = ClientSessionMemoryCache::new(TICKETS_A_HOST * TLS_HOSTS_REMEMBERED);
+    config.resumption = Resumption::store(Arc::new(sessions));
+    Ok(config)
+}
+
+/// Takes every certificate for what it says: an archive wants the page, not a proof.
+#[derive(Debug)]
+struct Anybody;
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    /// All there are, the outdated ones too: nothing is checked by them.
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![
+            SignatureScheme::RSA_PKCS1_SHA1,
+            SignatureScheme::ECDSA_SHA1_Legacy,
+            SignatureScheme::RSA_PKCS1_SHA256,
+            SignatureScheme::ECDSA_NISTP256_SHA256,
+            SignatureScheme::RSA_PKCS1_SHA384,
+            SignatureScheme::ECDSA_NISTP384_SHA384,
+            SignatureScheme::RSA_PKCS1_SHA512,
+            SignatureScheme::ECDSA_NISTP521_SHA512,
+            SignatureScheme::RSA_PSS_SHA256,
+            SignatureScheme::RSA_PSS_SHA384,
+            SignatureScheme::RSA_PSS_SHA512,
+            SignatureScheme::ED25519,
+            SignatureScheme::ED448,
+        ]
+    }
+}

@@ -1,0 +1,74 @@
+//! `make bench-connections`: what connections cost, in CPU per page of the whole crawler, beside a
+//! floor of the same kind measured in the same run.
+//!
+//! The web, the crawl and the floor of `make bench-crawl`, four times: on connections that are kept
+//! alive, with a new one for each page (the web closes them), over TLS, and with a new connection over
+//! TLS for each page, where the session of the one before is resumed. Nobody verifies the certificates
+//! of the simulated web, as the crawler does by default, and all speak HTTP/1.1, so that the same is
+//! measured. How many connections there were, and how many of them resumed a session, is what the
+//! web's log says.
+//!
+//! `CRIVELLO_BENCH_PAGES` sets the number of pages (default 100,000).
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+#[path = "../crawl/beside.rs"]
+mod beside;
+#[path = "../crawl/floor.rs"]
+mod floor;
+#[path = "../crawl/run.rs"]
+mod run;
+
+use beside::{Beside, Cost, beside, was_the_floor};
+use crivello_tests::told;
+use simweb::{Entry, Log, Spec};
+use std::collections::HashMap;
+
+/// A name, whether connections are kept alive, and the share of https hosts.
+const KINDS: [(&str, bool, f64); 4] = [
+    ("kept alive", true, 0.0),
+    ("new connection", false, 0.0),
+    ("TLS", true, 1.0),
+    ("TLS, new connection", false, 1.0),
+];
+
+fn main() {
+    if was_the_floor() {
+        return;
+    }
+    let pages = told("CRIVELLO_BENCH_PAGES").unwrap_or(100_000);
+    println!(
+        "| connections | who | pages | pages/s | CPU µs/page | user | system | peak MiB | \
+         connections a page | of them resumed | CPU in the floor's |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    for (name, keep_alive, tls_share) in KINDS {
+        let mut spec = Spec::bench(pages).tls(tls_share);
+        spec.keep_alive = keep_alive;
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("log");
+        let both = beside(&spec, &["--set=fetch.http2=false".to_owned()], Some(&file));
+        let log = Log::read(&file).expect("the web's log");
+        // Bare reqwest does not say who it is.
+        let (floor, crawl): (Vec<_>, Vec<_>) =
+            log.into_iter().partition(|entry| entry.user_agent.is_empty());
+        let ratio = both.crawl.micros(both.n_pages)[0] / both.floor.micros(both.n_pages)[0];
+        print(name, "crivello", &both, &both.crawl, &crawl, &format!("{ratio:.2}"));
+        print(name, "floor", &both, &both.floor, &floor, "");
+    }
+}
+
+fn print(kind: &str, who: &str, both: &Beside, cost: &Cost, log: &[Entry], ratio: &str) {
+    let n = both.n_pages;
+    let connections: HashMap<u64, bool> =
+        log.iter().map(|entry| (entry.connection, entry.resumed)).collect();
+    let n_resumed = connections.values().filter(|resumed| **resumed).count();
+    let [cpu, user, system] = cost.micros(n);
+    println!(
+        "| {kind} | {who} | {n} | {:.0} | {cpu:.1} | {user:.1} | {system:.1} | {} | {:.2} | {:.1} % | {ratio} |",
+        n / cost.wall.as_secs_f64(),
+        cost.usage.memory_max >> 20,
+        connections.len() as f64 / n,
+        100.0 * n_resumed as f64 / connections.len().max(1) as f64,
+    );
+}

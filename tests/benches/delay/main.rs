@@ -1,0 +1,164 @@
+//! `make bench-delay`: whether pages a second stay the same however long the delay is, as long as
+//! there are hosts enough.
+//!
+//! One agent crawls a web whose hosts are all known from the start, while the delay is set live to
+//! 0.25, 1, 4 and 16 seconds, and then back to the first. What bounds the rate is the same at every
+//! delay: `fetch.visits-max` visits at once, to hosts that take 200 ms for each answer. It is chosen
+//! such that at the longest delay four hosts out of five are needed, so the front has to grow from some
+//! hundreds of hosts to nearly all of them. The machine is no bound: then the figures would be about
+//! CPU, and other benches have these.
+//!
+//! Each stretch begins once hardly any robots.txt is asked for, and its requests are judged by
+//! the log of the web. After the last delay it is measured how the front and memory shrink, with the
+//! delay set to 0.25 s. A crawl of so many hosts could not know all pages of such a web in advance, so
+//! it is judged for its pace alone.
+//!
+//! `CRIVELLO_BENCH_HOSTS` sets the number of hosts (default 40,000), `CRIVELLO_BENCH_SECONDS` how long
+//! each stretch is (default 60), `CRIVELLO_BENCH_SHRINK` how many seconds shrinking is watched at most
+//! (default 600), `CRIVELLO_BENCH_DELAYS` the delays in seconds (default `0.25,1,4,16`).
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+use crivello_tests::{Cluster, Look, Watched, told, told_list};
+use simweb::{Pace, Seeds, Spec, judge_pace};
+use std::time::Duration;
+
+/// What a host takes for an answer.
+const LATENCY: Duration = Duration::from_millis(200);
+/// The share of the hosts that the longest delay needs.
+const NEEDED: f64 = 0.8;
+/// More than one host falls to in all stretches.
+const PAGES_A_HOST: u32 = 100;
+/// While robots.txt files are more than this share of what is fetched, the front is still growing.
+const ROBOTS_MAX: f64 = 0.02;
+/// Settling is waited for at most so long.
+const SETTLED_AFTER: Duration = Duration::from_secs(300);
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// No address has two hosts.
+const IP_DELAY: Duration = Duration::from_millis(10);
+/// The front has shrunk when it is not larger than at the first delay by more than this.
+const SHRUNK: f64 = 1.25;
+
+fn main() {
+    let n_hosts: u32 = told("CRIVELLO_BENCH_HOSTS").unwrap_or(40_000);
+    let stretch = Duration::from_secs(told("CRIVELLO_BENCH_SECONDS").unwrap_or(60));
+    let patience = Duration::from_secs(told("CRIVELLO_BENCH_SHRINK").unwrap_or(600));
+    let delays: Vec<f64> = told_list("CRIVELLO_BENCH_DELAYS", "0.25,1,4,16");
+    let delays: Vec<Duration> = delays.into_iter().map(Duration::from_secs_f64).collect();
+    let (Some(&first), Some(&longest)) = (delays.first(), delays.iter().max()) else { return };
+    let rate = NEEDED * f64::from(n_hosts) / (longest + LATENCY).as_secs_f64();
+    let visits = (rate * LATENCY.as_secs_f64()).ceil();
+    println!(
+        "{n_hosts} hosts; {visits} visits at once of {LATENCY:?} allow {:.0} requests a second",
+        visits / LATENCY.as_secs_f64()
+    );
+    // As every host needs its turn for its robots.txt, the longest delay comes first.
+    let (mut cluster, watched) = start(n_hosts, visits as u32, longest);
+    settle(&watched, longest);
+    println!(
+        "| delay, s | pages/s | beside the first | robots.txt/s | front wanted | front held | \
+         hosts | resident MiB | CPU, cores | violations | shortest gap, s |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    let mut rates = Vec::new();
+    let mut clean = true;
+    let mut front = 0.0;
+    for delay in delays {
+        set(&cluster, delay);
+        settle(&watched, delay);
+        let before = watched.look();
+        drop(cluster.web.log().take());
+        std::thread::sleep(stretch);
+        let log = cluster.web.log().take();
+        let look = watched.look();
+        let over = look.since(&before);
+        let report = judge_pace(&Pace::delays(delay, IP_DELAY), &log);
+        clean &= report.is_clean();
+        rates.push(over.pages_a_second());
+        if delay == first {
+            front = held(&look);
+        }
+        println!(
+            "| {} | {:.0} | {:+.1} % | {:.1} | {:.0} | {:.0} | {:.0} | {} | {:.2} | {} | {:.3} |",
+            delay.as_secs_f64(),
+            over.pages_a_second(),
+            100.0 * (over.pages_a_second() / rates[0] - 1.0),
+            over.robots / over.secs,
+            look.number("crivello_front_wanted"),
+            held(&look),
+            look.number("crivello_hosts"),
+            look.resident >> 20,
+            over.crawler,
+            report.counts.values().sum::<u64>(),
+            report.host_gap_min_us.map_or(0, |gap| gap) as f64 / 1e6,
+        );
+        if !report.is_clean() {
+            println!("{report}");
+        }
+    }
+    shrink(&cluster, &watched, first, front, patience);
+    let _ = cluster.stop();
+    std::process::exit(i32::from(!clean));
+}
+
+fn start(n_hosts: u32, visits: u32, delay: Duration) -> (Cluster, Watched) {
+    let latency = LATENCY.as_millis() as u32;
+    let web = Spec::wide(n_hosts, PAGES_A_HOST, latency).seeds(Seeds::Hosts);
+    let mut cluster = Cluster::new(web)
+        .delays(delay, IP_DELAY)
+        .set(&format!("fetch.visits-max={visits}"))
+        .set(&format!("state.hosts-max={n_hosts}"))
+        .set(&format!("state.window-urls-max={}", 8 * n_hosts))
+        .set("cluster.lease=60s")
+        .with(&["--http", "127.0.0.1:0"])
+        .within(Duration::from_secs(6 * 3_600))
+        .start(1);
+    cluster.seed();
+    let watched = cluster.watch("a");
+    (cluster, watched)
+}
+
+/// Sets the delay; once the command has ended it is in force.
+fn set(cluster: &Cluster, delay: Duration) {
+    cluster.tell(&["set", &format!("politeness.delay={}ms", delay.as_millis())]);
+}
+
+/// Waits until the front has grown or shrunk as far as it will soon, for two delays at least.
+fn settle(watched: &Watched, delay: Duration) {
+    let begun = watched.over(2 * delay + LOOK_EVERY);
+    let mut waited = begun.secs;
+    let mut last = begun;
+    while last.robots > ROBOTS_MAX * last.pages && waited < SETTLED_AFTER.as_secs_f64() {
+        last = watched.over(LOOK_EVERY);
+        waited += last.secs;
+    }
+}
+
+fn held(look: &Look) -> f64 {
+    look.number("crivello_front_held")
+}
+
+/// Sets the delay back, and watches how the front and memory go back, too.
+fn shrink(cluster: &Cluster, watched: &Watched, delay: Duration, to: f64, patience: Duration) {
+    let before = watched.look();
+    set(cluster, delay);
+    let begun = watched.look();
+    let after = watched.until(LOOK_EVERY, |look| {
+        // Memory is let go of a little later.
+        drop(cluster.web.log().take());
+        held(look) <= SHRUNK * to || look.at.since(begun.at) > patience
+    });
+    std::thread::sleep(LOOK_EVERY);
+    let later = watched.look();
+    println!(
+        "\nback to {delay:?}: after {:.0} s the front is {:.0} addresses of {:.0} (it was {to:.0} at \
+         first), hosts {:.0} of {:.0}, resident {} MiB of {}",
+        after.at.since(begun.at).as_secs_f64(),
+        held(&later),
+        held(&before),
+        later.number("crivello_hosts"),
+        before.number("crivello_hosts"),
+        later.resident >> 20,
+        before.resident >> 20,
+    );
+}

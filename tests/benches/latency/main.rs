@@ -1,0 +1,92 @@
+//! `make bench-latency`: whether a crawl of slow hosts is as fast as hosts and delay allow, or as the
+//! machine does.
+//!
+//! Every host takes 200 ms for an answer and rests for a second after it, so `hosts / 1.2 s` is what
+//! they allow together. The web is this process, on the same machine: its CPU is in the table
+//! beside the crawler's, and so is that of everything, so that it can be read which bound was met. A
+//! stretch begins when all hosts have been asked for their robots.txt.
+//!
+//! `CRIVELLO_BENCH_HOSTS` sets the numbers of hosts (default `2000,20000`), `CRIVELLO_BENCH_SECONDS` how
+//! long each stretch is (default 60).
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+use crivello_tests::{Scene, told, told_list};
+use simweb::{Pace, Seeds, Spec, judge_pace};
+use std::time::Duration;
+
+const DELAY: Duration = Duration::from_secs(1);
+const LATENCY: Duration = Duration::from_millis(200);
+/// No address has two hosts.
+const IP_DELAY: Duration = Duration::from_millis(10);
+/// More than one host falls to.
+const PAGES_A_HOST: u32 = 400;
+/// As many visits at once as there can be answers on their way, and half as many again.
+const VISITS_SPARE: f64 = 1.5;
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Robots.txt files are waited for at most so long.
+const ASKED_AFTER: Duration = Duration::from_secs(600);
+
+fn main() {
+    let stretch = Duration::from_secs(told("CRIVELLO_BENCH_SECONDS").unwrap_or(60));
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    println!(
+        "| hosts | pages/s | hosts and delay allow | share | CPU of {cores} cores: all | crawler | \
+         web | CPU µs/page | visits at once | resident MiB | files | violations |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    let mut clean = true;
+    for n_hosts in told_list("CRIVELLO_BENCH_HOSTS", "2000,20000") {
+        clean &= at(n_hosts, stretch);
+    }
+    std::process::exit(i32::from(!clean));
+}
+
+/// One row; whether the crawl was polite.
+fn at(n_hosts: u32, stretch: Duration) -> bool {
+    let cycle = (DELAY + LATENCY).as_secs_f64();
+    let visits = VISITS_SPARE * f64::from(n_hosts) * LATENCY.as_secs_f64() / cycle;
+    let web = Spec::wide(n_hosts, PAGES_A_HOST, LATENCY.as_millis() as u32).seeds(Seeds::Hosts);
+    let scene = Scene::new(web)
+        .delays("1s", "10ms")
+        .set(&format!("fetch.visits-max={}", visits.ceil()))
+        .set(&format!("state.hosts-max={}", 2 * n_hosts))
+        .set(&format!("state.window-urls-max={}", 8 * n_hosts))
+        .arg("--http=127.0.0.1:0")
+        .within(Duration::from_secs(3_600));
+    let mut crawl = scene.start();
+    let watched = scene.watch(&mut crawl);
+    let begun = watched.look();
+    watched.until(LOOK_EVERY, |look| {
+        look.number("crivello_robots_fetched_total") >= f64::from(n_hosts)
+            || look.at.since(begun.at) > ASKED_AFTER
+    });
+    let _ = watched.over(4 * DELAY);
+    let before = watched.look();
+    drop(scene.web.log().take());
+    std::thread::sleep(stretch);
+    let log = scene.web.log().take();
+    let look = watched.look();
+    let over = look.since(&before);
+    let report = judge_pace(&Pace::delays(DELAY, IP_DELAY), &log);
+    let allowed = f64::from(n_hosts) / cycle;
+    println!(
+        "| {n_hosts} | {:.0} | {allowed:.0} | {:.1} % | {:.2} | {:.2} | {:.2} | {:.0} | {:.0} | {} | {} | {} |",
+        over.pages_a_second(),
+        100.0 * over.pages_a_second() / allowed,
+        over.machine,
+        over.crawler,
+        over.web,
+        over.cpu_a_page(),
+        look.number("crivello_visits"),
+        look.resident >> 20,
+        look.files,
+        report.counts.values().sum::<u64>(),
+    );
+    if !report.is_clean() {
+        println!("{report}");
+    }
+    crawl.stop();
+    let _ = scene.end(crawl);
+    report.is_clean()
+}
