@@ -2,6 +2,7 @@
 
 use super::desk::{Desk, ip, secs, urls};
 use crate::flow::{DeskNote, Due, Queued, Signal, Verdict};
+use std::time::Duration;
 
 #[test]
 fn the_front_begins_at_twice_the_fetchers_and_grows_when_they_starve() {
