@@ -197,6 +197,7 @@ fn a_blocked_host_is_visited_no_more_and_its_queue_is_dropped_and_counted() {
 
 #[test]
 fn a_page_limit_is_set_lowered_and_lifted_while_the_crawl_runs() {
+    const BEYOND: usize = 40;
     let _alone = alone();
     let mut cluster = cluster(Duration::from_millis(50));
     let pages = |cluster: &Cluster| {
@@ -214,13 +215,14 @@ fn a_page_limit_is_set_lowered_and_lifted_while_the_crawl_runs() {
     cluster.tell(&["set", "limits.pages-max=200"]);
     cluster.tell(&["wait", "--timeout", "60s"]);
     let n = pages(&cluster);
-    // Those that were in flight when the limit came are beyond counting, but they are few.
-    assert!((200..=216).contains(&n), "{n} pages");
+    // Those that were in flight, or not committed, when the limit came are beyond counting: few, and on
+    // a busy machine what it does in a quarter of a second.
+    assert!((200..=200 + BEYOND).contains(&n), "{n} pages");
     assert_eq!(left(&cluster), 0);
     cluster.tell(&["set", "limits.pages-max=300"]);
     cluster.until("the rest", |cluster| pages(cluster) >= 300);
     cluster.tell(&["wait", "--timeout", "60s"]);
-    assert!((300..=316).contains(&pages(&cluster)), "{} pages", pages(&cluster));
+    assert!((300..=300 + BEYOND).contains(&pages(&cluster)), "{} pages", pages(&cluster));
     cluster.tell(&["set", "--unset", "limits.pages-max"]);
     cluster.until("more", |cluster| pages(cluster) >= 350);
     assert_eq!(left(&cluster), Value::Null, "the limit was lifted");
