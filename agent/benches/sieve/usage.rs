@@ -1,13 +1,11 @@
-//! CPU time of this process, as `/proc` tells it.
+//! CPU time of this process, as the system tells it.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Ticks that threads of the stream had used when they ended.
+/// Nanoseconds of CPU that threads of the stream had used when they ended.
 static STREAM: AtomicU64 = AtomicU64::new(0);
-
-/// Clock ticks a second: the same on every Linux.
-const TICKS: u32 = 100;
 
 /// Measures CPU time, less that of the threads that make the stream, and wall time.
 pub struct Stopwatch {
@@ -30,17 +28,15 @@ impl Stopwatch {
 
 /// To be called by a thread of the stream as its last deed.
 pub fn leave_out_this_thread() {
-    STREAM.fetch_add(ticks("/proc/thread-self/stat"), Ordering::Relaxed);
+    STREAM.fetch_add(nanoseconds(ClockId::ThreadCPUTime), Ordering::Relaxed);
 }
 
 fn ours() -> Duration {
-    let ticks = ticks("/proc/self/stat").saturating_sub(STREAM.load(Ordering::Relaxed));
-    Duration::from_secs(ticks) / TICKS
+    let all = nanoseconds(ClockId::ProcessCPUTime);
+    Duration::from_nanos(all.saturating_sub(STREAM.load(Ordering::Relaxed)))
 }
 
-/// User and system time: the 14th and 15th field, and the 2nd may have blanks in it.
-fn ticks(path: &str) -> u64 {
-    let stat = std::fs::read_to_string(path).expect("Linux");
-    let (_, fields) = stat.rsplit_once(") ").expect("a name in brackets");
-    fields.split(' ').skip(11).take(2).map(|field| field.parse::<u64>().expect("a number")).sum()
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -10,10 +10,6 @@ use crivello_common::config::State;
 use crivello_common::hash::{GroupHash, UrlHash, UrlKey};
 use crivello_common::units::ByteSize;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
-
-/// CPU time is counted in these.
-const TICK: Duration = Duration::from_millis(10);
 
 /// What a process is to do.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -131,8 +127,7 @@ pub fn run(order: &Order) -> Figures {
     let (last, before) = (Stopwatch::start(), run.counts);
     feed(&mut run, order.n_urls);
     run.counts.passed += run.subject.flush();
-    let rate =
-        |checks: u64, watch: &Stopwatch| checks as f64 / watch.read().0.max(TICK).as_secs_f64();
+    let rate = |checks: u64, watch: &Stopwatch| checks as f64 / watch.read().0.as_secs_f64();
     let counts = run.counts;
     let (rate, rate_in_the_end) =
         (rate(counts.checks, &begin), rate(counts.checks - before.checks, &last));
