@@ -58,6 +58,8 @@ pub struct Outbox {
     unsettled: HashMap<GroupHash, usize>,
     /// Rows to be written or deleted with the next commit.
     changes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Bytes of these since [`Self::relieve`] last tried to write them.
+    changed_bytes: usize,
     /// Rows of which only the disk is to have the facts, once it has them.
     beyond: Vec<(Line, u64)>,
     /// Commits of which all links are safe.
@@ -149,7 +151,7 @@ impl Outbox {
             }
             let facts = Some(some);
             rows.rows.insert(seq, Row { batch, bytes: value.len(), facts, offered: false });
-            self.changes.push((key(code(class), to, seq), Some(value)));
+            self.change(key(code(class), to, seq), Some(value));
             if let Some(batch) = batch {
                 *self.open.entry(batch).or_default() += 1;
             }
@@ -166,7 +168,7 @@ impl Outbox {
             page.write(&mut w);
             *self.unsettled.entry(page.host.group).or_default() += 1;
         }
-        self.changes.push((key(PAGES, AgentId(0), batch), Some(w.finish())));
+        self.change(key(PAGES, AgentId(0), batch), Some(w.finish()));
         if !self.open.contains_key(&batch) {
             self.complete.push(batch);
         }
@@ -178,7 +180,7 @@ impl Outbox {
         let Some(row) = rows.rows.remove(&seq) else { return };
         rows.bytes -= row.bytes;
         rows.kept_bytes -= if row.facts.is_some() { row.bytes } else { 0 };
-        self.changes.push((key(code(line.1), line.0, seq), None));
+        self.change(key(code(line.1), line.0, seq), None);
         if let Some(batch) = row.batch
             && let Some(open) = self.open.get_mut(&batch)
         {
@@ -282,7 +284,7 @@ impl Outbox {
             if let Some(value) = value {
                 pages.extend(read_pages(&value)?);
             }
-            self.changes.push((row, None));
+            self.change(row, None);
         }
         for page in &pages {
             if let Some(n) = self.unsettled.get_mut(&page.host.group) {
@@ -305,13 +307,19 @@ impl Outbox {
         self.unsettled.contains_key(&group)
     }
 
+    fn change(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        self.changed_bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+        self.changes.push((key, value));
+    }
+
     /// Writes what changed, once that is much: when a long outbox is sorted anew, all of it would be
-    /// in memory otherwise. What the disk does not take waits for the next commit.
+    /// in memory otherwise. What the disk does not take waits for the next commit, or until as much
+    /// again has changed.
     pub fn relieve(&mut self, disk: &Database) {
-        let bytes = |change: &(_, Option<Vec<u8>>)| change.1.as_ref().map_or(0, Vec::len);
-        if self.changes.iter().map(bytes).sum::<usize>() < CHANGES_BYTES_MAX {
+        if self.changed_bytes < CHANGES_BYTES_MAX {
             return;
         }
+        self.changed_bytes = 0;
         let mut batch = Batch::default();
         self.write(disk, &mut batch);
         match disk.commit(&batch) {
@@ -337,6 +345,7 @@ impl Outbox {
 
     fn written(&mut self) {
         self.changes.clear();
+        self.changed_bytes = 0;
         for (line, seq) in self.beyond.drain(..) {
             let Some(rows) = self.lines.get_mut(&line) else { continue };
             if let Some(row) = rows.rows.get_mut(&seq).filter(|row| row.facts.is_some()) {
