@@ -8,6 +8,7 @@
 
 mod commands;
 mod net;
+mod options;
 mod papers;
 mod process;
 mod sight;
@@ -24,7 +25,7 @@ use rustix::process::Signal;
 use simweb::{Pace, SimWeb, Spec};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -76,6 +77,8 @@ pub struct Cluster {
     https: bool,
     /// Where the dashboard is to be; port 0 until it is known.
     http: Option<SocketAddr>,
+    /// The web's log does not say whose a connection is.
+    anonymous: bool,
 }
 
 impl Cluster {
@@ -113,58 +116,8 @@ impl Cluster {
             papers: None,
             https: false,
             http: None,
+            anonymous: false,
         }
-    }
-
-    /// Sets a setting of the crawl.
-    #[must_use]
-    pub fn set(mut self, setting: &str) -> Self {
-        self.settings.extend(["--set".to_owned(), setting.to_owned()]);
-        self
-    }
-
-    /// Gives every agent these arguments.
-    #[must_use]
-    pub fn with(mut self, arguments: &[&str]) -> Self {
-        self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
-        self
-    }
-
-    /// Sets a variable in the environment of all processes.
-    #[must_use]
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.environment.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Both delays, which the judge will insist on.
-    #[must_use]
-    pub fn delays(mut self, delay: Duration, ip_delay: Duration) -> Self {
-        let [a, b] = [delay, ip_delay].map(|time| time.as_millis());
-        self.settings.extend([format!("--delay={a}ms"), format!("--ip-delay={b}ms")]);
-        self.pace = Pace::delays(delay, ip_delay);
-        self
-    }
-
-    /// Whatever takes longer than this has failed; [`DEADLINE`] unless told.
-    #[must_use]
-    pub fn within(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
-        self
-    }
-
-    /// An error that belongs to this scenario: a line that holds this is no failure.
-    #[must_use]
-    pub fn expect_noise(mut self, part: &'static str) -> Self {
-        self.noise.push(part);
-        self
-    }
-
-    /// The coordinator serves its dashboard, at the same address in all its lives.
-    #[must_use]
-    pub fn with_dashboard(mut self) -> Self {
-        self.http = Some((Ipv4Addr::LOCALHOST, 0).into());
-        self
     }
 
     /// Where the dashboard is.
@@ -262,7 +215,9 @@ impl Cluster {
         // What waits for it is to give up first, and to say how everything stands.
         let process = Process::start(&mut command, self.log(name, n_lives), self.deadline * 2);
         self.net.introduce(process.id(), name);
-        self.web.callers().add(process.id());
+        if !self.anonymous {
+            self.web.callers().add(process.id());
+        }
         self.names.insert(process.id(), name.to_owned());
         self.member(name).process = Some(process);
         self.until(&format!("{name} listens"), |cluster| {

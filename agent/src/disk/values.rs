@@ -348,7 +348,7 @@ impl RobotsRow {
             failures: r.small()?,
             rules: match r.byte() {
                 None => None,
-                Some(1) => Some(Arc::new(Rules::from_bytes(r.rest()).ok()?)),
+                Some(1) => Some(Rules::from_bytes(r.rest()).ok()?.shared()),
                 Some(_) => return None,
             },
         })

@@ -132,7 +132,7 @@ async fn rules(response: &Response, agent: &str) -> RobotsFound {
 
 fn compile(file: File, agent: &str) -> RobotsFound {
     match file.text() {
-        Some(text) => RobotsFound::Rules(Arc::new(Rules::parse(&text, agent).without_sitemaps())),
+        Some(text) => RobotsFound::Rules(Rules::parse(&text, agent).without_sitemaps().shared()),
         None => RobotsFound::Unreachable,
     }
 }

@@ -1,7 +1,6 @@
 //! The one commit: everything that follows from a group of pages, in one write batch.
 
 use super::groups::Groups;
-use super::resident::Resident;
 use super::unsettled::{BEHIND, Unsettled};
 use super::{Ledger, META_ARCHIVE, META_SEEDED, META_TOTALS};
 use crate::disk::values::{ContentRow, Kept, Outcome};
@@ -302,7 +301,7 @@ impl Ledger {
             self.trim_promise(host);
         }
         for host in std::mem::take(&mut self.visitors) {
-            if self.hosts.get(&host).is_some_and(Resident::is_idle) {
+            if self.hosts.get(&host).is_some_and(|resident| resident.is_idle()) {
                 self.forget(host);
             }
         }

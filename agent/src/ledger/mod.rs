@@ -79,7 +79,8 @@ pub struct Ledger {
     sieve: Sieve,
     totals: Totals,
     limits: HostLimits,
-    hosts: Map<HostKey, Resident>,
+    /// Boxed: the map has up to twice as many places as hosts.
+    hosts: Map<HostKey, Box<Resident>>,
     /// Pages promised to hosts of a domain with a limit, and not yet counted in its row.
     promised: Map<GroupHash, u64>,
     /// Hosts whose row in memory is ahead of the disk.

@@ -30,16 +30,18 @@ pub struct Resident {
     /// The queue is to be set aside, for this reason; and for good, or only what is there now.
     pub closing: Option<(Discard, bool)>,
     /// What other agents said of it while the workbench held it.
-    pub heard: Option<HostState>,
+    pub heard: Option<Box<HostState>>,
     /// What it contributes to [`Totals::own_queued`](super::Totals::own_queued).
     pub counted: u64,
 }
 
+const _: () = assert!(size_of::<Resident>() <= 224);
+
 impl Resident {
     /// A host as its row says.
     #[must_use]
-    pub fn new(row: HostRow) -> Self {
-        Self {
+    pub fn new(row: HostRow) -> Box<Self> {
+        Box::new(Self {
             counted: if row.scheduled.is_some() { row.queued } else { 0 },
             row,
             dirty: false,
@@ -51,7 +53,7 @@ impl Resident {
             promised: 0,
             closing: None,
             heard: None,
-        }
+        })
     }
 
     /// Remembers that `place` was handed out.

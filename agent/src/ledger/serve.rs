@@ -265,6 +265,8 @@ impl Ledger {
             }
             Ok(urls.len() < most && weight < window)
         })?;
+        urls.shrink_to_fit();
+        resident.handed.reserve_exact(urls.len());
         for url in &urls {
             resident.hand_out(url.place);
         }
@@ -319,8 +321,8 @@ impl Ledger {
 
     /// Lets a host go from memory.
     pub(super) fn forget(&mut self, host: HostKey) {
-        if let Some(Resident { promised, .. }) = self.hosts.remove(&host) {
-            self.release_promise(host, promised);
+        if let Some(resident) = self.hosts.remove(&host) {
+            self.release_promise(host, resident.promised);
         }
     }
 }

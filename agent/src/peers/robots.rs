@@ -6,7 +6,6 @@ use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
 use crivello_proto::v1;
 use crivello_proto::v1::robots_response::Verdict;
-use std::sync::Arc;
 
 pub(super) fn url_of(text: &str) -> Result<CrawlUrl, PeerError> {
     CrawlUrl::parse(text)
@@ -29,7 +28,7 @@ pub(super) fn found_of(response: v1::RobotsResponse) -> Result<Option<RobotsFoun
         Some(Verdict::Rules(bytes)) => {
             let rules = Rules::from_bytes(&bytes);
             let rules = rules.map_err(|error| PeerError::Malformed(format!("rules: {error}")))?;
-            RobotsFound::Rules(Arc::new(rules))
+            RobotsFound::Rules(rules.shared())
         }
         Some(Verdict::Missing(v1::Nothing {})) => RobotsFound::Missing,
         Some(Verdict::Unreachable(v1::Nothing {})) => RobotsFound::Unreachable,

@@ -4,6 +4,7 @@
 //! Ties go first come, first served (but once in four billion, when the sequence begins anew).
 
 use crivello_common::time::Timestamp;
+use smallvec::SmallVec;
 
 /// The position of what is in no heap.
 pub(super) const ABSENT: u32 = u32::MAX;
@@ -28,9 +29,9 @@ impl Node {
     }
 }
 
-/// See the module.
+/// See the module. One element takes no memory beside the heap: most addresses have one host.
 #[derive(Debug, Default)]
-pub(super) struct TimeHeap(Vec<Node>);
+pub(super) struct TimeHeap(SmallVec<[Node; 1]>);
 
 impl TimeHeap {
     pub fn first(&self) -> Option<&Node> {
@@ -47,9 +48,6 @@ impl TimeHeap {
     }
 
     pub fn push(&mut self, node: Node, positions: &mut impl Positions) {
-        if self.0.capacity() < 4 {
-            self.0.reserve_exact(1); // Most addresses have one host.
-        }
         self.0.push(node);
         self.rise(self.0.len() - 1, positions);
     }
@@ -68,7 +66,7 @@ impl TimeHeap {
             self.sink(at, positions);
         }
         if self.0.capacity() > 64 && self.0.len() * 4 < self.0.capacity() {
-            self.0.shrink_to(self.0.len() * 2);
+            self.0.grow(self.0.len() * 2); // Which is less than it has.
         }
         node
     }

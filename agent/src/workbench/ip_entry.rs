@@ -14,7 +14,7 @@ const ASK_AHEAD: Duration = Duration::from_secs(1);
 /// All addresses.
 pub(super) type Ips = Slab<IpEntry>;
 
-/// See the module.
+/// See the module. Kept small: there may be as many as hosts.
 #[derive(Debug)]
 pub(super) struct IpEntry {
     pub address: IpAddr,
@@ -39,6 +39,8 @@ pub(super) struct IpEntry {
     /// Among other agents: this one's turn.
     pub hold: Option<Box<Hold>>,
 }
+
+const _: () = assert!(size_of::<IpEntry>() <= 128);
 
 impl IpEntry {
     pub fn new(address: IpAddr, next: Timestamp) -> Self {

@@ -153,7 +153,7 @@ impl Workbench {
             sharing: None,
             notes: Vec::new(),
             to_resolve: Vec::new(),
-            all_allowed: Arc::default(),
+            all_allowed: Rules::allow_all().shared(),
             window_urls: 0,
             rules_bytes: 0,
             ips_held: 0,
@@ -294,6 +294,7 @@ impl Workbench {
         host.more = more && !urls.is_empty();
         host.batch = urls.len() as u32;
         self.window_urls += weight(&urls);
+        host.window.reserve_exact(urls.len());
         host.window.extend(urls);
         let leaves = self.closing || host.recalled;
         if host.stand == Stand::Dry || (leaves && host.stand != Stand::InFlight) {

@@ -113,7 +113,7 @@ pub(super) fn learn(
     };
     match found {
         RobotsFound::Rules(rules) => reached(Arc::clone(rules)),
-        RobotsFound::Missing => reached(Arc::default()),
+        RobotsFound::Missing => reached(Rules::allow_all().shared()),
         RobotsFound::Unreachable | RobotsFound::Redirect(_) => RobotsRecord {
             asked: now,
             fetched: before.map_or(Timestamp::ZERO, |b| b.fetched),

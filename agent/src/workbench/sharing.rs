@@ -2,6 +2,8 @@
 //! returned. The rules of one turn are in `hold.rs`.
 
 use super::Workbench;
+use super::hold::Hold;
+use super::ip_entry::IpEntry;
 use crate::flow::{HeldTurn, TurnNews, TurnNote, Visit};
 use crivello_common::time::Timestamp;
 use std::collections::VecDeque;
@@ -99,7 +101,7 @@ impl Workbench {
     #[must_use]
     pub fn take_turn_notes(&mut self, now: Timestamp) -> Vec<TurnNote> {
         while let Some((ip, asked)) = self.next_of(now, ASK_AGAIN, |sharing| &mut sharing.asks) {
-            if self.ips[ip].hold.as_ref().is_some_and(|hold| hold.awaits(asked)) {
+            if self.noted(ip).is_some_and(|(_, hold)| hold.awaits(asked)) {
                 if self.ips[ip].busy || self.ips[ip].due().is_some() {
                     self.ask_turn(ip, now);
                 } else {
@@ -108,13 +110,18 @@ impl Workbench {
             }
         }
         while let Some((ip, asked)) = self.next_of(now, RENEW_AFTER, |s| &mut s.renewals) {
-            let entry = &self.ips[ip];
-            let lasts = entry.hold.as_ref().is_some_and(|h| h.lent() == asked && !h.is_asking());
-            if entry.busy && lasts {
+            let lasts = |hold: &Hold| hold.lent() == asked && !hold.is_asking();
+            if self.noted(ip).is_some_and(|(entry, hold)| entry.busy && lasts(hold)) {
                 self.ask_turn(ip, now);
             }
         }
         self.sharing.as_mut().map(|sharing| std::mem::take(&mut sharing.notes)).unwrap_or_default()
+    }
+
+    /// An IP entry whose number was noted with the time of an ask, which tells whether it is the same.
+    fn noted(&self, ip: u32) -> Option<(&IpEntry, &Hold)> {
+        let entry = self.ips.get(ip)?;
+        Some((entry, entry.hold.as_deref()?))
     }
 
     /// Whether an IP entry that calls may be visited now; asks for the turn otherwise.

@@ -1,21 +1,24 @@
 //! Entries at steady small numbers, found again by key: the numbers are what heaps hold.
+//!
+//! Each entry is an allocation of its own: none is moved while their number grows, and the memory of
+//! those that leave is given back, which a vector of entries would keep for its peak.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Index, IndexMut};
 
-/// An entry that knows its key. The default is what stands in a vacated place.
-pub(super) trait Keyed: Default {
+/// An entry that knows its key.
+pub(super) trait Keyed {
     /// What it is found by.
     type Key: Hash + Eq;
     fn key(&self) -> &Self::Key;
 }
 
-/// See the module. Places are reused; the memory of the peak is kept.
+/// See the module. Numbers are reused; some 20 bytes a number of the peak are kept.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    entries: Vec<T>,
+    entries: Vec<Option<Box<T>>>,
     vacant: Vec<u32>,
     index: HashTable<u32>,
     hasher: RandomState,
@@ -39,55 +42,65 @@ impl<T: Keyed> Slab<T> {
 
     pub fn find(&self, key: &T::Key) -> Option<u32> {
         let hash = self.hasher.hash_one(key);
-        self.index.find(hash, |&id| self.entries[id as usize].key() == key).copied()
+        self.index.find(hash, |&id| self[id].key() == key).copied()
     }
 
     /// Adds an entry whose key is not there yet.
     pub fn insert(&mut self, entry: T) -> u32 {
         let hash = self.hasher.hash_one(entry.key());
-        let id = if let Some(id) = self.vacant.pop() {
-            self.entries[id as usize] = entry;
-            id
-        } else {
-            self.entries.push(entry);
+        let id = self.vacant.pop().unwrap_or_else(|| {
+            self.entries.push(None);
             (self.entries.len() - 1) as u32
-        };
+        });
+        self.entries[id as usize] = Some(Box::new(entry));
         let (entries, hasher) = (&self.entries, &self.hasher);
-        self.index.insert_unique(hash, id, |&id| hasher.hash_one(entries[id as usize].key()));
+        self.index.insert_unique(hash, id, |&id| {
+            entries[id as usize].as_ref().map_or(0, |entry| hasher.hash_one(entry.key()))
+        });
         id
     }
 
+    #[expect(clippy::expect_used, reason = "as of `index`")]
     pub fn remove(&mut self, id: u32) -> T {
-        let entry = std::mem::take(&mut self.entries[id as usize]);
+        let entry = self.entries[id as usize].take().expect("an entry that is there");
         let hash = self.hasher.hash_one(entry.key());
         if let Ok(found) = self.index.find_entry(hash, |&other| other == id) {
             found.remove();
-            self.vacant.push(id);
         }
-        entry
+        self.vacant.push(id);
+        *entry
+    }
+
+    /// The entry that has a number now, for who noted it a while ago: there may be none, or another.
+    pub fn get(&self, id: u32) -> Option<&T> {
+        self.entries.get(id as usize)?.as_deref()
     }
 
     /// The numbers of all entries, in the order of their places.
     pub fn ids(&self) -> Vec<u32> {
-        let mut ids: Vec<u32> = self.index.iter().copied().collect();
-        ids.sort_unstable();
-        ids
+        let there = self.entries.iter().zip(0..).filter(|(entry, _)| entry.is_some());
+        there.map(|(_, id)| id).collect()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.index.iter().map(|&id| &self.entries[id as usize])
+        self.entries.iter().flatten().map(|entry| &**entry)
     }
 }
 
 impl<T> Index<u32> for Slab<T> {
     type Output = T;
+    #[expect(
+        clippy::expect_used,
+        reason = "numbers are those of heaps, which hold no entry that left"
+    )]
     fn index(&self, id: u32) -> &T {
-        &self.entries[id as usize]
+        self.entries[id as usize].as_deref().expect("an entry that is there")
     }
 }
 
 impl<T> IndexMut<u32> for Slab<T> {
+    #[expect(clippy::expect_used, reason = "as of `index`")]
     fn index_mut(&mut self, id: u32) -> &mut T {
-        &mut self.entries[id as usize]
+        self.entries[id as usize].as_deref_mut().expect("an entry that is there")
     }
 }

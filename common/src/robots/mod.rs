@@ -28,6 +28,7 @@ pub use clean::SIZE_MAX;
 pub use encode::DecodeError;
 pub use read::CRAWL_DELAY_MAX;
 
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use table::Table;
 
@@ -132,6 +133,14 @@ impl Rules {
     #[must_use]
     pub const fn sitemaps(&self) -> &[Box<str>] {
         &self.sitemaps
+    }
+
+    /// The same rules for those who keep them: all that allow everything, which those of most hosts
+    /// do, are one.
+    #[must_use]
+    pub fn shared(self) -> Arc<Self> {
+        static ALLOW_ALL: LazyLock<Arc<Rules>> = LazyLock::new(Arc::default);
+        if self == **ALLOW_ALL { Arc::clone(&ALLOW_ALL) } else { Arc::new(self) }
     }
 
     /// The same rules without the `Sitemap` lines, for those who keep them.

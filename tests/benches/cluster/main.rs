@@ -3,7 +3,9 @@
 //! The same simulated web is crawled by `crivello crawl` and by clusters of 1, 2, 4 and 8 agents,
 //! each a process of its own. Counted is the CPU time of all agents and of the coordinator, not
 //! that of the web; and the bytes between them, in both directions, as they pass the gates of the
-//! harness. After that an agent is killed in the middle of a slower crawl, several times: how long
+//! harness. Beside each cluster as many crawlers run that know nothing of each other, each with a web
+//! of its own that has its share of the pages: as many processes disturb each other on one machine,
+//! and start, without any distribution. After that an agent is killed in the middle of a slower crawl, several times: how long
 //! until another agent fetches from one of its hosts.
 //!
 //! Then URLs are brought to a crawl that is paused: by one agent alone, and by two, where half of them
@@ -53,16 +55,24 @@ struct Cost {
 }
 
 fn costs(pages: u32, sizes: &[u8]) {
-    let alone = crawl_alone(pages);
-    let baseline = alone.cpu_per_page();
+    let alone = crawl_apart(pages, 1);
+    let one = alone.cpu_per_page();
     println!(
-        "| | pages | pages/s | CPU µs/page | beside one alone | coordinator, CPU s | bytes/page \
-         between members | peak MiB of one |"
+        "| | pages | pages/s | CPU µs/page | beside one alone | beside as many apart | coordinator, CPU s \
+         | bytes/page between members | peak MiB of one |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
-    alone.print(baseline);
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    alone.print(one, one);
     for &n_agents in sizes {
-        crawl_together(pages, n_agents).print(baseline);
+        let apart = match n_agents {
+            1 => one,
+            _ => {
+                let apart = crawl_apart(pages, n_agents);
+                apart.print(one, apart.cpu_per_page());
+                apart.cpu_per_page()
+            }
+        };
+        crawl_together(pages, n_agents).print(one, apart);
     }
 }
 
@@ -71,14 +81,16 @@ impl Cost {
         self.cpu.as_secs_f64() * 1e6 / self.n_pages as f64
     }
 
-    fn print(&self, baseline: f64) {
+    /// Beside what a page took one crawler alone, and as many as there were agents.
+    fn print(&self, one: f64, apart: f64) {
         println!(
-            "| {} | {} | {:.0} | {:.1} | {:.2} | {:.2} | {:.0} | {} |",
+            "| {} | {} | {:.0} | {:.1} | {:.2} | {:.2} | {:.2} | {:.0} | {} |",
             self.who,
             self.n_pages,
             self.n_pages as f64 / self.wall.as_secs_f64(),
             self.cpu_per_page(),
-            self.cpu_per_page() / baseline,
+            self.cpu_per_page() / one,
+            self.cpu_per_page() / apart,
             self.coordinator.as_secs_f64(),
             self.bytes as f64 / self.n_pages as f64,
             self.memory_max >> 20,
@@ -86,8 +98,31 @@ impl Cost {
     }
 }
 
-fn crawl_alone(pages: u32) -> Cost {
-    let scene = Scene::new(Spec::bench(pages))
+/// Crawlers that know nothing of each other, all at once.
+fn crawl_apart(pages: u32, n_crawlers: u8) -> Cost {
+    let part = pages / u32::from(n_crawlers);
+    let costs: Vec<Cost> = std::thread::scope(|scope| {
+        let web = |n: u8| Spec { seed: 17 + u64::from(n), ..Spec::bench(part) };
+        let crawls: Vec<_> =
+            (0..n_crawlers).map(|n| scope.spawn(move || crawl_alone(web(n)))).collect();
+        crawls.into_iter().map(|crawl| crawl.join().expect("a crawl that ended well")).collect()
+    });
+    Cost {
+        who: match n_crawlers {
+            1 => "`crivello crawl`".to_owned(),
+            n => format!("{n} of them, each its own web"),
+        },
+        n_pages: costs.iter().map(|cost| cost.n_pages).sum(),
+        cpu: costs.iter().map(|cost| cost.cpu).sum(),
+        coordinator: Duration::ZERO,
+        wall: costs.iter().map(|cost| cost.wall).max().unwrap_or_default(),
+        memory_max: costs.iter().map(|cost| cost.memory_max).max().unwrap_or_default(),
+        bytes: 0,
+    }
+}
+
+fn crawl_alone(web: Spec) -> Cost {
+    let scene = Scene::new(web)
         .delays("0s", "0s")
         .set(&format!("fetch.visits-max={VISITS_MAX}"))
         .within(Duration::from_secs(1_800));
@@ -98,13 +133,13 @@ fn crawl_alone(pages: u32) -> Cost {
     let n_pages = usize::try_from(ended.count("totals/pages")).expect("it fits");
     let (coordinator, bytes) = Default::default();
     let (cpu, memory_max) = (ended.usage.cpu(), ended.usage.memory_max);
-    let who = "crivello crawl".to_owned();
-    Cost { who, n_pages, cpu, coordinator, wall, memory_max, bytes }
+    Cost { who: String::new(), n_pages, cpu, coordinator, wall, memory_max, bytes }
 }
 
 fn crawl_together(pages: u32, n_agents: u8) -> Cost {
     let mut cluster = Cluster::new(Spec::bench(pages))
         .delays(Duration::ZERO, Duration::ZERO)
+        .anonymous()
         .set(&format!("fetch.visits-max={VISITS_MAX}"))
         .set("cluster.lease=30s")
         .within(Duration::from_secs(1_800))

@@ -106,6 +106,7 @@ fn start(n_hosts: u32, visits: u32, delay: Duration) -> (Cluster, Watched) {
     let web = Spec::wide(n_hosts, PAGES_A_HOST, latency).seeds(Seeds::Hosts);
     let mut cluster = Cluster::new(web)
         .delays(delay, IP_DELAY)
+        .anonymous()
         .set(&format!("fetch.visits-max={visits}"))
         .set(&format!("state.hosts-max={n_hosts}"))
         .set(&format!("state.window-urls-max={}", 8 * n_hosts))

@@ -9,4 +9,6 @@ mod question;
 mod robots;
 mod rules;
 mod settings;
+mod sharing;
+mod slab;
 mod visits;

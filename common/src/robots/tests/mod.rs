@@ -7,6 +7,7 @@ mod properties;
 mod rfc9309;
 
 use super::Rules;
+use std::sync::Arc;
 
 /// Asks about a path for `agent`.
 fn allowed(robots: &str, agent: &str, path: &str) -> bool {
@@ -20,4 +21,18 @@ fn check(robots: &str, cases: &[(&str, &str, bool)]) {
         assert_eq!(decision.allowed, expected, "{agent} at {path} of\n{robots}\n{decision:?}");
         assert_eq!(allowed(robots, agent, path), expected);
     }
+}
+
+#[test]
+fn rules_that_allow_everything_are_one_however_they_came_about() {
+    let shared = |text: &str| Rules::parse(text.as_bytes(), "x").without_sitemaps().shared();
+    let missing = Rules::allow_all().shared();
+    for text in ["", "User-agent: *\nDisallow:\n", "User-agent: y\nDisallow: /\n", "Sitemap: /s"] {
+        assert!(Arc::ptr_eq(&shared(text), &missing), "{text:?}");
+    }
+    for text in ["User-agent: *\nDisallow: /a", "User-agent: x\nCrawl-delay: 3"] {
+        assert!(!Arc::ptr_eq(&shared(text), &missing), "{text:?}");
+        assert_eq!(*shared(text), Rules::parse(text.as_bytes(), "x"));
+    }
+    assert_ne!(*Rules::disallow_all().shared(), *missing);
 }

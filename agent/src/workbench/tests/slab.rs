@@ -1,0 +1,47 @@
+//! The slab against a map.
+
+use crate::workbench::slab::{Keyed, Slab};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+#[derive(Debug)]
+struct Entry(u8);
+
+impl Keyed for Entry {
+    type Key = u8;
+    fn key(&self) -> &u8 {
+        &self.0
+    }
+}
+
+proptest! {
+    #[test]
+    fn an_entry_keeps_its_number_while_others_come_and_go(
+        keys in proptest::collection::vec(0..40_u8, 1..200),
+    ) {
+        let mut slab: Slab<Entry> = Slab::default();
+        let mut model: BTreeMap<u8, u32> = BTreeMap::new();
+        let mut most = 0;
+        for key in keys {
+            // Whoever is there leaves, whoever is not enters.
+            match model.remove(&key) {
+                Some(id) => prop_assert_eq!(slab.remove(id).0, key),
+                None => {
+                    model.insert(key, slab.insert(Entry(key)));
+                }
+            }
+            most = most.max(model.len());
+            prop_assert_eq!(slab.len(), model.len());
+            for other in 0..40 {
+                prop_assert_eq!(slab.find(&other), model.get(&other).copied());
+            }
+            prop_assert!(model.iter().all(|(key, &id)| slab[id].0 == *key));
+            let mut ids: Vec<u32> = model.values().copied().collect();
+            ids.sort_unstable();
+            let there: Vec<u8> = ids.iter().map(|&id| slab[id].0).collect();
+            prop_assert!(ids.iter().all(|&id| (id as usize) < most), "numbers are used again");
+            prop_assert_eq!(slab.iter().map(|entry| entry.0).collect::<Vec<_>>(), there);
+            prop_assert_eq!(slab.ids(), ids);
+        }
+    }
+}
