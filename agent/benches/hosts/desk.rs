@@ -26,6 +26,11 @@ pub struct Desk {
     flying: VecDeque<Visit>,
     in_flight: usize,
     n_addresses: u32,
+    /// Between the first times of hosts that are taken in: in a crawl they fall due one after the
+    /// other.
+    pub distance: Duration,
+    /// The first time of the host that was taken in last.
+    last: Timestamp,
 }
 
 /// The name of a host by its number.
@@ -38,12 +43,15 @@ impl Desk {
     pub fn new(settings: &Settings, n_addresses: u32, in_flight: usize) -> Self {
         let now = Timestamp::from_secs(1_700_000_000);
         let bench = Workbench::new(settings, now, false);
-        Self { bench, now, flying: VecDeque::new(), in_flight, n_addresses }
+        let (flying, distance, last) = (VecDeque::new(), Duration::ZERO, now);
+        Self { bench, now, flying, in_flight, n_addresses, distance, last }
     }
 
     /// Takes a host in and resolves its name.
-    pub fn take_in(&mut self, due: Box<Due>) {
+    pub fn take_in(&mut self, mut due: Box<Due>) {
         let (host, name) = (due.host, due.name.clone());
+        self.last = self.last.max(self.now) + self.distance;
+        due.state.next = self.last;
         self.bench.note(LedgerNote::Due(due), self.now);
         let n = name[3..].split('.').next().and_then(|n| n.parse().ok()).unwrap_or(0_u32);
         let address = IpAddr::V4(Ipv4Addr::from_bits(0x0b00_0000 + n % self.n_addresses));

@@ -81,6 +81,7 @@ fn at(dir: &Path, known: u32, active: u32) {
     // As many fall due each second, however many there are.
     let settings = books.settings.clone();
     let mut desk = Desk::new(&settings, known / 5, (active as usize / 4).min(1_000));
+    desk.distance = settings.politeness.delay / active;
     let mut urls = 0;
     books.serve(&mut desk, |due| {
         let before = allocated();
@@ -89,8 +90,7 @@ fn at(dir: &Path, known: u32, active: u32) {
         drop(copy);
     });
     assert_eq!(desk.bench.census(desk.now).hosts, active as usize, "not all hosts are there");
-    waits::robots(&mut desk, &mut books);
-    let waits = waits::measured(&mut desk, VISITS);
+    let waits = waits::measured(&mut desk, &mut books, VISITS);
     let rate = visits_a_second(&mut desk);
     let with = allocated();
     drop(desk);

@@ -23,21 +23,16 @@ struct Round<'a> {
     passed: Duration,
 }
 
-/// Every host that was never asked for its robots.txt is: in three delays each has its turn.
-pub fn robots(desk: &mut Desk, books: &mut Books) {
+/// The median, that of 99 in a hundred, and the longest wait of so many visits, once every host was
+/// asked for its robots.txt: in three delays each has its turn.
+pub fn measured(desk: &mut Desk, books: &mut Books, n_visits: usize) -> [Duration; 3] {
     let mut round = Round::new(desk);
     let until = round.desk.now + 3 * books.settings.politeness.delay + 10 * SERVED;
     while round.desk.now < until {
         let visit = round.next();
         round.send(visit);
     }
-    round.land();
-    books.hear(desk);
-}
-
-/// The median, that of 99 in a hundred, and the longest wait of so many visits.
-pub fn measured(desk: &mut Desk, n_visits: usize) -> [Duration; 3] {
-    let mut round = Round::new(desk);
+    books.hear(round.desk);
     let mut waits = Vec::with_capacity(n_visits);
     while waits.len() < n_visits {
         let visit = round.next();

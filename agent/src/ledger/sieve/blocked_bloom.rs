@@ -1,11 +1,10 @@
-//! The body of a Bloom filter in which all bits of a URL lie in one cache line (Putze, Sanders and
+//! A Bloom filter in which all bits of a URL lie in one cache line (Putze, Sanders and
 //! Singler 2007): one miss of the cache a URL instead of ten. Lines do not fill evenly, so it loses
 //! more than a [`Bloom`](super::Bloom) of the same size, and counts them by how full they are to say
 //! how much.
 
-use super::body::{Body, Losses, Offer};
+use super::filter::{Bits, Filter};
 use super::signature::{Signer, mix, place};
-use crate::disk::DiskError;
 use crivello_common::hash::UrlKey;
 use crivello_common::units::ByteSize;
 
@@ -22,18 +21,14 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 struct Line([u64; LINE_WORDS]);
 
 /// See the module.
-pub struct BlockedBloom {
+pub type BlockedBloom = Filter<Blocked>;
+
+/// The bits of a [`BlockedBloom`].
+pub struct Blocked {
     signer: Signer,
     lines: Vec<Line>,
     /// How many lines have so many bits set.
     fills: Vec<u64>,
-    losses: Losses,
-}
-
-impl std::fmt::Debug for BlockedBloom {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "BlockedBloom of {} lines", self.lines.len())
-    }
 }
 
 impl BlockedBloom {
@@ -44,11 +39,12 @@ impl BlockedBloom {
         let mut fills = vec![0; LINE_BITS + 1];
         fills[0] = n as u64;
         let lines = vec![Line([0; LINE_WORDS]); n];
-        Self { signer: Signer::random(), lines, fills, losses: Losses::default() }
+        Self::of(Blocked { signer: Signer::random(), lines, fills })
     }
+}
 
-    /// Remembers a URL; whether it is certainly new.
-    pub fn insert(&mut self, key: UrlKey) -> bool {
+impl Bits for Blocked {
+    fn insert(&mut self, key: UrlKey) -> bool {
         let signature = self.signer.sign(key);
         let at = place(signature, self.lines.len());
         let line = &mut self.lines[at].0;
@@ -70,30 +66,15 @@ impl BlockedBloom {
         true
     }
 
-    /// The share of new URLs that find all their bits set.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    pub fn rate(&self) -> f64 {
+    fn rate(&self) -> f64 {
         let lines = (0_u32..).zip(&self.fills).filter(|&(_, &n)| n > 0);
         let share = |ones| (f64::from(ones) / LINE_BITS as f64).powi(HASHES);
         let lost: f64 = lines.map(|(ones, &n)| n as f64 * share(ones)).sum();
         lost / self.lines.len() as f64
     }
-}
 
-impl Body for BlockedBloom {
-    fn offer(&mut self, batch: &[Offer], passed: &mut Vec<u64>) -> Result<(), DiskError> {
-        let before = passed.len();
-        passed.extend(batch.iter().filter(|offer| self.insert(offer.key)).map(|o| o.ticket));
-        self.losses.passed(passed.len() - before, self.rate());
-        Ok(())
-    }
-
-    fn memory(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()
-    }
-
-    fn losses(&self) -> Losses {
-        Losses { rate: self.rate(), ..self.losses }
     }
 }

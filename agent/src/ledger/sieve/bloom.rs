@@ -1,9 +1,7 @@
-//! The body of a Bloom filter: a fixed number of bytes, whatever the number of URLs, and new URLs
-//! that are taken for known, the more the fuller it is.
+//! A Bloom filter (Bloom 1970): ten bits of each URL, anywhere.
 
-use super::body::{Body, Losses, Offer};
+use super::filter::{Bits, Filter};
 use super::signature::{Signer, mix, place};
-use crate::disk::DiskError;
 use crivello_common::hash::UrlKey;
 use crivello_common::units::ByteSize;
 
@@ -13,18 +11,14 @@ const HASHES: i32 = 10;
 const WORD_BITS: usize = u64::BITS as usize;
 
 /// See the module.
-pub struct Bloom {
+pub type Bloom = Filter<Scattered>;
+
+/// The bits of a [`Bloom`].
+pub struct Scattered {
     signer: Signer,
     words: Vec<u64>,
     /// Bits that are set.
     ones: u64,
-    losses: Losses,
-}
-
-impl std::fmt::Debug for Bloom {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Bloom of {} words, {} ones", self.words.len(), self.ones)
-    }
 }
 
 impl Bloom {
@@ -32,11 +26,12 @@ impl Bloom {
     #[must_use]
     pub fn new(size: ByteSize) -> Self {
         let words = vec![0; (size.as_usize() / size_of::<u64>()).max(1)];
-        Self { signer: Signer::random(), words, ones: 0, losses: Losses::default() }
+        Self::of(Scattered { signer: Signer::random(), words, ones: 0 })
     }
+}
 
-    /// Remembers a URL; whether it is certainly new.
-    pub fn insert(&mut self, key: UrlKey) -> bool {
+impl Bits for Scattered {
+    fn insert(&mut self, key: UrlKey) -> bool {
         let signature = self.signer.sign(key);
         // Two hashes make all others (Kirsch and Mitzenmacher 2006).
         let (mut at, step) = (signature, mix(signature) | 1);
@@ -52,27 +47,12 @@ impl Bloom {
         added > 0
     }
 
-    /// The share of new URLs that find all their bits set.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    pub fn rate(&self) -> f64 {
+    fn rate(&self) -> f64 {
         (self.ones as f64 / (self.words.len() * WORD_BITS) as f64).powi(HASHES)
     }
-}
 
-impl Body for Bloom {
-    fn offer(&mut self, batch: &[Offer], passed: &mut Vec<u64>) -> Result<(), DiskError> {
-        let before = passed.len();
-        passed.extend(batch.iter().filter(|offer| self.insert(offer.key)).map(|o| o.ticket));
-        self.losses.passed(passed.len() - before, self.rate());
-        Ok(())
-    }
-
-    fn memory(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.words.capacity() * size_of::<u64>()
-    }
-
-    fn losses(&self) -> Losses {
-        Losses { rate: self.rate(), ..self.losses }
     }
 }

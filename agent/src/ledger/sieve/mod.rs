@@ -11,6 +11,7 @@
 mod blocked_bloom;
 mod bloom;
 mod body;
+mod filter;
 mod memory;
 mod offline;
 mod rocks;
