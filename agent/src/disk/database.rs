@@ -262,12 +262,12 @@ fn families(cache: &Cache, settings: &State) -> Vec<ColumnFamilyDescriptor> {
     all.map(|(name, options)| ColumnFamilyDescriptor::new(name, options)).collect()
 }
 
-/// Filters and indexes in pieces of a block's size, so that the cache takes them in and lets them
+/// Filters and indexes in pieces of some blocks' size, so that the cache takes them in and lets them
 /// go like any block: one that is larger than a shard of the cache is read anew for every key.
 fn partition(table: &mut BlockBasedOptions) {
     table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
     table.set_partition_filters(true);
-    table.set_metadata_block_size(4 << 10);
+    table.set_metadata_block_size(16 << 10);
     table.set_pin_top_level_index_and_filter(true);
 }
 
@@ -277,6 +277,8 @@ fn database_options(create: bool, buffers: &WriteBufferManager, settings: &State
     o.create_missing_column_families(create);
     o.set_write_buffer_manager(buffers);
     o.set_max_background_jobs(2);
+    // One thread writes, and a batch is sorted: each row is looked for from where the last one went.
+    o.set_allow_concurrent_memtable_write(false);
     o.set_max_open_files(DATABASE_FILES_MAX);
     // A start reads the log: one that a quiet family keeps from being dropped must not grow beyond
     // what the buffers hold.
