@@ -9,7 +9,7 @@ BENCH ?=
 PEERS := target/peers
 
 .PHONY: all demo test build lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
-	bench-hosts bench-delay bench-latency bench-soak bench-peers setup setup-tests help
+	bench-sieve bench-hosts bench-delay bench-latency bench-soak bench-peers setup setup-tests help
 
 all: build
 
@@ -42,7 +42,7 @@ bench: setup
 bench-crawl: build
 	$(CARGO) bench -p crivello-tests --bench crawl
 
-## bench-cluster  CPU and bytes a page of clusters of 1, 2, 4, 8 agents, beside one crawler alone
+## bench-cluster  CPU and bytes a page of clusters of 1, 2, 4, 8 agents, beside one crawler and as many apart
 bench-cluster: build
 	$(CARGO) bench -p crivello-tests --bench cluster
 
@@ -53,6 +53,10 @@ bench-traces: build
 ## bench-connections  CPU a page with kept and new connections, plain and over TLS, beside a floor of the same kind
 bench-connections: build
 	$(CARGO) bench -p crivello-tests --bench connections
+
+## bench-sieve  all bodies of the sieve over the same links (CRIVELLO_BENCH_URLS; of two sizes a model of 10 billion)
+bench-sieve: setup
+	$(CARGO) bench -p crivello-agent --bench sieve_bodies
 
 ## bench-hosts  a million hosts known, up to 100,000 on the workbench: visits a second, bytes a host, waits
 bench-hosts: setup

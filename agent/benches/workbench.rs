@@ -56,7 +56,7 @@ fn desk() -> Desk {
     settings.state.hosts_max = 2 * u64::from(HOSTS);
     settings.state.window_urls_max = 10_000_000;
     settings.fetch.visits_max = IN_FLIGHT as u32 * 100;
-    let mut desk = Desk::new(&settings, IPS, IN_FLIGHT);
+    let mut desk = Desk::new(&settings, IPS, IN_FLIGHT, Duration::ZERO);
     for n in 0..HOSTS {
         let due = due(n, desk.now);
         desk.take_in(Box::new(due));

@@ -26,9 +26,7 @@ pub struct Desk {
     flying: VecDeque<Visit>,
     in_flight: usize,
     n_addresses: u32,
-    /// Between the first times of hosts that are taken in: in a crawl they fall due one after the
-    /// other.
-    pub distance: Duration,
+    distance: Duration,
     /// The first time of the host that was taken in last.
     last: Timestamp,
 }
@@ -39,31 +37,42 @@ pub fn name(n: u32) -> String {
 }
 
 impl Desk {
-    /// An empty one, for hosts at so many addresses, with so many visits in flight.
-    pub fn new(settings: &Settings, n_addresses: u32, in_flight: usize) -> Self {
+    /// An empty one, for hosts at so many addresses, with so many visits in flight. Hosts that are
+    /// taken in fall due that far from each other, as they do in a crawl.
+    pub fn new(
+        settings: &Settings,
+        n_addresses: u32,
+        in_flight: usize,
+        distance: Duration,
+    ) -> Self {
         let now = Timestamp::from_secs(1_700_000_000);
         let bench = Workbench::new(settings, now, false);
-        let (flying, distance, last) = (VecDeque::new(), Duration::ZERO, now);
-        Self { bench, now, flying, in_flight, n_addresses, distance, last }
+        Self { bench, now, flying: VecDeque::new(), in_flight, n_addresses, distance, last: now }
     }
 
-    /// Takes a host in and resolves its name.
+    /// Takes a host in.
     pub fn take_in(&mut self, mut due: Box<Due>) {
-        let (host, name) = (due.host, due.name.clone());
         self.last = self.last.max(self.now) + self.distance;
         due.state.next = self.last;
         self.bench.note(LedgerNote::Due(due), self.now);
-        let n = name[3..].split('.').next().and_then(|n| n.parse().ok()).unwrap_or(0_u32);
-        let address = IpAddr::V4(Ipv4Addr::from_bits(0x0b00_0000 + n % self.n_addresses));
-        let answer = Ok(Resolved { address, until: self.now + KNOWN });
-        self.bench.resolved(&Resolution { host, answer }, self.now);
-        drop(self.bench.take_to_resolve());
+        self.resolve();
+    }
+
+    /// Resolves the names that the workbench asks for, some seconds before it needs them.
+    pub fn resolve(&mut self) {
+        for (host, name) in self.bench.take_to_resolve() {
+            let n = name[3..].split('.').next().and_then(|n| n.parse().ok()).unwrap_or(0_u32);
+            let address = IpAddr::V4(Ipv4Addr::from_bits(0x0b00_0000 + n % self.n_addresses));
+            let answer = Ok(Resolved { address, until: self.now + KNOWN });
+            self.bench.resolved(&Resolution { host, answer }, self.now);
+        }
     }
 
     /// One visit is handed out, and the first of those in flight comes back.
     pub fn turn(&mut self) {
         self.now = self.now + Duration::from_micros(10);
         loop {
+            self.resolve();
             if let Some(visit) = self.bench.acquire(self.now) {
                 self.flying.push_back(visit);
                 break;

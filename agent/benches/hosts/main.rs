@@ -27,6 +27,7 @@ use memory::memory;
 use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Visits whose waits are measured, and turns that are timed.
 const VISITS: usize = 200_000;
@@ -48,10 +49,10 @@ fn main() {
     });
     println!("{known} hosts on {} addresses, {URLS_A_HOST} URLs queued of each", known / 5);
     println!(
-        "| on the workbench | visits a CPU-second | wait until handed out, µs: median | 99 % | most | bytes a \
+        "| on the workbench | addresses | visits a CPU-second | wait until handed out, µs: median | 99 % | most | bytes a \
          host: workbench | of it its URLs | ledger |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for active in [known / 1_000, known / 100, known / 10] {
         at(many.path(), known, active);
     }
@@ -80,8 +81,8 @@ fn at(dir: &Path, known: u32, active: u32) {
     let before = allocated();
     // As many fall due each second, however many there are.
     let settings = books.settings.clone();
-    let mut desk = Desk::new(&settings, known / 5, (active as usize / 4).min(1_000));
-    desk.distance = settings.politeness.delay / active;
+    let distance = settings.politeness.delay / active;
+    let mut desk = Desk::new(&settings, known / 5, (active as usize / 4).min(1_000), distance);
     let mut urls = 0;
     books.serve(&mut desk, |due| {
         let before = allocated();
@@ -91,6 +92,8 @@ fn at(dir: &Path, known: u32, active: u32) {
     });
     assert_eq!(desk.bench.census(desk.now).hosts, active as usize, "not all hosts are there");
     let waits = waits::measured(&mut desk, &mut books, VISITS);
+    let census = desk.bench.census(desk.now);
+    assert_eq!((census.resolving, census.strays), (0, 0), "not all hosts are visited");
     let rate = visits_a_second(&mut desk);
     let with = allocated();
     drop(desk);
@@ -98,7 +101,8 @@ fn at(dir: &Path, known: u32, active: u32) {
     let a_host = |bytes: usize| bytes as f64 / f64::from(active);
     let [median, late, most] = waits.map(|wait| wait.as_secs_f64() * 1e6);
     println!(
-        "| {active} | {rate:.0} | {median:.1} | {late:.1} | {most:.1} | {:.0} | {:.0} | {:.0} |",
+        "| {active} | {} | {rate:.0} | {median:.1} | {late:.1} | {most:.1} | {:.0} | {:.0} | {:.0} |",
+        census.ips,
         a_host(bench),
         a_host(urls),
         a_host(ledger),
@@ -120,7 +124,7 @@ fn visits_a_second(desk: &mut Desk) -> f64 {
 fn rest(dir: &Path) {
     let mut books = Books::open(dir, HANDED_OUT);
     let settings = books.settings.clone();
-    let mut desk = Desk::new(&settings, HANDED_OUT, 1);
+    let mut desk = Desk::new(&settings, HANDED_OUT, 1, Duration::ZERO);
     books.serve(&mut desk, |_| ());
     println!("{} {}", allocated(), memory("VmRSS:"));
 }

@@ -60,6 +60,8 @@ impl<'a> Round<'a> {
         let back = self.out.front().map(|(back, _)| *back);
         let next = [back, self.desk.bench.next_time()].into_iter().flatten().min();
         self.desk.now = self.desk.now.max(next.expect("some host is here or out"));
+        // In the agent other threads do.
+        self.desk.resolve();
         let begun = cpu();
         let mut visit = None;
         if back.is_some_and(|back| back <= self.desk.now) {

@@ -277,8 +277,6 @@ fn database_options(create: bool, buffers: &WriteBufferManager, settings: &State
     o.create_missing_column_families(create);
     o.set_write_buffer_manager(buffers);
     o.set_max_background_jobs(2);
-    // One thread writes, and a batch is sorted: each row is looked for from where the last one went.
-    o.set_allow_concurrent_memtable_write(false);
     o.set_max_open_files(DATABASE_FILES_MAX);
     // A start reads the log: one that a quiet family keeps from being dropped must not grow beyond
     // what the buffers hold.

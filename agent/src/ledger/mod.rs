@@ -79,7 +79,7 @@ pub struct Ledger {
     sieve: Sieve,
     totals: Totals,
     limits: HostLimits,
-    /// Boxed: the map has up to twice as many places as hosts.
+    /// Boxed: the map has up to twice as many places as hosts, and some more.
     hosts: Map<HostKey, Box<Resident>>,
     /// Pages promised to hosts of a domain with a limit, and not yet counted in its row.
     promised: Map<GroupHash, u64>,

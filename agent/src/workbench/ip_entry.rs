@@ -40,7 +40,7 @@ pub(super) struct IpEntry {
     pub hold: Option<Box<Hold>>,
 }
 
-const _: () = assert!(size_of::<IpEntry>() <= 128);
+const _: () = assert!(size_of::<IpEntry>() <= 120);
 
 impl IpEntry {
     pub fn new(address: IpAddr, next: Timestamp) -> Self {

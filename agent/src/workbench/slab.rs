@@ -1,4 +1,5 @@
-//! Entries at steady small numbers, found again by key: the numbers are what heaps hold.
+//! Entries at steady small numbers, found again by key: the numbers are what heaps and queues
+//! hold.
 //!
 //! Each entry is an allocation of its own: none is moved while their number grows, and the memory of
 //! those that leave is given back, which a vector of entries would keep for its peak.
@@ -8,6 +9,9 @@ use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Index, IndexMut};
 
+/// What indexing asks for.
+const THERE: &str = "a number whose entry has not left";
+
 /// An entry that knows its key.
 pub(super) trait Keyed {
     /// What it is found by.
@@ -15,7 +19,7 @@ pub(super) trait Keyed {
     fn key(&self) -> &Self::Key;
 }
 
-/// See the module. Numbers are reused; some 20 bytes a number of the peak are kept.
+/// See the module. Numbers are reused; 20 to 40 bytes for each of the peak are kept.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     entries: Vec<Option<Box<T>>>,
@@ -46,6 +50,7 @@ impl<T: Keyed> Slab<T> {
     }
 
     /// Adds an entry whose key is not there yet.
+    #[expect(clippy::expect_used, reason = "as of `index`")]
     pub fn insert(&mut self, entry: T) -> u32 {
         let hash = self.hasher.hash_one(entry.key());
         let id = self.vacant.pop().unwrap_or_else(|| {
@@ -55,14 +60,14 @@ impl<T: Keyed> Slab<T> {
         self.entries[id as usize] = Some(Box::new(entry));
         let (entries, hasher) = (&self.entries, &self.hasher);
         self.index.insert_unique(hash, id, |&id| {
-            entries[id as usize].as_ref().map_or(0, |entry| hasher.hash_one(entry.key()))
+            hasher.hash_one(entries[id as usize].as_ref().expect(THERE).key())
         });
         id
     }
 
     #[expect(clippy::expect_used, reason = "as of `index`")]
     pub fn remove(&mut self, id: u32) -> T {
-        let entry = self.entries[id as usize].take().expect("an entry that is there");
+        let entry = self.entries[id as usize].take().expect(THERE);
         let hash = self.hasher.hash_one(entry.key());
         if let Ok(found) = self.index.find_entry(hash, |&other| other == id) {
             found.remove();
@@ -76,7 +81,7 @@ impl<T: Keyed> Slab<T> {
         self.entries.get(id as usize)?.as_deref()
     }
 
-    /// The numbers of all entries, in the order of their places.
+    /// The numbers of all entries, in order.
     pub fn ids(&self) -> Vec<u32> {
         let there = self.entries.iter().zip(0..).filter(|(entry, _)| entry.is_some());
         there.map(|(_, id)| id).collect()
@@ -91,16 +96,16 @@ impl<T> Index<u32> for Slab<T> {
     type Output = T;
     #[expect(
         clippy::expect_used,
-        reason = "numbers are those of heaps, which hold no entry that left"
+        reason = "whoever keeps a number lets it go before its entry leaves, or asks `get`"
     )]
     fn index(&self, id: u32) -> &T {
-        self.entries[id as usize].as_deref().expect("an entry that is there")
+        self.entries[id as usize].as_deref().expect(THERE)
     }
 }
 
 impl<T> IndexMut<u32> for Slab<T> {
     #[expect(clippy::expect_used, reason = "as of `index`")]
     fn index_mut(&mut self, id: u32) -> &mut T {
-        self.entries[id as usize].as_deref_mut().expect("an entry that is there")
+        self.entries[id as usize].as_deref_mut().expect(THERE)
     }
 }

@@ -135,8 +135,8 @@ impl Rules {
         &self.sitemaps
     }
 
-    /// The same rules for those who keep them: all that allow everything, which those of most hosts
-    /// do, are one.
+    /// The same rules for those who keep them. All without a rule, a delay or a sitemap are one: those
+    /// of most hosts.
     #[must_use]
     pub fn shared(self) -> Arc<Self> {
         static ALLOW_ALL: LazyLock<Arc<Rules>> = LazyLock::new(Arc::default);

@@ -4,9 +4,9 @@
 //! each a process of its own. Counted is the CPU time of all agents and of the coordinator, not
 //! that of the web; and the bytes between them, in both directions, as they pass the gates of the
 //! harness. Beside each cluster as many crawlers run that know nothing of each other, each with a web
-//! of its own that has its share of the pages: as many processes disturb each other on one machine,
-//! and start, without any distribution. After that an agent is killed in the middle of a slower crawl, several times: how long
-//! until another agent fetches from one of its hosts.
+//! of its own that has its share of the pages: as many processes start, and disturb each other on one
+//! machine, without any distribution. After that an agent is killed in the middle of a slower crawl,
+//! several times: how long until another agent fetches from one of its hosts.
 //!
 //! Then URLs are brought to a crawl that is paused: by one agent alone, and by two, where half of them
 //! go to the other and all are copied; and half of what the one has is handed over to an agent that
@@ -14,12 +14,13 @@
 //!
 //! `CRIVELLO_BENCH_PAGES` sets the number of pages (default 30,000), `CRIVELLO_BENCH_AGENTS` the
 //! sizes of the clusters (default `1,2,4,8`), `CRIVELLO_BENCH_KILLS` the number of kills (default
-//! 3), `CRIVELLO_BENCH_URLS` the URLs that are brought (default 1,000,000). Each agent may have as many visits in flight as the crawler that is alone.
+//! 3), `CRIVELLO_BENCH_URLS` the URLs that are brought (default 1,000,000). Each agent may have as
+//! many visits in flight as the crawler that is alone.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use crivello_tests::{Cluster, Scene, told, told_list};
-use simweb::Spec;
+use simweb::{Entry, Spec};
 use std::time::Duration;
 
 const VISITS_MAX: usize = 64;
@@ -55,7 +56,7 @@ struct Cost {
 }
 
 fn costs(pages: u32, sizes: &[u8]) {
-    let alone = crawl_apart(pages, 1);
+    let alone = crawl_alone(Spec::bench(pages));
     let one = alone.cpu_per_page();
     println!(
         "| | pages | pages/s | CPU µs/page | beside one alone | beside as many apart | coordinator, CPU s \
@@ -100,18 +101,17 @@ impl Cost {
 
 /// Crawlers that know nothing of each other, all at once.
 fn crawl_apart(pages: u32, n_crawlers: u8) -> Cost {
-    let part = pages / u32::from(n_crawlers);
+    let web = |n: u8| {
+        let web = Spec::bench(pages / u32::from(n_crawlers));
+        Spec { seed: web.seed + u64::from(n), ..web }
+    };
     let costs: Vec<Cost> = std::thread::scope(|scope| {
-        let web = |n: u8| Spec { seed: 17 + u64::from(n), ..Spec::bench(part) };
         let crawls: Vec<_> =
             (0..n_crawlers).map(|n| scope.spawn(move || crawl_alone(web(n)))).collect();
         crawls.into_iter().map(|crawl| crawl.join().expect("a crawl that ended well")).collect()
     });
     Cost {
-        who: match n_crawlers {
-            1 => "`crivello crawl`".to_owned(),
-            n => format!("{n} of them, each its own web"),
-        },
+        who: format!("{n_crawlers} of them, each its own web"),
         n_pages: costs.iter().map(|cost| cost.n_pages).sum(),
         cpu: costs.iter().map(|cost| cost.cpu).sum(),
         coordinator: Duration::ZERO,
@@ -126,14 +126,25 @@ fn crawl_alone(web: Spec) -> Cost {
         .delays("0s", "0s")
         .set(&format!("fetch.visits-max={VISITS_MAX}"))
         .within(Duration::from_secs(1_800));
-    let begun = scene.web.log().now();
     let ended = scene.crawl();
-    let wall = scene.web.log().now().since(begun);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let n_pages = usize::try_from(ended.count("totals/pages")).expect("it fits");
-    let (coordinator, bytes) = Default::default();
-    let (cpu, memory_max) = (ended.usage.cpu(), ended.usage.memory_max);
-    Cost { who: String::new(), n_pages, cpu, coordinator, wall, memory_max, bytes }
+    Cost {
+        who: "`crivello crawl`".to_owned(),
+        n_pages: usize::try_from(ended.count("totals/pages")).expect("it fits"),
+        cpu: ended.usage.cpu(),
+        coordinator: Duration::ZERO,
+        wall: wall(&scene.web.log().entries()),
+        memory_max: ended.usage.memory_max,
+        bytes: 0,
+    }
+}
+
+/// From the first request to the end of the last: an agent that starts fetches nothing for five
+/// seconds, since somebody may have its promise.
+fn wall(log: &[Entry]) -> Duration {
+    let first = log.iter().map(|entry| entry.start).min().unwrap_or_default();
+    let last = log.iter().map(|entry| entry.end).max().unwrap_or_default();
+    Duration::from_micros(last - first)
 }
 
 fn crawl_together(pages: u32, n_agents: u8) -> Cost {
@@ -146,11 +157,7 @@ fn crawl_together(pages: u32, n_agents: u8) -> Cost {
         .start(n_agents);
     cluster.seed();
     cluster.wait();
-    let log = cluster.web.log().entries();
-    // An agent that starts fetches nothing for five seconds: somebody may have its promise.
-    let first = log.iter().map(|entry| entry.start).min().unwrap_or_default();
-    let last = log.iter().map(|entry| entry.end).max().unwrap_or_default();
-    let wall = Duration::from_micros(last - first);
+    let wall = wall(&cluster.web.log().entries());
     let bytes = cluster.bytes_between_members();
     let n_pages = cluster.pages().len();
     let ends = cluster.stop();

@@ -51,7 +51,7 @@ impl Cluster {
     }
 
     /// Has the web not look up which member each connection is of: that takes longer than a page, the
-    /// more so the more connections there are.
+    /// more so the more connections there are. Nobody can ask who fetched what.
     #[must_use]
     pub fn anonymous(mut self) -> Self {
         self.anonymous = true;

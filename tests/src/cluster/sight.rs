@@ -70,8 +70,12 @@ impl Cluster {
     }
 
     /// Whose request this was; `None` when the connection was gone before the web could ask.
+    ///
+    /// # Panics
+    /// When the web was told not to ask.
     #[must_use]
     pub fn name_of(&self, entry: &Entry) -> Option<&str> {
+        assert!(!self.anonymous, "the web was told not to look whose a connection is");
         self.names.get(&entry.process?).map(String::as_str)
     }
 

@@ -1,4 +1,4 @@
-//! The body of a filter: bits of a fixed number, whatever the number of URLs, and new URLs that are
+//! The body of a filter: a fixed number of bits, whatever the number of URLs, and new URLs that are
 //! taken for known, the more the fuller it is.
 
 use super::body::{Body, Losses, Offer};

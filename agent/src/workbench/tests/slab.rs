@@ -21,15 +21,21 @@ proptest! {
     ) {
         let mut slab: Slab<Entry> = Slab::default();
         let mut model: BTreeMap<u8, u32> = BTreeMap::new();
-        let mut most = 0;
+        let (mut most, mut left) = (0, None);
         for key in keys {
             // Whoever is there leaves, whoever is not enters.
             match model.remove(&key) {
-                Some(id) => prop_assert_eq!(slab.remove(id).0, key),
+                Some(id) => {
+                    prop_assert_eq!(slab.remove(id).0, key);
+                    left = Some(id);
+                }
                 None => {
                     model.insert(key, slab.insert(Entry(key)));
                 }
             }
+            let now = left.and_then(|id| slab.get(id)).map(|entry| entry.0);
+            let has = model.iter().find(|&(_, &id)| Some(id) == left).map(|(&key, _)| key);
+            prop_assert_eq!(now, has, "the number that was vacated last");
             most = most.max(model.len());
             prop_assert_eq!(slab.len(), model.len());
             for other in 0..40 {

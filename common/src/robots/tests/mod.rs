@@ -24,13 +24,16 @@ fn check(robots: &str, cases: &[(&str, &str, bool)]) {
 }
 
 #[test]
-fn rules_that_allow_everything_are_one_however_they_came_about() {
+fn all_that_have_no_rules_share_one_that_allows_everything() {
     let shared = |text: &str| Rules::parse(text.as_bytes(), "x").without_sitemaps().shared();
     let missing = Rules::allow_all().shared();
     for text in ["", "User-agent: *\nDisallow:\n", "User-agent: y\nDisallow: /\n", "Sitemap: /s"] {
         assert!(Arc::ptr_eq(&shared(text), &missing), "{text:?}");
     }
-    for text in ["User-agent: *\nDisallow: /a", "User-agent: x\nCrawl-delay: 3"] {
+    // A rule is named where it decides, also one that allows everything.
+    for text in
+        ["User-agent: *\nDisallow: /a", "User-agent: *\nAllow: /", "User-agent: x\nCrawl-delay: 3"]
+    {
         assert!(!Arc::ptr_eq(&shared(text), &missing), "{text:?}");
         assert_eq!(*shared(text), Rules::parse(text.as_bytes(), "x"));
     }
