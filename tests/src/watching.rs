@@ -129,6 +129,14 @@ impl Look {
         self.numbers.sum(name, &[])
     }
 
+    /// Resident memory without what RocksDB's cache and buffers have: these fill up as time goes by,
+    /// to their bounds.
+    #[must_use]
+    pub fn resident_beside_rocksdb(&self) -> u64 {
+        let owned = |owner| self.numbers.sum("crivello_memory_bytes", &[("owner", owner)]);
+        self.resident.saturating_sub((owned("block-cache") + owned("memtables")) as u64)
+    }
+
     /// What passed since an earlier look.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Stretch {
