@@ -17,8 +17,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tonic::{Code, Status};
 
-/// Between two heartbeats while pages run short.
-const ASK_SOON: Duration = Duration::from_millis(100);
 /// Between two requests for promises: they hold for five times as long.
 const PING_EVERY: Duration = Duration::from_secs(1);
 
@@ -59,9 +57,9 @@ impl Attendance {
         let mut said: Option<Timestamp> = None;
         let mut portion = Portion::new(&self.shared);
         loop {
-            let pause = if Portion::is_small(&self.shared) { every.min(ASK_SOON) } else { every };
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(every) => {}
+                () = Portion::runs_short(&self.shared) => {}
                 () = self.shared.live.changed.notified() => {}
             }
             let asked = self.shared.clock.now();

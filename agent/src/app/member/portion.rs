@@ -5,10 +5,14 @@ use crate::app::shared::Shared;
 use crate::limits::UNHURRIED_VISIT_URLS;
 use crivello_proto::v1;
 use std::sync::atomic::Ordering::Acquire;
+use std::time::Duration;
 
+/// Between two looks whether pages run short.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Pages that are of use before any visit is out.
 const FIRST: u64 = 16;
 /// Of each visit that is out: those that it may bring before the next heartbeat is answered, twice.
+/// So half of it lasts until then.
 const A_VISIT: u64 = 2 * UNHURRIED_VISIT_URLS as u64;
 
 /// See the module. Counts are of all runs.
@@ -31,9 +35,14 @@ impl Portion {
         Self { allowed: fetched, is_scarce: false, told: fetched, limit }
     }
 
-    /// Whether more should be asked for soon.
-    pub fn is_small(shared: &Shared) -> bool {
-        wanted(shared) > 0
+    /// Returns once more should be asked for: a moment later at the soonest.
+    pub async fn runs_short(shared: &Shared) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if is_short(shared) {
+                return;
+            }
+        }
     }
 
     /// What the coordinator is told; nothing in a crawl without a limit. An agent that is `leaving`
@@ -104,9 +113,47 @@ fn useful(shared: &Shared) -> u64 {
     if ready { queued.min(FIRST + A_VISIT * visits) } else { 0 }
 }
 
+/// Whether more than half of what is of use has been used. To ask whenever it is less than all would
+/// cost the coordinator a sync of its journal each time.
+fn is_short(shared: &Shared) -> bool {
+    left(shared).is_some_and(|left| left < useful(shared).div_ceil(2))
+}
+
 fn wanted(shared: &Shared) -> u64 {
-    match shared.pages_left.get() {
-        Some(left) if !shared.pages_left.is_used_up() => useful(shared).saturating_sub(left),
-        _ => 0,
+    left(shared).map_or(0, |left| useful(shared).saturating_sub(left))
+}
+
+/// What is left of it; `None` where no more can be had, or there is no limit.
+fn left(shared: &Shared) -> Option<u64> {
+    shared.pages_left.get().filter(|_| !shared.pages_left.is_used_up())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Totals;
+    use crivello_common::config::Settings;
+    use crivello_common::time::Clock;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn more_is_asked_for_once_half_of_what_is_of_use_has_been_used() {
+        let totals = Totals { own_queued: 1_000, ..Totals::default() };
+        let shared = Shared::new(Settings::default(), Clock::start(), totals, None);
+        assert!(!is_short(&shared), "there is no limit");
+        shared.pages_left.wait();
+        assert!(!is_short(&shared), "nothing is of use: no visit is out, no host ready");
+        shared.visits.store(2, Relaxed);
+        assert!(is_short(&shared), "there is none");
+        let half = useful(&shared) / 2;
+        shared.pages_left.add(2 * half);
+        assert!(!is_short(&shared));
+        assert_eq!((shared.pages_left.take(half), wanted(&shared)), (half, half));
+        assert!(!is_short(&shared), "half of it is left");
+        shared.pages_left.take(1);
+        assert!(is_short(&shared));
+        shared.pages_left.take(u64::MAX);
+        shared.pages_left.end(true);
+        assert!(!is_short(&shared), "no more will come");
     }
 }
