@@ -22,6 +22,8 @@ use std::time::Duration;
 const ROUND: Duration = Duration::from_millis(20);
 /// Who sent something gives up after this.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Of a hundred rounds so many bring a host that stays for a few URLs.
+const GUESTS: u64 = 3;
 /// From here on nothing more goes wrong,
 pub(super) const CALM: Duration = Duration::from_secs(40);
 /// and after a while everybody has had a turn everywhere.
@@ -117,6 +119,22 @@ fn address(n: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(198, 51, 100, n))
 }
 
+/// A host falls due, and is resolved.
+fn enter(bench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, local: Timestamp) {
+    let due = crate::flow::Due {
+        host: key(name),
+        name: Arc::from(name),
+        state: HostState::default(),
+        robots: vec![(HTTP, open(local))],
+        urls: (0..n_urls).map(|seq| url(HTTP, seq)).collect(),
+        more: false,
+        pages_left: u64::MAX,
+    };
+    bench.note(LedgerNote::Due(Box::new(due)), local);
+    let answer = Ok(Resolved { address, until: local + secs(100_000) });
+    bench.resolved(&Resolution { host: key(name), answer }, local);
+}
+
 impl World {
     /// Runs a schedule to its end. Without `trouble` nothing is lost and nobody comes or goes.
     pub fn run(seed: u64, trouble: bool) -> Self {
@@ -204,7 +222,7 @@ impl World {
         self.tell_view();
     }
 
-    /// A process starts, with hosts of its own at every address.
+    /// A process starts, with hosts of its own at every address. Others come and go.
     pub(super) fn begin_life(&mut self, id: AgentId) {
         self.lives += 1;
         let ahead = secs(self.dice.below(10_000));
@@ -213,19 +231,7 @@ impl World {
         for n in 0..self.n_ips {
             for host in 0..=self.dice.below(3) {
                 let name = format!("h{host}-{n}.agent{}.example", id.0);
-                let due = crate::flow::Due {
-                    host: key(&name),
-                    name: Arc::from(name.as_str()),
-                    state: HostState::default(),
-                    robots: vec![(HTTP, open(local))],
-                    urls: (0..2_000).map(|seq| url(HTTP, seq)).collect(),
-                    more: false,
-                    pages_left: u64::MAX,
-                };
-                bench.note(LedgerNote::Due(Box::new(due)), local);
-                let until = local + secs(100_000);
-                let answer = Ok(Resolved { address: address(n), until });
-                bench.resolved(&Resolution { host: key(&name), answer }, local);
+                enter(&mut bench, &name, address(n), 2_000, local);
             }
         }
         let desk = TurnDesk::new(id, self.settings.politeness.ip_delay);
@@ -306,8 +312,14 @@ impl World {
 
     fn round(&mut self, id: AgentId, life: u64) {
         let now = self.now;
+        let guest = self.dice.percent(GUESTS).then(|| (self.dice.below(8), self.dice.below(3)));
         let Some(node) = self.living(id, life) else { return };
         let local = now + node.ahead;
+        if let Some((n, more)) = guest {
+            // It leaves when its URLs are done, and its address is forgotten, or becomes another's.
+            let name = format!("guest{}.agent{}.example", now.0, id.0);
+            enter(&mut node.bench, &name, address(100 + n as u8), 1 + more, local);
+        }
         node.desk.tick(local);
         for news in node.desk.take_news() {
             node.bench.turn(&news, local);
