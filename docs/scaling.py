@@ -23,7 +23,7 @@ LINK_BITS_S = 1e9             # of any machine
 
 # CPU, in microseconds.
 PAGE_US = 135                 # B: alone, on a machine that did nothing else
-SHARED_US = 81                # B: 8 agents, the same machine: 1.42 times that; batches are large there
+SHARED_US = 67                # B: 8 agents beside 8 crawlers apart; batches are large there
 HTTPS_US = 297                # B: a new connection with TLS for each page, beside kept ones without
 CALL_END_US = 50              # assumed: a gRPC call, at one of its ends (25 to 100)
 PACKET_END_US = 40            # assumed: a packet with its answer and outbox row, at one end (20 to 80)
