@@ -77,7 +77,7 @@ pub(super) struct HostEntry {
     pub paused: bool,
 }
 
-const _: () = assert!(size_of::<HostEntry>() <= 224);
+const _: () = assert!(size_of::<HostEntry>() <= 216);
 
 impl HostEntry {
     /// A host as it comes from the ledger.

@@ -70,7 +70,6 @@ use answers::Answers;
 use crivello_common::config::Settings;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::politeness::WaitRule;
-use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use departed::Departed;
 use foldhash::HashMap;
@@ -116,7 +115,6 @@ pub struct Workbench {
     sharing: Option<Sharing>,
     notes: Vec<DeskNote>,
     to_resolve: Vec<(HostKey, Arc<str>)>,
-    all_allowed: Arc<Rules>,
     window_urls: usize,
     rules_bytes: usize,
     ips_held: usize,
@@ -153,7 +151,6 @@ impl Workbench {
             sharing: None,
             notes: Vec::new(),
             to_resolve: Vec::new(),
-            all_allowed: Rules::allow_all().shared(),
             window_urls: 0,
             rules_bytes: 0,
             ips_held: 0,

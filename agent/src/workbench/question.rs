@@ -84,7 +84,7 @@ impl Workbench {
 
     fn asks_robots(&self, host: &HostEntry, now: Timestamp) -> Option<Origin> {
         let at = host.state.next.max(now);
-        match choose(host, at, &self.settings.politeness, &self.all_allowed) {
+        match choose(host, at, &self.settings.politeness) {
             Choice::Robots(origin) => Some(origin),
             _ => None,
         }

@@ -53,7 +53,7 @@ impl Workbench {
         loop {
             self.refill_if_low(id);
             let at = self.hosts[id].state.next.max(now);
-            match choose(&self.hosts[id], at, &self.settings.politeness, &self.all_allowed) {
+            match choose(&self.hosts[id], at, &self.settings.politeness) {
                 Choice::Pages { .. } | Choice::Robots(_) => return self.place(id, now),
                 Choice::Wait(until) => {
                     let state = &mut self.hosts[id].state;

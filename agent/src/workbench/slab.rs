@@ -2,7 +2,7 @@
 //! hold.
 //!
 //! Each entry is an allocation of its own: none is moved while their number grows, and the memory of
-//! those that leave is given back, which a vector of entries would keep for its peak.
+//! those that leave goes back to the allocator, where a vector would keep that of its peak.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;

@@ -43,14 +43,9 @@ pub(super) enum Choice {
 
 /// Chooses at `now`. The head of the window goes first, unless its origin does not answer and
 /// another one of the same host might.
-pub(super) fn choose(
-    host: &HostEntry,
-    now: Timestamp,
-    politeness: &Politeness,
-    all_allowed: &Arc<Rules>,
-) -> Choice {
+pub(super) fn choose(host: &HostEntry, now: Timestamp, politeness: &Politeness) -> Choice {
     if host.exempt && !host.window.is_empty() {
-        return Choice::Pages { start: 0, rules: Arc::clone(all_allowed) };
+        return Choice::Pages { start: 0, rules: Rules::allow_all().shared() };
     }
     let (mut given_up, mut failing, mut again) = (false, None, Timestamp::MAX);
     let mut last = None;
@@ -84,7 +79,7 @@ impl Workbench {
             return None;
         }
         let host = &self.hosts[id];
-        let choice = choose(host, now, &self.settings.politeness, &self.all_allowed);
+        let choice = choose(host, now, &self.settings.politeness);
         let has_own = host.away().is_none()
             && host.pages_left > 0
             && matches!(choice, Choice::Pages { .. } | Choice::Robots(_));

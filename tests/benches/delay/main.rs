@@ -9,9 +9,9 @@
 //! CPU, and other benches have these.
 //!
 //! Each stretch begins once hardly any robots.txt is asked for and the front stays as it is, and its
-//! requests are judged by the log of the web. After the last delay it is measured how the front and memory shrink, with the
-//! delay set to 0.25 s. A crawl of so many hosts could not know all pages of such a web in advance, so
-//! it is judged for its pace alone.
+//! requests are judged by the log of the web. After the last delay it is measured how the front and
+//! memory shrink, with the delay set to 0.25 s. A crawl of so many hosts could not know all pages of
+//! such a web in advance, so it is judged for its pace alone.
 //!
 //! `CRIVELLO_BENCH_HOSTS` sets the number of hosts (default 40,000), `CRIVELLO_BENCH_SECONDS` how long
 //! each stretch is (default 60), `CRIVELLO_BENCH_SHRINK` how many seconds shrinking is watched at most
