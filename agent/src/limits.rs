@@ -3,6 +3,11 @@
 use crivello_common::config::Settings;
 use std::time::Duration;
 
+/// URLs of one host in memory, by their weight, if `state.window-urls-max` leaves room for more or
+/// for less: few enough that one host does not weigh, many enough for a visit.
+pub const WINDOW_MAX: usize = 256;
+/// See [`WINDOW_MAX`].
+pub const WINDOW_MIN: usize = 4;
 /// Redirects followed on the way to a robots.txt (RFC 9309 section 2.3.1.2).
 pub const ROBOTS_HOPS_MAX: u8 = 5;
 /// Bytes of a robots.txt that are read (RFC 9309 section 2.5).

@@ -139,9 +139,10 @@ fn meter(
 
 /// The ways to the web and to the name servers.
 fn outside(shared: &Shared, outlet: Outlet) -> Result<(Arc<FetchContext>, Arc<Dns>), AgentError> {
-    let (settings, clock, barred) = (&shared.settings, shared.clock, &shared.live.barred);
-    let context = FetchContext::new(settings, clock, Arc::new(outlet))?.heeding(barred.clone());
-    let dns = Dns::new(settings).timed(clock).heeding(barred.clone());
+    let (settings, clock, live) = (&shared.settings, shared.clock, &shared.live);
+    let context = FetchContext::new(settings, clock, Arc::new(outlet))?
+        .heeding(live.barred.clone(), live.rest_min.clone());
+    let dns = Dns::new(settings).timed(clock).heeding(live.barred.clone());
     Ok((Arc::new(context), Arc::new(dns)))
 }
 

@@ -1,14 +1,15 @@
 //! The settings that this agent goes by, changed while it runs.
 //!
 //! ```text
-//!   coordinator ── CrawlSettings ──► watch ──► Live ──┬► link rules, what is barred   (at once)
+//!   coordinator ── CrawlSettings ──► watch ──► Live ──┬► link rules, what is barred, how long
+//!                                                     │  connections are kept         (at once)
 //!                                                     ├► accountant: ledger           (its next look)
 //!                                                     └► scheduler: workbench         (after that)
 //! ```
 //! The ledger goes first: it says how many pages a host may have, and a host that it handed over under
 //! older settings is then known to the workbench when that takes them up.
 
-use crate::flow::{Barred, BlockCount};
+use crate::flow::{Barred, BlockCount, RestMin};
 use crate::links::LinkRules;
 use arc_swap::ArcSwap;
 use crivello_common::config::Settings;
@@ -40,6 +41,8 @@ pub struct Live {
     bench: AtomicU64,
     /// What is blocked and paused.
     pub barred: Barred,
+    /// How long hosts rest.
+    pub rest_min: RestMin,
     /// Whoever counts pages against the limit hears of new settings.
     pub changed: Notify,
     /// What came of what is blocked, as of the accountant's last look.
@@ -54,6 +57,7 @@ impl Live {
             ledger: AtomicU64::new(0),
             bench: AtomicU64::new(0),
             barred: Barred::of(settings),
+            rest_min: RestMin::of(settings),
             changed: Notify::new(),
             blocks: Mutex::default(),
         }
@@ -82,7 +86,7 @@ impl Live {
         self.bench.load(Acquire)
     }
 
-    /// Later settings: link rules and what is barred are in force when this returns.
+    /// Later settings: link rules, what is barred and how long hosts rest are known when this returns.
     pub fn put(
         &self,
         settings: Settings,
@@ -92,6 +96,7 @@ impl Live {
     ) {
         rules.store(Arc::new(compiled));
         self.barred.replace(&settings);
+        self.rest_min.replace(&settings);
         self.latest.store(Arc::new(Revised { revision, settings }));
         self.changed.notify_one();
     }

@@ -6,6 +6,7 @@
 //! while a response is slow.
 
 use super::client::After;
+use crate::flow::RestMin;
 use crivello_common::hash::HostHash;
 use crivello_common::time::Timestamp;
 use parking_lot::Mutex;
@@ -18,8 +19,9 @@ const SWEEP_EVERY: Duration = Duration::from_millis(500);
 /// The hosts that an idle connection is kept to.
 pub(super) struct Idle {
     kept: Mutex<Kept>,
-    /// How long an idle connection is kept; zero: none is.
+    /// How long an idle connection is kept.
     keep: Duration,
+    rest_min: RestMin,
     max: usize,
 }
 
@@ -30,14 +32,20 @@ struct Kept {
 }
 
 impl Idle {
-    /// At most `max` connections at once, each for `keep`.
-    pub(super) fn new(keep: Duration, max: usize) -> Self {
-        Self { kept: Mutex::default(), keep, max }
+    /// At most `max` connections at once, each for `keep`; none while hosts rest for longer: it would
+    /// be of no use to anyone.
+    pub(super) fn new(keep: Duration, rest_min: RestMin, max: usize) -> Self {
+        Self { kept: Mutex::default(), keep, rest_min, max }
+    }
+
+    /// How long hosts rest is said here from now on.
+    pub(super) fn heed(&mut self, rest_min: RestMin) {
+        self.rest_min = rest_min;
     }
 
     /// What becomes of the connection to `host` after a visit that begins now.
     pub(super) fn after(&self, host: HostHash, now: Timestamp) -> After {
-        if self.keep.is_zero() {
+        if self.keep.is_zero() || self.rest_min.get() > self.keep {
             return After::Closed;
         }
         let mut kept = self.kept.lock();
@@ -70,11 +78,20 @@ impl Idle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crivello_common::config::Settings;
+
+    const KEEP: Duration = Duration::from_secs(15);
+
+    fn resting(delay: Duration) -> Settings {
+        let mut settings = Settings::default();
+        settings.politeness.delay = delay;
+        settings
+    }
 
     #[test]
     fn the_bound_holds_and_room_comes_back_with_time() {
         let at = |ms: u64| Timestamp::from_secs(9) + Duration::from_millis(ms);
-        let idle = Idle::new(Duration::from_secs(15), 2);
+        let idle = Idle::new(KEEP, RestMin::of(&resting(KEEP)), 2);
         let kept = |host, ms| idle.after(HostHash(host), at(ms)) == After::Kept;
         assert!(kept(1, 0));
         assert!(kept(2, 10_000));
@@ -85,6 +102,19 @@ mod tests {
         assert!(!kept(1, 15_001));
         idle.prolong(HostHash(2), at(25_001));
         assert!(!kept(1, 25_002), "the second is in use");
-        assert_eq!(Idle::new(Duration::ZERO, 2).after(HostHash(1), at(0)), After::Closed);
+    }
+
+    #[test]
+    fn none_is_kept_while_hosts_rest_for_longer() {
+        let now = Timestamp::from_secs(9);
+        let longer = resting(KEEP + Duration::from_millis(1));
+        let said = RestMin::of(&longer);
+        let mut idle = Idle::new(KEEP, RestMin::of(&resting(KEEP)), 2);
+        idle.heed(said.clone());
+        assert_eq!(idle.after(HostHash(1), now), After::Closed);
+        said.replace(&resting(KEEP));
+        assert_eq!(idle.after(HostHash(1), now), After::Kept);
+        let never = Idle::new(Duration::ZERO, RestMin::of(&resting(Duration::ZERO)), 2);
+        assert_eq!(never.after(HostHash(1), now), After::Closed);
     }
 }

@@ -50,10 +50,10 @@ pub use robots_file::{RobotsFile, robots_file};
 pub use times::Times;
 pub use visit::run;
 
-use crate::flow::{Barred, Fetched, Verdict};
+use crate::flow::{Barred, Fetched, RestMin, Verdict};
 use crate::limits::{HELD_WINDOW, RATE_GRACE, ROBOTS_SIZE_MAX, idle_max};
 use client::Clients;
-use crivello_common::config::{PolitenessMode, Settings};
+use crivello_common::config::Settings;
 use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
 use identity::Identity;
@@ -144,7 +144,11 @@ impl FetchContext {
                 head_size: fetch.head_size_max.as_usize(),
                 body_size: fetch.body_size_max.as_usize(),
             },
-            idle: Idle::new(kept(settings), idle_max(settings, open_files())),
+            idle: Idle::new(
+                fetch.keep_alive,
+                RestMin::of(settings),
+                idle_max(settings, open_files()),
+            ),
             rooms: Rooms::new(fetch.body_size_max.as_usize().max(ROBOTS_SIZE_MAX)),
             times,
         })
@@ -168,22 +172,11 @@ impl FetchContext {
         self.rooms.held()
     }
 
-    /// The same, heeding what is blocked and paused while it works.
+    /// The same, heeding while it works what is blocked and paused, and how long hosts rest.
     #[must_use]
-    pub fn heeding(mut self, barred: Barred) -> Self {
+    pub fn heeding(mut self, barred: Barred, rest_min: RestMin) -> Self {
         self.barred = barred;
+        self.idle.heed(rest_min);
         self
     }
-}
-
-/// How long idle connections are kept. Where a host's next visit is further away than that, an
-/// idle connection is of no use to anyone: zero.
-fn kept(settings: &Settings) -> Duration {
-    let politeness = &settings.politeness;
-    let general = match politeness.mode {
-        PolitenessMode::Absolute => politeness.delay,
-        PolitenessMode::Relative => politeness.relative_delay_min,
-    };
-    let pause = politeness.domains.iter().map(|domain| domain.delay).fold(general, Duration::min);
-    if pause > settings.fetch.keep_alive { Duration::ZERO } else { settings.fetch.keep_alive }
 }

@@ -71,6 +71,14 @@ pub enum DeskNote {
         /// URLs that were handed out and not tried.
         unused: Vec<Place>,
     },
+    /// The host stays, and gives back the end of its window: it goes on there after what it kept.
+    /// Never between a [`DeskNote::Refill`] and its answer.
+    Return {
+        /// The host.
+        host: HostKey,
+        /// URLs that were handed out last and not tried.
+        unused: Vec<Place>,
+    },
     /// The host that is dropped next is so because of this entry of `links.blocked`.
     Blocked {
         /// The host.

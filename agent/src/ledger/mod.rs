@@ -271,6 +271,11 @@ impl Ledger {
                 self.robots.push((keys::robots(host, origin).to_vec(), value));
                 self.change(host, |resident| resident.row.robots = true);
             }
+            DeskNote::Return { host, unused } => {
+                if let Some(resident) = self.hosts.get_mut(&host) {
+                    resident.take_back_all(&unused);
+                }
+            }
             DeskNote::Leave { host, state, unused } => {
                 self.change(host, |resident| resident.leave(state, &unused));
             }

@@ -82,6 +82,11 @@ impl Resident {
         self.heard = None;
         self.on_desk = false;
         self.reschedule = true;
+        self.take_back_all(unused);
+    }
+
+    /// These were handed out and not tried: they are handed out again.
+    pub fn take_back_all(&mut self, unused: &[Place]) {
         for &place in unused {
             self.take_back(place);
             self.cursor = self.cursor.min(place);

@@ -7,6 +7,7 @@ use super::{Ledger, TagRows, mark};
 use crate::disk::values::{HostRow, RobotsRow, decode_queued};
 use crate::disk::{DiskError, Family, keys};
 use crate::flow::{Due, LedgerNote, Place, Queued, RobotsRecord};
+use crate::limits::{WINDOW_MAX, WINDOW_MIN};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::time::Timestamp;
@@ -237,9 +238,10 @@ impl Ledger {
         mark(&mut self.dirty, host, resident);
     }
 
-    /// URLs of one host in memory.
+    /// URLs of one host in memory, by their weight.
     fn window(&self) -> u64 {
-        (self.window_urls_max / (self.hosts.len() as u64).max(1)).clamp(4, 256)
+        let share = self.window_urls_max / (self.hosts.len() as u64).max(1);
+        share.clamp(WINDOW_MIN as u64, WINDOW_MAX as u64)
     }
 
     /// The next URLs of a host's queue, and whether there is more behind them.

@@ -2,7 +2,7 @@
 //! ledger for. It grows when fetchers starve and shrinks back when more entries are ready than
 //! fetchers could take.
 
-use crate::limits::{RULES_A_HOST, RULES_BYTES_MAX};
+use crate::limits::{RULES_A_HOST, RULES_BYTES_MAX, WINDOW_MAX, WINDOW_MIN};
 use crivello_common::config::Settings;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
@@ -86,6 +86,17 @@ impl Front {
     /// Whether windows hold all the URLs they may.
     pub const fn is_window_full(&self, held: Held) -> bool {
         held.window_urls >= self.window_urls_max
+    }
+
+    /// Whether hosts that are wanted find no room for nothing but the URLs of others.
+    pub const fn is_crowded_out(&self, held: Held) -> bool {
+        self.is_window_full(held) && held.entries < self.wanted && held.hosts < self.hosts_max
+    }
+
+    /// URLs that a host may keep then, by their weight: half of an equal part of the room, so that
+    /// the other half is for those who come.
+    pub fn window_share(&self) -> usize {
+        (self.window_urls_max / self.wanted.saturating_mul(2)).clamp(WINDOW_MIN, WINDOW_MAX)
     }
 
     /// Whether hosts that rest for long had better make room.

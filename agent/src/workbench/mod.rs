@@ -55,6 +55,7 @@ mod robots_turn;
 mod settle;
 mod sharing;
 mod slab;
+mod trim;
 mod verdict;
 mod visit;
 
@@ -83,7 +84,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use visit::weight;
 
-/// Between two searches for resting hosts that could make room.
+/// Between two searches for hosts that could make room, by leaving or with shorter windows.
 const SWEEP: Duration = Duration::from_secs(5);
 
 /// See the module.
@@ -218,6 +219,7 @@ impl Workbench {
         if self.front.is_memory_full(held) && now >= self.sweep_at {
             self.sweep_at = now + SWEEP;
             self.evict_resting(now);
+            self.trim_windows();
         }
         self.settle_orphans(now);
     }

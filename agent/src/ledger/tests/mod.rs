@@ -23,6 +23,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (any::<u16>(), prop::option::of(0u16..5_000))
             .prop_map(|(pick, rest_ms)| Step::Leave { pick, rest_ms }),
         2 => any::<u16>().prop_map(Step::Refill),
+        2 => (any::<u16>(), 0u8..6).prop_map(|(pick, keep)| Step::Return { pick, keep }),
         1 => (any::<u16>(), any::<bool>()).prop_map(|(pick, forever)| Step::Drop { pick, forever }),
         1 => (0u16..400).prop_map(Step::Call),
         4 => Just(Step::Commit),
@@ -126,6 +127,20 @@ fn hosts_with_large_rules_count_as_several() {
         model.take(Step::Want(5));
         assert_eq!(model.on_desk().len(), n, "one at a time");
     }
+    model.drain();
+}
+
+/// The end of a window comes back although its host stays: what is asked for next is just that.
+#[test]
+fn what_a_host_gives_back_is_handed_out_again_in_its_turn() {
+    let mut model = Model::new(1);
+    model.take(Step::Find((0..40).collect()));
+    model.take(Step::Commit);
+    for step in [Step::Want(3), Step::Return { pick: 0, keep: 5 }, Step::Refill(0)] {
+        model.take(step);
+    }
+    let host = model.on_desk()[0];
+    assert!(model.window(host) >= 13, "all that there is of it");
     model.drain();
 }
 

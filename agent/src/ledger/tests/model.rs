@@ -1,14 +1,12 @@
 //! What the ledger must do, said simply: maps in memory, and a disk that is a copy of them.
 
+mod desk;
 pub mod exchange;
 
 use super::super::{Group, Ledger, Unsettled};
 use crate::disk::{Database, Family};
-use crate::flow::{
-    DeskNote, Fact, Found, LedgerNote, LinkKind, Page, PageEnd, Queued, RobotsRecord,
-};
+use crate::flow::{DeskNote, Fact, Found, LedgerNote, LinkKind, Queued, RobotsRecord};
 use crivello_common::config::{AssignBy, Limits, Settings};
-use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::politeness::HostState;
@@ -33,6 +31,11 @@ pub enum Step {
         rest_ms: Option<u16>,
     },
     Refill(u16),
+    /// The window is cut to so many URLs.
+    Return {
+        pick: u16,
+        keep: u8,
+    },
     Drop {
         pick: u16,
         forever: bool,
@@ -151,6 +154,11 @@ impl Model {
         self.desk.keys().copied().collect()
     }
 
+    /// URLs of a host that are on the desk.
+    pub fn window(&self, host: HostKey) -> usize {
+        self.desk[&host].window.len()
+    }
+
     pub fn failures(&mut self, kind: Failure) -> u64 {
         self.ledger().totals().failures[kind as usize]
     }
@@ -197,6 +205,7 @@ impl Model {
                     self.serve();
                 }
             }
+            Step::Return { pick, keep } => self.give_back(pick, keep),
             Step::Call(n) => {
                 let Found { url, host, .. } = self.url(n);
                 if !self.desk.contains_key(&host) {
@@ -266,54 +275,6 @@ impl Model {
             let text = CrawlUrl::from_parts(url.origin, name, &url.path);
             assert_eq!(text.hash(), url.hash, "the row names another URL");
         }
-    }
-
-    fn fetch(&mut self, pick: u16, n: u8) {
-        let Some(host) = self.pick(pick) else { return };
-        let desk = self.desk.get_mut(&host).unwrap();
-        let n = u64::from(n).min(desk.window.len() as u64).min(desk.pages_left);
-        desk.pages_left -= n;
-        for url in desk.window.drain(..n as usize).collect::<Vec<_>>() {
-            let page = Page {
-                host,
-                name: self.names[&host].clone(),
-                at: self.now,
-                took: Duration::from_millis(1),
-                end: PageEnd::Response {
-                    status: 200,
-                    bytes: 10,
-                    digest: None,
-                    duplicate: false,
-                    truncated: false,
-                },
-                row: Some(url),
-                records: Vec::new(),
-                links: Vec::new(),
-                discards: DiscardTally::default(),
-                traced: None,
-            };
-            self.group.pages.push((page, None));
-        }
-    }
-
-    fn leave(&mut self, pick: u16, rest_ms: Option<u16>) {
-        let Some(host) = self.pick(pick) else { return };
-        let desk = self.desk.remove(&host).unwrap();
-        let unused = desk.window.iter().map(|url| url.place).collect();
-        let mut state = desk.state;
-        if let Some(ms) = rest_ms {
-            state.next = self.now + Duration::from_millis(ms.into());
-        }
-        self.ledger().note(DeskNote::Leave { host, state, unused });
-    }
-
-    fn drop_host(&mut self, pick: u16, forever: bool) {
-        let Some(host) = self.pick(pick) else { return };
-        let desk = self.desk.remove(&host).unwrap();
-        let unused = desk.window.iter().map(|url| url.place).collect();
-        let (state, reason) = (HostState::default(), Discard::AddressDenied);
-        self.ledger().note(DeskNote::Drop { host, state, unused, reason, forever });
-        self.dropping.insert(host);
     }
 
     fn commit(&mut self) {
@@ -388,13 +349,5 @@ impl Model {
             }
         }
         panic!("the frontier never empties: {:?}", self.ledger().totals());
-    }
-
-    fn reach_limit(&mut self, pick: u16) {
-        let Some(host) = self.pick(pick) else { return };
-        let desk = self.desk.remove(&host).unwrap();
-        let unused = desk.window.iter().map(|url| url.place).collect();
-        let (state, reason) = (HostState::default(), Discard::HostLimit);
-        self.ledger().note(DeskNote::Drop { host, state, unused, reason, forever: true });
     }
 }

@@ -1,7 +1,8 @@
 //! How many hosts are asked for, and which of them make room.
 
-use super::desk::{Desk, ip, secs, urls};
-use crate::flow::{DeskNote, Due, Queued, Signal, Verdict};
+use super::desk::{Desk, HTTP, ip, key, pages, secs, url, urls};
+use crate::flow::{DeskNote, Due, LedgerNote, Queued, Signal, Verdict};
+use crivello_common::hash::HostKey;
 use std::time::Duration;
 
 #[test]
@@ -104,6 +105,91 @@ fn long_urls_take_more_of_memory() {
     desk.done(&visit);
     desk.bench.close(desk.now);
     assert_eq!(desk.bench.census(desk.now).window_urls, 0);
+}
+
+/// The places of each host's URLs that came back though the host stays.
+fn returned(notes: &[DeskNote]) -> Vec<(HostKey, Vec<u64>)> {
+    let returned = notes.iter().filter_map(|note| match note {
+        DeskNote::Return { host, unused } => Some((*host, unused)),
+        _ => None,
+    });
+    returned.map(|(host, unused)| (host, unused.iter().map(|p| p.seq).collect())).collect()
+}
+
+#[test]
+fn long_windows_make_room_for_hosts() {
+    let mut desk = Desk::new(|s| {
+        s.fetch.visits_max = 2;
+        s.state.window_urls_max = 100;
+    });
+    assert_eq!(desk.order(), Some(4));
+    for (n, len) in [(0, 51), (1, 40), (2, 10)] {
+        desk.enter(Due { more: true, ..desk.host(&format!("{n}.example"), urls(len)) }, ip(n));
+    }
+    assert_eq!(desk.order(), Some(0), "there is no room for the fourth");
+    let visit = desk.visit();
+    assert_eq!((visit.host, pages(&visit)), (key("0.example"), vec![0]));
+    desk.bench.starving(desk.now);
+    let notes = desk.bench.take_notes();
+    // Half of a quarter of the room for each.
+    let expected = [("0.example", 13..51), ("1.example", 12..40)];
+    let expected = expected.map(|(name, places)| (key(name), places.collect::<Vec<u64>>()));
+    assert_eq!(returned(&notes), expected);
+    assert!(matches!(notes.last(), Some(DeskNote::Want { hosts: 1 })), "{notes:?}");
+    assert_eq!(desk.bench.census(desk.now).window_urls, 12 + 12 + 10);
+    // What was on the visit comes back in front; and what comes then, when it is asked for.
+    desk.release(Verdict { requests: 0, pages: 0, returned: urls(1), ..desk.verdict(&visit) });
+    let mut visited = Vec::new();
+    for _ in 0..11 {
+        desk.wait(secs(60));
+        while let Some(visit) = desk.bench.acquire(desk.now) {
+            visited.extend(pages(&visit).into_iter().filter(|_| visit.host == key("0.example")));
+            desk.done(&visit);
+        }
+    }
+    assert_eq!(visited, (0..11).collect::<Vec<u64>>());
+    assert!(asked_for_more(&desk.notes(), "0.example"));
+}
+
+fn asked_for_more(notes: &[DeskNote], name: &str) -> bool {
+    notes.iter().any(|note| matches!(note, DeskNote::Refill { host } if *host == key(name)))
+}
+
+#[test]
+fn a_window_is_whole_while_more_of_it_is_on_its_way() {
+    let mut desk = Desk::new(|s| {
+        s.fetch.visits_max = 2;
+        s.politeness.burst = 20;
+        s.state.window_urls_max = 100;
+    });
+    desk.enter(Due { more: true, ..desk.host("a.example", urls(80)) }, ip(0));
+    for _ in 0..2 {
+        let visit = desk.visit();
+        desk.done(&visit);
+        desk.wait(secs(600));
+    }
+    assert!(asked_for_more(&desk.notes(), "a.example"));
+    desk.enter(desk.host("b.example", urls(60)), ip(1));
+    desk.bench.starving(desk.now);
+    assert_eq!(returned(&desk.notes()), [(key("b.example"), (12..60).collect())]);
+    let more = (80..90).map(|seq| url(HTTP, seq)).collect();
+    desk.bench.note(LedgerNote::More { host: key("a.example"), urls: more, more: false }, desk.now);
+    let visits = [desk.visit(), desk.visit()];
+    let of = visits.iter().find(|visit| visit.host == key("a.example"));
+    assert_eq!(of.map(pages), Some((40..60).collect()), "its head is as it was");
+}
+
+#[test]
+fn windows_are_whole_where_shorter_ones_would_let_no_host_in() {
+    let mut desk = Desk::new(|s| {
+        s.state.hosts_max = 2;
+        s.state.window_urls_max = 100;
+    });
+    for n in 0..2 {
+        desk.enter(desk.host(&format!("{n}.example"), urls(60)), ip(n));
+    }
+    desk.bench.starving(desk.now);
+    assert_eq!(returned(&desk.notes()), []);
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub struct Ledger {
     wanted: u32,
     n_urls: usize,
     n_ended: usize,
+    /// URLs that hosts gave back and stayed.
+    pub n_returned: usize,
 }
 
 impl Ledger {
@@ -54,7 +56,7 @@ impl Ledger {
             n_urls += row.queue.len();
             rows.insert(key(&name), row);
         }
-        Self { rows, wanted: 0, n_urls, n_ended: 0 }
+        Self { rows, wanted: 0, n_urls, n_ended: 0, n_returned: 0 }
     }
 
     /// A host of this web, or one nobody ever heard of.
@@ -103,6 +105,16 @@ impl Ledger {
                 let row = self.rows.get_mut(&host).unwrap();
                 row.robots.retain(|(o, _)| *o != origin);
                 row.robots.push((origin, record));
+            }
+            DeskNote::Return { host, unused } => {
+                self.n_returned += unused.len();
+                let row = self.rows.get_mut(&host).unwrap();
+                assert!(row.out && !row.refilling, "returned although more is coming");
+                let kept = row.held.len() - unused.len();
+                assert!(row.held[kept..].iter().map(|url| url.place).eq(unused), "not the end");
+                for url in row.held.drain(kept..).rev() {
+                    row.queue.push_front(url);
+                }
             }
             DeskNote::Leave { host, state, unused } => {
                 let row = self.rows.get_mut(&host).unwrap();

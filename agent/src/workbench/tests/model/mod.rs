@@ -327,6 +327,17 @@ fn a_pasted_seed() {
     }
 }
 
+/// Else the schedules would say nothing of it.
+#[test]
+fn windows_are_cut_now_and_then() {
+    let returned = |seed| {
+        let mut world = World::new(seed);
+        world.run();
+        world.ledger.n_returned
+    };
+    assert!((0..400).map(returned).any(|n| n > 0));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, max_shrink_iters: 0, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]

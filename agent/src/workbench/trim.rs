@@ -1,0 +1,45 @@
+//! Room for hosts where URLs have taken it: while few hosts are here each is given a long window;
+//! when many more are wanted, the windows are cut to what each of these may have.
+
+use super::Workbench;
+use super::visit::weight;
+use crate::flow::DeskNote;
+
+impl Workbench {
+    /// Cuts every window to its share, if URLs alone keep out hosts that are wanted. What is cut
+    /// off goes back to the ledger, which gives it out again in its turn.
+    pub(super) fn trim_windows(&mut self) {
+        if !self.front.is_crowded_out(self.held()) {
+            return;
+        }
+        let share = self.front.window_share();
+        for id in self.hosts.ids() {
+            // What was asked for goes behind the end of the window as it was then.
+            if !self.hosts[id].refilling {
+                self.trim_window(id, share);
+            }
+        }
+    }
+
+    fn trim_window(&mut self, id: u32, share: usize) {
+        let host = &mut self.hosts[id];
+        let mut left = share;
+        let kept = host.window.iter().take_while(|url| {
+            let fits = left > 0;
+            left = left.saturating_sub(url.weight());
+            fits
+        });
+        let kept = kept.count();
+        if kept == host.window.len() {
+            return;
+        }
+        let cut = host.window.split_off(kept);
+        host.window.shrink_to_fit();
+        host.more = true;
+        // The next refill is asked for when about half of what is left has been used.
+        host.batch = kept as u32;
+        self.window_urls -= weight(&cut);
+        let unused = cut.iter().map(|url| url.place).collect();
+        self.notes.push(DeskNote::Return { host: host.key, unused });
+    }
+}
