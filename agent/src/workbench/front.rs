@@ -1,6 +1,6 @@
 //! The front: how many IP entries the workbench wants to hold, and so how many hosts it asks the
-//! ledger for. It grows when fetchers starve and shrinks back when more entries are ready than
-//! fetchers could take.
+//! ledger for. It grows when fetchers starve and shrinks back, to those in use and one for each
+//! fetcher, when more entries are ready than fetchers could take.
 
 use crate::limits::{RULES_A_HOST, RULES_BYTES_MAX, WINDOW_MAX, WINDOW_MIN};
 use crivello_common::config::Settings;
@@ -122,17 +122,16 @@ impl Front {
         now >= self.review_at
     }
 
-    /// How many ready entries it is worth counting.
-    pub const fn count_limit(&self) -> usize {
-        self.need + 1
-    }
-
-    /// Looks at how many entries are ready and not taken.
-    pub fn review(&mut self, ready: usize, now: Timestamp) {
+    /// Looks at how many entries are ready and not taken. Too many are given up step by step, but none
+    /// of those that rest or are visited: these are what the delay needs, and if they went nothing
+    /// would be ready in their place a delay later.
+    pub fn review(&mut self, ready: usize, held: Held, now: Timestamp) {
         self.review_at = now + REVIEW;
         self.idle_reviews = if ready > self.need { self.idle_reviews + 1 } else { 0 };
         if self.idle_reviews > PATIENCE {
-            self.wanted = (self.wanted - self.wanted.div_ceil(20)).max(self.floor);
+            let enough = held.entries.saturating_sub(ready) + self.need;
+            let less = self.wanted - self.wanted.div_ceil(20);
+            self.wanted = enough.clamp(less, self.wanted).max(self.floor);
         }
     }
 

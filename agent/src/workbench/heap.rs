@@ -71,14 +71,21 @@ impl TimeHeap {
         node
     }
 
-    /// How many are due at `now`, counting no further than `limit`.
-    pub fn count_due(&self, now: Timestamp, limit: usize) -> usize {
+    /// One that is due at `now`, and rather not the first.
+    pub fn any_due(&self, now: Timestamp) -> Option<Node> {
+        let is_due = |&i: &usize| self.0.get(i).is_some_and(|node| node.at <= now);
+        let mut last = Some(0).filter(is_due)?;
+        while let Some(i) = (4 * last + 1..=4 * last + 4).rev().find(is_due) {
+            last = i;
+        }
+        self.0.get(last).copied()
+    }
+
+    /// How many are due at `now`: costs as much as there are.
+    pub fn count_due(&self, now: Timestamp) -> usize {
         let mut open = vec![0];
         let mut due = 0;
         while let Some(i) = open.pop() {
-            if due >= limit {
-                break;
-            }
             if self.0.get(i).is_some_and(|node| node.at <= now) {
                 due += 1;
                 open.extend(4 * i + 1..=4 * i + 4);

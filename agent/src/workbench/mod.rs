@@ -328,8 +328,8 @@ impl Workbench {
             self.settle_orphans(now);
         }
         if self.front.is_review_due(now) {
-            let ready = self.turns.count_due(now, self.front.count_limit());
-            self.front.review(ready, now);
+            let (ready, held) = (self.turns.count_due(now), self.held());
+            self.front.review(ready, held, now);
         }
     }
 

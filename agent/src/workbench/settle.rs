@@ -16,8 +16,8 @@ use std::time::Duration;
 const REST_MAX: Duration = Duration::from_secs(300);
 /// With the front full, a host that waits longer than this (and than twice its delay) leaves.
 const HORIZON_MIN: Duration = Duration::from_secs(30);
-/// With the front overfull, a host that waits longer than this leaves, or than half its delay: else
-/// none would leave whose delay is short.
+/// With the front overfull, one host leaves for each that waits longer than this, or than half its
+/// delay: else none would leave where delays are short.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// A name is resolved so long before the host's next time.
 const RESOLVE_AHEAD: Duration = Duration::from_secs(5);
@@ -90,7 +90,7 @@ impl Workbench {
 
     /// Puts a host that has something to do where its next time says.
     fn place(&mut self, id: u32, now: Timestamp) {
-        if self.is_better_out(id, now) {
+        if self.makes_way(id, now) {
             return self.leave(id, now);
         }
         let (state, ip) = (&self.hosts[id].state, self.hosts[id].ip);
@@ -111,8 +111,9 @@ impl Workbench {
         }
     }
 
-    /// Whether a host's wait is so long that its place is better used by another.
-    fn is_better_out(&self, id: u32, now: Timestamp) -> bool {
+    /// Whether a host leaves because its wait is so long that its place is better used by another, or
+    /// by none; another one may leave instead.
+    fn makes_way(&mut self, id: u32, now: Timestamp) -> bool {
         let host = &self.hosts[id];
         let (wait, held) = (host.state.wait(now), self.held());
         if host.refilling {
@@ -127,9 +128,26 @@ impl Workbench {
         if wait > REST_MAX {
             return true;
         }
-        !host.has_errands()
-            && (self.front.is_overfull(held)
-                || (self.front.is_full(held) && wait > self.horizon(host)))
+        if host.has_errands() {
+            return false;
+        }
+        if self.front.is_overfull(held) {
+            return !self.evict_ready(now);
+        }
+        self.front.is_full(held) && wait > self.horizon(host)
+    }
+
+    /// Sends out a host that could be visited now, if there is one that may go: where too many are
+    /// ready, those that rest are the next to be needed.
+    fn evict_ready(&mut self, now: Timestamp) -> bool {
+        let entry = self.turns.any_due(now).and_then(|turn| self.ips[turn.id].hosts.first());
+        let Some(id) = entry.map(|node| node.id) else { return false };
+        if self.hosts[id].refilling || self.hosts[id].turn.is_some() {
+            return false;
+        }
+        self.detach(id);
+        self.leave(id, now);
+        true
     }
 
     /// What a host rests after a request, at least.

@@ -74,7 +74,7 @@ fn main() {
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let mut rates = Vec::new();
     let mut clean = true;
-    let mut front = 0.0;
+    let mut at_first = None;
     for delay in delays {
         set(&cluster, delay);
         settle(&watched, delay);
@@ -88,7 +88,7 @@ fn main() {
         clean &= report.is_clean();
         rates.push(over.pages_a_second());
         if delay == first {
-            front = held(&look);
+            at_first = Some(look.clone());
         }
         println!(
             "| {} | {:.0} | {:+.1} % | {:.1} | {:.0} | {:.0} | {:.0} | {} | {} | {:.2} | {} | {:.3} |",
@@ -109,7 +109,9 @@ fn main() {
             println!("{report}");
         }
     }
-    shrink(&cluster, &watched, first, front, patience);
+    if let Some(at_first) = at_first {
+        shrink(&cluster, &watched, (first, &at_first), patience);
+    }
     let _ = cluster.stop();
     std::process::exit(i32::from(!clean));
 }
@@ -169,8 +171,14 @@ fn held(look: &Look) -> f64 {
 }
 
 /// Sets the delay back, and watches how the front and memory go back, too.
-fn shrink(cluster: &Cluster, watched: &Watched, delay: Duration, to: f64, patience: Duration) {
+fn shrink(
+    cluster: &Cluster,
+    watched: &Watched,
+    (delay, at_first): (Duration, &Look),
+    patience: Duration,
+) {
     let before = watched.look();
+    let to = held(at_first);
     set(cluster, delay);
     let begun = watched.look();
     let after = watched.until(LOOK_EVERY, |look| {
@@ -187,7 +195,8 @@ fn shrink(cluster: &Cluster, watched: &Watched, delay: Duration, to: f64, patien
     });
     println!(
         "\nback to {delay:?}: after {:.0} s the front is {:.0} addresses of {:.0} (it was {to:.0} at \
-         first), hosts {:.0} of {:.0}, resident {} MiB of {}, without RocksDB's {} of {}",
+         first), hosts {:.0} of {:.0}; resident {} MiB of {} ({} at first), without RocksDB's {} of {} \
+         ({} at first)",
         after.at.since(begun.at).as_secs_f64(),
         held(&later),
         held(&before),
@@ -195,7 +204,9 @@ fn shrink(cluster: &Cluster, watched: &Watched, delay: Duration, to: f64, patien
         before.number("crivello_hosts"),
         later.resident >> 20,
         before.resident >> 20,
+        at_first.resident >> 20,
         later.resident_beside_rocksdb() >> 20,
         before.resident_beside_rocksdb() >> 20,
+        at_first.resident_beside_rocksdb() >> 20,
     );
 }

@@ -18,35 +18,49 @@ fn the_front_begins_at_twice_the_fetchers_and_grows_when_they_starve() {
     assert_eq!(desk.order(), Some(3));
 }
 
-#[test]
-fn the_front_shrinks_back_when_too_many_are_ready_for_a_while() {
-    let mut desk = Desk::new(|s| s.fetch.visits_max = 2);
+/// A front of sixty hosts on two fetchers, and what they do: a visit a second.
+fn crowd(delay: Duration) -> Desk {
+    let mut desk = Desk::new(|s| {
+        s.fetch.visits_max = 2;
+        s.politeness.delay = delay;
+    });
     for n in 0..60 {
-        desk.enter(desk.host(&format!("{n}.example"), urls(2)), ip(n));
+        desk.enter(desk.host(&format!("{n}.example"), urls(300)), ip(n));
         desk.bench.starving(desk.now);
     }
+    desk
+}
+
+#[test]
+fn the_front_shrinks_back_when_too_many_are_ready_for_a_while() {
+    let mut desk = crowd(Duration::from_millis(100));
     let grown = desk.bench.census(desk.now).front_wanted;
     assert!(grown >= 60, "{grown}");
     for _ in 0..200 {
-        desk.wait(secs(1));
-        if let Some(visit) = desk.bench.acquire(desk.now) {
-            desk.done(&visit);
-        }
+        desk.wait(secs(3));
+        let visit = desk.visit();
+        desk.done(&visit);
     }
     assert_eq!(desk.bench.census(desk.now).front_wanted, 4);
 }
 
 #[test]
+fn the_front_shrinks_to_what_the_delay_needs_and_no_further() {
+    let mut desk = crowd(secs(16));
+    for second in 0..300 {
+        desk.wait(secs(1));
+        let Some(visit) = desk.bench.acquire(desk.now) else { panic!("starved after {second} s") };
+        desk.done(&visit);
+    }
+    let census = desk.bench.census(desk.now);
+    assert!((17..=20).contains(&census.front_wanted), "{census:?}");
+    assert!(census.front_held <= census.front_wanted + census.front_wanted / 8, "{census:?}");
+}
+
+#[test]
 fn hosts_leave_when_the_front_has_shrunk_however_short_their_delay() {
     for delay in [Duration::from_millis(250), secs(10)] {
-        let mut desk = Desk::new(|s| {
-            s.fetch.visits_max = 2;
-            s.politeness.delay = delay;
-        });
-        for n in 0..60 {
-            desk.enter(desk.host(&format!("{n}.example"), urls(300)), ip(n));
-            desk.bench.starving(desk.now);
-        }
+        let mut desk = crowd(delay);
         for _ in 0..200 {
             desk.wait(secs(1));
             if let Some(visit) = desk.bench.acquire(desk.now) {

@@ -33,7 +33,10 @@ proptest! {
         }
         left.sort_unstable();
         let due = left.iter().filter(|(at, _)| *at <= 25).count();
-        prop_assert_eq!(heap.count_due(Timestamp(25), usize::MAX), due);
+        prop_assert_eq!(heap.count_due(Timestamp(25)), due);
+        let any = heap.any_due(Timestamp(25));
+        prop_assert_eq!(any.is_some(), due > 0);
+        prop_assert!(any.is_none_or(|node| node.at <= Timestamp(25) && told.0[node.id as usize] != ABSENT));
         for expected in left {
             let node = heap.pop(&mut told).unwrap();
             prop_assert_eq!((node.at.0, node.id), expected);
