@@ -3,10 +3,10 @@
 use crivello_common::config::Settings;
 use std::time::Duration;
 
-/// URLs of one host in memory, by their weight, if `state.window-urls-max` leaves room for more or
-/// for less: few enough that one host does not weigh, many enough for a visit.
+/// So many URLs of one host in memory at most, by their weight, however much room
+/// `state.window-urls-max` leaves.
 pub const WINDOW_MAX: usize = 256;
-/// See [`WINDOW_MAX`].
+/// At least so many, however little.
 pub const WINDOW_MIN: usize = 4;
 /// Redirects followed on the way to a robots.txt (RFC 9309 section 2.3.1.2).
 pub const ROBOTS_HOPS_MAX: u8 = 5;

@@ -129,6 +129,7 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_revision_is_in_force_once_the_ledger_and_then_the_workbench_have_it() {
@@ -139,7 +140,10 @@ mod tests {
         live.begin(3);
         assert!(live.for_ledger().is_none() && live.for_bench().is_none());
         let compiled = LinkRules::compile(&settings).unwrap();
-        live.put(settings.clone(), 4, &rules, compiled.clone());
+        let mut brisk = settings.clone();
+        brisk.politeness.delay = Duration::from_millis(70);
+        live.put(brisk.clone(), 4, &rules, compiled.clone());
+        assert_eq!(live.rest_min.get(), brisk.politeness.delay);
         assert!(live.for_bench().is_none(), "the ledger goes first");
         let offered = live.for_ledger().unwrap();
         // Another one comes in between.

@@ -274,6 +274,7 @@ impl Ledger {
             DeskNote::Return { host, unused } => {
                 if let Some(resident) = self.hosts.get_mut(&host) {
                     resident.take_back_all(&unused);
+                    resident.handed.shrink_to_fit();
                 }
             }
             DeskNote::Leave { host, state, unused } => {

@@ -88,15 +88,21 @@ impl Front {
         held.window_urls >= self.window_urls_max
     }
 
-    /// Whether hosts that are wanted find no room for nothing but the URLs of others.
+    /// Whether hosts that are wanted find no room only because of the URLs of others.
     pub const fn is_crowded_out(&self, held: Held) -> bool {
-        self.is_window_full(held) && held.entries < self.wanted && held.hosts < self.hosts_max
+        self.is_window_full(held)
+            && held.entries < self.wanted
+            && held.hosts < self.hosts_max
+            && held.rules_bytes < RULES_BYTES_MAX
     }
 
     /// URLs that a host may keep then, by their weight: half of an equal part of the room, so that
-    /// the other half is for those who come.
-    pub fn window_share(&self) -> usize {
-        (self.window_urls_max / self.wanted.saturating_mul(2)).clamp(WINDOW_MIN, WINDOW_MAX)
+    /// the other half is for those who come. Addresses are expected to have as many hosts each as
+    /// those that are here.
+    pub fn window_share(&self, held: Held) -> usize {
+        let hosts = held.hosts.saturating_mul(self.wanted) / held.entries.max(1);
+        let hosts = hosts.max(held.hosts).clamp(1, self.hosts_max);
+        (self.window_urls_max / hosts.saturating_mul(2)).clamp(WINDOW_MIN, WINDOW_MAX)
     }
 
     /// Whether hosts that rest for long had better make room.
@@ -104,7 +110,7 @@ impl Front {
         held.entries >= self.wanted || self.is_memory_full(held)
     }
 
-    /// Whether so much more is held than wanted that hosts leave after their visit.
+    /// Whether so much more is held than wanted that a host leaves whenever one comes to rest.
     pub const fn is_overfull(&self, held: Held) -> bool {
         held.entries > self.wanted + self.wanted / 8
     }
@@ -122,16 +128,16 @@ impl Front {
         now >= self.review_at
     }
 
-    /// Looks at how many entries are ready and not taken. Too many are given up step by step, but none
-    /// of those that rest or are visited: these are what the delay needs, and if they went nothing
-    /// would be ready in their place a delay later.
+    /// Looks at how many entries are ready and not taken. While these are too many, fewer are wanted
+    /// step by step; but always as many as rest or are visited, for that is what the delay needs: if
+    /// they went, nothing would be ready in their place a delay later.
     pub fn review(&mut self, ready: usize, held: Held, now: Timestamp) {
         self.review_at = now + REVIEW;
         self.idle_reviews = if ready > self.need { self.idle_reviews + 1 } else { 0 };
         if self.idle_reviews > PATIENCE {
             let enough = held.entries.saturating_sub(ready) + self.need;
-            let less = self.wanted - self.wanted.div_ceil(20);
-            self.wanted = enough.clamp(less, self.wanted).max(self.floor);
+            let step = self.wanted.div_ceil(20);
+            self.wanted = enough.clamp(self.wanted - step, self.wanted).max(self.floor);
         }
     }
 

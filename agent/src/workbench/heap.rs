@@ -71,7 +71,7 @@ impl TimeHeap {
         node
     }
 
-    /// One that is due at `now`, and rather not the first.
+    /// One of those due at `now`: the first only if it is alone.
     pub fn any_due(&self, now: Timestamp) -> Option<Node> {
         let is_due = |&i: &usize| self.0.get(i).is_some_and(|node| node.at <= now);
         let mut last = Some(0).filter(is_due)?;

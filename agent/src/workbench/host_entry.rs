@@ -58,7 +58,7 @@ pub(super) struct HostEntry {
     pub ip: u32,
     /// Where it stands in the heap it is in.
     pub position: u32,
-    /// URLs the ledger gave it the last time.
+    /// URLs the ledger gave it the last time, or what was left when its window was cut.
     pub batch: u32,
     domain: u32,
     pub stand: Stand,

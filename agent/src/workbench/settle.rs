@@ -16,8 +16,8 @@ use std::time::Duration;
 const REST_MAX: Duration = Duration::from_secs(300);
 /// With the front full, a host that waits longer than this (and than twice its delay) leaves.
 const HORIZON_MIN: Duration = Duration::from_secs(30);
-/// With the front overfull, one host leaves for each that waits longer than this, or than half its
-/// delay: else none would leave where delays are short.
+/// With the front overfull, and no host ready that could go instead, one that waits longer than this
+/// leaves, or than half its delay: else none would leave where delays are short.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// A name is resolved so long before the host's next time.
 const RESOLVE_AHEAD: Duration = Duration::from_secs(5);
@@ -112,7 +112,7 @@ impl Workbench {
     }
 
     /// Whether a host leaves because its wait is so long that its place is better used by another, or
-    /// by none; another one may leave instead.
+    /// by none. Where too many are ready, one of those is sent out instead, and it stays.
     fn makes_way(&mut self, id: u32, now: Timestamp) -> bool {
         let host = &self.hosts[id];
         let (wait, held) = (host.state.wait(now), self.held());
@@ -122,23 +122,22 @@ impl Workbench {
         if Front::has_too_many_rules(held) && host.rules_bytes() > 0 && !host.has_errands() {
             return wait > Duration::ZERO;
         }
-        if wait <= SHORT_WAIT.min(self.delay(host) / 2) {
-            return false;
-        }
         if wait > REST_MAX {
             return true;
         }
         if host.has_errands() {
             return false;
         }
-        if self.front.is_overfull(held) {
-            return !self.evict_ready(now);
+        let horizon = self.horizon(host);
+        let rests = wait > SHORT_WAIT.min(self.delay(host) / 2);
+        if self.front.is_full(held) && wait > horizon {
+            return true;
         }
-        self.front.is_full(held) && wait > self.horizon(host)
+        self.front.is_overfull(held) && !self.evict_ready(now) && rests
     }
 
-    /// Sends out a host that could be visited now, if there is one that may go: where too many are
-    /// ready, those that rest are the next to be needed.
+    /// Sends out a host that could be visited now; `false` when the one that was found must stay.
+    /// Where too many are ready, those that rest for a moment will be needed sooner.
     fn evict_ready(&mut self, now: Timestamp) -> bool {
         let entry = self.turns.any_due(now).and_then(|turn| self.ips[turn.id].hosts.first());
         let Some(id) = entry.map(|node| node.id) else { return false };

@@ -1,5 +1,5 @@
 //! Room for hosts where URLs have taken it: while few hosts are here each is given a long window;
-//! when many more are wanted, the windows are cut to what each of these may have.
+//! once many more are wanted, windows are cut to what each of so many may have.
 
 use super::Workbench;
 use super::visit::weight;
@@ -9,10 +9,11 @@ impl Workbench {
     /// Cuts every window to its share, if URLs alone keep out hosts that are wanted. What is cut
     /// off goes back to the ledger, which gives it out again in its turn.
     pub(super) fn trim_windows(&mut self) {
-        if !self.front.is_crowded_out(self.held()) {
+        let held = self.held();
+        if !self.front.is_crowded_out(held) {
             return;
         }
-        let share = self.front.window_share();
+        let share = self.front.window_share(held);
         for id in self.hosts.ids() {
             // What was asked for goes behind the end of the window as it was then.
             if !self.hosts[id].refilling {
@@ -36,7 +37,7 @@ impl Workbench {
         let cut = host.window.split_off(kept);
         host.window.shrink_to_fit();
         host.more = true;
-        // The next refill is asked for when about half of what is left has been used.
+        // No refill is asked for before half of what is left has been used.
         host.batch = kept as u32;
         self.window_urls -= weight(&cut);
         let unused = cut.iter().map(|url| url.place).collect();

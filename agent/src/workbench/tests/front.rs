@@ -1,8 +1,9 @@
 //! How many hosts are asked for, and which of them make room.
 
 use super::desk::{Desk, HTTP, ip, key, pages, secs, url, urls};
-use crate::flow::{DeskNote, Due, LedgerNote, Queued, Signal, Verdict};
+use crate::flow::{DeskNote, Due, LedgerNote, Queued, RobotsFound, Signal, Verdict};
 use crivello_common::hash::HostKey;
+use crivello_common::url::CrawlUrl;
 use std::time::Duration;
 
 #[test]
@@ -59,7 +60,7 @@ fn the_front_shrinks_to_what_the_delay_needs_and_no_further() {
 
 #[test]
 fn hosts_leave_when_the_front_has_shrunk_however_short_their_delay() {
-    for delay in [Duration::from_millis(250), secs(10)] {
+    for delay in [Duration::ZERO, Duration::from_millis(250), secs(10)] {
         let mut desk = crowd(delay);
         for _ in 0..200 {
             desk.wait(secs(1));
@@ -69,8 +70,45 @@ fn hosts_leave_when_the_front_has_shrunk_however_short_their_delay() {
         }
         let census = desk.bench.census(desk.now);
         let few = census.front_wanted + census.front_wanted / 8;
-        assert!(census.front_held <= few, "{delay:?}: {census:?}");
+        assert!(census.front_held <= few.min(20), "{delay:?}: {census:?}");
     }
+}
+
+/// Who leaves when `a.example` comes to rest, where only one host may stay and `b.example` could be
+/// visited; while more of the latter's queue is on its way, or another host's errand waits there.
+fn leaves_for(more: bool, errand: bool) -> Vec<HostKey> {
+    let mut desk = Desk::new(|s| {
+        s.fetch.visits_max = 1;
+        s.state.hosts_max = 3;
+    });
+    desk.enter(desk.host("a.example", urls(9)), ip(1));
+    desk.enter(Due { more, ..desk.host("b.example", urls(2)) }, ip(2));
+    for _ in 0..2 {
+        let visit = desk.visit();
+        desk.done(&visit);
+    }
+    if errand {
+        desk.enter(desk.stranger("c.example", urls(1)), ip(3));
+        let visit = desk.visit();
+        let to = CrawlUrl::parse("http://b.example/robots.txt").unwrap();
+        desk.found(&visit, RobotsFound::Redirect(to));
+    }
+    desk.wait(secs(60));
+    let visit = desk.visit();
+    assert_eq!(visit.host, key("a.example"));
+    desk.settings.state.hosts_max = 1;
+    desk.bench.reconfigure(&desk.settings, desk.now);
+    desk.notes();
+    desk.done(&visit);
+    let left = |note| if let DeskNote::Leave { host, .. } = note { Some(host) } else { None };
+    desk.notes().into_iter().filter_map(left).collect()
+}
+
+#[test]
+fn one_that_is_ready_leaves_for_one_that_comes_to_rest_if_it_may() {
+    assert_eq!(leaves_for(false, false), [key("b.example")]);
+    assert_eq!(leaves_for(true, false), [key("a.example")], "more is on its way to the other");
+    assert_eq!(leaves_for(false, true), [key("a.example")], "another host waits for the other");
 }
 
 #[test]
@@ -134,35 +172,55 @@ fn returned(notes: &[DeskNote]) -> Vec<(HostKey, Vec<u64>)> {
 fn long_windows_make_room_for_hosts() {
     let mut desk = Desk::new(|s| {
         s.fetch.visits_max = 2;
+        s.politeness.burst = 5;
         s.state.window_urls_max = 100;
     });
     assert_eq!(desk.order(), Some(4));
-    for (n, len) in [(0, 51), (1, 40), (2, 10)] {
-        desk.enter(Due { more: true, ..desk.host(&format!("{n}.example"), urls(len)) }, ip(n));
+    for (n, len) in [(0, 55), (1, 40), (2, 10)] {
+        desk.enter(desk.host(&format!("{n}.example"), urls(len)), ip(n));
     }
     assert_eq!(desk.order(), Some(0), "there is no room for the fourth");
     let visit = desk.visit();
-    assert_eq!((visit.host, pages(&visit)), (key("0.example"), vec![0]));
+    assert_eq!((visit.host, pages(&visit)), (key("0.example"), (0..5).collect()));
     desk.bench.starving(desk.now);
     let notes = desk.bench.take_notes();
     // Half of a quarter of the room for each.
-    let expected = [("0.example", 13..51), ("1.example", 12..40)];
+    let expected = [("0.example", 17..55), ("1.example", 12..40)];
     let expected = expected.map(|(name, places)| (key(name), places.collect::<Vec<u64>>()));
     assert_eq!(returned(&notes), expected);
     assert!(matches!(notes.last(), Some(DeskNote::Want { hosts: 1 })), "{notes:?}");
     assert_eq!(desk.bench.census(desk.now).window_urls, 12 + 12 + 10);
     // What was on the visit comes back in front; and what comes then, when it is asked for.
-    desk.release(Verdict { requests: 0, pages: 0, returned: urls(1), ..desk.verdict(&visit) });
+    desk.release(Verdict { requests: 0, pages: 0, returned: urls(5), ..desk.verdict(&visit) });
     let mut visited = Vec::new();
-    for _ in 0..11 {
-        desk.wait(secs(60));
+    for round in 1..=3 {
+        desk.wait(secs(600));
         while let Some(visit) = desk.bench.acquire(desk.now) {
             visited.extend(pages(&visit).into_iter().filter(|_| visit.host == key("0.example")));
             desk.done(&visit);
         }
+        let few_are_left = round == 3;
+        assert_eq!(asked_for_more(&desk.notes(), "0.example"), few_are_left, "round {round}");
     }
-    assert_eq!(visited, (0..11).collect::<Vec<u64>>());
-    assert!(asked_for_more(&desk.notes(), "0.example"));
+    assert_eq!(visited, (0..15).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_share_is_that_of_a_host_however_many_an_address_has() {
+    let mut desk = Desk::new(|s| {
+        s.fetch.visits_max = 2;
+        s.state.window_urls_max = 400;
+    });
+    for n in 0..10 {
+        desk.enter(desk.host(&format!("{n}.example"), urls(40)), ip(1));
+    }
+    desk.bench.starving(desk.now);
+    // Four addresses are wanted: of forty hosts, such as these.
+    let notes = desk.bench.take_notes();
+    let returned = returned(&notes);
+    assert_eq!(returned.len(), 10);
+    assert!(returned.iter().all(|(_, places)| *places == (5..40).collect::<Vec<u64>>()));
+    assert!(matches!(notes.last(), Some(DeskNote::Want { hosts: 3 })), "{notes:?}");
 }
 
 fn asked_for_more(notes: &[DeskNote], name: &str) -> bool {
@@ -200,7 +258,7 @@ fn windows_are_whole_where_shorter_ones_would_let_no_host_in() {
         s.state.window_urls_max = 100;
     });
     for n in 0..2 {
-        desk.enter(desk.host(&format!("{n}.example"), urls(60)), ip(n));
+        desk.enter(desk.host(&format!("{n}.example"), urls(60)), ip(1));
     }
     desk.bench.starving(desk.now);
     assert_eq!(returned(&desk.notes()), []);

@@ -40,6 +40,8 @@ pub struct Ledger {
     n_ended: usize,
     /// URLs that hosts gave back and stayed.
     pub n_returned: usize,
+    /// The hosts that left last although they could have been visited.
+    pub left_ready: Vec<HostKey>,
 }
 
 impl Ledger {
@@ -56,7 +58,7 @@ impl Ledger {
             n_urls += row.queue.len();
             rows.insert(key(&name), row);
         }
-        Self { rows, wanted: 0, n_urls, n_ended: 0, n_returned: 0 }
+        Self { rows, wanted: 0, n_urls, n_ended: 0, n_returned: 0, left_ready: Vec::new() }
     }
 
     /// A host of this web, or one nobody ever heard of.
@@ -120,8 +122,12 @@ impl Ledger {
                 let row = self.rows.get_mut(&host).unwrap();
                 assert!(row.out && !row.refilling && row.flying.is_empty(), "left too early");
                 let held = row.held.iter().map(|url| url.place);
+                let n_unused = unused.len();
                 assert!(held.eq(unused), "forgotten or invented");
                 assert!(state.next <= now + std::time::Duration::from_secs(86_400));
+                if state.next <= now && n_unused > 0 {
+                    self.left_ready.push(host);
+                }
                 row.come_back();
                 row.state = state;
             }
