@@ -36,7 +36,7 @@ CLONE_AGENT_US = 0.2          # assumed: one agent of a view copied or encoded
 
 # The sieve: checks a CPU-second, and how they fall as rows grow (B: 696,000 at 2 million URLs).
 SIEVE_SMALL, SIEVE_ROWS, SIEVE_RATE = 696_000, 20e6, 303_000
-SIEVE_POWER = 0.36            # B: fitted from 2 to 20 million; beyond that it is extrapolated
+SIEVE_POWER = 0.53            # B: fitted from 10 to 100 million; beyond that it is extrapolated
 
 # Rows on disk, in bytes, all column families, in a cluster.
 FILTER_BYTES = 1.25           # code: ten bits a row of `seen`, in a block cache of 67 MB by default
