@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and may stop")]
 
 use crivello_agent::fetch::{FetchContext, Sink, run};
-use crivello_agent::flow::{
+use crivello_agent::messages::{
     Errand, Fetched, HandedOut, LinkKind, Outcome, Place, Queued, Turn, Verdict, Visit,
 };
 use crivello_common::config::{AssignBy, Settings};

@@ -2,7 +2,7 @@
 //! what `html5gum` takes to tokenise it.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use crivello_agent::flow::LinkKind;
+use crivello_agent::messages::LinkKind;
 use crivello_agent::parse::{Input, Parser};
 use crivello_common::config::Settings;
 use crivello_common::url::CrawlUrl;

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use crivello_agent::flow::{Fetched, HandedOut, Outcome, Record, Response};
+use crivello_agent::messages::{Fetched, HandedOut, Outcome, Record, Response};
 use crivello_agent::store::{Archive, CrawlLabel, Digests, Recorder, surt};
 use crivello_common::config::{AssignBy, DigestKind, Settings};
 use crivello_common::discard::Discard;

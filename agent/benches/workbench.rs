@@ -4,7 +4,7 @@
 mod desk;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use crivello_agent::flow::{Due, LinkKind, Place, Queued, RobotsRecord};
+use crivello_agent::messages::{Due, LinkKind, Place, Queued, RobotsRecord};
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::hash::UrlHash;
 use crivello_common::politeness::HostState;

@@ -4,22 +4,22 @@
 //! opens with what comes in, what goes out, what it remembers, what it never knows and what goes
 //! wrong there. [`app`] alone sees all of them.
 
-pub mod control;
-pub mod custody;
+pub mod api;
+pub mod ownership;
 pub mod duplicates;
 pub mod fetch;
-pub mod ledger;
+pub mod crawldb;
 pub mod links;
 pub mod parse;
 pub mod peers;
 pub mod store;
-pub mod traces;
-pub mod turns;
+pub mod url_tracing;
+pub mod ip_leases;
 pub mod why;
 pub mod workbench;
 
-pub mod disk;
-pub mod flow;
+pub mod storage;
+pub mod messages;
 pub mod limits;
 
 pub mod app;

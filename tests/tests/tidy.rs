@@ -13,10 +13,10 @@ const MAIN_LINES_MAX: usize = 60;
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// What a room of the agent may see of the crate, besides itself.
-const CORRIDOR: &[&str] = &["flow", "limits", "disk", "progress"];
+const CORRIDOR: &[&str] = &["messages", "limits", "storage", "progress"];
 
 /// Files of the agent that are no rooms: they see no room, with the exception of the assembly.
-const NO_ROOMS: &[&str] = &["disk", "flow", "limits", "progress", "report"];
+const NO_ROOMS: &[&str] = &["storage", "messages", "limits", "progress", "report"];
 /// The assembly, which sees all rooms.
 const ASSEMBLY: &[&str] = &["app", "lib"];
 

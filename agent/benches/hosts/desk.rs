@@ -1,7 +1,7 @@
 //! A workbench as the scheduler drives it: hosts are taken in, names are resolved, visits go out and
 //! come back with their URLs untried, so that there is always as much to do.
 
-use crivello_agent::flow::{
+use crivello_agent::messages::{
     Due, Errand, LedgerNote, Resolution, Resolved, RobotsAnswer, RobotsFound, Signal, Verdict,
     Visit,
 };

@@ -2,7 +2,7 @@
 
 use crate::books::Books;
 use crate::desk::{Desk, SERVED};
-use crivello_agent::flow::Visit;
+use crivello_agent::messages::Visit;
 use crivello_common::time::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;

@@ -9,10 +9,10 @@
 use super::member::Member;
 use super::scheduler::Desk;
 use super::shared::Shared;
-use crate::disk::{Database, DiskError};
+use crate::storage::{Database, DiskError};
 use crate::duplicates::Duplicates;
-use crate::flow::{DeskNote, Found, LedgerNote, Page, PageEnd};
-use crate::ledger::{Group, Ledger, TagRows};
+use crate::messages::{DeskNote, Found, LedgerNote, Page, PageEnd};
+use crate::crawldb::{Group, Ledger, TagRows};
 use crate::limits::SEED_BATCHES_MAX;
 use crate::report::Ended;
 use crate::store::{self, Archive};

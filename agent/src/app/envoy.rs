@@ -3,7 +3,7 @@
 
 use super::scheduler::Desk;
 use super::shared::Shared;
-use crate::flow::RobotsFound;
+use crate::messages::RobotsFound;
 use crate::limits::GUESTS_MAX;
 use crate::peers::Outgoing;
 use crate::workbench::Workbench;

@@ -4,9 +4,9 @@ use super::scheduler::{Desk, Done};
 use super::shared::Shared;
 use super::watch::Watch;
 use crate::fetch::{self, Dns, FetchContext, Sink};
-use crate::flow::{Fetched, Resolution, ResolveError, Turn, Verdict};
+use crate::messages::{Fetched, Resolution, ResolveError, Turn, Verdict};
 use crate::report::Ended;
-use crate::traces::LookedUp;
+use crate::url_tracing::LookedUp;
 use crivello_common::hash::HostKey;
 use crivello_common::time::{Clock, Timestamp};
 use crossbeam::channel::Sender;
@@ -130,8 +130,8 @@ impl Drop for LookUp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::{HandedOut, Outcome};
-    use crate::ledger::Totals;
+    use crate::messages::{HandedOut, Outcome};
+    use crate::crawldb::Totals;
     use crivello_common::config::{AssignBy, Settings};
     use crivello_common::discard::Discard;
     use crivello_common::time::{Clock, Timestamp};

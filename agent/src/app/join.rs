@@ -10,7 +10,7 @@ use super::metrics::Post;
 use super::turns::{TurnLine, TurnRoom};
 use super::why::Informer;
 use super::{AgentError, Build, Crawl, fetcher_runtime};
-use crate::control;
+use crate::api;
 use crate::limits::ARRIVALS_QUEUE;
 use crate::peers::{Beside, Heard, Outgoing, PeerServer};
 use crivello_common::config::Settings;
@@ -167,9 +167,9 @@ async fn serve(
     options.token.iter().for_each(LiveToken::keep_fresh);
     let listener = bind(options.listen).await?;
     let door = Arc::new(door.clone());
-    let house = Arc::clone(hall) as Arc<dyn control::House>;
-    let control = Guarded::new(control::service(house), options.token.clone(), &[]);
-    let beside = Beside { routes: Routes::new(control), names: &[control::NAME] };
+    let house = Arc::clone(hall) as Arc<dyn api::House>;
+    let control = Guarded::new(api::service(house), options.token.clone(), &[]);
+    let beside = Beside { routes: Routes::new(control), names: &[api::NAME] };
     PeerServer::start(listener, options.tls.clone(), views, door, beside, clock)
         .await
         .map_err(|error| AgentError::Refused(error.to_string()))

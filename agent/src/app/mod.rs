@@ -37,7 +37,7 @@ mod turns;
 mod watch;
 mod why;
 
-use crate::disk::{Database, DiskError};
+use crate::storage::{Database, DiskError};
 use crate::fetch::FetchError;
 use crate::links::{LinkRules, LinksError};
 use crate::progress::Snapshot;

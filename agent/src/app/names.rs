@@ -1,7 +1,7 @@
 //! Noticing that no name can be looked up: then it is the name server that is wrong or down, and
 //! not the hosts. Pure; NXDOMAIN is an answer like any other.
 
-use crate::flow::{ResolveError, Resolved};
+use crate::messages::{ResolveError, Resolved};
 
 /// So many look-ups in a row without an answer say that there will be none.
 const ENOUGH: u32 = 8;

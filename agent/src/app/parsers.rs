@@ -4,15 +4,15 @@
 use super::accountant::Entry;
 use super::live::{Revised, RulesInForce};
 use super::shared::Shared;
-use crate::disk::values::ContentRow;
+use crate::storage::values::ContentRow;
 use crate::duplicates::{Claim, Duplicates, First};
 use crate::fetch::robots_text;
-use crate::flow::{
+use crate::messages::{
     ContentDigest, Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response,
 };
 use crate::parse::{Input, Parser};
 use crate::store::{Digests, DuplicateOf, PayloadDigest, Recorder};
-use crate::traces::{Span, Stage, TraceId};
+use crate::url_tracing::{Span, Stage, TraceId};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
 use crivello_common::hash::UrlKey;
@@ -265,9 +265,9 @@ fn without_records(end: PageEnd) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::Database;
-    use crate::flow::HandedOut;
-    use crate::ledger::Totals;
+    use crate::storage::Database;
+    use crate::messages::HandedOut;
+    use crate::crawldb::Totals;
     use crate::links::LinkRules;
     use arc_swap::ArcSwap;
     use crivello_common::config::{AssignBy, Settings};

@@ -12,7 +12,7 @@ use super::outage::Outage;
 use super::shared::Shared;
 use super::turns::{TurnEvent, TurnLine, TurnWord};
 use super::why::Question;
-use crate::flow::{
+use crate::messages::{
     Errand, Flight, LedgerNote, OnBench, Resolution, ResolveError, Signal, Verdict, Visit,
 };
 use crate::report::Ended;

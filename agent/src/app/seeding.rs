@@ -3,8 +3,8 @@
 use super::accountant::Entry;
 use super::home::Home;
 use super::{AgentError, Crawl};
-use crate::disk::{Database, Family, keys};
-use crate::flow::{Found, LinkKind};
+use crate::storage::{Database, Family, keys};
+use crate::messages::{Found, LinkKind};
 use crate::links::LinkRules;
 use crate::report::SeedCounts;
 use crivello_common::discard::DiscardTally;

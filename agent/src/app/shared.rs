@@ -5,7 +5,7 @@ use super::live::Live;
 use super::metrics::Gauges;
 use super::pages_left::PagesLeft;
 use super::tracer::Tracer;
-use crate::ledger::{SieveCounts, Totals};
+use crate::crawldb::{SieveCounts, Totals};
 use crate::limits::{PIPELINE_BYTES_MAX, PIPELINE_PAGES_MAX, SEED_BATCHES_MAX};
 use crate::report::Ended;
 use crate::why::Recent;

@@ -49,7 +49,7 @@ pub fn spawn(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Totals;
+    use crate::crawldb::Totals;
     use crivello_common::config::Settings;
     use crivello_common::time::Clock;
     use std::time::Duration;

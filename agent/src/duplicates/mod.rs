@@ -9,9 +9,9 @@
 //! it referring to nothing. Commits keep the order in which pages are handed over, so a duplicate
 //! waits until its first page has been ([`First`]).
 
-use crate::disk::values::ContentRow;
-use crate::disk::{Database, DiskError, Family};
-use crate::flow::ContentDigest;
+use crate::storage::values::ContentRow;
+use crate::storage::{Database, DiskError, Family};
+use crate::messages::ContentDigest;
 use crivello_common::time::Timestamp;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
@@ -102,7 +102,7 @@ impl Duplicates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::Batch;
+    use crate::storage::Batch;
     use crivello_common::config::State;
     use std::sync::mpsc::{SyncSender, sync_channel};
     use std::time::Duration;

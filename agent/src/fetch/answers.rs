@@ -1,6 +1,6 @@
 //! What came of the questions for addresses.
 
-use crate::flow::ResolveError;
+use crate::messages::ResolveError;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

@@ -3,7 +3,7 @@
 use super::Caps;
 use super::fault::{self, Stage};
 use super::rooms::{Held, Rooms};
-use crate::flow::{Room, Truncation};
+use crate::messages::{Room, Truncation};
 use crate::limits::{BODY_FREE, HELD_RATE_MIN};
 use bytes::{Bytes, BytesMut};
 use crivello_common::failure::Failure;

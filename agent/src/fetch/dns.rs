@@ -8,7 +8,7 @@
 use super::answers::Answers;
 use super::guard::Guard;
 use super::name_servers::{self, ATTEMPTS};
-use crate::flow::{Barred, Resolution, ResolveError, Resolved};
+use crate::messages::{Barred, Resolution, ResolveError, Resolved};
 use crivello_common::config::{self, Settings};
 use crivello_common::hash::HostKey;
 use crivello_common::metrics::{Histogram, NETWORK, Stopwatch};

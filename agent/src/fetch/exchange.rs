@@ -6,7 +6,7 @@ use super::fault::{self, Stage};
 use super::follow;
 use super::identity::Headers;
 use super::{Caps, FetchContext};
-use crate::flow::{Response, Truncation};
+use crate::messages::{Response, Truncation};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::time::Timestamp;

@@ -6,7 +6,7 @@
 //! while a response is slow.
 
 use super::client::After;
-use crate::flow::RestMin;
+use crate::messages::RestMin;
 use crivello_common::hash::HostHash;
 use crivello_common::time::Timestamp;
 use parking_lot::Mutex;

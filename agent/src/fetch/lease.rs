@@ -4,7 +4,7 @@
 //! holds of the visit's connection is dropped before it, so that the end it tells is the end.
 
 use super::FetchContext;
-use crate::flow::{
+use crate::messages::{
     Fetched, HandedOut, Outcome, Queued, RobotsAnswer, RobotsErrand, RobotsFound, Signal, Turn,
     Verdict,
 };

@@ -1,14 +1,14 @@
 //! The room that opens sockets to the web, and the only one.
 //!
-//! * *Comes in*: host names to be resolved; [`Visit`](crate::flow::Visit)s, each a lease on one
+//! * *Comes in*: host names to be resolved; [`Visit`](crate::messages::Visit)s, each a lease on one
 //!   host and one address.
-//! * *Goes out*: [`Resolution`](crate::flow::Resolution)s; for every request a
+//! * *Goes out*: [`Resolution`](crate::messages::Resolution)s; for every request a
 //!   [`Fetched`], at once; for every visit exactly one [`Verdict`], whatever happens to the task.
 //! * *Remembers*: answers of the name servers for as long as they hold, idle connections for a
 //!   few seconds. Nothing that would be missed after a restart.
 //! * *Never knows*: when a host may be visited, who owns it, what a page says.
 //! * *Goes wrong*: every way a server can misbehave is one of
-//!   [`Failure`](crate::flow::Outcome::Failed) or a truncation with its reason; nothing is tried
+//!   [`Failure`](crate::messages::Outcome::Failed) or a truncation with its reason; nothing is tried
 //!   twice here.
 //!
 //! ```text
@@ -50,7 +50,7 @@ pub use robots_file::{RobotsFile, robots_file};
 pub use times::Times;
 pub use visit::run;
 
-use crate::flow::{Barred, Fetched, RestMin, Verdict};
+use crate::messages::{Barred, Fetched, RestMin, Verdict};
 use crate::limits::{HELD_WINDOW, RATE_GRACE, ROBOTS_SIZE_MAX, idle_max};
 use client::Clients;
 use crivello_common::config::Settings;

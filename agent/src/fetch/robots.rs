@@ -5,7 +5,7 @@ use super::FetchContext;
 use super::exchange::{Answer, Ask, asks_to_slow_down, exchange};
 use super::lease::Lease;
 use super::retry_after::retry_after;
-use crate::flow::{Outcome, Response, RobotsFound, Signal, Truncation};
+use crate::messages::{Outcome, Response, RobotsFound, Signal, Truncation};
 use crate::limits::ROBOTS_SIZE_MAX;
 use bytes::Bytes;
 use crivello_common::failure::Failure;

@@ -6,7 +6,7 @@ use super::exchange::{Answer, Ask, exchange};
 use super::robots::{Meaning, meaning, text};
 use super::visit::may_connect;
 use super::{Dns, FetchContext, FetchError, Sink};
-use crate::flow::{Fetched, ResolveError, Response, Verdict};
+use crate::messages::{Fetched, ResolveError, Response, Verdict};
 use crate::limits::{ROBOTS_HOPS_MAX, ROBOTS_SIZE_MAX};
 use bytes::Bytes;
 use crivello_common::config::Settings;

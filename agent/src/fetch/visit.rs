@@ -7,7 +7,7 @@ use super::lease::Lease;
 use super::retry_after::retry_after;
 use super::robots;
 use super::{FetchContext, Guard};
-use crate::flow::{Errand, Outcome, Queued, Response, RobotsFound, Signal, Visit};
+use crate::messages::{Errand, Outcome, Queued, Response, RobotsFound, Signal, Visit};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;

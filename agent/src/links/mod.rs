@@ -12,7 +12,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use crate::flow::{Found, LinkKind};
+use crate::messages::{Found, LinkKind};
 use crate::limits::SITEMAP_URLS_MAX;
 use crivello_common::config::{AssignBy, Blocklist, Settings};
 use crivello_common::discard::{Discard, DiscardTally};

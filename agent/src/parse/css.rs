@@ -7,7 +7,7 @@
 use super::gleanings::{Gleanings, Wanted};
 use super::links::Via;
 use super::value;
-use crate::flow::LinkKind;
+use crate::messages::LinkKind;
 use encoding_rs::UTF_8;
 use memchr::memmem;
 use std::borrow::Cow;

@@ -4,7 +4,7 @@ use super::gleanings::{Gleanings, Wanted};
 use super::links::Via;
 use super::microsyntax::{link_header, refresh_url};
 use super::value;
-use crate::flow::LinkKind;
+use crate::messages::LinkKind;
 use encoding_rs::UTF_8;
 use http::HeaderMap;
 use http::header::{LINK, LOCATION, REFRESH};

@@ -7,7 +7,7 @@ use super::microsyntax::{Rel, refresh_url, srcset};
 use super::scan::{Sink, scan};
 use super::tag::{Attr, Attrs, TagName};
 use super::value;
-use crate::flow::LinkKind;
+use crate::messages::LinkKind;
 use encoding_rs::Encoding;
 use std::ops::ControlFlow;
 

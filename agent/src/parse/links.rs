@@ -1,6 +1,6 @@
 //! What a page is found to link to: an arena that is filled and emptied page by page.
 
-use crate::flow::LinkKind;
+use crate::messages::LinkKind;
 
 /// A link as it stands in a page, not yet resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 //! A small part of the MIME Sniffing standard: enough to find the pages, feeds and sitemaps, and to
 //! leave all else alone.
 
-use crate::flow::LinkKind;
+use crate::messages::LinkKind;
 
 /// What a body was read as.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

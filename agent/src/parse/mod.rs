@@ -38,7 +38,7 @@ pub use decode::{CODINGS_MAX, DecodeProblem};
 pub use links::{Link, Links, Via};
 pub use media::Media;
 
-use crate::flow::LinkKind;
+use crate::messages::LinkKind;
 use crate::limits::SITEMAP_URLS_MAX;
 use crivello_common::config::Settings;
 use crivello_common::url::CrawlUrl;

@@ -3,7 +3,7 @@
 use super::gleanings::Gleanings;
 use super::links::Via;
 use super::value;
-use crate::flow::LinkKind;
+use crate::messages::LinkKind;
 use encoding_rs::UTF_8;
 use quick_xml::Reader;
 use quick_xml::events::attributes::Attribute;

@@ -4,7 +4,7 @@
 use super::packet::{Body, Class};
 use super::robots;
 use super::turns::batch_of;
-use crate::flow::{Batch, RobotsFound};
+use crate::messages::{Batch, RobotsFound};
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;

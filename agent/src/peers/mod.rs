@@ -25,7 +25,7 @@ mod robots;
 mod tests;
 mod turns;
 
-pub use crate::flow::{Batch, End, Message};
+pub use crate::messages::{Batch, End, Message};
 pub use incoming::{Beside, PeerServer, Receiver, Sender, ServeError, Verdict};
 pub use outgoing::{Brought, Heard, Outgoing, Promise, Unsent, Why};
 pub use packet::{Body, Class};

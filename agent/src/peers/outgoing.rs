@@ -6,7 +6,7 @@ use super::packet::{Body, Class};
 use super::queue::Queue;
 use super::robots;
 use super::turns::on_wire;
-use crate::flow::{Batch, RobotsFound};
+use crate::messages::{Batch, RobotsFound};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentId, AgentState, View};

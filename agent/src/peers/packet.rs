@@ -1,7 +1,7 @@
 //! What a packet holds, in the house and on the wire.
 
 use super::PeerError;
-use crate::flow::{End, Message};
+use crate::messages::{End, Message};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_proto::v1::{self, end::Kind, packet::Body as Wire};

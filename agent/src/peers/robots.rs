@@ -1,7 +1,7 @@
 //! A robots.txt that one agent asks for in another's name, on the wire.
 
 use super::PeerError;
-use crate::flow::RobotsFound;
+use crate::messages::RobotsFound;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
 use crivello_proto::v1;

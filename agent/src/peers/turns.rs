@@ -1,7 +1,7 @@
 //! What is said of turns, on the wire.
 
 use super::PeerError;
-use crate::flow::{Batch, HeldFor, Report, TurnNews, TurnNote};
+use crate::messages::{Batch, HeldFor, Report, TurnNews, TurnNote};
 use bytes::Bytes;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;

@@ -8,7 +8,7 @@ use super::position::{Place, Position};
 use super::repair;
 use super::segment::Segment;
 use super::warcinfo::{CrawlLabel, Warcinfo};
-use crate::flow::Record;
+use crate::messages::Record;
 use crate::limits::ARCHIVE_WRITE_BYTES;
 use crivello_common::config::Settings;
 use crivello_common::time::Timestamp;

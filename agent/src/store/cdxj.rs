@@ -1,6 +1,6 @@
 //! Index lines: `<SURT> <yyyymmddhhmmss> {"url": …}`, the CDXJ that pywb reads.
 
-use crate::flow::IndexEntry;
+use crate::messages::IndexEntry;
 
 /// Appends the line of a record, newline included.
 pub(super) fn push_line(

@@ -5,7 +5,7 @@
 mod pair;
 
 use super::http_head::push_response_head;
-use crate::flow::{ContentDigest, Response};
+use crate::messages::{ContentDigest, Response};
 use crivello_common::config::DigestKind;
 use data_encoding::BASE32;
 

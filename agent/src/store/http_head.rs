@@ -5,7 +5,7 @@
 //! one added. HTTP/2 is written in its HTTP/1.1 form; `WARC-Protocol` tells the difference.
 
 use super::fields::push_field;
-use crate::flow::Response;
+use crate::messages::Response;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderValue, StatusCode, Version};
 

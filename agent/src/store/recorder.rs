@@ -8,7 +8,7 @@ use super::http_head::{protocol, push_response_head};
 use super::identity::{RecordId, RecordIds};
 use super::member::Member;
 use super::surt::surt;
-use crate::flow::{Fetched, Found, IndexEntry, Record, Response};
+use crate::messages::{Fetched, Found, IndexEntry, Record, Response};
 use crivello_common::config::{DigestKind, Settings};
 use crivello_common::time::Timestamp;
 use std::net::IpAddr;

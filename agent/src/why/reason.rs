@@ -4,7 +4,7 @@ use super::facts::{Facts, PagesLeft};
 use super::robots;
 use super::rule::{self, ago};
 use super::words::{several, span};
-use crate::flow::{BenchAddress, BenchStand, BenchTurn};
+use crate::messages::{BenchAddress, BenchStand, BenchTurn};
 use crivello_common::discard::Discard;
 use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;

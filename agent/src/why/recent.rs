@@ -1,6 +1,6 @@
 //! The last fetches, in a ring: one short lock for each of them, some hundred nanoseconds.
 
-use crate::flow::{Fetched, Outcome};
+use crate::messages::{Fetched, Outcome};
 use crate::limits::{FETCH_URL_SHOWN, FETCHES_REMEMBERED};
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
@@ -148,13 +148,13 @@ mod tests {
             at: Timestamp::from_secs(at),
             took: Duration::from_millis(210),
             outcome,
-            handed_out: crate::flow::HandedOut::default(),
+            handed_out: crate::messages::HandedOut::default(),
             traced: None,
         }
     }
 
     fn page(status: u16) -> Outcome {
-        Outcome::Response(Box::new(crate::flow::Response {
+        Outcome::Response(Box::new(crate::messages::Response {
             status,
             version: http::Version::HTTP_11,
             headers: http::HeaderMap::new(),

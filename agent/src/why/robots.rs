@@ -1,7 +1,7 @@
 //! What is known of a robots.txt, in words.
 
 use super::words::times;
-use crate::flow::RobotsRecord;
+use crate::messages::RobotsRecord;
 use crivello_common::politeness::ROBOTS_TRIES_MAX;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;

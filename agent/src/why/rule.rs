@@ -75,7 +75,7 @@ fn robots(facts: &Facts<'_>, state: &HostState) -> String {
     // What kept it out of reach, where that was no answer of 5xx or 429.
     let kinds: Vec<&str> = state.failures.iter().map(|(kind, _)| kind.name()).collect();
     let because = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
-    let silent = |record: &crate::flow::RobotsRecord| {
+    let silent = |record: &crate::messages::RobotsRecord| {
         record.unreachable_since.is_some() && record.rules.is_none()
     };
     match facts.robots.iter().find(|origin| silent(&origin.record)) {

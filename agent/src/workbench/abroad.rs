@@ -4,7 +4,7 @@
 
 use super::Workbench;
 use super::robots_turn::first_hop;
-use crate::flow::{RobotsErrand, RobotsFound};
+use crate::messages::{RobotsErrand, RobotsFound};
 use crate::limits::GUESTS_MAX;
 use crivello_common::hash::{GroupHash, HostHash, HostKey};
 use crivello_common::time::Timestamp;

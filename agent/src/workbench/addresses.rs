@@ -4,7 +4,7 @@ use super::Workbench;
 use super::heap::ABSENT;
 use super::host_entry::Stand;
 use super::ip_entry::IpEntry;
-use crate::flow::{DeskNote, Resolution, ResolveError, Resolved};
+use crate::messages::{DeskNote, Resolution, ResolveError, Resolved};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::{VisitSignal, VisitSummary, after_visit};

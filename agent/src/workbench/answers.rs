@@ -1,7 +1,7 @@
 //! The last robots.txt files that were fetched for another host: many subdomains send theirs to
 //! one place, and it need not be asked for each of them.
 
-use crate::flow::RobotsFound;
+use crate::messages::RobotsFound;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use std::collections::VecDeque;

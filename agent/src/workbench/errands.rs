@@ -4,7 +4,7 @@
 use super::Workbench;
 use super::host_entry::{HostEntry, Stand};
 use super::robots_turn::{Away, RobotsTurn, learn, next_hop, set_record};
-use crate::flow::{DeskNote, RobotsAnswer, RobotsErrand, RobotsFound};
+use crate::messages::{DeskNote, RobotsAnswer, RobotsErrand, RobotsFound};
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, Origin};

@@ -1,6 +1,6 @@
 //! An agent's own turn on one address, as it sees it.
 
-use crate::flow::Turn;
+use crate::messages::Turn;
 use crate::limits::{TURN_LEND_AHEAD, TURN_TERM};
 use crivello_common::time::Timestamp;
 use std::time::Duration;

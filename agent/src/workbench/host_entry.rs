@@ -3,7 +3,7 @@
 use super::heap::{ABSENT, Positions};
 use super::robots_turn::RobotsTurn;
 use super::slab::{Keyed, Slab};
-use crate::flow::{Due, Place, Queued, RobotsRecord};
+use crate::messages::{Due, Place, Queued, RobotsRecord};
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;

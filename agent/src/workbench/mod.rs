@@ -4,9 +4,9 @@
 //! time one of their hosts may be visited, and for each of them a heap of its hosts. Whatever is
 //! handed out is alone on its host and on its address until its verdict comes back.
 //!
-//! - *Comes in:* [`LedgerNote`] (hosts that fall due, more of their URLs), [`Resolution`](crate::flow::Resolution),
-//!   [`Verdict`](crate::flow::Verdict), the scheduler's questions, and among other agents
-//!   [`TurnNews`](crate::flow::TurnNews).
+//! - *Comes in:* [`LedgerNote`] (hosts that fall due, more of their URLs), [`Resolution`](crate::messages::Resolution),
+//!   [`Verdict`](crate::messages::Verdict), the scheduler's questions, and among other agents
+//!   [`TurnNews`](crate::messages::TurnNews).
 //! - *Goes out:* [`Visit`], [`DeskNote`] ([`Workbench::take_notes`]), names to be resolved
 //!   ([`Workbench::take_to_resolve`]), turns asked for and returned
 //!   ([`Workbench::take_turn_notes`]).
@@ -65,7 +65,7 @@ pub(crate) mod tests;
 pub use census::Census;
 pub use robots_turn::asked_again;
 
-use crate::flow::{DeskNote, Due, LedgerNote, Lists, Queued, RobotsErrand, Visit};
+use crate::messages::{DeskNote, Due, LedgerNote, Lists, Queued, RobotsErrand, Visit};
 use abroad::Abroad;
 use answers::Answers;
 use crivello_common::config::Settings;

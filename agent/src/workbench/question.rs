@@ -4,7 +4,7 @@ use super::Workbench;
 use super::heap::ABSENT;
 use super::host_entry::{HostEntry, Stand};
 use super::visit::{Choice, choose};
-use crate::flow::{BenchAddress, BenchStand, BenchTurn, OnBench};
+use crate::messages::{BenchAddress, BenchStand, BenchTurn, OnBench};
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;

@@ -3,7 +3,7 @@
 use super::Workbench;
 use super::heap::ABSENT;
 use super::host_entry::Stand;
-use crate::flow::{DeskNote, Lists};
+use crate::messages::{DeskNote, Lists};
 use crivello_common::config::{Block, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;

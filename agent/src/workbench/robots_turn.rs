@@ -1,7 +1,7 @@
 //! What a robots.txt record says now, and what an answer makes of it (RFC 9309 section 2.3.1);
 //! the errands on the way to one.
 
-use crate::flow::{RobotsErrand, RobotsFound, RobotsRecord};
+use crate::messages::{RobotsErrand, RobotsFound, RobotsRecord};
 use crate::limits::ROBOTS_HOPS_MAX;
 use crivello_common::config::Politeness;
 use crivello_common::hash::HostKey;

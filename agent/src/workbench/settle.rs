@@ -5,7 +5,7 @@ use super::front::Front;
 use super::heap::ABSENT;
 use super::host_entry::{HostEntry, Stand};
 use super::visit::{Choice, choose, visit_len, weight};
-use crate::flow::DeskNote;
+use crate::messages::DeskNote;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::WaitRule;

@@ -4,7 +4,7 @@
 use super::Workbench;
 use super::hold::Hold;
 use super::ip_entry::IpEntry;
-use crate::flow::{HeldTurn, TurnNews, TurnNote, Visit};
+use crate::messages::{HeldTurn, TurnNews, TurnNote, Visit};
 use crivello_common::time::Timestamp;
 use std::collections::VecDeque;
 use std::net::IpAddr;

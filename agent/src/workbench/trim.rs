@@ -3,7 +3,7 @@
 
 use super::Workbench;
 use super::visit::weight;
-use crate::flow::DeskNote;
+use crate::messages::DeskNote;
 
 impl Workbench {
     /// Cuts every window to its share, if URLs alone keep out hosts that are wanted. What is cut

@@ -4,7 +4,7 @@ use super::Workbench;
 use super::host_entry::Stand;
 use super::robots_turn::set_record;
 use super::visit::weight;
-use crate::flow::{DeskNote, RobotsFound, Signal, Verdict};
+use crate::messages::{DeskNote, RobotsFound, Signal, Verdict};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::{ROBOTS_TRIES_MAX, VisitSignal, VisitSummary, after_visit};

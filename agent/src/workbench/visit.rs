@@ -3,7 +3,7 @@
 use super::Workbench;
 use super::host_entry::{HostEntry, Stand};
 use super::robots_turn::{Standing, first_hop, standing};
-use crate::flow::{DeskNote, Errand, HandedOut, Queued, RobotsErrand, RobotsRecord, Turn, Visit};
+use crate::messages::{DeskNote, Errand, HandedOut, Queued, RobotsErrand, RobotsRecord, Turn, Visit};
 use crate::limits::{ORIGINS_A_HOST_MAX, UNHURRIED_VISIT_URLS};
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;

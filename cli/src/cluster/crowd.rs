@@ -1,7 +1,7 @@
 //! How all agents of a crawl stand.
 
 use super::Papers;
-use crivello_agent::control::AgentStatus;
+use crivello_agent::api::AgentStatus;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::crowd::{Crowd, ask_all};
 use crivello_proto::guard::Show;

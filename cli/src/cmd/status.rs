@@ -6,7 +6,7 @@ use crate::cluster::crowd::{Answers, ask};
 use crate::cluster::{Listing, connect, list};
 use crate::exit::Trouble;
 use crate::human::{self, count, duration};
-use crivello_agent::control::AgentStatus;
+use crivello_agent::api::AgentStatus;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId, AgentState};
 use serde_json::{Value, json};

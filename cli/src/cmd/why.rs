@@ -7,7 +7,7 @@ use crate::fleet;
 use crate::why::{Known, Story, teller};
 use anyhow::anyhow;
 use crivello_agent::app::why_of_directory;
-use crivello_agent::control::About;
+use crivello_agent::api::About;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::crowd::{Crowd, ask_all, file_name};
 use std::io::Write;

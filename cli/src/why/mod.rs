@@ -6,7 +6,7 @@ mod json;
 mod tests;
 mod text;
 
-use crivello_agent::control::About;
+use crivello_agent::api::About;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::v1::{HoldKind, UrlFate, WhyResponse};
 use std::collections::BTreeMap;

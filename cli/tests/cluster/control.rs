@@ -2,10 +2,10 @@
 //! real coordinator and the real program.
 
 use super::kit::{Coordinator, crivello, expect, fresh};
-use crivello_agent::control::{
+use crivello_agent::api::{
     self, About, AgentStatus, Details, HostsWanted, House, SeedAnswer, Unanswered,
 };
-use crivello_agent::flow::RobotsFound;
+use crivello_agent::messages::RobotsFound;
 use crivello_agent::peers::{Batch, Beside, Body, PeerServer, Receiver, Sender, Verdict};
 use crivello_agent::progress::Snapshot;
 use crivello_common::discard::Discard;
@@ -59,7 +59,7 @@ impl House for Fake {
         Vec::new()
     }
 
-    fn blocks(&self) -> Vec<crivello_agent::flow::BlockCount> {
+    fn blocks(&self) -> Vec<crivello_agent::messages::BlockCount> {
         Vec::new()
     }
 
@@ -124,8 +124,8 @@ impl Scene {
     fn join(&mut self, name: &str, status: AgentStatus, not_now: bool) -> Arc<Fake> {
         let house = Arc::new(Fake { not_now, ..Fake::default() });
         let (_, views) = watch::channel(None);
-        let routes = Routes::new(control::service(house.clone()));
-        let beside = Beside { routes, names: &[control::NAME] };
+        let routes = Routes::new(api::service(house.clone()));
+        let beside = Beside { routes, names: &[api::NAME] };
         let runtime = Runtime::new().expect("a runtime");
         let server = runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");

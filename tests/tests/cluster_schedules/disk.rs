@@ -1,7 +1,7 @@
 //! What survives a crash: rows, tags, and what waits to be told to others.
 
 use super::world::Page;
-use crivello_agent::custody::{Tag, Tags};
+use crivello_agent::ownership::{Tag, Tags};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 use std::collections::BTreeMap;

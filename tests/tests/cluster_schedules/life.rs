@@ -4,7 +4,7 @@ use super::disk::{Cause, Item, State};
 use super::node::{Then, Wait};
 use super::wire::{Body, COPIES, MAIN, Reply};
 use super::world::{COORDINATOR, Event, LEASE, Page, World};
-use crivello_agent::custody::{Custody, Effect, End};
+use crivello_agent::ownership::{Custody, Effect, End};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentState;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! The coordinator: the real step function, with a network before it.
 
 use super::world::{COORDINATOR, Event, World};
-use crivello_agent::custody::Custody;
+use crivello_agent::ownership::Custody;
 use crivello_coordinator::members::{Effect, Event as Happening, Process};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use super::disk::{Cause, Disk, Item, State};
 use super::wire::{Body, COPIES, Packet, Stream};
 use super::world::{Page, World};
-use crivello_agent::custody::{Custody, Role, Tags as _};
+use crivello_agent::ownership::{Custody, Role, Tags as _};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};

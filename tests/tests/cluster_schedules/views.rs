@@ -3,7 +3,7 @@
 use super::node::REPLICATION;
 use super::wire::{Body, COPIES};
 use super::world::{Event, LEASE, World, timestamp};
-use crivello_agent::custody::Custody;
+use crivello_agent::ownership::Custody;
 use crivello_common::assignment::StrategyKind;
 use crivello_common::view::{AgentId, AgentState, View};
 use std::sync::Arc;

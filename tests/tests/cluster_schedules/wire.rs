@@ -5,7 +5,7 @@
 use super::disk::State;
 use super::node::Then;
 use super::world::{Event, Page, World};
-use crivello_agent::custody::{End, Message};
+use crivello_agent::ownership::{End, Message};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::{AgentId, AgentState, View};
 use std::collections::{BTreeSet, VecDeque};

@@ -126,7 +126,7 @@ pub fn links(text: &str) -> Vec<String> {
 
 #[test]
 fn imports_are_found_however_they_are_written() {
-    let text = "//! crate::doc\nuse crate::flow::Page;\nuse crate::{\n    sieve::{A, B},\n    fetch,\n};\n\
+    let text = "//! crate::doc\nuse crate::messages::Page;\nuse crate::{\n    sieve::{A, B},\n    fetch,\n};\n\
                 fn f() { crate::store::open(); $crate::mac!(); my_crate::x(); } // crate::late\n";
     let found: Vec<_> = imports(&code(text)).into_iter().collect();
     assert_eq!(found, ["fetch", "flow", "sieve", "store"]);

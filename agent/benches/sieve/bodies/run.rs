@@ -5,7 +5,7 @@ use crate::stream::{Links, Stream};
 use crate::subject::{Kind, Subject};
 use crate::usage::Stopwatch;
 use crate::written::bytes_written;
-use crivello_agent::ledger::{Offer, RecentKeys};
+use crivello_agent::crawldb::{Offer, RecentKeys};
 use crivello_common::config::State;
 use crivello_common::hash::{GroupHash, UrlHash, UrlKey};
 use crivello_common::units::ByteSize;

@@ -3,7 +3,7 @@
 
 use super::super::member::{Fate, Member};
 use super::{AccountError, Accountant, Entry};
-use crate::flow::LedgerNote;
+use crate::messages::LedgerNote;
 use crate::report::Ended;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
@@ -139,9 +139,9 @@ impl Accountant {
     pub(super) fn may_fetch(
         member: &mut Option<Box<Member>>,
         group: GroupHash,
-        rows: &mut crate::ledger::TagRows,
+        rows: &mut crate::crawldb::TagRows,
         now: Timestamp,
-    ) -> Result<bool, crate::disk::DiskError> {
+    ) -> Result<bool, crate::storage::DiskError> {
         match member {
             Some(member) => member.may_fetch(group, rows, now),
             None => Ok(true),

@@ -1,7 +1,7 @@
 //! When the accountant commits, and when it leaves.
 
 use super::*;
-use crate::ledger::Totals;
+use crate::crawldb::Totals;
 use crate::store::CrawlLabel;
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::failure::Failure;

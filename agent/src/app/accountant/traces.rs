@@ -2,9 +2,9 @@
 
 use super::super::tracer::{self, Tracer};
 use super::Accountant;
-use crate::flow::{Found, Page, PageEnd};
+use crate::messages::{Found, Page, PageEnd};
 use crate::store::Archive;
-use crate::traces::{Link, Since, Span, SpanId, Stage, TraceId};
+use crate::url_tracing::{Link, Since, Span, SpanId, Stage, TraceId};
 use crivello_common::discard::Discard;
 use crivello_common::hash::UrlKey;
 use crivello_common::politeness::{Retry, retry};
@@ -131,7 +131,7 @@ impl Accountant {
     }
 }
 
-/// What the sieve did with a URL; see [`Sieved`](crate::ledger::Sieved).
+/// What the sieve did with a URL; see [`Sieved`](crate::crawldb::Sieved).
 type Fate = Option<Result<bool, Discard>>;
 
 /// A commit that has happened.

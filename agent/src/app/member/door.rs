@@ -3,7 +3,7 @@
 
 use super::Arrival;
 use crate::app::turns::{TurnLine, TurnWord};
-use crate::flow::RobotsFound;
+use crate::messages::RobotsFound;
 use crate::peers::{self, Batch, Body, Receiver, Verdict};
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;

@@ -3,8 +3,8 @@
 use super::outbox::Line;
 use super::{ASK_FIRST, Member, Piles, Then};
 use crate::app::turns::TurnWord;
-use crate::disk::{Database, DiskError, facts};
-use crate::ledger::Ledger;
+use crate::storage::{Database, DiskError, facts};
+use crate::crawldb::Ledger;
 use crate::peers::{Class, Verdict};
 use bytes::Bytes;
 use crivello_common::time::Timestamp;

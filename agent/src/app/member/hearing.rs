@@ -1,10 +1,10 @@
 //! What comes from other agents, the coordinator and people.
 
 use super::{Arrival, Member, Piles, Seeder, Sent, Then};
-use crate::custody::{End, Message};
-use crate::disk::{DiskError, facts};
-use crate::flow::{Fact, Found};
-use crate::ledger::{Group, Ledger};
+use crate::ownership::{End, Message};
+use crate::storage::{DiskError, facts};
+use crate::messages::{Fact, Found};
+use crate::crawldb::{Group, Ledger};
 use crate::peers::{Body, Class, Heard, Sender, Verdict};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;

@@ -35,11 +35,11 @@ pub use membership::Membership;
 
 use super::shared::Shared;
 use super::turns::{TurnLine, TurnWord};
-use crate::control::SeedAnswer;
-use crate::custody::{Custody, Effect, Message, Role, Tag};
-use crate::disk::{Database, DiskError};
-use crate::flow::{Fact, Found};
-use crate::ledger::{Ledger, RecentKeys, TagRows};
+use crate::api::SeedAnswer;
+use crate::ownership::{Custody, Effect, Message, Role, Tag};
+use crate::storage::{Database, DiskError};
+use crate::messages::{Fact, Found};
+use crate::crawldb::{Ledger, RecentKeys, TagRows};
 use crate::peers::{Body, Heard, Outgoing, Sender, Verdict};
 use bytes::Bytes;
 use crivello_common::discard::{Discard, DiscardTally};

@@ -6,8 +6,8 @@
 
 mod rows;
 
-use crate::disk::{Batch, Database, DiskError, Family, Reader, Writer};
-use crate::ledger::Unsettled;
+use crate::storage::{Batch, Database, DiskError, Family, Reader, Writer};
+use crate::crawldb::Unsettled;
 use crate::peers::Class;
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;

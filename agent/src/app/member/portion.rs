@@ -131,7 +131,7 @@ fn left(shared: &Shared) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Totals;
+    use crate::crawldb::Totals;
     use crivello_common::config::Settings;
     use crivello_common::time::Clock;
     use std::sync::atomic::Ordering::Relaxed;

@@ -1,9 +1,9 @@
 //! Rows of whole groups on their way to another agent, a chunk at a time.
 
 use super::{Member, Sent};
-use crate::custody::End;
-use crate::disk::{DiskError, facts};
-use crate::ledger::{Cursor, Ledger};
+use crate::ownership::End;
+use crate::storage::{DiskError, facts};
+use crate::crawldb::{Cursor, Ledger};
 use crate::peers::{Body, Unsent, Why};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;

@@ -2,7 +2,7 @@
 
 use super::{Resource, Shared, Tracer};
 use crate::limits::SPANS_A_CALL;
-use crate::traces::{Span, Stage, Value};
+use crate::url_tracing::{Span, Stage, Value};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use opentelemetry_proto::tonic::common::v1::{

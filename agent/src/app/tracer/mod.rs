@@ -4,7 +4,7 @@
 //!   scheduler, fetchers, parsers, accountant ── Span ──► queue ──► collector ──► kept ──► Control.Traces
 //!                                                (bounded, nobody waits)    └──► pending ──► export (OTLP)
 //! ```
-//! For a URL that is not followed all of it costs one hash. See [`traces`](crate::traces).
+//! For a URL that is not followed all of it costs one hash. See [`traces`](crate::url_tracing).
 
 mod export;
 mod memory;
@@ -14,9 +14,9 @@ pub use export::Otlp;
 pub use resource::Resource;
 
 use super::shared::Shared;
-use crate::flow::{Fetched, Found};
+use crate::messages::{Fetched, Found};
 use crate::limits::{ALWAYS_TRACED_A_SECOND, SPANS_KEPT, SPANS_PENDING, SPANS_QUEUE};
-use crate::traces::{
+use crate::url_tracing::{
     LookedUp, Names, PerSecond, QueuedSince, Rate, Since, Span, Stage, TraceId, Visited, is_bad,
 };
 use crivello_common::config::Telemetry;
@@ -246,7 +246,7 @@ pub const fn key(found: &Found) -> UrlKey {
 }
 
 fn outcome(fetched: &Fetched) -> String {
-    use crate::flow::Outcome;
+    use crate::messages::Outcome;
     match &fetched.outcome {
         Outcome::Response(response) => response.status.to_string(),
         Outcome::Failed(failure) => failure.name().to_owned(),

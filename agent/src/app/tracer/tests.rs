@@ -1,5 +1,5 @@
 use super::*;
-use crate::flow::{HandedOut, Outcome};
+use crate::messages::{HandedOut, Outcome};
 use crivello_common::config::AssignBy;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -71,7 +71,7 @@ fn a_url_on_every_page_is_told_of_a_few_times() {
         url,
         host,
         depth: 1,
-        kind: crate::flow::LinkKind::Page,
+        kind: crate::messages::LinkKind::Page,
     };
     let told = (0..1_000).filter(|_| tracer.found(&found).is_some()).count();
     assert_eq!(told, usize::from(crate::limits::FOUND_A_URL));

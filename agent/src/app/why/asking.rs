@@ -1,7 +1,7 @@
 //! Asking the scheduler how hosts stand on the workbench, without ever keeping it.
 
 use crate::app::scheduler::Desk;
-use crate::flow::OnBench;
+use crate::messages::OnBench;
 use crivello_common::hash::HostKey;
 use std::time::Duration;
 use tokio::sync::oneshot;

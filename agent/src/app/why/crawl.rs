@@ -5,7 +5,7 @@ use crate::app::AgentError;
 use crate::app::home;
 use crate::app::member::Membership;
 use crate::app::shared::Shared;
-use crate::control::About;
+use crate::api::About;
 use crate::why::{Crawl, PagesLeft};
 use crivello_common::time::Clock;
 use crivello_common::url::host_key;
@@ -49,7 +49,7 @@ pub fn of_directory(dir: &Path, about: &About) -> Result<v1::WhyResponse, AgentE
     let crawl = Crawl { is_running: false, ..Crawl::running(settings.fetch.visits_max.into()) };
     let me = AgentId(Membership::number_in(dir).unwrap_or_default());
     let (disk, dir) = (Arc::new(disk), dir.join("warc"));
-    let lists = crate::flow::Lists::of(&settings);
+    let lists = crate::messages::Lists::of(&settings);
     let place = Place { me, disk, rules, settings, lists, dir, recent: None };
     let asked = Asked { about, key, archive_file: None };
     Ok(place.tell(&asked, None, None, None, &crawl, Clock::start().now())?)

@@ -1,10 +1,10 @@
 //! The hosts that an agent knows of, the first few by some order.
 
 use super::{Place, shelf};
-use crate::control::HostsWanted;
-use crate::disk::DiskError;
-use crate::disk::values::HostRow;
-use crate::flow::OnBench;
+use crate::api::HostsWanted;
+use crate::storage::DiskError;
+use crate::storage::values::HostRow;
+use crate::messages::OnBench;
 use crate::why::{Crawl, Facts, host_story};
 use crivello_common::assignment::Owners;
 use crivello_common::hash::HostKey;

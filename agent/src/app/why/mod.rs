@@ -20,13 +20,13 @@ use super::Crawl;
 use super::live::RulesInForce;
 use super::scheduler::Desk;
 use super::shared::Shared;
-use crate::control::{About, HostsWanted, Unanswered};
-use crate::disk::{Database, DiskError};
-use crate::flow::{Lists, OnBench, RobotsRecord, Role};
+use crate::api::{About, HostsWanted, Unanswered};
+use crate::storage::{Database, DiskError};
+use crate::messages::{Lists, OnBench, RobotsRecord, Role};
 use crate::limits::{HOSTS_LOOKED_AT, WHYS_AT_ONCE};
 use crate::links::LinkRules;
 use crate::store;
-use crate::turns::lender_of;
+use crate::ip_leases::lender_of;
 use crate::why::{self, Facts, Hold, OriginFacts, host_story};
 use crate::workbench::asked_again;
 use crivello_common::assignment::Owners;
@@ -104,7 +104,7 @@ impl Informer {
         })
     }
 
-    /// See [`control::House::why`](crate::control::House::why).
+    /// See [`control::House::why`](crate::api::House::why).
     pub async fn why(
         &self,
         view: Option<Arc<View>>,
@@ -127,7 +127,7 @@ impl Informer {
         Ok(told.await.map_err(|_| Unanswered::NotNow)??)
     }
 
-    /// See [`control::House::hosts`](crate::control::House::hosts).
+    /// See [`control::House::hosts`](crate::api::House::hosts).
     pub async fn hosts(
         &self,
         view: Option<Arc<View>>,

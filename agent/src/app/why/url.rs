@@ -2,10 +2,10 @@
 
 use super::Place;
 use super::shelf;
-use crate::disk::DiskError;
-use crate::disk::values::{Outcome, Seen};
-use crate::flow::{Flight, LinkKind};
-use crate::ledger::BEHIND;
+use crate::storage::DiskError;
+use crate::storage::values::{Outcome, Seen};
+use crate::messages::{Flight, LinkKind};
+use crate::crawldb::BEHIND;
 use crate::store;
 use crate::why::{OriginFacts, decisive};
 use crivello_common::discard::Discard;
@@ -87,7 +87,7 @@ fn queued(
     place: &Place,
     url: &CrawlUrl,
     at: &AtHost<'_>,
-    waits: Option<(crivello_common::hash::HostHash, crate::flow::Place)>,
+    waits: Option<(crivello_common::hash::HostHash, crate::messages::Place)>,
 ) -> Result<UrlStory, DiskError> {
     let waits_at = waits.map(|(_, waits_at)| waits_at);
     let (row, ahead) = shelf::queued(&place.disk, at.key, waits_at, url.hash())?;

@@ -5,7 +5,7 @@ use super::kit::{
     visit_origin,
 };
 use crate::fetch::run;
-use crate::flow::{Outcome, Signal, Truncation};
+use crate::messages::{Outcome, Signal, Truncation};
 use crivello_common::failure::Failure;
 use crivello_common::units::ByteSize;
 use std::net::{IpAddr, Ipv4Addr};

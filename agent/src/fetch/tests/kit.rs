@@ -1,7 +1,7 @@
 //! Servers of a few lines, visits to them, and a sink that remembers.
 
 use crate::fetch::{FetchContext, Sink, run};
-use crate::flow::{
+use crate::messages::{
     Errand, Fetched, HandedOut, Outcome, Place, Queued, Response, RobotsErrand, Turn, Verdict,
     Visit,
 };
@@ -104,7 +104,7 @@ pub(super) fn visit_origin(origin: Origin, name: &str, address: IpAddr, paths: &
         path: (*path).into(),
         depth: 0,
         attempts: 0,
-        kind: crate::flow::LinkKind::Page,
+        kind: crate::messages::LinkKind::Page,
     };
     Visit {
         host: host_key(name, AssignBy::Domain),

@@ -4,7 +4,7 @@ use super::kit::{
     Ended, HOST, LOOPBACK, Recorder, Step, context, ok, robots_visit, send, serve, settings, visit,
 };
 use crate::fetch::{FetchContext, Sink, run};
-use crate::flow::{Errand, Fetched, Outcome, Signal, Verdict};
+use crate::messages::{Errand, Fetched, Outcome, Signal, Verdict};
 use crivello_common::config::{Fetch, Settings};
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;

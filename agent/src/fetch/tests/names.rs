@@ -2,7 +2,7 @@
 
 use super::kit::settings;
 use crate::fetch::Dns;
-use crate::flow::{ResolveError, Resolved};
+use crate::messages::{ResolveError, Resolved};
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::time::Timestamp;
 use crivello_common::url::host_key;

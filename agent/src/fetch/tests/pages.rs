@@ -4,7 +4,7 @@
 use super::kit::{
     LOOPBACK, Step, carry_out, ok, origin, send, serve, settings, visit, visit_origin,
 };
-use crate::flow::{Errand, Outcome, Signal, Visit};
+use crate::messages::{Errand, Outcome, Signal, Visit};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;

@@ -1,7 +1,7 @@
 //! Goal: what a robots.txt request brings is what RFC 9309 makes of it.
 
 use super::kit::{Ended, Step, carry_out, ok, robots_visit, send, serve, settings};
-use crate::flow::{Outcome, RobotsFound, Signal};
+use crate::messages::{Outcome, RobotsFound, Signal};
 use crate::limits::ROBOTS_SIZE_MAX;
 use crivello_common::failure::Failure;
 use flate2::Compression;

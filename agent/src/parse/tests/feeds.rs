@@ -1,7 +1,7 @@
 //! Sitemaps, RSS and Atom.
 
 use super::Case;
-use crate::flow::LinkKind;
+use crate::messages::LinkKind;
 use crate::parse::{LINKS_READ_MAX, Media};
 use std::io::Write;
 

@@ -1,7 +1,7 @@
 //! Links and directives in headers.
 
 use super::Case;
-use crate::flow::LinkKind;
+use crate::messages::LinkKind;
 
 #[test]
 fn a_redirect_leaves_as_a_link() {

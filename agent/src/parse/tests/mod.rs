@@ -9,7 +9,7 @@ mod oracle;
 mod pages;
 
 use super::{DecodeProblem, Input, Media, Parser};
-use crate::flow::LinkKind;
+use crate::messages::LinkKind;
 use crivello_common::config::Settings;
 use crivello_common::url::CrawlUrl;
 use http::{HeaderMap, HeaderName, HeaderValue};

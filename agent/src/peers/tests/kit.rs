@@ -1,6 +1,6 @@
 //! Agents that are nothing but the two ends of the transport.
 
-use crate::flow::RobotsFound;
+use crate::messages::RobotsFound;
 use crate::peers::{Batch, Beside, Body, Heard, Outgoing, PeerServer, Receiver, Sender, Verdict};
 use bytes::Bytes;
 use crivello_common::time::Clock;

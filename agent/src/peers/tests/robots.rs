@@ -1,5 +1,5 @@
 use super::kit::{ME, PEER, node, sender, view};
-use crate::flow::RobotsFound;
+use crate::messages::RobotsFound;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
 use crivello_proto::v1;

@@ -1,5 +1,5 @@
 use super::kit::{ME, PEER, node, sender, view};
-use crate::flow::{HeldFor, Report, TurnNews, TurnNote};
+use crate::messages::{HeldFor, Report, TurnNews, TurnNote};
 use crate::peers::{Batch, Brought};
 use crivello_common::time::Timestamp;
 use crivello_proto::v1;

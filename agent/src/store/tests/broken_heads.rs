@@ -1,7 +1,7 @@
 //! Heads that servers send wrongly, or that would mislead a replay.
 
 use super::web::response;
-use crate::flow::Response;
+use crate::messages::Response;
 use crate::store::http_head::{protocol, push_response_head};
 use http::{HeaderValue, Version};
 

@@ -2,7 +2,7 @@
 
 use super::reader::{check_archive, files};
 use super::web::{NOON, append, open, pages, settings, small_files};
-use crate::flow::Record;
+use crate::messages::Record;
 use crate::store::disk::faulty::set_room;
 use crate::store::{Archive, Position};
 use proptest::prelude::*;

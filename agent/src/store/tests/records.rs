@@ -2,7 +2,7 @@
 
 use super::reader::{Read, read_warc, verifies};
 use super::web::{NOON, fetched, response, settings};
-use crate::flow::{Found, LinkKind, Record, Truncation};
+use crate::messages::{Found, LinkKind, Record, Truncation};
 use crate::store::{Digests, DuplicateOf, PayloadDigest, Recorder};
 use crivello_common::config::{AssignBy, DigestKind};
 use crivello_common::url::CrawlUrl;

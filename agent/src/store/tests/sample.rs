@@ -3,7 +3,7 @@
 
 use super::reader::check_archive;
 use super::web::{NOON, fetched, open, response, settings};
-use crate::flow::{Found, LinkKind, Record, Response, Truncation};
+use crate::messages::{Found, LinkKind, Record, Response, Truncation};
 use crate::store::{Digests, DuplicateOf, Recorder};
 use crivello_common::config::{AssignBy, DigestKind, Settings};
 use crivello_common::url::CrawlUrl;

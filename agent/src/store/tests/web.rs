@@ -1,6 +1,6 @@
 //! Responses as the fetcher would hand them over, and archives in a directory of their own.
 
-use crate::flow::{Fetched, HandedOut, Outcome, Record, Response};
+use crate::messages::{Fetched, HandedOut, Outcome, Record, Response};
 use crate::store::{Archive, CrawlLabel, Digests, Error, Place, Position, Recorder};
 use bytes::Bytes;
 use crivello_common::config::{AssignBy, Settings};

@@ -3,7 +3,7 @@
 mod case;
 
 use super::*;
-use crate::flow::{BenchStand, BenchTurn, Flight};
+use crate::messages::{BenchStand, BenchTurn, Flight};
 use case::{HTTP, NOW, case, expect, record, secs};
 use crivello_common::config::{DomainDelay, Settings};
 use crivello_common::discard::Discard;

@@ -1,6 +1,6 @@
 //! A workbench with a ledger, a resolver and fetchers that do as the test says.
 
-use crate::flow::{
+use crate::messages::{
     DeskNote, Due, Errand, LedgerNote, LinkKind, Place, Queued, Resolution, ResolveError, Resolved,
     RobotsAnswer, RobotsErrand, RobotsFound, RobotsRecord, Signal, TurnNews, TurnNote, Verdict,
     Visit,

@@ -1,7 +1,7 @@
 //! How many hosts are asked for, and which of them make room.
 
 use super::desk::{Desk, HTTP, ip, key, pages, secs, url, urls};
-use crate::flow::{DeskNote, Due, LedgerNote, Queued, RobotsFound, Signal, Verdict};
+use crate::messages::{DeskNote, Due, LedgerNote, Queued, RobotsFound, Signal, Verdict};
 use crivello_common::hash::HostKey;
 use crivello_common::url::CrawlUrl;
 use std::time::Duration;
@@ -286,7 +286,7 @@ fn resting_hosts_make_room_when_others_want_it() {
 fn memory_of_a_host_is_small() {
     let entry = size_of::<crate::workbench::host_entry::HostEntry>();
     let node = size_of::<crate::workbench::heap::Node>();
-    let record = size_of::<(crivello_common::url::Origin, crate::flow::RobotsRecord)>();
+    let record = size_of::<(crivello_common::url::Origin, crate::messages::RobotsRecord)>();
     let index = 2 * (size_of::<u32>() + 1);
     assert!(entry + node + record + index <= 300, "{entry} + {node} + {record} + {index}");
 }

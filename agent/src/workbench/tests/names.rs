@@ -1,7 +1,7 @@
 //! Names, addresses, and addresses that change.
 
 use super::desk::{Desk, ip, secs, urls};
-use crate::flow::{DeskNote, Due, ResolveError, Resolved, Signal, Verdict};
+use crate::messages::{DeskNote, Due, ResolveError, Resolved, Signal, Verdict};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::WaitRule;

@@ -1,7 +1,7 @@
 //! What the workbench says of a host, wherever it stands.
 
 use super::desk::{Desk, HTTP, errand, ip, key, ms, open, pages, secs, url, urls};
-use crate::flow::{
+use crate::messages::{
     BenchStand, BenchTurn, LedgerNote, OnBench, RobotsFound, RobotsRecord, TurnNews, TurnNote,
 };
 use crivello_common::config::Settings;

@@ -1,7 +1,7 @@
 //! robots.txt first: the errands, whom they wait for, and what becomes of a host without an answer.
 
 use super::desk::{Desk, HTTP, HTTPS, errand, ip, key, ms, open, pages, secs, url, urls};
-use crate::flow::{DeskNote, Due, RobotsFound, RobotsRecord, Signal, Verdict};
+use crate::messages::{DeskNote, Due, RobotsFound, RobotsRecord, Signal, Verdict};
 use crivello_common::config::RobotsExemption;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -295,13 +295,13 @@ fn an_origin_that_never_answers_does_not_take_the_others_with_it() {
         };
         let verdict = desk.verdict(&visit);
         match &visit.errand {
-            crate::flow::Errand::Robots(errand) if errand.for_origin == HTTP => {
+            crate::messages::Errand::Robots(errand) if errand.for_origin == HTTP => {
                 let found = RobotsFound::Unreachable;
-                let robots = Some(crate::flow::RobotsAnswer { errand: errand.clone(), found });
+                let robots = Some(crate::messages::RobotsAnswer { errand: errand.clone(), found });
                 desk.release(Verdict { signal, robots, pages: 0, ..verdict });
             }
-            crate::flow::Errand::Robots(_) => desk.found(&visit, rules()),
-            crate::flow::Errand::Pages { .. } => {
+            crate::messages::Errand::Robots(_) => desk.found(&visit, rules()),
+            crate::messages::Errand::Pages { .. } => {
                 seen.extend(pages(&visit));
                 desk.release(verdict);
             }

@@ -1,7 +1,7 @@
 //! How much of robots.txt files is remembered: of one host, and of all of them.
 
 use super::desk::{Desk, HTTP, ip, ms, open, secs, url, urls};
-use crate::flow::{DeskNote, Due, Errand, RobotsFound, RobotsRecord};
+use crate::messages::{DeskNote, Due, Errand, RobotsFound, RobotsRecord};
 use crate::limits::{ORIGINS_A_HOST_MAX, RULES_A_HOST, RULES_BYTES_MAX};
 use crivello_common::discard::Discard;
 use crivello_common::robots::Rules;

@@ -1,7 +1,7 @@
 //! New settings for hosts and addresses that are here already.
 
 use super::desk::{Desk, ip, key, secs, urls};
-use crate::flow::{DeskNote, ResolveError, RobotsFound, Signal, Verdict};
+use crate::messages::{DeskNote, ResolveError, RobotsFound, Signal, Verdict};
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;

@@ -1,7 +1,7 @@
 //! Turns of addresses that other agents visit, too.
 
 use super::desk::{Desk, ip, pages, secs, urls};
-use crate::flow::TurnNote;
+use crate::messages::TurnNote;
 
 fn asks(desk: &mut Desk) -> usize {
     let notes = desk.bench.take_turn_notes(desk.now);

@@ -1,7 +1,7 @@
 //! When a host and an address may be visited, and for how many URLs.
 
 use super::desk::{Desk, HTTP, HTTPS, ip, key, ms, pages, secs, url, urls};
-use crate::flow::{DeskNote, Due, LedgerNote, Place, Signal, Verdict};
+use crate::messages::{DeskNote, Due, LedgerNote, Place, Signal, Verdict};
 use crivello_common::config::{DomainDelay, PolitenessMode};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;

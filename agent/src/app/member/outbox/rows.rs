@@ -6,8 +6,8 @@
 //! 2 agent(4) seq(8)   facts of groups that this agent owns: for one that holds copies
 //! ```
 
-use crate::disk::{DiskError, Reader};
-use crate::ledger::Unsettled;
+use crate::storage::{DiskError, Reader};
+use crate::crawldb::Unsettled;
 use crate::peers::Class;
 use crivello_common::view::AgentId;
 

@@ -1,7 +1,7 @@
 //! What the web sees, and the judgement.
 
 use super::world::{CALM, Event, SETTLED, World};
-use crate::flow::{Errand, Signal, Verdict, Visit};
+use crate::messages::{Errand, Signal, Verdict, Visit};
 use crate::workbench::tests::desk::ms;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;

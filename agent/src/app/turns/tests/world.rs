@@ -4,8 +4,8 @@
 //! Agents' clocks differ by hours. Messages are late, lost, or answered too late; agents join, leave,
 //! are killed, come back, or are cut off and fetch on until their fence closes.
 
-use crate::flow::{LedgerNote, Resolution, Resolved, Visit};
-use crate::turns::{Batch, Fate, TurnDesk};
+use crate::messages::{LedgerNote, Resolution, Resolved, Visit};
+use crate::ip_leases::{Batch, Fate, TurnDesk};
 use crate::workbench::Workbench;
 use crate::workbench::tests::desk::{HTTP, key, ms, open, secs, url};
 use crivello_common::assignment::{Owners, StrategyKind};
@@ -121,7 +121,7 @@ fn address(n: u8) -> IpAddr {
 
 /// A host falls due, and is resolved.
 fn enter(bench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, local: Timestamp) {
-    let due = crate::flow::Due {
+    let due = crate::messages::Due {
         host: key(name),
         name: Arc::from(name),
         state: HostState::default(),

@@ -1,7 +1,7 @@
 //! A naive ledger: all hosts with their queues, and what the workbench was given of them.
 
 use super::{Dice, Event, Events};
-use crate::flow::{
+use crate::messages::{
     DeskNote, Due, Errand, LedgerNote, Queued, RobotsRecord, Signal, Verdict, Visit,
 };
 use crate::workbench::tests::desk::{HTTP, HTTPS, key, url};

@@ -12,7 +12,7 @@ mod ledger;
 mod witness;
 
 use super::desk::{ms, secs};
-use crate::flow::{
+use crate::messages::{
     Errand, LedgerNote, Resolution, ResolveError, Resolved, RobotsAnswer, RobotsFound, Signal,
     Verdict, Visit,
 };

@@ -1,6 +1,6 @@
 //! What an outside observer sees, and the promises it checks against its own notes.
 
-use crate::flow::{Errand, Resolution, RobotsErrand, RobotsFound, Signal, Verdict, Visit};
+use crate::messages::{Errand, Resolution, RobotsErrand, RobotsFound, Signal, Verdict, Visit};
 use crivello_common::config::{PolitenessMode, Settings};
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;

@@ -1,0 +1,247 @@
+//! The service: checks what arrives, asks the house, and puts its word on the wire.
+
+use super::asking;
+use super::{AgentStatus, House, SeedAnswer};
+use crate::messages::BlockCount;
+use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
+use crivello_common::discard::Discard;
+use crivello_common::runtime::set_log_filter;
+use crivello_common::url::CrawlUrl;
+use crivello_common::view::AgentId;
+use crivello_proto::v1::control_server::{Control, ControlServer};
+use crivello_proto::v1::{self, seed_response};
+use crivello_proto::{ANSWER_SIZE_MAX, SEED_LINES_MAX, SEEDS_SIZE_MAX};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{BoxStream, FuturesOrdered, unfold};
+use futures_util::{FutureExt, StreamExt};
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tonic::server::NamedService;
+use tonic::{Request, Response, Status, Streaming};
+
+/// What is served.
+pub type Service = ControlServer<Counter>;
+
+/// What it is called in health checks.
+pub const NAME: &str = Service::NAME;
+
+/// Spans in an answer, unless more or fewer are asked for; and at most.
+const TRACES_ASKED: u32 = 1_000;
+const TRACES_MAX: u32 = 10_000;
+
+/// Serves what `house` says.
+#[must_use]
+pub fn service(house: Arc<dyn House>) -> Service {
+    let seats = Arc::new(Semaphore::new(SEED_STREAMS_MAX));
+    ControlServer::new(Counter { house, seats })
+        .max_decoding_message_size(SEEDS_SIZE_MAX)
+        .max_encoding_message_size(ANSWER_SIZE_MAX)
+}
+
+/// See [`service`].
+#[derive(Clone)]
+pub struct Counter {
+    house: Arc<dyn House>,
+    /// Those who may bring seeds at once.
+    seats: Arc<Semaphore>,
+}
+
+#[tonic::async_trait]
+impl Control for Counter {
+    type SeedStream = BoxStream<'static, Result<v1::SeedResponse, Status>>;
+
+    async fn status(
+        &self,
+        _: Request<v1::StatusRequest>,
+    ) -> Result<Response<v1::StatusResponse>, Status> {
+        let status: AgentStatus = self.house.status();
+        Ok(Response::new(v1::StatusResponse::from(&status)))
+    }
+
+    async fn archived(
+        &self,
+        request: Request<v1::ArchivedRequest>,
+    ) -> Result<Response<v1::ArchivedResponse>, Status> {
+        let (answer, answered) = oneshot::channel();
+        self.house.archived(AgentId(request.into_inner().by), answer);
+        let pages = answered.await.map_err(|_| Status::unavailable("not now"))?;
+        let pages = pages.ok_or_else(|| Status::internal("its state cannot be read"))?;
+        Ok(Response::new(v1::ArchivedResponse { pages }))
+    }
+
+    async fn why(
+        &self,
+        request: Request<v1::WhyRequest>,
+    ) -> Result<Response<v1::WhyResponse>, Status> {
+        asking::why(&*self.house, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn hosts(
+        &self,
+        request: Request<v1::HostsRequest>,
+    ) -> Result<Response<v1::HostsResponse>, Status> {
+        asking::hosts(&*self.house, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn fetches(
+        &self,
+        request: Request<v1::FetchesRequest>,
+    ) -> Result<Response<v1::FetchesResponse>, Status> {
+        asking::fetches(&*self.house, request.get_ref()).map(Response::new)
+    }
+
+    async fn blocks(
+        &self,
+        _: Request<v1::BlocksRequest>,
+    ) -> Result<Response<v1::BlocksResponse>, Status> {
+        let block = |BlockCount { what, done, hosts, urls }| v1::Block { what, done, hosts, urls };
+        let blocks = self.house.blocks().into_iter().map(block).collect();
+        Ok(Response::new(v1::BlocksResponse { blocks }))
+    }
+
+    async fn traces(
+        &self,
+        request: Request<v1::TracesRequest>,
+    ) -> Result<Response<v1::TracesResponse>, Status> {
+        let v1::TracesRequest { limit, trace_id } = request.into_inner();
+        let limit = match limit {
+            0 => TRACES_ASKED,
+            1..=TRACES_MAX => limit,
+            _ => return Err(Status::invalid_argument(format!("limit: {TRACES_MAX} at most"))),
+        };
+        let trace = match <[u8; 16]>::try_from(trace_id.as_ref()) {
+            Ok(bytes) => Some(u128::from_be_bytes(bytes)),
+            Err(_) if trace_id.is_empty() => None,
+            Err(_) => return Err(Status::invalid_argument("trace_id: 16 bytes, or none")),
+        };
+        let spans = self.house.traces(trace, limit as usize);
+        Ok(Response::new(v1::TracesResponse { spans }))
+    }
+
+    async fn set_log_level(
+        &self,
+        request: Request<v1::SetLogLevelRequest>,
+    ) -> Result<Response<v1::SetLogLevelResponse>, Status> {
+        let filter = request.into_inner().filter;
+        let before = set_log_filter(&filter).map_err(Status::invalid_argument)?;
+        tracing::info!("the log's filter is {filter} now, it was {before}");
+        Ok(Response::new(v1::SetLogLevelResponse { before }))
+    }
+
+    async fn details(
+        &self,
+        _: Request<v1::DetailsRequest>,
+    ) -> Result<Response<v1::DetailsResponse>, Status> {
+        let house = Arc::clone(&self.house);
+        let details = tokio::task::spawn_blocking(move || house.details()).await;
+        let details = details.map_err(|_| Status::internal("its numbers cannot be read"))?;
+        let details =
+            details.ok_or_else(|| Status::unavailable("it has not joined, or has ended"))?;
+        Ok(Response::new(details.into()))
+    }
+
+    async fn seed(
+        &self,
+        request: Request<Streaming<v1::SeedRequest>>,
+    ) -> Result<Response<Self::SeedStream>, Status> {
+        let seat = Arc::clone(&self.seats).try_acquire_owned();
+        let seat = seat.map_err(|_| Status::resource_exhausted("too many bring seeds"))?;
+        let (house, batches) = (Arc::clone(&self.house), request.into_inner());
+        let pending = FuturesOrdered::new();
+        let bringer = Bringer { house, batches, pending, over: false, _seat: seat };
+        let answers = unfold(Some(bringer), |bringer| async {
+            let mut bringer = bringer?;
+            let answer = bringer.next().await?;
+            let goes_on = answer.is_ok();
+            Some((answer, goes_on.then_some(bringer)))
+        });
+        Ok(Response::new(answers.boxed()))
+    }
+}
+
+/// One who brings seeds.
+struct Bringer {
+    house: Arc<dyn House>,
+    batches: Streaming<v1::SeedRequest>,
+    /// Handed over and not yet answered.
+    pending: FuturesOrdered<BoxFuture<'static, v1::SeedResponse>>,
+    /// No more is read.
+    over: bool,
+    _seat: OwnedSemaphorePermit,
+}
+
+impl Bringer {
+    /// The next answer; `None` when there are no more.
+    async fn next(&mut self) -> Option<Result<v1::SeedResponse, Status>> {
+        loop {
+            let has_room = self.pending.len() < SEED_BATCHES_A_STREAM;
+            tokio::select! {
+                Some(answer) = self.pending.next() => return Some(Ok(answer)),
+                batch = self.batches.message(), if has_room && !self.over => match batch {
+                    Ok(Some(batch)) => {
+                        if let Err(status) = self.admit(batch) {
+                            return Some(Err(status));
+                        }
+                    }
+                    Ok(None) => self.over = true,
+                    Err(status) => return Some(Err(status)),
+                },
+                else => return None,
+            }
+        }
+    }
+
+    /// Hands over what is a URL.
+    fn admit(&mut self, batch: v1::SeedRequest) -> Result<(), Status> {
+        let v1::SeedRequest { id, lines } = batch;
+        if lines.len() > SEED_LINES_MAX {
+            return Err(Status::invalid_argument(format!(
+                "a batch of {} lines: {SEED_LINES_MAX} at most",
+                lines.len()
+            )));
+        }
+        let (mut urls, mut places, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        for (line, text) in (0..).zip(lines) {
+            match CrawlUrl::parse(&text) {
+                Ok(url) => {
+                    urls.push(url);
+                    places.push(line);
+                }
+                Err(reason) => refused.push(refusal(line, reason)),
+            }
+        }
+        let (answer, answered) = oneshot::channel();
+        if urls.is_empty() {
+            // Nobody needs to be asked.
+            let _ = answer.send(SeedAnswer::Safe { refused: Vec::new() });
+        } else {
+            self.house.seed(urls, answer);
+        }
+        let word = answered.map(move |answer| {
+            let answer = answer.unwrap_or(SeedAnswer::NotNow);
+            v1::SeedResponse { id, verdict: Some(verdict(answer, &places, refused)) }
+        });
+        self.pending.push_back(word.boxed());
+        Ok(())
+    }
+}
+
+fn refusal(line: u32, reason: Discard) -> v1::RefusedSeed {
+    v1::RefusedSeed { line, why: reason.meaning().to_owned() }
+}
+
+/// The house's word; `places` are the lines of the URLs that it was given.
+fn verdict(
+    answer: SeedAnswer,
+    places: &[u32],
+    mut refused: Vec<v1::RefusedSeed>,
+) -> seed_response::Verdict {
+    let SeedAnswer::Safe { refused: not_let_in } = answer else {
+        return seed_response::Verdict::NotNow(v1::Nothing {});
+    };
+    let taken = (places.len() as u64).saturating_sub(not_let_in.len() as u64);
+    let lines = not_let_in.iter().filter_map(|&(i, reason)| Some(refusal(*places.get(i)?, reason)));
+    refused.extend(lines);
+    refused.sort_by_key(|refused| refused.line);
+    seed_response::Verdict::Safe(v1::SeedsSafe { taken, refused })
+}

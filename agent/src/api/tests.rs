@@ -1,0 +1,361 @@
+use super::*;
+use crate::messages::BlockCount;
+use crate::progress::{HostGauges, Snapshot};
+use crivello_common::pace::Pace;
+use crivello_common::view::{AgentId, AgentState, RunState};
+use crivello_proto::v1::HostOrder;
+use crivello_proto::v1::control_client::ControlClient;
+use crivello_proto::v1::seed_response::Verdict;
+use crivello_proto::v1::{self, SeedRequest, SeedResponse};
+use crivello_proto::{SEED_LINES_MAX, SEEDS_SIZE_MAX};
+use futures_util::future::{BoxFuture, ready};
+use futures_util::stream::{iter, once, pending};
+use futures_util::{FutureExt, Stream, StreamExt};
+use parking_lot::Mutex;
+use proptest::prelude::*;
+use prost::Message as _;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Code, Status, Streaming};
+
+/// Lets nothing in from hosts that begin with `x`; answers when it is told to.
+#[derive(Default)]
+struct Fake {
+    got: Mutex<Vec<String>>,
+    /// Answers wait here once there is a place for them.
+    held: Mutex<Option<Vec<oneshot::Sender<SeedAnswer>>>>,
+    wanted: Mutex<Vec<HostsWanted>>,
+}
+
+impl House for Fake {
+    fn why(
+        &self,
+        about: About,
+        archive_file: Option<u32>,
+    ) -> BoxFuture<'static, Result<v1::WhyResponse, Unanswered>> {
+        let answer = match about {
+            About::Host(name) if name == "later.test" => Err(Unanswered::NotNow),
+            About::Host(name) if name == "broken.test" => Err(Unanswered::Broken("gone".into())),
+            about => Ok(v1::WhyResponse {
+                group_name: about.host().to_owned(),
+                archive_file: archive_file.map(|n| n.to_string()).unwrap_or_default(),
+                ..v1::WhyResponse::default()
+            }),
+        };
+        ready(answer).boxed()
+    }
+
+    fn hosts(
+        &self,
+        wanted: HostsWanted,
+    ) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>> {
+        let busy = wanted.contains == "busy";
+        self.wanted.lock().push(wanted);
+        ready(if busy { Err(Unanswered::Busy) } else { Ok(v1::HostsResponse::default()) }).boxed()
+    }
+
+    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory> {
+        vec![v1::FetchStory { bytes: most as u64, status: failed_only.into(), ..<_>::default() }]
+    }
+
+    fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span> {
+        let span = |n: u32| v1::Span {
+            trace_id: trace_id.unwrap_or(9).to_be_bytes().to_vec().into(),
+            agent: n,
+            ..v1::Span::default()
+        };
+        (0..limit.min(5) as u32).map(span).collect()
+    }
+
+    fn blocks(&self) -> Vec<BlockCount> {
+        Vec::new()
+    }
+
+    fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
+        let _ = answer.send(Some(u64::from(by.0)));
+    }
+
+    fn status(&self) -> AgentStatus {
+        standing()
+    }
+
+    fn details(&self) -> Option<Details> {
+        Some(Details { discards: [("robots", 3)].into(), groups_owned: 7, ..Details::default() })
+    }
+
+    fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
+        let is_refused = |url: &CrawlUrl| url.host().starts_with('x');
+        let refused = urls.iter().enumerate().filter(|(_, url)| is_refused(url));
+        let refused = refused.map(|(i, _)| (i, Discard::OutOfScope)).collect();
+        self.got.lock().extend(urls.iter().filter(|url| !is_refused(url)).map(ToString::to_string));
+        match self.held.lock().as_mut() {
+            Some(held) => held.push(answer),
+            None => drop(answer.send(SeedAnswer::Safe { refused })),
+        }
+    }
+}
+
+fn standing() -> AgentStatus {
+    AgentStatus {
+        id: AgentId(3),
+        name: "agent-3".into(),
+        crawl_id: "c0ffee".into(),
+        process: u64::MAX,
+        epoch: 7,
+        run: RunState::Paused,
+        state: AgentState::Draining,
+        idle: true,
+        work: 1 << 40,
+        fence_open: true,
+        outbox: 5,
+        handoffs: 6,
+        replication: 2,
+        settings_revision: 7,
+        snapshot: Snapshot {
+            elapsed: Duration::from_millis(1_500),
+            pages: 1,
+            bytes: 2,
+            by_class: [3, 4, 5, 6, 7],
+            duplicates: 8,
+            robots_fetched: 9,
+            errors: 10,
+            discards: 11,
+            urls_queued: 12,
+            urls_seen: 13,
+            hosts: HostGauges { ready: 14, waiting: 15, resting: 16, resolving: 17, paused: 20 },
+            visits: 18,
+            pipeline_pages: 19,
+            pages_left: Some(0),
+            pace: Pace::FewHosts { delay: Duration::from_millis(250) },
+        },
+    }
+}
+
+async fn serve(house: Arc<Fake>) -> (SocketAddr, ControlClient<tonic::transport::Channel>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let server = Server::builder().add_service(service(house));
+    tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
+    let client = ControlClient::connect(format!("http://{at}")).await.unwrap();
+    (at, client.max_encoding_message_size(2 * SEEDS_SIZE_MAX))
+}
+
+fn batch(id: u64, lines: &[&str]) -> SeedRequest {
+    SeedRequest { id, lines: lines.iter().map(|&line| line.to_owned()).collect() }
+}
+
+async fn bring(
+    client: &mut ControlClient<tonic::transport::Channel>,
+    batches: impl Stream<Item = SeedRequest> + Send + 'static,
+) -> Streaming<SeedResponse> {
+    client.seed(batches).await.unwrap().into_inner()
+}
+
+async fn next(answers: &mut Streaming<SeedResponse>) -> Result<SeedResponse, Status> {
+    let answer = tokio::time::timeout(Duration::from_secs(20), answers.message()).await;
+    answer.expect("in time").map(|answer| answer.expect("an answer"))
+}
+
+fn safe(id: u64, taken: u64, refused: &[(u32, Discard)]) -> SeedResponse {
+    let refusal =
+        |&(line, why): &(u32, Discard)| v1::RefusedSeed { line, why: why.meaning().into() };
+    let refused = refused.iter().map(refusal).collect();
+    SeedResponse { id, verdict: Some(Verdict::Safe(v1::SeedsSafe { taken, refused })) }
+}
+
+#[tokio::test]
+async fn a_status_arrives_as_it_was() {
+    let (_, mut client) = serve(Arc::default()).await;
+    let sent = client.status(v1::StatusRequest {}).await.unwrap().into_inner();
+    assert_eq!(AgentStatus::try_from(sent), Ok(standing()));
+}
+
+#[tokio::test]
+async fn spans_are_asked_for_by_their_trace_and_no_more_than_there_may_be() {
+    let (_, mut client) = serve(Arc::default()).await;
+    let mut ask = async |limit, trace_id: &[u8]| {
+        let request = v1::TracesRequest { limit, trace_id: trace_id.to_vec().into() };
+        client.traces(request).await.map(|answer| answer.into_inner().spans)
+    };
+    assert_eq!(ask(0, &[]).await.unwrap().len(), 5);
+    let spans = ask(2, &[7; 16]).await.unwrap();
+    assert_eq!((spans.len(), &spans[0].trace_id[..]), (2, &[7; 16][..]));
+    assert_eq!(ask(10_001, &[]).await.unwrap_err().code(), Code::InvalidArgument);
+    assert_eq!(ask(1, &[7; 15]).await.unwrap_err().code(), Code::InvalidArgument);
+}
+
+#[test]
+fn every_pace_and_only_a_pace_has_a_number() {
+    let mut paces = 0;
+    for number in -1..100 {
+        let mut sent = v1::StatusResponse::from(&standing());
+        sent.progress.as_mut().unwrap().pace = number;
+        match AgentStatus::try_from(sent.clone()) {
+            Ok(status) => {
+                paces += 1;
+                let back = v1::StatusResponse::from(&status).progress.unwrap().pace;
+                assert_eq!(back, number);
+            }
+            Err(BadStatus(field, n)) => assert_eq!((field, n), ("pace", number.into())),
+        }
+    }
+    assert_eq!(paces, Pace::NAMES.len());
+    let wrong = v1::StatusResponse { run: 9, ..v1::StatusResponse::from(&standing()) };
+    assert!(AgentStatus::try_from(wrong).unwrap_err().to_string().contains("run state is 9"));
+}
+
+proptest! {
+    #[test]
+    fn garbage_is_no_status_or_one_that_can_be_sent(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
+        if let Ok(sent) = v1::StatusResponse::decode(bytes.as_slice())
+            && let Ok(status) = AgentStatus::try_from(sent)
+        {
+            let again = AgentStatus::try_from(v1::StatusResponse::from(&status));
+            prop_assert_eq!(again, Ok(status));
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_line_is_taken_or_refused_with_its_reason() {
+    let house = Arc::new(Fake::default());
+    let (_, mut client) = serve(Arc::clone(&house)).await;
+    let lines = ["http://x1/", "no url", "HTTP://A/#f", "", "http://x2/", "ftp://b/", "http://c"];
+    let batches = iter([batch(9, &lines), batch(2, &["\u{1b}[2J"]), batch(3, &[])]);
+    let mut answers = bring(&mut client, batches).await;
+    let refused = [
+        (0, Discard::OutOfScope),
+        (1, Discard::Unparsable),
+        (3, Discard::Unparsable),
+        (4, Discard::OutOfScope),
+        (5, Discard::Scheme),
+    ];
+    assert_eq!(next(&mut answers).await.unwrap(), safe(9, 2, &refused));
+    assert_eq!(next(&mut answers).await.unwrap(), safe(2, 0, &[(0, Discard::Unparsable)]));
+    assert_eq!(next(&mut answers).await.unwrap(), safe(3, 0, &[]));
+    assert_eq!(*house.got.lock(), ["http://a/", "http://c/"]);
+    assert!(answers.message().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn nothing_is_answered_before_it_is_safe_and_in_its_order() {
+    let house = Arc::new(Fake { held: Mutex::new(Some(Vec::new())), ..Fake::default() });
+    let (_, mut client) = serve(Arc::clone(&house)).await;
+    let batches = (0..100).map(|n| batch(n, &["http://a/"])).collect::<Vec<_>>();
+    let mut answers = bring(&mut client, iter(batches).chain(pending())).await;
+    let many = crate::limits::SEED_BATCHES_A_STREAM;
+    let held = |house: &Fake| house.held.lock().as_ref().unwrap().len();
+    while held(&house) < many {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(tokio::time::timeout(Duration::from_millis(200), answers.message()).await.is_err());
+    assert_eq!(held(&house), many, "no more are read meanwhile");
+    let mut waiting = house.held.lock().take().unwrap();
+    // One that was never answered is one to send again.
+    drop(waiting.remove(1));
+    for answer in waiting.into_iter().rev() {
+        answer.send(SeedAnswer::Safe { refused: Vec::new() }).unwrap();
+    }
+    for n in 0..100 {
+        let answer = next(&mut answers).await.unwrap();
+        let not_now = SeedResponse { id: 1, verdict: Some(Verdict::NotNow(v1::Nothing {})) };
+        assert_eq!(answer, if n == 1 { not_now } else { safe(n, 1, &[]) });
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_much_or_garbage_is_refused_and_ends_only_itself() {
+    let house = Arc::new(Fake::default());
+    let (at, mut client) = serve(Arc::clone(&house)).await;
+    let lines = vec!["http://a/"; SEED_LINES_MAX + 1];
+    let mut answers = bring(&mut client, iter([batch(1, &lines)])).await;
+    assert_eq!(next(&mut answers).await.unwrap_err().code(), Code::InvalidArgument);
+    let long = format!("http://a/{}", "a".repeat(SEEDS_SIZE_MAX));
+    let refused = match client.seed(iter([batch(1, &[&long])])).await {
+        Ok(answers) => next(&mut answers.into_inner()).await.unwrap_err(),
+        Err(refused) => refused,
+    };
+    assert_eq!(refused.code(), Code::OutOfRange, "{refused}");
+    for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 4_096]] {
+        let mut socket = TcpStream::connect(at).await.unwrap();
+        let _ = socket.write_all(garbage).await;
+        let _ = socket.shutdown().await;
+        let _ = socket.read_to_end(&mut Vec::new()).await;
+    }
+    assert!(house.got.lock().is_empty());
+    let mut answers = bring(&mut client, iter([batch(4, &lines[..SEED_LINES_MAX])])).await;
+    assert_eq!(next(&mut answers).await.unwrap(), safe(4, SEED_LINES_MAX as u64, &[]));
+}
+
+#[tokio::test]
+async fn only_so_many_bring_seeds_at_once() {
+    let (_, mut client) = serve(Arc::default()).await;
+    let mut bringers = Vec::new();
+    for n in 0..crate::limits::SEED_STREAMS_MAX as u64 {
+        // Each goes when its first half is dropped.
+        let (stay, gone) = oneshot::channel::<SeedRequest>();
+        let batches = iter([batch(n, &[])]).chain(once(gone).filter_map(async |gone| gone.ok()));
+        let mut answers = bring(&mut client, batches).await;
+        assert_eq!(next(&mut answers).await.unwrap(), safe(n, 0, &[]));
+        bringers.push((stay, answers));
+    }
+    let refused = client.seed(pending::<SeedRequest>()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    drop(bringers.pop());
+    // Its seat is free once the agent has seen it go.
+    while client.seed(iter([batch(1, &[])])).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn questions_are_checked_before_the_house_is_asked() {
+    let house = Arc::new(Fake::default());
+    let (_, mut client) = serve(Arc::clone(&house)).await;
+    let mut why = async |text: &str| {
+        let asked = v1::WhyRequest { text: text.to_owned(), archive_file: Some(7) };
+        client.why(asked).await.map(|answer| answer.into_inner()).map_err(|e| e.code())
+    };
+    let told = why(" HTTP://A.test/x ").await.unwrap();
+    assert_eq!((&*told.group_name, &*told.archive_file), ("a.test", "7"));
+    for (text, code) in [
+        ("", Code::InvalidArgument),
+        ("a.test/x", Code::InvalidArgument),
+        ("\u{0}", Code::InvalidArgument),
+        ("later.test", Code::Unavailable),
+        ("broken.test", Code::Internal),
+    ] {
+        assert_eq!(why(text).await.unwrap_err(), code, "{text:?}");
+    }
+    let mut hosts = async |contains: &str, limit, order| {
+        let asked = v1::HostsRequest { contains: contains.to_owned(), limit, order };
+        client.hosts(asked).await.map_err(|e| e.code())
+    };
+    assert!(hosts("Example", 0, HostOrder::Pages.into()).await.is_ok());
+    assert!(hosts("", 1_000, 0).await.is_ok());
+    assert_eq!(hosts("", 1_001, 0).await.unwrap_err(), Code::InvalidArgument);
+    assert_eq!(hosts("", 1, 99).await.unwrap_err(), Code::InvalidArgument);
+    assert_eq!(hosts("busy", 1, 0).await.unwrap_err(), Code::ResourceExhausted);
+    let wanted =
+        |contains: &str, limit, order| HostsWanted { contains: contains.to_owned(), limit, order };
+    assert_eq!(house.wanted.lock()[0], wanted("example", 100, HostOrder::Pages));
+    assert_eq!(house.wanted.lock()[1], wanted("", 1_000, HostOrder::Unspecified));
+    let asked = |limit| v1::FetchesRequest { limit, failed_only: true };
+    let told = client.fetches(asked(3)).await.unwrap().into_inner().fetches;
+    assert_eq!((told[0].bytes, told[0].status), (3, 1));
+    assert!(client.fetches(asked(1_001)).await.is_err());
+}
+
+#[tokio::test]
+async fn details_are_told_by_name() {
+    let (_, mut client) = serve(Arc::default()).await;
+    let told = client.details(v1::DetailsRequest {}).await.unwrap().into_inner();
+    assert_eq!((told.discards["robots"], told.groups_owned), (3, 7));
+}

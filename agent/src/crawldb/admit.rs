@@ -1,0 +1,114 @@
+//! Letting new URLs in: through the sieve, past the closed hosts, into their hosts' queues.
+
+use super::groups::Groups;
+use super::resident::Resident;
+use super::{Ledger, mark};
+use crate::storage::facts::as_queued;
+use crate::storage::values::{HostRow, Outcome, Seen, encode_queued};
+use crate::storage::{Batch, DiskError, Family, keys};
+use crate::messages::{Found, Queued};
+use crivello_common::discard::Discard;
+use crivello_common::hash::{HostKey, UrlKey};
+
+impl Ledger {
+    /// Which of `found` appear here for the first time ever. From `asked` on they are no links.
+    pub(super) fn sift(&mut self, found: &[&Found], asked: usize) -> Result<Vec<bool>, DiskError> {
+        let keys: Vec<UrlKey> =
+            found.iter().map(|f| UrlKey { group: f.host.group, url: f.hash }).collect();
+        let mut fresh = Vec::new();
+        self.sieve.sift(&keys, asked, &mut fresh)?;
+        Ok(fresh)
+    }
+
+    /// Lets new URLs into the frontier, in their order.
+    pub(super) fn let_in<'f>(
+        &mut self,
+        batch: &mut Batch,
+        groups: &mut Groups,
+        new: impl Iterator<Item = &'f Found> + Clone,
+    ) -> Result<(), DiskError> {
+        let hosts: Vec<HostKey> = new.clone().map(|f| f.host).collect();
+        self.load(&hosts)?;
+        for url in new {
+            self.totals.seen += 1;
+            let key = UrlKey { group: url.host.group, url: url.hash };
+            if let Some(reason) = self.refusal(groups, url)? {
+                self.totals.discards.count(reason);
+                self.fates.next(Some(reason));
+                let outcome = Outcome::Discarded(reason);
+                self.disk.put(batch, Family::Seen, &keys::seen(key), &outcome.encode());
+                self.news.done(key, &outcome);
+            } else {
+                self.fates.next(None);
+                self.queue(batch, url);
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a new URL is not let in; makes its host's row if it is the first of its host.
+    fn refusal(&mut self, groups: &mut Groups, url: &Found) -> Result<Option<Discard>, DiskError> {
+        // From agents that had not heard of it.
+        if self.blocking.has(url.url.host()) {
+            return Ok(Some(Discard::Blocked));
+        }
+        if let Some(resident) = self.hosts.get(&url.host) {
+            return Ok(resident.row.closed);
+        }
+        if let Some(max) = self.limits.hosts_per_domain {
+            let group = groups.row(&self.disk, url.host.group)?;
+            if group.hosts >= max {
+                return Ok(Some(Discard::TooManyHosts));
+            }
+            group.hosts += 1;
+        }
+        let row = HostRow { name: url.url.host().into(), ..HostRow::default() };
+        self.hosts.insert(url.host, Resident::new(row));
+        self.totals.hosts += 1;
+        Ok(None)
+    }
+
+    /// Puts a new URL at the end of its host's queue.
+    fn queue(&mut self, batch: &mut Batch, url: &Found) {
+        let queued = Queued { place: self.next_place(), ..as_queued(url) };
+        self.enqueue(batch, url.host, &queued);
+    }
+
+    /// Puts a URL into its host's queue, which has no other at its place.
+    pub(super) fn enqueue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
+        self.totals.queued += 1;
+        self.write_queued(batch, host, url);
+        if let Some(resident) = self.hosts.get_mut(&host) {
+            self.news.queued(host, &resident.row.name, url);
+            resident.row.queued += 1;
+            resident.cursor = resident.cursor.min(url.place);
+            mark(&mut self.dirty, host, resident);
+        }
+    }
+
+    /// Writes both rows of a URL that waits.
+    pub(super) fn write_queued(&self, batch: &mut Batch, host: HostKey, url: &Queued) {
+        let seen = keys::seen(UrlKey { group: host.group, url: url.hash });
+        let value = Seen::Queued(self.me.map(|_| (host.host, url.place))).encode();
+        self.disk.put(batch, Family::Seen, &seen, &value);
+        let key = keys::frontier(host, url.place);
+        self.disk.put(batch, Family::Frontier, &key, &encode_queued(url));
+    }
+
+    /// Brings the rows of those hosts into memory that have one and are not there.
+    pub(super) fn load(&mut self, hosts: &[HostKey]) -> Result<(), DiskError> {
+        let mut missing: Vec<HostKey> =
+            hosts.iter().copied().filter(|host| !self.hosts.contains_key(host)).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        let rows: Vec<_> = missing.iter().map(|&host| keys::host(host)).collect();
+        let (loaded, visitors) = (&mut self.hosts, &mut self.visitors);
+        self.disk.get_sorted(Family::Hosts, &rows, |i, value| {
+            if let Some(value) = value {
+                loaded.insert(missing[i], Resident::new(HostRow::decode(value)?));
+                visitors.push(missing[i]);
+            }
+            Ok(())
+        })
+    }
+}

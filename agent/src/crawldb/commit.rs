@@ -1,0 +1,310 @@
+//! The one commit: everything that follows from a group of pages, in one write batch.
+
+use super::groups::Groups;
+use super::unsettled::{BEHIND, Unsettled};
+use super::{Ledger, META_ARCHIVE, META_SEEDED, META_TOTALS};
+use crate::storage::values::{ContentRow, Kept, Outcome};
+use crate::storage::{Batch, DiskError, Family, keys};
+use crate::messages::{Found, Page, PageEnd, Place, Queued};
+use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
+use crivello_common::politeness::{Retry, retry};
+use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
+use std::sync::Arc;
+
+/// The priority of every URL; smaller goes first.
+pub const PRIORITY: u8 = 128;
+
+/// What one commit accounts for.
+#[derive(Debug, Default)]
+pub struct Group {
+    /// Stored pages, each with the serial number of its archive file and its offset there.
+    pub pages: Vec<(Page, Option<(u32, u64)>)>,
+    /// Seeds and peers' URLs.
+    pub found: Vec<Found>,
+    /// URLs that were refused before they came here.
+    pub refused: DiscardTally,
+    /// All seeds of this run are in this group or an earlier one, and there were some.
+    pub seeds_end: bool,
+    /// For each of the pages whether links of it are on their way to other agents; empty for none.
+    pub away: Vec<bool>,
+    /// Links of the pages that went to other agents.
+    pub links_away: u64,
+    /// Whether what is new here is to be safe with other agents before its pages are done with.
+    pub copied: bool,
+    /// Pages of earlier groups whose links are safe by now.
+    pub settled: Vec<Unsettled>,
+}
+
+impl Group {
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let refused = self.refused != DiscardTally::default();
+        let nothing = self.pages.is_empty() && self.found.is_empty() && self.settled.is_empty();
+        nothing && !refused && !self.seeds_end
+    }
+}
+
+impl Ledger {
+    /// Puts all that follows from `group` into a batch. The archive is complete up to `position`
+    /// (its own encoding). In memory it has happened after this; it has happened for good once
+    /// [`Database::commit`](crate::storage::Database::commit) has taken the batch.
+    ///
+    /// # Errors
+    /// When the disk fails; the ledger must then not be used any more.
+    pub fn prepare(
+        &mut self,
+        group: &Group,
+        position: Option<&[u8]>,
+        now: Timestamp,
+    ) -> Result<Batch, DiskError> {
+        let mut batch = Batch::default();
+        let mut groups = Groups::default();
+        // First: it reads the disk, which does not know yet what this batch takes away.
+        self.close_hosts(&mut batch, &mut groups)?;
+        for (host, urls, reason) in std::mem::take(&mut self.refused) {
+            self.load(&[host])?;
+            for url in urls.iter().filter(|url| self.waits(host, url.place)).collect::<Vec<_>>() {
+                let outcome = Outcome::Discarded(reason);
+                self.put_away(&mut batch, host, url.place, url.hash, &outcome);
+                self.totals.discards.count(reason);
+            }
+        }
+        self.settle_pages(&mut batch, &group.settled)?;
+        let links = group.pages.iter().flat_map(|(page, _)| &page.links);
+        let found: Vec<&Found> = links.chain(&group.found).collect();
+        let fresh = self.sift(&found, found.len() - group.found.len())?;
+        let mut unread = fresh.as_slice();
+        for (i, (page, record)) in group.pages.iter().enumerate() {
+            let (own, rest) = unread.split_at(page.links.len());
+            unread = rest;
+            let away = group.away.get(i).copied().unwrap_or(false);
+            let waits = away || (group.copied && own.contains(&true));
+            self.record(&mut batch, &mut groups, (page, *record), waits)?;
+        }
+        self.fates.begin();
+        let new = found.iter().zip(&fresh).filter(|&(_, &fresh)| fresh).map(|(&found, _)| found);
+        self.let_in(&mut batch, &mut groups, new)?;
+        self.fates.end(fresh);
+        self.totals.discards.merge(&group.refused);
+        self.totals.links += group.links_away;
+        self.finish(&mut batch, &groups, now)?;
+        if group.seeds_end {
+            self.disk.put(&mut batch, Family::Meta, META_SEEDED, &[]);
+        }
+        if let Some(position) = position {
+            self.disk.put(&mut batch, Family::Meta, META_ARCHIVE, position);
+        }
+        Ok(batch)
+    }
+
+    /// Adds what belongs to every commit: rows that were changed in memory, and the totals.
+    pub(super) fn finish(
+        &mut self,
+        batch: &mut Batch,
+        groups: &Groups,
+        now: Timestamp,
+    ) -> Result<(), DiskError> {
+        for (key, value) in self.robots.drain(..) {
+            self.disk.put(batch, Family::Robots, &key, &value);
+            if let (Some(host), Some(origin)) = (keys::read_host(&key), keys::read_origin(&key))
+                && let Some(resident) = self.hosts.get(&host)
+            {
+                self.news.robots(host, &resident.row.name, origin, &value);
+            }
+        }
+        self.settle(batch, now)?;
+        groups.write(&self.disk, batch);
+        self.tags.settle(batch);
+        self.chores.settle(&self.disk, batch);
+        self.disk.put(batch, Family::Meta, META_TOTALS, &self.totals.encode());
+        Ok(())
+    }
+
+    /// What became of one request; the the page waits if its links are not safe with this commit.
+    fn record(
+        &mut self,
+        batch: &mut Batch,
+        groups: &mut Groups,
+        (page, record): (&Page, Option<(u32, u64)>),
+        waits_for_links: bool,
+    ) -> Result<(), DiskError> {
+        self.totals.discards.merge(&page.discards);
+        self.totals.links += page.links.len() as u64;
+        if let PageEnd::Failed(kind) = page.end {
+            self.totals.failures[kind as usize] += 1;
+        }
+        let Some(row) = &page.row else {
+            self.totals.robots += u64::from(matches!(page.end, PageEnd::Response { .. }));
+            return Ok(());
+        };
+        self.load(&[page.host])?;
+        // Otherwise another agent has dealt with it in the meantime, and that was merged.
+        let waits = self.waits(page.host, row.place);
+        if let PageEnd::Failed(kind) = page.end
+            && retry(kind, row.attempts.saturating_add(1)) == Retry::Again
+        {
+            if waits {
+                self.queue_again(batch, page.host, row);
+            }
+            return Ok(());
+        }
+        let outcome = self.outcome(batch, page, row, record);
+        if waits && waits_for_links {
+            self.unsettle(batch, page.host, row, outcome);
+        } else if waits {
+            self.put_away(batch, page.host, row.place, row.hash, &outcome);
+        }
+        let bytes = match page.end {
+            PageEnd::Response { bytes, .. } => Some(bytes),
+            _ => None,
+        };
+        self.change(page.host, |resident| {
+            resident.row.pages += u64::from(bytes.is_some());
+            resident.row.bytes += bytes.unwrap_or(0);
+        });
+        if bytes.is_some() && self.limits.pages_per_domain.is_some() {
+            groups.row(&self.disk, page.host.group)?.pages += 1;
+            self.keep_promise(page.host);
+        }
+        Ok(())
+    }
+
+    /// Counts the end of a URL, and says what `seen` is to remember.
+    fn outcome(
+        &mut self,
+        batch: &mut Batch,
+        page: &Page,
+        row: &Queued,
+        record: Option<(u32, u64)>,
+    ) -> Outcome {
+        match page.end {
+            PageEnd::Response { status, bytes, digest, duplicate, truncated } => {
+                self.totals.pages += 1;
+                self.totals.bytes += bytes;
+                self.totals.duplicates += u64::from(duplicate);
+                self.totals.truncated += u64::from(truncated);
+                *self.totals.by_status.entry(status).or_default() += 1;
+                if let (Some(digest), false) = (digest, duplicate) {
+                    let url = CrawlUrl::from_parts(row.origin, &page.name, &row.path);
+                    let first = ContentRow { at: page.at, url: url.as_str().into() };
+                    self.disk.put(batch, Family::Content, &digest, &first.encode());
+                }
+                let kept = |by| Kept { by, name: page.name.clone(), url: row.clone() };
+                let page_of = self.me.map(|by| Arc::new(kept(by)));
+                Outcome::Fetched { at: page.at, status, record, page: page_of }
+            }
+            PageEnd::Failed(kind) => {
+                self.totals.discards.count(Discard::GaveUp);
+                Outcome::Failed(kind)
+            }
+            PageEnd::Discarded(reason) => {
+                self.totals.discards.count(reason);
+                Outcome::Discarded(reason)
+            }
+        }
+    }
+
+    /// Takes a URL out of its host's queue, or from behind it, for good.
+    pub(super) fn put_away(
+        &mut self,
+        batch: &mut Batch,
+        host: HostKey,
+        place: Place,
+        url: UrlHash,
+        outcome: &Outcome,
+    ) {
+        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, place));
+        let key = keys::seen(UrlKey { group: host.group, url });
+        self.disk.put(batch, Family::Seen, &key, &outcome.encode());
+        self.news.done(UrlKey { group: host.group, url }, outcome);
+        if place.priority == BEHIND {
+            return; // It did not wait to be fetched.
+        }
+        self.totals.queued -= 1;
+        self.change(host, |resident| {
+            resident.take_back(place);
+            resident.row.queued -= 1;
+        });
+    }
+
+    /// Whether a URL that was handed out still waits for what becomes of it.
+    fn waits(&self, host: HostKey, place: Place) -> bool {
+        self.hosts.get(&host).is_some_and(|resident| resident.is_handed(place))
+    }
+
+    /// Puts a URL whose attempt failed at the end of its host's queue.
+    fn queue_again(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
+        self.totals.retries += 1;
+        let again = Queued {
+            place: self.next_place(),
+            attempts: url.attempts.saturating_add(1),
+            ..url.clone()
+        };
+        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, url.place));
+        self.write_queued(batch, host, &again);
+        self.change(host, |resident| resident.take_back(url.place));
+    }
+
+    /// The next place in the order of first appearance.
+    pub(super) fn next_place(&mut self) -> Place {
+        let seq = self.totals.next_seq;
+        self.totals.next_seq += 1;
+        Place { priority: PRIORITY, seq }
+    }
+
+    /// Writes the rows of all hosts that changed, with their places in `schedule`, and lets those
+    /// go that nothing keeps in memory.
+    fn settle(&mut self, batch: &mut Batch, now: Timestamp) -> Result<(), DiskError> {
+        let dirty = std::mem::take(&mut self.dirty);
+        let mut groups: Vec<GroupHash> = dirty.iter().map(|host| host.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let shut = self.tags.shut(&groups)?;
+        let is_shut = |group| shut.contains(&group) || self.chores.is_deleting(group);
+        let mut settled = Vec::new();
+        for host in dirty {
+            let Some(resident) = self.hosts.get_mut(&host) else { continue };
+            resident.dirty = false;
+            if resident.parked && resident.available() > 0 {
+                resident.parked = false;
+                resident.reschedule = true;
+            }
+            let due = resident.due(now).filter(|_| !is_shut(host.group));
+            let comes_back = resident.reschedule && !resident.on_desk;
+            resident.reschedule &= resident.on_desk;
+            let old = std::mem::replace(&mut resident.row.scheduled, due);
+            let counted = if due.is_some() { resident.row.queued } else { 0 };
+            self.totals.own_queued += counted;
+            self.totals.own_queued -= std::mem::replace(&mut resident.counted, counted);
+            if old != due {
+                if let Some(at) = old {
+                    self.disk.delete(batch, Family::Schedule, &keys::schedule(at, host));
+                }
+                if let Some(at) = due {
+                    let key = keys::schedule(at, host);
+                    self.disk.put(batch, Family::Schedule, &key, &[]);
+                }
+            }
+            // Also when it comes back before its time: `serve` has passed the place that it keeps.
+            if let Some(at) = due.filter(|_| comes_back || old != due) {
+                self.cursor = keys::schedule(at, host).min(self.cursor);
+            }
+            self.disk.put(batch, Family::Hosts, &keys::host(host), &resident.row.encode());
+            self.news.host(host, &resident.row);
+            self.visitors.push(host);
+            settled.push(host);
+        }
+        for host in settled {
+            self.trim_promise(host);
+        }
+        for host in std::mem::take(&mut self.visitors) {
+            if self.hosts.get(&host).is_some_and(|resident| resident.is_idle()) {
+                self.forget(host);
+            }
+        }
+        Ok(())
+    }
+}

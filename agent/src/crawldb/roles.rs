@@ -1,0 +1,79 @@
+//! How many groups this agent has, and as what.
+
+use crate::storage::{Database, DiskError, Family, GroupState};
+use crate::messages::{Role, Tag};
+
+/// So many rows are looked at: a group's key is a hash, so the first of them stand for all.
+const LOOKED_AT: u64 = 10_000;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// Groups that it may fetch.
+    pub authority: u64,
+    /// Groups of which it holds a copy.
+    pub copy: u64,
+    /// Groups that it takes in as the owner.
+    pub pending: u64,
+}
+
+/// Counts the groups that have rows here; estimates where there are very many.
+///
+/// # Errors
+/// When the disk fails.
+pub fn roles(disk: &Database) -> Result<Roles, DiskError> {
+    let (mut roles, mut n_rows) = (Roles::default(), 0);
+    disk.walk(Family::Groups, &[], &[0xff; 9], |_, value| {
+        n_rows += 1;
+        match GroupState::decode(value)?.tag {
+            Some(Tag { role: Role::Authority { .. }, .. }) => roles.authority += 1,
+            Some(Tag { role: Role::Copy { .. }, .. }) => roles.copy += 1,
+            Some(Tag { role: Role::Pending { .. }, .. }) => roles.pending += 1,
+            None => {}
+        }
+        Ok(n_rows < LOOKED_AT)
+    })?;
+    if n_rows < LOOKED_AT {
+        return Ok(roles);
+    }
+    let all = disk.rows(Family::Groups).max(n_rows);
+    let scaled = |n: u64| u64::try_from(u128::from(n) * u128::from(all) / u128::from(n_rows));
+    let scaled = |n| scaled(n).unwrap_or(u64::MAX);
+    Ok(Roles {
+        authority: scaled(roles.authority),
+        copy: scaled(roles.copy),
+        pending: scaled(roles.pending),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::Batch;
+    use crivello_common::config::State;
+    use crivello_common::hash::GroupHash;
+
+    #[test]
+    fn few_are_counted_and_many_estimated() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Database::open(dir.path(), true, &State::default()).unwrap();
+        let put = |from: u64, n: u64, role: Role| {
+            let mut batch = Batch::default();
+            let state = GroupState { open: true, tag: Some(Tag { epoch: 1, role }) }.encode();
+            for i in from..from + n {
+                let group = GroupHash(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                disk.put(&mut batch, Family::Groups, &group.to_bytes(), &state);
+            }
+            disk.commit(&batch).unwrap();
+        };
+        put(1, 30, Role::Authority { standing: Vec::new() });
+        put(31, 20, Role::Copy { of: Vec::new() });
+        put(51, 1, Role::Pending { new: true });
+        assert_eq!(roles(&disk).unwrap(), Roles { authority: 30, copy: 20, pending: 1 });
+        put(100, 30_000, Role::Authority { standing: Vec::new() });
+        put(30_100, 10_000, Role::Copy { of: Vec::new() });
+        let Roles { authority, copy, .. } = roles(&disk).unwrap();
+        assert!((29_000..=31_000).contains(&authority), "{authority}");
+        assert!((9_000..=11_000).contains(&copy), "{copy}");
+    }
+}

@@ -1,0 +1,357 @@
+//! Handing hosts to the workbench as they fall due, and more of their queues as it asks.
+
+use super::groups::Groups;
+use super::resident::Resident;
+use super::unsettled::END_OF_QUEUE;
+use super::{Ledger, TagRows, mark};
+use crate::storage::values::{HostRow, RobotsRow, decode_queued};
+use crate::storage::{DiskError, Family, keys};
+use crate::messages::{Due, LedgerNote, Place, Queued, RobotsRecord};
+use crate::limits::{WINDOW_MAX, WINDOW_MIN};
+use crivello_common::discard::Discard;
+use crivello_common::hash::{GroupHash, HostKey};
+use crivello_common::time::Timestamp;
+use crivello_common::url::Origin;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Hosts that fall due within this are handed over already.
+const HORIZON: Duration = Duration::from_secs(2);
+/// Hosts handed over in one go.
+const HOSTS_AT_ONCE: usize = 512;
+/// A host whose domain has no pages left to promise is looked at again after this.
+const PROMISE_WAIT: Duration = Duration::from_secs(1);
+
+/// A host in `schedule`, and the time it stands there with.
+type Scheduled = (Timestamp, HostKey);
+
+/// Whether a visit to a group's hosts may begin now; it may read and write tags.
+pub type MayFetch<'a> = &'a mut dyn FnMut(GroupHash, &mut TagRows) -> Result<bool, DiskError>;
+
+impl Ledger {
+    /// Answers what the workbench asked for, as far as there is something and `may_fetch` allows
+    /// it. Returns when the next host falls due, as far as that is known.
+    ///
+    /// A group that is closed costs nothing here; a host of an open one that may not be fetched is
+    /// passed once, until [`Self::look_again`].
+    ///
+    /// # Errors
+    /// When the disk or `may_fetch` fails.
+    pub fn serve(
+        &mut self,
+        now: Timestamp,
+        may_fetch: MayFetch<'_>,
+        out: &mut Vec<LedgerNote>,
+    ) -> Result<Option<Timestamp>, DiskError> {
+        self.asked = false;
+        for host in std::mem::take(&mut self.refills) {
+            let (urls, more) = match may_fetch(host.group, &mut self.tags)? {
+                true => self.read_window(host, u64::MAX)?,
+                false => (Vec::new(), false),
+            };
+            out.push(LedgerNote::More { host, urls, more });
+        }
+        for (host, name) in std::mem::take(&mut self.calls) {
+            if !may_fetch(host.group, &mut self.tags)? {
+                out.push(LedgerNote::Elsewhere { host });
+            } else if let Some(due) = self.answer_call(host, name)? {
+                out.push(LedgerNote::Due(Box::new(due)));
+            }
+        }
+        let mut next = None;
+        while self.wanted > 0 {
+            let (due, later) = self.find_due(now, may_fetch)?;
+            next = later;
+            if due.is_empty() {
+                break;
+            }
+            let hosts: Vec<HostKey> = due.iter().map(|&(_, host)| host).collect();
+            self.load(&hosts)?;
+            for (at, host) in due {
+                if self.wanted == 0 {
+                    // Others counted as several: it is found again.
+                    self.cursor = keys::schedule(at, host);
+                    break;
+                }
+                if let Some(note) = self.hand_over(host, now)? {
+                    self.wanted = self.wanted.saturating_sub(note.counts_as());
+                    out.push(LedgerNote::Due(Box::new(note)));
+                }
+            }
+        }
+        Ok(next)
+    }
+
+    /// Some group that could not be fetched now can: hosts that were passed are found again.
+    pub fn look_again(&mut self) {
+        if let Some(first) = self.passed.take() {
+            self.cursor = self.cursor.min(first);
+            self.asked = true;
+        }
+    }
+
+    /// The next hosts in `schedule` with their times, and the time of the first one beyond the
+    /// horizon.
+    fn find_due(
+        &mut self,
+        now: Timestamp,
+        may_fetch: MayFetch<'_>,
+    ) -> Result<(Vec<Scheduled>, Option<Timestamp>), DiskError> {
+        let most = HOSTS_AT_ONCE.min(self.wanted as usize);
+        let mut due = Vec::new();
+        let mut later = None;
+        let mut cursor = self.cursor;
+        let (hosts, tags, passed) = (&self.hosts, &mut self.tags, &mut self.passed);
+        self.disk.walk(Family::Schedule, &self.cursor, &[0xff; 25], |key, _| {
+            let (at, host) = keys::read_schedule(key)
+                .ok_or(DiskError::Row { family: "schedule", what: "its key is malformed" })?;
+            if at > now + HORIZON {
+                later = Some(at);
+                return Ok(false);
+            }
+            if due.len() == most {
+                return Ok(false);
+            }
+            cursor = successor(key);
+            if hosts.get(&host).is_some_and(|h| h.on_desk || h.closing.is_some()) {
+                return Ok(true);
+            }
+            if may_fetch(host.group, tags)? {
+                due.push((at, host));
+            } else {
+                let key = keys::schedule(at, host);
+                *passed = Some(passed.map_or(key, |first| first.min(key)));
+            }
+            Ok(true)
+        })?;
+        self.cursor = cursor;
+        Ok((due, later))
+    }
+
+    /// A host as the workbench takes it; `None` when there is nothing to fetch of it just now.
+    fn hand_over(&mut self, host: HostKey, now: Timestamp) -> Result<Option<Due>, DiskError> {
+        if let Some(reason) = self.hosts.get(&host).and_then(|resident| resident.row.closed) {
+            // Closed by another agent, with a queue that came from a third.
+            self.close_or_wait(host, Some(reason), now);
+            return Ok(None);
+        }
+        if self.hosts.get(&host).is_some_and(|resident| self.blocking.has(&resident.row.name)) {
+            self.close_or_wait(host, Some(Discard::Blocked), now);
+            return Ok(None);
+        }
+        let pages_left = match self.pages_left(host)? {
+            Ok(pages_left) => pages_left,
+            Err(reason) => {
+                self.close_or_wait(host, reason, now);
+                return Ok(None);
+            }
+        };
+        let (urls, more) = self.read_window(host, pages_left)?;
+        let robots = self.read_robots(host)?;
+        let Some(resident) = self.hosts.get_mut(&host) else { return Ok(None) };
+        if urls.is_empty() {
+            if resident.handed.is_empty() {
+                let what = "the queue of a host is shorter than its row says";
+                return Err(DiskError::Row { family: "frontier", what });
+            }
+            resident.parked = true;
+            return Ok(None);
+        }
+        resident.on_desk = true;
+        if self.limits.pages_per_domain.is_some() {
+            // On top of what is kept for its pages that are still on the way.
+            resident.promised += pages_left;
+            *self.promised.entry(host.group).or_default() += pages_left;
+        }
+        Ok(Some(Due {
+            host,
+            name: resident.row.name.clone(),
+            state: resident.row.state.clone(),
+            robots,
+            urls,
+            more,
+            pages_left,
+        }))
+    }
+
+    /// A host that is wanted for a robots.txt that another one's redirects to: without its queue,
+    /// which it will be handed over for in its own time.
+    fn answer_call(&mut self, host: HostKey, name: Arc<str>) -> Result<Option<Due>, DiskError> {
+        self.load(&[host])?;
+        let robots = self.read_robots(host)?;
+        let (counted, dirty) = (&mut self.totals.hosts, &mut self.dirty);
+        let resident = self.hosts.entry(host).or_insert_with(|| {
+            let mut resident = Resident::new(HostRow { name, ..HostRow::default() });
+            // Counted and written by the same commit.
+            *counted += 1;
+            mark(dirty, host, &mut resident);
+            resident
+        });
+        if resident.on_desk {
+            return Ok(None);
+        }
+        resident.on_desk = true;
+        Ok(Some(Due {
+            host,
+            name: resident.row.name.clone(),
+            state: resident.row.state.clone(),
+            robots,
+            urls: Vec::new(),
+            more: false,
+            pages_left: u64::MAX,
+        }))
+    }
+
+    /// How many pages may yet be fetched of a host: `Err` with the limit that says none; without a
+    /// reason when only promises to its neighbours stand in the way.
+    fn pages_left(&self, host: HostKey) -> Result<Result<u64, Option<Discard>>, DiskError> {
+        let Some(resident) = self.hosts.get(&host) else { return Ok(Err(None)) };
+        let on_the_way = resident.handed.len() as u64;
+        let mut left = u64::MAX;
+        if let Some(max) = self.limits.pages_per_host {
+            if resident.row.pages >= max {
+                return Ok(Err(Some(Discard::HostLimit)));
+            }
+            left = max.saturating_sub(resident.row.pages + on_the_way);
+        }
+        if let Some(max) = self.limits.pages_per_domain {
+            let pages = Groups::default().row(&self.disk, host.group)?.pages;
+            if pages >= max {
+                return Ok(Err(Some(Discard::DomainLimit)));
+            }
+            let promised = self.promised.get(&host.group).copied().unwrap_or(0);
+            left = left.min(max.saturating_sub(pages + promised)).min(self.window());
+        }
+        Ok(if left == 0 { Err(None) } else { Ok(left) })
+    }
+
+    fn close_or_wait(&mut self, host: HostKey, reason: Option<Discard>, now: Timestamp) {
+        let Some(resident) = self.hosts.get_mut(&host) else { return };
+        if let Some(reason) = reason {
+            // What is blocked today may be let in tomorrow.
+            resident.closing = Some((reason, reason != Discard::Blocked));
+            self.closing.push(host);
+        } else {
+            resident.reschedule = true;
+            resident.row.state.next = resident.row.state.next.max(now + PROMISE_WAIT);
+        }
+        mark(&mut self.dirty, host, resident);
+    }
+
+    /// URLs of one host in memory, by their weight.
+    fn window(&self) -> u64 {
+        let share = self.window_urls_max / (self.hosts.len() as u64).max(1);
+        share.clamp(WINDOW_MIN as u64, WINDOW_MAX as u64)
+    }
+
+    /// The next URLs of a host's queue, and whether there is more behind them.
+    fn read_window(&mut self, host: HostKey, most: u64) -> Result<(Vec<Queued>, bool), DiskError> {
+        let window = usize::try_from(self.window()).unwrap_or(usize::MAX);
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(window);
+        let Some(resident) = self.hosts.get_mut(&host) else { return Ok((Vec::new(), false)) };
+        let mut urls = Vec::with_capacity(most.min(16));
+        if resident.available() == 0 || most == 0 {
+            return Ok((urls, false));
+        }
+        let from = keys::frontier(host, resident.cursor);
+        let end = keys::frontier(host, END_OF_QUEUE);
+        let handed = &*resident;
+        let mut weight = 0;
+        self.disk.walk(Family::Frontier, &from, &end, |key, value| {
+            let place = keys::read_place(key)
+                .ok_or(DiskError::Row { family: "frontier", what: "its key is malformed" })?;
+            if !handed.is_handed(place) {
+                let url = decode_queued(place, value)?;
+                weight += url.weight();
+                urls.push(url);
+            }
+            Ok(urls.len() < most && weight < window)
+        })?;
+        urls.shrink_to_fit();
+        resident.handed.reserve_exact(urls.len());
+        for url in &urls {
+            resident.hand_out(url.place);
+        }
+        if let Some(last) = urls.last() {
+            resident.cursor = Place { seq: last.place.seq + 1, ..last.place };
+        }
+        Ok((urls, resident.available() > 0))
+    }
+
+    fn read_robots(&self, host: HostKey) -> Result<Vec<(Origin, RobotsRecord)>, DiskError> {
+        let mut robots = Vec::new();
+        if self.hosts.get(&host).is_some_and(|resident| resident.row.robots) {
+            let from = keys::host(host);
+            self.disk.walk(Family::Robots, &from, &end_of(host), |key, value| {
+                let origin = keys::read_origin(key)
+                    .ok_or(DiskError::Row { family: "robots", what: "its key is malformed" })?;
+                robots.push((origin, RobotsRow::decode(value)?));
+                Ok(true)
+            })?;
+        }
+        Ok(robots)
+    }
+
+    /// A page of a host with a promise arrived: it is counted in its domain's row now.
+    pub(super) fn keep_promise(&mut self, host: HostKey) {
+        let Some(resident) = self.hosts.get_mut(&host) else { return };
+        if resident.promised > 0 {
+            resident.promised -= 1;
+            self.release_promise(host, 1);
+        }
+    }
+
+    fn release_promise(&mut self, host: HostKey, pages: u64) {
+        if let Some(promised) = self.promised.get_mut(&host.group) {
+            *promised = promised.saturating_sub(pages);
+            if *promised == 0 {
+                self.promised.remove(&host.group);
+            }
+        }
+    }
+
+    /// A host that left the workbench needs its promise only for the pages on the way.
+    pub(super) fn trim_promise(&mut self, host: HostKey) {
+        let Some(resident) = self.hosts.get_mut(&host) else { return };
+        let keeps = if resident.on_desk { u64::MAX } else { resident.handed.len() as u64 };
+        let too_much = resident.promised.saturating_sub(keeps);
+        resident.promised -= too_much;
+        if too_much > 0 {
+            self.release_promise(host, too_much);
+        }
+    }
+
+    /// Lets a host go from memory.
+    pub(super) fn forget(&mut self, host: HostKey) {
+        if let Some(resident) = self.hosts.remove(&host) {
+            self.release_promise(host, resident.promised);
+        }
+    }
+}
+
+/// The first key of `schedule` after `key`.
+fn successor(key: &[u8]) -> [u8; keys::SCHEDULE] {
+    let mut next = [0; keys::SCHEDULE];
+    let n = key.len().min(next.len());
+    next[..n].copy_from_slice(&key[..n]);
+    increment(&mut next);
+    next
+}
+
+/// A bound above all keys of `host` in `frontier` and `robots`.
+fn end_of(host: HostKey) -> [u8; keys::PAIR] {
+    let mut end = keys::host(host);
+    increment(&mut end);
+    end
+}
+
+/// The next number, big-endian; stays at the largest.
+pub(super) fn increment(bytes: &mut [u8]) {
+    for byte in bytes.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return;
+        }
+    }
+    bytes.fill(0xff);
+}

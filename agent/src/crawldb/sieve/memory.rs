@@ -1,0 +1,155 @@
+//! The body that holds a signature of every URL: 10 to 12.5 bytes each.
+//!
+//! A hash table in 256 shards. Each is probed from a place that rises with the signature, so that
+//! when it grows its slots go over in their order: memory is read and written from one end to the
+//! other, and a shard can grow by a quarter instead of doubling. Shards begin with different sizes,
+//! so that they never grow all at once.
+
+use super::body::{Body, Offer};
+use super::signature::{Signer, place};
+use crate::storage::DiskError;
+use crivello_common::hash::UrlKey;
+
+const SHARDS: usize = 256;
+/// Slots of the smallest shard in the beginning.
+const SLOTS_MIN: usize = 64;
+/// A slot that holds nothing; a signature that is the same is held as 1.
+const EMPTY: u64 = 0;
+
+/// See the module.
+pub struct Memory {
+    signer: Signer,
+    shards: Vec<Shard>,
+}
+
+struct Shard {
+    slots: Vec<u64>,
+    used: usize,
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memory of {} URLs", self.len())
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Memory {
+    /// One that knows nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        // From 64 to 319 slots: the sizes at which they grow are spread evenly ever after.
+        let shard = |n| Shard { slots: vec![EMPTY; SLOTS_MIN + n], used: 0 };
+        Self { signer: Signer::random(), shards: (0..SHARDS).map(shard).collect() }
+    }
+
+    /// Remembers a URL; whether it is new.
+    pub fn insert(&mut self, key: UrlKey) -> bool {
+        let signature = self.signer.sign(key);
+        self.shards[place(signature, SHARDS)].insert(signature.max(1))
+    }
+
+    /// URLs that it knows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.used).sum()
+    }
+
+    /// Whether it knows none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Shard {
+    fn insert(&mut self, signature: u64) -> bool {
+        let at = self.find(signature);
+        if self.slots[at] == signature {
+            return false;
+        }
+        self.slots[at] = signature;
+        self.used += 1;
+        if self.used * 5 > self.slots.len() * 4 {
+            self.grow();
+        }
+        true
+    }
+
+    /// Where it is, or the empty slot where it would be.
+    fn find(&self, signature: u64) -> usize {
+        // The upper bits are the same in the whole shard.
+        let mut at = place(signature.wrapping_mul(SHARDS as u64), self.slots.len());
+        while self.slots[at] != EMPTY && self.slots[at] != signature {
+            at += 1;
+            if at == self.slots.len() {
+                at = 0;
+            }
+        }
+        at
+    }
+
+    fn grow(&mut self) {
+        let n = self.slots.len() + self.slots.len() / 4;
+        let before = std::mem::replace(&mut self.slots, vec![EMPTY; n]);
+        for signature in before.into_iter().filter(|&slot| slot != EMPTY) {
+            let at = self.find(signature);
+            self.slots[at] = signature;
+        }
+    }
+}
+
+impl Body for Memory {
+    fn offer(&mut self, batch: &[Offer], passed: &mut Vec<u64>) -> Result<(), DiskError> {
+        passed.extend(batch.iter().filter(|offer| self.insert(offer.key)).map(|o| o.ticket));
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let slots: usize = self.shards.iter().map(|shard| shard.slots.capacity()).sum();
+        slots * size_of::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crivello_common::hash::{GroupHash, UrlHash};
+
+    fn key(n: u64) -> UrlKey {
+        UrlKey { group: GroupHash(n % 1_000), url: UrlHash(n) }
+    }
+
+    #[test]
+    fn it_grows_by_little_and_wastes_little() {
+        let mut memory = Memory::new();
+        assert!(memory.is_empty());
+        let mut before = memory.memory();
+        for n in 0..300_000 {
+            assert!(memory.insert(key(n)));
+            let now = memory.memory();
+            assert!(now - before <= now / 256, "{before} to {now} bytes at {n}");
+            before = now;
+            if n > 100_000 && n % 1_000 == 0 {
+                let each = now as f64 / n as f64;
+                assert!((10.0..12.5).contains(&each), "{each} bytes a URL at {n}");
+            }
+        }
+        assert!((0..300_000).all(|n| !memory.insert(key(n))));
+        assert_eq!(memory.len(), 300_000);
+    }
+
+    #[test]
+    fn signatures_that_meet_at_the_end_of_a_shard_go_on_at_its_beginning() {
+        let mut shard = Shard { slots: vec![EMPTY; SLOTS_MIN], used: 0 };
+        let last = |n: u64| (u64::MAX >> 8) - n;
+        assert!((0..1_000).all(|n| shard.insert(last(n))));
+        assert!((0..1_000).all(|n| !shard.insert(last(n))));
+        assert!(shard.insert(1) && !shard.insert(1));
+    }
+}

@@ -1,0 +1,191 @@
+//! All bodies against a set: what each lets through, and what the filters lose.
+
+use super::*;
+use crate::storage::Batch;
+use crivello_common::hash::{GroupHash, UrlHash};
+use crivello_common::units::ByteSize;
+use proptest::prelude::*;
+use std::collections::HashSet;
+use std::path::Path;
+
+fn key(n: u64) -> UrlKey {
+    UrlKey { group: GroupHash(n % 7), url: UrlHash(n) }
+}
+
+/// A body, and what its owner does with what has passed.
+struct Subject {
+    name: &'static str,
+    body: Box<dyn Body>,
+    /// It lets through all that is new.
+    exact: bool,
+    /// It answers at once.
+    prompt: bool,
+    disk: Option<Arc<Database>>,
+}
+
+impl Subject {
+    fn all(dir: &Path) -> Vec<Self> {
+        let disk = Arc::new(Database::open(&dir.join("state"), true, &State::default()).unwrap());
+        let of = |name, body, exact| Self { name, body, exact, prompt: true, disk: None };
+        // So small that the filters lose, and that the files are merged many times.
+        let (filter, gathers) = (ByteSize(256), ByteSize(24 * 50));
+        let rocks = of("rocksdb", Box::new(Rocks::new(disk.clone())), true);
+        let offline = Offline::open(&dir.join("offline"), gathers).unwrap();
+        vec![
+            Self { disk: Some(disk), ..rocks },
+            of("memory", Box::<Memory>::default(), true),
+            Self { prompt: false, ..of("offline", Box::new(offline), true) },
+            of("bloom", Box::new(Bloom::new(filter)), false),
+            of("blocked-bloom", Box::new(BlockedBloom::new(filter)), false),
+        ]
+    }
+
+    /// What passes of a batch that begins with this ticket.
+    fn offer(&mut self, keys: &[u64], ticket: u64) -> Vec<u64> {
+        let offer = |(ticket, &n)| Offer { key: key(n), ticket };
+        let batch: Vec<Offer> = (ticket..).zip(keys).map(offer).collect();
+        let mut passed = Vec::new();
+        self.body.offer(&batch, &mut passed).unwrap();
+        if let Some(disk) = &self.disk {
+            let mut rows = Batch::default();
+            for &ticket_of in &passed {
+                let key = batch[(ticket_of - ticket) as usize].key;
+                disk.put(&mut rows, Family::Seen, &keys::seen(key), &[]);
+            }
+            disk.commit(&rows).unwrap();
+        }
+        passed
+    }
+}
+
+/// The tickets of first appearances.
+fn firsts(batches: &[Vec<u64>]) -> Vec<u64> {
+    let mut known = HashSet::new();
+    (0..).zip(batches.iter().flatten()).filter(|(_, n)| known.insert(**n)).map(|(t, _)| t).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..Default::default() })]
+
+    #[test]
+    fn each_url_passes_once_and_in_order_of_first_appearance(
+        batches in prop::collection::vec(prop::collection::vec(0u64..600, 0..120), 1..20),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = firsts(&batches);
+        for mut subject in Subject::all(dir.path()) {
+            let (mut passed, mut ticket) = (Vec::new(), 0);
+            for keys in &batches {
+                passed.extend(subject.offer(keys, ticket));
+                ticket += keys.len() as u64;
+                if subject.exact && subject.prompt {
+                    let so_far = wanted.iter().take_while(|&&first| first < ticket);
+                    prop_assert!(passed.iter().eq(so_far), "{} answers late", subject.name);
+                }
+            }
+            subject.body.flush(&mut passed).unwrap();
+            prop_assert!(passed.is_sorted_by(|a, b| a < b), "{}", subject.name);
+            if subject.exact {
+                prop_assert_eq!(&passed, &wanted, "{}", subject.name);
+                prop_assert_eq!(subject.body.losses(), Losses::default());
+            } else {
+                let wanted: HashSet<&u64> = wanted.iter().collect();
+                prop_assert!(passed.iter().all(|t| wanted.contains(t)), "{}", subject.name);
+            }
+        }
+    }
+}
+
+/// What a filter says that it loses is what it loses, within a fifth, when it is hardly filled and
+/// when it is overfull.
+#[test]
+fn a_filter_knows_what_it_loses() {
+    let size = ByteSize::kib(64); // 524,288 bits
+    for (name, n_urls) in
+        [("bloom", 100_000), ("bloom", 250_000), ("blocked", 100_000), ("blocked", 250_000)]
+    {
+        let mut body: Box<dyn Body> = match name {
+            "bloom" => Box::new(Bloom::new(size)),
+            _ => Box::new(BlockedBloom::new(size)),
+        };
+        let mut passed = Vec::new();
+        for first in (0..n_urls).step_by(1_000) {
+            let batch: Vec<Offer> =
+                (first..first + 1_000).map(|n| Offer { key: key(n), ticket: n }).collect();
+            body.offer(&batch, &mut passed).unwrap();
+        }
+        let is_near = |a: f64, b: f64| a < b * 1.2 && b < a * 1.2;
+        let (lost, said) = (n_urls as f64 - passed.len() as f64, body.losses().urls);
+        assert!(is_near(lost, said), "{name}, {n_urls}: {lost} were lost, it says {said}");
+        assert!(lost > 500.0, "{name}, {n_urls}: {lost} are too few to compare");
+        let (before, rate) = (passed.len(), body.losses().rate);
+        let more: Vec<Offer> =
+            (0..2_000).map(|n| Offer { key: key(1 << 40 | n), ticket: n }).collect();
+        body.offer(&more, &mut passed).unwrap();
+        let share = 1.0 - (passed.len() - before) as f64 / 2_000.0;
+        assert!(is_near(share, rate), "{name}: {share} is lost, it says {rate}");
+        assert_eq!(body.memory(), size.as_usize());
+    }
+}
+
+/// The bound that the settings name.
+#[test]
+fn a_filter_takes_as_many_urls_as_the_settings_promise() {
+    let size = ByteSize::mib(1);
+    let promised = 140_000_000 / 256;
+    let (mut bloom, mut blocked) = (Bloom::new(size), BlockedBloom::new(size));
+    for n in 0..promised {
+        bloom.insert(key(n));
+        blocked.insert(key(n));
+    }
+    let (bloom, blocked) = (bloom.rate(), blocked.rate());
+    assert!((0.0005..0.001).contains(&bloom), "{bloom}");
+    assert!((0.001..0.003).contains(&blocked), "{blocked}");
+}
+
+/// A sieve over rows that nobody writes unless it says so.
+fn sieve(dir: &Path, body: Box<dyn Body>) -> Sieve {
+    let settings = State { sieve_cache: ByteSize::kib(64), ..State::default() };
+    let disk = Arc::new(Database::open(dir, true, &settings).unwrap());
+    Sieve { body, ..Sieve::open(disk, &settings).unwrap() }
+}
+
+#[test]
+fn what_was_asked_for_is_never_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    // It is full soon.
+    let mut sieve = sieve(dir.path(), Box::new(Bloom::new(ByteSize(8))));
+    let mut fresh = Vec::new();
+    let links: Vec<UrlKey> = (0..500).map(key).collect();
+    sieve.sift(&links, links.len(), &mut fresh).unwrap();
+    let lost = fresh.iter().filter(|&&fresh| !fresh).count();
+    assert!(lost > 400, "{lost}");
+    let mut rows = Batch::default();
+    for key in links.iter().zip(&fresh).filter(|(_, fresh)| **fresh).map(|(key, _)| *key) {
+        sieve.disk.put(&mut rows, Family::Seen, &keys::seen(key), &[]);
+    }
+    sieve.disk.commit(&rows).unwrap();
+    // A link, and the same and two others as seeds, each twice.
+    let urls: Vec<UrlKey> = [1_000, 1_000, 1_001, 499, 1_001, 499].map(key).to_vec();
+    let was_fresh = fresh[499];
+    sieve.sift(&urls, 1, &mut fresh).unwrap();
+    assert_eq!(fresh, [false, true, true, !was_fresh, false, false]);
+    assert_eq!(sieve.counts().fresh, 500 - lost as u64 + 2 + u64::from(!was_fresh));
+}
+
+#[test]
+fn it_counts_what_it_is_asked_and_forgets_when_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sieve = sieve(dir.path(), Box::<Memory>::default());
+    let mut fresh = Vec::new();
+    let urls: Vec<UrlKey> = [1, 2, 1, 3].map(key).to_vec();
+    sieve.sift(&urls, urls.len(), &mut fresh).unwrap();
+    assert_eq!(fresh, [true, true, false, true]);
+    let counts = sieve.counts();
+    assert_eq!((counts.offered, counts.recent, counts.looked_up, counts.fresh), (4, 1, 3, 3));
+    assert!(counts.body_bytes > 0);
+    sieve.forget();
+    sieve.sift(&urls, urls.len(), &mut fresh).unwrap();
+    assert_eq!(fresh, [false; 4], "the body has not forgotten");
+    assert_eq!(sieve.counts().looked_up, 6);
+}

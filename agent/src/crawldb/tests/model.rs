@@ -1,0 +1,353 @@
+//! What the ledger must do, said simply: maps in memory, and a disk that is a copy of them.
+
+mod desk;
+pub mod exchange;
+
+use super::super::{Group, Ledger, Unsettled};
+use crate::storage::{Database, Family};
+use crate::messages::{DeskNote, Fact, Found, LedgerNote, LinkKind, Queued, RobotsRecord};
+use crivello_common::config::{AssignBy, Limits, Settings};
+use crivello_common::failure::Failure;
+use crivello_common::hash::{GroupHash, HostKey, UrlHash};
+use crivello_common::politeness::HostState;
+use crivello_common::robots::Rules;
+use crivello_common::time::Timestamp;
+use crivello_common::url::{CrawlUrl, Origin, Scheme};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub enum Step {
+    Find(Vec<u16>),
+    Want(u32),
+    Fetch {
+        pick: u16,
+        n: u8,
+    },
+    /// After a visit that rests the host for so many milliseconds, or without one.
+    Leave {
+        pick: u16,
+        rest_ms: Option<u16>,
+    },
+    Refill(u16),
+    /// The window is cut to so many URLs.
+    Return {
+        pick: u16,
+        keep: u8,
+    },
+    Drop {
+        pick: u16,
+        forever: bool,
+    },
+    /// A robots.txt redirects to the host of this URL.
+    Call(u16),
+    Commit,
+    /// So many pages are still being parsed when the rest is committed.
+    CommitBut(u8),
+    /// As a commit, of pages that link to what other agents own.
+    CommitAway,
+    /// All that was linked to so far is safe.
+    Safe,
+    Kill,
+}
+
+/// A host on the model's workbench.
+struct OnDesk {
+    window: Vec<Queued>,
+    pages_left: u64,
+    state: HostState,
+    /// It came for its robots.txt only.
+    called: bool,
+}
+
+pub struct Model {
+    dir: tempfile::TempDir,
+    settings: Settings,
+    ledger: Option<Ledger>,
+    disk: Option<Arc<Database>>,
+    n_hosts: u16,
+    now: Timestamp,
+    desk: BTreeMap<HostKey, OnDesk>,
+    names: BTreeMap<HostKey, Arc<str>>,
+    group: Group,
+    unsettled: Vec<Unsettled>,
+    /// What was told of all commits so far.
+    pub told: Vec<Fact>,
+    /// Other agents' facts are among the rows.
+    merged: bool,
+    found: BTreeSet<UrlHash>,
+    dealt_with: BTreeSet<UrlHash>,
+    found_open: BTreeSet<UrlHash>,
+    dropping: BTreeSet<HostKey>,
+    pages_by_domain: BTreeMap<GroupHash, u64>,
+}
+
+impl Model {
+    pub fn new(n_hosts: u16) -> Self {
+        Self::with_limits(n_hosts, Limits::default())
+    }
+
+    pub fn with_limits(n_hosts: u16, limits: Limits) -> Self {
+        let mut settings = Settings { limits, ..Settings::default() };
+        settings.state.window_urls_max = 64;
+        let mut model = Self {
+            dir: tempfile::tempdir().unwrap(),
+            settings,
+            ledger: None,
+            disk: None,
+            n_hosts,
+            now: Timestamp::from_secs(1_000_000),
+            desk: BTreeMap::new(),
+            names: BTreeMap::new(),
+            group: Group::default(),
+            unsettled: Vec::new(),
+            told: Vec::new(),
+            merged: false,
+            found: BTreeSet::new(),
+            dealt_with: BTreeSet::new(),
+            found_open: BTreeSet::new(),
+            dropping: BTreeSet::new(),
+            pages_by_domain: BTreeMap::new(),
+        };
+        model.open();
+        model
+    }
+
+    fn open(&mut self) {
+        let disk = Database::open(self.dir.path(), true, &self.settings.state).unwrap();
+        let disk = Arc::new(disk);
+        self.ledger =
+            Some(Ledger::open(disk.clone(), &self.settings).unwrap().sharing(exchange::ME));
+        self.disk = Some(disk);
+    }
+
+    fn ledger(&mut self) -> &mut Ledger {
+        self.ledger.as_mut().unwrap()
+    }
+
+    pub fn pages(&mut self) -> u64 {
+        self.ledger().totals().pages
+    }
+
+    pub fn unresolved(&mut self, kind: Failure) {
+        self.ledger().note(DeskNote::Unresolved { kind });
+    }
+
+    /// The robots.txt of all hosts on the desk is this.
+    pub fn learn(&mut self, rules: &Arc<Rules>) {
+        let origin = Origin { scheme: Scheme::Http, port: 80 };
+        let at = self.now;
+        for host in self.on_desk() {
+            let record = RobotsRecord {
+                asked: at,
+                fetched: at,
+                unreachable_since: None,
+                failures: 0,
+                rules: Some(Arc::clone(rules)),
+            };
+            self.ledger().note(DeskNote::Robots { host, origin, record });
+        }
+    }
+
+    pub fn on_desk(&self) -> Vec<HostKey> {
+        self.desk.keys().copied().collect()
+    }
+
+    /// URLs of a host that are on the desk.
+    pub fn window(&self, host: HostKey) -> usize {
+        self.desk[&host].window.len()
+    }
+
+    pub fn failures(&mut self, kind: Failure) -> u64 {
+        self.ledger().totals().failures[kind as usize]
+    }
+
+    fn url(&mut self, n: u16) -> Found {
+        let url = CrawlUrl::parse(&format!("http://h{}.site{}.test/p{n}", n % self.n_hosts, n % 3))
+            .unwrap();
+        let host = url.host_key(AssignBy::Domain);
+        self.names.insert(host, url.host().into());
+        let hash = url.hash();
+        Found { url, host, hash, depth: 0, kind: LinkKind::Page }
+    }
+
+    fn host_rows(&self) -> u64 {
+        let mut n = 0;
+        let disk = self.disk.as_ref().unwrap();
+        disk.walk(Family::Hosts, &[], &[0xff; 17], |key, _| {
+            n += u64::from(key[8..] != [0; 8]); // not a group's own row
+            Ok(true)
+        })
+        .unwrap();
+        n
+    }
+
+    pub fn take(&mut self, step: Step) {
+        self.now = self.now + Duration::from_millis(700);
+        match step {
+            Step::Find(urls) => {
+                for n in urls {
+                    let found = self.url(n);
+                    self.found_open.insert(found.hash);
+                    self.group.found.push(found);
+                }
+            }
+            Step::Want(hosts) => {
+                self.ledger().note(DeskNote::Want { hosts });
+                self.serve();
+            }
+            Step::Fetch { pick, n } => self.fetch(pick, n),
+            Step::Leave { pick, rest_ms } => self.leave(pick, rest_ms),
+            Step::Refill(pick) => {
+                if let Some(host) = self.pick(pick).filter(|host| !self.desk[host].called) {
+                    self.ledger().note(DeskNote::Refill { host });
+                    self.serve();
+                }
+            }
+            Step::Return { pick, keep } => self.give_back(pick, keep),
+            Step::Call(n) => {
+                let Found { url, host, .. } = self.url(n);
+                if !self.desk.contains_key(&host) {
+                    self.ledger().note(DeskNote::Call { host, name: url.host().into() });
+                    self.serve();
+                }
+            }
+            Step::Drop { pick, forever } => self.drop_host(pick, forever),
+            Step::Commit => self.commit(),
+            Step::CommitBut(n) => {
+                let keep = self.group.pages.len().saturating_sub(usize::from(n));
+                let later = self.group.pages.split_off(keep);
+                self.commit();
+                self.group.pages = later;
+            }
+            Step::CommitAway => {
+                self.group.away = vec![true; self.group.pages.len()];
+                self.commit();
+            }
+            Step::Safe => self.group.settled.append(&mut self.unsettled),
+            Step::Kill => self.kill(),
+        }
+    }
+
+    fn pick(&self, pick: u16) -> Option<HostKey> {
+        let n = self.desk.len();
+        (n > 0).then(|| *self.desk.keys().nth(usize::from(pick) % n).unwrap())
+    }
+
+    fn serve(&mut self) {
+        let mut notes = Vec::new();
+        let now = self.now;
+        self.ledger().serve(now, &mut |_, _| Ok(true), &mut notes).unwrap();
+        for note in notes {
+            match note {
+                LedgerNote::Due(due) => {
+                    self.check_window(due.host, &due.urls);
+                    let called = due.urls.is_empty();
+                    let (window, pages_left) = (due.urls, due.pages_left);
+                    let on_desk = OnDesk { window, pages_left, state: due.state, called };
+                    let before = self.desk.insert(due.host, on_desk);
+                    assert!(before.is_none(), "a host is handed over twice");
+                }
+                LedgerNote::More { host, urls, .. } => {
+                    self.check_window(host, &urls);
+                    self.desk.get_mut(&host).unwrap().window.extend(urls);
+                }
+                LedgerNote::Elsewhere { .. } | LedgerNote::Recall { .. } => {
+                    panic!("all groups may be fetched")
+                }
+            }
+        }
+    }
+
+    /// Nothing that was dealt with or is handed out; in the order of first appearance.
+    fn check_window(&self, host: HostKey, urls: &[Queued]) {
+        let mut last = self.desk.get(&host).and_then(|d| d.window.last()).map(|u| u.place);
+        for url in urls {
+            assert!(last < Some(url.place), "out of order");
+            last = Some(url.place);
+            assert!(!self.dealt_with.contains(&url.hash), "fetched twice");
+            let on_the_way = self.group.pages.iter().any(|(p, _)| {
+                p.host == host && p.row.as_ref().is_some_and(|r| r.place == url.place)
+            });
+            assert!(!on_the_way, "handed out twice");
+            let name = &self.names[&host];
+            let text = CrawlUrl::from_parts(url.origin, name, &url.path);
+            assert_eq!(text.hash(), url.hash, "the row names another URL");
+        }
+    }
+
+    fn commit(&mut self) {
+        let group = std::mem::take(&mut self.group);
+        let now = self.now;
+        let batch = self.ledger().prepare(&group, None, now).unwrap();
+        self.disk.as_ref().unwrap().commit(&batch).unwrap();
+        let (news, unsettled) = (self.ledger().take_news(), self.ledger().take_unsettled());
+        self.told.extend(news);
+        self.unsettled.extend(unsettled);
+        self.found.append(&mut self.found_open);
+        for (page, _) in &group.pages {
+            let hash = page.row.as_ref().unwrap().hash;
+            assert!(self.dealt_with.insert(hash), "accounted for twice");
+            *self.pages_by_domain.entry(page.host.group).or_default() += 1;
+        }
+        if let Some(max) = self.settings.limits.pages_per_domain_max {
+            let over = self.pages_by_domain.values().find(|&&n| n > max);
+            assert_eq!(over, None, "a domain has more pages than its limit of {max}");
+        }
+        let totals = self.ledger().totals().clone();
+        assert_eq!(totals.hosts, self.host_rows(), "every host that is counted has a row");
+        assert_eq!(totals.pages, self.dealt_with.len() as u64);
+        if self.merged {
+            return;
+        }
+        assert_eq!(
+            self.found.len() as u64,
+            totals.queued + totals.pages + totals.discards.iter().map(|(_, n)| n).sum::<u64>(),
+            "every URL is queued, fetched or set aside"
+        );
+    }
+
+    /// The process dies: what was not committed is gone, and may be found or fetched again.
+    fn kill(&mut self) {
+        let lost: Vec<Found> = self.group.found.clone();
+        // The outbox has them still.
+        self.unsettled.append(&mut self.group.settled);
+        self.group = Group::default();
+        self.found_open.clear();
+        self.desk.clear();
+        self.dropping.clear();
+        (self.ledger, self.disk) = (None, None);
+        self.open();
+        // Whoever sent them was not told that they were taken in, and sends them again.
+        for found in lost {
+            self.found_open.insert(found.hash);
+            self.group.found.push(found);
+        }
+    }
+
+    /// Crawls until the frontier is empty.
+    pub fn drain(&mut self) {
+        for _ in 0..2_000 {
+            self.now = self.now + Duration::from_secs(2);
+            self.take(Step::Safe);
+            self.commit();
+            if self.ledger().totals().queued == 0 && self.unsettled.is_empty() {
+                return;
+            }
+            self.ledger().note(DeskNote::Want { hosts: 3 });
+            self.serve();
+            for pick in (0..self.on_desk().len()).rev() {
+                let pick = u16::try_from(pick).unwrap();
+                self.fetch(pick, u8::MAX);
+                let desk = self.desk.values().nth(usize::from(pick)).unwrap();
+                match (desk.window.is_empty(), desk.pages_left) {
+                    (_, 0) => self.reach_limit(pick),
+                    (true, _) => self.leave(pick, Some(0)),
+                    (false, _) => {}
+                }
+            }
+        }
+        panic!("the frontier never empties: {:?}", self.ledger().totals());
+    }
+}

@@ -1,0 +1,73 @@
+//! What a workbench does with the hosts it was handed.
+
+use super::Model;
+use crate::messages::{DeskNote, Page, PageEnd};
+use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::politeness::HostState;
+use std::time::Duration;
+
+impl Model {
+    pub(super) fn fetch(&mut self, pick: u16, n: u8) {
+        let Some(host) = self.pick(pick) else { return };
+        let desk = self.desk.get_mut(&host).unwrap();
+        let n = u64::from(n).min(desk.window.len() as u64).min(desk.pages_left);
+        desk.pages_left -= n;
+        for url in desk.window.drain(..n as usize).collect::<Vec<_>>() {
+            let page = Page {
+                host,
+                name: self.names[&host].clone(),
+                at: self.now,
+                took: Duration::from_millis(1),
+                end: PageEnd::Response {
+                    status: 200,
+                    bytes: 10,
+                    digest: None,
+                    duplicate: false,
+                    truncated: false,
+                },
+                row: Some(url),
+                records: Vec::new(),
+                links: Vec::new(),
+                discards: DiscardTally::default(),
+                traced: None,
+            };
+            self.group.pages.push((page, None));
+        }
+    }
+
+    pub(super) fn leave(&mut self, pick: u16, rest_ms: Option<u16>) {
+        let Some(host) = self.pick(pick) else { return };
+        let desk = self.desk.remove(&host).unwrap();
+        let unused = desk.window.iter().map(|url| url.place).collect();
+        let mut state = desk.state;
+        if let Some(ms) = rest_ms {
+            state.next = self.now + Duration::from_millis(ms.into());
+        }
+        self.ledger().note(DeskNote::Leave { host, state, unused });
+    }
+
+    pub(super) fn give_back(&mut self, pick: u16, keep: u8) {
+        let Some(host) = self.pick(pick) else { return };
+        let window = &mut self.desk.get_mut(&host).unwrap().window;
+        let cut = window.split_off(usize::from(keep).min(window.len()));
+        let unused = cut.iter().map(|url| url.place).collect();
+        self.ledger().note(DeskNote::Return { host, unused });
+    }
+
+    pub(super) fn drop_host(&mut self, pick: u16, forever: bool) {
+        let Some(host) = self.pick(pick) else { return };
+        let desk = self.desk.remove(&host).unwrap();
+        let unused = desk.window.iter().map(|url| url.place).collect();
+        let (state, reason) = (HostState::default(), Discard::AddressDenied);
+        self.ledger().note(DeskNote::Drop { host, state, unused, reason, forever });
+        self.dropping.insert(host);
+    }
+
+    pub(super) fn reach_limit(&mut self, pick: u16) {
+        let Some(host) = self.pick(pick) else { return };
+        let desk = self.desk.remove(&host).unwrap();
+        let unused = desk.window.iter().map(|url| url.place).collect();
+        let (state, reason) = (HostState::default(), Discard::HostLimit);
+        self.ledger().note(DeskNote::Drop { host, state, unused, reason, forever: true });
+    }
+}

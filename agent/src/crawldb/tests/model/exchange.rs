@@ -1,0 +1,275 @@
+//! Models as agents that tell each other of their groups.
+
+use super::Model;
+use crate::storage::values::{HostRow, Outcome, RobotsRow, Seen, decode_queued};
+use crate::storage::{Family, GroupState, keys};
+use crate::messages::{DeskNote, Fact, LedgerNote, RobotsRecord, Tag};
+use crate::crawldb::Cursor;
+use crate::crawldb::unsettled::END_OF_QUEUE;
+use crivello_common::hash::{GroupHash, HostKey, UrlHash};
+use crivello_common::time::Timestamp;
+use crivello_common::view::AgentId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Every model is the same agent.
+pub const ME: AgentId = AgentId(1);
+
+/// What is known, whoever knows it: without places, and without where a page is archived.
+#[derive(Debug, Default, PartialEq)]
+pub struct Rows {
+    pub done: BTreeSet<(GroupHash, UrlHash)>,
+    /// In the order of each queue.
+    pub queued: BTreeMap<HostKey, Vec<(UrlHash, u16, u8)>>,
+    pub hosts: BTreeMap<HostKey, HostRow>,
+    pub robots: BTreeMap<Vec<u8>, RobotsRecord>,
+}
+
+impl Rows {
+    /// Without the order.
+    pub fn sorted(mut self) -> Self {
+        self.queued.values_mut().for_each(|urls| urls.sort_unstable());
+        self
+    }
+}
+
+impl Model {
+    fn each(&self, family: Family, mut f: impl FnMut(&[u8], &[u8])) {
+        let disk = self.disk.as_ref().unwrap();
+        disk.walk(family, &[], &[0xff; 30], |key, value| {
+            f(key, value);
+            Ok(true)
+        })
+        .unwrap();
+    }
+
+    pub fn rows(&self) -> Rows {
+        let mut rows = Rows::default();
+        self.each(Family::Seen, |key, value| {
+            let group = keys::read_host(key).unwrap().group;
+            if matches!(Seen::decode(value).unwrap(), Seen::Done(_)) {
+                rows.done.insert((group, keys::read_url_hash(key).unwrap()));
+            }
+        });
+        self.each(Family::Frontier, |key, value| {
+            let url = decode_queued(keys::read_place(key).unwrap(), value).unwrap();
+            let queue = rows.queued.entry(keys::read_host(key).unwrap()).or_default();
+            queue.push((url.hash, url.depth, url.attempts));
+        });
+        self.each(Family::Hosts, |key, value| {
+            let host = keys::read_host(key).unwrap();
+            if host.host.0 != 0 {
+                // Who waits for links does not count here, and does elsewhere: see `queued`.
+                let row = HostRow { scheduled: None, queued: 0, ..HostRow::decode(value).unwrap() };
+                rows.hosts.insert(host, row);
+            }
+        });
+        self.each(Family::Robots, |key, value| {
+            rows.robots.insert(key.to_vec(), RobotsRow::decode(value).unwrap());
+        });
+        rows
+    }
+
+    pub fn groups(&self) -> BTreeSet<GroupHash> {
+        self.rows().hosts.keys().map(|host| host.group).collect()
+    }
+
+    /// The groups with rows in `schedule`.
+    pub fn scheduled(&self) -> BTreeSet<GroupHash> {
+        let mut groups = BTreeSet::new();
+        self.each(Family::Schedule, |key, _| {
+            groups.insert(keys::read_schedule(key).unwrap().1.group);
+        });
+        groups
+    }
+
+    /// The invariants of the disk, and the totals by a recount.
+    pub fn recount(&mut self) {
+        let mut shut = BTreeSet::new();
+        self.each(Family::Groups, |key, value| {
+            if !GroupState::decode(value).unwrap().open {
+                shut.insert(GroupHash::from_bytes(key.try_into().unwrap()));
+            }
+        });
+        let (mut waiting, mut n_seen) = (BTreeSet::new(), 0);
+        self.each(Family::Seen, |key, value| {
+            n_seen += 1;
+            let group = keys::read_host(key).unwrap().group;
+            if let Seen::Queued(Some((host, place))) = Seen::decode(value).unwrap() {
+                waiting.insert((HostKey { group, host }, place, keys::read_url_hash(key).unwrap()));
+            }
+        });
+        let (mut queued, mut by_host) = (BTreeSet::new(), BTreeMap::<HostKey, u64>::new());
+        self.each(Family::Frontier, |key, value| {
+            let (host, place) = (keys::read_host(key).unwrap(), keys::read_place(key).unwrap());
+            queued.insert((host, place, decode_queued(place, value).unwrap().hash));
+            if place < END_OF_QUEUE {
+                *by_host.entry(host).or_default() += 1;
+            }
+        });
+        assert_eq!(waiting, queued, "in the frontier if and only if `seen` says queued");
+        let (mut n_hosts, mut n_own, mut schedule) = (0, 0, BTreeSet::new());
+        self.each(Family::Hosts, |key, value| {
+            let host = keys::read_host(key).unwrap();
+            if host.host.0 == 0 {
+                return;
+            }
+            n_hosts += 1;
+            let row = HostRow::decode(value).unwrap();
+            assert_eq!(row.queued, by_host.get(&host).copied().unwrap_or(0));
+            let wanted = row.queued > 0 && !shut.contains(&host.group);
+            assert_eq!(row.scheduled.is_some(), wanted, "scheduled if queued, and open");
+            n_own += if wanted { row.queued } else { 0 };
+            schedule.extend(row.scheduled.map(|at| keys::schedule(at, host).to_vec()));
+        });
+        let mut found = BTreeSet::new();
+        self.each(Family::Schedule, |key, _| {
+            found.insert(key.to_vec());
+        });
+        assert_eq!(found, schedule);
+        let totals = self.ledger().totals();
+        let n_queued = by_host.values().sum::<u64>();
+        assert_eq!((totals.seen, totals.queued, totals.hosts), (n_seen, n_queued, n_hosts));
+        assert_eq!(totals.own_queued, n_own);
+    }
+
+    /// All facts of all groups, in chunks of about so many bytes.
+    pub fn tell(&mut self, bytes_max: usize) -> Vec<Vec<Fact>> {
+        let mut chunks = Vec::new();
+        for group in self.groups() {
+            let mut next = Some(Cursor::default());
+            while let Some(cursor) = next {
+                let (facts, rest) = self.ledger().export(group, cursor, bytes_max).unwrap();
+                let last = facts.last().map_or(0, Fact::weight);
+                let weight: usize = facts.iter().map(Fact::weight).sum();
+                assert!(weight - last < bytes_max, "a chunk of {weight}");
+                chunks.push(facts);
+                next = rest;
+            }
+        }
+        chunks
+    }
+
+    pub fn hear(&mut self, facts: &[Fact]) {
+        for fact in facts {
+            if let Fact::Host { host, name, .. } = fact {
+                self.names.insert(*host, name.clone());
+            }
+        }
+        self.merged = true;
+        let now = self.now;
+        let batch = self.ledger().merge(facts, now).unwrap();
+        self.disk.as_ref().unwrap().commit(&batch).unwrap();
+    }
+
+    /// One step of what is to be done to groups; false when there is none.
+    pub fn chore(&mut self) -> bool {
+        let now = self.now;
+        let batch = self.ledger().chore(now).unwrap();
+        if let Some(batch) = &batch {
+            self.disk.as_ref().unwrap().commit(batch).unwrap();
+        }
+        batch.is_some()
+    }
+
+    /// Its own archive is lost, and with it all that models fetch; looks through so many rows at
+    /// most, then is killed.
+    pub fn lose_archive(&mut self, steps_max: usize) {
+        self.merged = true;
+        let now = self.now;
+        self.ledger().set_refetched(&[ME]);
+        for _ in 0..steps_max {
+            let Some(batch) = self.ledger().refetch_some(now).unwrap() else { return };
+            self.disk.as_ref().unwrap().commit(&batch).unwrap();
+        }
+    }
+
+    /// A view says that its own archive is lost; what came before is told.
+    pub fn learn_of_loss(&mut self) {
+        self.merged = true;
+        self.ledger().take_news();
+        self.ledger().set_refetched(&[ME]);
+    }
+
+    /// One step of looking through its rows; what it changed, and whether there was one.
+    pub fn look_through(&mut self) -> (Vec<Fact>, bool) {
+        let now = self.now;
+        let Some(batch) = self.ledger().refetch_some(now).unwrap() else {
+            return (Vec::new(), false);
+        };
+        self.disk.as_ref().unwrap().commit(&batch).unwrap();
+        (self.ledger().take_news(), true)
+    }
+
+    /// URLs that were fetched, and not set aside or given up.
+    pub fn fetched(&self) -> BTreeSet<(GroupHash, UrlHash)> {
+        let mut fetched = BTreeSet::new();
+        self.each(Family::Seen, |key, value| {
+            let group = keys::read_host(key).unwrap().group;
+            if let Seen::Done(Outcome::Fetched { .. }) = Seen::decode(value).unwrap() {
+                fetched.insert((group, keys::read_url_hash(key).unwrap()));
+            }
+        });
+        fetched
+    }
+
+    pub fn open_or_close(&mut self, group: GroupHash, open: bool) {
+        let ledger = self.ledger();
+        match open {
+            true => ledger.open_group(group, Timestamp::ZERO).unwrap(),
+            false => ledger.close_group(group).unwrap(),
+        }
+    }
+
+    pub fn delete(&mut self, group: GroupHash) {
+        self.merged = true;
+        self.ledger().delete_group(group);
+    }
+
+    /// Bytes of all rows that begin with a group, schedule and custody's tags included.
+    pub fn traces(&self, group: GroupHash) -> usize {
+        let mut n = usize::from(self.scheduled().contains(&group));
+        for family in
+            [Family::Seen, Family::Frontier, Family::Hosts, Family::Robots, Family::Groups]
+        {
+            self.each(family, |key, _| n += usize::from(key.starts_with(&group.to_bytes())));
+        }
+        self.each(Family::Meta, |key, _| n += usize::from(key.ends_with(&group.to_bytes())));
+        n
+    }
+
+    pub fn set_tag(&mut self, group: GroupHash, tag: Option<Tag>) {
+        self.ledger().tags().set_tag(group, tag).unwrap();
+    }
+
+    /// All tags, in order.
+    pub fn tags(&mut self) -> Vec<(GroupHash, Tag)> {
+        let mut tags: Vec<(GroupHash, Tag)> = Vec::new();
+        let tag_rows = self.ledger().tags();
+        loop {
+            let some = tag_rows.tags_after(tags.last().map(|&(g, _)| g), 3).unwrap();
+            for (group, tag) in &some {
+                assert_eq!(tag_rows.tag(*group).unwrap().as_ref(), Some(tag));
+            }
+            if some.is_empty() {
+                return tags;
+            }
+            tags.extend(some);
+        }
+    }
+
+    /// The groups of the hosts that are handed out while only some may be fetched.
+    pub fn served(&mut self, mut may_fetch: impl FnMut(GroupHash) -> bool) -> BTreeSet<GroupHash> {
+        let (now, mut notes) = (self.now, Vec::new());
+        self.ledger().note(DeskNote::Want { hosts: 100 });
+        self.ledger().serve(now, &mut |group, _| Ok(may_fetch(group)), &mut notes).unwrap();
+        let group = |note: &LedgerNote| match note {
+            LedgerNote::Due(due) => Some(due.host.group),
+            _ => None,
+        };
+        notes.iter().filter_map(group).collect()
+    }
+
+    pub fn look_again(&mut self) {
+        self.ledger().look_again();
+    }
+}

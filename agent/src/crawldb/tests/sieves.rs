@@ -1,0 +1,95 @@
+//! A crawl's ledger behind each body of the sieve that a crawl can choose: kills, restarts, and
+//! restarts with another body let nothing through twice, and lose nothing.
+
+use super::super::{Group, Ledger};
+use crate::storage::{Batch, Database};
+use crate::messages::{Found, LinkKind};
+use crivello_common::config::{AssignBy, Settings, SieveKind};
+use crivello_common::time::Timestamp;
+use crivello_common::units::ByteSize;
+use crivello_common::url::CrawlUrl;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+const ALL: [SieveKind; 4] =
+    [SieveKind::Rocksdb, SieveKind::Memory, SieveKind::Bloom, SieveKind::BlockedBloom];
+
+struct House {
+    disk: Arc<Database>,
+    ledger: Ledger,
+}
+
+fn found(n: u64) -> Found {
+    let url = CrawlUrl::parse(&format!("http://h{}.site{}.test/{n}", n % 9, n % 4)).unwrap();
+    let (host, hash) = (url.host_key(AssignBy::Domain), url.hash());
+    Found { url, host, hash, depth: 0, kind: LinkKind::Page }
+}
+
+impl House {
+    fn open(dir: &Path, sieve: SieveKind) -> Self {
+        let mut settings = Settings::default();
+        settings.state.sieve = sieve;
+        settings.state.sieve_memory = ByteSize::mib(1);
+        let disk = Arc::new(Database::open(dir, true, &settings.state).unwrap());
+        let ledger = Ledger::open(disk.clone(), &settings).unwrap();
+        Self { disk, ledger }
+    }
+
+    fn prepare(&mut self, urls: impl Iterator<Item = u64>) -> Batch {
+        let group = Group { found: urls.map(found).collect(), ..Group::default() };
+        self.ledger.prepare(&group, None, Timestamp::from_secs(1)).unwrap()
+    }
+}
+
+/// Each group repeats some of what earlier ones had, and itself.
+fn group(n: u64) -> impl Iterator<Item = u64> {
+    (0..60).map(move |i| (n * 23 + i * i) % (100 + 20 * n))
+}
+
+fn live_through(sieves: impl Fn(u64) -> SieveKind) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut known = BTreeSet::new();
+    for n in 0..12 {
+        let mut house = House::open(dir.path(), sieves(n));
+        assert_eq!(house.ledger.totals().seen, known.len() as u64);
+        for part in [2 * n, 2 * n + 1] {
+            let batch = house.prepare(group(part));
+            house.disk.commit(&batch).unwrap();
+            known.extend(group(part));
+            let totals = house.ledger.totals();
+            let all = known.len() as u64;
+            assert_eq!((totals.seen, totals.queued), (all, all), "{:?}, {part}", sieves(n));
+        }
+        // Killed before the commit: as if it had never been offered.
+        drop(house.prepare(group(2 * n + 2).chain(5_000..5_100)));
+    }
+}
+
+#[test]
+fn each_url_is_let_in_once_over_kills() {
+    for kind in ALL {
+        live_through(|_| kind);
+    }
+}
+
+#[test]
+fn the_body_may_be_another_at_each_start() {
+    live_through(|n| ALL[n as usize % ALL.len()]);
+}
+
+#[test]
+fn what_a_body_in_memory_holds_and_loses_is_told() {
+    for kind in ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let mut house = House::open(dir.path(), kind);
+        let batch = house.prepare(0..1_000);
+        house.disk.commit(&batch).unwrap();
+        drop(house);
+        let counts = House::open(dir.path(), kind).ledger.sieve_counts();
+        let filters = matches!(kind, SieveKind::Bloom | SieveKind::BlockedBloom);
+        assert_eq!(counts.losses.rate > 0.0, filters, "{kind:?}: {counts:?}");
+        assert_eq!(counts.body_bytes == 1 << 20, filters, "{kind:?}: {counts:?}");
+        assert_eq!(counts.body_bytes >= 10_000, kind != SieveKind::Rocksdb, "{kind:?}");
+    }
+}

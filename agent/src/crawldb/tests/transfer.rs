@@ -1,0 +1,290 @@
+//! Groups that change hands, between ledgers that did whatever they did.
+
+use super::model::exchange::Rows;
+use super::model::{Model, Step};
+use super::step;
+use crate::messages::{Fact, Role, Tag};
+use crivello_common::hash::GroupHash;
+use crivello_common::view::AgentId;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const HOSTS: u16 = 7;
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 1..40)
+}
+
+/// An agent after these steps.
+fn agent(steps: Vec<Step>) -> Model {
+    let mut model = Model::new(HOSTS);
+    steps.into_iter().for_each(|step| model.take(step));
+    model.take(Step::Commit);
+    model
+}
+
+/// An agent that was told all this, in this order.
+fn told(chunks: &[&[Vec<Fact>]]) -> Model {
+    let mut model = Model::new(HOSTS);
+    chunks.iter().copied().flatten().for_each(|facts| model.hear(facts));
+    model.recount();
+    model
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..Default::default() })]
+
+    #[test]
+    fn what_is_told_is_known_over_kills(
+        steps in steps(),
+        bytes_max in 1usize..4_000,
+        kills in prop::collection::vec(1usize..20, 0..4),
+    ) {
+        let mut a = agent(steps);
+        a.recount();
+        let chunks = a.tell(bytes_max);
+        let mut b = Model::new(HOSTS);
+        for n in kills {
+            // Broken off after so many chunks, and begun again.
+            chunks.iter().take(n).for_each(|facts| b.hear(facts));
+            b.take(Step::Kill);
+            b.recount();
+        }
+        chunks.iter().for_each(|facts| b.hear(facts));
+        b.recount();
+        prop_assert_eq!(a.rows(), b.rows());
+    }
+
+    #[test]
+    fn who_hears_all_news_knows_all(steps in steps()) {
+        let steps = steps.into_iter().filter(|step| !matches!(step, Step::Kill));
+        let mut a = agent(steps.collect());
+        let news = std::mem::take(&mut a.told);
+        let mut b = told(&[&[news]]);
+        b.recount();
+        let (a, b) = (a.rows().sorted(), b.rows().sorted());
+        prop_assert_eq!((a.done, a.queued, a.robots), (b.done, b.queued, b.robots));
+        prop_assert_eq!(a.hosts.len(), b.hosts.len());
+    }
+
+    #[test]
+    fn the_order_and_the_number_of_tellings_do_not_matter(a in steps(), b in steps(), c in steps()) {
+        let [a, b, c] = [a, b, c].map(|steps| agent(steps).tell(1_000));
+        let abc = told(&[&a, &b, &c]).rows().sorted();
+        prop_assert_eq!(&abc, &told(&[&c, &a, &b, &a]).rows().sorted());
+        let one: Vec<Fact> = b.iter().chain(&c).chain(&a).chain(&c).flatten().cloned().collect();
+        prop_assert_eq!(&abc, &told(&[&[one]]).rows().sorted(), "in one commit");
+        let bc = told(&[&b, &c]).tell(500);
+        prop_assert_eq!(&abc, &told(&[&bc, &a]).rows().sorted(), "by another");
+    }
+
+    #[test]
+    fn an_agent_that_hears_of_others_while_it_crawls_ends_with_all_of_it(
+        other in steps(),
+        before in steps(),
+        after in steps(),
+    ) {
+        let mut other = agent(other);
+        let chunks = other.tell(1_000);
+        let mut model = Model::new(HOSTS);
+        before.into_iter().for_each(|step| model.take(step));
+        chunks.iter().for_each(|facts| model.hear(facts));
+        after.into_iter().for_each(|step| model.take(step));
+        model.take(Step::Commit);
+        model.recount();
+        model.drain();
+        model.recount();
+        let rows = model.rows();
+        let theirs = other.rows();
+        prop_assert!(rows.done.is_superset(&theirs.done));
+        prop_assert!(rows.queued.is_empty());
+    }
+
+    #[test]
+    fn what_a_lost_archive_had_is_queued_again_over_kills(
+        steps in steps(),
+        other in steps(),
+        kills in prop::collection::vec(0usize..4, 0..3),
+    ) {
+        let mut a = agent(steps);
+        let before = a.rows();
+        let (fetched, chunks) = (a.fetched(), a.tell(1_000));
+        for n in kills {
+            a.lose_archive(n);
+            a.take(Step::Kill);
+            a.recount();
+        }
+        a.lose_archive(usize::MAX);
+        a.recount();
+        prop_assert!(a.fetched().is_empty());
+        let after = a.rows();
+        let set_aside: BTreeSet<_> = before.done.difference(&fetched).copied().collect();
+        prop_assert_eq!(&after.done, &set_aside, "what was never archived stays as it is");
+        let n = |rows: &Rows| rows.queued.values().map(Vec::len).sum::<usize>();
+        prop_assert_eq!(n(&after), n(&before) + fetched.len());
+        // Whoever still says that it was fetched, and whatever else is told meanwhile.
+        chunks.iter().for_each(|facts| a.hear(facts));
+        a.recount();
+        prop_assert_eq!(&a.rows().done, &set_aside);
+        a.take(Step::Kill);
+        agent(other).tell(1_000).iter().for_each(|facts| a.hear(facts));
+        a.recount();
+        prop_assert!(a.fetched().is_empty(), "also after the rows have been looked through");
+    }
+
+    #[test]
+    fn pages_of_a_lost_archive_are_counted_off_once_however_two_agents_get_on(
+        steps in steps(),
+        turns in prop::collection::vec(any::<bool>(), 0..20),
+    ) {
+        let steps: Vec<Step> = steps.into_iter().filter(|s| !matches!(s, Step::Kill)).collect();
+        let mut alone = agent(steps.clone());
+        alone.learn_of_loss();
+        while alone.look_through().1 {}
+        let mut a = agent(steps);
+        let mut b = told(&[&a.tell(1_000)]);
+        [&mut a, &mut b].into_iter().for_each(Model::learn_of_loss);
+        let mut step = |a_s: bool| {
+            let (one, other) = if a_s { (&mut a, &mut b) } else { (&mut b, &mut a) };
+            let (news, more) = one.look_through();
+            other.hear(&news);
+            more
+        };
+        for a_s in turns {
+            step(a_s);
+        }
+        while step(true) | step(false) {}
+        let pages = |model: &Model| {
+            let hosts = model.rows().hosts;
+            hosts.into_iter().map(|(host, row)| (host, row.pages)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(pages(&a), pages(&alone));
+        prop_assert_eq!(pages(&b), pages(&alone));
+    }
+
+    #[test]
+    fn a_deleted_group_leaves_nothing_over_kills(steps in steps(), kills in 0usize..6) {
+        let chunks = agent(steps).tell(1_000);
+        let mut model = told(&[&chunks]);
+        let Some(&group) = model.groups().first() else { return Ok(()) };
+        let mut expected = model.rows();
+        expected.done.retain(|&(of, _)| of != group);
+        expected.queued.retain(|host, _| host.group != group);
+        expected.hosts.retain(|host, _| host.group != group);
+        model.set_tag(group, Some(pending()));
+        model.delete(group);
+        for _ in 0..kills {
+            model.chore();
+            model.take(Step::Kill);
+        }
+        while model.chore() {}
+        prop_assert_eq!(model.traces(group), 0);
+        prop_assert_eq!(model.rows(), expected);
+        model.recount();
+        // And it can come back.
+        chunks.iter().for_each(|facts| model.hear(facts));
+        model.recount();
+        prop_assert_eq!(model.rows(), told(&[&chunks]).rows());
+    }
+
+    #[test]
+    fn a_closed_group_is_not_scheduled_and_an_opened_one_is(
+        steps in steps(),
+        turns in prop::collection::vec((any::<bool>(), any::<bool>(), any::<bool>()), 1..6),
+    ) {
+        let mut model = told(&[&agent(steps).tell(1_000)]);
+        let Some(&group) = model.rows().queued.keys().map(|host| &host.group).next() else {
+            return Ok(());
+        };
+        for (open, step, kill) in turns {
+            model.open_or_close(group, open);
+            if step && model.chore() && kill {
+                model.take(Step::Kill);
+            }
+        }
+        model.open_or_close(group, false);
+        while model.chore() {}
+        model.recount();
+        prop_assert!(!model.scheduled().contains(&group));
+        model.open_or_close(group, true);
+        while model.chore() {}
+        model.recount();
+        model.drain();
+    }
+}
+
+const fn pending() -> Tag {
+    Tag { epoch: 3, role: Role::Pending { new: true } }
+}
+
+#[test]
+fn a_url_is_found_anew_after_its_group_was_deleted() {
+    let mut model = agent(vec![Step::Find(vec![0, 1, 2, 3])]);
+    let known = model.rows();
+    for group in model.groups() {
+        model.delete(group);
+    }
+    while model.chore() {}
+    assert!(model.rows().queued.is_empty());
+    model.take(Step::Find(vec![0, 1, 2, 3]));
+    model.take(Step::Commit);
+    model.recount();
+    assert_eq!(model.rows(), known);
+}
+
+#[test]
+fn tags_are_in_the_commit_and_in_order() {
+    let mut model = Model::new(1);
+    let authority = Role::Authority { standing: vec![(AgentId(1), 2)] };
+    let copy = Role::Copy { of: vec![AgentId(7)] };
+    let tags = [
+        (GroupHash(5), pending()),
+        (GroupHash(6), Tag { epoch: 4, role: authority }),
+        (GroupHash(9), Tag { epoch: 5, role: copy }),
+    ];
+    model.set_tag(tags[2].0, Some(tags[2].1.clone()));
+    model.set_tag(GroupHash(7), Some(pending()));
+    model.take(Step::Commit);
+    for (group, tag) in &tags[..2] {
+        model.set_tag(*group, Some(tag.clone()));
+    }
+    model.set_tag(GroupHash(7), None);
+    assert_eq!(model.tags(), tags, "through what waits for the commit");
+    model.take(Step::Commit);
+    model.set_tag(GroupHash(5), None);
+    model.take(Step::Kill);
+    assert_eq!(model.tags(), tags, "as of the last commit");
+}
+
+#[test]
+fn a_group_that_is_taken_in_for_later_is_scheduled_once_it_is_opened() {
+    let mut all = agent(vec![Step::Find((0..30).collect())]);
+    let chunks = all.tell(1_000);
+    let mut model = Model::new(HOSTS);
+    let groups = all.groups();
+    groups.iter().for_each(|&group| model.set_tag(group, Some(pending())));
+    chunks.iter().for_each(|facts| model.hear(facts));
+    model.recount();
+    assert!(model.scheduled().is_empty());
+    groups.iter().for_each(|&group| model.open_or_close(group, true));
+    while model.chore() {}
+    assert_eq!(model.scheduled(), groups);
+}
+
+#[test]
+fn a_group_that_may_not_be_fetched_is_passed_until_it_may() {
+    let mut model = agent(vec![Step::Find((0..30).collect())]);
+    let groups = model.groups();
+    let first = *groups.first().unwrap();
+    let mut asked = 0;
+    assert!(model.served(|_| false).is_empty());
+    model.served(|_| {
+        asked += 1;
+        true
+    });
+    assert_eq!(asked, 0, "what was passed costs nothing");
+    model.look_again();
+    assert_eq!(model.served(|group| group == first).into_iter().collect::<Vec<_>>(), [first]);
+    model.look_again();
+    assert_eq!(model.served(|_| true).len(), groups.len() - 1);
+}

@@ -1,0 +1,137 @@
+//! What the crawl has done so far: kept in `meta`, in the same commit as what it counts.
+
+use crate::storage::{DiskError, Reader, Writer};
+use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::failure::Failure;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Totals over the life of the crawl, across restarts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Next number in the order of first appearance.
+    pub next_seq: u64,
+    /// URLs the sieve let through.
+    pub seen: u64,
+    /// URLs in the frontier.
+    pub queued: u64,
+    /// Those of them that this agent is to fetch: not those of groups that it holds for others.
+    pub own_queued: u64,
+    /// Hosts with a row.
+    pub hosts: u64,
+    /// Responses that count as pages.
+    pub pages: u64,
+    /// Bytes of their bodies as received.
+    pub bytes: u64,
+    /// Bodies that were cut off.
+    pub truncated: u64,
+    /// Pages whose content had been archived before.
+    pub duplicates: u64,
+    /// Requests for robots.txt that brought a response.
+    pub robots: u64,
+    /// Links that left pages, before the sieve.
+    pub links: u64,
+    /// Attempts that will be repeated.
+    pub retries: u64,
+    /// Time spent crawling.
+    pub elapsed: Duration,
+    /// Pages by HTTP status.
+    pub by_status: BTreeMap<u16, u64>,
+    /// Attempts that failed, by kind.
+    pub failures: [u64; Failure::ALL.len()],
+    /// What was set aside.
+    pub discards: DiscardTally,
+}
+
+const VERSION: u8 = 2;
+
+impl Totals {
+    /// The value in `meta`.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::versioned(VERSION);
+        for n in [self.next_seq, self.seen, self.queued, self.hosts, self.pages, self.bytes] {
+            w.number(n);
+        }
+        w.number(self.own_queued);
+        for n in [self.truncated, self.duplicates, self.robots, self.links, self.retries] {
+            w.number(n);
+        }
+        w.number(u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX));
+        w.number(self.by_status.len() as u64);
+        for (&status, &n) in &self.by_status {
+            w.number(u64::from(status)).number(n);
+        }
+        write_codes(&mut w, Failure::ALL.map(|f| (f.code(), self.failures[f as usize])));
+        write_codes(&mut w, Discard::ALL.map(|d| (d.code(), self.discards.get(d))));
+        w.finish()
+    }
+
+    /// The inverse of [`Self::encode`].
+    ///
+    /// # Errors
+    /// [`DiskError::Row`] when the value is damaged.
+    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
+        Self::read(value).ok_or(DiskError::Row { family: "meta", what: "totals are malformed" })
+    }
+
+    fn read(value: &[u8]) -> Option<Self> {
+        let mut r = Reader(value);
+        if r.byte()? != VERSION {
+            return None;
+        }
+        let mut totals = Self {
+            next_seq: r.number()?,
+            seen: r.number()?,
+            queued: r.number()?,
+            hosts: r.number()?,
+            pages: r.number()?,
+            bytes: r.number()?,
+            own_queued: r.number()?,
+            truncated: r.number()?,
+            duplicates: r.number()?,
+            robots: r.number()?,
+            links: r.number()?,
+            retries: r.number()?,
+            elapsed: Duration::from_micros(r.number()?),
+            ..Self::default()
+        };
+        for _ in 0..r.number()? {
+            totals.by_status.insert(r.small()?, r.number()?);
+        }
+        for _ in 0..r.number()? {
+            let (code, n) = (r.byte()?, r.number()?);
+            totals.failures[Failure::from_code(code)? as usize] = n;
+        }
+        for _ in 0..r.number()? {
+            let (code, n) = (r.byte()?, r.number()?);
+            totals.discards.add(Discard::from_code(code)?, n);
+        }
+        Some(totals)
+    }
+}
+
+fn write_codes<const N: usize>(w: &mut Writer, counts: [(u8, u64); N]) {
+    w.number(N as u64);
+    for (code, n) in counts {
+        w.byte(code).number(n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_survive_the_disk() {
+        let mut totals = Totals { pages: 7, queued: 1 << 40, own_queued: 3, ..Totals::default() };
+        totals.by_status.insert(404, 3);
+        totals.failures[Failure::Tls as usize] = 9;
+        totals.discards.add(Discard::Robots, 11);
+        let bytes = totals.encode();
+        assert_eq!(Totals::decode(&bytes).unwrap(), totals);
+        for cut in 0..bytes.len() {
+            assert!(Totals::decode(&bytes[..cut]).is_err(), "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The joins: each is commutative, associative and idempotent.
+
+use crate::storage::values::RobotsRow;
+use crate::messages::{Queued, RobotsRecord};
+use crivello_common::discard::Discard;
+use crivello_common::failure::Failure;
+use crivello_common::politeness::HostState;
+
+/// The later time and the heavier backoff; of counters, the larger.
+pub fn join_states(ours: &mut HostState, theirs: &HostState) {
+    if (theirs.next, theirs.rule.code()) > (ours.next, ours.rule.code()) {
+        (ours.next, ours.rule) = (theirs.next, theirs.rule);
+    }
+    if (theirs.rests, theirs.rest_rule.code()) > (ours.rests, ours.rest_rule.code()) {
+        (ours.rests, ours.rest_rule) = (theirs.rests, theirs.rest_rule);
+    }
+    ours.last_ended = ours.last_ended.max(theirs.last_ended);
+    ours.slow_level = ours.slow_level.max(theirs.slow_level);
+    ours.slowed_until = ours.slowed_until.max(theirs.slowed_until);
+    for kind in Failure::ALL {
+        ours.failures.set(kind, ours.failures.of(kind).max(theirs.failures.of(kind)));
+    }
+    ours.requests = ours.requests.max(theirs.requests);
+    ours.served_us = ours.served_us.max(theirs.served_us);
+    ours.rested_us = ours.rested_us.max(theirs.rested_us);
+}
+
+/// Closed is closed; of two reasons, always the same.
+pub fn join_closed(ours: Option<Discard>, theirs: Option<Discard>) -> Option<Discard> {
+    match (ours, theirs) {
+        (Some(a), Some(b)) => Some(if a.code() <= b.code() { a } else { b }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The shorter path to a URL, and all attempts that failed; true when that is news.
+pub fn join_queued(ours: &mut Queued, theirs: &Queued) -> bool {
+    let before = (ours.depth, ours.attempts, ours.kind);
+    ours.depth = ours.depth.min(theirs.depth);
+    ours.attempts = ours.attempts.max(theirs.attempts);
+    if theirs.kind as u8 > ours.kind as u8 {
+        ours.kind = theirs.kind;
+    }
+    before != (ours.depth, ours.attempts, ours.kind)
+}
+
+/// Whether `theirs` is to replace `ours`: the later question, and of two at once always the same.
+pub fn is_newer(theirs: &RobotsRecord, ours: &RobotsRecord) -> bool {
+    let times = |r: &RobotsRecord| (r.asked, r.fetched);
+    let bytes = RobotsRow::encode;
+    times(theirs).cmp(&times(ours)).then_with(|| bytes(theirs).cmp(&bytes(ours))).is_gt()
+}

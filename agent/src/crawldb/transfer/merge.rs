@@ -1,0 +1,258 @@
+//! Facts joined into the rows, in one commit.
+
+use super::super::groups::Groups;
+use super::super::resident::Resident;
+use super::super::{Ledger, Map, mark};
+use super::join::{is_newer, join_closed, join_queued, join_states};
+use crate::storage::values::{HostRow, Kept, Outcome, RobotsRow, Seen, decode_queued};
+use crate::storage::{Batch, DiskError, Family, keys};
+use crate::messages::{Fact, Queued, RobotsRecord};
+use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlKey};
+use crivello_common::time::Timestamp;
+use crivello_common::url::Origin;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A state that was begun without [`Ledger::sharing`] cannot take in what others know.
+const ALONE: DiskError =
+    DiskError::Row { family: "seen", what: "written by an agent that crawled alone" };
+
+/// What one merge knows of the URLs it is told of, ahead of the disk.
+struct Known {
+    seen: Map<UrlKey, Seen>,
+    queued: Map<UrlKey, Queued>,
+    /// Domains of which pages count no more.
+    uncounted: BTreeSet<GroupHash>,
+}
+
+impl Ledger {
+    /// Joins facts into the rows: a commit of its own, with all tags that were set before it. The
+    /// batches before it must have been committed, and none of its groups may be
+    /// [being deleted](Self::is_deleting).
+    ///
+    /// # Errors
+    /// When the disk fails; the ledger must then not be used any more.
+    pub fn merge(&mut self, facts: &[Fact], now: Timestamp) -> Result<Batch, DiskError> {
+        let mut batch = Batch::default();
+        let mut groups = Groups::default();
+        let mut known = self.known(facts)?;
+        for fact in facts {
+            match fact {
+                Fact::Queued { host, name, url } => {
+                    self.meet(&mut groups, *host, name)?;
+                    self.merge_queued((&mut batch, &mut groups), &mut known, *host, url)?;
+                }
+                // What only a lost archive has is to be fetched again, whoever still says otherwise.
+                Fact::Done { url, outcome } if let Some(page) = self.refetch.lost(outcome) => {
+                    let host = HostKey { group: url.group, host: HostHash::of(&page.name) };
+                    self.meet(&mut groups, host, &page.name)?;
+                    self.merge_queued((&mut batch, &mut groups), &mut known, host, &page.url)?;
+                }
+                Fact::Done { url, outcome } => {
+                    self.merge_done(&mut batch, &mut known, *url, outcome)?;
+                }
+                Fact::Host { host, name, .. } => {
+                    self.meet(&mut groups, *host, name)?;
+                    self.merge_host(&mut groups, *host, fact)?;
+                }
+                Fact::Robots { host, name, origin, record } => {
+                    self.meet(&mut groups, *host, name)?;
+                    self.merge_robots(*host, *origin, record)?;
+                }
+            }
+        }
+        if self.limits.pages_per_domain.is_some() {
+            for group in known.uncounted {
+                self.reopen_domain(group)?;
+            }
+        }
+        self.finish(&mut batch, &groups, now)?;
+        Ok(batch)
+    }
+
+    /// Looks all URLs up at once, and brings the hosts into memory.
+    fn known(&mut self, facts: &[Fact]) -> Result<Known, DiskError> {
+        let (mut urls, mut hosts) = (Vec::new(), Vec::new());
+        for fact in facts {
+            match fact {
+                Fact::Queued { host, url, .. } => {
+                    hosts.push(*host);
+                    urls.push(UrlKey { group: host.group, url: url.hash });
+                }
+                Fact::Done { url, outcome } => {
+                    urls.push(*url);
+                    let lost = self.refetch.lost(outcome);
+                    let host = |page: &Kept| HostHash::of(&page.name);
+                    let host = lost.map(|page| HostKey { group: url.group, host: host(page) });
+                    hosts.extend(host);
+                }
+                Fact::Host { host, .. } | Fact::Robots { host, .. } => hosts.push(*host),
+            }
+        }
+        urls.sort_unstable();
+        urls.dedup();
+        let rows: Vec<_> = urls.iter().map(|&url| keys::seen(url)).collect();
+        let mut seen = Map::default();
+        self.disk.get_sorted(Family::Seen, &rows, |i, value| {
+            if let Some(value) = value {
+                let row = Seen::decode(value)?;
+                if let Seen::Queued(Some((host, _))) = row {
+                    hosts.push(HostKey { group: urls[i].group, host });
+                }
+                seen.insert(urls[i], row);
+            }
+            Ok(())
+        })?;
+        self.load(&hosts)?;
+        Ok(Known { seen, queued: Map::default(), uncounted: BTreeSet::new() })
+    }
+
+    /// Makes the row of a host that is heard of for the first time.
+    fn meet(
+        &mut self,
+        groups: &mut Groups,
+        host: HostKey,
+        name: &Arc<str>,
+    ) -> Result<(), DiskError> {
+        if self.hosts.contains_key(&host) {
+            return Ok(());
+        }
+        if self.limits.hosts_per_domain.is_some() {
+            groups.row(&self.disk, host.group)?.hosts += 1;
+        }
+        let mut resident = Resident::new(HostRow { name: name.clone(), ..HostRow::default() });
+        mark(&mut self.dirty, host, &mut resident);
+        self.hosts.insert(host, resident);
+        self.totals.hosts += 1;
+        Ok(())
+    }
+
+    fn merge_queued(
+        &mut self,
+        (batch, groups): (&mut Batch, &mut Groups),
+        known: &mut Known,
+        host: HostKey,
+        theirs: &Queued,
+    ) -> Result<(), DiskError> {
+        let key = UrlKey { group: host.group, url: theirs.hash };
+        let lost = match known.seen.get(&key) {
+            Some(Seen::Done(outcome)) => self.refetch.lost(outcome).is_some(),
+            _ => false,
+        };
+        match known.seen.get(&key) {
+            Some(Seen::Done(_)) if !lost => {}
+            Some(&Seen::Queued(at)) => {
+                let (of, place) = at.ok_or(ALONE)?;
+                let host = HostKey { group: host.group, host: of };
+                let ours = match known.queued.get(&key) {
+                    Some(ours) => Some(ours.clone()),
+                    None => {
+                        let row = self.disk.get(Family::Frontier, &keys::frontier(host, place))?;
+                        row.map(|row| decode_queued(place, &row)).transpose()?
+                    }
+                };
+                let what = "a URL that is said to be queued is not there";
+                let mut ours = ours.ok_or(DiskError::Row { family: "frontier", what })?;
+                if join_queued(&mut ours, theirs) {
+                    self.write_queued(batch, host, &ours);
+                    if let Some(resident) = self.hosts.get(&host) {
+                        self.news.queued(host, &resident.row.name, &ours);
+                    }
+                    known.queued.insert(key, ours);
+                }
+            }
+            _ => {
+                let url = Queued { place: self.next_place(), ..theirs.clone() };
+                self.totals.seen += u64::from(!lost);
+                if lost {
+                    self.uncount_page(groups, host)?;
+                    known.uncounted.insert(host.group);
+                }
+                self.enqueue(batch, host, &url);
+                known.seen.insert(key, Seen::Queued(Some((host.host, url.place))));
+                known.queued.insert(key, url);
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_done(
+        &mut self,
+        batch: &mut Batch,
+        known: &mut Known,
+        url: UrlKey,
+        outcome: &Outcome,
+    ) -> Result<(), DiskError> {
+        let lost = |before: &Outcome| self.refetch.lost(before).is_some();
+        match known.seen.insert(url, Seen::Done(outcome.clone())) {
+            Some(Seen::Done(before)) if !lost(&before) => {
+                // The first one stays.
+                known.seen.insert(url, Seen::Done(before));
+            }
+            Some(Seen::Done(_)) => {
+                self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
+                self.news.done(url, outcome);
+            }
+            Some(Seen::Queued(at)) => {
+                let (host, place) = at.ok_or(ALONE)?;
+                let host = HostKey { group: url.group, host };
+                self.put_away(batch, host, place, url.url, outcome);
+            }
+            None => {
+                self.totals.seen += 1;
+                self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
+                self.news.done(url, outcome);
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_host(
+        &mut self,
+        groups: &mut Groups,
+        host: HostKey,
+        fact: &Fact,
+    ) -> Result<(), DiskError> {
+        let Fact::Host { state, closed, pages, bytes, .. } = fact else { return Ok(()) };
+        let Some(resident) = self.hosts.get_mut(&host) else { return Ok(()) };
+        let before = resident.row.clone();
+        let row = &mut resident.row;
+        join_states(&mut row.state, state);
+        row.closed = join_closed(row.closed, *closed);
+        row.pages = row.pages.max(*pages);
+        row.bytes = row.bytes.max(*bytes);
+        let n_pages = row.pages - before.pages;
+        if resident.on_desk {
+            // The workbench knows nothing of this, and will say what it knows.
+            let heard = resident.heard.get_or_insert_default();
+            join_states(heard, state);
+        }
+        if resident.row != before {
+            resident.reschedule = true;
+            mark(&mut self.dirty, host, resident);
+        }
+        if n_pages > 0 && self.limits.pages_per_domain.is_some() {
+            groups.row(&self.disk, host.group)?.pages += n_pages;
+        }
+        Ok(())
+    }
+
+    fn merge_robots(
+        &mut self,
+        host: HostKey,
+        origin: Origin,
+        theirs: &RobotsRecord,
+    ) -> Result<(), DiskError> {
+        let key = keys::robots(host, origin);
+        let ours = match self.robots.iter().rev().find(|(other, _)| *other == key) {
+            Some((_, value)) => Some(value.clone()),
+            None => self.disk.get(Family::Robots, &key)?,
+        };
+        let ours = ours.map(|value| RobotsRow::decode(&value)).transpose()?;
+        if ours.is_none_or(|ours| is_newer(theirs, &ours)) {
+            self.robots.push((key.to_vec(), RobotsRow::encode(theirs)));
+            self.change(host, |resident| resident.row.robots = true);
+        }
+        Ok(())
+    }
+}

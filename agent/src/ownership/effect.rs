@@ -1,0 +1,32 @@
+//! What is to be done about groups.
+
+use crate::messages::{End, Message};
+use crivello_common::hash::GroupHash;
+use crivello_common::view::AgentId;
+
+/// What the owner of a [`Custody`](super::Custody) is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Send a message.
+    Send {
+        /// To whom.
+        to: AgentId,
+        /// What.
+        message: Message,
+    },
+    /// End all visits to the group's hosts, wait until what their pages link to is safe, then
+    /// call [`Custody::quiet`](super::Custody::quiet).
+    Quiet(GroupHash),
+    /// Send all rows of the group, then this [`End`]; call
+    /// [`Custody::transferred`](super::Custody::transferred) when that is acknowledged.
+    Transfer {
+        /// To whom.
+        to: AgentId,
+        /// The group.
+        group: GroupHash,
+        /// What comes last.
+        end: End,
+    },
+    /// Delete all rows of the group.
+    Delete(GroupHash),
+}

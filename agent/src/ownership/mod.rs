@@ -1,0 +1,314 @@
+//! Custody: which groups' rows this agent keeps, which it may fetch, and what it owes to whom.
+//!
+//! * *Comes in*: views, leases, the other agents' [`Message`]s; what the agent's own threads have
+//!   done (rows stored, visits ended, transfers acknowledged).
+//! * *Goes out*: [`Effect`]s for whoever owns the links and the disk; [`Custody::may_fetch`].
+//! * *Remembers*: in memory, what was said in this epoch; on disk, one [`Tag`] a group.
+//! * *Never knows*: URLs, sockets, the clock, protobuf.
+//! * *Goes wrong*: whatever is said under another epoch than the one in force is refused by the
+//!   receiver, and said again by the sender under a later one.
+//!
+//! # What holds
+//! 1. *One authority.* At most one agent may fetch a group at any instant: its authority.
+//! 2. *Nothing is lost.* Rows are merged, never replaced (absent < queued < fetched), and deleted
+//!    only when the group's authority says that enough others hold them.
+//! 3. *Everything ends.* In an epoch that lasts, all rows come to where the view wants them.
+//!
+//! # How an epoch begins
+//! ```text
+//!   each agent:  scan tags ─► Hold(groups I shall bring you) ─► Scanned ─► hand over, group by group
+//!   new owner:   takes URLs in at once; fetches a group that nobody holds once all have Scanned,
+//!                and one that somebody holds once that has been brought
+//! ```
+//! A group's authority goes on fetching it until its own turn in the handing over comes, so a
+//! change of view stops nothing for longer than the group's rows travel. An agent that was
+//! declared dead has lost the authority over all it held ([`Agent::since`]); what it comes back
+//! with is merged into the successor's rows.
+
+mod effect;
+mod fence;
+mod hearing;
+mod moves;
+mod tag;
+
+pub use crate::messages::{End, Message};
+pub use effect::Effect;
+pub use fence::Fence;
+pub use tag::{Role, Tag, Tags};
+
+use crivello_common::assignment::{Owners, StrategyKind};
+use crivello_common::hash::GroupHash;
+use crivello_common::time::Timestamp;
+use crivello_common::view::{Agent, AgentId, AgentState, View, ViewError};
+use foldhash::HashMap;
+use moves::Moves;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Groups whose holders are remembered.
+const SHARERS_MAX: usize = 1 << 18;
+
+/// Who holds a group: its owner and those with copies, and all of them but this agent.
+#[derive(Clone, Debug)]
+struct Sharers {
+    holders: Arc<[AgentId]>,
+    copyists: Arc<[AgentId]>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Custody {
+    me: AgentId,
+    strategy: StrategyKind,
+    replication: usize,
+    owners: Option<Owners>,
+    /// Of groups asked about in this epoch.
+    sharers: RefCell<HashMap<GroupHash, Sharers>>,
+    /// The agent may not fetch at all when this says so.
+    pub fence: Fence,
+    /// Who has said in this epoch that it has told all it holds for others.
+    scanned: BTreeSet<AgentId>,
+    /// Who has said that it has brought all of it.
+    brought: BTreeSet<AgentId>,
+    /// Groups that others will bring.
+    awaited: BTreeMap<GroupHash, BTreeSet<AgentId>>,
+    moves: Moves,
+}
+
+impl Custody {
+    /// An agent that knows no view yet.
+    #[must_use]
+    pub fn new(me: AgentId, strategy: StrategyKind, replication: usize, now: Timestamp) -> Self {
+        Self {
+            me,
+            strategy,
+            replication,
+            owners: None,
+            sharers: RefCell::default(),
+            fence: Fence::new(now),
+            scanned: BTreeSet::new(),
+            brought: BTreeSet::new(),
+            awaited: BTreeMap::new(),
+            moves: Moves::default(),
+        }
+    }
+
+    /// The number of the view in force; 0 before the first.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.owners.as_ref().map_or(0, |owners| owners.view().epoch)
+    }
+
+    /// The view in force.
+    #[must_use]
+    pub fn view(&self) -> Option<&Arc<View>> {
+        self.owners.as_ref().map(Owners::view)
+    }
+
+    /// A view has come. An older one than that in force, or the same, changes nothing.
+    ///
+    /// # Errors
+    /// When it does not pass [`View::check`]; nothing has then changed.
+    pub fn on_view(&mut self, view: Arc<View>) -> Result<bool, ViewError> {
+        if view.epoch <= self.epoch() {
+            return Ok(false);
+        }
+        let owners = Owners::new(self.strategy, view)?;
+        self.scanned.clear();
+        self.brought.clear();
+        self.awaited.clear();
+        self.moves = Moves::default();
+        self.sharers.get_mut().clear();
+        self.owners = Some(owners);
+        Ok(true)
+    }
+
+    /// This agent, while the view has it alive.
+    fn myself(&self) -> Option<&Agent> {
+        self.alive(self.me)
+    }
+
+    fn alive(&self, id: AgentId) -> Option<&Agent> {
+        self.view()?.agent(id).filter(|agent| agent.state != AgentState::Dead)
+    }
+
+    /// Everybody else who is alive.
+    fn others(&self) -> impl Iterator<Item = &Agent> {
+        let all = self.view().into_iter().flat_map(|view| &view.agents);
+        all.filter(|agent| agent.id != self.me && agent.state != AgentState::Dead)
+    }
+
+    /// Who holds a group in the view in force.
+    fn sharers(&self, group: GroupHash) -> Sharers {
+        let mut known = self.sharers.borrow_mut();
+        if let Some(sharers) = known.get(&group) {
+            return sharers.clone();
+        }
+        let owners = self.owners.as_ref();
+        let holders = owners.map_or_else(Vec::new, |o| o.holders(group, self.replication));
+        let copyists = holders.iter().copied().filter(|&holder| holder != self.me).collect();
+        let sharers = Sharers { holders: holders.into(), copyists };
+        if known.len() >= SHARERS_MAX {
+            known.clear();
+        }
+        known.insert(group, sharers.clone());
+        sharers
+    }
+
+    /// Who crawls `group` in the view in force.
+    #[must_use]
+    pub fn owner(&self, group: GroupHash) -> Option<AgentId> {
+        self.owners.as_ref()?.owner(group)
+    }
+
+    /// The owner and those that hold copies.
+    #[must_use]
+    pub fn holders(&self, group: GroupHash) -> Arc<[AgentId]> {
+        self.sharers(group).holders
+    }
+
+    /// Those that must have stored a fact of `group` before it is acknowledged, this agent apart.
+    #[must_use]
+    pub fn copyists(&self, group: GroupHash) -> Arc<[AgentId]> {
+        self.sharers(group).copyists
+    }
+
+    /// Whether `tag` makes this agent the authority: not if it has been declared dead since.
+    fn is_authority(&self, tag: &Tag) -> bool {
+        matches!(tag.role, Role::Authority { .. })
+            && self.myself().is_some_and(|me| tag.epoch >= me.since)
+    }
+
+    /// Those of `copyists` that have all of the group's rows.
+    fn standing(&self, tag: &Tag) -> BTreeSet<AgentId> {
+        let Role::Authority { standing } = &tag.role else { return BTreeSet::new() };
+        let stands = |&&(id, epoch): &&(AgentId, u64)| {
+            self.alive(id).is_some_and(|agent| epoch >= agent.since)
+        };
+        standing.iter().filter(stands).map(|&(id, _)| id).collect()
+    }
+
+    /// Whether `holder` has all of the group's rows, as far as it was sent them.
+    #[must_use]
+    pub fn stands(&self, group: GroupHash, holder: AgentId, tags: &impl Tags) -> bool {
+        tags.tag(group)
+            .is_some_and(|tag| self.is_authority(&tag) && self.standing(&tag).contains(&holder))
+    }
+
+    /// Whether nobody who was declared dead may still fetch by a promise of this agent.
+    #[must_use]
+    pub fn is_clear(&self, now: Timestamp) -> bool {
+        let is_gone = |id, epoch| self.alive(id).is_none_or(|agent| agent.since > epoch);
+        now >= self.fence.owed(is_gone)
+    }
+
+    /// Whether everybody who is alive has said what it will bring.
+    fn all_scanned(&self) -> bool {
+        self.moves.has_scanned() && self.others().all(|agent| self.scanned.contains(&agent.id))
+    }
+
+    /// Whether the owner may take the authority over `group` now.
+    fn may_take_over(&self, group: GroupHash) -> bool {
+        self.owner(group) == Some(self.me)
+            && self.all_scanned()
+            && !self.awaited.contains_key(&group)
+    }
+
+    /// Whether a visit to a host of `group` may begin now. Takes the authority over it where it is
+    /// this agent's to take.
+    pub fn may_fetch(&mut self, group: GroupHash, tags: &mut impl Tags, now: Timestamp) -> bool {
+        if self.myself().is_none() || !self.fence.is_open(now, self.others().map(|a| a.id)) {
+            return false;
+        }
+        if self.moves.is_leaving(group) {
+            return false;
+        }
+        match tags.tag(group) {
+            Some(tag) if self.is_authority(&tag) => true,
+            tag if self.may_take_over(group) => {
+                self.take_over(group, tag.is_none(), tags);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A group of which nobody has a row is held by all its holders as soon as it is by one.
+    fn take_over(&mut self, group: GroupHash, new: bool, tags: &mut impl Tags) {
+        if !new {
+            self.moves.look_again();
+        }
+        let epoch = self.epoch();
+        let copyists = if new { self.copyists(group) } else { Arc::default() };
+        let standing = copyists.iter().map(|&id| (id, epoch)).collect();
+        tags.set_tag(group, Some(Tag { epoch, role: Role::Authority { standing } }));
+    }
+
+    /// Rows of `group` are about to be stored because this agent owns it.
+    pub fn store_as_owner(&mut self, group: GroupHash, tags: &mut impl Tags) {
+        let tag = tags.tag(group);
+        let new = tag.is_none();
+        match tag {
+            Some(tag) if self.is_authority(&tag) => self.send_to_copyists(group, tags),
+            _ if self.may_take_over(group) => self.take_over(group, new, tags),
+            None | Some(Tag { role: Role::Copy { .. }, .. }) => {
+                // From now on there are rows here that no other may have.
+                let role = Role::Pending { new };
+                tags.set_tag(group, Some(Tag { epoch: self.epoch(), role }));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// What changed in rows of `group` is sent to those who should hold copies, and to nobody else.
+    pub fn send_to_copyists(&self, group: GroupHash, tags: &mut impl Tags) {
+        if let Some(tag) = tags.tag(group).filter(|tag| self.is_authority(tag)) {
+            let copyists = self.copyists(group);
+            self.keep_standing(group, tag, |id| copyists.contains(&id), tags);
+        }
+    }
+
+    /// Rows of `group` are about to change here although another owns it, which has been told.
+    pub fn store_as_former_owner(&mut self, group: GroupHash, tags: &mut impl Tags) {
+        if let Some(tag) = tags.tag(group) {
+            self.keep_standing(group, tag, |_| false, tags);
+        }
+    }
+
+    /// Those that are not sent what is stored no longer have all rows.
+    fn keep_standing(
+        &self,
+        group: GroupHash,
+        tag: Tag,
+        keep: impl Fn(AgentId) -> bool,
+        tags: &mut impl Tags,
+    ) {
+        let Tag { epoch, role: Role::Authority { mut standing } } = tag else { return };
+        let n_standing = standing.len();
+        standing.retain(|&(id, _)| keep(id));
+        if standing.len() < n_standing {
+            tags.set_tag(group, Some(Tag { epoch, role: Role::Authority { standing } }));
+        }
+    }
+
+    /// Rows of `group` are about to be stored because its owner `of` wants a copy here.
+    pub fn store_as_copy(&mut self, group: GroupHash, of: AgentId, tags: &mut impl Tags) {
+        let epoch = self.epoch();
+        match tags.tag(group) {
+            None => tags.set_tag(group, Some(Tag { epoch, role: Role::Copy { of: vec![of] } })),
+            Some(Tag { role: Role::Copy { of: mut all }, .. }) if !all.contains(&of) => {
+                all.push(of);
+                tags.set_tag(group, Some(Tag { epoch, role: Role::Copy { of: all } }));
+            }
+            // What it holds itself it will bring itself.
+            Some(_) => {}
+        }
+    }
+
+    /// Whether anything is still to be said, brought, or awaited in this epoch.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.all_scanned() && self.awaited.is_empty() && self.moves.are_over()
+    }
+}

@@ -1,0 +1,85 @@
+//! Changes on their way to one write.
+
+use super::Family;
+use rocksdb::{ColumnFamily, WriteBatch};
+use std::ops::Range;
+
+/// Changes that become visible and durable together, or not at all.
+#[derive(Default)]
+pub struct Batch {
+    changes: Vec<Change>,
+    /// The keys and values of all of them, one after another.
+    bytes: Vec<u8>,
+}
+
+/// One row: its key, and its value unless it is to go.
+struct Change {
+    family: Family,
+    key: Range<usize>,
+    value: Option<Range<usize>>,
+}
+
+impl Batch {
+    pub(super) fn add(&mut self, family: Family, key: &[u8], value: Option<&[u8]>) {
+        let change =
+            Change { family, key: self.keep(key), value: value.map(|value| self.keep(value)) };
+        self.changes.push(change);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        begin..self.bytes.len()
+    }
+
+    /// The changes in the order of families and keys: neighbours are found in the caches when they
+    /// follow each other into a buffer. Those of one row stay in their order.
+    pub(super) fn sorted<'a>(&self, family: impl Fn(Family) -> &'a ColumnFamily) -> WriteBatch {
+        let mut changes: Vec<&Change> = self.changes.iter().collect();
+        changes.sort_by_key(|change| (change.family, &self.bytes[change.key.clone()]));
+        let mut batch = WriteBatch::default();
+        for change in changes {
+            let (of, key) = (family(change.family), &self.bytes[change.key.clone()]);
+            match &change.value {
+                Some(value) => batch.put_cf(of, key, &self.bytes[value.clone()]),
+                None => batch.delete_cf(of, key),
+            }
+        }
+        batch
+    }
+}
+
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Batch of {} changes", self.changes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::storage::{Batch, Database, Family};
+    use crivello_common::config::State;
+
+    #[test]
+    fn the_last_change_of_a_row_counts_whatever_stands_between() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = Database::open(dir.path(), true, &State::default()).unwrap();
+        let mut batch = Batch::default();
+        disk.put(&mut batch, Family::Seen, b"b", b"1");
+        disk.put(&mut batch, Family::Frontier, b"b", b"other");
+        disk.put(&mut batch, Family::Seen, b"c", b"gone");
+        disk.put(&mut batch, Family::Seen, b"a", b"");
+        disk.delete(&mut batch, Family::Seen, b"c");
+        disk.delete(&mut batch, Family::Seen, b"b");
+        disk.put(&mut batch, Family::Seen, b"b", b"2");
+        // As after a full disk: the same batch again.
+        for _ in 0..2 {
+            disk.commit(&batch).unwrap();
+            let row = |family, key| disk.get(family, key).unwrap();
+            assert_eq!(row(Family::Seen, b"a"), Some(vec![]));
+            assert_eq!(row(Family::Seen, b"b"), Some(b"2".to_vec()));
+            assert_eq!(row(Family::Seen, b"c"), None);
+            assert_eq!(row(Family::Frontier, b"b"), Some(b"other".to_vec()));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A row of `groups`: what this agent is to a group, and whether its hosts are scheduled.
+
+use super::{DiskError, Reader, Writer};
+use crate::messages::{Role, Tag};
+use crivello_common::view::AgentId;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupState {
+    /// Whether its hosts have rows in `schedule`.
+    pub open: bool,
+    /// What custody remembers of it.
+    pub tag: Option<Tag>,
+}
+
+impl Default for GroupState {
+    /// That of a group without a row.
+    fn default() -> Self {
+        Self { open: true, tag: None }
+    }
+}
+
+const VERSION: u8 = 1;
+
+impl GroupState {
+    /// The value: version, open, role (0 without a tag), epoch, and what the role holds.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::versioned(VERSION);
+        w.byte(u8::from(self.open));
+        let Some(Tag { epoch, role }) = &self.tag else {
+            w.byte(0);
+            return w.finish();
+        };
+        match role {
+            Role::Authority { standing } => {
+                w.byte(1).number(*epoch).number(standing.len() as u64);
+                for (agent, since) in standing {
+                    w.number(agent.0.into()).number(*since);
+                }
+            }
+            Role::Copy { of } => {
+                w.byte(2).number(*epoch).number(of.len() as u64);
+                for agent in of {
+                    w.number(agent.0.into());
+                }
+            }
+            Role::Pending { new } => {
+                w.byte(3).number(*epoch).byte(u8::from(*new));
+            }
+        }
+        w.finish()
+    }
+
+    /// The inverse of [`Self::encode`].
+    ///
+    /// # Errors
+    /// [`DiskError::Row`] when the value is damaged.
+    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
+        let mut r = Reader(value);
+        let state = Self::read(&mut r).filter(|_| r.0.is_empty());
+        state.ok_or(DiskError::Row { family: "groups", what: "too short or malformed" })
+    }
+
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        if r.byte()? != VERSION {
+            return None;
+        }
+        let open = read_bool(r)?;
+        let code = r.byte()?;
+        if code == 0 {
+            return Some(Self { open, tag: None });
+        }
+        let epoch = r.number()?;
+        let role = match code {
+            1 => {
+                let n = r.number()?;
+                let standing = (0..n).map(|_| Some((AgentId(r.small()?), r.number()?)));
+                Role::Authority { standing: standing.collect::<Option<_>>()? }
+            }
+            2 => {
+                let n = r.number()?;
+                let of = (0..n).map(|_| Some(AgentId(r.small()?)));
+                Role::Copy { of: of.collect::<Option<_>>()? }
+            }
+            3 => Role::Pending { new: read_bool(r)? },
+            _ => return None,
+        };
+        Some(Self { open, tag: Some(Tag { epoch, role }) })
+    }
+}
+
+fn read_bool(r: &mut Reader<'_>) -> Option<bool> {
+    match r.byte()? {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn role() -> impl Strategy<Value = Role> {
+        let agent = || any::<u32>().prop_map(AgentId);
+        prop_oneof![
+            prop::collection::vec((agent(), any::<u64>()), 0..5)
+                .prop_map(|standing| Role::Authority { standing }),
+            prop::collection::vec(agent(), 0..5).prop_map(|of| Role::Copy { of }),
+            any::<bool>().prop_map(|new| Role::Pending { new }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_survives_the_disk_and_a_part_of_it_is_refused(
+            open: bool,
+            tag in prop::option::of((any::<u64>(), role())),
+        ) {
+            let tag = tag.map(|(epoch, role)| Tag { epoch, role });
+            let state = GroupState { open, tag };
+            let mut bytes = state.encode();
+            prop_assert_eq!(GroupState::decode(&bytes).unwrap(), state);
+            for cut in 0..bytes.len() {
+                prop_assert!(GroupState::decode(&bytes[..cut]).is_err(), "cut at {}", cut);
+            }
+            bytes.push(0);
+            prop_assert!(GroupState::decode(&bytes).is_err(), "something follows");
+            bytes[0] = VERSION + 1;
+            prop_assert!(GroupState::decode(&bytes).is_err(), "another version");
+        }
+
+        #[test]
+        fn garbage_is_refused_quietly(bytes: Vec<u8>) {
+            let _ = GroupState::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Values of the column families; see the table in [`super`].
+
+use super::{DiskError, Reader, Writer};
+use crate::messages::{LinkKind, Place, Queued, RobotsRecord};
+use crivello_common::discard::Discard;
+use crivello_common::failure::Failure;
+use crivello_common::hash::{HostHash, UrlHash};
+use crivello_common::politeness::HostState;
+use crivello_common::robots::Rules;
+use crivello_common::time::Timestamp;
+use crivello_common::url::{Origin, Scheme};
+use crivello_common::view::AgentId;
+use std::sync::Arc;
+
+fn damaged(family: &'static str) -> DiskError {
+    DiskError::Row { family, what: "too short or malformed" }
+}
+
+/// A row of `frontier`: flags, depth, attempts, hash, port unless the scheme's own, then the path.
+#[must_use]
+pub fn encode_queued(url: &Queued) -> Vec<u8> {
+    let odd_port = url.origin.port != url.origin.scheme.default_port();
+    let flags = (url.origin.scheme as u8) | (u8::from(odd_port) << 1) | ((url.kind as u8) << 2);
+    let mut w = Writer(Vec::with_capacity(url.path.len() + 16));
+    w.byte(flags).number(u64::from(url.depth)).byte(url.attempts).rest(&url.hash.to_bytes());
+    if odd_port {
+        w.rest(&url.origin.port.to_be_bytes());
+    }
+    w.rest(url.path.as_bytes());
+    w.finish()
+}
+
+/// The inverse of [`encode_queued`].
+///
+/// # Errors
+/// [`DiskError::Row`] when the value is damaged.
+pub fn decode_queued(place: Place, value: &[u8]) -> Result<Queued, DiskError> {
+    read_queued(place, value).ok_or_else(|| damaged("frontier"))
+}
+
+fn read_queued(place: Place, value: &[u8]) -> Option<Queued> {
+    let mut r = Reader(value);
+    let flags = r.byte()?;
+    let depth = r.small()?;
+    let attempts = r.byte()?;
+    let hash = UrlHash::from_bytes(r.array()?);
+    let scheme = Scheme::from_code(flags & 1)?;
+    let port = match flags & 2 {
+        0 => scheme.default_port(),
+        _ => u16::from_be_bytes(r.array()?),
+    };
+    let kind = match flags >> 2 {
+        0 => LinkKind::Page,
+        1 => LinkKind::Sitemap,
+        _ => return None,
+    };
+    let path = std::str::from_utf8(r.rest()).ok()?.into();
+    Some(Queued { place, hash, origin: Origin { scheme, port }, path, depth, attempts, kind })
+}
+
+/// A row of `seen`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It waits in the queue of this host, at this place; nothing is said of where while the crawl
+    /// is one agent's alone, which looks it up from its queue only.
+    Queued(Option<(HostHash, Place)>),
+    /// It has been dealt with.
+    Done(Outcome),
+}
+
+/// Begins the value of a URL that is queued; outcomes begin with other numbers.
+const SEEN_QUEUED: u8 = 4;
+/// Begins an outcome of a crawl by many agents: fetched and not archived, or with the next number
+/// archived.
+const FETCHED_BY: u8 = 5;
+
+impl Seen {
+    /// The value.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Queued(None) => Vec::new(),
+            Self::Queued(Some((host, place))) => {
+                let mut w = Writer(Vec::with_capacity(16));
+                w.byte(SEEN_QUEUED).rest(&host.to_bytes()).byte(place.priority).number(place.seq);
+                w.finish()
+            }
+            Self::Done(outcome) => outcome.encode(),
+        }
+    }
+
+    /// The inverse of [`Self::encode`].
+    ///
+    /// # Errors
+    /// [`DiskError::Row`] when the value is damaged.
+    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
+        Self::read(value).ok_or_else(|| damaged("seen"))
+    }
+
+    fn read(value: &[u8]) -> Option<Self> {
+        if value.is_empty() {
+            return Some(Self::Queued(None));
+        }
+        let Some((&SEEN_QUEUED, rest)) = value.split_first() else {
+            return Outcome::read(value).map(Self::Done);
+        };
+        let mut r = Reader(rest);
+        let host = HostHash::from_bytes(r.array()?);
+        Some(Self::Queued(Some((host, Place { priority: r.byte()?, seq: r.number()? }))))
+    }
+}
+
+/// What became of a URL: the value of `seen` once it has been dealt with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Fetched, at this time, with this status; archived there, if it was.
+    Fetched {
+        /// When.
+        at: Timestamp,
+        /// The HTTP status.
+        status: u16,
+        /// Serial number of the archive file and offset of the record in it.
+        record: Option<(u32, u64)>,
+        /// In a crawl by many agents: in whose archive, and all that it takes to fetch it again.
+        page: Option<Arc<Kept>>,
+    },
+    /// All attempts failed; the last one so.
+    Failed(Failure),
+    /// Set aside.
+    Discarded(Discard),
+}
+
+/// A page in the archive of one of many agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Whose.
+    pub by: AgentId,
+    /// The name of its host.
+    pub name: Arc<str>,
+    /// The row that it had in `frontier`; its place means nothing.
+    pub url: Queued,
+}
+
+impl Outcome {
+    /// The value in `seen`.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        match self {
+            Self::Fetched { at, status, record, page } => {
+                let first = if page.is_some() { FETCHED_BY } else { 0 };
+                w.byte(first + u8::from(record.is_some()));
+                w.number(at.as_secs()).number(u64::from(*status));
+                if let Some((serial, offset)) = *record {
+                    w.number(u64::from(serial)).number(offset);
+                }
+                if let Some(page) = page {
+                    w.number(u64::from(page.by.0)).bytes(page.name.as_bytes());
+                    w.rest(&encode_queued(&page.url));
+                }
+            }
+            Self::Failed(kind) => {
+                w.byte(2).byte(kind.code());
+            }
+            Self::Discarded(reason) => {
+                w.byte(3).byte(reason.code());
+            }
+        }
+        w.finish()
+    }
+
+    /// Bytes that it takes in memory beside itself.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Fetched { page: Some(page), .. } => {
+                size_of::<Kept>() + page.name.len() + page.url.path.len()
+            }
+            _ => 0,
+        }
+    }
+
+    /// The inverse of [`Self::encode`]; `None` for what is none.
+    #[must_use]
+    pub fn read(value: &[u8]) -> Option<Self> {
+        let mut r = Reader(value);
+        match r.byte()? {
+            tag @ (0 | 1 | FETCHED_BY..=6) => Some(Self::Fetched {
+                at: Timestamp::from_secs(r.number()?),
+                status: r.small()?,
+                record: match tag == 1 || tag == FETCHED_BY + 1 {
+                    true => Some((r.small()?, r.number()?)),
+                    false => None,
+                },
+                page: if tag < FETCHED_BY { None } else { Some(Arc::new(Kept::read(&mut r)?)) },
+            }),
+            2 => Failure::from_code(r.byte()?).map(Self::Failed),
+            3 => Discard::from_code(r.byte()?).map(Self::Discarded),
+            _ => None,
+        }
+    }
+}
+
+impl Kept {
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        let by = AgentId(r.small()?);
+        let name = r.text().filter(|name| !name.is_empty())?.into();
+        let url = decode_queued(Place::default(), r.rest()).ok()?;
+        url.path.starts_with('/').then_some(Self { by, name, url })
+    }
+}
+
+/// A row of `hosts`.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct HostRow {
+    /// The host's name.
+    pub name: Arc<str>,
+    /// What politeness remembers.
+    pub state: HostState,
+    /// URLs in `frontier`.
+    pub queued: u64,
+    /// Pages fetched.
+    pub pages: u64,
+    /// Bytes of their bodies as received.
+    pub bytes: u64,
+    /// Why nothing is taken in for this host any more.
+    pub closed: Option<Discard>,
+    /// The time in its key of `schedule`, if it has one.
+    pub scheduled: Option<Timestamp>,
+    /// Whether `robots` has rows for it.
+    pub robots: bool,
+}
+
+const HOST_VERSION: u8 = 1;
+
+impl HostRow {
+    /// The value.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::versioned(HOST_VERSION);
+        w.bytes(self.name.as_bytes())
+            .number(self.queued)
+            .number(self.pages)
+            .number(self.bytes)
+            .number(self.closed.map_or(0, |d| u64::from(d.code()) + 1))
+            .number(self.scheduled.map_or(0, |t| t.0))
+            .byte(u8::from(self.robots))
+            .rest(&self.state.to_bytes());
+        w.finish()
+    }
+
+    /// The inverse of [`Self::encode`].
+    ///
+    /// # Errors
+    /// [`DiskError::Row`] when the value is damaged.
+    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
+        Self::read(value).ok_or_else(|| damaged("hosts"))
+    }
+
+    fn read(value: &[u8]) -> Option<Self> {
+        let mut r = Reader(value);
+        if r.byte()? != HOST_VERSION {
+            return None;
+        }
+        Some(Self {
+            name: r.text()?.into(),
+            queued: r.number()?,
+            pages: r.number()?,
+            bytes: r.number()?,
+            closed: match r.small::<u8>()? {
+                0 => None,
+                code => Some(Discard::from_code(code - 1)?),
+            },
+            scheduled: match r.number()? {
+                0 => None,
+                at => Some(Timestamp(at)),
+            },
+            robots: r.byte()? != 0,
+            state: HostState::from_bytes(r.rest()).ok()?,
+        })
+    }
+}
+
+/// A group's own row in `hosts`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct GroupRow {
+    /// Hosts of the group that were ever let in.
+    pub hosts: u64,
+    /// Pages fetched of all of them.
+    pub pages: u64,
+}
+
+impl GroupRow {
+    /// The value.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        w.number(self.hosts).number(self.pages);
+        w.finish()
+    }
+
+    /// The inverse of [`Self::encode`].
+    ///
+    /// # Errors
+    /// [`DiskError::Row`] when the value is damaged.
+    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
+        let mut r = Reader(value);
+        match (r.number(), r.number()) {
+            (Some(hosts), Some(pages)) => Ok(Self { hosts, pages }),
+            _ => Err(damaged("hosts")),
+        }
+    }
+}
+
+/// A row of `robots`.
+#[derive(Debug)]
+pub struct RobotsRow;
+
+impl RobotsRow {
+    /// The value.
+    #[must_use]
+    pub fn encode(record: &RobotsRecord) -> Vec<u8> {
+        let mut w = Writer::default();
+        w.number(record.asked.0)
+            .number(record.fetched.0)
+            .number(record.unreachable_since.map_or(0, |t| t.0))
+            .number(u64::from(record.failures));
+        if let Some(rules) = &record.rules {
+            w.byte(1).rest(&rules.to_bytes());
+        }
+        w.finish()
+    }
+
+    /// The inverse of [`Self::encode`].
+    ///
+    /// # Errors
+    /// [`DiskError::Row`] when the value is damaged.
+    pub fn decode(value: &[u8]) -> Result<RobotsRecord, DiskError> {
+        Self::read(value).ok_or_else(|| damaged("robots"))
+    }
+
+    fn read(value: &[u8]) -> Option<RobotsRecord> {
+        let mut r = Reader(value);
+        Some(RobotsRecord {
+            asked: Timestamp(r.number()?),
+            fetched: Timestamp(r.number()?),
+            unreachable_since: Some(Timestamp(r.number()?)).filter(|t| t.0 > 0),
+            failures: r.small()?,
+            rules: match r.byte() {
+                None => None,
+                Some(1) => Some(Rules::from_bytes(r.rest()).ok()?.shared()),
+                Some(_) => return None,
+            },
+        })
+    }
+}
+
+/// A row of `content`: the page that was archived first with this payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContentRow {
+    /// When its request began.
+    pub at: Timestamp,
+    /// Its URL.
+    pub url: Arc<str>,
+}
+
+impl ContentRow {
+    /// The value.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        w.rest(&self.at.0.to_be_bytes()).rest(self.url.as_bytes());
+        w.finish()
+    }
+
+    /// The inverse of [`Self::encode`].
+    ///
+    /// # Errors
+    /// [`DiskError::Row`] when the value is damaged.
+    pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
+        let mut r = Reader(value);
+        let at = r.array().map(u64::from_be_bytes).map(Timestamp);
+        match (at, std::str::from_utf8(r.rest())) {
+            (Some(at), Ok(url)) => Ok(Self { at, url: url.into() }),
+            _ => Err(damaged("content")),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What a visit tells of a URL: how it waited, where its host was found, what it brought.
+
+use super::{Span, SpanId, Stage, TraceId};
+use crate::messages::{Fetched, HandedOut, Outcome};
+use crivello_common::politeness::WaitRule;
+use crivello_common::time::Timestamp;
+use std::time::Duration;
+
+/// Since when a URL has been in the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueuedSince {
+    /// When.
+    pub at: Timestamp,
+    /// How that is known.
+    pub since: Since,
+}
+
+/// How it is known since when a URL waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Since {
+    /// The sieve let it through here.
+    Sieved,
+    /// An attempt failed.
+    Retry,
+    /// Another agent told of it: as the one before, or for a copy.
+    Told,
+    /// It was queued when this process began, or has come with a group of another agent's.
+    Restart,
+    /// Too many are followed at once for their times to be kept.
+    Forgotten,
+    /// It was not followed until its visit ended.
+    Unsampled,
+}
+
+impl Since {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Sieved => "sieved",
+            Self::Retry => "retry",
+            Self::Told => "told",
+            Self::Restart => "restart",
+            Self::Forgotten => "forgotten",
+            Self::Unsampled => "unsampled",
+        }
+    }
+}
+
+/// When the name of a host was last looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LookedUp {
+    /// When the question was asked.
+    pub begin: Timestamp,
+    /// When it was answered.
+    pub end: Timestamp,
+}
+
+/// A result of a visit, with all that is known of what was before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Visited<'a> {
+    /// The URL's trace.
+    pub trace: TraceId,
+    /// It is one of those that are followed from the beginning: it was sieved in this trace.
+    pub sampled: bool,
+    /// The result.
+    pub fetched: &'a Fetched,
+    /// Since when it has waited.
+    pub queued: QueuedSince,
+    /// When its host's name was looked up, where that is still known.
+    pub looked_up: Option<LookedUp>,
+}
+
+/// Whether a result is followed whatever the rate: it failed, or was slow.
+#[must_use]
+pub fn is_bad(fetched: &Fetched, slow: Duration) -> bool {
+    match &fetched.outcome {
+        Outcome::Failed(_) => true,
+        Outcome::Response(response) => response.status >= 500 || fetched.took > slow,
+        Outcome::Discarded(_) => false,
+    }
+}
+
+impl Visited<'_> {
+    /// The spans of the visit, in their order.
+    #[must_use]
+    pub fn spans(&self) -> [Span; 3] {
+        let waited = self.waited();
+        let parent = waited.id;
+        [waited, self.resolved(parent), self.fetched(parent)]
+    }
+
+    fn salt(&self) -> u64 {
+        self.fetched.at.0
+    }
+
+    fn waited(&self) -> Span {
+        let HandedOut { at, rule, host_next, address, address_next } = self.fetched.handed_out;
+        let parent = self.sampled && self.fetched.row.is_some();
+        let parent = parent.then(|| self.trace.span(Stage::Sieved, 0));
+        let mut span =
+            Span::new(self.trace, (Stage::Waited, self.salt()), parent, (self.queued.at, at))
+                .with("crivello.reason", reason(&self.fetched.handed_out))
+                .with("crivello.rule", rule.name())
+                .with("crivello.since", self.queued.since.name())
+                .with("server.address", self.fetched.name.to_string())
+                .with("network.peer.address", address.to_string());
+        for (name, next) in
+            [("crivello.host.next", host_next), ("crivello.address.next", address_next)]
+        {
+            if next > Timestamp::ZERO {
+                span = span.with(name, next.to_string());
+            }
+        }
+        span
+    }
+
+    /// A look-up that was over before the URL was queued took none of its time.
+    fn resolved(&self, parent: SpanId) -> Span {
+        let handed_out = self.fetched.handed_out;
+        let own = self
+            .looked_up
+            .filter(|look_up| look_up.end >= self.queued.at && look_up.end <= handed_out.at);
+        let times = own.map_or((handed_out.at, handed_out.at), |own| (own.begin, own.end));
+        Span::new(self.trace, (Stage::Resolved, self.salt()), Some(parent), times)
+            .with("server.address", self.fetched.name.to_string())
+            .with("network.peer.address", handed_out.address.to_string())
+            .with("crivello.cached", own.is_none())
+    }
+
+    fn fetched(&self, parent: SpanId) -> Span {
+        let Fetched { url, row, at, took, outcome, handed_out, .. } = self.fetched;
+        let times = (*at, *at + *took);
+        let span = Span::new(self.trace, (Stage::Fetched, self.salt()), Some(parent), times)
+            .with("url.full", url.as_str().to_owned())
+            .with("network.peer.address", handed_out.address.to_string());
+        let span = match row {
+            Some(row) => span
+                .with("crivello.attempt", u64::from(row.attempts) + 1)
+                .with("crivello.depth", u64::from(row.depth)),
+            None => span.with("crivello.robots", true),
+        };
+        match outcome {
+            Outcome::Response(response) => {
+                let version = match response.version {
+                    http::Version::HTTP_2 => "2",
+                    http::Version::HTTP_10 => "1.0",
+                    _ => "1.1",
+                };
+                let mut span = span
+                    .with("http.response.status_code", u64::from(response.status))
+                    .with("http.response.body.size", response.body.len() as u64)
+                    .with("network.protocol.version", version);
+                if let Some(why) = response.truncated {
+                    span = span.with("crivello.truncated", why.name());
+                }
+                span.is_error = response.status >= 500;
+                span
+            }
+            Outcome::Failed(failure) => {
+                let mut span = span.with("error.type", failure.name());
+                span.is_error = true;
+                span
+            }
+            Outcome::Discarded(why) => span.with("crivello.discarded", why.name()),
+        }
+    }
+}
+
+/// What held the URL back last: the rest of its address, or the rule that set the host's. A host
+/// that was never visited waits for nothing.
+fn reason(handed_out: &HandedOut) -> &'static str {
+    let HandedOut { rule, host_next, address_next, .. } = *handed_out;
+    match rule {
+        _ if address_next > host_next => "address",
+        WaitRule::Nothing => "none",
+        rule => rule.name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crivello_common::config::AssignBy;
+    use crivello_common::discard::Discard;
+    use crivello_common::failure::Failure;
+    use crivello_common::url::CrawlUrl;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const T: Timestamp = Timestamp::from_secs(1_700_000_000);
+
+    fn fetched(outcome: Outcome, took: Duration) -> Fetched {
+        let url = CrawlUrl::parse("http://a.test/x").unwrap();
+        let handed_out = HandedOut {
+            at: T + 9 * SECOND,
+            rule: WaitRule::CrawlDelay,
+            host_next: T + 8 * SECOND,
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            address_next: T + 7 * SECOND,
+        };
+        Fetched {
+            host: url.host_key(AssignBy::Domain),
+            name: url.host().into(),
+            row: None,
+            url,
+            address: handed_out.address,
+            at: T + 10 * SECOND,
+            took,
+            outcome,
+            handed_out,
+            traced: None,
+        }
+    }
+
+    fn spans(fetched: &Fetched, looked_up: Option<LookedUp>) -> [Span; 3] {
+        let queued = QueuedSince { at: T + 2 * SECOND, since: Since::Sieved };
+        Visited { trace: TraceId(5), sampled: true, fetched, queued, looked_up }.spans()
+    }
+
+    fn says(span: &Span, name: &str) -> Option<String> {
+        span.attributes.iter().find(|(n, _)| *n == name).map(|(_, value)| value.to_string())
+    }
+
+    #[test]
+    fn a_wait_says_which_rule_set_it_and_a_failure_says_what_failed() {
+        let failed = fetched(Outcome::Failed(Failure::ConnectRefused), SECOND);
+        let [waited, resolved, fetched] = spans(&failed, None);
+        assert_eq!((waited.begin, waited.end), (T + 2 * SECOND, T + 9 * SECOND));
+        assert_eq!(says(&waited, "crivello.reason").as_deref(), Some("crawl-delay"));
+        assert_eq!((resolved.parent, fetched.parent), (Some(waited.id), Some(waited.id)));
+        assert_eq!(says(&resolved, "crivello.cached").as_deref(), Some("true"));
+        assert!(fetched.is_error);
+        assert_eq!(says(&fetched, "error.type").as_deref(), Some("connect-refused"));
+        assert_eq!((fetched.begin, fetched.end), (T + 10 * SECOND, T + 11 * SECOND));
+        let mut address = failed;
+        address.handed_out.address_next = T + 9 * SECOND;
+        assert_eq!(says(&spans(&address, None)[0], "crivello.reason").as_deref(), Some("address"));
+    }
+
+    #[test]
+    fn a_look_up_counts_for_the_url_that_waited_for_it() {
+        let page = fetched(Outcome::Discarded(Discard::Robots), Duration::ZERO);
+        let during = LookedUp { begin: T + 3 * SECOND, end: T + 4 * SECOND };
+        let resolved = &spans(&page, Some(during))[1];
+        assert_eq!((resolved.begin, resolved.end), (during.begin, during.end));
+        let before = LookedUp { begin: T, end: T + SECOND };
+        let resolved = &spans(&page, Some(before))[1];
+        assert_eq!(resolved.begin, resolved.end);
+    }
+
+    #[test]
+    fn what_failed_is_followed_and_what_was_not_asked_for_is_not() {
+        assert!(is_bad(&fetched(Outcome::Failed(Failure::Tls), Duration::ZERO), SECOND));
+        assert!(!is_bad(&fetched(Outcome::Discarded(Discard::Robots), 2 * SECOND), SECOND));
+    }
+}
