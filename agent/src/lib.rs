@@ -5,22 +5,22 @@
 //! wrong there. [`app`] alone sees all of them.
 
 pub mod api;
-pub mod ownership;
+pub mod crawldb;
 pub mod duplicates;
 pub mod fetch;
-pub mod crawldb;
+pub mod ip_leases;
 pub mod links;
+pub mod ownership;
 pub mod parse;
 pub mod peers;
 pub mod store;
 pub mod url_tracing;
-pub mod ip_leases;
 pub mod why;
 pub mod workbench;
 
-pub mod storage;
-pub mod messages;
 pub mod limits;
+pub mod messages;
+pub mod storage;
 
 pub mod app;
 pub mod progress;

@@ -6,8 +6,6 @@
 
 #[path = "dashboard/browser.rs"]
 mod browser;
-#[path = "../../coordinator/src/http/tests/fake.rs"]
-mod fake;
 #[path = "dashboard/looks.rs"]
 mod looks;
 #[path = "dashboard/steering.rs"]

@@ -1,9 +1,9 @@
 //! A ledger on disk that knows many hosts, and hands some of them out.
 
 use crate::desk::{self, Desk};
-use crivello_agent::storage::Database;
-use crivello_agent::messages::{Due, Found, LedgerNote, LinkKind};
 use crivello_agent::crawldb::{Group, Ledger};
+use crivello_agent::messages::{Due, Found, LedgerNote, LinkKind};
+use crivello_agent::storage::Database;
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;

@@ -16,9 +16,9 @@ mod memory;
 mod stream;
 mod usage;
 
-use crivello_agent::storage::{Database, Family};
-use crivello_agent::messages::{DeskNote, Found, LedgerNote, LinkKind};
 use crivello_agent::crawldb::{Group, Ledger, SieveCounts};
+use crivello_agent::messages::{DeskNote, Found, LedgerNote, LinkKind};
+use crivello_agent::storage::{Database, Family};
 use crivello_common::config::{AssignBy, Settings, SieveKind};
 use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;

@@ -2,8 +2,8 @@
 
 use super::asking;
 use super::{AgentStatus, House, SeedAnswer};
-use crate::messages::BlockCount;
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
+use crate::messages::BlockCount;
 use crivello_common::discard::Discard;
 use crivello_common::runtime::set_log_filter;
 use crivello_common::url::CrawlUrl;

@@ -9,12 +9,12 @@
 use super::member::Member;
 use super::scheduler::Desk;
 use super::shared::Shared;
-use crate::storage::{Database, DiskError};
-use crate::duplicates::Duplicates;
-use crate::messages::{DeskNote, Found, LedgerNote, Page, PageEnd};
 use crate::crawldb::{Group, Ledger, TagRows};
+use crate::duplicates::Duplicates;
 use crate::limits::SEED_BATCHES_MAX;
+use crate::messages::{DeskNote, Found, LedgerNote, Page, PageEnd};
 use crate::report::Ended;
+use crate::storage::{Database, DiskError};
 use crate::store::{self, Archive};
 use crivello_common::discard::DiscardTally;
 use crivello_common::time::Timestamp;

@@ -3,8 +3,8 @@
 
 use super::scheduler::Desk;
 use super::shared::Shared;
-use crate::messages::RobotsFound;
 use crate::limits::GUESTS_MAX;
+use crate::messages::RobotsFound;
 use crate::peers::Outgoing;
 use crate::workbench::Workbench;
 use crivello_common::assignment::Owners;

@@ -130,8 +130,8 @@ impl Drop for LookUp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::messages::{HandedOut, Outcome};
     use crate::crawldb::Totals;
+    use crate::messages::{HandedOut, Outcome};
     use crivello_common::config::{AssignBy, Settings};
     use crivello_common::discard::Discard;
     use crivello_common::time::{Clock, Timestamp};

@@ -9,8 +9,8 @@
 //! that what a kill left half made is known for that, and made anew.
 
 use super::AgentError;
-use crate::storage::{Batch, Database, DiskError, Family};
 use crate::crawldb::META_SEEDED;
+use crate::storage::{Batch, Database, DiskError, Family};
 use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use crivello_common::time::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! The hosts that stand out, for the report: read once through all host rows.
 
+use crate::report::{HOSTS_LISTED_MAX, RestingHost, SlowHost};
 use crate::storage::values::HostRow;
 use crate::storage::{Database, DiskError, Family, keys};
-use crate::report::{HOSTS_LISTED_MAX, RestingHost, SlowHost};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;

@@ -9,8 +9,8 @@
 //! The ledger goes first: it says how many pages a host may have, and a host that it handed over under
 //! older settings is then known to the workbench when that takes them up.
 
-use crate::messages::{Barred, BlockCount, RestMin};
 use crate::links::LinkRules;
+use crate::messages::{Barred, BlockCount, RestMin};
 use arc_swap::ArcSwap;
 use crivello_common::config::Settings;
 use parking_lot::Mutex;

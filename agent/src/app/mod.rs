@@ -37,11 +37,11 @@ mod turns;
 mod watch;
 mod why;
 
-use crate::storage::{Database, DiskError};
 use crate::fetch::FetchError;
 use crate::links::{LinkRules, LinksError};
 use crate::progress::Snapshot;
 use crate::report::{Ended, Report, SeedCounts};
+use crate::storage::{Database, DiskError};
 use crate::store;
 use accountant::Entry;
 use build::{Build, fetcher_runtime};

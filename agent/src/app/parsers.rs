@@ -4,13 +4,13 @@
 use super::accountant::Entry;
 use super::live::{Revised, RulesInForce};
 use super::shared::Shared;
-use crate::storage::values::ContentRow;
 use crate::duplicates::{Claim, Duplicates, First};
 use crate::fetch::robots_text;
 use crate::messages::{
     ContentDigest, Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response,
 };
 use crate::parse::{Input, Parser};
+use crate::storage::values::ContentRow;
 use crate::store::{Digests, DuplicateOf, PayloadDigest, Recorder};
 use crate::url_tracing::{Span, Stage, TraceId};
 use crivello_common::discard::{Discard, DiscardTally};
@@ -265,10 +265,10 @@ fn without_records(end: PageEnd) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::Database;
-    use crate::messages::HandedOut;
     use crate::crawldb::Totals;
     use crate::links::LinkRules;
+    use crate::messages::HandedOut;
+    use crate::storage::Database;
     use arc_swap::ArcSwap;
     use crivello_common::config::{AssignBy, Settings};
     use crivello_common::time::Clock;

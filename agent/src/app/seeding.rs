@@ -3,10 +3,10 @@
 use super::accountant::Entry;
 use super::home::Home;
 use super::{AgentError, Crawl};
-use crate::storage::{Database, Family, keys};
-use crate::messages::{Found, LinkKind};
 use crate::links::LinkRules;
+use crate::messages::{Found, LinkKind};
 use crate::report::SeedCounts;
+use crate::storage::{Database, Family, keys};
 use crivello_common::discard::DiscardTally;
 use crivello_common::hash::UrlKey;
 use crivello_common::url::CrawlUrl;

@@ -3,10 +3,10 @@
 use super::groups::Groups;
 use super::resident::Resident;
 use super::{Ledger, mark};
+use crate::messages::{Found, Queued};
 use crate::storage::facts::as_queued;
 use crate::storage::values::{HostRow, Outcome, Seen, encode_queued};
 use crate::storage::{Batch, DiskError, Family, keys};
-use crate::messages::{Found, Queued};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 

@@ -7,9 +7,9 @@
 //! as such when its name is resolved.
 
 use super::Ledger;
+use crate::messages::BlockCount;
 use crate::storage::values::HostRow;
 use crate::storage::{DiskError, Family, keys};
-use crate::messages::BlockCount;
 use crivello_common::config::{Block, Blocklist, Politeness, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;

@@ -4,9 +4,9 @@
 use super::groups::Groups;
 use super::unsettled::END_OF_QUEUE;
 use super::{Ledger, mark};
+use crate::messages::Place;
 use crate::storage::values::{Outcome, decode_queued};
 use crate::storage::{Batch, DiskError, Family, keys};
-use crate::messages::Place;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 

@@ -3,9 +3,9 @@
 use super::groups::Groups;
 use super::unsettled::{BEHIND, Unsettled};
 use super::{Ledger, META_ARCHIVE, META_SEEDED, META_TOTALS};
+use crate::messages::{Found, Page, PageEnd, Place, Queued};
 use crate::storage::values::{ContentRow, Kept, Outcome};
 use crate::storage::{Batch, DiskError, Family, keys};
-use crate::messages::{Found, Page, PageEnd, Place, Queued};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::politeness::{Retry, retry};

@@ -45,8 +45,8 @@ pub use totals::Totals;
 pub use transfer::Cursor;
 pub use unsettled::{BEHIND, Unsettled};
 
-use crate::storage::{Database, DiskError, Family, keys, values::RobotsRow};
 use crate::messages::{DeskNote, Fact, Queued};
+use crate::storage::{Database, DiskError, Family, keys, values::RobotsRow};
 use blocking::Blocking;
 use chores::Chores;
 use crivello_common::config::Settings;

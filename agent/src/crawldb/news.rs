@@ -1,7 +1,7 @@
 //! What commits change, told as facts: for those who hold copies of the rows.
 
-use crate::storage::values::{HostRow, Outcome, RobotsRow};
 use crate::messages::{Fact, Queued};
+use crate::storage::values::{HostRow, Outcome, RobotsRow};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use crivello_common::url::Origin;

@@ -2,8 +2,8 @@
 //! way between the fetchers and the commit, or the present commit touches it.
 
 use super::transfer::join_states;
-use crate::storage::values::HostRow;
 use crate::messages::Place;
+use crate::storage::values::HostRow;
 use crivello_common::discard::Discard;
 use crivello_common::politeness::HostState;
 use crivello_common::time::Timestamp;

@@ -1,7 +1,7 @@
 //! How many groups this agent has, and as what.
 
-use crate::storage::{Database, DiskError, Family, GroupState};
 use crate::messages::{Role, Tag};
+use crate::storage::{Database, DiskError, Family, GroupState};
 
 /// So many rows are looked at: a group's key is a hash, so the first of them stand for all.
 const LOOKED_AT: u64 = 10_000;

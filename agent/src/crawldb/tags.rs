@@ -1,7 +1,7 @@
 //! The rows of `groups`: read through what the next commit will write.
 
-use crate::storage::{Batch, Database, DiskError, Family, GroupState};
 use crate::messages::{Role, Tag};
+use crate::storage::{Batch, Database, DiskError, Family, GroupState};
 use crivello_common::hash::GroupHash;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};

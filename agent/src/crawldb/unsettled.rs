@@ -6,9 +6,9 @@
 
 use super::Ledger;
 use super::commit::PRIORITY;
+use crate::messages::{Place, Queued};
 use crate::storage::values::{Outcome, Seen};
 use crate::storage::{Batch, DiskError, Family, Reader, Writer, keys};
-use crate::messages::{Place, Queued};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 
 /// The priority of rows that are not to be fetched any more.

@@ -9,9 +9,9 @@
 //! it referring to nothing. Commits keep the order in which pages are handed over, so a duplicate
 //! waits until its first page has been ([`First`]).
 
+use crate::messages::ContentDigest;
 use crate::storage::values::ContentRow;
 use crate::storage::{Database, DiskError, Family};
-use crate::messages::ContentDigest;
 use crivello_common::time::Timestamp;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;

@@ -3,8 +3,8 @@
 use super::Caps;
 use super::fault::{self, Stage};
 use super::rooms::{Held, Rooms};
-use crate::messages::{Room, Truncation};
 use crate::limits::{BODY_FREE, HELD_RATE_MIN};
+use crate::messages::{Room, Truncation};
 use bytes::{Bytes, BytesMut};
 use crivello_common::failure::Failure;
 use crivello_common::time::{Clock, Timestamp};

@@ -50,8 +50,8 @@ pub use robots_file::{RobotsFile, robots_file};
 pub use times::Times;
 pub use visit::run;
 
-use crate::messages::{Barred, Fetched, RestMin, Verdict};
 use crate::limits::{HELD_WINDOW, RATE_GRACE, ROBOTS_SIZE_MAX, idle_max};
+use crate::messages::{Barred, Fetched, RestMin, Verdict};
 use client::Clients;
 use crivello_common::config::Settings;
 use crivello_common::runtime::open_files;

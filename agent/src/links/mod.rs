@@ -12,8 +12,8 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use crate::messages::{Found, LinkKind};
 use crate::limits::SITEMAP_URLS_MAX;
+use crate::messages::{Found, LinkKind};
 use crivello_common::config::{AssignBy, Blocklist, Settings};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::{HostKey, UrlHash};

@@ -38,8 +38,8 @@ pub use decode::{CODINGS_MAX, DecodeProblem};
 pub use links::{Link, Links, Via};
 pub use media::Media;
 
-use crate::messages::LinkKind;
 use crate::limits::SITEMAP_URLS_MAX;
+use crate::messages::LinkKind;
 use crivello_common::config::Settings;
 use crivello_common::url::CrawlUrl;
 use encoding_rs::{Encoding, UTF_8};

@@ -4,8 +4,8 @@
 use super::packet::{Body, Class};
 use super::robots;
 use super::turns::batch_of;
-use crate::messages::{Batch, RobotsFound};
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
+use crate::messages::{Batch, RobotsFound};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, AgentState, View};

@@ -1,8 +1,8 @@
 //! All that is known of a host when the question is asked.
 
 use super::robots::OriginFacts;
-use crate::storage::values::HostRow;
 use crate::messages::{BenchAddress, Lists, OnBench};
+use crate::storage::values::HostRow;
 use crivello_common::config::Settings;
 use crivello_common::politeness::{HostState, Pace};
 use crivello_common::time::Timestamp;

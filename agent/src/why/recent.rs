@@ -1,7 +1,7 @@
 //! The last fetches, in a ring: one short lock for each of them, some hundred nanoseconds.
 
-use crate::messages::{Fetched, Outcome};
 use crate::limits::{FETCH_URL_SHOWN, FETCHES_REMEMBERED};
+use crate::messages::{Fetched, Outcome};
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;

@@ -4,8 +4,8 @@
 
 use super::Workbench;
 use super::robots_turn::first_hop;
-use crate::messages::{RobotsErrand, RobotsFound};
 use crate::limits::GUESTS_MAX;
+use crate::messages::{RobotsErrand, RobotsFound};
 use crivello_common::hash::{GroupHash, HostHash, HostKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;

@@ -1,7 +1,7 @@
 //! An agent's own turn on one address, as it sees it.
 
-use crate::messages::Turn;
 use crate::limits::{TURN_LEND_AHEAD, TURN_TERM};
+use crate::messages::Turn;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
 

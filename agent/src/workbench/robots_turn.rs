@@ -1,8 +1,8 @@
 //! What a robots.txt record says now, and what an answer makes of it (RFC 9309 section 2.3.1);
 //! the errands on the way to one.
 
-use crate::messages::{RobotsErrand, RobotsFound, RobotsRecord};
 use crate::limits::ROBOTS_HOPS_MAX;
+use crate::messages::{RobotsErrand, RobotsFound, RobotsRecord};
 use crivello_common::config::Politeness;
 use crivello_common::hash::HostKey;
 use crivello_common::politeness::{ROBOTS_TRIES_MAX, robots_rest};

@@ -3,8 +3,10 @@
 use super::Workbench;
 use super::host_entry::{HostEntry, Stand};
 use super::robots_turn::{Standing, first_hop, standing};
-use crate::messages::{DeskNote, Errand, HandedOut, Queued, RobotsErrand, RobotsRecord, Turn, Visit};
 use crate::limits::{ORIGINS_A_HOST_MAX, UNHURRIED_VISIT_URLS};
+use crate::messages::{
+    DeskNote, Errand, HandedOut, Queued, RobotsErrand, RobotsRecord, Turn, Visit,
+};
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
 use crivello_common::politeness::Pace;

@@ -2,44 +2,26 @@
 //! agents that are made up: they know every question, but for one that is of an older version.
 
 use super::browser::Browser;
-use super::fake::{Fake, Kind, Life};
 use super::looks::{FAULTS, PHONE, go, pictures};
 use super::{alone, api, cells, cluster};
-use crivello_proto::v1::control_server::ControlServer;
-use crivello_proto::v1::coordinator_client::CoordinatorClient;
-use crivello_proto::{FORMAT_VERSION, v1};
+use fake_agent::{FakeKind, FakeState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tonic::transport::server::{Server, TcpIncoming};
+use tokio::task::JoinSet;
 
-/// Has an agent join that lives for as long as the runtime does.
-fn join(runtime: &Runtime, url: &str, (name, number, kind): (&str, u64, Kind), life: &Arc<Life>) {
-    runtime.block_on(async {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("bound").to_string();
-        let mut client = CoordinatorClient::connect(url.to_owned()).await.expect("a connection");
-        let join = v1::JoinRequest {
-            format_version: FORMAT_VERSION,
-            process: number,
-            name: name.to_owned(),
-            weight: 1,
-            address,
-            disk: number,
-            ..v1::JoinRequest::default()
-        };
-        let joined = client.join(join).await.expect("it is let in").into_inner();
-        if kind == Kind::Slow {
-            let life = Arc::clone(life);
-            tokio::spawn(async move { life.beat(client, (joined.id, number)).await });
-        }
-        let (name, life) = (name.to_owned(), Arc::clone(life));
-        let fake = Fake { id: joined.id, crawl: joined.crawl_id, name, kind, life };
-        let service = ControlServer::new(fake);
-        let incoming = TcpIncoming::from(listener);
-        tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
-    });
+/// Joins fake agents that serve as long as the runtime and the set live.
+fn join(
+    runtime: &Runtime,
+    url: &str,
+    agents: &[(&str, FakeKind)],
+    state: &Arc<FakeState>,
+) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    for &(name, kind) in agents {
+        runtime.block_on(fake_agent::join(&mut tasks, url, name, kind, state));
+    }
+    tasks
 }
 
 #[test]
@@ -47,10 +29,9 @@ fn what_agents_know_is_shown() {
     let _alone = alone();
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(1).set("cluster.lease=600s").start(0);
-    let agents = Runtime::new().expect("a runtime");
-    for agent in [("holder", 1, Kind::Holder), ("owner", 2, Kind::Owner), ("old", 3, Kind::Old)] {
-        join(&agents, &cluster.url(), agent, &Arc::default());
-    }
+    let runtime = Runtime::new().expect("a runtime");
+    let kinds = [("holder", FakeKind::Holder), ("owner", FakeKind::Owner), ("old", FakeKind::Old)];
+    let _agents = join(&runtime, &cluster.url(), &kinds, &Arc::default());
     let ours = format!("http://{}/", cluster.dashboard());
     browser.open(&ours);
     cluster.until("all are heard of", |_| browser.text("#agents-line").contains("3 heard"));
@@ -117,16 +98,15 @@ fn what_is_lost_with_an_agent_is_counted_while_somebody_waits() {
     let _alone = alone();
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(1).start(0);
-    let (agents, life) = (Runtime::new().expect("a runtime"), Arc::<Life>::default());
-    for agent in [("slow", 1, Kind::Slow), ("gone", 2, Kind::Holder)] {
-        join(&agents, &cluster.url(), agent, &life);
-    }
+    let (runtime, state) = (Runtime::new().expect("a runtime"), Arc::<FakeState>::default());
+    let kinds = [("slow", FakeKind::Slow), ("gone", FakeKind::Holder)];
+    let _agents = join(&runtime, &cluster.url(), &kinds, &state);
     let ours = format!("http://{}/", cluster.dashboard());
     browser.open(&ours);
     cluster.until("gone is dead", |cluster| {
         let dead = cells(&browser, "gone")["State"].as_str().is_some_and(|s| s.contains("dead"));
         let epoch = &api(cluster.dashboard(), "/api/cluster")["epoch"];
-        dead && epoch.as_u64() == Some(life.epoch.load(Relaxed))
+        dead && epoch.as_u64() == Some(state.epoch.load(Relaxed))
     });
     let remove = "[data-agent='gone'] [data-act='remove']";
 
@@ -136,13 +116,13 @@ fn what_is_lost_with_an_agent_is_counted_while_somebody_waits() {
         browser.text("#dialog-progress").starts_with("still counting, 2 s")
     });
     browser.click("#dialog-no");
-    cluster.until("nobody waits for it", |_| life.counting.load(Relaxed) == 0);
+    cluster.until("nobody waits for it", |_| state.counting.load(Relaxed) == 0);
     assert!(!cells(&browser, "gone").is_null(), "it was removed although that was cancelled");
 
     browser.click(remove);
     browser.click("#dialog-yes");
     cluster.until("it is counted anew", |_| browser.text("#dialog-progress").contains("counting"));
-    life.finish.notify_one();
+    state.finish.notify_one();
     cluster.until("it is told", |_| browser.text("#dialog-error").contains("3 pages are only in"));
     assert_eq!(browser.text("#dialog-progress"), "");
     let _ = browser.eval("document.querySelector('#dialog [name=lost]').value = 'give-up'");

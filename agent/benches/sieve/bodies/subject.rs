@@ -1,8 +1,8 @@
 //! A body, and what its owner does with what passes.
 
+use crivello_agent::crawldb::{BlockedBloom, Bloom, Body, Memory, Offer, Offline, Rocks};
 use crivello_agent::storage::values::Seen;
 use crivello_agent::storage::{Batch, Database, Family, keys};
-use crivello_agent::crawldb::{BlockedBloom, Bloom, Body, Memory, Offer, Offline, Rocks};
 use crivello_common::config::State;
 use crivello_common::units::ByteSize;
 use serde::{Deserialize, Serialize};

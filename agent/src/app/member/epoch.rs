@@ -3,9 +3,9 @@
 use super::outbox::Line;
 use super::{ASK_FIRST, Member, Piles, Then};
 use crate::app::turns::TurnWord;
-use crate::storage::{Database, DiskError, facts};
 use crate::crawldb::Ledger;
 use crate::peers::{Class, Verdict};
+use crate::storage::{Database, DiskError, facts};
 use bytes::Bytes;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, RunState, View};

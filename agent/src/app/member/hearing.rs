@@ -1,11 +1,11 @@
 //! What comes from other agents, the coordinator and people.
 
 use super::{Arrival, Member, Piles, Seeder, Sent, Then};
-use crate::ownership::{End, Message};
-use crate::storage::{DiskError, facts};
-use crate::messages::{Fact, Found};
 use crate::crawldb::{Group, Ledger};
+use crate::messages::{Fact, Found};
+use crate::ownership::{End, Message};
 use crate::peers::{Body, Class, Heard, Sender, Verdict};
+use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;

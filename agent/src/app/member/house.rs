@@ -1,15 +1,15 @@
 //! How a member stands, and the way in for seeds: what people ask of it.
 
 use super::{Arrival, Door, Waiting};
+use crate::api::{About, AgentStatus, Details, HostsWanted, House, SeedAnswer, Unanswered};
 use crate::app::live::RulesInForce;
 use crate::app::metrics::Meter;
 use crate::app::shared::Shared;
 use crate::app::telling;
 use crate::app::why::Informer;
-use crate::api::{About, AgentStatus, Details, HostsWanted, House, SeedAnswer, Unanswered};
-use crate::storage::Database;
-use crate::messages::{BlockCount, LinkKind};
 use crate::crawldb;
+use crate::messages::{BlockCount, LinkKind};
+use crate::storage::Database;
 use crate::url_tracing::{Span, TraceId};
 use crivello_common::assignment::Owners;
 use crivello_common::discard::DiscardTally;
@@ -163,7 +163,7 @@ impl House for Hall {
         let disk = here.disk.clone();
         let count = move |wanted: &dyn Fn() -> bool| {
             let owners = Owners::new(strategy, view).ok()?;
-            ledger::archived(&disk, by, |group| owners.owner(group) == Some(me), wanted).ok()
+            crawldb::archived(&disk, by, |group| owners.owner(group) == Some(me), wanted).ok()
         };
         if self.counts.swap(true, Relaxed) {
             return;

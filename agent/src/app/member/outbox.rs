@@ -6,9 +6,9 @@
 
 mod rows;
 
-use crate::storage::{Batch, Database, DiskError, Family, Reader, Writer};
 use crate::crawldb::Unsettled;
 use crate::peers::Class;
+use crate::storage::{Batch, Database, DiskError, Family, Reader, Writer};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;

@@ -1,8 +1,8 @@
 //! How a member stands: whether all is where it should be, and whether it has left.
 
 use super::Member;
-use crate::storage::DiskError;
 use crate::crawldb::Ledger;
+use crate::storage::DiskError;
 use crivello_common::view::{AgentState, View};
 use std::collections::VecDeque;
 use std::sync::Arc;

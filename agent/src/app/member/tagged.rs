@@ -1,8 +1,8 @@
 //! The ledger's tags in the shape that custody asks for.
 
+use crate::crawldb::TagRows;
 use crate::ownership::{Tag, Tags};
 use crate::storage::DiskError;
-use crate::crawldb::TagRows;
 use crivello_common::hash::GroupHash;
 use std::cell::Cell;
 

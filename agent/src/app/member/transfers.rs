@@ -1,10 +1,10 @@
 //! Rows of whole groups on their way to another agent, a chunk at a time.
 
 use super::{Member, Sent};
-use crate::ownership::End;
-use crate::storage::{DiskError, facts};
 use crate::crawldb::{Cursor, Ledger};
+use crate::ownership::End;
 use crate::peers::{Body, Unsent, Why};
+use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;

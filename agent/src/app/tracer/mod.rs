@@ -14,8 +14,8 @@ pub use export::Otlp;
 pub use resource::Resource;
 
 use super::shared::Shared;
-use crate::messages::{Fetched, Found};
 use crate::limits::{ALWAYS_TRACED_A_SECOND, SPANS_KEPT, SPANS_PENDING, SPANS_QUEUE};
+use crate::messages::{Fetched, Found};
 use crate::url_tracing::{
     LookedUp, Names, PerSecond, QueuedSince, Rate, Since, Span, Stage, TraceId, Visited, is_bad,
 };

@@ -1,11 +1,11 @@
 //! How the crawl as a whole stands, running or not.
 
 use super::{Asked, Place};
+use crate::api::About;
 use crate::app::AgentError;
 use crate::app::home;
 use crate::app::member::Membership;
 use crate::app::shared::Shared;
-use crate::api::About;
 use crate::why::{Crawl, PagesLeft};
 use crivello_common::time::Clock;
 use crivello_common::url::host_key;

@@ -2,9 +2,9 @@
 
 use super::{Place, shelf};
 use crate::api::HostsWanted;
+use crate::messages::OnBench;
 use crate::storage::DiskError;
 use crate::storage::values::HostRow;
-use crate::messages::OnBench;
 use crate::why::{Crawl, Facts, host_story};
 use crivello_common::assignment::Owners;
 use crivello_common::hash::HostKey;

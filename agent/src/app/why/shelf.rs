@@ -1,10 +1,10 @@
 //! What the disk says of a host and of a URL. Reads only; to be called where waiting for the disk
 //! harms nobody.
 
+use crate::limits::AHEAD_MAX;
+use crate::messages::{Place, Queued, RobotsRecord};
 use crate::storage::values::{GroupRow, HostRow, RobotsRow, Seen, decode_queued};
 use crate::storage::{Database, DiskError, Family, GroupState, keys};
-use crate::messages::{Place, Queued, RobotsRecord};
-use crate::limits::AHEAD_MAX;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::url::Origin;
 

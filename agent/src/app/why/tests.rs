@@ -1,10 +1,10 @@
 //! A disk on which everything was written by hand, and what is told of it.
 
 use super::*;
+use crate::crawldb::BEHIND;
+use crate::messages::{LinkKind, Place as At, Queued, Tag};
 use crate::storage::values::{GroupRow, HostRow, Kept, Outcome, RobotsRow, Seen, encode_queued};
 use crate::storage::{Batch, Family, GroupState, keys};
-use crate::messages::{LinkKind, Place as At, Queued, Tag};
-use crate::crawldb::BEHIND;
 use crivello_common::assignment::StrategyKind;
 use crivello_common::failure::Failure;
 use crivello_common::hash::UrlKey;

@@ -2,10 +2,10 @@
 
 use super::Place;
 use super::shelf;
+use crate::crawldb::BEHIND;
+use crate::messages::{Flight, LinkKind};
 use crate::storage::DiskError;
 use crate::storage::values::{Outcome, Seen};
-use crate::messages::{Flight, LinkKind};
-use crate::crawldb::BEHIND;
 use crate::store;
 use crate::why::{OriginFacts, decisive};
 use crivello_common::discard::Discard;

@@ -1,8 +1,8 @@
 //! Queues of blocked hosts are dropped from the disk, all of them and nothing else, also over kills.
 
 use super::super::{Group, Ledger};
-use crate::storage::Database;
 use crate::messages::{DeskNote, Found, LedgerNote, LinkKind};
+use crate::storage::Database;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::hash::GroupHash;

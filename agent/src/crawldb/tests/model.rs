@@ -4,8 +4,8 @@ mod desk;
 pub mod exchange;
 
 use super::super::{Group, Ledger, Unsettled};
-use crate::storage::{Database, Family};
 use crate::messages::{DeskNote, Fact, Found, LedgerNote, LinkKind, Queued, RobotsRecord};
+use crate::storage::{Database, Family};
 use crivello_common::config::{AssignBy, Limits, Settings};
 use crivello_common::failure::Failure;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};

@@ -2,8 +2,8 @@
 //! restarts with another body let nothing through twice, and lose nothing.
 
 use super::super::{Group, Ledger};
-use crate::storage::{Batch, Database};
 use crate::messages::{Found, LinkKind};
+use crate::storage::{Batch, Database};
 use crivello_common::config::{AssignBy, Settings, SieveKind};
 use crivello_common::time::Timestamp;
 use crivello_common::units::ByteSize;

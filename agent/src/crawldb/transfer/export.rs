@@ -3,9 +3,9 @@
 use super::super::Ledger;
 use super::super::chores::end_of;
 use super::super::news::{elsewhere, of_host};
+use crate::messages::Fact;
 use crate::storage::values::{HostRow, RobotsRow, Seen, decode_queued};
 use crate::storage::{DiskError, Family, keys};
-use crate::messages::Fact;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use std::sync::Arc;
 

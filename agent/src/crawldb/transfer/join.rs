@@ -1,7 +1,7 @@
 //! The joins: each is commutative, associative and idempotent.
 
-use crate::storage::values::RobotsRow;
 use crate::messages::{Queued, RobotsRecord};
+use crate::storage::values::RobotsRow;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::HostState;

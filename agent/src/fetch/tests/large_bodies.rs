@@ -4,8 +4,8 @@
 use super::kit::{Ended, Recorder, Server, Step, ok, robots_visit, send, serve, settings, visit};
 use crate::fetch::rooms::{Held, Rooms};
 use crate::fetch::{FetchContext, Sink, run};
-use crate::messages::{Fetched, Outcome, Truncation, Verdict, Visit};
 use crate::limits::{BODY_FREE, BODY_UNIT};
+use crate::messages::{Fetched, Outcome, Truncation, Verdict, Visit};
 use crivello_common::time::Clock;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Goal: what a robots.txt request brings is what RFC 9309 makes of it.
 
 use super::kit::{Ended, Step, carry_out, ok, robots_visit, send, serve, settings};
-use crate::messages::{Outcome, RobotsFound, Signal};
 use crate::limits::ROBOTS_SIZE_MAX;
+use crate::messages::{Outcome, RobotsFound, Signal};
 use crivello_common::failure::Failure;
 use flate2::Compression;
 use flate2::write::GzEncoder;

@@ -3,8 +3,8 @@
 use super::kit::{Recorder, Step, carry_out, context, ok, send, serve, settings, visit_origin};
 use crate::fetch::rooms::{Held, Rooms};
 use crate::fetch::{FetchContext, run};
-use crate::messages::{Outcome, Visit};
 use crate::limits::BODY_FREE;
+use crate::messages::{Outcome, Visit};
 use bytes::Bytes;
 use crivello_common::failure::Failure;
 use crivello_common::time::Clock;

@@ -1,7 +1,7 @@
 //! The facts of one case.
 
-use crate::storage::values::HostRow;
 use crate::messages::{BenchAddress, BenchStand, BenchTurn, Lists, OnBench, RobotsRecord};
+use crate::storage::values::HostRow;
 use crate::why::{Crawl, Facts, Hold, OriginFacts, Waits, reason};
 use crivello_common::config::Settings;
 use crivello_common::politeness::{HostState, WaitRule};

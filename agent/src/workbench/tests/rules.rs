@@ -1,8 +1,8 @@
 //! How much of robots.txt files is remembered: of one host, and of all of them.
 
 use super::desk::{Desk, HTTP, ip, ms, open, secs, url, urls};
-use crate::messages::{DeskNote, Due, Errand, RobotsFound, RobotsRecord};
 use crate::limits::{ORIGINS_A_HOST_MAX, RULES_A_HOST, RULES_BYTES_MAX};
+use crate::messages::{DeskNote, Due, Errand, RobotsFound, RobotsRecord};
 use crivello_common::discard::Discard;
 use crivello_common::robots::Rules;
 use crivello_common::url::{Origin, Scheme};

@@ -1,8 +1,8 @@
 //! What is lost with a dead agent is counted for as long as that takes, unless nobody waits for it.
 
-use super::fake::Kind;
 use super::kit::Scene;
 use crate::http::Options;
+use fake_agent::FakeKind;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -12,11 +12,11 @@ const LEASE: Duration = Duration::from_secs(1);
 /// `gone` is dead, and `slow` goes by the view that says so.
 async fn bereaved() -> Scene {
     let mut scene = Scene::start_with(LEASE, Options::default()).await;
-    scene.join("slow", Kind::Slow).await;
-    scene.join("gone", Kind::Holder).await;
+    scene.join("slow", FakeKind::Slow).await;
+    scene.join("gone", FakeKind::Holder).await;
     let cluster = scene.until(|cluster| cluster["agents"][1]["state"] == "dead").await;
     let epoch = cluster["epoch"].as_u64().expect("a number");
-    until(|| scene.life.epoch.load(Relaxed) >= epoch).await;
+    until(|| scene.state.epoch.load(Relaxed) >= epoch).await;
     scene
 }
 
@@ -37,8 +37,8 @@ async fn counting_is_told_from_the_first_second_to_the_last() {
     // The answer has begun, so no bound for one cuts it off.
     count.hear("200 OK").await;
     count.hear("{\"seconds\":2}").await;
-    assert_eq!(scene.life.counting.load(Relaxed), 1);
-    scene.life.finish.notify_one();
+    assert_eq!(scene.state.counting.load(Relaxed), 1);
+    scene.state.finish.notify_one();
     count.hear("{\"pages\":3}\n").await;
     let removed = scene.post("/api/remove", r#"{"agent": "gone", "lost": "refetch"}"#).await;
     assert_eq!(removed.status, 200, "{removed:?}");
@@ -51,9 +51,9 @@ async fn a_count_that_nobody_waits_for_ends() {
     for _ in 0..6 {
         let mut count = scene.listen("/api/archived?agent=2").await;
         count.hear("{\"seconds\":0}").await;
-        until(|| scene.life.counting.load(Relaxed) == 1).await;
+        until(|| scene.state.counting.load(Relaxed) == 1).await;
         drop(count);
-        until(|| scene.life.counting.load(Relaxed) == 0).await;
+        until(|| scene.state.counting.load(Relaxed) == 0).await;
     }
 }
 

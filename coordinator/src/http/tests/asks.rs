@@ -1,8 +1,8 @@
 //! What people ask comes from the agents, each thing once, and who cannot answer is named.
 
-use super::fake::Kind;
 use super::kit::Scene;
 use crate::http::{MetricsText, Options};
+use fake_agent::FakeKind;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 async fn two() -> Scene {
     let mut scene = Scene::start(Options::default()).await;
-    assert_eq!(scene.join("holder", Kind::Holder).await, 1);
-    assert_eq!(scene.join("owner", Kind::Owner).await, 2);
+    assert_eq!(scene.join("holder", FakeKind::Holder).await, 1);
+    assert_eq!(scene.join("owner", FakeKind::Owner).await, 2);
     scene.until(|cluster| cluster["totals"]["agents_heard"] == 2).await;
     scene
 }
@@ -92,7 +92,7 @@ async fn who_cannot_answer_is_named_and_nothing_is_made_up() {
     let mut scene = Scene::start(Options::default()).await;
     let empty = scene.until(|_| true).await;
     assert_eq!(empty["agents"], json!([]));
-    scene.join("old", Kind::Old).await;
+    scene.join("old", FakeKind::Old).await;
     scene.until(|cluster| cluster["totals"]["agents_heard"] == 1).await;
     for path in ["hosts", "why?text=a.test", "fetches", "discards", "traces", "blocks"] {
         let reply = scene.get(&format!("/api/{path}")).await;
@@ -100,7 +100,7 @@ async fn who_cannot_answer_is_named_and_nothing_is_made_up() {
         assert_eq!(reply.json()["available"], false, "{path}: {reply:?}");
         assert_eq!(reply.json()["silent"][0]["agent"], "old", "{path}: {reply:?}");
     }
-    scene.join("new", Kind::Owner).await;
+    scene.join("new", FakeKind::Owner).await;
     scene.until(|cluster| cluster["totals"]["agents_heard"] == 2).await;
     let hosts = scene.get("/api/hosts").await.json();
     assert_eq!((&hosts["available"], &hosts["silent"][0]["agent"]), (&json!(true), &json!("old")));
@@ -112,7 +112,7 @@ async fn events_come_by_themselves_and_end_with_the_coordinator() {
     let mut events = scene.listen("/api/events").await;
     events.hear("event: cluster").await;
     events.hear("text/event-stream").await;
-    scene.join("new", Kind::Owner).await;
+    scene.join("new", FakeKind::Owner).await;
     events.hear("new joined").await;
     scene.coordinator.stop().await.expect("it ends");
     let mut rest = Vec::new();

@@ -1,29 +1,25 @@
 //! A coordinator with a dashboard, and the least of an HTTP client.
 
-use super::fake::{Fake, Kind, Life};
 use crate::http::{Door, Options};
 use crate::{Coordinator, Listen};
 use crivello_common::config::Settings;
-use crivello_proto::v1::control_server::ControlServer;
-use crivello_proto::v1::coordinator_client::CoordinatorClient;
-use crivello_proto::{FORMAT_VERSION, v1};
+use fake_agent::{FakeKind, FakeState};
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tonic::transport::server::TcpIncoming;
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 pub(super) struct Scene {
     pub(super) coordinator: Coordinator,
     pub(super) at: SocketAddr,
-    pub(super) life: Arc<Life>,
+    pub(super) state: Arc<FakeState>,
     agents: JoinSet<()>,
     _dir: TempDir,
 }
@@ -81,40 +77,13 @@ impl Scene {
         let door = Door::bind(LOOPBACK, options).await.expect("a free port");
         let at = door.address();
         coordinator.show(door);
-        Self { coordinator, at, life: Arc::default(), agents: JoinSet::new(), _dir: dir }
+        Self { coordinator, at, state: Arc::default(), agents: JoinSet::new(), _dir: dir }
     }
 
-    /// Has an agent join; its id.
-    pub(super) async fn join(&mut self, name: &str, kind: Kind) -> u32 {
-        let listener = TcpListener::bind(LOOPBACK).await.expect("a free port");
-        let address = listener.local_addr().expect("bound").to_string();
+    /// Joins a fake agent and returns its id.
+    pub(super) async fn join(&mut self, name: &str, kind: FakeKind) -> u32 {
         let url = format!("http://{}", self.coordinator.address());
-        let mut client = CoordinatorClient::connect(url).await.expect("a connection");
-        // It is tried whether somebody listens; the answer comes when the id is known.
-        let number = u64::from(name.bytes().next().expect("a name"));
-        let join = v1::JoinRequest {
-            format_version: FORMAT_VERSION,
-            process: number,
-            name: name.to_owned(),
-            weight: 1,
-            address,
-            disk: number,
-            ..v1::JoinRequest::default()
-        };
-        let joined = client.join(join).await.expect("it is let in").into_inner();
-        let (life, name) = (Arc::clone(&self.life), name.to_owned());
-        if kind == Kind::Slow {
-            let (life, agent) = (Arc::clone(&life), (joined.id, number));
-            self.agents.spawn(async move { life.beat(client, agent).await });
-        }
-        let fake = Fake { id: joined.id, crawl: joined.crawl_id, name, kind, life };
-        self.agents.spawn(async move {
-            let server = tonic::transport::Server::builder();
-            let mut server = server;
-            let served = server.add_service(ControlServer::new(fake));
-            let _ = served.serve_with_incoming(TcpIncoming::from(listener)).await;
-        });
-        joined.id
+        fake_agent::join(&mut self.agents, &url, name, kind, &self.state).await
     }
 
     pub(super) async fn get(&self, path: &str) -> Reply {

@@ -6,9 +6,9 @@
 //! 2 agent(4) seq(8)   facts of groups that this agent owns: for one that holds copies
 //! ```
 
-use crate::storage::{DiskError, Reader};
 use crate::crawldb::Unsettled;
 use crate::peers::Class;
+use crate::storage::{DiskError, Reader};
 use crivello_common::view::AgentId;
 
 pub(super) fn key(class: u8, agent: AgentId, seq: u64) -> Vec<u8> {

@@ -4,8 +4,8 @@
 //! Agents' clocks differ by hours. Messages are late, lost, or answered too late; agents join, leave,
 //! are killed, come back, or are cut off and fetch on until their fence closes.
 
-use crate::messages::{LedgerNote, Resolution, Resolved, Visit};
 use crate::ip_leases::{Batch, Fate, TurnDesk};
+use crate::messages::{LedgerNote, Resolution, Resolved, Visit};
 use crate::workbench::Workbench;
 use crate::workbench::tests::desk::{HTTP, key, ms, open, secs, url};
 use crivello_common::assignment::{Owners, StrategyKind};

@@ -1,11 +1,11 @@
 //! Models as agents that tell each other of their groups.
 
 use super::Model;
-use crate::storage::values::{HostRow, Outcome, RobotsRow, Seen, decode_queued};
-use crate::storage::{Family, GroupState, keys};
-use crate::messages::{DeskNote, Fact, LedgerNote, RobotsRecord, Tag};
 use crate::crawldb::Cursor;
 use crate::crawldb::unsettled::END_OF_QUEUE;
+use crate::messages::{DeskNote, Fact, LedgerNote, RobotsRecord, Tag};
+use crate::storage::values::{HostRow, Outcome, RobotsRow, Seen, decode_queued};
+use crate::storage::{Family, GroupState, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;

@@ -1,67 +1,73 @@
-//! An agent that is made up. The browser's tests (`tests/tests/dashboard.rs`) use it as well.
+//! An agent with made-up answers: it joins a coordinator and serves `Control`, so that tests of the
+//! dashboard see every kind of answer without a crawl.
 
-use crivello_proto::v1::control_server::Control;
+use crivello_proto::FORMAT_VERSION;
+use crivello_proto::v1::control_server::{Control, ControlServer};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::v1::{self, HoldKind, UrlFate, WaitReason};
 use futures_util::stream::{Empty, empty};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tonic::transport::Channel;
+use tonic::transport::server::{Server, TcpIncoming};
 use tonic::{Request, Response, Status, Streaming};
 
-/// Between two heartbeats.
-const BEAT: Duration = Duration::from_millis(100);
+/// Pause between two heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The first that joins holds, the second owns.
+/// Id of the agent that archived the page: the first that joins.
 const HOLDER: u32 = 1;
-/// A file of the holder's archive: its number and its name.
+/// An archive file of the holder: serial and name.
 const FILE: (u32, &str) = (4, "crivello-four.warc.gz");
 
-/// What it can answer.
+/// The answers that a fake agent gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Everything; it owns all.
+pub enum FakeKind {
+    /// All; the agent owns every group.
     Owner,
-    /// Everything; it holds copies.
+    /// All; the agent holds replicas.
     Holder,
-    /// Everything, but its counts end when the test says so. It has heartbeats: the others are dead
-    /// once their lease is over.
+    /// All, but `archived` returns only on [`FakeState::finish`]. Sends heartbeats; the other kinds
+    /// send none and are dead when their lease ends.
     Slow,
-    /// How it stands, and no more: it is of an older version.
+    /// `status` only, as an agent of an older version.
     Old,
 }
 
-/// What a test does with agents, and sees of them.
+/// State shared between a test and its fake agents.
 #[derive(Debug, Default)]
-pub(super) struct Life {
-    /// The view that they go by.
-    pub(super) epoch: AtomicU64,
-    /// Counts that somebody waits for.
-    pub(super) counting: AtomicU32,
-    /// Ends one.
-    pub(super) finish: Notify,
+pub struct FakeState {
+    /// Epoch of the view in force.
+    pub epoch: AtomicU64,
+    /// `archived` requests in progress.
+    pub counting: AtomicU32,
+    /// Finishes one `archived` request.
+    pub finish: Notify,
 }
 
-impl Life {
-    /// Has the coordinator hear of `agent`, for ever.
-    pub(super) async fn beat(&self, mut client: CoordinatorClient<Channel>, agent: (u32, u64)) {
+impl FakeState {
+    /// Sends heartbeats of `agent` (id and process), for ever.
+    async fn send_heartbeats(&self, mut client: CoordinatorClient<Channel>, agent: (u32, u64)) {
         let (id, process) = agent;
         loop {
             let epoch = self.epoch.load(Relaxed);
-            let beat = v1::HeartbeatRequest { id, process, epoch, settled: true, pages: None };
-            if let Ok(answer) = client.heartbeat(beat).await {
+            let request = v1::HeartbeatRequest { id, process, epoch, settled: true, pages: None };
+            if let Ok(answer) = client.heartbeat(request).await {
                 self.epoch.store(answer.into_inner().epoch, Relaxed);
             }
-            sleep(BEAT).await;
+            sleep(HEARTBEAT_INTERVAL).await;
         }
     }
 }
 
-/// Counted for as long as it lives.
+/// Counts one request while it lives.
 struct Counting<'a>(&'a AtomicU32);
 
 impl Drop for Counting<'_> {
@@ -71,26 +77,66 @@ impl Drop for Counting<'_> {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Fake {
-    pub(super) id: u32,
-    pub(super) crawl: String,
-    pub(super) name: String,
-    pub(super) kind: Kind,
-    pub(super) life: Arc<Life>,
+struct FakeAgent {
+    id: u32,
+    crawl: String,
+    name: String,
+    kind: FakeKind,
+    state: Arc<FakeState>,
+}
+
+/// Joins the coordinator at `url` under `name` and serves as long as `tasks` lives. Returns the id.
+///
+/// # Panics
+/// If the coordinator cannot be reached or refuses the agent.
+pub async fn join(
+    tasks: &mut JoinSet<()>,
+    url: &str,
+    name: &str,
+    kind: FakeKind,
+    state: &Arc<FakeState>,
+) -> u32 {
+    static PROCESSES: AtomicU64 = AtomicU64::new(1);
+    let process = PROCESSES.fetch_add(1, Relaxed);
+    // The coordinator probes the address while it handles the join.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    let mut client = CoordinatorClient::connect(url.to_owned()).await.expect("a connection");
+    let join = v1::JoinRequest {
+        format_version: FORMAT_VERSION,
+        process,
+        name: name.to_owned(),
+        weight: 1,
+        address,
+        disk: process,
+        ..v1::JoinRequest::default()
+    };
+    let joined = client.join(join).await.expect("the agent may join").into_inner();
+    if kind == FakeKind::Slow {
+        let (state, id) = (Arc::clone(state), joined.id);
+        tasks.spawn(async move { state.send_heartbeats(client, (id, process)).await });
+    }
+    let (crawl, state) = (joined.crawl_id, Arc::clone(state));
+    let agent = FakeAgent { id: joined.id, crawl, name: name.to_owned(), kind, state };
+    let service = Server::builder().add_service(ControlServer::new(agent));
+    tasks.spawn(async move {
+        let _ = service.serve_with_incoming(TcpIncoming::from(listener)).await;
+    });
+    joined.id
 }
 
 type Answer<T> = Result<Response<T>, Status>;
 
-impl Fake {
+impl FakeAgent {
     fn known<T>(&self, answer: T) -> Answer<T> {
         match self.kind {
-            Kind::Old => Err(Status::unimplemented("not yet")),
+            FakeKind::Old => Err(Status::unimplemented("not yet")),
             _ => Ok(Response::new(answer)),
         }
     }
 
     fn host(&self) -> v1::HostStory {
-        let is_owner = self.kind == Kind::Owner;
+        let is_owner = self.kind == FakeKind::Owner;
         let reason = if is_owner { WaitReason::Rule } else { WaitReason::OtherAgent };
         v1::HostStory {
             name: "www.a.test".into(),
@@ -153,7 +199,7 @@ impl Fake {
 }
 
 #[tonic::async_trait]
-impl Control for Fake {
+impl Control for FakeAgent {
     type SeedStream = Empty<Result<v1::SeedResponse, Status>>;
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Answer<v1::StatusResponse> {
@@ -163,7 +209,7 @@ impl Control for Fake {
             name: self.name.clone(),
             crawl_id: self.crawl.clone(),
             process: 1,
-            epoch: self.life.epoch.load(Relaxed),
+            epoch: self.state.epoch.load(Relaxed),
             fence_open: true,
             progress: Some(progress),
             ..v1::StatusResponse::default()
@@ -175,10 +221,10 @@ impl Control for Fake {
     }
 
     async fn archived(&self, _: Request<v1::ArchivedRequest>) -> Answer<v1::ArchivedResponse> {
-        let Life { counting, finish, .. } = &*self.life;
+        let FakeState { counting, finish, .. } = &*self.state;
         counting.fetch_add(1, Relaxed);
         let _counting = Counting(counting);
-        if self.kind == Kind::Slow {
+        if self.kind == FakeKind::Slow {
             finish.notified().await;
         }
         Ok(Response::new(v1::ArchivedResponse { pages: 3 }))
@@ -189,7 +235,7 @@ impl Control for Fake {
         if text == "!" {
             return Err(Status::invalid_argument("\"!\" is neither a host nor a URL"));
         }
-        let is_owner = self.kind == Kind::Owner;
+        let is_owner = self.kind == FakeKind::Owner;
         let hold = if is_owner { HoldKind::Authority } else { HoldKind::Copy };
         let url = text.starts_with("http").then(|| match text.ends_with("/stored") {
             // The holder has archived it: what the file is called is its to know.
@@ -208,7 +254,7 @@ impl Control for Fake {
                 ..Default::default()
             },
         });
-        let asked = archive_file == Some(FILE.0) && self.kind == Kind::Holder;
+        let asked = archive_file == Some(FILE.0) && self.kind == FakeKind::Holder;
         let file = if asked { FILE.1 } else { "" };
         self.known(v1::WhyResponse {
             agent: self.id,
@@ -238,7 +284,7 @@ impl Control for Fake {
     }
 
     async fn blocks(&self, _: Request<v1::BlocksRequest>) -> Answer<v1::BlocksResponse> {
-        let done = self.kind == Kind::Owner;
+        let done = self.kind == FakeKind::Owner;
         let block = v1::Block { what: "b.test".into(), done, hosts: 1, urls: 10 };
         self.known(v1::BlocksResponse { blocks: vec![block] })
     }

@@ -1,0 +1,400 @@
+//! The module tree of a crate as its sources declare it, and which file uses which.
+//!
+//! Paths are resolved to the file that defines the name, through re-exports, so that a facade
+//! (`mod.rs` with `pub use`) neither hides an import nor makes a cycle. Code under `cfg(test)` is left out.
+
+use proc_macro2::{TokenStream, TokenTree};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, ItemMod, UseTree, Visibility};
+
+/// Reads a file; none if it does not exist.
+type Text<'a> = &'a dyn Fn(&Path) -> Option<String>;
+
+/// A module's path below the crate's root; the root's is empty.
+pub type ModulePath = Vec<String>;
+
+/// The modules of one crate.
+#[derive(Debug, Default)]
+pub struct Modules {
+    modules: BTreeMap<ModulePath, Module>,
+}
+
+/// An import: the module that uses a name, and the module that defines it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Import {
+    pub from: ModulePath,
+    pub to: ModulePath,
+}
+
+#[derive(Debug, Default)]
+struct Module {
+    file: PathBuf,
+    /// Names of the items defined here, modules left out.
+    items: BTreeSet<String>,
+    types: Vec<String>,
+    uses: Vec<Use>,
+    /// Paths named outside of `use` items.
+    paths: BTreeSet<Vec<String>>,
+}
+
+#[derive(Debug)]
+struct Use {
+    /// The name that it binds; none for a glob.
+    name: Option<String>,
+    path: Vec<String>,
+    is_reexport: bool,
+}
+
+impl Modules {
+    /// Reads the crate whose root is this file.
+    pub fn read(root: &Path) -> Self {
+        Self::read_with(root, &|path| fs::read_to_string(path).ok())
+    }
+
+    /// A crate of these files, each with its text; the first is its root.
+    pub fn from_text(files: &[(&str, &str)]) -> Self {
+        let text = |path: &Path| {
+            let found = files.iter().find(|(file, _)| Path::new(file) == path);
+            found.map(|(_, text)| (*text).to_owned())
+        };
+        Self::read_with(Path::new(files[0].0), &text)
+    }
+
+    fn read_with(root: &Path, text: Text) -> Self {
+        let mut modules = Self::default();
+        let dir = root.parent().expect("a file is in a folder").to_owned();
+        modules.add_file(ModulePath::new(), root, &dir, text);
+        modules
+    }
+
+    fn add_file(&mut self, path: ModulePath, file: &Path, dir: &Path, text: Text) {
+        let text_of_file = text(file).unwrap_or_else(|| panic!("{}: no such file", file.display()));
+        let parsed =
+            syn::parse_file(&text_of_file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        self.add_items(path, file, dir, &parsed.items, text);
+    }
+
+    /// Adds a module; `dir` is the folder where the files of its children are.
+    fn add_items(&mut self, path: ModulePath, file: &Path, dir: &Path, items: &[Item], text: Text) {
+        let mut module = Module { file: file.to_owned(), ..Module::default() };
+        for item in items {
+            if is_test(attributes(item)) {
+                continue;
+            }
+            if let Item::Mod(child) = item {
+                self.add_child(&path, file, dir, child, text);
+            } else {
+                module.define(item);
+                module.visit_item(item);
+            }
+        }
+        self.modules.insert(path, module);
+    }
+
+    fn add_child(
+        &mut self,
+        parent: &[String],
+        file: &Path,
+        dir: &Path,
+        child: &ItemMod,
+        text: Text,
+    ) {
+        let name = child.ident.to_string();
+        let path = [parent, &[name.clone()]].concat();
+        let below = dir.join(&name);
+        if let Some((_, items)) = &child.content {
+            self.add_items(path, file, &below, items, text);
+        } else if let Some(named) = path_attribute(&child.attrs) {
+            let file = file.parent().expect("a file is in a folder").join(named);
+            self.add_file(path, &file, &below, text);
+        } else {
+            let flat = dir.join(format!("{name}.rs"));
+            let file = if text(&flat).is_some() { flat } else { below.join("mod.rs") };
+            self.add_file(path, &file, &below, text);
+        }
+    }
+
+    /// The file of a module.
+    pub fn file(&self, module: &[String]) -> &Path {
+        &self.modules[module].file
+    }
+
+    /// Types that are `pub`, whatever the visibility of their module, each with its module.
+    pub fn public_types(&self) -> impl Iterator<Item = (&str, &ModulePath)> {
+        self.modules
+            .iter()
+            .flat_map(|(path, module)| module.types.iter().map(move |name| (name.as_str(), path)))
+    }
+
+    /// Which module uses which, re-exports that only pass a name on left out.
+    pub fn imports(&self) -> BTreeSet<Import> {
+        let mut found = BTreeSet::new();
+        for (at, module) in &self.modules {
+            let is_named = |name: &str| module.paths.iter().any(|path| path[0] == name);
+            let used = module.uses.iter().filter(|used| match &used.name {
+                Some(name) => !used.is_reexport || is_named(name),
+                None => !used.is_reexport,
+            });
+            // A single word may be a variable; what it names is bound by a `use` or defined here.
+            let qualified = module.paths.iter().filter(|path| path.len() > 1);
+            let paths = used.map(|used| &used.path).chain(qualified);
+            for path in paths {
+                if let Some(to) = self.resolve(at, path, 0)
+                    && to != *at
+                {
+                    found.insert(Import { from: at.clone(), to });
+                }
+            }
+        }
+        found
+    }
+
+    /// The module that defines what `path` names in `at`; the module itself if it names one.
+    fn resolve(&self, at: &[String], path: &[String], depth: u8) -> Option<ModulePath> {
+        // A glob that leads back to itself ends here.
+        if depth > 16 {
+            return None;
+        }
+        let mut module = at.to_vec();
+        let mut rest = path;
+        while let Some((first, tail)) = rest.split_first() {
+            match first.as_str() {
+                "crate" => module.clear(),
+                "self" => {}
+                "super" => drop(module.pop()),
+                _ => break,
+            }
+            rest = tail;
+        }
+        let Some((name, tail)) = rest.split_first() else { return Some(module) };
+        let here = self.modules.get(&module)?;
+        let child = [module.as_slice(), std::slice::from_ref(name)].concat();
+        if self.modules.contains_key(&child) && (!tail.is_empty() || !here.items.contains(name)) {
+            if tail.is_empty() {
+                return Some(child);
+            }
+            let below = [&["self".to_owned()], tail].concat();
+            return self.resolve(&child, &below, depth + 1);
+        }
+        if here.items.contains(name) {
+            return Some(module);
+        }
+        let named = here.uses.iter().find(|used| used.name.as_ref() == Some(name));
+        if let Some(used) = named {
+            // `use url::Url` binds a name to another crate: the first word leads nowhere.
+            if used.path == [name.clone()] {
+                return None;
+            }
+            let whole = [used.path.as_slice(), tail].concat();
+            return self.resolve(&module, &whole, depth + 1);
+        }
+        let globs = here.uses.iter().filter(|used| used.name.is_none());
+        for glob in globs {
+            let source = self.resolve(&module, &glob.path, depth + 1);
+            if let Some(source) = source.filter(|source| *source != module) {
+                let inside = [&["self".to_owned()], rest].concat();
+                if let Some(found) = self.resolve(&source, &inside, depth + 1) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Module {
+    fn define(&mut self, item: &Item) {
+        let (ident, visibility) = match item {
+            Item::Struct(i) => (&i.ident, Some(&i.vis)),
+            Item::Enum(i) => (&i.ident, Some(&i.vis)),
+            Item::Union(i) => (&i.ident, Some(&i.vis)),
+            Item::Trait(i) => (&i.ident, Some(&i.vis)),
+            Item::Type(i) => (&i.ident, Some(&i.vis)),
+            Item::Const(i) => (&i.ident, None),
+            Item::Static(i) => (&i.ident, None),
+            Item::Fn(i) => (&i.sig.ident, None),
+            Item::Macro(i) => match &i.ident {
+                Some(ident) => (ident, None),
+                None => return,
+            },
+            _ => return,
+        };
+        self.items.insert(ident.to_string());
+        if let Some(Visibility::Public(_)) = visibility {
+            self.types.push(ident.to_string());
+        }
+    }
+
+    fn add_use(&mut self, tree: &UseTree, before: &[String], is_reexport: bool) {
+        let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
+        match tree {
+            UseTree::Path(tree) => self.add_use(&tree.tree, &with(&tree.ident), is_reexport),
+            UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.add_use(tree, before, is_reexport);
+                }
+            }
+            UseTree::Name(leaf) if leaf.ident == "self" => {
+                let name = before.last().cloned();
+                self.uses.push(Use { name, path: before.to_vec(), is_reexport });
+            }
+            UseTree::Name(leaf) => {
+                let name = Some(leaf.ident.to_string());
+                self.uses.push(Use { name, path: with(&leaf.ident), is_reexport });
+            }
+            UseTree::Rename(leaf) => {
+                let name = Some(leaf.rename.to_string());
+                self.uses.push(Use { name, path: with(&leaf.ident), is_reexport });
+            }
+            UseTree::Glob(_) => {
+                self.uses.push(Use { name: None, path: before.to_vec(), is_reexport });
+            }
+        }
+    }
+
+    /// Paths in the arguments of a macro, which are no syntax tree.
+    fn add_tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) => {
+                    if colons != 2 {
+                        self.end_path(&mut path);
+                    }
+                    path.push(ident.to_string());
+                    colons = 0;
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
+                other => {
+                    self.end_path(&mut path);
+                    colons = 0;
+                    if let TokenTree::Group(group) = other {
+                        self.add_tokens(group.stream());
+                    }
+                }
+            }
+        }
+        self.end_path(&mut path);
+    }
+
+    fn end_path(&mut self, path: &mut Vec<String>) {
+        if !path.is_empty() {
+            self.paths.insert(std::mem::take(path));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Module {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !is_test(attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        let is_reexport = !matches!(item.vis, Visibility::Inherited);
+        self.add_use(&item.tree, &[], is_reexport);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.paths.insert(path.segments.iter().map(|s| s.ident.to_string()).collect());
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.visit_path(&call.path);
+        self.add_tokens(call.tokens.clone());
+    }
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(i) => &i.attrs,
+        Item::Enum(i) => &i.attrs,
+        Item::Fn(i) => &i.attrs,
+        Item::Impl(i) => &i.attrs,
+        Item::Macro(i) => &i.attrs,
+        Item::Mod(i) => &i.attrs,
+        Item::Static(i) => &i.attrs,
+        Item::Struct(i) => &i.attrs,
+        Item::Trait(i) => &i.attrs,
+        Item::Type(i) => &i.attrs,
+        Item::Union(i) => &i.attrs,
+        Item::Use(i) => &i.attrs,
+        _ => &[],
+    }
+}
+
+/// Whether it is compiled for tests alone.
+fn is_test(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("test")
+            || attribute.path().is_ident("cfg")
+                && attribute.parse_args::<syn::Ident>().is_ok_and(|ident| ident == "test")
+    })
+}
+
+/// The file that `#[path = "…"]` names.
+fn path_attribute(attributes: &[Attribute]) -> Option<String> {
+    attributes.iter().find(|attribute| attribute.path().is_ident("path")).and_then(|attribute| {
+        let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
+        let syn::Expr::Lit(literal) = &pair.value else { return None };
+        let syn::Lit::Str(text) = &literal.lit else { return None };
+        Some(text.value())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn imports(files: &[(&str, &str)]) -> Vec<String> {
+        let imports = Modules::from_text(files).imports();
+        imports.iter().map(|i| format!("{} > {}", i.from.join("::"), i.to.join("::"))).collect()
+    }
+
+    #[test]
+    fn imports_are_found_however_they_are_written() {
+        let found = imports(&[
+            (
+                "src/lib.rs",
+                "//! crate::doc\nmod a; mod b { pub struct B; pub mod inner { pub fn f() {} } } pub mod c; \
+                 mod d; pub use a::A; use std::fs;",
+            ),
+            (
+                "src/a.rs",
+                "use crate::{b::B as Other, c}; // crate::late\nuse url::Url; pub struct A; \
+                 fn f(d: Url) -> &'static str { b!(crate::d::D::new(), crate::b::inner::f()); \"crate::c\" }",
+            ),
+            (
+                "src/c/mod.rs",
+                "mod below; pub use below::Below; #[cfg(test)] mod tests { use crate::d::D; }",
+            ),
+            (
+                "src/c/below.rs",
+                "use super::super::A; pub struct Below; impl Below { fn f(a: A) {} }",
+            ),
+            ("src/d.rs", "pub struct D; fn f() { crate::c::Below::f(crate::A); }"),
+        ]);
+        let expected =
+            ["a > b", "a > b::inner", "a > c", "a > d", "c::below > a", "d > a", "d > c::below"];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_reexport_counts_where_its_name_is_used_beside_it() {
+        let below = ("src/below.rs", "use crate::Top; pub struct Below(Top);");
+        let passed_on =
+            imports(&[("src/lib.rs", "mod below; pub use below::Below; struct Top;"), below]);
+        assert_eq!(passed_on, ["below > "]);
+        let used = imports(&[
+            ("src/lib.rs", "mod below; pub use below::Below; struct Top(Box<Below>);"),
+            below,
+        ]);
+        assert_eq!(used, [" > below", "below > "]);
+    }
+}

@@ -1,0 +1,270 @@
+//! Who may import whom: between crates by their manifests, within the agent by its sources.
+
+use crate::imports::{Import, Modules};
+use crate::{assert_known, assert_none, crates, manifest, root, short};
+use petgraph::algo::tarjan_scc;
+use petgraph::graphmap::DiGraphMap;
+use std::path::Path;
+
+/// Crates by layer: a crate may depend on those of later layers only.
+const CRATE_LAYERS: &[&[&str]] = &[
+    &["tests"],
+    &["cli"],
+    &["agent", "coordinator", "dashboard", "simweb", "tests/fake-agent", "tests/tidy"],
+    &["search", "graph"],
+    &["archive"],
+    &["html", "expressions"],
+    &["proto", "filters"],
+    &["codes"],
+    &["common"],
+];
+
+/// Modules at the top of `agent/src/` by layer: a module may import those of later layers only, and
+/// within a layer none but in the last.
+const AGENT_LAYERS: &[&[&str]] = &[
+    &["app"],
+    &["engines", "observe"],
+    &["cluster"],
+    &[STAGES],
+    &["messages", "limits", "storage"],
+];
+/// Each module that no layer names is a stage.
+const STAGES: &str = "stages";
+/// The module whose children may not import each other either.
+const ENGINES: &str = "engines";
+
+/// Imports in the agent that are still to be removed. Add nothing here.
+const KNOWN_IMPORTS: &[&str] = &["api imports progress"];
+
+/// Files of import cycles that are still to be resolved. Add nothing here.
+const KNOWN_CYCLES: &[&str] = &[
+    "agent/src/api/asking.rs",
+    "agent/src/api/mod.rs",
+    "agent/src/app/accountant.rs",
+    "agent/src/app/accountant/traces.rs",
+    "agent/src/app/build.rs",
+    "agent/src/app/envoy.rs",
+    "agent/src/app/fetchers.rs",
+    "agent/src/app/home.rs",
+    "agent/src/app/join.rs",
+    "agent/src/app/member/attendance.rs",
+    "agent/src/app/member/coordinator.rs",
+    "agent/src/app/member/door.rs",
+    "agent/src/app/member/house.rs",
+    "agent/src/app/member/membership.rs",
+    "agent/src/app/member/mod.rs",
+    "agent/src/app/member/portion.rs",
+    "agent/src/app/member/traced.rs",
+    "agent/src/app/member/transfers.rs",
+    "agent/src/app/metrics/families/bench.rs",
+    "agent/src/app/metrics/families/cluster.rs",
+    "agent/src/app/metrics/families/crawl.rs",
+    "agent/src/app/metrics/families/machine.rs",
+    "agent/src/app/metrics/families/mod.rs",
+    "agent/src/app/metrics/families/stages.rs",
+    "agent/src/app/metrics/gauges.rs",
+    "agent/src/app/metrics/idle.rs",
+    "agent/src/app/metrics/mod.rs",
+    "agent/src/app/metrics/reading.rs",
+    "agent/src/app/mod.rs",
+    "agent/src/app/parsers.rs",
+    "agent/src/app/scheduler.rs",
+    "agent/src/app/seeding.rs",
+    "agent/src/app/shared.rs",
+    "agent/src/app/telling.rs",
+    "agent/src/app/tracer/export.rs",
+    "agent/src/app/tracer/mod.rs",
+    "agent/src/app/turns.rs",
+    "agent/src/app/watch.rs",
+    "agent/src/app/why/asking.rs",
+    "agent/src/app/why/crawl.rs",
+    "agent/src/app/why/hosts.rs",
+    "agent/src/app/why/mod.rs",
+    "agent/src/app/why/url.rs",
+    "agent/src/crawldb/blocking.rs",
+    "agent/src/crawldb/chores.rs",
+    "agent/src/crawldb/commit.rs",
+    "agent/src/crawldb/mod.rs",
+    "agent/src/crawldb/refetch.rs",
+    "agent/src/crawldb/serve.rs",
+    "agent/src/crawldb/unsettled.rs",
+    "agent/src/fetch/client.rs",
+    "agent/src/fetch/identity.rs",
+    "agent/src/fetch/idle.rs",
+    "agent/src/fetch/mod.rs",
+    "agent/src/fetch/tls.rs",
+    "agent/src/links/mod.rs",
+    "agent/src/links/scope.rs",
+    "agent/src/ownership/mod.rs",
+    "agent/src/ownership/moves.rs",
+    "agent/src/parse/coding.rs",
+    "agent/src/parse/css.rs",
+    "agent/src/parse/decode.rs",
+    "agent/src/parse/gleanings.rs",
+    "agent/src/parse/head.rs",
+    "agent/src/parse/html.rs",
+    "agent/src/parse/mod.rs",
+    "agent/src/parse/xml.rs",
+    "agent/src/peers/link.rs",
+    "agent/src/peers/outgoing.rs",
+    "agent/src/storage/batch.rs",
+    "agent/src/storage/database.rs",
+    "agent/src/url_tracing/ids.rs",
+    "agent/src/url_tracing/span.rs",
+    "agent/src/workbench/abroad.rs",
+    "agent/src/workbench/mod.rs",
+    "agent/src/workbench/sharing.rs",
+    "agent/src/workbench/visit.rs",
+    "common/src/config/edit.rs",
+    "common/src/config/raw.rs",
+    "common/src/config/resume.rs",
+    "common/src/robots/encode.rs",
+    "common/src/robots/mod.rs",
+    "coordinator/src/home.rs",
+    "coordinator/src/http/cluster.rs",
+    "coordinator/src/http/guard.rs",
+    "coordinator/src/http/login.rs",
+    "coordinator/src/http/poll.rs",
+    "coordinator/src/http/state.rs",
+    "coordinator/src/settings.rs",
+    "simweb/src/dns.rs",
+    "simweb/src/hostile.rs",
+    "simweb/src/http1.rs",
+    "simweb/src/http2.rs",
+    "simweb/src/lib.rs",
+    "simweb/src/serve.rs",
+    "simweb/src/server.rs",
+    "simweb/src/world.rs",
+    "tests/src/cluster.rs",
+    "tests/src/cluster/papers.rs",
+];
+
+fn layer(layers: &[&[&str]], name: &str) -> Option<usize> {
+    layers.iter().position(|layer| layer.contains(&name))
+}
+
+/// The problem with a dependency of a crate on another, if there is one.
+fn wrong_dependency(from: &str, to: &str) -> Option<String> {
+    match (layer(CRATE_LAYERS, from), layer(CRATE_LAYERS, to)) {
+        (Some(from), Some(to)) if from < to => None,
+        (Some(_), Some(_)) => Some(format!("{from} may not depend on {to}")),
+        _ => Some(format!("{from} or {to} is in no layer: add it to CRATE_LAYERS")),
+    }
+}
+
+/// The problem with an import within the agent, if there is one.
+fn wrong_import(import: &Import) -> Option<String> {
+    let layer_of = |module: &str| layer(AGENT_LAYERS, module).or(layer(AGENT_LAYERS, STAGES));
+    let (Some(from), Some(to)) = (import.from.first(), import.to.first()) else {
+        // The root of the crate re-exports what users of the crate need; nothing imports it back.
+        return import
+            .to
+            .is_empty()
+            .then(|| format!("{} imports the crate's root", import.from.join("::")));
+    };
+    if from == to {
+        let (from, to) = (import.from.get(1)?, import.to.get(1)?);
+        let is_wrong = import.from[0] == ENGINES && from != to;
+        return is_wrong.then(|| format!("engine {from} imports engine {to}"));
+    }
+    let (above, below) = (layer_of(from), layer_of(to));
+    let is_last = above == Some(AGENT_LAYERS.len() - 1);
+    let is_right = above < below || above == below && is_last;
+    (!is_right).then(|| format!("{from} imports {to}"))
+}
+
+/// Files that import each other in a circle, circle by circle.
+fn cycles(modules: &Modules) -> Vec<Vec<String>> {
+    let imports = modules.imports();
+    let edges = imports.iter().map(|i| (modules.file(&i.from), modules.file(&i.to)));
+    let graph = DiGraphMap::<&Path, ()>::from_edges(edges.filter(|(from, to)| from != to));
+    let circles = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);
+    let sorted = circles.map(|files| {
+        let mut files: Vec<_> = files.into_iter().map(short).collect();
+        files.sort();
+        files
+    });
+    sorted.collect()
+}
+
+#[test]
+fn crates_depend_on_later_layers_only() {
+    let mut problems = Vec::new();
+    let crates = crates();
+    let names: Vec<String> = crates
+        .iter()
+        .map(|dir| {
+            let manifest = manifest(&root().join(dir).join("Cargo.toml"));
+            manifest["package"]["name"].as_str().expect("a name").to_owned()
+        })
+        .collect();
+    for dir in &crates {
+        let manifest = manifest(&root().join(dir).join("Cargo.toml"));
+        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+        for name in dependencies.into_iter().flat_map(toml::Table::keys) {
+            if let Some(to) = names.iter().position(|known| known == name) {
+                problems.extend(wrong_dependency(dir, &crates[to]));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn modules_of_the_agent_import_later_layers_only() {
+    let modules = Modules::read(&root().join("agent/src/lib.rs"));
+    let mut problems: Vec<_> = modules.imports().iter().filter_map(wrong_import).collect();
+    problems.sort();
+    problems.dedup();
+    assert_known(&problems, KNOWN_IMPORTS);
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    let mut problems = Vec::new();
+    for dir in crates() {
+        let root = root().join(dir).join("src/lib.rs");
+        if root.exists() {
+            for circle in cycles(&Modules::read(&root)) {
+                println!("a circle: {}", circle.join(" "));
+                problems.extend(circle);
+            }
+        }
+    }
+    assert_known(&problems, KNOWN_CYCLES);
+}
+
+#[test]
+fn wrong_layers_and_circles_are_found() {
+    assert_eq!(wrong_dependency("agent", "common"), None);
+    assert!(wrong_dependency("common", "agent").is_some(), "against the layers");
+    assert!(wrong_dependency("agent", "coordinator").is_some(), "within a layer");
+    assert!(wrong_dependency("agent", "unheard-of").is_some(), "not in the table");
+
+    let import = |from: &str, to: &str| {
+        let path = |path: &str| path.split("::").map(str::to_owned).collect();
+        wrong_import(&Import { from: path(from), to: path(to) })
+    };
+    for (from, to) in
+        [("app::run", "engines::writer"), ("links", "limits"), ("limits", "storage::keys")]
+    {
+        assert_eq!(import(from, to), None, "{from} {to}");
+    }
+    for (from, to) in [
+        ("links", "fetch::client"),
+        ("engines::writer", "app"),
+        ("engines::writer", "engines::scheduler"),
+        ("engines::writer", "observe::metrics"),
+        ("messages", "links"),
+    ] {
+        assert!(import(from, to).is_some(), "{from} {to}");
+    }
+
+    let modules = Modules::from_text(&[
+        ("src/lib.rs", "mod a; mod b; mod c;"),
+        ("src/a.rs", "use crate::b::B; pub struct A;"),
+        ("src/b.rs", "use crate::c::C; pub struct B;"),
+        ("src/c.rs", "use crate::a::A; pub struct C;"),
+    ]);
+    assert_eq!(cycles(&modules), [["src/a.rs", "src/b.rs", "src/c.rs"]]);
+}

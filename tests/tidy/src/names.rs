@@ -1,0 +1,97 @@
+//! A type name has one meaning in the workspace.
+
+use crate::imports::Modules;
+use crate::{assert_known, crates, root, short};
+use std::collections::BTreeMap;
+
+/// Names that still have several meanings. Add nothing here.
+const KNOWN_NAMES: &[&str] = &[
+    "Answer",
+    "Authority",
+    "Batch",
+    "Body",
+    "Client",
+    "Coordinator",
+    "Crawl",
+    "Decision",
+    "Described",
+    "Desk",
+    "Door",
+    "Due",
+    "Effect",
+    "End",
+    "Entry",
+    "Family",
+    "Fate",
+    "Found",
+    "Group",
+    "Input",
+    "Known",
+    "Line",
+    "Link",
+    "Member",
+    "Meter",
+    "Names",
+    "Origin",
+    "Outcome",
+    "Outlet",
+    "Pace",
+    "PagesLeft",
+    "Peer",
+    "Place",
+    "Portion",
+    "Process",
+    "Record",
+    "Report",
+    "Resident",
+    "Seeds",
+    "ServeArgs",
+    "Shared",
+    "Stage",
+    "TlsError",
+    "Totals",
+    "Value",
+    "Verdict",
+    "Waits",
+];
+
+/// Names of public types, each with the files that define one, where there are several.
+fn ambiguous(crates: &[Modules]) -> BTreeMap<String, Vec<String>> {
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    for modules in crates {
+        for (name, module) in modules.public_types() {
+            found.entry(name.to_owned()).or_default().push(short(modules.file(module)));
+        }
+    }
+    found.retain(|_, files| files.len() > 1);
+    found
+}
+
+#[test]
+fn public_type_names_have_one_meaning() {
+    let crates = crates().into_iter().filter(|dir| !dir.starts_with("tests"));
+    let roots = crates
+        .flat_map(|dir| ["lib.rs", "main.rs"].map(|file| root().join(&dir).join("src").join(file)));
+    let crates: Vec<_> =
+        roots.filter(|root| root.exists()).map(|root| Modules::read(&root)).collect();
+    let ambiguous = ambiguous(&crates);
+    for (name, files) in &ambiguous {
+        println!("{name}: {}", files.join(" "));
+    }
+    assert_known(&ambiguous.into_keys().collect::<Vec<_>>(), KNOWN_NAMES);
+}
+
+#[test]
+fn a_name_with_two_meanings_is_found() {
+    let one = Modules::from_text(&[
+        (
+            "src/lib.rs",
+            "mod a; mod b; pub use b::Line; struct Own; #[cfg(test)] mod tests { pub struct Line; }",
+        ),
+        ("src/a.rs", "pub enum Line {} pub struct Own;"),
+        ("src/b.rs", "pub trait Line {} pub(crate) struct Own; pub type Page = u8;"),
+    ]);
+    let other = Modules::from_text(&[("src/lib.rs", "mod inner { pub union Page { a: u8 } }")]);
+    let found: Vec<_> = ambiguous(&[one, other]).into_keys().collect();
+    assert_eq!(found, ["Line", "Page"]);
+}
