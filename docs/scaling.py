@@ -1,7 +1,7 @@
-"""What a crawl would cost at 4 to 1,000 agents and 10^8 to 10^10 pages; see SCALING.md.
+"""What a crawl would cost at 4 to 1,000 agents and 10^8 to 10^10 pages; see scaling.md.
 
 A model on paper: unit costs, and how often each occurs. Run: python3 docs/scaling.py
-"B" is docs/BENCHMARKS.md, "code" a constant or a loop in the sources, "assumed" a guess.
+"B" is docs/benchmarks.md, "code" a constant or a loop in the sources, "assumed" a guess.
 """
 
 AGENTS = [4, 16, 64, 250, 1_000]

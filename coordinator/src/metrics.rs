@@ -1,4 +1,4 @@
-//! The coordinator's numbers, for Prometheus. The table in `docs/METRICS.md` says the same,
+//! The coordinator's numbers, for Prometheus. The table in `docs/metrics.md` says the same,
 //! and a test holds both together.
 
 use crate::watchers::Watchers;

@@ -1,4 +1,4 @@
-//! Goal: what docs/METRICS.md says of the numbers, what a node tells, and what the dashboards ask
+//! Goal: what docs/metrics.md says of the numbers, what a node tells, and what the dashboards ask
 //! for are the same.
 //!
 //! What could go wrong: a number that nobody can look up; one that is described and no longer told;
@@ -49,7 +49,7 @@ fn differences(document: &str, metrics: &[Described]) -> Vec<String> {
 
 #[test]
 fn the_table_says_what_the_code_does() {
-    let path = root().join("docs/METRICS.md");
+    let path = root().join("docs/metrics.md");
     let document = fs::read_to_string(&path).expect("the table can be read");
     let wrong = differences(&document, &all());
     assert!(wrong.is_empty(), "{}:\n{}", path.display(), wrong.join("\n"));

@@ -1,5 +1,5 @@
 //! Every number that an agent tells: its name, its meaning, and where it comes from. The table in
-//! `docs/METRICS.md` says the same, and a test holds both together.
+//! `docs/metrics.md` says the same, and a test holds both together.
 
 mod bench;
 mod cluster;
