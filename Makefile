@@ -1,6 +1,6 @@
 # On a fresh Debian or Ubuntu with Rust and a C++ compiler, each of these does its own set-up.
 # One profile (release) builds, tests and measures: RocksDB's C++ is compiled once, which takes
-# some minutes the first time. ROCKSDB_LIB_DIR and ROCKSDB_STATIC are honoured when they are set.
+# some minutes the first time. ROCKSDB_LIB_DIR and ROCKSDB_STATIC are honored when they are set.
 
 CARGO ?= cargo
 DEMO ?=

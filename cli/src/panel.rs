@@ -9,7 +9,7 @@ use std::time::Duration;
 /// What the terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Escape sequences for colour; not with `NO_COLOR`.
+    /// Escape sequences for color; not with `NO_COLOR`.
     pub color: bool,
     /// Characters beyond ASCII.
     pub unicode: bool,

@@ -36,7 +36,7 @@ fn waiting_crawl(out: &Path) -> Child {
 
 fn signal(child: &Child, signal: Signal) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
-    kill_process(pid, signal).expect("our own child can be signalled");
+    kill_process(pid, signal).expect("our own child can be signaled");
 }
 
 fn ended(mut child: Child) -> (Option<i32>, String) {

@@ -1,9 +1,9 @@
 //! URLs in normal form, and what they are called on disk.
 //!
 //! The normal form is the WHATWG URL (the `url` crate) with: the fragment and the default port
-//! dropped, the host's trailing dot dropped, percent-encoding normalised (RFC 3986 section 6.2.2:
+//! dropped, the host's trailing dot dropped, percent-encoding normalized (RFC 3986 section 6.2.2:
 //! upper-case hex, unreserved characters decoded). The query is not sorted and the case of the
-//! path is kept. Normalising is idempotent, and [`CrawlUrl::from_parts`] rebuilds exactly what was
+//! path is kept. Normalizing is idempotent, and [`CrawlUrl::from_parts`] rebuilds exactly what was
 //! taken apart.
 //!
 //! Refused are URLs with credentials, hosts with an empty label (no such name exists) and URLs of
@@ -103,7 +103,7 @@ pub struct CrawlUrl {
 }
 
 impl CrawlUrl {
-    /// Parses and normalises an absolute URL.
+    /// Parses and normalizes an absolute URL.
     ///
     /// # Errors
     /// [`Discard::Unparsable`], [`Discard::Scheme`], [`Discard::Authority`] or
@@ -112,7 +112,7 @@ impl CrawlUrl {
         Self::from_url(url::Url::parse(text).map_err(|_| Discard::Unparsable)?)
     }
 
-    /// Resolves `href` against `base` and normalises the result. For many hrefs of one page
+    /// Resolves `href` against `base` and normalizes the result. For many hrefs of one page
     /// [`Base::join`] is faster.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl CrawlUrl {
         Self::from_url(base.join(href).map_err(|_| Discard::Unparsable)?)
     }
 
-    /// Normalises a parsed URL.
+    /// Normalizes a parsed URL.
     ///
     /// # Errors
     /// [`Discard::Scheme`], [`Discard::Authority`] or [`Discard::TooLong`].
@@ -150,7 +150,7 @@ impl CrawlUrl {
         if !has_labels(&text[host_start..host_end]) {
             return Err(Discard::Authority);
         }
-        percent::normalise_from(&mut text, path_start);
+        percent::normalize_from(&mut text, path_start);
         if text.len() > TEXT_MAX {
             return Err(Discard::TooLong);
         }

@@ -1,4 +1,4 @@
-//! The judgement of a visitor, from the access log and the spec alone.
+//! The judgment of a visitor, from the access log and the spec alone.
 //!
 //! It never accuses wrongly: a request's `end` in the log is not after the visitor's, its `start`
 //! not before (see [`crate::log`]), so every gap is at least as long here as it was there. Of a

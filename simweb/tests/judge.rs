@@ -96,9 +96,9 @@ fn each_fault_is_found_and_no_other() {
     long[0].end = long[1].end;
     assert_eq!(with(long), ["host-overlap", "ip-overlap"]);
     let same_ip = |at| request("h0.site0.test/robots.txt", last + at);
-    let neighbours = |gap| vec![request("h0.site1.test/robots.txt", last), same_ip(gap)];
-    assert_eq!(with(neighbours(5)), ["ip-gap"]);
-    assert_eq!(with(neighbours(11)), Vec::<String>::new());
+    let neighbors = |gap| vec![request("h0.site1.test/robots.txt", last), same_ip(gap)];
+    assert_eq!(with(neighbors(5)), ["ip-gap"]);
+    assert_eq!(with(neighbors(11)), Vec::<String>::new());
     let mut elsewhere = request("dead.test/", last);
     elsewhere.ip = Some(Ipv4Addr::LOCALHOST);
     assert_eq!(with(vec![elsewhere]), ["wrong-address"]);

@@ -41,7 +41,7 @@ impl Running {
     /// # Panics
     /// When it has ended, and was waited for.
     pub fn stop(&self) {
-        kill_process(Pid::from_child(self), Signal::INT).expect("our own child can be signalled");
+        kill_process(Pid::from_child(self), Signal::INT).expect("our own child can be signaled");
     }
 
     /// Waits for its end: how that was, what it used, and whether it was overdue.

@@ -222,7 +222,7 @@ impl Stopped {
             let mut child = scene.start();
             scene.wait_for_requests(&mut child, scene.web.log().len() + 20);
             let pid = Pid::from_child(&child);
-            kill_process(pid, Signal::INT).expect("our own child can be signalled");
+            kill_process(pid, Signal::INT).expect("our own child can be signaled");
             assert_eq!(scene.end(child).code, Some(130));
         }
         let kept = scene.dir().join("kept");

@@ -154,7 +154,7 @@ fn a_crawl_that_ends_on_a_full_disk_can_be_resumed() {
     let ballast = disk.fill(1);
     scene.wait_until_said(&mut child, "the disk is full");
     let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("signalled");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("signaled");
     let ended = scene.end(child);
     assert_eq!(ended.code, Some(70), "{}", ended.stderr);
     assert!(ended.stderr.contains("the disk is full"), "{}", ended.stderr);

@@ -49,7 +49,7 @@ fn pace() -> Pace {
 
 fn signal(child: &Child, signal: Signal) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
-    kill_process(pid, signal).expect("our own child can be signalled");
+    kill_process(pid, signal).expect("our own child can be signaled");
 }
 
 /// Pages that were answered in full more than once, counted without the first time.

@@ -57,7 +57,7 @@ fn take_in(scene: &Scene, urls: impl Iterator<Item = String>) -> Ended {
     scene.wait_until_said(&mut child, "the disk is nearly full");
     // The pipe may hold its last few KiB, which are all there is where there are few.
     sleep(Duration::from_millis(500));
-    kill_process(Pid::from_child(&child), Signal::INT).expect("our own child can be signalled");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("our own child can be signaled");
     let ended = scene.end(child);
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert_eq!(ended.count("totals/pages"), 0, "{}", ended.report);

@@ -203,7 +203,7 @@ impl Ledger {
     }
 
     /// How many pages may yet be fetched of a host: `Err` with the limit that says none; without a
-    /// reason when only promises to its neighbours stand in the way.
+    /// reason when only promises to its neighbors stand in the way.
     fn pages_left(&self, host: HostKey) -> Result<Result<u64, Option<Discard>>, DiskError> {
         let Some(resident) = self.hosts.get(&host) else { return Ok(Err(None)) };
         let on_the_way = resident.handed.len() as u64;

@@ -5,7 +5,7 @@
 //!                                 ▲                  ┊
 //!                                 └┄┄┄┄ Verdict ┄┄┄┄┄┘
 //! ```
-//! Nothing here has behaviour beyond small constructors: what is done with a value is the business
+//! Nothing here has behavior beyond small constructors: what is done with a value is the business
 //! of the room that receives it.
 
 mod barred;

@@ -17,11 +17,11 @@ pub(super) fn choose(
     if let Some((encoding, len)) = Encoding::for_bom(body) {
         return (encoding, len);
     }
-    let labelled = content_type
-        .and_then(|value| labelled(value, b"charset"))
+    let labeled = content_type
+        .and_then(|value| labeled(value, b"charset"))
         .and_then(known)
         .or_else(|| declared_label(body).and_then(known).map(as_declared));
-    (labelled.unwrap_or_else(|| guess(body, host)), 0)
+    (labeled.unwrap_or_else(|| guess(body, host)), 0)
 }
 
 /// The encoding of a label. Labels of encodings that browsers refuse to decode say nothing here:
@@ -77,7 +77,7 @@ fn declared_label(body: &[u8]) -> Option<&[u8]> {
     let head = &body[..body.len().min(PRESCANNED)];
     if let Some(declaration) = head.strip_prefix(b"<?xml".as_slice()) {
         let end = memchr(b'>', declaration).unwrap_or(0);
-        if let Some(label) = labelled(&declaration[..end], b"encoding") {
+        if let Some(label) = labeled(&declaration[..end], b"encoding") {
             return Some(label);
         }
     }
@@ -100,7 +100,7 @@ impl<'a> Sink<'a> for CharsetFinder<'a> {
         let typed = pragma.is_some_and(|p| p.trim_ascii().eq_ignore_ascii_case(b"content-type"));
         self.0 = match (attrs.get(Attr::Charset), attrs.get(Attr::Content)) {
             (Some(label), _) => Some(label),
-            (None, Some(content)) if typed => labelled(content, b"charset"),
+            (None, Some(content)) if typed => labeled(content, b"charset"),
             _ => None,
         };
         if self.0.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -109,7 +109,7 @@ impl<'a> Sink<'a> for CharsetFinder<'a> {
 
 /// The value of `key=…` in a media type (HTML standard, "extracting a character encoding from a
 /// meta element"); also of an XML declaration's `encoding`.
-fn labelled<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+fn labeled<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let mut rest = text;
     loop {
         let at = rest.windows(key.len()).position(|w| w.eq_ignore_ascii_case(key))?;

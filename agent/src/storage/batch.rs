@@ -32,7 +32,7 @@ impl Batch {
         begin..self.bytes.len()
     }
 
-    /// The changes in the order of families and keys: neighbours are found in the caches when they
+    /// The changes in the order of families and keys: neighbors are found in the caches when they
     /// follow each other into a buffer. Those of one row stay in their order.
     pub(super) fn sorted<'a>(&self, family: impl Fn(Family) -> &'a ColumnFamily) -> WriteBatch {
         let mut changes: Vec<&Change> = self.changes.iter().collect();

@@ -2,7 +2,7 @@
 //! that pywb and OpenWayback look URLs up by (the Internet Archive's default canonicalisation).
 //!
 //! `http://www.Example.com:8080/A//b/?y&x=1` becomes `com,example:8080)/a/b?x=1&y`: no scheme, no
-//! `www.`, the host's labels turned round, everything in lower case, escapes normalised, empty path
+//! `www.`, the host's labels turned round, everything in lower case, escapes normalized, empty path
 //! segments and the last slash dropped, session ids dropped, the query's parameters sorted.
 
 use crivello_common::url::CrawlUrl;

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_honoured_and_those_of_a_lower_one_are_among_those_of_a_higher() {
+    fn the_rate_is_honored_and_those_of_a_lower_one_are_among_those_of_a_higher() {
         let names = Names::of("crawl");
         let keys: Vec<UrlKey> =
             (0..200_000u64).map(|n| UrlKey { group: GroupHash(n % 97), url: UrlHash(n) }).collect();

@@ -53,11 +53,11 @@ pub fn run(typed: &DemoArgs) -> Result<Exit, Trouble> {
     };
     let end = conclude(&driven, &ending)?;
     let exhausted = end == Exit::Finished && typed.max_pages.is_none();
-    let (judgement, kept_promises) = web.judge(delay, ip_delay, exhausted, repeats_max);
+    let (judgment, kept_promises) = web.judge(delay, ip_delay, exhausted, repeats_max);
     if !typed.quiet {
         let mut stdout = std::io::stdout().lock();
         // Nobody may be reading.
-        let _ = writeln!(stdout, "\nWhat the simulated web says of its visitor:\n{judgement}");
+        let _ = writeln!(stdout, "\nWhat the simulated web says of its visitor:\n{judgment}");
     }
     if out.is_kept() && !typed.quiet {
         screen::say(&format!("kept in {}", out.path().display()));

@@ -64,7 +64,7 @@ impl Coordinator {
     /// Sends a signal, waits for the end; the code and the rest of what it said.
     pub fn end(mut self, signal: Signal) -> (Option<i32>, String) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("an id");
-        kill_process(pid, signal).expect("our own child can be signalled");
+        kill_process(pid, signal).expect("our own child can be signaled");
         let mut text = String::new();
         self.stderr.read_to_string(&mut text).expect("text");
         (self.child.wait().expect("a child ends").code(), text)

@@ -5,7 +5,7 @@
 //! could make a new escape (`%2e`), so such an escape stays.
 
 /// Brings `text[start..]` to normal form; touches nothing when there is no escape.
-pub(super) fn normalise_from(text: &mut String, start: usize) {
+pub(super) fn normalize_from(text: &mut String, start: usize) {
     let Some(first) = text[start..].find('%') else {
         return;
     };
@@ -58,7 +58,7 @@ mod tests {
 
     fn normal(text: &str) -> String {
         let mut text = format!("#%41{text}");
-        normalise_from(&mut text, 4);
+        normalize_from(&mut text, 4);
         text.split_off(4)
     }
 

@@ -209,7 +209,7 @@ fn absolute() -> impl Strategy<Value = String> {
 /// What holds of every URL that was let in.
 fn holds(url: &CrawlUrl) -> Result<(), TestCaseError> {
     let again = CrawlUrl::parse(url.as_str());
-    prop_assert_eq!(again.as_ref(), Ok(url), "normalising twice");
+    prop_assert_eq!(again.as_ref(), Ok(url), "normalizing twice");
     let rebuilt = CrawlUrl::from_parts(url.origin(), url.host(), url.path_and_query());
     prop_assert_eq!(&rebuilt, url, "taken apart and rebuilt");
     prop_assert!(url.path().starts_with('/'));
@@ -231,14 +231,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn any_text_is_refused_or_normalised_for_good(text in prop_oneof![absolute(), ".*"]) {
+    fn any_text_is_refused_or_normalized_for_good(text in prop_oneof![absolute(), ".*"]) {
         if let Ok(url) = CrawlUrl::parse(&text) {
             holds(&url)?;
         }
     }
 
     #[test]
-    fn any_link_is_refused_or_normalised_for_good(base in absolute(), href in absolute()) {
+    fn any_link_is_refused_or_normalized_for_good(base in absolute(), href in absolute()) {
         if let Ok(base) = url::Url::parse(&base) {
             let fast = Base::new(&base).join(&href);
             prop_assert_eq!(&fast, &CrawlUrl::join(&base, &href), "the short way");

@@ -90,7 +90,7 @@ impl Process {
     /// # Panics
     /// When it has been waited for.
     pub fn signal(&self, signal: Signal) {
-        kill_process(self.pid, signal).expect("our own child can be signalled");
+        kill_process(self.pid, signal).expect("our own child can be signaled");
     }
 
     /// Waits for its end.

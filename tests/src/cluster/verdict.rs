@@ -1,4 +1,4 @@
-//! The judgement of a cluster that has ended: by the web's own log, and by the archives of all its
+//! The judgment of a cluster that has ended: by the web's own log, and by the archives of all its
 //! agents together.
 
 use super::Cluster;

@@ -1,6 +1,6 @@
 //! The body that keeps nothing: it looks into the rows of `seen`.
 //!
-//! A batch is sorted and looked up in one go, so that neighbours share blocks and filters. Mercator
+//! A batch is sorted and looked up in one go, so that neighbors share blocks and filters. Mercator
 //! (Heydon and Najork 1999) and BUbiNG (Boldi et al. 2018) keep sorted files instead (see
 //! [`Offline`](super::Offline)); an LSM tree does the same merging, and answers at once.
 

@@ -49,7 +49,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn neighbours_have_nothing_in_common() {
+    fn neighbors_have_nothing_in_common() {
         let key = |n| UrlKey { group: GroupHash(n / 100), url: UrlHash(n) };
         for signer in [Signer::fixed(), Signer::random()] {
             let all: HashSet<u64> = (0..100_000).map(|n| signer.sign(key(n))).collect();

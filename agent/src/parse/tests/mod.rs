@@ -1,4 +1,4 @@
-//! The room as its neighbours see it: a response in, links out.
+//! The room as its neighbors see it: a response in, links out.
 
 mod css;
 mod decoding;

@@ -155,7 +155,7 @@ fn by_scanner(page: &[u8]) -> Vec<Seen> {
     recorder.0
 }
 
-/// The standard normalises newlines first; to us they are all white space.
+/// The standard normalizes newlines first; to us they are all white space.
 fn newlines(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }

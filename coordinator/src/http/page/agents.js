@@ -5,8 +5,8 @@ import { announce, ask } from "./confirm.js";
 import { Table, byId, el, showState, state, text } from "./dom.js";
 import { bytes, count, percent, rate, span } from "./format.js";
 
-/** The class of an agent's colour: by its id, so that it is the same for everyone. */
-export function colour(id) {
+/** The class of an agent's color: by its id, so that it is the same for everyone. */
+export function color(id) {
   const n = Number(id) || 0;
   return `k${n % 8}${Math.floor(n / 8) % 2 ? " alt" : ""}`;
 }
@@ -14,7 +14,7 @@ export function colour(id) {
 const table = new Table("Agents", [
   {
     label: "Agent",
-    make: (td, agent) => td.append(el("span", {}, el("i", { class: `swatch ${colour(agent.id)}` }), el("b", {}, agent.name), el("span", { class: "sub address", title: agent.address }, agent.address))),
+    make: (td, agent) => td.append(el("span", {}, el("i", { class: `swatch ${color(agent.id)}` }), el("b", {}, agent.name), el("span", { class: "sub address", title: agent.address }, agent.address))),
     show: () => {},
   },
   {

@@ -1,8 +1,8 @@
-// Who crawls which groups: a sample of 1,024, a square each, in the colour of its owner. Groups that
+// Who crawls which groups: a sample of 1,024, a square each, in the color of its owner. Groups that
 // move are marked, and told in words.
 
 import { get } from "./api.js";
-import { colour, names } from "./agents.js";
+import { color, names } from "./agents.js";
 import { byId, el, svg, text } from "./dom.js";
 import { count, percent } from "./format.js";
 
@@ -59,7 +59,7 @@ function paint(moved) {
   const marked = new Set(moved);
   squares.forEach((square, i) => {
     const owner = owners[i];
-    const kind = owner === null ? "none" : colour(owner);
+    const kind = owner === null ? "none" : color(owner);
     const is = [kind, marked.has(i) && "moved", owner === picked && "picked"].filter(Boolean).join(" ");
     if (square.getAttribute("class") !== is) square.setAttribute("class", is);
   });
@@ -82,7 +82,7 @@ function key() {
       picked = picked === owner ? null : owner;
       paint([]);
     },
-  }, el("span", { class: "name" }, el("i", { class: `swatch ${owner === null ? "none" : colour(owner)}` }), called.get(owner) ?? "nobody"),
+  }, el("span", { class: "name" }, el("i", { class: `swatch ${owner === null ? "none" : color(owner)}` }), called.get(owner) ?? "nobody"),
   el("span", {}, percent(n / owners.length))))));
   if (focused) legend.querySelector(`[data-owner="${focused}"]`)?.focus();
 }

@@ -26,7 +26,7 @@ export function text(node, value) {
   if (node.textContent !== string) node.textContent = string;
 }
 
-/** A state in a word, with a mark and a colour beside it. */
+/** A state in a word, with a mark and a color beside it. */
 export function state(word) {
   const node = el("span", { class: "state" });
   showState(node, word);

@@ -1,4 +1,4 @@
-//! What the web sees, and the judgement.
+//! What the web sees, and the judgment.
 
 use super::world::{CALM, Event, SETTLED, World};
 use crate::messages::{Errand, Signal, Verdict, Visit};
