@@ -25,9 +25,10 @@ test: setup setup-tests
 build: setup
 	$(CARGO) build --release --workspace
 
-## lint         formatting and clippy, warnings are errors
+## lint         formatting, spelling, licenses, alert rules, and clippy, where warnings are errors
 lint: setup
 	$(CARGO) fmt --all --check
+	.ci/lint
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 
 ## doc          the documentation of all crates, in target/doc

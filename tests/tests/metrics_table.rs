@@ -238,6 +238,19 @@ fn every_panel_asks_for_what_is_there() {
 }
 
 #[test]
+fn every_alert_asks_for_what_is_there() {
+    let path = root().join("deploy/prometheus-alerts.yml");
+    let text = fs::read_to_string(&path).expect("the alert rules can be read");
+    let queries = text.lines().filter_map(|line| line.trim_start().strip_prefix("expr: "));
+    let queries: Vec<&str> = queries.collect();
+    let metrics = all();
+    let problems: Vec<String> = queries.iter().flat_map(|query| faults(query, &metrics)).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    let n_rules = text.matches("- alert: ").count();
+    assert!(n_rules > 15 && queries.len() == n_rules, "{} of {n_rules} rules", queries.len());
+}
+
+#[test]
 fn a_panel_that_asks_for_what_is_not_there_is_noticed() {
     let metrics = all();
     for (query, n) in [
