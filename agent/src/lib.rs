@@ -23,8 +23,16 @@ pub mod messages;
 pub mod storage;
 
 pub mod app;
+mod cluster;
+mod engines;
+mod observe;
 pub mod progress;
 pub mod report;
+mod shared;
 
-pub use app::metrics;
-pub use app::{AgentError, Crawl, JoinOptions, Otlp, Seed};
+pub use app::{AgentError, Crawl, JoinOptions};
+pub use engines::seeding::Seed;
+pub use observe::explain::of_directory as why_of_directory;
+pub use observe::metrics;
+pub use observe::trace_collector::Otlp;
+pub use storage::OpenError;

@@ -1,6 +1,6 @@
 //! Questions about hosts and URLs: what was typed, checked, and the answer put on the wire.
 
-use super::House;
+use super::AgentApi;
 use crivello_common::url::CrawlUrl;
 use crivello_proto::v1;
 use crivello_proto::v1::HostOrder;
@@ -125,7 +125,7 @@ fn invalid(why: impl std::fmt::Display) -> Status {
 
 /// See the call's own words in `agent.proto`; the same for the others.
 pub(super) async fn why(
-    house: &dyn House,
+    house: &dyn AgentApi,
     asked: v1::WhyRequest,
 ) -> Result<v1::WhyResponse, Status> {
     let about = About::parse(&asked.text).map_err(invalid)?;
@@ -133,7 +133,7 @@ pub(super) async fn why(
 }
 
 pub(super) async fn hosts(
-    house: &dyn House,
+    house: &dyn AgentApi,
     asked: v1::HostsRequest,
 ) -> Result<v1::HostsResponse, Status> {
     let order = HostOrder::try_from(asked.order)
@@ -144,7 +144,7 @@ pub(super) async fn hosts(
 }
 
 pub(super) fn fetches(
-    house: &dyn House,
+    house: &dyn AgentApi,
     asked: &v1::FetchesRequest,
 ) -> Result<v1::FetchesResponse, Status> {
     let fetches = house.fetches(limit(asked.limit)?, asked.failed_only);

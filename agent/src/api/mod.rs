@@ -3,7 +3,7 @@
 //! *Comes in*: over the network, the questions how the agent stands, what is in another's archive
 //! and what came of what is blocked, another filter for the log, and seeds in batches; from the
 //! house, its [`AgentStatus`] and its word on each batch.
-//! *Goes out*: the answers; the URLs among the seeds, to a [`House`].
+//! *Goes out*: the answers; the URLs among the seeds, to a [`AgentApi`].
 //! *Remembers*: nothing beyond a stream, and of a stream the batches that were not answered, a few
 //! at most.
 //! *Never knows*: who owns a URL, which links are let in, what an epoch means.
@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use tokio::sync::oneshot;
 
 /// Who is asked. Nothing here may wait.
-pub trait House: Send + Sync + 'static {
+pub trait AgentApi: Send + Sync + 'static {
     /// How the agent stands.
     fn status(&self) -> AgentStatus;
     /// Counters by kind, gauges of memory and of the disk; `None` before it has joined and once it

@@ -1,7 +1,7 @@
 //! The service: checks what arrives, asks the house, and puts its word on the wire.
 
 use super::asking;
-use super::{AgentStatus, House, SeedAnswer};
+use super::{AgentApi, AgentStatus, SeedAnswer};
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
 use crate::messages::BlockCount;
 use crivello_common::discard::Discard;
@@ -31,7 +31,7 @@ const TRACES_MAX: u32 = 10_000;
 
 /// Serves what `house` says.
 #[must_use]
-pub fn service(house: Arc<dyn House>) -> Service {
+pub fn service(house: Arc<dyn AgentApi>) -> Service {
     let seats = Arc::new(Semaphore::new(SEED_STREAMS_MAX));
     ControlServer::new(Counter { house, seats })
         .max_decoding_message_size(SEEDS_SIZE_MAX)
@@ -41,7 +41,7 @@ pub fn service(house: Arc<dyn House>) -> Service {
 /// See [`service`].
 #[derive(Clone)]
 pub struct Counter {
-    house: Arc<dyn House>,
+    house: Arc<dyn AgentApi>,
     /// Those who may bring seeds at once.
     seats: Arc<Semaphore>,
 }
@@ -161,7 +161,7 @@ impl Control for Counter {
 
 /// One who brings seeds.
 struct Bringer {
-    house: Arc<dyn House>,
+    house: Arc<dyn AgentApi>,
     batches: Streaming<v1::SeedRequest>,
     /// Handed over and not yet answered.
     pending: FuturesOrdered<BoxFuture<'static, v1::SeedResponse>>,

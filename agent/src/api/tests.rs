@@ -32,7 +32,7 @@ struct Fake {
     wanted: Mutex<Vec<HostsWanted>>,
 }
 
-impl House for Fake {
+impl AgentApi for Fake {
     fn why(
         &self,
         about: About,

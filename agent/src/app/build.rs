@@ -1,25 +1,27 @@
 //! The threads of one crawl and the queues between them: made, connected, started.
 
-use super::accountant::{Accountant, Books};
-use super::fetchers::{self, Outlet};
-use super::home::Home;
-use super::join::Seat;
-use super::live::RulesInForce;
-use super::member::Member;
-use super::metrics::{Meter, Sources};
-use super::parsers::ParserThread;
-use super::scheduler::{Desk, Scheduler};
-use super::shared::Shared;
-use super::tracer::{self, Tracer};
-use super::turns::TurnRoom;
-use super::watch::spawn;
-use super::{AgentError, Crawl};
+use crate::app::join::Seat;
+use crate::app::{AgentError, Crawl};
+use crate::cluster::Member;
 use crate::crawldb::{Ledger, META_ARCHIVE};
 use crate::duplicates::Duplicates;
+use crate::engines::fetchers::{self, Outlet};
+use crate::engines::ip_leases::LeaseTask;
+use crate::engines::parsers::ParserThread;
+use crate::engines::scheduler::Scheduler;
+use crate::engines::seeding::SeedIntake;
+use crate::engines::writer::{Stores, Writer};
 use crate::fetch::{Dns, FetchContext};
 use crate::limits::{LEDGER_QUEUE, results_max, visits_max};
 use crate::links::LinkRules;
+use crate::messages::SchedulerQueues;
+use crate::observe::metrics::{Meter, Sources};
+use crate::observe::trace_collector::{self, Tracer};
 use crate::report::SeedCounts;
+use crate::shared::live_settings::RulesInForce;
+use crate::shared::panic_guard::spawn;
+use crate::shared::run::Shared;
+use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Batch, Database, DiskError, Family};
 use crate::store::{Archive, CrawlLabel, Position};
 use crate::workbench::Workbench;
@@ -37,7 +39,7 @@ use tokio::runtime::Runtime;
 pub struct Build {
     pub settings: Settings,
     pub clock: Clock,
-    pub home: Home,
+    pub home: CrawlDir,
     pub disk: Arc<Database>,
     pub runtime: Runtime,
 }
@@ -46,8 +48,9 @@ impl Build {
     /// Starts the crawl, at its `seat` in a cluster or alone.
     pub fn crawl(
         self,
+        seeds: SeedCounts,
         seat: Option<Seat>,
-        turns: Option<TurnRoom>,
+        turns: Option<LeaseTask>,
         member: impl FnOnce(Arc<Shared>, &Database) -> Result<Option<Member>, DiskError>,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
@@ -60,7 +63,8 @@ impl Build {
         let settings = within_open_files(settings);
         let shared = shared(settings, clock, &ledger, &home, seat.is_some());
         let visits = shared.settings.fetch.visits_max as usize;
-        let desk = Arc::new(Desk::new(visits, 2 * shared.settings.dns.queries_max as usize));
+        let desk =
+            Arc::new(SchedulerQueues::new(visits, 2 * shared.settings.dns.queries_max as usize));
         let duplicates = Arc::new(Duplicates::new(disk.clone()));
         let (to_ledger, inbox) = bounded(LEDGER_QUEUE);
         let (to_parsers, results) = bounded(results_max(visits));
@@ -73,14 +77,14 @@ impl Build {
         let turns = turns.map(|turns| turns.open(&runtime, shared.clone(), desk.clone()));
         let scheduler = Scheduler::new(shared.clone(), desk.clone(), bench, to_ledger.clone());
         let scheduler = turns.into_iter().fold(scheduler, Scheduler::sharing);
-        let books = Books {
+        let books = Stores {
             disk: disk.clone(),
             ledger,
             archive,
             dir: home.dir.clone(),
             duplicates: duplicates.clone(),
         };
-        let accountant = Accountant::new(shared.clone(), desk.clone(), inbox, books);
+        let accountant = Writer::new(shared.clone(), desk.clone(), inbox, books);
         let accountant = match member(shared.clone(), &disk)? {
             Some(member) => accountant.in_cluster(member),
             None => accountant,
@@ -98,16 +102,15 @@ impl Build {
             let parser = parser();
             threads.push(spawn(&shared, &format!("parser-{n}"), move || parser.run())?);
         }
-        runtime.spawn(tracer::collect(shared.clone()));
+        runtime.spawn(trace_collector::collect(shared.clone()));
         runtime.spawn(fetchers::run(shared.clone(), desk.clone(), context, dns));
         Ok(Crawl {
             home,
-            shared,
             disk,
+            seeds: SeedIntake::new(shared.clone(), rules.clone(), to_ledger, seeds),
             rules,
-            ledger: to_ledger,
             desk,
-            seeds: Mutex::new(SeedCounts::default()),
+            shared,
             threads: Mutex::new(threads),
             runtime: Mutex::new(Some(runtime)),
             meter,
@@ -118,9 +121,9 @@ impl Build {
 
 /// Where its numbers are read from.
 fn meter(
-    home: &Home,
+    home: &CrawlDir,
     shared: &Arc<Shared>,
-    desk: &Arc<Desk>,
+    desk: &Arc<SchedulerQueues>,
     disk: &Arc<Database>,
     (context, dns): (Arc<FetchContext>, Arc<Dns>),
     look_ups: Stopwatch,
@@ -150,7 +153,7 @@ fn shared(
     settings: Settings,
     clock: Clock,
     ledger: &Ledger,
-    home: &Home,
+    home: &CrawlDir,
     among_others: bool,
 ) -> Arc<Shared> {
     let mut shared = Shared::new(settings, clock, ledger.totals().clone(), home.closed_at);
@@ -162,7 +165,11 @@ fn shared(
     Arc::new(shared)
 }
 
-fn open_archive(home: &Home, disk: &Database, settings: &Settings) -> Result<Archive, AgentError> {
+fn open_archive(
+    home: &CrawlDir,
+    disk: &Database,
+    settings: &Settings,
+) -> Result<Archive, AgentError> {
     let position = match disk.get(Family::Meta, META_ARCHIVE)? {
         Some(bytes) => Some(Position::from_bytes(&bytes)?),
         None => None,

@@ -1,18 +1,21 @@
 //! How an agent becomes a member: it listens, joins, opens its directory with the crawl's settings,
 //! and crawls.
 
-use super::home::Home;
-use super::member::{
-    Arrival, Attendance, Coordinator, Door, Hall, Joined, Joining, Member, Membership, Parts,
-    Resident,
-};
-use super::metrics::Post;
-use super::turns::{TurnLine, TurnRoom};
-use super::why::Informer;
-use super::{AgentError, Build, Crawl, fetcher_runtime};
 use crate::api;
+use crate::app::{AgentError, Build, Crawl, fetcher_runtime};
+use crate::cluster::{
+    ControlHandler, Coordinator, Door, Heartbeat, InboundMsg, Joined, Joining, Member, Membership,
+    Parts, Resident,
+};
+use crate::engines::ip_leases::LeaseTask;
 use crate::limits::ARRIVALS_QUEUE;
-use crate::peers::{Beside, Heard, Outgoing, PeerServer};
+use crate::messages::LeaseSender;
+use crate::observe::explain::Informer;
+use crate::observe::metrics::Post;
+use crate::peers::{ExtraServices, Heard, Outgoing, PeerServer};
+use crate::report::SeedCounts;
+use crate::storage::OpenError;
+use crate::storage::crawl_dir::CrawlDir;
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
@@ -68,8 +71,9 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let runtime = fetcher_runtime()?;
     let mut known = Membership::open(&options.dir, options.name.as_deref())?;
     let (arrivals, arrived) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
-    let (turns, turn_words) = TurnLine::new();
-    let (door, hall) = (Door { arrivals, turns: turns.clone() }, Arc::new(Hall::default()));
+    let (turns, turn_words) = LeaseSender::new();
+    let (door, hall) =
+        (Door { arrivals, turns: turns.clone() }, Arc::new(ControlHandler::default()));
     let (views, view_in_force) = watch::channel(None);
     let server = runtime.block_on(serve(options, view_in_force.clone(), &door, &hall, clock))?;
     let address = server.address();
@@ -86,12 +90,12 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     known.keep(&options.dir)?;
     let settings = Settings::from_toml("the coordinator's settings", &settings)
         .and_then(|settings| settings.check_shared().map(|()| settings))
-        .map_err(|errors| AgentError::Refused(errors.to_string()))?;
-    let (home, disk) = Home::open(&options.dir, &settings, clock.now(), Some(&crawl_id))?;
+        .map_err(|errors| OpenError::Refused(errors.to_string()))?;
+    let (home, disk) = CrawlDir::open(&options.dir, &settings, clock.now(), Some(&crawl_id))?;
 
     // Before anything else is heard: the lease, and the view that it goes with.
-    door.offer(Arrival::Leased(leased_until));
-    door.offer(Arrival::View(view));
+    door.offer(InboundMsg::Leased(leased_until));
+    door.offer(InboundMsg::View(view));
     let outgoing = outgoing(id, options.tls.clone(), &runtime, &door, clock);
     let process = joining.process;
     let name = known.name.clone();
@@ -99,7 +103,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         Seat { coordinator: coordinator.clone(), id, name, process, address, _server: server };
     let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
     let (doings, for_member) = (hall.doings.clone(), outgoing.clone());
-    let room = TurnRoom {
+    let room = LeaseTask {
         me: id,
         words: turn_words,
         line: turns.clone(),
@@ -107,14 +111,15 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         door: door.clone(),
         views: view_in_force.clone(),
     };
-    let crawl = build.crawl(Some(seat), Some(room), move |shared, disk| {
-        let outgoing = for_member;
-        let parts = Parts { me: id, shared, outgoing, turns, views, arrivals: arrived, doings };
-        Ok(Some(Member::new(parts, disk)?))
-    })?;
+    let crawl =
+        build.crawl(SeedCounts::default(), Some(seat), Some(room), move |shared, disk| {
+            let outgoing = for_member;
+            let parts = Parts { me: id, shared, outgoing, turns, views, arrivals: arrived, doings };
+            Ok(Some(Member::new(parts, disk)?))
+        })?;
     crawl.shared.live.begin(revision);
     crawl.meter.among_others(Post::new(id, &known.name, &hall.doings, &outgoing));
-    hall.move_in(Resident {
+    hall.attach(Resident {
         id,
         name: known.name,
         crawl_id,
@@ -123,12 +128,19 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         rules: crawl.rules.clone(),
         disk: crawl.disk.clone(),
         door: door.clone(),
-        informer: Arc::new(Informer::of(&crawl, id)),
+        informer: Arc::new(Informer::new(
+            id,
+            crawl.disk.clone(),
+            crawl.rules.clone(),
+            crawl.home.dir.join("warc"),
+            crawl.shared.clone(),
+            crawl.desk.clone(),
+        )),
         meter: crawl.meter.clone(),
     });
     let (shared, rules, views) = (crawl.shared.clone(), crawl.rules.clone(), view_in_force);
     let attendance =
-        Attendance { coordinator, id, process, lease, outgoing, door, views, shared, rules };
+        Heartbeat { coordinator, id, process, lease, outgoing, door, views, shared, rules };
     attend(&crawl, attendance);
     Ok(crawl)
 }
@@ -144,12 +156,12 @@ async fn become_member(
     let (url, tls) = (&options.coordinator, options.tls.as_ref());
     let coordinator = Coordinator::at(url, tls, Show::new(options.token.as_ref()), clock)?;
     let joined = coordinator.join(joining, known, stop).await?;
-    let stopped = || AgentError::Broken("it was stopped while it waited to join".to_owned());
+    let stopped = || OpenError::Broken("it was stopped while it waited to join".to_owned());
     Ok((coordinator, joined.ok_or_else(stopped)?))
 }
 
 /// Has the membership kept alive, and the gate watched.
-fn attend(crawl: &Crawl, attendance: Attendance) {
+fn attend(crawl: &Crawl, attendance: Heartbeat) {
     if let Some(runtime) = crawl.runtime.lock().as_ref() {
         runtime.spawn(crawl.shared.fence.clone().watch(crawl.shared.clock));
         runtime.spawn(attendance.run());
@@ -160,19 +172,19 @@ async fn serve(
     options: &JoinOptions,
     views: watch::Receiver<Option<Arc<View>>>,
     door: &Door,
-    hall: &Arc<Hall>,
+    hall: &Arc<ControlHandler>,
     clock: Clock,
 ) -> Result<PeerServer, AgentError> {
     options.tls.iter().for_each(Tls::keep_fresh);
     options.token.iter().for_each(LiveToken::keep_fresh);
     let listener = bind(options.listen).await?;
     let door = Arc::new(door.clone());
-    let house = Arc::clone(hall) as Arc<dyn api::House>;
+    let house = Arc::clone(hall) as Arc<dyn api::AgentApi>;
     let control = Guarded::new(api::service(house), options.token.clone(), &[]);
-    let beside = Beside { routes: Routes::new(control), names: &[api::NAME] };
+    let beside = ExtraServices { routes: Routes::new(control), names: &[api::NAME] };
     PeerServer::start(listener, options.tls.clone(), views, door, beside, clock)
         .await
-        .map_err(|error| AgentError::Refused(error.to_string()))
+        .map_err(|error| OpenError::Refused(error.to_string()).into())
 }
 
 /// Takes a place to listen; an earlier membership of this process may be about to leave it.
@@ -182,7 +194,9 @@ async fn bind(at: SocketAddr) -> Result<TcpListener, AgentError> {
         match TcpListener::bind(at).await {
             Ok(listener) => return Ok(listener),
             Err(error) if error.kind() == ErrorKind::AddrInUse && tries > 0 => tries -= 1,
-            Err(error) => return Err(AgentError::Refused(format!("--listen {at}: {error}"))),
+            Err(error) => {
+                return Err(OpenError::Refused(format!("--listen {at}: {error}")).into());
+            }
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -201,7 +215,7 @@ fn outgoing(
     let door = door.clone();
     runtime.spawn(async move {
         while let Some(heard) = answers.recv().await {
-            door.bring(Arrival::Heard(heard)).await;
+            door.bring(InboundMsg::Heard(heard)).await;
         }
     });
     Arc::new(outgoing)

@@ -11,52 +11,32 @@
 //!      └┄┄ LedgerNote ┄┄┄ accountant (store's archive, assign, ledger) ◄── seeds
 //! ```
 //! Each box is a file here; each name in brackets is a room. The queues and their bounds are in
-//! [`limits`](crate::limits) and in `scheduler::Desk`.
+//! [`limits`](crate::limits) and in `scheduler::SchedulerQueues`.
 
-mod accountant;
 mod build;
-mod envoy;
-mod fetchers;
-mod gate;
-mod home;
-mod hosts;
 mod join;
-mod live;
-mod member;
-pub mod metrics;
-mod names;
-mod outage;
-mod pages_left;
-mod parsers;
-mod scheduler;
-mod seeding;
-mod shared;
-mod telling;
-mod tracer;
-mod turns;
-mod watch;
-mod why;
 
+use crate::engines::seeding::{self, Seed, SeedIntake};
 use crate::fetch::FetchError;
 use crate::links::{LinkRules, LinksError};
+use crate::messages::SchedulerQueues;
+use crate::observe::metrics::Meter;
+use crate::observe::status;
+use crate::observe::trace_collector::{self, Otlp};
 use crate::progress::Snapshot;
-use crate::report::{Ended, Report, SeedCounts};
-use crate::storage::{Database, DiskError};
+use crate::report::{Ended, Report};
+use crate::shared::live_settings::RulesInForce;
+use crate::shared::run::Shared;
+use crate::shared::snapshot::snapshot;
+use crate::storage::crawl_dir::CrawlDir;
+use crate::storage::{Database, DiskError, OpenError};
 use crate::store;
-use accountant::Entry;
 use build::{Build, fetcher_runtime};
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
-use crossbeam::channel::Sender;
-use home::Home;
 pub use join::JoinOptions;
 use join::Seat;
-use live::RulesInForce;
-use metrics::Meter;
 use parking_lot::Mutex;
-use scheduler::Desk;
-pub use seeding::Seed;
-use shared::Shared;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -65,8 +45,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-pub use tracer::Otlp;
-pub use why::of_directory as why_of_directory;
 
 /// What still runs when all is saved has this long to end.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
@@ -75,13 +53,9 @@ const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// The directory holds something that this crawl must not touch, or settings that a crawl
-    /// cannot change once it has begun.
-    #[error("{0}")]
-    Refused(String),
-    /// Something broke.
-    #[error("{0}")]
-    Broken(String),
+    /// The directory or the place in a cluster.
+    #[error(transparent)]
+    Open(#[from] OpenError),
     /// The state on disk.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -106,19 +80,18 @@ impl AgentError {
     /// Whether the person who typed the command can mend it by typing another.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Links(_) | Self::Fetch(_))
+        matches!(self, Self::Open(OpenError::Refused(_)) | Self::Links(_) | Self::Fetch(_))
     }
 }
 
 /// A running crawl. All methods may be called from any thread.
 pub struct Crawl {
-    home: Home,
+    home: CrawlDir,
     shared: Arc<Shared>,
     disk: Arc<Database>,
     rules: RulesInForce,
-    ledger: Sender<Entry>,
-    desk: Arc<Desk>,
-    seeds: Mutex<SeedCounts>,
+    desk: Arc<SchedulerQueues>,
+    seeds: SeedIntake,
     threads: Mutex<Vec<JoinHandle<()>>>,
     runtime: Mutex<Option<Runtime>>,
     meter: Meter,
@@ -141,12 +114,12 @@ impl Crawl {
     ) -> Result<Self, AgentError> {
         let clock = Clock::start();
         let rules = LinkRules::compile(&settings)?;
-        let (home, disk) = Home::open(out, &settings, clock.now(), None)?;
+        let (home, disk) = CrawlDir::open(out, &settings, clock.now(), None)?;
         let known = seeding::must_all_belong(&home, &disk, &rules, seeds)?;
+        let known = known.ok_or(AgentError::SeedsCut)?;
         let runtime = fetcher_runtime()?;
         let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
-        let crawl = build.crawl(None, None, |_, _| Ok(None))?;
-        *crawl.seeds.lock() = known;
+        let crawl = build.crawl(known, None, None, |_, _| Ok(None))?;
         Ok(crawl)
     }
 
@@ -185,10 +158,12 @@ impl Crawl {
         let Some(runtime) = &*runtime else { return };
         let crawl_id = self.home.identity.crawl_id.clone();
         let resource = match &self.seat {
-            Some(seat) => tracer::Resource { crawl_id, agent: seat.id.0, name: seat.name.clone() },
-            None => tracer::Resource { name: crawl_id.clone(), crawl_id, agent: 0 },
+            Some(seat) => {
+                trace_collector::Resource { crawl_id, agent: seat.id.0, name: seat.name.clone() }
+            }
+            None => trace_collector::Resource { name: crawl_id.clone(), crawl_id, agent: 0 },
         };
-        tracer::export(runtime.handle(), self.shared.clone(), otlp.clone(), resource);
+        trace_collector::export(runtime.handle(), self.shared.clone(), otlp.clone(), resource);
     }
 
     /// Where other agents reach this one; `None` for an agent that is alone.
@@ -208,13 +183,13 @@ impl Crawl {
     /// exhausted before this has returned. Says whether all were taken in: not so after
     /// [`Seed::Cut`], which stops the crawl, or once it stops for another reason.
     pub fn seed(&self, seeds: impl Iterator<Item = Seed>) -> bool {
-        seeding::seed(self, seeds)
+        self.seeds.take(seeds)
     }
 
     /// How the crawl stands.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        telling::snapshot(&self.shared)
+        snapshot(&self.shared)
     }
 
     /// Asks the crawl to end its visits in flight and to save. Returns at once.
@@ -276,7 +251,12 @@ impl Crawl {
         {
             tracing::error!(%error, "the state cannot be marked as closed: the next run will be careful");
         }
-        let report = telling::report(self);
+        let report = status::report(&status::ReportSources {
+            shared: &self.shared,
+            home: &self.home,
+            disk: &self.disk,
+            seeds: self.seeds.counts(),
+        });
         self.disk.close();
         report
     }

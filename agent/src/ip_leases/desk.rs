@@ -3,6 +3,7 @@
 use super::lender::Lender;
 use super::openness::lender_of;
 use super::{Batch, HeldFor, HeldTurn, Report, TERM, TurnNews, TurnNote};
+use crate::messages::Delivery;
 use crivello_common::assignment::Owners;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState};
@@ -44,17 +45,6 @@ struct Bag {
 struct Flight {
     reports: bool,
     notes: Vec<TurnNote>,
-}
-
-/// What became of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It was taken.
-    Taken,
-    /// It was refused: the agent goes by another view.
-    Refused,
-    /// Nothing was heard: it may have been taken, or still be.
-    Unknown,
 }
 
 impl TurnDesk {
@@ -235,16 +225,16 @@ impl TurnDesk {
     }
 
     /// What became of a batch. What must not be lost is said again.
-    pub fn sent(&mut self, to: AgentId, number: u64, fate: Fate) {
+    pub fn sent(&mut self, to: AgentId, number: u64, delivery: Delivery) {
         let Some(bag) = self.bags.get_mut(&to) else { return };
         let Some((_, flight)) = bag.flying.take_if(|(flying, _)| *flying == number) else { return };
-        match fate {
-            Fate::Taken => {}
-            Fate::Refused => {
+        match delivery {
+            Delivery::Taken => {}
+            Delivery::Refused => {
                 bag.must_report |= flight.reports;
                 bag.notes.splice(..0, flight.notes);
             }
-            Fate::Unknown => {
+            Delivery::Unknown => {
                 bag.must_report |= flight.reports;
                 bag.notes.splice(..0, flight.notes);
                 // Who asks, asks again: an agent out of reach is not asked for more and more.

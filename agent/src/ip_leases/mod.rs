@@ -37,7 +37,7 @@ mod openness;
 mod tests;
 
 pub use crate::messages::{Batch, HeldFor, HeldTurn, Report, TurnNews, TurnNote};
-pub use desk::{Fate, TurnDesk};
+pub use desk::TurnDesk;
 pub use openness::lender_of;
 
 use crate::limits::{TURN_LEND_AHEAD as LEND_AHEAD, TURN_TERM as TERM};

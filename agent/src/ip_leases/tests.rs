@@ -1,6 +1,7 @@
 //! One lender, and what it says to those who ask.
 
-use super::{Batch, Fate, HeldFor, Report, TERM, TurnDesk, TurnNews, TurnNote};
+use super::{Batch, HeldFor, Report, TERM, TurnDesk, TurnNews, TurnNote};
+use crate::messages::Delivery;
 use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
@@ -98,7 +99,7 @@ impl Desk {
     fn said(&mut self) -> Vec<(AgentId, TurnNews)> {
         let mut said = Vec::new();
         for (to, batch) in self.desk.take_batches(self.now) {
-            self.desk.sent(to, batch.number, Fate::Taken);
+            self.desk.sent(to, batch.number, Delivery::Taken);
             said.extend(batch.news.into_iter().map(|news| (to, news)));
         }
         said

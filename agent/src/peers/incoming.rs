@@ -5,7 +5,7 @@ use super::packet::{Body, Class};
 use super::robots;
 use super::turns::batch_of;
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
-use crate::messages::{Batch, RobotsFound};
+use crate::messages::{Ack, Batch, RobotsFound};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, AgentState, View};
@@ -43,35 +43,26 @@ const CONNECTION_WINDOW: u32 = 2 << 20;
 /// files.
 const CALLS_MAX: u32 = 32;
 
-/// The house's word on a packet or a ping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// All of it is stored, with all the copies it needs; or the promise is given.
-    Done,
-    /// Another epoch is in force by now; nothing of it is taken in.
-    OtherEpoch,
-}
-
-/// Who takes what other agents send. Nothing here may wait: the answer comes when it comes, from
+/// Handles what other agents send. Nothing here may wait: the answer comes when it comes, from
 /// any thread, and until then no more than [`PEER_WINDOW`] packets of one stream are handed over.
 /// To drop the answer's sender is to refuse for now: the packet, and all that followed it, come
 /// again.
-pub trait Receiver: Send + Sync + 'static {
+pub trait PeerHandler: Send + Sync + 'static {
     /// The next packet of one of `from`'s streams, sent under `epoch`, which was in force when it
     /// arrived.
-    fn take(&self, from: Sender, epoch: u64, body: Body, answer: oneshot::Sender<Verdict>);
+    fn take(&self, from: PacketOrigin, epoch: u64, body: Body, answer: oneshot::Sender<Ack>);
     /// What `from` says of turns, which comes in any order.
-    fn turns(&self, from: AgentId, epoch: u64, batch: Batch, answer: oneshot::Sender<Verdict>);
+    fn turns(&self, from: AgentId, epoch: u64, batch: Batch, answer: oneshot::Sender<Ack>);
     /// An agent wants this robots.txt, of a host of one of our groups; one request, whatever it
     /// brings. To drop the answer's sender is to say that it cannot be had.
     fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsFound>);
     /// `from` asks for the promise not to be counted as dead for a while.
-    fn ping(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Verdict>);
+    fn ping(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Ack>);
 }
 
 /// Who sent something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sender {
+pub struct PacketOrigin {
     /// The agent.
     pub id: AgentId,
     /// What its clock shows less than ours, and the time that the packet took: to be added to its
@@ -92,7 +83,7 @@ pub enum ServeError {
 
 /// What else is served on the same port.
 #[derive(Debug, Default)]
-pub struct Beside {
+pub struct ExtraServices {
     /// The services.
     pub routes: Routes,
     /// Their names, for health checks.
@@ -117,8 +108,8 @@ impl PeerServer {
         listener: TcpListener,
         tls: Option<Tls>,
         views: watch::Receiver<Option<Arc<View>>>,
-        receiver: Arc<dyn Receiver>,
-        beside: Beside,
+        receiver: Arc<dyn PeerHandler>,
+        beside: ExtraServices,
         clock: Clock,
     ) -> Result<Self, ServeError> {
         let address = listener.local_addr()?;
@@ -170,7 +161,7 @@ type StreamNumber = (u64, u64);
 #[derive(Clone)]
 struct Door {
     views: watch::Receiver<Option<Arc<View>>>,
-    receiver: Arc<dyn Receiver>,
+    receiver: Arc<dyn PeerHandler>,
     /// The latest epoch and stream of each agent and class: what a broken one has left in buffers
     /// may arrive after what the next one brings.
     latest: Arc<Mutex<HashMap<Line, StreamNumber>>>,
@@ -182,10 +173,10 @@ impl Door {
     /// Unless a later stream has begun.
     fn hand_over(
         &self,
-        (sender, class): (Sender, Class),
+        (sender, class): (PacketOrigin, Class),
         stream: StreamNumber,
         body: Body,
-        answer: oneshot::Sender<Verdict>,
+        answer: oneshot::Sender<Ack>,
     ) -> bool {
         let mut latest = self.latest.lock();
         let latest = latest.entry((sender.id, class)).or_default();
@@ -236,7 +227,7 @@ struct Answered {
     id: u64,
     epoch: u64,
     bytes: usize,
-    verdict: Option<Verdict>,
+    verdict: Option<Ack>,
 }
 
 impl Stream {
@@ -276,7 +267,7 @@ impl Stream {
         }
         let (answer, answered) = oneshot::channel();
         let behind_us = self.door.clock.now().0.wrapping_sub(sent).cast_signed();
-        let line = (Sender { id: sender, behind_us }, body.class());
+        let line = (PacketOrigin { id: sender, behind_us }, body.class());
         if !self.door.hand_over(line, (epoch, stream), body, answer) {
             return Some(Err(Status::aborted("there is a later stream")));
         }
@@ -290,11 +281,11 @@ impl Stream {
     fn reply(&mut self, answered: &Answered) -> Result<v1::Reply, Status> {
         self.bytes -= answered.bytes;
         match answered.verdict {
-            Some(Verdict::Done) => {
+            Some(Ack::Done) => {
                 let stored = reply::Verdict::Stored(v1::Nothing {});
                 Ok(v1::Reply { id: answered.id, verdict: Some(stored) })
             }
-            Some(Verdict::OtherEpoch) => {
+            Some(Ack::OtherEpoch) => {
                 let refused = self.door.refuse(answered.epoch);
                 Ok(self.refused(answered.id, refused))
             }
@@ -342,8 +333,8 @@ impl Peer for Door {
                 let (answer, answered) = oneshot::channel();
                 self.receiver.ping(sender, epoch, answer);
                 match answered.await.map_err(|_| Status::unavailable("not now"))? {
-                    Verdict::Done => ping_response::Verdict::Promised(v1::Nothing {}),
-                    Verdict::OtherEpoch => ping_response::Verdict::Refused(self.refuse(epoch)),
+                    Ack::Done => ping_response::Verdict::Promised(v1::Nothing {}),
+                    Ack::OtherEpoch => ping_response::Verdict::Refused(self.refuse(epoch)),
                 }
             }
         };
@@ -364,8 +355,8 @@ impl Peer for Door {
                 let (answer, answered) = oneshot::channel();
                 self.receiver.turns(sender, epoch, batch, answer);
                 match answered.await.map_err(|_| Status::unavailable("not now"))? {
-                    Verdict::Done => turns_response::Verdict::Taken(v1::Nothing {}),
-                    Verdict::OtherEpoch => turns_response::Verdict::Refused(self.refuse(epoch)),
+                    Ack::Done => turns_response::Verdict::Taken(v1::Nothing {}),
+                    Ack::OtherEpoch => turns_response::Verdict::Refused(self.refuse(epoch)),
                 }
             }
         };

@@ -1,18 +1,18 @@
 //! The peers: what travels between agents, packets of facts, rows and custody on ordered streams.
 //!
 //! *Comes in*: bodies of packets for an agent of the view; packets of other agents.
-//! *Goes out*: what others answered ([`Heard`]); what they sent, to a [`Receiver`].
+//! *Goes out*: what others answered ([`Heard`]); what they sent, to a [`PeerHandler`].
 //! *Remembers*: in memory, for each agent and [`Class`], the packets it has not acknowledged, up to
 //! a bound; all of it is on disk elsewhere, and forgotten with the epoch.
 //! *Never knows*: why a group belongs to a peer, what the peer does with a URL, what a fact says.
 //! *Goes wrong*: [`PeerError`], for what cannot be understood, of which nothing is taken in; a
-//! broken connection, which is made again; [`Unsent`], for what finds no room. Nobody ever waits
+//! broken connection, which is made again; [`Rejected`], for what finds no room. Nobody ever waits
 //! for a peer but its own packets.
 //!
 //! ```text
-//!   offer ─► queue ─► link ═══ one stream a class ═══► server ─► Receiver
+//!   offer ─► queue ─► link ═══ one stream a class ═══► server ─► PeerHandler
 //!   Heard ◄──────────── link ◄══════ replies ════════ server ◄── stored, or another epoch
-//!   ping, turns, robots ═════════ one call ══════════ server ─► Receiver
+//!   ping, turns, robots ═════════ one call ══════════ server ─► PeerHandler
 //! ```
 
 mod incoming;
@@ -26,8 +26,8 @@ mod tests;
 mod turns;
 
 pub use crate::messages::{Batch, End, Message};
-pub use incoming::{Beside, PeerServer, Receiver, Sender, ServeError, Verdict};
-pub use outgoing::{Brought, Heard, Outgoing, Promise, Unsent, Why};
+pub use incoming::{ExtraServices, PacketOrigin, PeerHandler, PeerServer, ServeError};
+pub use outgoing::{Brought, Heard, Outgoing, Promise, Rejected, Why};
 pub use packet::{Body, Class};
 
 /// Why something that was sent cannot be understood.

@@ -73,7 +73,7 @@ pub enum Brought {
 
 /// What was offered and stays with who offered it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsent {
+pub struct Rejected {
     /// Why.
     pub why: Why,
     /// What.
@@ -208,11 +208,11 @@ impl Outgoing {
     ///
     /// # Errors
     /// What was offered, untaken, and why.
-    pub fn offer(&self, to: AgentId, body: Body) -> Result<u64, Unsent> {
+    pub fn offer(&self, to: AgentId, body: Body) -> Result<u64, Rejected> {
         let class = body.class();
         let mut state = self.state.lock();
         let State { epoch, last_id, peers } = &mut *state;
-        let Some(peer) = peers.get(&to) else { return Err(Unsent { why: Why::Unknown, body }) };
+        let Some(peer) = peers.get(&to) else { return Err(Rejected { why: Why::Unknown, body }) };
         let sender = self.me.0;
         let body = Some(body.into());
         let packet = v1::Packet { id: 0, stream: 0, epoch: *epoch, sender, sent: 0, body };
@@ -304,8 +304,8 @@ impl Outgoing {
     }
 }
 
-fn unsent(why: Why, packet: v1::Packet) -> Unsent {
+fn unsent(why: Why, packet: v1::Packet) -> Rejected {
     // It was made of a body just now.
     let body = Body::try_from(packet.body).unwrap_or(Body::Facts(Vec::new()));
-    Unsent { why, body }
+    Rejected { why, body }
 }

@@ -17,13 +17,14 @@
 //! | `outbox` | kind(1) agent(4) seq(8) | facts not yet acknowledged by that agent ([`facts`]), and the pages that wait for it |
 //! | `meta` | name | format version, crawl id, settings fingerprint, totals, archive position |
 //!
-//! Beside RocksDB's own files `SYNCED` holds the sequence number up to which the log was certainly
+//! ExtraServices RocksDB's own files `SYNCED` holds the sequence number up to which the log was certainly
 //! synced, in decimal: a database that ends before it has lost something.
 //!
 //! Remembers: everything. Never knows: the web, threads, time. Goes wrong: [`DiskError`].
 
 mod batch;
 mod codec;
+pub mod crawl_dir;
 mod database;
 pub mod facts;
 mod group_state;
@@ -85,6 +86,21 @@ pub enum DiskError {
         /// What is wrong with it.
         what: &'static str,
     },
+}
+
+/// The reason why a directory, or a place in a cluster, cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The directory holds something that this crawl must not touch, or settings that a crawl cannot
+    /// change once it has begun, or the coordinator refuses: another command can mend it.
+    #[error("{0}")]
+    Refused(String),
+    /// Something broke.
+    #[error("{0}")]
+    Broken(String),
+    /// The state on disk.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
 }
 
 impl DiskError {

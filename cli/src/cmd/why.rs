@@ -7,7 +7,7 @@ use crate::fleet;
 use crate::why::{Known, Story, teller};
 use anyhow::anyhow;
 use crivello_agent::api::About;
-use crivello_agent::app::why_of_directory;
+use crivello_agent::{AgentError, why_of_directory};
 use crivello_common::view::{AgentId, View};
 use crivello_proto::crowd::{Crowd, ask_all, file_name};
 use std::io::Write;
@@ -68,14 +68,14 @@ fn at_rest(dir: &Path, about: &About, json: bool) -> Result<Exit, Trouble> {
         view.agents.clear();
         for n in 1..=n {
             let name = format!("agent-{n}");
-            let answer = why_of_directory(&dir.join(&name), about)?;
+            let answer = why_of_directory(&dir.join(&name), about).map_err(AgentError::from)?;
             let mut agent = View::of_one(&name).agents.remove(0);
             agent.id = AgentId(answer.agent);
             view.agents.push(agent);
             known.insert(AgentId(answer.agent), Ok(answer));
         }
     } else {
-        let answer = why_of_directory(dir, about)?;
+        let answer = why_of_directory(dir, about).map_err(AgentError::from)?;
         view.agents[0].id = AgentId(answer.agent);
         known.insert(AgentId(answer.agent), Ok(answer));
     }

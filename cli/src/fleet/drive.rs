@@ -70,9 +70,9 @@ pub fn drive<F: FnOnce() + Send + 'static>(
     let ended = sown.and_then(|sowing| voyage.run(sowing, &signals));
     screen::restore();
     drop(voyage.keys.take());
-    let Arrival { how, taken, seeds_done, error } = ended.unwrap_or_else(|trouble| Arrival {
+    let InboundMsg { how, taken, seeds_done, error } = ended.unwrap_or_else(|trouble| InboundMsg {
         error: Some(trouble.to_string()),
-        ..Arrival::default()
+        ..InboundMsg::default()
     });
     let counts = SeedCounts { taken, refused: account.refused() };
     let (report, repeats_max) = (voyage.fleet.finish(how, counts), voyage.repeats_max);
@@ -82,7 +82,7 @@ pub fn drive<F: FnOnce() + Send + 'static>(
 
 /// How it ended.
 #[derive(Default)]
-struct Arrival {
+struct InboundMsg {
     how: Ended,
     /// Seeds.
     taken: u64,
@@ -116,8 +116,8 @@ impl Voyage {
         }))
     }
 
-    fn run(&mut self, sowing: Sowing, signals: &Signals) -> Result<Arrival, Trouble> {
-        let mut arrival = Arrival::default();
+    fn run(&mut self, sowing: Sowing, signals: &Signals) -> Result<InboundMsg, Trouble> {
+        let mut arrival = InboundMsg::default();
         let (mut sowing, mut lookout) = (Some(sowing), None::<JoinHandle<()>>);
         loop {
             // It is woken by a signal.

@@ -6,7 +6,7 @@ use crate::rate::Rates;
 use anyhow::Context;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report};
-use crivello_agent::{AgentError, Crawl, JoinOptions, Otlp};
+use crivello_agent::{AgentError, Crawl, JoinOptions, OpenError, Otlp};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::thread::{Builder, JoinHandle};
@@ -75,7 +75,8 @@ impl Member {
                 return Ok(());
             }
         };
-        let broken = || AgentError::Broken("an agent panicked: this is a bug".to_owned());
+        let broken =
+            || AgentError::from(OpenError::Broken("an agent panicked: this is a bug".to_owned()));
         let joined = joining.join().map_err(|_| broken()).and_then(|joined| joined);
         match joined {
             Ok(crawl) => {

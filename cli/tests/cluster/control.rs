@@ -3,10 +3,10 @@
 
 use super::kit::{Coordinator, crivello, expect, fresh};
 use crivello_agent::api::{
-    self, About, AgentStatus, Details, HostsWanted, House, SeedAnswer, Unanswered,
+    self, About, AgentApi, AgentStatus, Details, HostsWanted, SeedAnswer, Unanswered,
 };
-use crivello_agent::messages::RobotsFound;
-use crivello_agent::peers::{Batch, Beside, Body, PeerServer, Receiver, Sender, Verdict};
+use crivello_agent::messages::{Ack, RobotsFound};
+use crivello_agent::peers::{Batch, Body, ExtraServices, PacketOrigin, PeerHandler, PeerServer};
 use crivello_agent::progress::Snapshot;
 use crivello_common::discard::Discard;
 use crivello_common::time::Clock;
@@ -38,7 +38,7 @@ struct Fake {
     not_now: bool,
 }
 
-impl House for Fake {
+impl AgentApi for Fake {
     fn why(
         &self,
         _: About,
@@ -95,11 +95,11 @@ impl House for Fake {
 /// No agent speaks to it.
 struct Silence;
 
-impl Receiver for Silence {
-    fn take(&self, _: Sender, _: u64, _: Body, _: oneshot::Sender<Verdict>) {}
-    fn turns(&self, _: AgentId, _: u64, _: Batch, _: oneshot::Sender<Verdict>) {}
+impl PeerHandler for Silence {
+    fn take(&self, _: PacketOrigin, _: u64, _: Body, _: oneshot::Sender<Ack>) {}
+    fn turns(&self, _: AgentId, _: u64, _: Batch, _: oneshot::Sender<Ack>) {}
     fn robots(&self, _: CrawlUrl, _: oneshot::Sender<RobotsFound>) {}
-    fn ping(&self, _: AgentId, _: u64, _: oneshot::Sender<Verdict>) {}
+    fn ping(&self, _: AgentId, _: u64, _: oneshot::Sender<Ack>) {}
 }
 
 struct Scene {
@@ -125,7 +125,7 @@ impl Scene {
         let house = Arc::new(Fake { not_now, ..Fake::default() });
         let (_, views) = watch::channel(None);
         let routes = Routes::new(api::service(house.clone()));
-        let beside = Beside { routes, names: &[api::NAME] };
+        let beside = ExtraServices { routes, names: &[api::NAME] };
         let runtime = Runtime::new().expect("a runtime");
         let server = runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");

@@ -19,7 +19,7 @@ mod floor;
 #[path = "../crawl/run.rs"]
 mod run;
 
-use beside::{Beside, Cost, beside, was_the_floor};
+use beside::{Cost, ExtraServices, beside, was_the_floor};
 use crivello_tests::told;
 use simweb::{Entry, Log, Spec};
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ fn main() {
     }
 }
 
-fn print(kind: &str, who: &str, both: &Beside, cost: &Cost, log: &[Entry], ratio: &str) {
+fn print(kind: &str, who: &str, both: &ExtraServices, cost: &Cost, log: &[Entry], ratio: &str) {
     let n = both.n_pages;
     let connections: HashMap<u64, bool> =
         log.iter().map(|entry| (entry.connection, entry.resumed)).collect();

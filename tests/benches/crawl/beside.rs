@@ -16,7 +16,7 @@ pub struct Cost {
 }
 
 /// Both.
-pub struct Beside {
+pub struct ExtraServices {
     /// Pages that each of them fetched.
     pub n_pages: f64,
     pub crawl: Cost,
@@ -42,7 +42,7 @@ pub fn was_the_floor() -> bool {
 }
 
 /// Measures both on the same web, whose log may go to a file. `args` are for the crawler.
-pub fn beside(spec: &Spec, args: &[String], log: Option<&Path>) -> Beside {
+pub fn beside(spec: &Spec, args: &[String], log: Option<&Path>) -> ExtraServices {
     let dir = tempfile::tempdir().expect("a directory");
     let (mut web, ready) = start_web(dir.path(), spec, log);
     let out = dir.path().join("crawl");
@@ -56,7 +56,7 @@ pub fn beside(spec: &Spec, args: &[String], log: Option<&Path>) -> Beside {
         measured(Command::new(me).arg("--floor").arg(&list).spawn().expect("the floor starts"));
     drop(web.stdin.take());
     let _ = web.wait();
-    Beside { n_pages: fetched.len() as f64, crawl, floor: Cost { wall, usage } }
+    ExtraServices { n_pages: fetched.len() as f64, crawl, floor: Cost { wall, usage } }
 }
 
 /// The URLs of the archive's index.

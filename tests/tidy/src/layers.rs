@@ -26,7 +26,7 @@ const AGENT_LAYERS: &[&[&str]] = &[
     &["engines", "observe"],
     &["cluster"],
     &[STAGES],
-    &["messages", "limits", "storage"],
+    &["shared", "messages", "limits", "storage", "progress", "report"],
 ];
 /// Each module that no layer names is a stage.
 const STAGES: &str = "stages";

@@ -1,6 +1,7 @@
 use super::kit::{ME, OTHER, PEER, big, facts, hear, node, node_at, sender, until, view};
 use crate::limits::{PEER_QUEUE_BYTES, PEER_STREAM_BYTES, PEER_WINDOW};
-use crate::peers::{Body, Heard, Message, Promise, Unsent, Verdict, Why};
+use crate::messages::Ack;
+use crate::peers::{Body, Heard, Message, Promise, Rejected, Why};
 use bytes::Bytes;
 use crivello_common::view::AgentId;
 use std::net::Ipv4Addr;
@@ -52,9 +53,9 @@ async fn what_a_dead_server_did_not_acknowledge_comes_again_in_order() {
     until(async || (inbox.got.lock().len() == 10).then_some(())).await;
     // The first, and one ahead of its turn.
     let mut held = std::mem::take(&mut *inbox.held.lock());
-    held.remove(4).send(Verdict::Done).unwrap();
+    held.remove(4).send(Ack::Done).unwrap();
     assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id: ids[4] });
-    held.remove(0).send(Verdict::Done).unwrap();
+    held.remove(0).send(Ack::Done).unwrap();
     assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id: ids[0] });
     drop((first, held));
     let second = node_at(at, Arc::default(), None).await;
@@ -127,13 +128,13 @@ async fn what_waits_is_bounded_on_both_sides() {
             Err(back) => break back,
         }
     };
-    assert_eq!(back, Unsent { why: Why::Full, body: big(100_000) }, "as it was offered");
+    assert_eq!(back, Rejected { why: Why::Full, body: big(100_000) }, "as it was offered");
     assert!((PEER_QUEUE_BYTES - 200_000..=PEER_QUEUE_BYTES).contains(&offered));
     const { assert!(PEER_QUEUE_BYTES <= PEER_STREAM_BYTES) };
     // All comes through in the end, and there is room again.
     node.inbox.hold.store(false, SeqCst);
     for held in std::mem::take(&mut *node.inbox.held.lock()) {
-        held.send(Verdict::Done).unwrap();
+        held.send(Ack::Done).unwrap();
     }
     for _ in 0..500 + offered / 100_000 {
         assert!(matches!(hear(&mut hears).await, Heard::Stored { by: PEER, .. }));

@@ -1,7 +1,9 @@
 //! Agents that are nothing but the two ends of the transport.
 
-use crate::messages::RobotsFound;
-use crate::peers::{Batch, Beside, Body, Heard, Outgoing, PeerServer, Receiver, Sender, Verdict};
+use crate::messages::{Ack, RobotsFound};
+use crate::peers::{
+    Batch, Body, ExtraServices, Heard, Outgoing, PacketOrigin, PeerHandler, PeerServer,
+};
 use bytes::Bytes;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
@@ -32,11 +34,11 @@ pub struct Inbox {
     pub robots: Mutex<Vec<(CrawlUrl, RobotsFound)>>,
     /// Answers wait in `held` while this is set.
     pub hold: AtomicBool,
-    pub held: Mutex<Vec<oneshot::Sender<Verdict>>>,
+    pub held: Mutex<Vec<oneshot::Sender<Ack>>>,
 }
 
-impl Receiver for Inbox {
-    fn take(&self, from: Sender, _: u64, body: Body, answer: oneshot::Sender<Verdict>) {
+impl PeerHandler for Inbox {
+    fn take(&self, from: PacketOrigin, _: u64, body: Body, answer: oneshot::Sender<Ack>) {
         assert_eq!(from.id, ME);
         assert!(
             (-1_000..60_000_000).contains(&from.behind_us),
@@ -46,14 +48,14 @@ impl Receiver for Inbox {
         if self.hold.load(Ordering::SeqCst) {
             self.held.lock().push(answer);
         } else {
-            let _ = answer.send(Verdict::Done);
+            let _ = answer.send(Ack::Done);
         }
     }
 
-    fn turns(&self, from: AgentId, _: u64, batch: Batch, answer: oneshot::Sender<Verdict>) {
+    fn turns(&self, from: AgentId, _: u64, batch: Batch, answer: oneshot::Sender<Ack>) {
         assert_eq!(from, ME);
         self.turns.lock().push(batch);
-        let _ = answer.send(Verdict::Done);
+        let _ = answer.send(Ack::Done);
     }
 
     fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsFound>) {
@@ -63,8 +65,8 @@ impl Receiver for Inbox {
         }
     }
 
-    fn ping(&self, _: AgentId, _: u64, answer: oneshot::Sender<Verdict>) {
-        let _ = answer.send(Verdict::Done);
+    fn ping(&self, _: AgentId, _: u64, answer: oneshot::Sender<Ack>) {
+        let _ = answer.send(Ack::Done);
     }
 }
 
@@ -86,8 +88,8 @@ pub async fn node(tls: Option<Tls>) -> Node {
 
 pub async fn node_at(at: SocketAddr, inbox: Arc<Inbox>, tls: Option<Tls>) -> Node {
     let (views, seen) = watch::channel(None);
-    let receiver = Arc::clone(&inbox) as Arc<dyn Receiver>;
-    let beside = Beside::default();
+    let receiver = Arc::clone(&inbox) as Arc<dyn PeerHandler>;
+    let beside = ExtraServices::default();
     let server = PeerServer::start(listener(at).await, tls, seen, receiver, beside, Clock::start())
         .await
         .unwrap();

@@ -1,5 +1,6 @@
 use super::kit::{ME, PEER, facts, hear, node, sender, until, view};
-use crate::peers::{Body, Heard, Promise, Verdict, Why};
+use crate::messages::Ack;
+use crate::peers::{Body, Heard, Promise, Why};
 use crivello_common::time::Clock;
 use crivello_common::view::AgentState;
 use crivello_proto::PACKET_SIZE_MAX;
@@ -63,7 +64,7 @@ async fn the_house_may_know_of_a_later_view_first() {
     outgoing.offer(PEER, facts(1)).unwrap();
     let answer = until(async || node.inbox.held.lock().pop()).await;
     node.views.send_replace(Some(Arc::clone(&new)));
-    answer.send(Verdict::OtherEpoch).unwrap();
+    answer.send(Ack::OtherEpoch).unwrap();
     assert_eq!(hear(&mut hears).await, Heard::View(new));
 }
 

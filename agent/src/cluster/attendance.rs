@@ -1,0 +1,146 @@
+//! What keeps a membership alive: heartbeats, views as they come, and the others' promises. With the
+//! heartbeats comes this agent's portion of the page limit.
+
+use crate::cluster::coordinator::{Coordinator, PATIENCE, PAUSE, SAY_EVERY, whole};
+use crate::cluster::portion::Portion;
+use crate::cluster::{Door, InboundMsg};
+use crate::peers::{Outgoing, Promise};
+use crate::report::Ended;
+use crate::shared::live_settings::RulesInForce;
+use crate::shared::run::Shared;
+use crivello_common::time::Timestamp;
+use crivello_common::view::{AgentId, AgentState, View};
+use crivello_proto::v1;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::sync::watch;
+use tonic::{Code, Status};
+
+/// Between two requests for promises: they hold for five times as long.
+const PING_EVERY: Duration = Duration::from_secs(1);
+
+/// Keeps a membership alive.
+pub struct Heartbeat {
+    pub coordinator: Coordinator,
+    pub id: AgentId,
+    pub process: u64,
+    pub lease: Duration,
+    pub outgoing: Arc<Outgoing>,
+    pub door: Door,
+    pub views: watch::Receiver<Option<Arc<View>>>,
+    pub shared: Arc<Shared>,
+    pub rules: RulesInForce,
+}
+
+impl Heartbeat {
+    /// Until it is dropped.
+    pub async fn run(self) {
+        let this = Arc::new(self);
+        tokio::join!(this.beat(), this.watch(), this.ask_promises(), this.watch_settings());
+    }
+
+    fn epoch(&self) -> u64 {
+        self.views.borrow().as_ref().map_or(0, |view| view.epoch)
+    }
+
+    /// Whether this agent is to hand over what it has.
+    fn is_leaving(&self) -> bool {
+        let view = self.views.borrow();
+        let me = view.as_ref().and_then(|view| view.agent(self.id));
+        me.is_some_and(|me| me.state == AgentState::Draining)
+    }
+
+    /// Heartbeats, several in a lease.
+    async fn beat(&self) {
+        let every = (self.lease / 4).clamp(Duration::from_millis(20), Duration::from_secs(5));
+        let mut said: Option<Timestamp> = None;
+        let mut portion = Portion::new(&self.shared);
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(every) => {}
+                () = Portion::runs_short(&self.shared) => {}
+                () = self.shared.live.changed.notified() => {}
+            }
+            let asked = self.shared.clock.now();
+            let (id, process, epoch) = (self.id.0, self.process, self.epoch());
+            let mut client = self.coordinator.client.clone();
+            let pages = portion.tell(&self.shared, self.is_leaving());
+            let settled = self.shared.settled_in.load(Relaxed) == epoch;
+            let beat = v1::HeartbeatRequest { id, process, epoch, pages, settled };
+            let beat = client.heartbeat(beat);
+            let answered = tokio::time::timeout(PATIENCE.min(self.lease), beat).await;
+            let status = match answered {
+                Ok(Ok(answer)) => {
+                    let answer = answer.into_inner();
+                    if let Some(allowance) = answer.pages {
+                        portion.hear(allowance, &self.shared);
+                    }
+                    let lease = Duration::from_millis(answer.lease_ms);
+                    self.door.bring(InboundMsg::Leased(asked + lease)).await;
+                    if said.take().is_some() {
+                        tracing::info!("the coordinator is back");
+                    }
+                    continue;
+                }
+                Ok(Err(status)) => status,
+                Err(_) => Status::deadline_exceeded("no answer"),
+            };
+            if matches!(status.code(), Code::NotFound | Code::FailedPrecondition | Code::Aborted) {
+                tracing::warn!("this agent is no member any more: {}", status.message());
+                self.shared.end(Ended::Lost, None);
+                return;
+            }
+            let now = self.shared.clock.now();
+            if said.is_none_or(|last| now.since(last) >= SAY_EVERY) {
+                said = Some(now);
+                tracing::warn!(
+                    "the coordinator cannot be reached, the crawl goes on without it: {}",
+                    whole(&status)
+                );
+            }
+        }
+    }
+
+    /// Views, as they come.
+    async fn watch(&self) {
+        loop {
+            let known_epoch = self.epoch();
+            let mut client = self.coordinator.client.clone();
+            if let Ok(views) = client.watch_view(v1::WatchViewRequest { known_epoch }).await {
+                let mut views = views.into_inner();
+                while let Ok(Some(view)) = views.message().await {
+                    match View::try_from(view) {
+                        Ok(view) => self.door.bring(InboundMsg::View(Arc::new(view))).await,
+                        Err(bad) => tracing::error!("the coordinator sent a bad view: {bad}"),
+                    }
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Promises of all others, in case the coordinator is out of reach.
+    async fn ask_promises(&self) {
+        loop {
+            let view = self.views.borrow().clone();
+            for agent in view.iter().flat_map(|view| &view.agents) {
+                if agent.id == self.id || agent.state == AgentState::Dead {
+                    continue;
+                }
+                let (outgoing, door) = (self.outgoing.clone(), self.door.clone());
+                let (by, clock) = (agent.id, self.shared.clock);
+                tokio::spawn(async move {
+                    let asked = clock.now();
+                    let arrival = match outgoing.ping(by).await {
+                        Ok(Promise::Given) => InboundMsg::Promised { by, asked },
+                        Ok(Promise::Refused(Some(view))) => InboundMsg::View(view),
+                        Ok(Promise::Refused(None)) | Err(_) => return,
+                    };
+                    door.bring(arrival).await;
+                });
+            }
+            tokio::time::sleep(PING_EVERY).await;
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A new view: what was said under the old one is forgotten, what is safe on disk is told anew.
+
+use crate::cluster::outbox::Line;
+use crate::cluster::{ASK_FIRST, Member, Piles, Then};
+use crate::crawldb::Ledger;
+use crate::messages::{Ack, LeaseCommand};
+use crate::peers::Class;
+use crate::storage::{Database, DiskError, facts};
+use bytes::Bytes;
+use crivello_common::time::Timestamp;
+use crivello_common::view::{AgentId, AgentState, RunState, View};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What a view means to the run as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Go on.
+    Goes,
+    /// This agent was declared dead, or forgotten.
+    Lost,
+}
+
+impl Member {
+    /// A view that is to come into force once all that came before it is committed.
+    pub const fn take_view(&mut self) -> Option<Arc<View>> {
+        self.next_view.take()
+    }
+
+    /// Brings a view into force. All chores must be done, all merges committed.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn begin_epoch(
+        &mut self,
+        ledger: &mut Ledger,
+        disk: &Database,
+        view: &Arc<View>,
+        now: Timestamp,
+    ) -> Result<Fate, DiskError> {
+        match self.custody.on_view(view.clone()) {
+            Ok(true) => {}
+            Ok(false) => return Ok(Fate::Goes),
+            Err(error) => {
+                tracing::error!(%error, "a view that cannot be came; the last one stays in force");
+                return Ok(Fate::Goes);
+            }
+        }
+        ledger.set_refetched(&view.refetched);
+        let living = view.agents.iter().filter(|a| a.state != AgentState::Dead).count();
+        tracing::info!(epoch = view.epoch, living, known = view.agents.len(), "a new view");
+        for then in self.waits.clear() {
+            if let Then::Answer(answer) = then {
+                let _ = answer.send(Ack::OtherEpoch);
+            }
+        }
+        for (then, _) in self.found.drain(..) {
+            if let Then::Answer(answer) = then {
+                let _ = answer.send(Ack::OtherEpoch);
+            }
+        }
+        self.words.clear();
+        self.transfers.clear();
+        self.sent.clear();
+        self.quieting.clear();
+        self.recalls.clear();
+        self.whole.clear();
+        self.told.clear();
+        (self.ask_at, self.ask_every) = (now + ASK_FIRST, ASK_FIRST);
+        self.outgoing.set_view(view);
+        for (line, seq) in self.outbox.recall() {
+            match line.1 {
+                Class::Main => self.redirect(ledger, disk, line, seq, now)?,
+                Class::Copies => self.keep_copies(ledger, disk, line, seq)?,
+            }
+            self.outbox.relieve(disk);
+        }
+        self.shared.paused.store(view.run == RunState::Paused, Relaxed);
+        if view.run == RunState::Stopping {
+            self.shared.stop.cancel();
+        }
+        ledger.look_again();
+        self.turns.send(LeaseCommand::View(view.clone()));
+        // Last: from here on packets of this epoch are let in.
+        self.views.send_replace(Some(view.clone()));
+        let alive = view.agent(self.me).is_some_and(|me| me.state != AgentState::Dead);
+        Ok(if alive { Fate::Goes } else { Fate::Lost })
+    }
+
+    /// Facts for owners go where their groups are owned now.
+    fn redirect(
+        &mut self,
+        ledger: &mut Ledger,
+        disk: &Database,
+        line: Line,
+        seq: u64,
+        now: Timestamp,
+    ) -> Result<(), DiskError> {
+        if self.nobody_takes_over() {
+            return self.keep_until_owned(disk, line, seq);
+        }
+        let facts = self.outbox.read(disk, line, seq)?;
+        let mut piles = Piles::new();
+        for fact in facts {
+            let owner = facts::group_of(&fact).and_then(|group| self.custody.owner(group));
+            piles.entry(owner.unwrap_or(self.me)).or_default().push(fact);
+        }
+        let stays = piles.keys().eq([&line.0]);
+        let batch = self.outbox.batch_of(line, seq);
+        if let Some(own) = piles.remove(&self.me) {
+            // They may be here already, and their copies on the way: these rows answer for them.
+            let with = self.store_as_owner(ledger, &own, None, None, now)?;
+            let rows = match stays {
+                true => vec![seq],
+                false => self.outbox.push((self.me, Class::Main), batch, own),
+            };
+            self.merging.push((Then::Own(rows), with));
+        }
+        if !stays {
+            let mut rows = BTreeMap::new();
+            for (owner, facts) in piles {
+                rows.insert(owner, self.outbox.push((owner, Class::Main), batch, facts));
+            }
+            let custody = &self.custody;
+            self.traced.redirect((line, seq), |group| custody.owner(group), &rows);
+            self.outbox.remove(line, seq);
+        }
+        Ok(())
+    }
+
+    /// Nobody owns anything in this view: what owners are to hear waits in the line to this agent
+    /// itself, and whose pages wait for it, too.
+    fn keep_until_owned(&mut self, disk: &Database, line: Line, seq: u64) -> Result<(), DiskError> {
+        if line.0 != self.me {
+            let (facts, batch) =
+                (self.outbox.read(disk, line, seq)?, self.outbox.batch_of(line, seq));
+            self.outbox.push((self.me, Class::Main), batch, facts);
+            self.traced.redirect((line, seq), |_| None, &BTreeMap::new());
+            self.outbox.remove(line, seq);
+        }
+        Ok(())
+    }
+
+    /// Copies go on to those who have all else of the group, and are still to have it; all others
+    /// get the whole group.
+    fn keep_copies(
+        &mut self,
+        ledger: &mut Ledger,
+        disk: &Database,
+        line: Line,
+        seq: u64,
+    ) -> Result<(), DiskError> {
+        let facts = self.outbox.read(disk, line, seq)?;
+        let n_facts = facts.len();
+        let (mut kept, mut lacking) = (Vec::<Bytes>::new(), None);
+        for fact in facts {
+            if self.wants_copy(ledger, &fact, line.0)? {
+                kept.push(fact);
+            } else if let Some(group) = facts::group_of(&fact)
+                && lacking.replace(group) != Some(group)
+            {
+                // Should it be one of those who hold copies again later on, it lacks this.
+                self.decide(ledger, Timestamp::ZERO, |custody, tags, _| {
+                    custody.strike_off(group, line.0, tags);
+                })?;
+            }
+        }
+        if kept.len() < n_facts {
+            self.outbox.push(line, None, kept);
+            self.outbox.remove(line, seq);
+        }
+        Ok(())
+    }
+
+    fn wants_copy(
+        &mut self,
+        ledger: &mut Ledger,
+        fact: &[u8],
+        holder: AgentId,
+    ) -> Result<bool, DiskError> {
+        let Some(group) = facts::group_of(fact) else { return Ok(false) };
+        Ok(self.custody.copyists(group).contains(&holder)
+            && self.custody.owner(group) == Some(self.me)
+            && self.stands(ledger, group, holder)?)
+    }
+}

@@ -1,0 +1,253 @@
+//! How a member stands, and the way in for seeds: what people ask of it.
+
+use crate::api::{About, AgentApi, AgentStatus, Details, HostsWanted, SeedAnswer, Unanswered};
+use crate::cluster::{Door, InboundMsg, Waiting};
+use crate::crawldb;
+use crate::messages::{BlockCount, LinkKind};
+use crate::observe::explain::Informer;
+use crate::observe::metrics::Meter;
+use crate::shared::live_settings::RulesInForce;
+use crate::shared::run::Shared;
+use crate::shared::snapshot::snapshot;
+use crate::storage::Database;
+use crate::url_tracing::{Span, TraceId};
+use crivello_common::assignment::Owners;
+use crivello_common::discard::DiscardTally;
+use crivello_common::url::CrawlUrl;
+use crivello_common::view::{AgentId, View};
+use crivello_proto::v1;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::oneshot;
+
+/// As of the accountant's last look.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// The view in force.
+    pub view: Option<Arc<View>>,
+    /// Rows of the outbox that are not acknowledged.
+    pub outbox: u64,
+    /// Groups on their way.
+    pub handoffs: u64,
+    /// Nothing is left to do here, and nothing on its way.
+    pub idle: bool,
+}
+
+/// What the accountant tells of itself.
+#[derive(Debug, Default)]
+pub struct ClusterStatus {
+    standing: Mutex<Standing>,
+    /// What waits for others, and how much from them and from people waits here.
+    waiting: Mutex<(Vec<Waiting>, usize)>,
+    work: AtomicU64,
+}
+
+impl ClusterStatus {
+    /// The view in force, rows of the outbox that are not acknowledged, groups on their way, and
+    /// whether nothing is left to do here and nothing is on its way.
+    pub fn tell(&self, view: Option<&Arc<View>>, outbox: usize, handoffs: usize, idle: bool) {
+        let (outbox, handoffs) = (outbox as u64, handoffs as u64);
+        *self.standing.lock() = Standing { view: view.cloned(), outbox, handoffs, idle };
+    }
+
+    /// What waits for each of the others, and what came and waits for the accountant.
+    pub fn tell_waiting(&self, waiting: Vec<Waiting>, arrivals: usize) {
+        *self.waiting.lock() = (waiting, arrivals);
+    }
+
+    /// What [`Self::tell`] told last.
+    pub fn standing(&self) -> Standing {
+        self.standing.lock().clone()
+    }
+
+    /// What [`Self::tell_waiting`] told last.
+    pub fn waiting(&self) -> (Vec<Waiting>, usize) {
+        self.waiting.lock().clone()
+    }
+
+    /// Rises with all that the agent does.
+    pub fn work(&self) -> u64 {
+        self.work.load(Relaxed)
+    }
+
+    /// Something was taken in, sent, or fetched.
+    pub fn worked(&self, n: u64) {
+        self.work.fetch_add(n, Relaxed);
+    }
+}
+
+/// What is known of the agent once it has joined.
+pub struct Resident {
+    pub id: AgentId,
+    pub name: String,
+    pub crawl_id: String,
+    pub process: u64,
+    pub shared: Arc<Shared>,
+    pub rules: RulesInForce,
+    pub disk: Arc<Database>,
+    pub door: Door,
+    pub informer: Arc<Informer>,
+    pub meter: Meter,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct ControlHandler {
+    pub doings: Arc<ClusterStatus>,
+    resident: OnceLock<Resident>,
+    /// Somebody has all rows counted; one at a time.
+    counts: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for ControlHandler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ControlHandler").field("doings", &self.doings).finish_non_exhaustive()
+    }
+}
+
+impl ControlHandler {
+    /// The agent has joined.
+    pub fn attach(&self, resident: Resident) {
+        let _ = self.resident.set(resident);
+    }
+
+    /// Who answers questions about hosts, and the view in force.
+    fn informed(&self) -> Option<(Arc<Informer>, Option<Arc<View>>)> {
+        let informer = self.resident.get()?.informer.clone();
+        Some((informer, self.doings.standing.lock().view.clone()))
+    }
+}
+
+impl AgentApi for ControlHandler {
+    fn status(&self) -> AgentStatus {
+        let Some(here) = self.resident.get() else { return AgentStatus::default() };
+        let standing = self.doings.standing();
+        let (view, shared) = (standing.view.as_deref(), &here.shared);
+        let me = view.and_then(|view| view.agent(here.id));
+        AgentStatus {
+            id: here.id,
+            name: here.name.clone(),
+            crawl_id: here.crawl_id.clone(),
+            process: here.process,
+            epoch: view.map_or(0, |view| view.epoch),
+            run: view.map(|view| view.run).unwrap_or_default(),
+            state: me.map(|me| me.state).unwrap_or_default(),
+            idle: standing.idle,
+            work: self.doings.work(),
+            fence_open: shared.fence.is_open(shared.clock.now()),
+            outbox: standing.outbox,
+            handoffs: standing.handoffs,
+            replication: shared.settings.cluster.replication,
+            settings_revision: shared.live.in_force(),
+            snapshot: snapshot(shared),
+        }
+    }
+
+    fn details(&self) -> Option<Details> {
+        self.resident.get()?.meter.details()
+    }
+
+    fn blocks(&self) -> Vec<BlockCount> {
+        let here = self.resident.get();
+        here.map(|here| here.shared.live.blocks.lock().clone()).unwrap_or_default()
+    }
+
+    fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
+        let Some(here) = self.resident.get() else { return };
+        let Some(view) = self.doings.standing.lock().view.clone() else { return };
+        let (me, strategy) = (here.id, here.shared.settings.cluster.strategy);
+        let disk = here.disk.clone();
+        let count = move |wanted: &dyn Fn() -> bool| {
+            let owners = Owners::new(strategy, view).ok()?;
+            crawldb::archived(&disk, by, |group| owners.owner(group) == Some(me), wanted).ok()
+        };
+        if self.counts.swap(true, Relaxed) {
+            return;
+        }
+        // It may take minutes, and nobody waits for it here.
+        let counts = self.counts.clone();
+        let counting = std::thread::Builder::new().name("archived".to_owned());
+        let counted = counting.spawn(move || {
+            let counted = count(&|| !answer.is_closed());
+            let _ = answer.send(counted);
+            counts.store(false, Relaxed);
+        });
+        if counted.is_err() {
+            self.counts.store(false, Relaxed);
+        }
+    }
+
+    fn why(
+        &self,
+        about: About,
+        archive_file: Option<u32>,
+    ) -> BoxFuture<'static, Result<v1::WhyResponse, Unanswered>> {
+        let informed = self.informed();
+        async move {
+            let (informer, view) = informed.ok_or(Unanswered::NotNow)?;
+            informer.why(view, about, archive_file).await
+        }
+        .boxed()
+    }
+
+    fn hosts(
+        &self,
+        wanted: HostsWanted,
+    ) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>> {
+        let informed = self.informed();
+        async move {
+            let (informer, view) = informed.ok_or(Unanswered::NotNow)?;
+            informer.hosts(view, wanted).await
+        }
+        .boxed()
+    }
+
+    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory> {
+        let here = self.resident.get();
+        here.map_or_else(Vec::new, |here| here.informer.fetches(most, failed_only))
+    }
+
+    fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span> {
+        let Some(here) = self.resident.get() else { return Vec::new() };
+        let spans = here.shared.tracer.recent(trace_id.map(TraceId), limit);
+        spans.iter().map(|span| on_the_wire(span, here.id)).collect()
+    }
+
+    fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
+        // Dropped, the answer says "not now".
+        let Some(here) = self.resident.get() else { return };
+        let (mut found, mut refused, mut tally) = (Vec::new(), Vec::new(), DiscardTally::default());
+        for (place, url) in urls.into_iter().enumerate() {
+            match here.rules.load().admit(url, 0, LinkKind::Page) {
+                Ok(seed) => found.push(seed),
+                Err(reason) => {
+                    tally.count(reason);
+                    refused.push((place, reason));
+                }
+            }
+        }
+        let seeds = InboundMsg::Seeds { found, tally, refused, answer };
+        here.door.offer(seeds);
+    }
+}
+
+fn on_the_wire(span: &Span, agent: AgentId) -> v1::Span {
+    let attributes = span.attributes.iter();
+    v1::Span {
+        trace_id: span.trace.0.to_be_bytes().to_vec().into(),
+        span_id: span.id.0,
+        parent_id: span.parent.map_or(0, |id| id.0),
+        name: span.stage.name().to_owned(),
+        begin_ns: span.begin.0.saturating_mul(1_000),
+        end_ns: span.end.0.saturating_mul(1_000),
+        attributes: attributes
+            .map(|(name, value)| ((*name).to_owned(), value.to_string()))
+            .collect(),
+        is_error: span.is_error,
+        agent: agent.0,
+    }
+}

@@ -1,0 +1,347 @@
+//! What others must hear: the links of own pages, and copies of what changed in the rows.
+
+use crate::cluster::outbox::Line;
+use crate::cluster::traced::Traced;
+use crate::cluster::{Member, Piles, Seeder, Sent, Then};
+use crate::crawldb::{Group, Ledger};
+use crate::engines::writer::traces::Origin;
+use crate::messages::{Ack, Fact, Found};
+use crate::ownership::{Role, Tag};
+use crate::peers::{Body, Class, Why};
+use crate::storage::{Batch, Database, DiskError, facts};
+use bytes::Bytes;
+use crivello_common::hash::{GroupHash, UrlKey};
+use crivello_common::time::Timestamp;
+use crivello_common::view::AgentId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a commit sends, from before it is prepared until it has happened.
+#[derive(Debug, Default)]
+pub struct Parcel {
+    batch: u64,
+    after: Vec<(Then, BTreeSet<AgentId>)>,
+    /// Rows to this agent itself, and who must have copies of what is in them.
+    own: (Vec<u64>, BTreeSet<AgentId>),
+}
+
+impl Member {
+    pub(super) fn is_authority(
+        &self,
+        ledger: &mut Ledger,
+        group: GroupHash,
+    ) -> Result<bool, DiskError> {
+        let tag = ledger.tags().tag(group)?;
+        Ok(matches!(tag, Some(Tag { role: Role::Authority { .. }, .. })))
+    }
+
+    pub(super) fn stands(
+        &mut self,
+        ledger: &mut Ledger,
+        group: GroupHash,
+        holder: AgentId,
+    ) -> Result<bool, DiskError> {
+        let floor = Timestamp::ZERO;
+        self.decide(ledger, floor, |custody, tags, _| custody.stands(group, holder, tags))
+    }
+
+    /// Takes out of `group` what belongs to others, and has it sent to them with this commit.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn divide(
+        &mut self,
+        ledger: &mut Ledger,
+        group: &mut Group,
+        disk: &Database,
+        now: Timestamp,
+    ) -> Result<Parcel, DiskError> {
+        (group.settled, self.complete) = self.outbox.take_settled(disk)?;
+        let batch = self.outbox.next();
+        let shared = self.shared.clone();
+        let tracer = &shared.tracer;
+        let mut piles = Piles::new();
+        for (page, _) in &mut group.pages {
+            let before = page.links.len();
+            let mut away = false;
+            let mut owners = BTreeMap::new();
+            for link in std::mem::take(&mut page.links) {
+                let owner = self.route(ledger, &link, now)?;
+                if page.traced.is_some() {
+                    *owners.entry(owner.unwrap_or(self.me)).or_insert(0) += 1;
+                }
+                match owner {
+                    None => page.links.push(link),
+                    // Whoever told its owner first is waiting for an answer, or has had it.
+                    Some(_) if self.told.touch(key(&link)) => {
+                        Traced::told_before(tracer, &link, page, now);
+                    }
+                    Some(owner) => {
+                        self.traced.leave(tracer, (&link, Origin::Page(page)), owner, now);
+                        piles.entry(owner).or_default().push(facts::encode_found(&link).into());
+                        away = true;
+                    }
+                }
+            }
+            if page.traced.is_some() {
+                self.trace_assigned(page, &owners, now);
+            }
+            group.links_away += (before - page.links.len()) as u64;
+            group.away.push(away);
+        }
+        for link in std::mem::take(&mut group.found) {
+            match self.route(ledger, &link, now)? {
+                None => group.found.push(link),
+                Some(owner) => {
+                    self.traced.leave(tracer, (&link, Origin::Seed), owner, now);
+                    piles.entry(owner).or_default().push(facts::encode_found(&link).into());
+                }
+            }
+        }
+        group.copied = self.has_copyists();
+        for (owner, facts) in piles {
+            let rows = self.outbox.push((owner, Class::Main), Some(batch), facts);
+            self.traced.put(owner, &rows);
+        }
+        let after = std::mem::take(&mut self.found);
+        Ok(Parcel { batch, after, own: (Vec::new(), BTreeSet::new()) })
+    }
+
+    /// Whose a URL is, unless it is this agent's.
+    fn route(
+        &mut self,
+        ledger: &mut Ledger,
+        link: &Found,
+        now: Timestamp,
+    ) -> Result<Option<AgentId>, DiskError> {
+        let group = link.host.group;
+        match self.custody.owner(group) {
+            Some(owner) if owner != self.me => Ok(Some(owner)),
+            _ => self.own(ledger, group, now).map(|_| None),
+        }
+    }
+
+    fn has_copyists(&self) -> bool {
+        let others = self.custody.view().is_some_and(|view| view.agents.len() > 1);
+        others && self.shared.settings.cluster.replication > 1
+    }
+
+    /// The group has been prepared: what it changed is sent to those who hold copies.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn prepared(
+        &mut self,
+        ledger: &mut Ledger,
+        parcel: &mut Parcel,
+        batch: &mut Batch,
+        disk: &Database,
+    ) -> Result<(), DiskError> {
+        let news = ledger.take_news();
+        let own = self.copy(ledger, news, true)?;
+        let Parcel { batch: number, own: (rows, copies_with), .. } = parcel;
+        if !own.is_empty() {
+            for fact in &own {
+                if let Some(group) = facts::group_of(fact) {
+                    copies_with.extend(self.custody.copyists(group).iter());
+                }
+            }
+            if !copies_with.is_empty() {
+                *rows = self.outbox.push((self.me, Class::Main), Some(*number), own);
+            }
+        }
+        let unsettled = ledger.take_unsettled();
+        if !unsettled.is_empty() {
+            self.outbox.put_pages(*number, &unsettled);
+        }
+        self.outbox.settle(disk, batch);
+        Ok(())
+    }
+
+    /// Sends what changed to those who hold copies, as far as this agent answers for it; returns
+    /// the URLs that are new among it. What `pages` have changed of a group that is about to be
+    /// handed over, its new owner hears at once.
+    fn copy(
+        &mut self,
+        ledger: &mut Ledger,
+        news: Vec<Fact>,
+        pages: bool,
+    ) -> Result<Vec<Bytes>, DiskError> {
+        let (mut copies, mut outcomes, mut new) = (Piles::new(), Piles::new(), Vec::new());
+        let mut looked_at = BTreeSet::new();
+        for fact in news {
+            let group = fact.group();
+            let owner = self.custody.owner(group);
+            if owner == Some(self.me) {
+                // Of those that are whole it is known already.
+                if !self.whole.contains(&group) && looked_at.insert(group) {
+                    self.decide(ledger, Timestamp::ZERO, |custody, tags, _| {
+                        custody.send_to_copyists(group, tags);
+                    })?;
+                }
+                let holders = self.custody.copyists(group);
+                if holders.is_empty() {
+                    continue;
+                }
+                let bytes = Bytes::from(facts::encode(&fact));
+                let except = if pages { None } else { self.except.get(&group).copied() };
+                for &holder in holders.iter().filter(|&&holder| Some(holder) != except) {
+                    copies.entry(holder).or_default().push(bytes.clone());
+                }
+                if matches!(fact, Fact::Queued { .. }) {
+                    new.push(bytes);
+                }
+            } else if let (true, Some(owner), Fact::Done { .. }) = (pages, owner, &fact) {
+                outcomes.entry(owner).or_default().push(Bytes::from(facts::encode(&fact)));
+                self.decide(ledger, Timestamp::ZERO, |custody, tags, _| {
+                    custody.store_as_former_owner(group, tags);
+                })?;
+            }
+        }
+        for (holder, facts) in copies {
+            self.outbox.push((holder, Class::Copies), None, facts);
+        }
+        for (owner, facts) in outcomes {
+            self.outbox.push((owner, Class::Main), None, facts);
+        }
+        Ok(new)
+    }
+
+    /// The commit has happened, with so many pages.
+    pub fn committed(&mut self, parcel: Parcel, n_pages: usize) {
+        self.doings.worked(n_pages as u64);
+        self.forget_arrived();
+        let Parcel { batch, after, own: (rows, copies_with) } = parcel;
+        for (then, copies_with) in after {
+            self.once_copied(then, &copies_with);
+        }
+        if !rows.is_empty() {
+            self.once_copied(Then::Own(rows), &copies_with);
+        }
+        let seeds = std::mem::take(&mut self.seeds);
+        if !seeds.is_empty() {
+            if self.outbox.is_open(batch) {
+                self.seeded.insert(batch, seeds);
+            } else {
+                seeds.into_iter().for_each(Seeder::all_safe);
+            }
+        }
+        for batch in std::mem::take(&mut self.complete) {
+            self.seeded.remove(&batch).into_iter().flatten().for_each(Seeder::all_safe);
+        }
+    }
+
+    /// What was to be merged; what it changes is sent on by [`Self::merged`].
+    pub fn take_merges(&mut self) -> Vec<Fact> {
+        std::mem::take(&mut self.merges)
+    }
+
+    /// Whether something waits for a commit that the open group has nothing to do with.
+    pub fn has_merges(&self) -> bool {
+        !self.merges.is_empty() || !self.merging.is_empty()
+    }
+
+    /// Facts have been merged: as [`Self::prepared`].
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn merged(
+        &mut self,
+        ledger: &mut Ledger,
+        batch: &mut Batch,
+        disk: &Database,
+    ) -> Result<(), DiskError> {
+        let news = ledger.take_news();
+        self.copy(ledger, news, false)?;
+        self.except.clear();
+        self.outbox.settle(disk, batch);
+        Ok(())
+    }
+
+    /// The commit of what was merged has happened.
+    pub fn merge_committed(&mut self) {
+        for (then, copies_with) in std::mem::take(&mut self.merging) {
+            self.once_copied(then, &copies_with);
+        }
+    }
+
+    /// Does it once all that has been sent to these agents as copies is stored there.
+    fn once_copied(&mut self, then: Then, with: &BTreeSet<AgentId>) {
+        let line = |&agent| (agent, Class::Copies);
+        let ends: Vec<(Line, u64)> = with
+            .iter()
+            .map(line)
+            .filter_map(|line| Some((line, self.outbox.tail(line)?)))
+            .collect();
+        if let Some(then) = self.waits.begin(&ends, then) {
+            self.carry(then);
+        }
+    }
+
+    pub(super) fn carry(&mut self, then: Then) {
+        match then {
+            Then::Answer(answer) => {
+                let _ = answer.send(Ack::Done);
+            }
+            Then::Own(rows) => {
+                rows.into_iter().for_each(|seq| self.outbox.remove((self.me, Class::Main), seq));
+            }
+        }
+    }
+
+    /// A row is stored where it was to go.
+    pub(super) fn acknowledged(&mut self, line: Line, seq: u64) {
+        let now = self.shared.clock.now();
+        self.traced.acknowledged(&self.shared.tracer, self.me, (line, seq), now);
+        self.outbox.remove(line, seq);
+        for then in self.waits.reached(line, self.outbox.head(line)) {
+            self.carry(then);
+        }
+    }
+
+    /// Whether pages are done with, or rows of the outbox to be deleted, with the next commit.
+    pub fn has_news(&self) -> bool {
+        self.outbox.has_news() || !self.found.is_empty() || !self.seeds.is_empty()
+    }
+
+    /// Gives the peers' queues what they have room for. What follows from own pages has been
+    /// committed; copies of what others brought may be ahead of their commit, as after a kill.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn pump(&mut self, ledger: &Ledger, disk: &Database) -> Result<(), DiskError> {
+        for (&to, words) in &mut self.words {
+            while let Some(message) = words.pop_front() {
+                match self.outgoing.offer(to, Body::Say(message)) {
+                    Ok(id) => drop(self.sent.insert(id, Sent::Word)),
+                    Err(unsent) => {
+                        if let (Why::Full, Body::Say(message)) = (unsent.why, unsent.body) {
+                            words.push_front(message);
+                        }
+                        break;
+                    }
+                }
+            }
+        }
+        self.words.retain(|_, words| !words.is_empty());
+        for line in self.outbox.lines() {
+            let (to, class) = line;
+            while to != self.me
+                && let Some((seq, facts)) = self.outbox.next_to_offer(disk, line)?
+            {
+                let body = match class {
+                    Class::Main => Body::Facts(facts),
+                    Class::Copies => Body::Copies(facts),
+                };
+                let Ok(id) = self.outgoing.offer(to, body) else { break };
+                self.outbox.offered(line, seq);
+                self.sent.insert(id, Sent::Row(line, seq));
+                self.doings.worked(1);
+            }
+        }
+        self.move_rows(ledger)
+    }
+}
+
+fn key(link: &Found) -> UrlKey {
+    UrlKey { group: link.host.group, url: link.hash }
+}

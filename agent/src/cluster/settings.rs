@@ -1,0 +1,54 @@
+//! Settings that the coordinator changes while the crawl runs: heard, checked, put in force. While it
+//! cannot be reached, those in force stay.
+
+use crate::cluster::Heartbeat;
+use crate::cluster::coordinator::PAUSE;
+use crate::links::LinkRules;
+use crivello_common::config::Settings;
+use crivello_proto::v1;
+
+impl Heartbeat {
+    /// Settings, as they come.
+    pub(super) async fn watch_settings(&self) {
+        loop {
+            let known_revision = self.shared.live.revision();
+            let mut client = self.coordinator.client.clone();
+            let watch = v1::WatchSettingsRequest { known_revision };
+            if let Ok(settings) = client.watch_settings(watch).await {
+                let mut settings = settings.into_inner();
+                while let Ok(Some(settings)) = settings.message().await {
+                    let revision = settings.revision;
+                    match self.take_settings(settings) {
+                        Ok(changed) if changed.is_empty() => {}
+                        Ok(changed) => tracing::info!(
+                            "settings of revision {revision}: {} changed",
+                            changed.join(", ")
+                        ),
+                        Err(why) => tracing::error!(
+                            "settings of revision {revision} are not taken up: {why}"
+                        ),
+                    }
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Puts settings in force; says which of them have changed here, or why they cannot be.
+    fn take_settings(&self, sent: v1::CrawlSettings) -> Result<Vec<String>, String> {
+        let live = &self.shared.live;
+        let v1::CrawlSettings { revision, toml } = sent;
+        if revision <= live.revision() {
+            return Ok(Vec::new());
+        }
+        let settings = Settings::from_toml("the coordinator's settings", &toml)
+            .and_then(|settings| settings.check().map(|()| settings))
+            .map_err(|errors| errors.to_string())?;
+        let latest = live.latest();
+        let settings = latest.settings.with_live_of(&settings);
+        let rules = LinkRules::compile(&settings).map_err(|error| error.to_string())?;
+        let changed = latest.settings.differences(&settings);
+        live.put(settings, revision, &self.rules, rules);
+        Ok(changed)
+    }
+}

@@ -1,0 +1,193 @@
+//! URLs that are followed, on their way between agents.
+
+use crate::cluster::Member;
+use crate::cluster::outbox::Line;
+use crate::engines::writer::traces::{Origin, assigned, found, in_words, linked};
+use crate::limits::TRACED_URLS;
+use crate::messages::{Fact, Found, Page};
+use crate::observe::trace_collector::{Tracer, key};
+use crate::peers::Class;
+use crate::url_tracing::{Since, Span, SpanId, Stage, TraceId};
+use crivello_common::hash::{GroupHash, UrlKey};
+use crivello_common::time::Timestamp;
+use crivello_common::view::AgentId;
+use std::collections::{BTreeMap, HashMap};
+
+/// One that is on its way to its owner.
+#[derive(Clone, Debug)]
+struct Leaving {
+    group: GroupHash,
+    trace: TraceId,
+    found: SpanId,
+    url: Box<str>,
+    since: Timestamp,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Traced {
+    /// Of the commit that is being prepared, with their owners.
+    leaving: Vec<(AgentId, Leaving)>,
+    /// In rows that are not acknowledged. A row's number stands for those before it as well.
+    rows: HashMap<(Line, u64), Vec<Leaving>>,
+    n_rows: usize,
+    /// From whom URLs came that are sieved with the open group, and when.
+    arrived: HashMap<UrlKey, (AgentId, Timestamp)>,
+}
+
+impl Traced {
+    /// A URL goes to its owner.
+    pub fn leave(
+        &mut self,
+        tracer: &Tracer,
+        (url, origin): (&Found, Origin<'_>),
+        owner: AgentId,
+        now: Timestamp,
+    ) {
+        let Some(trace) = tracer.found(url) else { return };
+        let span = linked(tracer, found(trace, url, origin, now), origin);
+        let text = url.url.as_str().into();
+        let group = url.host.group;
+        let leaving = Leaving { group, trace, found: span.id, url: text, since: now };
+        tracer.tell(span);
+        if self.n_rows + self.leaving.len() < TRACED_URLS {
+            self.leaving.push((owner, leaving));
+        }
+    }
+
+    /// A URL is found that its owner was told of before.
+    pub fn told_before(tracer: &Tracer, url: &Found, page: &Page, now: Timestamp) {
+        let Some(trace) = tracer.found(url) else { return };
+        let origin = Origin::Page(page);
+        let span = linked(tracer, found(trace, url, origin, now), origin);
+        tracer.tell(span.with("crivello.told_before", true));
+    }
+
+    /// What goes to `owner` with this commit lies in these rows.
+    pub fn put(&mut self, owner: AgentId, rows: &[u64]) {
+        if self.leaving.is_empty() {
+            return;
+        }
+        let all = std::mem::take(&mut self.leaving);
+        let (own, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|(to, _)| *to == owner);
+        self.leaving = rest;
+        self.lay((owner, Class::Main), rows, own.into_iter().map(|(_, leaving)| leaving).collect());
+    }
+
+    fn lay(&mut self, line: Line, rows: &[u64], leaving: Vec<Leaving>) {
+        if let Some(&last) = rows.last()
+            && !leaving.is_empty()
+        {
+            self.n_rows += leaving.len();
+            self.rows.entry((line, last)).or_default().extend(leaving);
+        }
+    }
+
+    fn take(&mut self, line: Line, seq: u64) -> Vec<Leaving> {
+        let leaving = self.rows.remove(&(line, seq)).unwrap_or_default();
+        self.n_rows -= leaving.len();
+        leaving
+    }
+
+    /// A row is acknowledged by an agent other than `me`.
+    pub fn acknowledged(
+        &mut self,
+        tracer: &Tracer,
+        me: AgentId,
+        (line, seq): (Line, u64),
+        now: Timestamp,
+    ) {
+        if self.rows.is_empty() {
+            return;
+        }
+        for leaving in self.take(line, seq) {
+            let times = (leaving.since, now);
+            let stage = (Stage::Sent, u64::from(me.0));
+            tracer.tell(
+                Span::new(leaving.trace, stage, Some(leaving.found), times)
+                    .with("url.full", String::from(leaving.url))
+                    .with("crivello.to", u64::from(line.0.0)),
+            );
+        }
+    }
+
+    /// A row's facts go to other owners, in other rows.
+    pub fn redirect(
+        &mut self,
+        (line, seq): (Line, u64),
+        owner: impl Fn(GroupHash) -> Option<AgentId>,
+        rows: &BTreeMap<AgentId, Vec<u64>>,
+    ) {
+        if self.rows.is_empty() {
+            return;
+        }
+        for leaving in self.take(line, seq) {
+            if let Some(to) = owner(leaving.group)
+                && let Some(rows) = rows.get(&to)
+            {
+                self.lay((to, Class::Main), rows, vec![leaving]);
+            }
+        }
+    }
+
+    /// URLs have come from their finder, into the open group.
+    pub fn arrive(&mut self, tracer: &Tracer, urls: &[Found], from: AgentId, now: Timestamp) {
+        for url in urls.iter().map(key).filter(|&url| tracer.sampled(url).is_some()) {
+            if self.arrived.len() < TRACED_URLS {
+                self.arrived.insert(url, (from, now));
+            }
+        }
+    }
+}
+
+impl Member {
+    /// From whom a URL of the open group came, and when.
+    pub fn arrived(&self, url: &UrlKey) -> Option<(AgentId, Timestamp)> {
+        self.traced.arrived.get(url).copied()
+    }
+
+    /// The open group is committed.
+    pub fn forget_arrived(&mut self) {
+        self.traced.arrived.clear();
+    }
+
+    /// Tells who owns the links of a page that is followed.
+    pub(super) fn trace_assigned(
+        &self,
+        page: &Page,
+        owners: &BTreeMap<AgentId, u64>,
+        began: Timestamp,
+    ) {
+        let tracer = &self.shared.tracer;
+        let times = (began, self.shared.clock.now());
+        let n_links = owners.values().sum();
+        let owners = (in_words(owners), n_links);
+        assigned(tracer, page, (&owners.0, owners.1), times)
+            .into_iter()
+            .for_each(|span| tracer.tell(span));
+    }
+
+    /// URLs that others tell of are queued here as well, or done with.
+    pub fn trace_merged(&self, facts: &[Fact], now: Timestamp) {
+        let tracer = &self.shared.tracer;
+        if !tracer.is_on() {
+            return;
+        }
+        for fact in facts {
+            match fact {
+                Fact::Queued { host, url, .. } => {
+                    let url = UrlKey { group: host.group, url: url.hash };
+                    if tracer.sampled(url).is_some() {
+                        tracer.queued(url, now, Since::Told);
+                    }
+                }
+                Fact::Done { url, .. } => {
+                    if tracer.sampled(*url).is_some() {
+                        tracer.is_done(*url);
+                    }
+                }
+                Fact::Host { .. } | Fact::Robots { .. } => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The turns' own task: between the scheduler, the other agents and the member, one word after the
+//! other. What other agents want of hosts here comes the same way.
+
+#[cfg(test)]
+mod tests;
+
+use crate::cluster::{Door, InboundMsg};
+use crate::engines::remote_robots::RemoteRobotsClient;
+use crate::ip_leases::TurnDesk;
+use crate::messages::{Ack, Delivery, LeaseCommand, LeaseEvent, LeaseSender, SchedulerQueues};
+use crate::peers::{Brought, Outgoing};
+use crate::shared::run::Shared;
+use crivello_common::assignment::Owners;
+use crivello_common::time::Timestamp;
+use crivello_common::view::{AgentId, View};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, watch};
+
+/// It looks up at least this often.
+const NAP_MAX: Duration = Duration::from_millis(100);
+/// Between two looks at how many turns are lent.
+const COUNT_EVERY: Duration = Duration::from_millis(200);
+
+/// What the task needs.
+pub struct LeaseTask {
+    pub me: AgentId,
+    pub words: mpsc::UnboundedReceiver<LeaseCommand>,
+    pub line: LeaseSender,
+    pub outgoing: Arc<Outgoing>,
+    pub door: Door,
+    pub views: watch::Receiver<Option<Arc<View>>>,
+}
+
+impl LeaseTask {
+    /// Begins; ends with the runtime.
+    pub fn open(
+        self,
+        runtime: &Runtime,
+        shared: Arc<Shared>,
+        bench: Arc<SchedulerQueues>,
+    ) -> LeaseSender {
+        let line = self.line.clone();
+        let desk = TurnDesk::new(self.me, shared.settings.politeness.ip_delay);
+        let (outgoing, views) = (self.outgoing.clone(), self.views.clone());
+        let envoy =
+            RemoteRobotsClient { outgoing, views, shared: shared.clone(), desk: bench.clone() };
+        runtime.spawn(envoy.run());
+        runtime.spawn(Task { room: self, desk, shared, bench, counted_at: Timestamp::ZERO }.run());
+        line
+    }
+}
+
+struct Task {
+    room: LeaseTask,
+    desk: TurnDesk,
+    shared: Arc<Shared>,
+    bench: Arc<SchedulerQueues>,
+    counted_at: Timestamp,
+}
+
+impl Task {
+    async fn run(mut self) {
+        loop {
+            let now = self.shared.clock.now();
+            let nap = self.desk.next_time().map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX));
+            match tokio::time::timeout(nap, self.room.words.recv()).await {
+                Ok(Some(word)) => {
+                    self.keep_up();
+                    self.hear(word);
+                }
+                Ok(None) => return,
+                Err(_) => {}
+            }
+            while let Ok(word) = self.room.words.try_recv() {
+                self.hear(word);
+            }
+            self.keep_up();
+            let now = self.shared.clock.now();
+            self.desk.tick(now);
+            self.speak(now);
+            if now.since(self.counted_at) >= COUNT_EVERY {
+                self.counted_at = now;
+                self.shared.gauges.turns_lent.store(self.desk.lent() as u64, Relaxed);
+            }
+        }
+    }
+
+    /// Addresses rest as the latest settings say.
+    fn keep_up(&mut self) {
+        self.desk.set_ip_delay(self.shared.live.latest().settings.politeness.ip_delay);
+    }
+
+    fn hear(&mut self, word: LeaseCommand) {
+        let now = self.shared.clock.now();
+        match word {
+            LeaseCommand::Notes(notes) => {
+                for note in notes {
+                    self.desk.note(note, now);
+                }
+            }
+            LeaseCommand::Uses { epoch, held } => {
+                if epoch == self.desk.epoch() {
+                    self.desk.uses(held, now);
+                }
+            }
+            LeaseCommand::View(view) => self.begin(view),
+            LeaseCommand::Clear { epoch } => {
+                if epoch == self.desk.epoch() {
+                    self.desk.clear(now);
+                }
+            }
+            LeaseCommand::Batch { from, epoch, batch, reply } => {
+                let same = epoch == self.desk.epoch();
+                if same {
+                    self.desk.hear(from, batch, now);
+                }
+                let _ = reply.send(if same { Ack::Done } else { Ack::OtherEpoch });
+            }
+            LeaseCommand::PeerRobots(request) => {
+                // Without room the answer is dropped, and that is one.
+                let _ = self.bench.remote_robots.from_peers.push(request);
+                self.bench.wake();
+            }
+            LeaseCommand::Sent { to, number, delivery } => self.desk.sent(to, number, delivery),
+        }
+    }
+
+    fn begin(&mut self, view: Arc<View>) {
+        let epoch = view.epoch;
+        match Owners::new(self.shared.settings.cluster.strategy, view) {
+            Ok(owners) if epoch > self.desk.epoch() => {
+                self.desk.begin(Arc::new(owners));
+                self.bench.lease_events.push(LeaseEvent::Epoch(epoch));
+                self.bench.wake();
+            }
+            // Custody has checked it.
+            _ => tracing::error!(epoch, "a view that cannot be came; turns stay as they were"),
+        }
+    }
+
+    fn speak(&mut self, now: Timestamp) {
+        let news = self.desk.take_news();
+        if !news.is_empty() {
+            for news in news {
+                self.bench.lease_events.push(LeaseEvent::News(news));
+            }
+            self.bench.wake();
+        }
+        let epoch = self.desk.epoch();
+        for (to, batch) in self.desk.take_batches(now) {
+            let number = batch.number;
+            let (outgoing, door) = (self.room.outgoing.clone(), self.room.door.clone());
+            let line = self.room.line.clone();
+            tokio::spawn(async move {
+                let brought = outgoing.turns(to, epoch, batch).await;
+                let delivery = match brought {
+                    Ok(Brought::Taken) => Delivery::Taken,
+                    Ok(Brought::Refused(view)) => {
+                        if let Some(view) = view {
+                            door.bring(InboundMsg::View(view)).await;
+                        }
+                        Delivery::Refused
+                    }
+                    Err(_) => Delivery::Unknown,
+                };
+                if delivery != Delivery::Taken {
+                    tokio::time::sleep(NAP_MAX).await;
+                }
+                line.send(LeaseCommand::Sent { to, number, delivery });
+            });
+        }
+    }
+}

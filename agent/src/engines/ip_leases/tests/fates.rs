@@ -1,0 +1,63 @@
+//! What happens to a cluster: agents join, leave, die, are cut off, and come back.
+
+use super::world::{Event, World};
+use crate::workbench::tests::desk::ms;
+use crivello_common::view::AgentState;
+
+impl World {
+    pub(super) fn fate(&mut self) {
+        if self.is_calm() {
+            return;
+        }
+        let wait = ms(500 + self.dice.below(8_000));
+        self.at(wait, Event::Delivery);
+        let n = self.dice.below(self.view.agents.len() as u64) as usize;
+        let id = self.view.agents[n].id;
+        let states = self.view.agents.iter().map(|agent| agent.state);
+        let active = states.filter(|&state| state == AgentState::Active).count();
+        match (self.view.agents[n].state, self.dice.below(5)) {
+            // Forgotten, maybe while it still fetches.
+            (AgentState::Dead, 0..2) => {
+                self.view.agents.remove(n);
+                self.tell_view();
+            }
+            (AgentState::Dead, _) if self.nodes.contains_key(&id) => {}
+            (AgentState::Dead, _) => {
+                self.begin_life(id);
+                self.view.agents[n].state = AgentState::Active;
+                self.view.agents[n].since = self.view.epoch + 1;
+                self.tell_view();
+            }
+            (AgentState::Draining, _) => {}
+            (_, 0) if self.view.agents.len() < 7 => self.join(),
+            (_, 1) if active > 1 => {
+                self.view.agents[n].state = AgentState::Draining;
+                self.tell_view();
+            }
+            (_, 2) if active > 1 => {
+                self.kill(id);
+                self.view.agents[n].state = AgentState::Dead;
+                self.tell_view();
+            }
+            (_, 3) if active > 1 => {
+                // It hears nothing any more and fetches on by somebody's promise for a while.
+                let closes = ms(self.dice.below(4_000));
+                let life = self.nodes[&id].life;
+                self.view.agents[n].state = AgentState::Dead;
+                self.at(closes, Event::Fence(id, life));
+                let node = self.nodes.remove(&id).expect("it lives");
+                self.clear = self.clear.max(self.now + closes);
+                self.tell_view();
+                self.nodes.insert(id, node);
+            }
+            (_, 4) => {
+                // Killed, and back before anybody counted it as dead.
+                self.kill(id);
+                self.begin_life(id);
+                self.view.agents[n].since = self.view.epoch + 1;
+                self.tell_view();
+            }
+            _ => {}
+        }
+    }
+}

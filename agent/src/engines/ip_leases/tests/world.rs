@@ -1,0 +1,360 @@
+//! A cluster in which everything but the network, the clock and the web is the real thing: each
+//! agent is a workbench and a turn desk. The web judges.
+//!
+//! Agents' clocks differ by hours. Messages are late, lost, or answered too late; agents join, leave,
+//! are killed, come back, or are cut off and fetch on until their fence closes.
+
+use crate::ip_leases::{Batch, TurnDesk};
+use crate::messages::{Delivery, LedgerNote, Resolution, Resolved, Visit};
+use crate::workbench::Workbench;
+use crate::workbench::tests::desk::{HTTP, key, ms, open, secs, url};
+use crivello_common::assignment::{Owners, StrategyKind};
+use crivello_common::config::Settings;
+use crivello_common::politeness::HostState;
+use crivello_common::time::Timestamp;
+use crivello_common::view::{Agent, AgentId, AgentState, View};
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two looks of an agent at its queues.
+const ROUND: Duration = Duration::from_millis(20);
+/// Who sent something gives up after this.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Of a hundred rounds so many bring a host that stays for a few URLs.
+const GUESTS: u64 = 3;
+/// From here on nothing more goes wrong,
+pub(super) const CALM: Duration = Duration::from_secs(40);
+/// and after a while everybody has had a turn everywhere.
+pub(super) const SETTLED: Duration = Duration::from_secs(65);
+const END: Duration = Duration::from_secs(100);
+
+/// SplitMix64: the world's only source of chance.
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    pub(super) fn percent(&mut self, n: u64) -> bool {
+        self.below(100) < n
+    }
+}
+
+pub(super) enum Event {
+    Round(AgentId, u64),
+    View(AgentId, u64, Arc<View>),
+    Clear(AgentId, u64, u64),
+    /// A batch arrives at an agent.
+    Batch {
+        from: AgentId,
+        to: AgentId,
+        epoch: u64,
+        batch: Batch,
+    },
+    /// An agent hears whether its batch has come.
+    Sent {
+        by: AgentId,
+        life: u64,
+        to: AgentId,
+        epoch: u64,
+        number: u64,
+        fate: Delivery,
+    },
+    /// The server is done, or the turn may have ended.
+    Ends {
+        by: AgentId,
+        life: u64,
+        visit: Box<Visit>,
+        began: Timestamp,
+        answers: Timestamp,
+    },
+    /// Something happens to the cluster.
+    Delivery,
+    /// A fence closes: the agent fetches no more.
+    Fence(AgentId, u64),
+}
+
+pub(super) struct Node {
+    pub(super) life: u64,
+    /// What its clock is ahead of the true time.
+    pub(super) ahead: Duration,
+    pub(super) bench: Workbench,
+    desk: TurnDesk,
+    pub(super) fenced: bool,
+    pub(super) visits: HashMap<IpAddr, Timestamp>,
+}
+
+/// See the module.
+pub struct World {
+    pub(super) dice: Dice,
+    pub(super) settings: Settings,
+    pub(super) now: Timestamp,
+    pub(super) start: Timestamp,
+    events: BTreeMap<(Timestamp, u64), Event>,
+    n_events: u64,
+    pub(super) view: View,
+    pub(super) nodes: BTreeMap<AgentId, Node>,
+    lives: u64,
+    next_id: u32,
+    n_ips: u8,
+    /// When the last visit to an address ended.
+    pub(super) ended: HashMap<IpAddr, Timestamp>,
+    pub(super) flying: HashMap<IpAddr, (AgentId, u64)>,
+    /// Visits since everything should have settled.
+    pub(super) settled: HashMap<(AgentId, IpAddr), u64>,
+    trouble: bool,
+    /// Nobody that was declared dead fetches by a promise after this.
+    pub(super) clear: Timestamp,
+    pub visits: u64,
+    pub cut: u64,
+}
+
+fn address(n: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(198, 51, 100, n))
+}
+
+/// A host falls due, and is resolved.
+fn enter(bench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, local: Timestamp) {
+    let due = crate::messages::Due {
+        host: key(name),
+        name: Arc::from(name),
+        state: HostState::default(),
+        robots: vec![(HTTP, open(local))],
+        urls: (0..n_urls).map(|seq| url(HTTP, seq)).collect(),
+        more: false,
+        pages_left: u64::MAX,
+    };
+    bench.note(LedgerNote::Due(Box::new(due)), local);
+    let answer = Ok(Resolved { address, until: local + secs(100_000) });
+    bench.resolved(&Resolution { host: key(name), answer }, local);
+}
+
+impl World {
+    /// Runs a schedule to its end. Without `trouble` nothing is lost and nobody comes or goes.
+    pub fn run(seed: u64, trouble: bool) -> Self {
+        let mut dice = Dice(seed);
+        let mut settings = Settings::default();
+        settings.politeness.ip_delay = ms([0, 100, 700, 2_000][dice.below(4) as usize]);
+        settings.politeness.delay = ms(200 + dice.below(600));
+        let start = Timestamp::from_secs(1_700_000_000);
+        let mut world = Self {
+            n_ips: 1 + dice.below(4) as u8,
+            settings,
+            now: start,
+            start,
+            events: BTreeMap::new(),
+            n_events: 0,
+            view: View::default(),
+            nodes: BTreeMap::new(),
+            lives: 0,
+            next_id: 0,
+            ended: HashMap::new(),
+            flying: HashMap::new(),
+            settled: HashMap::new(),
+            trouble,
+            clear: start,
+            visits: 0,
+            cut: 0,
+            dice,
+        };
+        for _ in 0..2 + world.dice.below(3) {
+            world.join();
+        }
+        world.at(ms(5_000), Event::Delivery);
+        while let Some(((at, _), event)) = world.events.pop_first() {
+            if at.since(start) > END {
+                break;
+            }
+            world.now = at;
+            world.step(event);
+        }
+        world.everybody_had_turns();
+        world
+    }
+
+    fn everybody_had_turns(&self) {
+        for (&id, _) in self.nodes.iter().filter(|(_, node)| !node.fenced) {
+            for n in 0..self.n_ips {
+                let visits = self.settled.get(&(id, address(n))).copied().unwrap_or_default();
+                assert!(visits > 0, "agent {id} had no turn at {} in the end", address(n));
+            }
+        }
+    }
+
+    pub(super) fn is_calm(&self) -> bool {
+        !self.trouble || self.now.since(self.start) >= CALM
+    }
+
+    pub(super) fn at(&mut self, after: Duration, event: Event) {
+        self.n_events += 1;
+        self.events.insert((self.now + after, self.n_events), event);
+    }
+
+    fn latency(&mut self) -> Duration {
+        if self.is_calm() || self.dice.percent(90) {
+            Duration::from_micros(100 + self.dice.below(50_000))
+        } else {
+            ms(self.dice.below(5_000))
+        }
+    }
+
+    pub(super) fn join(&mut self) {
+        let id = AgentId(self.next_id);
+        self.next_id += 1;
+        self.view.agents.push(Agent {
+            id,
+            name: format!("agent-{id}"),
+            address: format!("127.0.0.1:{}", id.0 + 1),
+            slot: id.0 as u16,
+            weight: 1,
+            state: AgentState::Active,
+            since: self.view.epoch + 1,
+            disk: u64::from(id.0) + 1,
+            alone: false,
+        });
+        self.begin_life(id);
+        self.tell_view();
+    }
+
+    /// A process starts, with hosts of its own at every address. Others come and go.
+    pub(super) fn begin_life(&mut self, id: AgentId) {
+        self.lives += 1;
+        let ahead = secs(self.dice.below(10_000));
+        let local = self.now + ahead;
+        let mut bench = Workbench::new(&self.settings, local, true).sharing();
+        for n in 0..self.n_ips {
+            for host in 0..=self.dice.below(3) {
+                let name = format!("h{host}-{n}.agent{}.example", id.0);
+                enter(&mut bench, &name, address(n), 2_000, local);
+            }
+        }
+        let desk = TurnDesk::new(id, self.settings.politeness.ip_delay);
+        let (life, visits) = (self.lives, HashMap::new());
+        self.nodes.insert(id, Node { life, ahead, bench, desk, fenced: false, visits });
+        self.at(ROUND, Event::Round(id, self.lives));
+    }
+
+    /// The coordinator has a new view.
+    pub(super) fn tell_view(&mut self) {
+        let clear = self.clear.since(self.now);
+        self.view.epoch += 1;
+        let view = Arc::new(self.view.clone());
+        let lives: Vec<(AgentId, u64)> = self.nodes.iter().map(|(&id, n)| (id, n.life)).collect();
+        for (id, life) in lives {
+            let late =
+                if self.is_calm() { ms(self.dice.below(100)) } else { ms(self.dice.below(3_000)) };
+            self.at(late, Event::View(id, life, Arc::clone(&view)));
+            let clear = late.max(clear) + ms(self.dice.below(300));
+            self.at(clear, Event::Clear(id, life, view.epoch));
+        }
+    }
+
+    pub(super) fn kill(&mut self, id: AgentId) {
+        if let Some(node) = self.nodes.remove(&id) {
+            for (ip, _) in node.visits {
+                self.over(ip, id);
+            }
+        }
+    }
+
+    pub(super) fn living(&mut self, id: AgentId, life: u64) -> Option<&mut Node> {
+        self.nodes.get_mut(&id).filter(|node| node.life == life)
+    }
+
+    fn step(&mut self, event: Event) {
+        let now = self.now;
+        match event {
+            Event::Delivery => self.fate(),
+            Event::Round(id, life) => self.round(id, life),
+            Event::View(id, life, view) => {
+                let Some(node) = self.living(id, life).filter(|node| !node.fenced) else { return };
+                if view.epoch > node.desk.epoch() {
+                    let owners = Owners::new(StrategyKind::Permutation, view).unwrap();
+                    node.desk.begin(Arc::new(owners));
+                    let held = node.bench.begin_turns(now + node.ahead);
+                    node.desk.uses(held, now + node.ahead);
+                }
+            }
+            Event::Clear(id, life, epoch) => {
+                let Some(node) = self.living(id, life) else { return };
+                if node.desk.epoch() == epoch {
+                    node.desk.clear(now + node.ahead);
+                }
+            }
+            Event::Fence(id, life) => {
+                let Some(node) = self.living(id, life) else { return };
+                node.fenced = true;
+                self.kill(id);
+            }
+            Event::Batch { from, to, epoch, batch } => {
+                let Some(node) = self.nodes.get_mut(&to) else { return };
+                if node.desk.epoch() == epoch {
+                    node.desk.hear(from, batch, now + node.ahead);
+                }
+            }
+            Event::Sent { by, life, to, epoch, number, fate } => {
+                let Some(node) = self.living(by, life) else { return };
+                if node.desk.epoch() == epoch {
+                    node.desk.sent(to, number, fate);
+                }
+            }
+            Event::Ends { by, life, visit, began, answers } => {
+                self.ends(by, life, visit, began, answers);
+            }
+        }
+    }
+
+    fn round(&mut self, id: AgentId, life: u64) {
+        let now = self.now;
+        let guest = self.dice.percent(GUESTS).then(|| (self.dice.below(8), self.dice.below(3)));
+        let Some(node) = self.living(id, life) else { return };
+        let local = now + node.ahead;
+        if let Some((n, more)) = guest {
+            // It leaves when its URLs are done, and its address is forgotten, or becomes another's.
+            let name = format!("guest{}.agent{}.example", now.0, id.0);
+            enter(&mut node.bench, &name, address(100 + n as u8), 1 + more, local);
+        }
+        node.desk.tick(local);
+        for news in node.desk.take_news() {
+            node.bench.turn(&news, local);
+        }
+        let mut begun = Vec::new();
+        while let Some(visit) = node.bench.acquire(local) {
+            begun.push(visit);
+        }
+        for note in node.bench.take_turn_notes(local) {
+            node.desk.note(note, local);
+        }
+        let epoch = node.desk.epoch();
+        let batches = node.desk.take_batches(local);
+        let _ = node.bench.take_notes();
+        for visit in begun {
+            self.begins(id, life, visit);
+        }
+        for (to, batch) in batches {
+            let number = batch.number;
+            let (there, back) = (self.latency(), self.latency());
+            let lost = !self.is_calm() && self.dice.percent(10);
+            let epochs = self.nodes.get(&to).map(|node| node.desk.epoch());
+            if !lost {
+                self.at(there, Event::Batch { from: id, to, epoch, batch });
+            }
+            let answered =
+                !lost && there + back < PATIENCE && !(self.trouble && self.dice.percent(3));
+            let fate = match answered {
+                true if epochs == Some(epoch) => Delivery::Taken,
+                true => Delivery::Refused,
+                false => Delivery::Unknown,
+            };
+            let after = if answered { there + back } else { PATIENCE };
+            self.at(after, Event::Sent { by: id, life, to, epoch, number, fate });
+        }
+        self.at(ROUND, Event::Round(id, life));
+    }
+}

@@ -1,0 +1,74 @@
+//! Between the workbenches of two agents: a robots.txt that leads to a host of another agent is
+//! asked for there, and those that other agents want are asked for here.
+
+use crate::messages::{RobotsFound, SchedulerQueues};
+use crate::peers::Outgoing;
+use crate::shared::run::Shared;
+use crivello_common::assignment::Owners;
+use crivello_common::url::CrawlUrl;
+use crivello_common::view::{AgentId, View};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, watch};
+
+/// Asked of one agent at once: its answers wait for the hosts' turns, and other calls must find
+/// room on the same connection.
+const ASKED_MAX: usize = 8;
+
+/// The task that asks other agents.
+pub struct RemoteRobotsClient {
+    pub outgoing: Arc<Outgoing>,
+    pub views: watch::Receiver<Option<Arc<View>>>,
+    pub shared: Arc<Shared>,
+    pub desk: Arc<SchedulerQueues>,
+}
+
+impl RemoteRobotsClient {
+    /// Ends with the runtime.
+    pub async fn run(self) {
+        let mut seats: HashMap<AgentId, Arc<Semaphore>> = HashMap::new();
+        let mut owners: Option<Owners> = None;
+        loop {
+            self.desk.remote_robots.requested.notified().await;
+            let view = self.views.borrow().clone();
+            let known = owners.as_ref().map(|owners| owners.view().epoch);
+            if let Some(view) = view.filter(|view| known != Some(view.epoch)) {
+                seats.retain(|id, _| view.agent(*id).is_some());
+                owners = Owners::new(self.shared.settings.cluster.strategy, view).ok();
+            }
+            while let Some(url) = self.desk.remote_robots.requests.pop() {
+                let group = url.host_key(self.shared.settings.identity.assign_by).group;
+                let to = owners.as_ref().and_then(|owners| owners.owner(group));
+                let seat = to.map(|to| {
+                    let seats = seats.entry(to).or_insert_with(|| Semaphore::new(ASKED_MAX).into());
+                    (to, seats.clone())
+                });
+                tokio::spawn(ask(self.outgoing.clone(), self.desk.clone(), url, seat));
+            }
+        }
+    }
+}
+
+/// Asks the owner of the host, if there is one; no answer is "out of reach".
+async fn ask(
+    outgoing: Arc<Outgoing>,
+    desk: Arc<SchedulerQueues>,
+    url: CrawlUrl,
+    to: Option<(AgentId, Arc<Semaphore>)>,
+) {
+    let mut found = RobotsFound::Unreachable;
+    if let Some((to, seats)) = to
+        && let Ok(_seat) = seats.acquire().await
+    {
+        match outgoing.robots(to, &url).await {
+            Ok(answer) => found = answer,
+            Err(status) => {
+                tracing::debug!(%url, agent = %to, "no robots.txt from there: {}", status.message());
+            }
+        }
+    }
+    if let Err(lost) = desk.remote_robots.answers.push((url, found)) {
+        tracing::error!(?lost, "the scheduler's queue is full");
+    }
+    desk.wake();
+}

@@ -1,0 +1,328 @@
+//! The scheduler thread: the only one that touches the workbench.
+//!
+//! It hears verdicts, addresses and the ledger through lock-free queues, hands out visits while
+//! there is room for their results, and sleeps until the next host may be visited or somebody
+//! wakes it.
+
+mod dns_health;
+mod outage;
+mod peer_robots;
+
+use crate::engines::scheduler::dns_health::Names;
+use crate::engines::scheduler::outage::Outage;
+use crate::messages::{
+    Errand, FetcherReply, Flight, HostQuery, LeaseCommand, LeaseEvent, LeaseSender, OnBench,
+    ResolveError, SchedulerQueues, Signal, Visit, WriterMsg,
+};
+use crate::report::Ended;
+use crate::shared::live_settings::Revised;
+use crate::shared::run::Shared;
+use crate::workbench::Workbench;
+use crivello_common::failure::Failure;
+use crivello_common::hash::HostKey;
+use crivello_common::time::Timestamp;
+use crossbeam::channel::Sender;
+use hashbrown::HashMap;
+use peer_robots::PeerRobotsRequests;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::time::Duration;
+
+/// The scheduler looks up at least this often, whatever it waits for.
+const NAP_MAX: Duration = Duration::from_millis(100);
+/// The census is taken this often.
+const CENSUS_EVERY: Duration = Duration::from_millis(200);
+
+/// See the module.
+pub struct Scheduler {
+    shared: Arc<Shared>,
+    desk: Arc<SchedulerQueues>,
+    bench: Workbench,
+    ledger: Sender<WriterMsg>,
+    /// Among other agents: who is told of turns.
+    turns: Option<LeaseSender>,
+    /// Visits in flight.
+    in_flight: HashMap<HostKey, Flight, foldhash::fast::RandomState>,
+    looking_up: usize,
+    to_resolve: VecDeque<(HostKey, Arc<str>)>,
+    outage: Outage,
+    names: Names,
+    guests: PeerRobotsRequests,
+    census_at: Timestamp,
+    /// It waited so long since then.
+    idle: Duration,
+    /// Whether there is a page limit.
+    limited: bool,
+    /// What was said of that.
+    quiet: Option<Ended>,
+}
+
+impl Scheduler {
+    /// A scheduler with an empty workbench.
+    #[must_use]
+    pub fn new(
+        shared: Arc<Shared>,
+        desk: Arc<SchedulerQueues>,
+        bench: Workbench,
+        ledger: Sender<WriterMsg>,
+    ) -> Self {
+        let limited = shared.settings.limits.pages_max.is_some();
+        Self {
+            shared,
+            desk,
+            limited,
+            bench,
+            ledger,
+            turns: None,
+            in_flight: HashMap::default(),
+            looking_up: 0,
+            to_resolve: VecDeque::new(),
+            outage: Outage::default(),
+            names: Names::default(),
+            guests: PeerRobotsRequests::default(),
+            census_at: Timestamp::ZERO,
+            idle: Duration::ZERO,
+            quiet: None,
+        }
+    }
+
+    /// The same among other agents.
+    #[must_use]
+    pub fn sharing(mut self, turns: LeaseSender) -> Self {
+        self.bench = self.bench.sharing();
+        self.turns = Some(turns);
+        self
+    }
+
+    /// Works until the crawl is over.
+    pub fn run(mut self) {
+        self.desk.attach_scheduler();
+        while !self.shared.is_over() {
+            // What they say of durations counts from when it is heard.
+            let events: Vec<LeaseEvent> =
+                std::iter::from_fn(|| self.desk.lease_events.pop()).collect();
+            let now = self.shared.clock.now();
+            self.hear_turns(events, now);
+            let revised = self.shared.live.for_bench();
+            // What the ledger handed over before it went by these settings is here first.
+            self.hear(now);
+            if let Some(revised) = revised {
+                self.keep_up(&revised, now);
+            }
+            let open = self.dispatch(now);
+            self.answer(now);
+            if self.speak(now).is_err() {
+                return;
+            }
+            // Last: who finds no visit in flight has been told all that came of them.
+            self.shared.visits.store(self.in_flight.len(), Release);
+            let nap = self.nap(now, open);
+            let begun = self.shared.clock.now();
+            std::thread::park_timeout(nap);
+            self.idle += self.shared.clock.now().since(begun);
+        }
+    }
+
+    /// Goes by new settings.
+    fn keep_up(&mut self, revised: &Revised, now: Timestamp) {
+        self.bench.reconfigure(&revised.settings, now);
+        let limited = revised.settings.limits.pages_max.is_some();
+        if std::mem::replace(&mut self.limited, limited) != limited {
+            // What visits in flight took was of no limit, or is of none now.
+            self.in_flight.values_mut().for_each(|flight| flight.taken = 0);
+            if limited { self.shared.pages_left.wait() } else { self.shared.pages_left.lift() }
+        }
+        self.shared.live.bench_has(revised.revision);
+    }
+
+    fn hear_turns(&mut self, events: Vec<LeaseEvent>, now: Timestamp) {
+        for event in events {
+            match event {
+                LeaseEvent::News(news) => self.bench.turn(&news, now),
+                LeaseEvent::Epoch(epoch) => {
+                    let held = self.bench.begin_turns(now);
+                    if let Some(turns) = &self.turns {
+                        turns.send(LeaseCommand::Uses { epoch, held });
+                    }
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, now: Timestamp) {
+        self.guests.hear(&self.desk.remote_robots, &mut self.bench, now);
+        while let Some(note) = self.desk.from_writer.pop() {
+            self.bench.note(note, now);
+        }
+        while let Some(done) = self.desk.replies.pop() {
+            match done {
+                FetcherReply::Resolved(resolution) => {
+                    self.looking_up -= 1;
+                    let pending = self.looking_up + self.to_resolve.len();
+                    self.names.resolved(&resolution.answer, pending);
+                    if resolution.answer == Err(ResolveError::Unavailable) {
+                        self.outage.failed(resolution.host, Failure::DnsUnavailable, now);
+                    }
+                    self.bench.resolved(&resolution, now);
+                }
+                FetcherReply::Verdict(verdict) => {
+                    let flight = self.in_flight.remove(&verdict.host);
+                    let taken = flight.map_or(0, |flight| flight.taken);
+                    match verdict.signal {
+                        Signal::Failed(kind) => self.outage.failed(verdict.host, kind, now),
+                        _ if verdict.requests > 0 => self.outage.reached(verdict.host),
+                        _ => {}
+                    }
+                    self.give_back(taken.saturating_sub(u64::from(verdict.pages)));
+                    self.bench.release(verdict, now);
+                }
+            }
+        }
+    }
+
+    /// Pages that were taken from the limit and not fetched.
+    fn give_back(&self, pages: u64) {
+        self.shared.pages_left.add(pages);
+    }
+
+    /// Hands out visits; says whether another one would have been, had there been a host.
+    fn dispatch(&mut self, now: Timestamp) -> bool {
+        let visits_max = self.shared.settings.fetch.visits_max as usize;
+        let mut handed_out = false;
+        let mut open;
+        loop {
+            open = self.in_flight.len() < visits_max && self.is_open(now);
+            if !open {
+                break;
+            }
+            let Some(visit) = self.bench.acquire(now) else {
+                self.bench.starving(now);
+                break;
+            };
+            self.hand_out(visit, now);
+            handed_out = true;
+        }
+        if handed_out {
+            self.desk.fetchers.notify_one();
+        }
+        open
+    }
+
+    fn is_open(&self, now: Timestamp) -> bool {
+        let shared = &self.shared;
+        now >= shared.visits_from
+            && self.outage.admits(!self.in_flight.is_empty(), now)
+            && shared.fence.is_open(now)
+            && !shared.is_stopping()
+            && !shared.paused.load(Relaxed)
+            // Between: the fetchers know already whom not to visit, and the workbench does not.
+            && shared.live.revision() == shared.live.in_force()
+            && !shared.disk_full.load(Relaxed)
+            && shared.pipeline.has_room()
+            && shared.pages_left.any()
+    }
+
+    fn hand_out(&mut self, mut visit: Visit, now: Timestamp) {
+        let mut flight = Flight { since: now, urls: SmallVec::new(), taken: 0 };
+        self.shared.gauges.visits.fetch_add(1, Relaxed);
+        // Before pages are taken for it.
+        self.shared.visits.store(self.in_flight.len() + 1, Release);
+        if let Errand::Pages { requests_max, urls, .. } = &mut visit.errand {
+            flight.taken = self.shared.pages_left.take(u64::from(*requests_max));
+            *requests_max = u32::try_from(flight.taken).unwrap_or(u32::MAX);
+            flight.urls = urls.iter().map(|url| url.hash).collect();
+        }
+        self.in_flight.insert(visit.host, flight);
+        self.shared.visits.store(self.in_flight.len(), Relaxed);
+        if let Err(visit) = self.desk.visits.push(visit) {
+            tracing::error!(?visit, "the fetchers' queue is full");
+        }
+    }
+
+    /// Answers those who ask how hosts stand: one of them a round, so that nothing waits for it.
+    fn answer(&self, now: Timestamp) {
+        let Some(HostQuery { hosts, thorough, reply }) = self.desk.queries.pop() else { return };
+        if !self.desk.queries.is_empty() {
+            self.desk.wake();
+        }
+        let look_up = |host: &HostKey| {
+            let flight = self.in_flight.get(host).cloned();
+            let bench = self.bench.look_up(host, thorough, now)?;
+            Some(OnBench { flight, ..bench })
+        };
+        let _ = reply.send(hosts.iter().map(look_up).collect());
+    }
+
+    /// Tells the ledger, and has names looked up. Fails when the ledger is gone.
+    fn speak(&mut self, now: Timestamp) -> Result<(), ()> {
+        let notes = self.bench.take_notes();
+        if !notes.is_empty() {
+            self.ledger.send(WriterMsg::Notes(notes)).map_err(drop)?;
+        }
+        if let Some(turns) = &self.turns {
+            let notes = self.bench.take_turn_notes(now);
+            if !notes.is_empty() {
+                turns.send(LeaseCommand::Notes(notes));
+            }
+        }
+        self.guests.speak(&self.desk.remote_robots, &mut self.bench);
+        self.to_resolve.extend(self.bench.take_to_resolve());
+        let mut asked = false;
+        while self.looking_up < self.desk.names.capacity()
+            && self.outage.admits(self.looking_up > 0, now)
+            && let Some(name) = self.to_resolve.pop_front()
+        {
+            self.looking_up += 1;
+            asked = true;
+            if let Err(name) = self.desk.names.push(name) {
+                tracing::error!(?name, "the queue of names is full");
+            }
+        }
+        if asked {
+            self.desk.fetchers.notify_one();
+        }
+        if now.since(self.census_at) >= CENSUS_EVERY {
+            self.census_at = now;
+            *self.shared.census.lock() = self.bench.census(now);
+            self.shared.offline.store(self.outage.is_on(), Relaxed);
+            self.shared.dns_silent.store(self.names.are_silent(), Relaxed);
+            let idle = std::mem::take(&mut self.idle);
+            self.shared.gauges.idle.waited(&self.shared, idle);
+        }
+        self.say_quiet()
+    }
+
+    /// Once nothing more is to be fetched in this run and the last visit has ended: says so.
+    fn say_quiet(&mut self) -> Result<(), ()> {
+        let limit = self.shared.pages_left.is_used_up();
+        let stopping = self.shared.is_stopping();
+        if !limit {
+            // It may have been raised.
+            self.shared.limit_reached.store(false, Relaxed);
+        }
+        if !self.in_flight.is_empty() {
+            return Ok(());
+        }
+        if !(limit || stopping) {
+            // A lost archive is no longer counted: there is more to fetch after all.
+            return match self.quiet.take() {
+                Some(_) => self.ledger.send(WriterMsg::Idle(None)).map_err(drop),
+                None => Ok(()),
+            };
+        }
+        let how = if limit && !stopping { Ended::Limit } else { Ended::Stopped };
+        // A member that has reached the limit stays until it is stopped.
+        if self.quiet.replace(how) == Some(how) {
+            return Ok(());
+        }
+        self.shared.limit_reached.store(how == Ended::Limit, Relaxed);
+        self.ledger.send(WriterMsg::Idle(Some(how))).map_err(drop)
+    }
+
+    fn nap(&self, now: Timestamp, open: bool) -> Duration {
+        let next = if open { self.bench.next_time() } else { None };
+        next.map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX))
+    }
+}

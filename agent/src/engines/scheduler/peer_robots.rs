@@ -1,0 +1,59 @@
+//! Robots.txt requests between the workbenches of two agents, on the scheduler's side.
+
+use crate::limits::GUESTS_MAX;
+use crate::messages::{RemoteRobotsQueues, RobotsFound};
+use crate::workbench::Workbench;
+use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
+use std::collections::HashMap;
+use tokio::sync::oneshot;
+
+/// Who among other agents waits for what is asked for here; the scheduler's.
+#[derive(Debug, Default)]
+pub struct PeerRobotsRequests(HashMap<CrawlUrl, Vec<oneshot::Sender<RobotsFound>>>);
+
+impl PeerRobotsRequests {
+    /// Tells the workbench what other agents want, and what they have found.
+    pub fn hear(&mut self, queues: &RemoteRobotsQueues, bench: &mut Workbench, now: Timestamp) {
+        while let Some((url, found)) = queues.answers.pop() {
+            bench.heard_from_abroad(&url, &found, now);
+        }
+        while let Some((url, answer)) = queues.from_peers.pop() {
+            if self.0.len() >= GUESTS_MAX {
+                self.0.retain(|_, waiting| waiting.iter().any(|answer| !answer.is_closed()));
+            }
+            let room = self.0.len() < GUESTS_MAX;
+            match self.0.get_mut(&url) {
+                Some(waiting) => {
+                    waiting.retain(|answer| !answer.is_closed());
+                    let asked_before = !waiting.is_empty();
+                    waiting.push(answer);
+                    if !asked_before {
+                        bench.ask_for_guest(url, now);
+                    }
+                }
+                None if room => {
+                    bench.ask_for_guest(url.clone(), now);
+                    self.0.insert(url, vec![answer]);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Takes what the workbench has found for other agents, and what it wants of them.
+    pub fn speak(&mut self, queues: &RemoteRobotsQueues, bench: &mut Workbench) {
+        for (url, found) in bench.take_guest_answers() {
+            for answer in self.0.remove(&url).unwrap_or_default() {
+                let _ = answer.send(found.clone());
+            }
+        }
+        for url in bench.take_to_ask() {
+            // There is room: the workbench waits for no more than that.
+            if let Err(url) = queues.requests.push(url) {
+                tracing::error!(%url, "the envoy's queue is full");
+            }
+            queues.requested.notify_one();
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Room on the disk: what is written again once there is some, and the valve that closes before.
+
+use crate::engines::writer::{Writer, WriterError};
+use crivello_common::time::Timestamp;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How often the room on the disk is looked at.
+const DISK_EVERY: Duration = Duration::from_millis(500);
+/// How long to wait before a full disk is tried again.
+const FULL_DISK_WAIT: Duration = Duration::from_millis(500);
+
+impl Writer {
+    /// Does it again while the disk is full.
+    pub(super) fn insist<T>(
+        &mut self,
+        mut f: impl FnMut(&mut Self) -> Result<T, WriterError>,
+    ) -> Result<T, WriterError> {
+        let mut warned = false;
+        loop {
+            let error = match f(self) {
+                Err(error) if is_full(&error) => error,
+                other => {
+                    if warned && other.is_ok() {
+                        tracing::info!("there is room on the disk again: the crawl goes on");
+                    }
+                    return other;
+                }
+            };
+            self.shared.disk_full.store(true, Relaxed);
+            if !std::mem::replace(&mut warned, true) {
+                tracing::warn!(%error, "the disk is full: fetching waits until there is room");
+            }
+            if self.shared.is_stopping() {
+                return Err(WriterError::StillFull(error.to_string()));
+            }
+            std::thread::sleep(FULL_DISK_WAIT);
+        }
+    }
+
+    /// Closes the valve while there is too little room on the disk.
+    pub(super) fn look_at_disk(&mut self, now: Timestamp) {
+        if now.since(self.disk_looked_at) < DISK_EVERY {
+            return;
+        }
+        self.disk_looked_at = now;
+        let Ok(disk) = rustix::fs::statvfs(&self.books.dir) else { return };
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let full = free < self.shared.settings.state.disk_free_min.0;
+        if full != self.shared.disk_full.swap(full, Relaxed) {
+            if full {
+                tracing::warn!(free, "the disk is nearly full: fetching waits until there is room");
+            } else {
+                tracing::info!(free, "there is room on the disk again: the crawl goes on");
+                self.desk.wake();
+            }
+        }
+    }
+}
+
+fn is_full(error: &WriterError) -> bool {
+    match error {
+        WriterError::Disk(error) => error.is_full(),
+        WriterError::Store(error) => error.is_full(),
+        WriterError::StillFull(_) => false,
+    }
+}

@@ -1,0 +1,34 @@
+//! Requests for a robots.txt on a host that another agent crawls.
+
+use super::RobotsFound;
+use crate::limits::GUESTS_MAX;
+use crivello_common::url::CrawlUrl;
+use crossbeam::queue::ArrayQueue;
+use tokio::sync::{Notify, oneshot};
+
+/// A request from another agent, with the place for the answer. Dropping that answers "unreachable".
+pub type PeerRobotsRequest = (CrawlUrl, oneshot::Sender<RobotsFound>);
+
+/// The queues between the scheduler and other agents' workbenches.
+#[derive(Debug)]
+pub struct RemoteRobotsQueues {
+    /// Requests from other agents.
+    pub from_peers: ArrayQueue<PeerRobotsRequest>,
+    /// Requests to other agents.
+    pub requests: ArrayQueue<CrawlUrl>,
+    /// Notified when `requests` has a new element.
+    pub requested: Notify,
+    /// Answers of other agents.
+    pub answers: ArrayQueue<(CrawlUrl, RobotsFound)>,
+}
+
+impl Default for RemoteRobotsQueues {
+    fn default() -> Self {
+        Self {
+            from_peers: ArrayQueue::new(GUESTS_MAX),
+            requests: ArrayQueue::new(GUESTS_MAX),
+            requested: Notify::new(),
+            answers: ArrayQueue::new(GUESTS_MAX),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Hosts, the front, and why nothing is handed out.
+
+use crate::observe::metrics::Reading;
+use crivello_common::metrics::{Family, counter, gauge};
+use std::sync::atomic::Ordering::Relaxed;
+
+pub const ALL: &[Family<Reading>] = &[
+    gauge(
+        "crivello_hosts",
+        "hosts",
+        &["state"],
+        "Hosts in memory by what they wait for: waiting (a delay), resting (over a minute, or a \
+         backoff), resolving, paused (by people), dry (URLs from the disk), away (another host's robots.txt), visited",
+        |r, s| {
+            let census = &r.census;
+            for (state, n) in [
+                ("waiting", census.waiting),
+                ("resting", census.resting),
+                ("resolving", census.resolving),
+                ("paused", census.paused),
+                ("dry", census.dry),
+                ("away", census.away),
+                ("visited", census.in_flight),
+            ] {
+                s.of(&[state], n);
+            }
+        },
+    ),
+    gauge(
+        "crivello_addresses",
+        "addresses",
+        &[],
+        "IP addresses in memory, those that only have their rest among them",
+        |r, s| s.one(r.census.ips),
+    ),
+    gauge(
+        "crivello_addresses_ready",
+        "addresses",
+        &[],
+        "IP addresses that could be visited now",
+        |r, s| s.one(r.census.ips_ready),
+    ),
+    gauge("crivello_front_wanted", "addresses", &[], "How large the front is to be", |r, s| {
+        s.one(r.census.front_wanted);
+    }),
+    gauge(
+        "crivello_front_held",
+        "addresses",
+        &[],
+        "How large it is: addresses with hosts, and hosts without an address yet",
+        |r, s| s.one(r.census.front_held),
+    ),
+    gauge(
+        "crivello_window_urls",
+        "URLs",
+        &[],
+        "URLs in memory: the heads of the queues of the hosts there, long ones count for several",
+        |r, s| s.one(r.census.window_urls),
+    ),
+    gauge("crivello_visits", "visits", &[], "Visits in flight", |r, s| {
+        s.one(r.shared.visits.load(Relaxed));
+    }),
+    gauge(
+        "crivello_visits_max",
+        "visits",
+        &[],
+        "How many may be: fetch.visits-max, or less where too few files may be open",
+        |r, s| s.one(u64::from(r.shared.settings.fetch.visits_max)),
+    ),
+    counter(
+        "crivello_scheduler_idle_seconds_total",
+        "seconds",
+        &["reason"],
+        "Time in which the scheduler had nothing to do, by what set the pace then, in this run",
+        |r, s| {
+            for (reason, time) in r.shared.gauges.idle.read() {
+                s.of(&[reason], time);
+            }
+        },
+    ),
+    gauge(
+        "crivello_condition",
+        "1",
+        &["condition"],
+        "1 while it is so: disk-full, offline, dns-silent, limit-reached, paused, no-lease",
+        |r, s| {
+            let shared = &r.shared;
+            let no_lease = !shared.fence.is_open(shared.clock.now());
+            for (condition, is_so) in [
+                ("disk-full", shared.disk_full.load(Relaxed)),
+                ("offline", shared.offline.load(Relaxed)),
+                ("dns-silent", shared.dns_silent.load(Relaxed)),
+                ("limit-reached", shared.limit_reached.load(Relaxed)),
+                ("paused", shared.paused.load(Relaxed)),
+                ("no-lease", no_lease),
+            ] {
+                s.of(&[condition], is_so);
+            }
+        },
+    ),
+    counter(
+        "crivello_stray_answers_total",
+        "answers",
+        &[],
+        "Answers that came for hosts no longer in memory, in this run",
+        |r, s| s.one(r.census.strays),
+    ),
+];

@@ -1,0 +1,153 @@
+//! The walk of a URL: how long each stage takes, and what waits between them.
+
+use crate::observe::metrics::Reading;
+use crivello_common::metrics::{Family, counter, gauge, timing};
+
+pub const ALL: &[Family<Reading>] = &[
+    gauge(
+        "crivello_queue_items",
+        "items",
+        &["queue"],
+        "What waits on each arrow of the drawing in ARCHITECTURE.md: visits and names for the \
+         fetchers, their answers, ledger-notes and turn-news for the scheduler, results for a \
+         parser, pages for a commit, batches of seeds, arrivals from other agents and people",
+        |r, s| {
+            for &(queue, n) in &r.queues {
+                s.of(&[queue], n);
+            }
+        },
+    ),
+    gauge(
+        "crivello_queue_bytes",
+        "bytes",
+        &["queue"],
+        "Bodies that wait for a parser; records and links that wait for a commit",
+        |r, s| {
+            let (bodies, pages) = r.shared.pipeline.bytes();
+            s.of(&["parser"], bodies);
+            s.of(&["commit"], pages);
+        },
+    ),
+    timing(
+        "crivello_queue_wait_seconds",
+        &["queue"],
+        "parser: from the end of a request until a parser takes its result; commit: from a \
+         group's first entry until its commit",
+        |r, s| {
+            s.of(&["parser"], &r.shared.gauges.parser_wait);
+            s.of(&["commit"], &r.shared.gauges.commit_wait);
+        },
+    ),
+    timing("crivello_dns_duration_seconds", &[], "Look-ups that asked a name server", |r, s| {
+        if let Some(times) = r.dns.times() {
+            s.one(times);
+        }
+    }),
+    counter(
+        "crivello_dns_answers_total",
+        "answers",
+        &["answer"],
+        "Names that were resolved, those known from before among them, by what came of it",
+        |r, s| {
+            for (answer, n) in r.dns.answers() {
+                s.of(&[answer], n);
+            }
+        },
+    ),
+    counter(
+        "crivello_dns_answers_cached_total",
+        "answers",
+        &[],
+        "Of these answers those known from before",
+        |r, s| s.one(r.dns.answers_cached()),
+    ),
+    timing(
+        "crivello_connect_duration_seconds",
+        &[],
+        "Connections that were made, TLS included",
+        |r, s| s.one(r.context.times().connect.times()),
+    ),
+    timing(
+        "crivello_first_byte_duration_seconds",
+        &[],
+        "From a request to the head of its response, robots.txt included",
+        |r, s| s.one(&r.context.times().first_byte),
+    ),
+    timing(
+        "crivello_request_duration_seconds",
+        &[],
+        "Requests for pages, to the end of the body or to the failure",
+        |r, s| s.one(&r.context.times().request),
+    ),
+    timing("crivello_robots_duration_seconds", &[], "The same for robots.txt", |r, s| {
+        s.one(&r.context.times().robots);
+    }),
+    timing(
+        "crivello_parse_duration_seconds",
+        &[],
+        "Reading a response: links, digest, records and their compression",
+        |r, s| s.one(&r.shared.gauges.parse),
+    ),
+    timing(
+        "crivello_store_duration_seconds",
+        &[],
+        "Appending a group's records to the archive, and the sync",
+        |r, s| s.one(&r.shared.gauges.store),
+    ),
+    timing(
+        "crivello_commit_duration_seconds",
+        &[],
+        "The rest of a group's commit, the sieve included",
+        |r, s| s.one(&r.shared.gauges.commit),
+    ),
+    timing(
+        "crivello_sieve_duration_seconds",
+        &[],
+        "Looking up a batch of URLs in the sieve",
+        |r, s| s.one(r.look_ups.times()),
+    ),
+    timing(
+        "crivello_state_sync_duration_seconds",
+        &[],
+        "Syncing the state's log, every state.sync-interval",
+        |r, s| s.one(&r.shared.gauges.state_sync),
+    ),
+    counter(
+        "crivello_sieve_offered_total",
+        "URLs",
+        &[],
+        "URLs that came to the sieve, in this run",
+        |r, s| s.one(r.sieve.offered),
+    ),
+    counter(
+        "crivello_sieve_recent_total",
+        "URLs",
+        &[],
+        "Of these, known to the table of recent ones",
+        |r, s| s.one(r.sieve.recent),
+    ),
+    counter(
+        "crivello_sieve_looked_up_total",
+        "URLs",
+        &[],
+        "Of these, looked up in what state.sieve names, by default on disk",
+        |r, s| s.one(r.sieve.looked_up),
+    ),
+    counter("crivello_sieve_fresh_total", "URLs", &[], "Of these, let through", |r, s| {
+        s.one(r.sieve.fresh);
+    }),
+    gauge(
+        "crivello_sieve_loss_rate",
+        "1",
+        &[],
+        "The share of new URLs that a Bloom filter (state.sieve) takes for known, as full as it is",
+        |r, s| s.one(r.sieve.losses.rate),
+    ),
+    gauge(
+        "crivello_sieve_lost_urls",
+        "URLs",
+        &[],
+        "About how many new URLs it took for known, in this run",
+        |r, s| s.one(r.sieve.losses.urls),
+    ),
+];

@@ -1,0 +1,142 @@
+//! All numbers of an agent as they are when somebody asks.
+
+use crate::crawldb::{Roles, SieveCounts, Totals, roles};
+use crate::fetch::{Dns, FetchContext};
+use crate::observe::metrics::process::{Process, bytes_free, bytes_in};
+use crate::observe::metrics::{Post, Sources};
+use crate::peers::Class;
+use crate::progress::Snapshot;
+use crate::shared::run::Shared;
+use crate::shared::snapshot::snapshot;
+use crate::storage::Health;
+use crate::workbench::Census;
+use crivello_common::metrics::Stopwatch;
+use crivello_common::view::AgentState;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// See the module.
+pub struct Reading {
+    pub crawl_id: String,
+    pub shared: Arc<Shared>,
+    pub context: Arc<FetchContext>,
+    pub dns: Arc<Dns>,
+    pub look_ups: Stopwatch,
+    pub snapshot: Snapshot,
+    pub totals: Totals,
+    pub sieve: SieveCounts,
+    pub census: Census,
+    /// What waits where, see [`queues`].
+    pub queues: Vec<(&'static str, usize)>,
+    pub health: Health,
+    pub process: Process,
+    pub used: Used,
+    pub cluster: Option<Cluster>,
+}
+
+/// Bytes on the disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Used {
+    pub state: u64,
+    pub archive: u64,
+    pub free: u64,
+}
+
+/// Of an agent that is not alone.
+#[derive(Debug)]
+pub struct Cluster {
+    pub epoch: u64,
+    pub handoffs: u64,
+    pub is_idle: bool,
+    pub work: u64,
+    pub roles: Roles,
+    pub peers: Vec<Peer>,
+}
+
+/// Another agent of the view.
+#[derive(Debug)]
+pub struct Peer {
+    pub name: String,
+    pub rows: usize,
+    pub bytes: usize,
+    pub lag: Duration,
+    /// On their way, of its two streams.
+    pub sending: [(&'static str, usize); 2],
+}
+
+impl Reading {
+    /// Looks at everything; takes milliseconds.
+    pub fn take(sources: &Sources, post: Option<&Post>) -> Self {
+        let shared = sources.shared.clone();
+        let (totals, sieve) = shared.totals.lock().clone();
+        let census = *shared.census.lock();
+        let cluster = post.map(|post| Cluster::look(post, sources));
+        let arrivals = post.map_or(0, |post| post.doings.waiting().1);
+        Self {
+            crawl_id: sources.crawl_id.clone(),
+            context: sources.context.clone(),
+            dns: sources.dns.clone(),
+            look_ups: sources.look_ups.clone(),
+            snapshot: snapshot(&shared),
+            totals,
+            sieve,
+            census,
+            queues: queues(sources, arrivals),
+            health: sources.disk.health(),
+            process: Process::look(),
+            used: Used {
+                state: bytes_in(&sources.dir.join("state")),
+                archive: bytes_in(&sources.dir.join("warc")),
+                free: bytes_free(&sources.dir),
+            },
+            cluster,
+            shared,
+        }
+    }
+}
+
+/// What waits on each arrow of the drawing.
+fn queues(sources: &Sources, arrivals: usize) -> Vec<(&'static str, usize)> {
+    let (desk, pipeline) = (&sources.desk, &sources.shared.pipeline);
+    let (unparsed, uncommitted) = pipeline.pages();
+    vec![
+        ("visits", desk.visits.len()),
+        ("names", desk.names.len()),
+        ("answers", desk.replies.len()),
+        ("ledger-notes", desk.from_writer.len()),
+        ("turn-news", desk.lease_events.len()),
+        ("parser", unparsed),
+        ("commit", uncommitted),
+        ("seeds", pipeline.seed_batches()),
+        ("arrivals", arrivals),
+    ]
+}
+
+impl Cluster {
+    fn look(post: &Post, sources: &Sources) -> Self {
+        let (standing, (waiting, _)) = (post.doings.standing(), post.doings.waiting());
+        let now = sources.shared.clock.now();
+        let agents = standing.view.iter().flat_map(|view| &view.agents);
+        let others = agents.filter(|a| a.id != post.me && a.state != AgentState::Dead);
+        let peer = |agent: &crivello_common::view::Agent| {
+            let waiting = waiting.iter().find(|waiting| waiting.to == agent.id);
+            let sending = |class| post.outgoing.bytes_waiting(agent.id, class);
+            Peer {
+                name: agent.name.clone(),
+                rows: waiting.map_or(0, |waiting| waiting.rows),
+                bytes: waiting.map_or(0, |waiting| waiting.bytes),
+                lag: waiting.map_or(Duration::ZERO, |waiting| now.since(waiting.since)),
+                sending: [("main", sending(Class::Main)), ("copies", sending(Class::Copies))],
+            }
+        };
+        Self {
+            peers: others.map(peer).collect(),
+            epoch: standing.view.as_ref().map_or(0, |view| view.epoch),
+            handoffs: standing.handoffs,
+            is_idle: standing.idle,
+            work: post.doings.work(),
+            // What cannot be read is told where it matters.
+            roles: roles(&sources.disk).unwrap_or_default(),
+        }
+    }
+}

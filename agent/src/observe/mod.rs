@@ -1,0 +1,7 @@
+//! What people and programs see of a running agent: status, metrics, explanations, traces.
+
+pub mod explain;
+pub mod host_rankings;
+pub mod metrics;
+pub mod status;
+pub mod trace_collector;

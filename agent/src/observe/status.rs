@@ -1,0 +1,72 @@
+//! What is told of a crawl: how it stands, and what happened.
+
+use super::host_rankings;
+use crate::report::{ArchiveFile, Ended, Report, SeedCounts, Totals, skipped};
+use crate::shared::run::Shared;
+use crate::storage::Database;
+use crate::storage::crawl_dir::CrawlDir;
+use crivello_common::failure::Failure;
+use std::path::Path;
+use std::time::Duration;
+
+/// What a [`Report`] is made from.
+pub struct ReportSources<'a> {
+    /// The crawl's shared state.
+    pub shared: &'a Shared,
+    /// Its directory.
+    pub home: &'a CrawlDir,
+    /// Its database.
+    pub disk: &'a Database,
+    /// The seeds of this run.
+    pub seeds: SeedCounts,
+}
+
+/// The report of a crawl that has ended.
+pub fn report(crawl: &ReportSources<'_>) -> Report {
+    let shared = crawl.shared;
+    let end = shared.wait(Duration::ZERO);
+    let (totals, _) = shared.totals.lock().clone();
+    let (slowest_hosts, most_resting_hosts) = host_rankings::extremes(crawl.disk);
+    let errors = Failure::ALL.map(|kind| (kind.name().to_owned(), totals.failures[kind as usize]));
+    Report {
+        software: format!("crivello/{}", env!("CARGO_PKG_VERSION")),
+        crawl_id: crawl.home.identity.crawl_id.clone(),
+        started: shared.started.to_string(),
+        elapsed_seconds: shared.clock.now().since(shared.started).as_secs_f64(),
+        resumed: crawl.home.resumed,
+        ended: end.as_ref().map_or(Ended::Failed, |end| end.how),
+        failure: end.and_then(|end| end.failure),
+        seeds: crawl.seeds,
+        totals: Totals {
+            pages: totals.pages,
+            bytes: totals.bytes,
+            duplicates: totals.duplicates,
+            truncated: totals.truncated,
+            robots_fetched: totals.robots,
+            urls_seen: totals.seen,
+            urls_queued: totals.own_queued,
+            hosts: totals.hosts,
+        },
+        pages_by_status: totals.by_status,
+        skipped: skipped(&totals.discards),
+        errors: errors.into_iter().filter(|(_, n)| *n > 0).collect(),
+        slowest_hosts,
+        most_resting_hosts,
+        archive: archive_files(&crawl.home.dir),
+    }
+}
+
+fn archive_files(dir: &Path) -> Vec<ArchiveFile> {
+    let Ok(entries) = std::fs::read_dir(dir.join("warc")) else { return Vec::new() };
+    let mut files: Vec<ArchiveFile> = entries
+        .filter_map(Result::ok)
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let bytes = entry.metadata().ok()?.len();
+            Some(ArchiveFile { path: format!("warc/{name}"), bytes })
+        })
+        .filter(|file| file.path.ends_with(".warc.gz"))
+        .collect();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files
+}

@@ -1,0 +1,277 @@
+//! The way to a collector: OTLP over gRPC.
+
+use crate::limits::SPANS_A_CALL;
+use crate::observe::trace_collector::{Resource, Shared, Tracer};
+use crate::url_tracing::{Span, Stage, Value};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::tonic::common::v1::{
+    AnyValue, InstrumentationScope, KeyValue, any_value::Value as Any,
+};
+use opentelemetry_proto::tonic::resource::v1::Resource as OtelResource;
+use opentelemetry_proto::tonic::trace::v1::{
+    ResourceSpans, ScopeSpans, Span as OtelSpan, Status, span, status,
+};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use std::error::Error as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Request};
+
+/// One call to the collector.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The first wait after a call that failed; it doubles each time.
+const BACKOFF_FIRST: Duration = Duration::from_millis(500);
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// So long what is pending may keep the end of a crawl waiting.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// How often it is looked whether anything is pending.
+const LOOK_UP: Duration = Duration::from_millis(200);
+/// A field of `Span.flags`: the URL was drawn at random for it.
+const FLAG_SAMPLED: u32 = 1;
+
+/// Where a collector takes OTLP over gRPC.
+#[derive(Clone, Debug)]
+pub struct Otlp(Endpoint);
+
+impl Otlp {
+    /// From `http://HOST:PORT`, or `https://HOST:PORT`: then the collector's certificate must be
+    /// vouched for by an authority in `ca`, as PEM, or without by one that the system trusts.
+    ///
+    /// # Errors
+    /// Why that is none, for people.
+    pub fn parse(url: &str, ca: Option<&[u8]>) -> Result<Self, String> {
+        let schemes = ["http://", "https://"];
+        let authority = schemes.iter().find_map(|scheme| url.strip_prefix(scheme));
+        if authority.unwrap_or_default().trim_end_matches('/').is_empty() {
+            return Err("write http://HOST:PORT or https://HOST:PORT, where a collector takes \
+                        OTLP over gRPC (its port is 4317 as a rule)"
+                .to_owned());
+        }
+        let endpoint = Endpoint::from_shared(url.to_owned());
+        let endpoint = endpoint.map_err(|error| format!("it is no URL: {error}"))?;
+        let endpoint = endpoint.connect_timeout(PATIENCE).timeout(PATIENCE);
+        match (url.starts_with("https://"), ca) {
+            (true, ca) => with_tls(endpoint, ca).map(Self),
+            (false, None) => Ok(Self(endpoint)),
+            (false, Some(_)) => {
+                Err("an authority is for https://: without TLS nobody is checked".to_owned())
+            }
+        }
+    }
+
+    /// The way there; nothing is sent yet. Within a runtime.
+    pub(super) fn channel(&self) -> Channel {
+        self.0.connect_lazy()
+    }
+}
+
+fn with_tls(endpoint: Endpoint, ca: Option<&[u8]>) -> Result<Endpoint, String> {
+    let tls = ClientTlsConfig::new();
+    let tls = match ca {
+        Some(pem) => {
+            // What is no certificate would be passed over, and then nobody be trusted.
+            let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect();
+            if found.is_empty() || found.iter().any(Result::is_err) {
+                return Err("the authority's file holds no certificate as PEM".to_owned());
+            }
+            tls.ca_certificate(Certificate::from_pem(pem))
+        }
+        None => tls.with_native_roots(),
+    };
+    // What it says itself is "transport error".
+    endpoint.tls_config(tls).map_err(|error| {
+        let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        format!("TLS cannot be spoken: {why}")
+    })
+}
+
+/// How the export goes.
+#[derive(Debug, Default)]
+pub struct Outlet {
+    /// Spans in the call that is being made.
+    in_call: AtomicU64,
+    /// Calls that failed in a row.
+    failures: AtomicU64,
+    /// Rung to try at once.
+    bell: Notify,
+}
+
+/// Exports until the crawl's runtime is gone.
+pub async fn run(shared: Arc<Shared>, otlp: Otlp, resource: Resource) {
+    let tracer = &shared.tracer;
+    let mut client = TraceServiceClient::new(otlp.channel());
+    let resource = described(&resource);
+    loop {
+        let batch = take(tracer);
+        if batch.is_empty() {
+            let _ = tokio::time::timeout(LOOK_UP, tracer.outlet.bell.notified()).await;
+            continue;
+        }
+        let n_spans = batch.len() as u64;
+        if !bring(tracer, &mut client, &message(&resource, batch)).await {
+            tracer.lost.fetch_add(n_spans, Relaxed);
+        }
+        tracer.outlet.in_call.store(0, Relaxed);
+    }
+}
+
+/// The next spans, which are counted as being in a call from now on.
+fn take(tracer: &Tracer) -> Vec<Span> {
+    let mut pending = tracer.pending.lock();
+    let most = pending.len().min(SPANS_A_CALL);
+    tracer.outlet.in_call.store(most as u64, Relaxed);
+    pending.drain(..most).collect()
+}
+
+/// Makes a call until it succeeds; gives up only where another try cannot help.
+async fn bring(
+    tracer: &Tracer,
+    client: &mut TraceServiceClient<Channel>,
+    message: &ExportTraceServiceRequest,
+) -> bool {
+    let outlet = &tracer.outlet;
+    let mut wait = BACKOFF_FIRST;
+    loop {
+        let Err(status) = client.export(Request::new(message.clone())).await else {
+            if outlet.failures.swap(0, Relaxed) > 0 {
+                tracing::info!("the traces' collector answers again");
+            }
+            return true;
+        };
+        if outlet.failures.fetch_add(1, Relaxed) == 0 {
+            let why = status.message();
+            tracing::warn!(code = ?status.code(), why, "the traces' collector takes nothing; the crawl goes on");
+        }
+        if !can_be_repeated(status.code()) {
+            return false;
+        }
+        let _ = tokio::time::timeout(wait, outlet.bell.notified()).await;
+        wait = (2 * wait).min(BACKOFF_MAX);
+    }
+}
+
+/// As the OTLP specification has it.
+const fn can_be_repeated(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Cancelled
+            | Code::DeadlineExceeded
+            | Code::Aborted
+            | Code::OutOfRange
+            | Code::Unavailable
+            | Code::DataLoss
+            | Code::ResourceExhausted
+            | Code::Unknown
+    )
+}
+
+impl Tracer {
+    /// Brings what is left to the collector, if it answers, and not for long.
+    pub async fn say_goodbye(&self) {
+        if !self.exports.load(Relaxed) {
+            return;
+        }
+        self.collect();
+        let before = self.outlet.failures.load(Relaxed);
+        self.outlet.bell.notify_one();
+        let brought = async {
+            loop {
+                let left = self.pending.lock().len() as u64 + self.outlet.in_call.load(Relaxed);
+                let failures = self.outlet.failures.load(Relaxed);
+                if left == 0 || failures > before {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let _ = tokio::time::timeout(GOODBYE, brought).await;
+    }
+}
+
+fn message(resource: &OtelResource, spans: Vec<Span>) -> ExportTraceServiceRequest {
+    let scope = InstrumentationScope {
+        name: "crivello".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..InstrumentationScope::default()
+    };
+    let spans = spans.into_iter().map(otel).collect();
+    let scope_spans = vec![ScopeSpans { scope: Some(scope), spans, ..ScopeSpans::default() }];
+    let resource = Some(resource.clone());
+    let resource_spans = vec![ResourceSpans { resource, scope_spans, ..ResourceSpans::default() }];
+    ExportTraceServiceRequest { resource_spans }
+}
+
+fn described(resource: &Resource) -> OtelResource {
+    let attributes = [
+        ("service.name", Any::StringValue("crivello-agent".to_owned())),
+        ("service.version", Any::StringValue(env!("CARGO_PKG_VERSION").to_owned())),
+        ("service.instance.id", Any::StringValue(resource.name.clone())),
+        ("crivello.crawl.id", Any::StringValue(resource.crawl_id.clone())),
+        ("crivello.agent.id", Any::IntValue(i64::from(resource.agent))),
+    ];
+    let attributes = attributes.into_iter().map(|(name, value)| attribute(name, value)).collect();
+    OtelResource { attributes, ..OtelResource::default() }
+}
+
+fn attribute(name: &str, value: Any) -> KeyValue {
+    let value = Some(AnyValue { value: Some(value) });
+    KeyValue { key: name.to_owned(), value, ..KeyValue::default() }
+}
+
+fn otel(span: Span) -> OtelSpan {
+    let kind = match span.stage {
+        Stage::Fetched | Stage::Resolved => span::SpanKind::Client,
+        Stage::Sent => span::SpanKind::Producer,
+        _ => span::SpanKind::Internal,
+    };
+    let error = span.attributes.iter().find(|(name, _)| *name == "error.type");
+    let status = span.is_error.then(|| Status {
+        message: error.map(|(_, value)| value.to_string()).unwrap_or_default(),
+        code: status::StatusCode::Error as i32,
+    });
+    let links = span.link.iter().map(|link| span::Link {
+        trace_id: link.trace.0.to_be_bytes().to_vec(),
+        span_id: link.span.0.to_be_bytes().to_vec(),
+        flags: FLAG_SAMPLED,
+        ..span::Link::default()
+    });
+    OtelSpan {
+        trace_id: span.trace.0.to_be_bytes().to_vec(),
+        span_id: span.id.0.to_be_bytes().to_vec(),
+        parent_span_id: span.parent.map(|id| id.0.to_be_bytes().to_vec()).unwrap_or_default(),
+        flags: FLAG_SAMPLED,
+        name: span.stage.name().to_owned(),
+        kind: kind as i32,
+        start_time_unix_nano: span.begin.0.saturating_mul(1_000),
+        end_time_unix_nano: span.end.0.saturating_mul(1_000),
+        links: links.collect(),
+        status,
+        attributes: span
+            .attributes
+            .into_iter()
+            .map(|(name, value)| {
+                attribute(
+                    name,
+                    match value {
+                        Value::Word(word) => Any::StringValue(word.to_owned()),
+                        Value::Text(text) => Any::StringValue(text.into()),
+                        Value::Count(count) => {
+                            Any::IntValue(i64::try_from(count).unwrap_or(i64::MAX))
+                        }
+                        Value::Flag(flag) => Any::BoolValue(flag),
+                    },
+                )
+            })
+            .collect(),
+        ..OtelSpan::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

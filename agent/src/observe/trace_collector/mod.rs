@@ -1,0 +1,258 @@
+//! The tracer: what all threads tell of the URLs that are followed, and who hears it.
+//!
+//! ```text
+//!   scheduler, fetchers, parsers, accountant ── Span ──► queue ──► collector ──► kept ──► Control.Traces
+//!                                                (bounded, nobody waits)    └──► pending ──► export (OTLP)
+//! ```
+//! For a URL that is not followed all of it costs one hash. See [`traces`](crate::url_tracing).
+
+mod export;
+mod memory;
+mod resource;
+
+pub use export::Otlp;
+pub use resource::Resource;
+
+use crate::limits::{ALWAYS_TRACED_A_SECOND, SPANS_KEPT, SPANS_PENDING, SPANS_QUEUE};
+use crate::messages::{Fetched, Found};
+use crate::shared::run::Shared;
+use crate::url_tracing::{
+    LookedUp, Names, PerSecond, QueuedSince, Rate, Since, Span, Stage, TraceId, Visited, is_bad,
+};
+use crivello_common::config::Telemetry;
+use crivello_common::hash::{HostKey, UrlHash, UrlKey};
+use crivello_common::time::Timestamp;
+use crossbeam::queue::ArrayQueue;
+use memory::{Bounded, Repeats};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+/// Spans are collected this often, or when many have come.
+const COLLECT_EVERY: Duration = Duration::from_millis(200);
+
+/// See the module.
+#[derive(Debug)]
+pub struct Tracer {
+    names: Names,
+    started: Timestamp,
+    /// [`Rate::bits`].
+    rate: AtomicU64,
+    slow_us: AtomicU64,
+    always: PerSecond,
+    queue: ArrayQueue<Span>,
+    bell: Notify,
+    /// Spans that found no room.
+    lost: AtomicU64,
+    /// Since when URLs are queued that are followed.
+    queued: Mutex<Bounded<UrlKey, QueuedSince>>,
+    looked_up: Mutex<Bounded<HostKey, LookedUp>>,
+    repeats: Mutex<Repeats>,
+    kept: Mutex<VecDeque<Span>>,
+    pending: Mutex<VecDeque<Span>>,
+    /// Somebody takes what is pending.
+    exports: AtomicBool,
+    outlet: export::Outlet,
+}
+
+impl Tracer {
+    /// For the crawl with this id.
+    #[must_use]
+    pub fn new(crawl_id: &str, settings: &Telemetry, started: Timestamp) -> Self {
+        let tracer = Self {
+            names: Names::of(crawl_id),
+            started,
+            rate: AtomicU64::new(0),
+            slow_us: AtomicU64::new(0),
+            always: PerSecond::new(ALWAYS_TRACED_A_SECOND),
+            queue: ArrayQueue::new(SPANS_QUEUE),
+            bell: Notify::new(),
+            lost: AtomicU64::new(0),
+            queued: Mutex::new(Bounded::new(crate::limits::TRACED_URLS)),
+            looked_up: Mutex::new(Bounded::new(crate::limits::LOOKED_UP_HOSTS)),
+            repeats: Mutex::new(Repeats::default()),
+            kept: Mutex::default(),
+            pending: Mutex::default(),
+            exports: AtomicBool::new(false),
+            outlet: export::Outlet::default(),
+        };
+        tracer.set(settings);
+        tracer
+    }
+
+    /// Goes by these settings from now on.
+    pub fn set(&self, settings: &Telemetry) {
+        self.rate.store(Rate::of(settings.trace_rate).bits(), Relaxed);
+        let slow = u64::try_from(settings.trace_slow.as_micros()).unwrap_or(u64::MAX);
+        self.slow_us.store(slow, Relaxed);
+    }
+
+    /// The trace of a URL that is followed.
+    #[must_use]
+    pub fn sampled(&self, url: UrlKey) -> Option<TraceId> {
+        self.follows(url).then(|| self.names.trace(url))
+    }
+
+    fn follows(&self, url: UrlKey) -> bool {
+        Rate::from_bits(self.rate.load(Relaxed)).takes(self.names.draw(url))
+    }
+
+    /// Whether any URL is followed from its beginning.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.rate.load(Relaxed) > 0
+    }
+
+    /// The trace of a URL, whether it is followed or not.
+    #[must_use]
+    pub fn trace(&self, url: UrlKey) -> TraceId {
+        self.names.trace(url)
+    }
+
+    /// The trace of a URL that was found, if it is to be told that it was: it is followed, and this
+    /// was not told too often.
+    #[must_use]
+    pub fn found(&self, found: &Found) -> Option<TraceId> {
+        let trace = self.sampled(key(found))?;
+        self.repeats.lock().admits(trace).then_some(trace)
+    }
+
+    /// Tells of a span. Never waits.
+    pub fn tell(&self, span: Span) {
+        if self.queue.push(span).is_err() {
+            self.lost.fetch_add(1, Relaxed);
+        }
+        if self.queue.len() == SPANS_QUEUE / 2 {
+            self.bell.notify_one();
+        }
+    }
+
+    /// A URL that is followed is in the queue from now on.
+    pub fn queued(&self, url: UrlKey, at: Timestamp, since: Since) {
+        self.queued.lock().put(url, QueuedSince { at, since });
+    }
+
+    /// It is not any more.
+    pub fn is_done(&self, url: UrlKey) {
+        self.queued.lock().take(&url);
+    }
+
+    /// A host's name was looked up; one that has no address is told of.
+    pub fn looked_up(&self, host: HostKey, name: &str, error: Option<&'static str>, at: LookedUp) {
+        self.looked_up.lock().put(host, at);
+        let Some(error) = error else { return };
+        if self.always.take(at.end) {
+            let trace = self.names.host_trace(host);
+            let times = (at.begin, at.end);
+            let mut span = Span::new(trace, (Stage::Resolved, at.begin.0), None, times)
+                .with("server.address", name.to_owned())
+                .with("error.type", error);
+            span.is_error = true;
+            tracing::debug!(host = name, error, trace_id = %trace, "a name was not resolved");
+            self.tell(span);
+        }
+    }
+
+    /// A visit brought a result: told of if the URL is followed, or if it failed or was slow.
+    pub fn visited(&self, fetched: &mut Fetched) {
+        let hash =
+            fetched.row.as_ref().map_or_else(|| UrlHash::of(fetched.url.as_str()), |r| r.hash);
+        let url = UrlKey { group: fetched.host.group, url: hash };
+        let sampled = self.follows(url);
+        let slow = Duration::from_micros(self.slow_us.load(Relaxed));
+        let ended = fetched.at + fetched.took;
+        let is_followed = sampled || (is_bad(fetched, slow) && self.always.take(ended));
+        if !is_followed {
+            return;
+        }
+        fetched.traced = Some(hash);
+        let trace = self.names.trace(url);
+        let handed_out = fetched.handed_out.at;
+        let queued = match sampled && fetched.row.is_some() {
+            true => self.since(&url),
+            false => QueuedSince { at: handed_out, since: Since::Unsampled },
+        };
+        let looked_up = self.looked_up.lock().get(&fetched.host);
+        let visited = Visited { trace, sampled, fetched, queued, looked_up };
+        visited.spans().into_iter().for_each(|span| self.tell(span));
+        tracing::debug!(
+            url = fetched.url.as_str(),
+            outcome = outcome(fetched),
+            took_ms = fetched.took.as_millis() as u64,
+            trace_id = %trace,
+            "visited"
+        );
+    }
+
+    fn since(&self, url: &UrlKey) -> QueuedSince {
+        let mut queued = self.queued.lock();
+        let since = if queued.has_forgotten() { Since::Forgotten } else { Since::Restart };
+        queued.take(url).unwrap_or(QueuedSince { at: self.started, since })
+    }
+
+    /// The newest spans, of one trace or of all.
+    #[must_use]
+    pub fn recent(&self, trace: Option<TraceId>, limit: usize) -> Vec<Span> {
+        self.collect();
+        let kept = self.kept.lock();
+        let wanted = kept.iter().rev().filter(|span| trace.is_none_or(|id| id == span.trace));
+        wanted.take(limit).cloned().collect()
+    }
+
+    /// Takes what has come to where it is kept and exported from.
+    fn collect(&self) {
+        let exports = self.exports.load(Relaxed);
+        // In this order everywhere; who comes second finds the queue empty.
+        let (mut kept, mut pending) = (self.kept.lock(), self.pending.lock());
+        while let Some(span) = self.queue.pop() {
+            if exports {
+                if pending.len() == SPANS_PENDING {
+                    pending.pop_front();
+                    self.lost.fetch_add(1, Relaxed);
+                }
+                pending.push_back(span.clone());
+            }
+            if kept.len() == SPANS_KEPT {
+                kept.pop_front();
+            }
+            kept.push_back(span);
+        }
+    }
+}
+
+/// Collects until the crawl is over.
+pub async fn collect(shared: Arc<Shared>) {
+    while !shared.is_over() {
+        let tracer = &shared.tracer;
+        let _ = tokio::time::timeout(COLLECT_EVERY, tracer.bell.notified()).await;
+        tracer.collect();
+    }
+}
+
+/// Exports until the crawl's runtime is gone.
+pub fn export(runtime: &Handle, shared: Arc<Shared>, otlp: Otlp, resource: Resource) {
+    shared.tracer.exports.store(true, Relaxed);
+    runtime.spawn(export::run(shared, otlp, resource));
+}
+
+/// What a URL that was found is known by.
+pub const fn key(found: &Found) -> UrlKey {
+    UrlKey { group: found.host.group, url: found.hash }
+}
+
+fn outcome(fetched: &Fetched) -> String {
+    use crate::messages::Outcome;
+    match &fetched.outcome {
+        Outcome::Response(response) => response.status.to_string(),
+        Outcome::Failed(failure) => failure.name().to_owned(),
+        Outcome::Discarded(why) => why.name().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! The state of a crawl at one moment, as status, panel and metrics show it.
+
+use super::run::Shared;
+use crate::limits::PIPELINE_PAGES_MAX;
+use crate::progress::{Evidence, HostGauges, Snapshot};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The state of a crawl at this moment.
+pub fn snapshot(shared: &Shared) -> Snapshot {
+    let (totals, _) = shared.totals.lock().clone();
+    let census = *shared.census.lock();
+    let (unparsed, uncommitted) = shared.pipeline.pages();
+    let visits = shared.visits.load(Relaxed) as u64;
+    let hosts = HostGauges {
+        ready: census.ips_ready as u64,
+        waiting: census.waiting as u64,
+        resting: census.resting as u64,
+        resolving: census.resolving as u64,
+        paused: census.paused as u64,
+    };
+    let revised = shared.live.latest();
+    let elapsed = shared.clock.now().since(shared.started);
+    let evidence = Evidence {
+        elapsed,
+        stopping: shared.is_stopping(),
+        limit_reached: shared.limit_reached.load(Relaxed),
+        disk_full: shared.disk_full.load(Relaxed),
+        offline: shared.offline.load(Relaxed),
+        dns_silent: shared.dns_silent.load(Relaxed),
+        pages_run: shared.results.load(Relaxed),
+        urls_queued: totals.own_queued,
+        visits,
+        visits_max: u64::from(shared.settings.fetch.visits_max),
+        unparsed_pages: unparsed as u64,
+        uncommitted_pages: uncommitted as u64,
+        pipeline_pages_max: PIPELINE_PAGES_MAX as u64,
+        hosts,
+        delay: revised.settings.politeness.delay,
+    };
+    let mut by_class = [0; 5];
+    for (&status, &n) in &totals.by_status {
+        if let Some(class) = by_class.get_mut(usize::from(status / 100).wrapping_sub(1)) {
+            *class += n;
+        }
+    }
+    Snapshot {
+        elapsed,
+        pages: totals.pages,
+        bytes: totals.bytes,
+        by_class,
+        duplicates: totals.duplicates,
+        robots_fetched: totals.robots,
+        errors: totals.failures.iter().sum(),
+        discards: totals.discards.iter().map(|(_, n)| n).sum(),
+        urls_queued: totals.own_queued,
+        urls_seen: totals.seen,
+        hosts,
+        visits,
+        pipeline_pages: (unparsed + uncommitted) as u64,
+        pages_left: shared.pages_left.of_all(totals.pages),
+        pace: evidence.pace(),
+    }
+}

@@ -1,0 +1,241 @@
+//! The directory of a crawl: what makes it that crawl, and what may be opened there.
+//!
+//! ```text
+//! DIR/crawl.toml   the settings in force, all of them; written when a run begins
+//! DIR/state/       the database (one RocksDB)
+//! DIR/warc/        the archive
+//! ```
+//! A crawl is begun once `crawl.toml` is there. It comes last; `crawl.toml.new` comes first, so
+//! that what a kill left half made is known for that, and made anew.
+
+use crate::crawldb::META_SEEDED;
+use crate::storage::{Batch, Database, DiskError, Family, OpenError};
+use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
+use crivello_common::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Version of the format on disk; raised with every change that older builds cannot read.
+const FORMAT: u32 = 3;
+const META_CRAWL: &[u8] = b"crawl";
+const META_CLOSED: &[u8] = b"closed";
+
+/// What makes a crawl that crawl; kept in `meta`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// See [`FORMAT`].
+    pub format: u32,
+    /// Drawn when the crawl is begun: 16 hexadecimal digits.
+    pub crawl_id: String,
+    /// When it was begun.
+    pub begun: String,
+    /// [`Settings::meaning`]: what must stay as it was.
+    pub meaning: String,
+}
+
+/// An opened directory.
+#[derive(Debug)]
+pub struct CrawlDir {
+    /// The directory.
+    pub dir: PathBuf,
+    /// Whether the crawl was there already.
+    pub resumed: bool,
+    /// When the last run ended in an orderly way; `None` when it did not, or there was none.
+    pub closed_at: Option<Timestamp>,
+    /// Whether all seeds of an earlier run were taken in.
+    pub seeded: bool,
+    /// Which crawl it is.
+    pub identity: Identity,
+}
+
+fn refused(why: impl Into<String>) -> OpenError {
+    OpenError::Refused(why.into())
+}
+
+/// Looks into the directory of a crawl that is not running; changes nothing.
+///
+/// # Errors
+/// A refusal when there is no crawl, or it is running; a breakdown when the state is damaged.
+pub fn look_into(dir: &Path) -> Result<(Settings, Database), OpenError> {
+    let path = dir.join(SETTINGS_FILE);
+    let text = fs::read_to_string(&path).map_err(|e| {
+        refused(format!("{} holds no crawl: {}: {e}", dir.display(), path.display()))
+    })?;
+    let settings = Settings::from_toml(&path.display().to_string(), &text)
+        .map_err(|errors| OpenError::Broken(errors.to_string()))?;
+    match Database::look_into(&dir.join("state"), &settings.state) {
+        Ok(disk) => Ok((settings, disk)),
+        Err(DiskError::InUse { .. }) => Err(refused(format!(
+            "the crawl in {} is running: its directory can only be asked when it is not; one with \
+             a coordinator is asked through that (--coordinator)",
+            dir.display()
+        ))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl CrawlDir {
+    /// Whether the last run was killed.
+    #[must_use]
+    pub const fn is_unclean(&self) -> bool {
+        self.resumed && self.closed_at.is_none()
+    }
+
+    /// Opens the crawl in `dir`, or begins one there. One that was there is only read:
+    /// [`Self::take_over`] is what changes it.
+    ///
+    /// # Errors
+    /// A refusal when the directory holds something else, or a crawl of other settings; a
+    /// breakdown when the state is damaged or the disk fails. The `crawl_id` of a cluster's crawl
+    /// is given; another one is drawn when it is begun.
+    pub fn open(
+        dir: &Path,
+        settings: &Settings,
+        now: Timestamp,
+        crawl_id: Option<&str>,
+    ) -> Result<(Self, Database), OpenError> {
+        if dir.join(SETTINGS_FILE).exists() {
+            let (home, disk) = Self::resume(dir, settings)?;
+            if crawl_id.is_some_and(|id| id != home.identity.crawl_id) {
+                return Err(refused(format!(
+                    "{} holds another crawl (begun {}); choose another directory",
+                    dir.display(),
+                    home.identity.begun
+                )));
+            }
+            return Ok((home, disk));
+        }
+        let drawn = || format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0);
+        Self::begin(dir, settings, now, crawl_id.map_or_else(drawn, str::to_owned))
+    }
+
+    fn begin(
+        dir: &Path,
+        settings: &Settings,
+        now: Timestamp,
+        crawl_id: String,
+    ) -> Result<(Self, Database), OpenError> {
+        let half_begun = dir.join(HALF_BEGUN).exists();
+        for taken in ["state", "warc"] {
+            if dir.join(taken).exists() && !half_begun {
+                return Err(refused(format!(
+                    "{} has a `{taken}` folder but no crawl.toml: it is not a crawl that can be resumed; choose another --out, or move it away",
+                    dir.display()
+                )));
+            }
+        }
+        fs::create_dir_all(dir)
+            .and_then(|()| fs::write(dir.join(HALF_BEGUN), ""))
+            .and_then(|()| fs::create_dir_all(dir.join("warc")))
+            .map_err(|e| {
+                let dir = dir.display();
+                refused(format!("the directory {dir} cannot be made: {e}; choose another --out"))
+            })?;
+        let disk = Database::open(&dir.join("state"), true, &settings.state)?;
+        let identity = Identity {
+            format: FORMAT,
+            crawl_id,
+            begun: now.to_string(),
+            meaning: settings.meaning(),
+        };
+        let home =
+            Self { dir: dir.to_owned(), resumed: false, closed_at: None, seeded: false, identity };
+        home.keep(&disk, None)?;
+        disk.sync()?;
+        home.write_settings(settings)?;
+        Ok((home, disk))
+    }
+
+    fn resume(dir: &Path, settings: &Settings) -> Result<(Self, Database), OpenError> {
+        let state = dir.join("state");
+        if !state.join("CURRENT").exists() {
+            return Err(OpenError::Broken(format!(
+                "{} is missing or damaged although {} says that a crawl was begun here; nothing was changed",
+                state.display(),
+                dir.join(SETTINGS_FILE).display()
+            )));
+        }
+        let disk = Database::open(&state, false, &settings.state)?;
+        let damaged = |what: &str| {
+            OpenError::Broken(format!(
+                "the state in {} {what}; nothing was changed",
+                state.display()
+            ))
+        };
+        let value = disk.get(Family::Meta, META_CRAWL)?;
+        let value =
+            value.ok_or_else(|| damaged("does not say which crawl it is: it is damaged"))?;
+        let identity: Identity = serde_json::from_slice(&value)
+            .map_err(|e| damaged(&format!("names its crawl in a way that cannot be read ({e})")))?;
+        if identity.format != FORMAT {
+            return Err(refused(format!(
+                "the crawl in {} has format {}, this build reads format {FORMAT}",
+                dir.display(),
+                identity.format
+            )));
+        }
+        let differences = settings.meaning_differences(&identity.meaning);
+        if !differences.is_empty() {
+            let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            return Err(refused(format!(
+                "{} holds another crawl (begun {}): {}; resume it without these settings, or choose another --out",
+                dir.display(),
+                identity.begun,
+                differences.join("; ")
+            )));
+        }
+        let closed_at = disk
+            .get(Family::Meta, META_CLOSED)?
+            .and_then(|value| value.try_into().ok())
+            .map(|bytes| Timestamp(u64::from_be_bytes(bytes)));
+        let seeded = disk.get(Family::Meta, META_SEEDED)?.is_some();
+        let home = Self { dir: dir.to_owned(), resumed: true, closed_at, seeded, identity };
+        Ok((home, disk))
+    }
+
+    /// Takes a crawl that is to be resumed over: from here on it is a run of these settings.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn take_over(&self, disk: &Database, settings: &Settings) -> Result<(), OpenError> {
+        if self.resumed {
+            self.keep(disk, None)?;
+            self.write_settings(settings)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the identity, and when the state was closed in an orderly way.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn keep(&self, disk: &Database, closed_at: Option<Timestamp>) -> Result<(), OpenError> {
+        let identity = serde_json::to_vec(&self.identity)
+            .map_err(|e| OpenError::Broken(format!("the crawl's name cannot be written: {e}")))?;
+        let mut batch = Batch::default();
+        disk.put(&mut batch, Family::Meta, META_CRAWL, &identity);
+        match closed_at {
+            Some(at) => disk.put(&mut batch, Family::Meta, META_CLOSED, &at.0.to_be_bytes()),
+            None => disk.delete(&mut batch, Family::Meta, META_CLOSED),
+        }
+        Ok(disk.commit(&batch)?)
+    }
+
+    /// Writes `crawl.toml`, whole or not at all, also when the power is cut.
+    fn write_settings(&self, settings: &Settings) -> Result<(), OpenError> {
+        let path = self.dir.join(SETTINGS_FILE);
+        let new = self.dir.join(HALF_BEGUN);
+        let text = format!(
+            "# The settings of the crawl in this directory, as of its last run.\n{}",
+            settings.to_toml()
+        );
+        // On the disk before its name is: after a power cut it is the old one or the new one.
+        File::create(&new)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&new, &path))
+            .and_then(|()| File::open(&self.dir)?.sync_all())
+            .map_err(|e| OpenError::Broken(format!("{} cannot be written: {e}", path.display())))
+    }
+}
