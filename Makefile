@@ -3,6 +3,8 @@
 # some minutes the first time. ROCKSDB_LIB_DIR and ROCKSDB_STATIC are honored when they are set.
 
 CARGO ?= cargo
+# Of the tests: small, or full.
+SIZE ?= small
 DEMO ?=
 BENCH ?=
 # What the comparison with other crawlers builds and installs.
@@ -17,7 +19,10 @@ all: build
 demo: build
 	./target/release/crivello demo $(DEMO)
 
-## test         all tests
+## test         all tests; SIZE=full runs more schedules, kills, URLs and hosts (docs/testing.md)
+# More threads than cores: most scenarios wait, and those that compute take permits.
+test: export CRIVELLO_TEST_SIZE = $(SIZE)
+test: export RUST_TEST_THREADS ?= 6
 test: setup setup-tests
 	$(CARGO) test --release --workspace --no-fail-fast
 

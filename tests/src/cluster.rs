@@ -19,6 +19,7 @@ pub use papers::Papers;
 pub use process::{End, Process, Stutter};
 pub use verdict::Ended;
 
+use crate::permits::{Load, Permits};
 use crate::running::DEADLINE;
 use crate::scene::binary;
 use rustix::process::Signal;
@@ -79,6 +80,7 @@ pub struct Cluster {
     http: Option<SocketAddr>,
     /// The web's log does not say whose a connection is.
     anonymous: bool,
+    _permits: Permits,
 }
 
 impl Cluster {
@@ -88,6 +90,7 @@ impl Cluster {
     /// When the web cannot be started.
     #[must_use]
     pub fn new(spec: Spec) -> Self {
+        let permits = Permits::take(Load::Half);
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(spec)).expect("the web starts");
         let net = Net::new();
@@ -117,6 +120,7 @@ impl Cluster {
             https: false,
             http: None,
             anonymous: false,
+            _permits: permits,
         }
     }
 

@@ -7,6 +7,7 @@
 
 use crate::agreement::{pages_answered, pages_due};
 use crate::binary;
+use crate::permits::{Load, Permits};
 use crate::running::{DEADLINE, output_within};
 use crivello_agent::{Crawl, JoinOptions};
 use crivello_common::config::Settings;
@@ -55,6 +56,7 @@ pub struct InProcess {
     n_names: usize,
     dir: TempDir,
     runtime: Runtime,
+    _permits: Permits,
 }
 
 impl InProcess {
@@ -89,6 +91,7 @@ impl Plan {
     /// When something cannot be started.
     #[must_use]
     pub fn begin(self) -> InProcess {
+        let permits = Permits::take(Load::Half);
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(self.spec.clone())).expect("the web starts");
         let settings = self.settings(&web);
@@ -105,6 +108,7 @@ impl Plan {
             n_names: 0,
             dir: tempfile::tempdir().expect("a directory"),
             runtime,
+            _permits: permits,
         };
         cluster.start_coordinator();
         for _ in 0..self.n_agents {

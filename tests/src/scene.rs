@@ -1,6 +1,7 @@
 //! One scenario: a web in this process, the crawler in another.
 
 use crate::measure::Usage;
+use crate::permits::{Load, Permits};
 use crate::running::{DEADLINE, Running};
 use crate::watching::{Watched, numbers_at};
 use crivello_common::time::Timestamp;
@@ -30,6 +31,7 @@ pub struct Scene {
     noise: Vec<&'static str>,
     seeds: Vec<String>,
     deadline: Duration,
+    _permits: Permits,
 }
 
 /// A crawl that has ended.
@@ -86,6 +88,7 @@ impl Scene {
     /// When the web cannot be started.
     #[must_use]
     pub fn new(spec: Spec) -> Self {
+        let permits = Permits::take(Load::Half);
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(spec)).expect("the web starts");
         let mut args = vec![
@@ -103,6 +106,7 @@ impl Scene {
             noise: Vec::new(),
             seeds,
             deadline: DEADLINE,
+            _permits: permits,
         }
     }
 

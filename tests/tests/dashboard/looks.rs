@@ -3,8 +3,9 @@
 //! `CRIVELLO_TEST_PICTURES=DIR` keeps pictures of all views, and those that README.md shows.
 
 use super::browser::Browser;
-use super::{alone, cluster};
+use super::cluster;
 use crivello_tests::Cluster;
+use crivello_tests::{Load, Permits};
 use std::path::PathBuf;
 
 const VIEWS: [&str; 6] = ["overview", "hosts", "errors", "fetches", "traces", "settings"];
@@ -92,7 +93,7 @@ pub fn go(browser: &Browser, cluster: &mut Cluster, view: &str) {
 
 #[test]
 fn the_page_is_fit_for_everyone() {
-    let _alone = alone();
+    let _permits = Permits::take(Load::All);
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(300).start(3);
     let ours = format!("http://{}/", cluster.dashboard());

@@ -2,10 +2,11 @@
 //! as far as the web can tell; and where there is a token, nobody sees or changes anything without it.
 
 use super::browser::Browser;
+use super::cluster;
 use super::looks::{FAULTS, go};
-use super::{alone, cluster};
 use crivello_tests::Cluster;
 use crivello_tests::cluster::COORDINATOR;
+use crivello_tests::{Load, Permits};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ fn shortest_gap(cluster: &Cluster, since: u64) -> (Option<u64>, usize) {
 
 #[test]
 fn a_setting_is_changed_by_typing_and_is_in_force() {
-    let _alone = alone();
+    let _permits = Permits::take(Load::All);
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(300).start(2);
     let ours = format!("http://{}/", cluster.dashboard());
@@ -87,7 +88,7 @@ fn a_setting_is_changed_by_typing_and_is_in_force() {
 
 #[test]
 fn who_does_not_show_the_token_sees_and_changes_nothing() {
-    let _alone = alone();
+    let _permits = Permits::take(Load::All);
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(3).with_papers(&["a"]).start(1);
     let ours = format!("http://{}/", cluster.dashboard());

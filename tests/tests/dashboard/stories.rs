@@ -3,7 +3,8 @@
 
 use super::browser::Browser;
 use super::looks::{FAULTS, PHONE, go, pictures};
-use super::{alone, api, cells, cluster};
+use super::{api, cells, cluster};
+use crivello_tests::{Load, Permits};
 use fake_agent::{FakeKind, FakeState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,7 +27,7 @@ fn join(
 
 #[test]
 fn what_agents_know_is_shown() {
-    let _alone = alone();
+    let _permits = Permits::take(Load::All);
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(1).set("cluster.lease=600s").start(0);
     let runtime = Runtime::new().expect("a runtime");
@@ -95,7 +96,7 @@ fn what_agents_know_is_shown() {
 
 #[test]
 fn what_is_lost_with_an_agent_is_counted_while_somebody_waits() {
-    let _alone = alone();
+    let _permits = Permits::take(Load::All);
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(1).start(0);
     let (runtime, state) = (Runtime::new().expect("a runtime"), Arc::<FakeState>::default());

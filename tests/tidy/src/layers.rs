@@ -10,7 +10,15 @@ use std::path::Path;
 const CRATE_LAYERS: &[&[&str]] = &[
     &["tests"],
     &["cli"],
-    &["agent", "coordinator", "dashboard", "simweb", "tests/fake-agent", "tests/tidy"],
+    &[
+        "agent",
+        "coordinator",
+        "dashboard",
+        "simweb",
+        "tests/fake-agent",
+        "tests/tidy",
+        "tests/size",
+    ],
     &["search", "graph"],
     &["archive"],
     &["html", "expressions"],

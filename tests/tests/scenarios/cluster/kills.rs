@@ -1,7 +1,7 @@
 //! Agents that are killed, with and without their disks: nothing is lost, and what is repeated is
 //! what was in flight.
 
-use super::{IN_FLIGHT, alone, cluster, finish, web};
+use super::{IN_FLIGHT, cluster, finish, web};
 use crivello_tests::cluster::COORDINATOR;
 use crivello_tests::{Cluster, is_page};
 use std::time::Duration;
@@ -17,7 +17,6 @@ fn lose(cluster: &mut Cluster, name: &str) {
 
 #[test]
 fn an_agent_dies_and_its_disk_with_it() {
-    let _alone = alone();
     let mut cluster = cluster(web(24)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.35);
@@ -29,7 +28,6 @@ fn an_agent_dies_and_its_disk_with_it() {
 /// once towards the limits.
 #[test]
 fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
-    let _alone = alone();
     let limits = cluster(web(24)).set("limits.pages-per-host-max=24");
     let mut cluster = limits.set("limits.pages-per-domain-max=24").start(3);
     cluster.seed();
@@ -54,7 +52,6 @@ fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
 /// The next process takes up the lease of the one that was killed, or waits until it is over.
 #[test]
 fn an_agent_dies_and_comes_back_at_once() {
-    let _alone = alone();
     let mut cluster = cluster(web(24)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.35);
@@ -68,7 +65,6 @@ fn an_agent_dies_and_comes_back_at_once() {
 /// What it knew is older than what its successors know.
 #[test]
 fn an_agent_dies_and_comes_back_when_others_have_its_share() {
-    let _alone = alone();
     let mut cluster = cluster(web(36)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.25);
@@ -83,7 +79,6 @@ fn an_agent_dies_and_comes_back_when_others_have_its_share() {
 /// dies.
 #[test]
 fn two_agents_of_four_die_one_after_the_other() {
-    let _alone = alone();
     let mut cluster = cluster(web(36)).start(4);
     cluster.seed();
     for (name, share) in [("b", 0.2), ("d", 0.6)] {
@@ -100,7 +95,6 @@ fn two_agents_of_four_die_one_after_the_other() {
 /// Without copies the groups of the dead one wait for its disk, and the end waits for them.
 #[test]
 fn without_copies_the_crawl_waits_for_the_disk() {
-    let _alone = alone();
     let mut cluster = cluster(web(16)).set("cluster.replication=1").start(3);
     cluster.seed();
     cluster.wait_for_share(0.4);
@@ -115,7 +109,6 @@ fn without_copies_the_crawl_waits_for_the_disk() {
 /// It goes on leaving where it was.
 #[test]
 fn an_agent_that_dies_while_it_leaves_can_be_asked_again() {
-    let _alone = alone();
     let mut cluster = cluster(web(24)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.3);
@@ -134,7 +127,6 @@ fn an_agent_that_dies_while_it_leaves_can_be_asked_again() {
 
 #[test]
 fn everything_is_killed_at_once_and_started_again() {
-    let _alone = alone();
     let mut cluster = cluster(web(20)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.4);
@@ -152,7 +144,6 @@ fn everything_is_killed_at_once_and_started_again() {
 /// owns anything, and what was on its way waits until somebody does. Most pages are linked once.
 #[test]
 fn the_only_one_that_could_take_over_dies() {
-    let _alone = alone();
     let mut cluster = cluster(web(24).links(1)).start(2);
     cluster.seed();
     cluster.wait_for_share(0.3);

@@ -1,6 +1,6 @@
 //! A cluster that is left in peace.
 
-use super::{alone, cluster, finish, web};
+use super::{cluster, finish, web};
 use crivello_tests::{Cluster, Scene, is_page, seed};
 use simweb::{Character, Robots, Seeds, Spec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,6 @@ fn visitors(cluster: &Cluster) -> BTreeMap<String, BTreeSet<String>> {
 /// Most hosts are found by links only, so by other agents than their own.
 #[test]
 fn three_agents_fetch_what_one_would_and_each_host_has_one_visitor() {
-    let _alone = alone();
     let mut cluster = cluster(web(10).links(14).seeds(Seeds::First(4))).start(3);
     cluster.seed();
     finish(&mut cluster, 0);
@@ -35,7 +34,6 @@ fn three_agents_fetch_what_one_would_and_each_host_has_one_visitor() {
 /// Redirects to other agents' hosts, sitemaps, every way to mark a robots.txt.
 #[test]
 fn a_varied_web_is_fetched_by_a_cluster_as_by_one() {
-    let _alone = alone();
     let robots = |name: &str, robots| Character::named(name).robots(robots);
     let mut web = web(10).with_variety().links(12).seeds(Seeds::First(6)).tls(0.3);
     let agent = web.agent.clone();
@@ -54,7 +52,6 @@ fn a_varied_web_is_fetched_by_a_cluster_as_by_one() {
 /// Most hosts' robots.txt lead, by way of a few redirects, to one host, which is one agent's.
 #[test]
 fn a_robots_txt_on_another_agents_host_is_asked_for_there() {
-    let _alone = alone();
     let to = Some("h0.site0.test".to_owned());
     let moved = Character::named("moved").robots(Robots::Redirects { hops: 2, to });
     let mut cluster = cluster(web(8).share(0.7, moved).seeds(Seeds::Hosts)).start(3);
@@ -65,7 +62,6 @@ fn a_robots_txt_on_another_agents_host_is_asked_for_there() {
 /// Three addresses for the hosts of three agents: they take turns there.
 #[test]
 fn an_address_is_spared_by_the_cluster_as_a_whole() {
-    let _alone = alone();
     let web = Spec::new(seed()).size(36, 1, 6).ips(3).latency_ms(0, 20).seeds(Seeds::Hosts);
     let mut cluster = cluster(web).start(3);
     cluster.seed();
@@ -85,7 +81,6 @@ fn an_address_is_spared_by_the_cluster_as_a_whole() {
 /// fetch exactly as many.
 #[test]
 fn a_page_limit_is_that_of_the_cluster() {
-    let _alone = alone();
     let mut cluster = cluster(web(8)).set("limits.pages-max=150").start(3);
     cluster.seed();
     cluster.wait_for_share(0.2);
@@ -101,7 +96,6 @@ fn a_page_limit_is_that_of_the_cluster() {
 /// One agent alone is a cluster as well, and holds no copies.
 #[test]
 fn a_cluster_of_one_is_a_cluster() {
-    let _alone = alone();
     let mut cluster = cluster(web(6)).start(1);
     cluster.seed();
     finish(&mut cluster, 0);
@@ -110,7 +104,6 @@ fn a_cluster_of_one_is_a_cluster() {
 /// The witness's own eyes: of a crawler that is watched, hardly a request is nobody's.
 #[test]
 fn the_web_knows_whose_request_it_was() {
-    let _alone = alone();
     let scene = Scene::new(web(5)).delays("20ms", "0ms");
     let child = scene.start();
     let process = child.id();

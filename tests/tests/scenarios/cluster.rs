@@ -10,31 +10,19 @@
 //! Without a kill nothing may be repeated at all. "In the middle" is a share of the pages due,
 //! counted by the web.
 
-#[path = "cluster/comings.rs"]
 mod comings;
-#[path = "cluster/coordinator.rs"]
 mod coordinator;
-#[path = "cluster/cuts.rs"]
 mod cuts;
-#[path = "cluster/kills.rs"]
 mod kills;
-#[path = "cluster/together.rs"]
 mod together;
 
 use crivello_tests::in_process::{COMMIT_PAGES_MAX, IN_FLIGHT, VISITS_MAX};
 use crivello_tests::{Cluster, seed};
 use simweb::{PageKind, Robots, Spec};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(250);
 const IP_DELAY: Duration = Duration::from_millis(40);
-
-/// One cluster at a time: several on few cores would take each other's turns.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// So many groups that each of four agents has some, two of them on each address.
 fn web(pages_per_host: u32) -> Spec {

@@ -1,6 +1,6 @@
 //! `crivello certs` and `crivello token`: what is written, what is kept, what is refused.
 
-use crate::kit::{expect, fresh};
+use super::kit::{expect, fresh};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

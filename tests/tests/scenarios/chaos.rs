@@ -7,8 +7,8 @@
 //! that comes in the middle of a handing over, an agent that leaves while it takes in what a dead
 //! one left, a coordinator that is away when somebody dies.
 //!
-//! The schedule follows from the seed; when exactly what happens does not. `CRIVELLO_TEST_STORMS`
-//! plays so many.
+//! The order of faults follows from the seed; their exact times do not. `CRIVELLO_TEST_CHAOS_RUNS` sets how
+//! many orders run.
 
 use crivello_tests::in_process::IN_FLIGHT;
 use crivello_tests::{InProcess, seed};
@@ -17,47 +17,46 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use simweb::{PageKind, Robots, Spec};
 use std::time::Duration;
+use test_size::sized;
 
-/// Where nothing else is asked for.
-const STORMS: u64 = 4;
-/// So many things happen to a crawl.
-const BLOWS: u32 = 7;
-/// At least so many agents are alive at any time: with copies at two, that leaves somebody to die.
+/// Faults in one crawl.
+const FAULTS: u32 = 7;
+/// Agents alive at any time, at least: with two replicas, one can die.
 const ALIVE_MIN: usize = 3;
 const ALIVE_MAX: usize = 5;
 const DELAY: Duration = Duration::from_millis(100);
 const IP_DELAY: Duration = Duration::from_millis(25);
 
-/// What happens to a cluster.
+/// An event in the life of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Blow {
+enum Fault {
     Join,
     Drain,
     Restart,
-    /// Dies, and comes back with its disk at once.
-    Stumble,
-    /// Dies, and comes back with its disk some blows later.
-    Faint,
+    /// An agent dies and comes back with its disk at once.
+    CrashRestart,
+    /// An agent dies and comes back with its disk some faults later.
+    CrashLater,
     Return,
-    /// Dies, and its disk with it.
-    Vanish,
-    /// The coordinator ends, and comes back at once.
-    Blink,
+    /// An agent dies and its disk is deleted.
+    LoseDisk,
+    /// The coordinator ends and comes back at once.
+    CoordinatorRestart,
 }
 
-use Blow::{Blink, Drain, Faint, Join, Restart, Return, Stumble, Vanish};
+use Fault::{CoordinatorRestart, CrashLater, CrashRestart, Drain, Join, LoseDisk, Restart, Return};
 
-struct Storm {
+struct Chaos {
     cluster: InProcess,
     rng: StdRng,
     /// Dead agents that will come back.
-    fainted: Vec<String>,
-    /// Nobody else may lose a disk: nobody knows when its pages are held twice again.
-    vanished: bool,
+    crashed: Vec<String>,
+    /// A disk was deleted. No other may be: when its pages have two replicas again is not visible.
+    disk_lost: bool,
     deaths: u64,
 }
 
-impl Storm {
+impl Chaos {
     fn new(seed: u64) -> Self {
         let spec = Spec::new(seed)
             .size(30, 1, 30)
@@ -68,79 +67,79 @@ impl Storm {
             .portion(0.05, PageKind::Status(404));
         let cluster = InProcess::new(spec).agents(ALIVE_MIN).delays(DELAY, IP_DELAY).begin();
         let rng = StdRng::seed_from_u64(seed);
-        Self { cluster, rng, fainted: Vec::new(), vanished: false, deaths: 0 }
+        Self { cluster, rng, crashed: Vec::new(), disk_lost: false, deaths: 0 }
     }
 
-    /// What may happen now.
-    fn possible(&self) -> Vec<Blow> {
+    /// Faults that may happen now, likelier ones several times.
+    fn possible(&self) -> Vec<Fault> {
         let n_alive = self.cluster.names().len();
-        let mut blows = vec![Restart, Stumble, Blink];
+        let mut faults = vec![Restart, CrashRestart, CoordinatorRestart];
         if n_alive < ALIVE_MAX {
-            blows.extend([Join, Join]);
+            faults.extend([Join, Join]);
         }
         if n_alive > ALIVE_MIN {
-            blows.push(Drain);
+            faults.push(Drain);
             // One at a time is dead: the second could be the last that has something.
-            if self.fainted.is_empty() && !self.vanished {
-                blows.extend([Faint, Vanish]);
+            if self.crashed.is_empty() && !self.disk_lost {
+                faults.extend([CrashLater, LoseDisk]);
             }
         }
-        if !self.fainted.is_empty() {
-            blows.extend([Return, Return]);
+        if !self.crashed.is_empty() {
+            faults.extend([Return, Return]);
         }
         // Who is drained beside a dead one waits for it: nobody else has what it would hand over.
-        blows.retain(|blow| *blow != Drain || (self.fainted.is_empty() && !self.vanished));
-        blows
+        faults.retain(|fault| *fault != Drain || (self.crashed.is_empty() && !self.disk_lost));
+        faults
     }
 
-    fn strike(&mut self, blow: Blow) {
+    fn apply(&mut self, fault: Fault) {
         let names = self.cluster.names();
         let name = names.choose(&mut self.rng).expect("somebody is alive").clone();
         let cluster = &mut self.cluster;
-        match blow {
+        match fault {
             Join => {
                 cluster.add();
             }
             Drain => cluster.drain(&name),
             Restart => cluster.restart(&name),
-            Stumble => {
+            CrashRestart => {
                 cluster.kill(&name);
                 cluster.join(&name);
             }
-            Faint => {
+            CrashLater => {
                 cluster.kill(&name);
-                self.fainted.push(name);
+                self.crashed.push(name);
             }
             Return => {
-                let name = self.fainted.pop().expect("somebody has fainted");
+                let name = self.crashed.pop().expect("an agent has crashed");
                 cluster.join(&name);
             }
-            Vanish => {
+            LoseDisk => {
                 cluster.kill(&name);
                 cluster.delete_disk(&name);
-                self.vanished = true;
+                self.disk_lost = true;
             }
-            Blink => {
+            CoordinatorRestart => {
                 cluster.stop_coordinator();
                 cluster.start_coordinator();
             }
         }
-        self.deaths += u64::from(matches!(blow, Stumble | Faint | Vanish));
+        self.deaths += u64::from(matches!(fault, CrashRestart | CrashLater | LoseDisk));
     }
 
     #[expect(clippy::print_stdout, reason = "shown when the test fails")]
-    fn blow(mut self) {
-        for i in 0..BLOWS {
+    fn run(mut self) {
+        for i in 0..FAULTS {
             // Everything happens in the first two thirds of the crawl.
-            let share = f64::from(i + 1) / f64::from(BLOWS) * 0.65;
+            let share = f64::from(i + 1) / f64::from(FAULTS) * 0.65;
             self.cluster.until("more pages", |cluster| cluster.share() >= share);
             std::thread::sleep(Duration::from_millis(self.rng.random_range(0..300)));
             let possible = self.possible();
-            let blow = *possible.choose(&mut self.rng).expect("something");
-            println!("at {:.0} %: {blow:?}", 100.0 * self.cluster.share());
-            self.strike(blow);
+            let fault = *possible.choose(&mut self.rng).expect("something");
+            println!("at {:.0} %: {fault:?}", 100.0 * self.cluster.share());
+            self.apply(fault);
         }
-        while let Some(name) = self.fainted.pop() {
+        while let Some(name) = self.crashed.pop() {
             self.cluster.join(&name);
         }
         let report = self.cluster.finish(self.deaths * IN_FLIGHT);
@@ -153,10 +152,10 @@ impl Storm {
 
 #[test]
 fn whatever_happens_each_page_is_fetched_once_and_politely() {
-    let n = std::env::var("CRIVELLO_TEST_STORMS").ok().and_then(|n| n.parse().ok());
+    let n = std::env::var("CRIVELLO_TEST_CHAOS_RUNS").ok().and_then(|n| n.parse().ok());
     let first = seed();
-    for seed in first..first.saturating_add(n.unwrap_or(STORMS)) {
+    for seed in first..first.saturating_add(n.unwrap_or_else(|| sized(2, 4))) {
         println!("CRIVELLO_TEST_SEED={seed}");
-        Storm::new(seed).blow();
+        Chaos::new(seed).run();
     }
 }

@@ -1,11 +1,10 @@
 //! Agents that come and go in order: nothing is repeated.
 
-use super::{alone, cluster, finish, web};
+use super::{cluster, finish, web};
 use rustix::process::Signal;
 
 #[test]
 fn an_agent_that_joins_takes_its_share() {
-    let _alone = alone();
     let mut cluster = cluster(web(24)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.3);
@@ -17,7 +16,6 @@ fn an_agent_that_joins_takes_its_share() {
 /// From one to three: the first copies are made on the way.
 #[test]
 fn a_crawl_begun_alone_is_shared() {
-    let _alone = alone();
     let mut cluster = cluster(web(24)).start(1);
     cluster.seed();
     cluster.wait_for_share(0.2);
@@ -31,7 +29,6 @@ fn a_crawl_begun_alone_is_shared() {
 
 #[test]
 fn an_agent_that_is_drained_leaves_its_share_to_the_others() {
-    let _alone = alone();
     let mut cluster = cluster(web(24)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.3);
@@ -43,7 +40,6 @@ fn an_agent_that_is_drained_leaves_its_share_to_the_others() {
 
 #[test]
 fn all_agents_are_restarted_one_after_the_other() {
-    let _alone = alone();
     let mut cluster = cluster(web(30)).start(3);
     cluster.seed();
     for (name, share) in [("a", 0.15), ("b", 0.35), ("c", 0.55)] {
@@ -57,7 +53,6 @@ fn all_agents_are_restarted_one_after_the_other() {
 /// Stopped as a whole, coordinator included, and started again as it was.
 #[test]
 fn a_cluster_that_was_stopped_goes_on() {
-    let _alone = alone();
     let mut cluster = cluster(web(16)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.4);
@@ -77,7 +72,6 @@ fn a_cluster_that_was_stopped_goes_on() {
 /// disks, and go on with the crawl when they are started again.
 #[test]
 fn all_agents_are_told_to_leave_at_once() {
-    let _alone = alone();
     let mut cluster = cluster(web(20)).with(&["--drain-on-stop"]).start(3);
     cluster.seed();
     cluster.wait_for_share(0.4);

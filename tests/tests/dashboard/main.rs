@@ -4,32 +4,21 @@
 //! gone. It loads nothing from elsewhere, and can be read on a
 //! phone, without a mouse, and by a screen reader.
 
-#[path = "dashboard/browser.rs"]
 mod browser;
-#[path = "dashboard/looks.rs"]
 mod looks;
-#[path = "dashboard/steering.rs"]
 mod steering;
-#[path = "dashboard/stories.rs"]
 mod stories;
 
 use browser::Browser;
 use crivello_tests::cluster::COORDINATOR;
-use crivello_tests::{Cluster, seed};
+use crivello_tests::{Cluster, Load, Permits, seed};
 use serde_json::Value;
 use simweb::{PageKind, Robots, Spec};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(3);
-
-/// One browser at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// So many pages on each of thirty hosts.
 fn cluster(pages: u32) -> Cluster {
@@ -122,7 +111,7 @@ fn assert_same_numbers(cluster: &mut Cluster, browser: &Browser) {
 
 #[test]
 fn the_page_shows_what_is_so() {
-    let _alone = alone();
+    let _permits = Permits::take(Load::All);
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(30).start(3);
     let at = cluster.dashboard();
@@ -172,7 +161,7 @@ fn the_page_shows_what_is_so() {
 
 #[test]
 fn a_frozen_coordinator_is_shown_as_lost() {
-    let _alone = alone();
+    let _permits = Permits::take(Load::All);
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(30).start(1);
     browser.open(&format!("http://{}/", cluster.dashboard()));

@@ -1,6 +1,6 @@
 //! Agents that cannot be reached, or not in time.
 
-use super::{IN_FLIGHT, alone, cluster, finish, web};
+use super::{IN_FLIGHT, cluster, finish, web};
 use crivello_common::time::Timestamp;
 use crivello_tests::cluster::Way;
 use crivello_tests::{Cluster, is_page};
@@ -9,7 +9,6 @@ use std::time::Duration;
 /// An agent that is cut off like this has stopped when its successors begin, and comes back when
 /// it can. Nothing of what it fetched since then could reach anybody.
 fn cut_off_and_back(way: Way) {
-    let _alone = alone();
     let mut cluster = cluster(web(40)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.2);
@@ -42,7 +41,6 @@ fn an_agent_that_nobody_lets_in_stops_before_others_begin() {
 /// Its peers still hear it, and tell it of the view in which it is dead.
 #[test]
 fn an_agent_that_only_the_coordinator_misses_gives_way() {
-    let _alone = alone();
     let mut cluster = cluster(web(40)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.2);
@@ -64,7 +62,6 @@ fn an_agent_that_only_the_coordinator_misses_gives_way() {
 /// The coordinator hears it, so it is alive; what is meant for it waits, and nobody waits with it.
 #[test]
 fn a_peer_that_accepts_and_never_answers_stops_nobody() {
-    let _alone = alone();
     let mut cluster = cluster(web(24)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.2);
@@ -84,7 +81,6 @@ fn a_peer_that_accepts_and_never_answers_stops_nobody() {
 /// Both are alive; what they have for each other waits.
 #[test]
 fn two_agents_that_cannot_reach_each_other_lose_nothing() {
-    let _alone = alone();
     let mut cluster = cluster(web(24)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.2);
@@ -112,7 +108,6 @@ const RATE_LEFT_MIN: f64 = 0.7;
 /// An agent on a slow disk hangs most of the time. Its process does here.
 #[test]
 fn an_agent_that_hangs_most_of_the_time_slows_nobody_else() {
-    let _alone = alone();
     let mut cluster = cluster(web(40)).start(3);
     cluster.seed();
     cluster.wait_for_share(0.1);

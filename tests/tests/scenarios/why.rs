@@ -9,7 +9,6 @@ use crivello_tests::{Cluster, Scene, binary, output, seed, warc};
 use serde_json::Value;
 use simweb::{Character, Manner, RetryAfter, Robots, Spec};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_secs(8);
@@ -18,12 +17,6 @@ const IP_DELAY: Duration = Duration::from_millis(40);
 const UNKNOWN: Option<i32> = Some(1);
 /// and when it is no question.
 const USAGE: Option<i32> = Some(64);
-
-/// One cluster at a time: several on few cores would take each other's turns.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Hosts of every kind that waits, each with an address of its own.
 fn web() -> Spec {
@@ -78,7 +71,6 @@ fn left(told: &Value, now: &Value) -> f64 {
 
 #[test]
 fn each_host_that_waits_says_which_rule_it_waits_by() {
-    let _alone = alone();
     let mut cluster = cluster().start(2);
     cluster.seed();
     let told = until_it_waits_for(&mut cluster, "plain.test", "rule", "(politeness.delay)");
@@ -109,7 +101,6 @@ fn each_host_that_waits_says_which_rule_it_waits_by() {
 
 #[test]
 fn each_url_says_what_became_of_it() {
-    let _alone = alone();
     let mut cluster = cluster().start(2);
     let private = url(&cluster, "careful.test", "/private/x");
     cluster.seed();
@@ -160,7 +151,6 @@ fn each_url_says_what_became_of_it() {
 
 #[test]
 fn what_is_no_question_is_refused_and_what_is_not_known_has_a_code_of_its_own() {
-    let _alone = alone();
     let mut cluster = cluster().start(1);
     for garbage in ["plain.test/x", "", "ftp://plain.test/", "two words", "\u{1b}[2J", "a..test"] {
         let (code, said, trouble) = cluster.ask(&["why", garbage]);
@@ -176,7 +166,6 @@ fn what_is_no_question_is_refused_and_what_is_not_known_has_a_code_of_its_own() 
 
 #[test]
 fn an_owner_that_is_gone_is_named_and_the_copy_tells_what_it_knows() {
-    let _alone = alone();
     // Long enough that nobody takes over.
     let mut cluster = cluster().set("cluster.lease=60s").start(2);
     cluster.seed();
@@ -203,7 +192,6 @@ fn an_owner_that_is_gone_is_named_and_the_copy_tells_what_it_knows() {
 
 #[test]
 fn the_directory_of_a_crawl_is_read_when_it_is_not_running() {
-    let _alone = alone();
     let ask = |out: &std::path::Path, about: &str| {
         let mut command = Command::new(binary());
         command.args(["why", "--out"]).arg(out).arg(about).env("NO_COLOR", "1");

@@ -1,13 +1,12 @@
 //! The coordinator is not needed to crawl.
 
-use super::{alone, cluster, finish, web};
+use super::{cluster, finish, web};
 use crivello_tests::cluster::COORDINATOR;
 
 /// It is back, from its journal, at a higher epoch, and nobody was given up meanwhile. The lease
 /// is shorter than its absence, so agents go on by each other's word.
 #[test]
 fn the_coordinator_is_down_for_the_middle_third() {
-    let _alone = alone();
     let mut cluster = cluster(web(36)).set("cluster.lease=1s").start(3);
     cluster.seed();
     cluster.wait_for_share(1.0 / 3.0);
@@ -27,7 +26,6 @@ fn the_coordinator_is_down_for_the_middle_third() {
 /// Without any agent: what is left is the member list, and it stands.
 #[test]
 fn a_coordinator_that_is_killed_is_found_where_it_was() {
-    let _alone = alone();
     let mut cluster = cluster(web(1)).start(0);
     let mut before = cluster.epoch().expect("it is there");
     for _ in 0..3 {

@@ -13,15 +13,8 @@ use simweb::Spec;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use time::OffsetDateTime;
-
-/// One cluster at a time: several on few cores would take each other's turns.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Nobody dies here: a busy machine has time.
 fn cluster(hosts: u32, pages: u32, delay_ms: u64) -> Cluster {
@@ -56,7 +49,6 @@ fn expired(papers: &Papers) {
 
 #[test]
 fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
-    let _alone = alone();
     let mut cluster = cluster(16, 6, 250).with_papers(&["a", "b"]).start(2);
     let papers = cluster.papers().clone();
     cluster.seed();
@@ -176,7 +168,6 @@ fn orders_need_the_token(cluster: &Cluster, papers: &Papers, theirs: &Papers) {
 
 #[test]
 fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
-    let _alone = alone();
     let nodes = ["a", "b", "c"];
     let mut cluster = cluster(16, 32, 1_000).with_papers(&nodes).start(2);
     cluster.seed();
@@ -222,7 +213,6 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
 
 #[test]
 fn the_token_changes_under_a_cluster_that_works_on() {
-    let _alone = alone();
     let mut cluster = cluster(8, 12, 500).with_papers(&["a", "b"]).start(2);
     cluster.seed();
     cluster.wait_for_share(0.05);
@@ -267,7 +257,6 @@ fn the_token_changes_under_a_cluster_that_works_on() {
 /// An agent asks for its own drain, as people do: it has the token, too.
 #[test]
 fn an_agent_that_is_told_to_drain_when_it_stops_may_ask_for_it() {
-    let _alone = alone();
     let mut cluster = cluster(2, 1, 250).with_papers(&["a", "b"]).start(1);
     let words = [cluster.papers().of("b"), vec!["--drain-on-stop".to_owned()]].concat();
     let mut process = stranger(&cluster, "b", &cluster.url(), &words);

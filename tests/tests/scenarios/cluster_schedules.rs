@@ -8,38 +8,27 @@
 //! nowhere else. Without crashes no page is fetched twice.
 //!
 //! A schedule that fails prints its seed: `CRIVELLO_TEST_SEED=…` runs it alone.
-//! `CRIVELLO_TEST_SCHEDULES=…` runs so many of each kind.
+//! `CRIVELLO_TEST_SCHEDULES=…` sets how many of each kind run.
 
-#[path = "cluster_schedules/disk.rs"]
 mod disk;
-#[path = "cluster_schedules/faults.rs"]
 mod faults;
-#[path = "cluster_schedules/judge.rs"]
 mod judge;
-#[path = "cluster_schedules/life.rs"]
 mod life;
-#[path = "cluster_schedules/lodge.rs"]
 mod lodge;
-#[path = "cluster_schedules/node.rs"]
 mod node;
-#[path = "cluster_schedules/views.rs"]
 mod views;
-#[path = "cluster_schedules/wire.rs"]
 mod wire;
-#[path = "cluster_schedules/world.rs"]
 mod world;
 
+use test_size::sized;
 use world::{Kind, World};
-
-/// Schedules of each kind where nothing else is asked for.
-const SCHEDULES: u64 = 300;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 fn run(kind: Kind) {
-    let n = number("CRIVELLO_TEST_SCHEDULES").unwrap_or(SCHEDULES);
+    let n = number("CRIVELLO_TEST_SCHEDULES").unwrap_or_else(|| sized(100, 300));
     let seeds = number("CRIVELLO_TEST_SEED").map_or(0..n, |seed| seed..seed.saturating_add(1));
     for seed in seeds {
         let world = World::run(seed, kind);

@@ -13,17 +13,10 @@ use crivello_tests::{Cluster, is_page, seed};
 use serde_json::Value;
 use simweb::{Entry, Seeds, Spec};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What was changed is effective after this.
 const EFFECTIVE: Duration = Duration::from_secs(1);
-
-/// One cluster at a time: several on few cores would take each other's turns.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Hosts enough that both agents have some, each on an address of its own, with more pages than a
 /// test has time for.
@@ -78,7 +71,6 @@ fn stop(cluster: &mut Cluster) {
 
 #[test]
 fn a_delay_that_is_lowered_or_raised_counts_for_hosts_that_wait() {
-    let _alone = alone();
     let mut cluster = cluster(Duration::from_millis(50));
     wait_for_requests(&mut cluster, Timestamp::ZERO, 3);
     let long = Duration::from_secs(120);
@@ -104,7 +96,6 @@ fn a_delay_that_is_lowered_or_raised_counts_for_hosts_that_wait() {
 
 #[test]
 fn an_address_rests_as_long_as_it_is_told_to_while_hosts_wait_for_it() {
-    let _alone = alone();
     let web = Spec::new(seed()).size(6, 1, 200).ips(1).seeds(Seeds::Hosts);
     let mut cluster = Cluster::new(web);
     cluster = cluster.delays(Duration::ZERO, Duration::from_secs(60)).start(1);
@@ -125,7 +116,6 @@ fn an_address_rests_as_long_as_it_is_told_to_while_hosts_wait_for_it() {
 
 #[test]
 fn a_paused_host_rests_until_it_is_resumed_and_the_crawl_waits_for_it() {
-    let _alone = alone();
     let mut cluster = cluster(Duration::from_millis(50));
     wait_for_requests(&mut cluster, Timestamp::ZERO, 5);
     let host = by_host(&cluster, Timestamp::ZERO).into_keys().next().expect("a host");
@@ -157,7 +147,6 @@ fn wait_for_others(cluster: &mut Cluster, since: Timestamp, host: &str) {
 
 #[test]
 fn a_blocked_host_is_visited_no_more_and_its_queue_is_dropped_and_counted() {
-    let _alone = alone();
     let mut cluster = cluster(Duration::from_millis(50));
     wait_for_requests(&mut cluster, Timestamp::ZERO, 5);
     let asked = by_host(&cluster, Timestamp::ZERO);
@@ -198,7 +187,6 @@ fn a_blocked_host_is_visited_no_more_and_its_queue_is_dropped_and_counted() {
 #[test]
 fn a_page_limit_is_set_lowered_and_lifted_while_the_crawl_runs() {
     const BEYOND: usize = 40;
-    let _alone = alone();
     let mut cluster = cluster(Duration::from_millis(50));
     let pages = |cluster: &Cluster| {
         cluster.web.log().entries().iter().filter(|entry| is_page(entry)).count()
@@ -231,7 +219,6 @@ fn a_page_limit_is_set_lowered_and_lifted_while_the_crawl_runs() {
 
 #[test]
 fn a_restart_of_the_coordinator_keeps_what_was_edited_and_wrong_edits_are_refused() {
-    let _alone = alone();
     let mut cluster = cluster(Duration::from_millis(50));
     for (words, part) in [
         (
@@ -274,7 +261,6 @@ fn a_restart_of_the_coordinator_keeps_what_was_edited_and_wrong_edits_are_refuse
 
 #[test]
 fn what_is_logged_is_changed_while_the_processes_run() {
-    let _alone = alone();
     let mut cluster = cluster(Duration::from_millis(50));
     let (code, _, said) = cluster.ask(&["log-level", "crivello=debug,crivello_agent=trace"]);
     assert_eq!(code, Some(0), "{said}");

@@ -1,0 +1,26 @@
+//! The promises, each checked from outside: a real crawler on a simulated web, judged by the web's own log,
+//! the archive and the report. One module a promise; `docs/testing.md` says what runs at which size.
+
+mod archive;
+mod bad_input;
+mod chaos;
+mod cluster;
+mod cluster_schedules;
+mod control;
+mod deadline;
+mod exactly_once;
+mod fleet;
+mod full_disk;
+mod hostile;
+mod https;
+mod kill_and_restart;
+mod memory;
+mod metrics;
+mod metrics_table;
+mod open_files;
+mod politeness;
+mod power_cut;
+mod private_addresses;
+mod safety;
+mod traces;
+mod why;
