@@ -20,11 +20,11 @@ mod edit;
 mod error;
 mod meaning;
 mod names;
-mod nearest;
 mod raw;
 mod records;
 mod resume;
 pub mod settings;
+mod suggest;
 #[cfg(test)]
 mod tests;
 mod value;

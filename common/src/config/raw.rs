@@ -4,9 +4,9 @@ use super::check;
 use super::choices::AssignBy;
 use super::edit::Edit;
 use super::error::{ConfigError, ConfigErrors, Place};
-use super::nearest::nearest;
 use super::resume::Given;
 use super::settings::{SECTIONS, Settings, TABLE};
+use super::suggest::suggest;
 use super::table::{Section, Setting};
 use super::value::{Problem, Typed};
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ impl Raw {
         };
         if !known {
             let names: Vec<String> = SECTIONS.iter().map(|s| s.name.to_owned()).collect();
-            let hint = match nearest(section, &names) {
+            let hint = match suggest(section, &names) {
                 Some(near) => format!("did you mean [{near}]?"),
                 None => format!("the sections are {}", names.join(", ")),
             };
@@ -221,7 +221,7 @@ impl Raw {
 
 pub(super) fn unknown(key: &str) -> String {
     let keys: Vec<String> = TABLE.iter().map(Setting::key).collect();
-    match nearest(key, &keys) {
+    match suggest(key, &keys) {
         Some(near) => format!("there is no such setting; did you mean {near}?"),
         None => "there is no such setting; `crivello config` prints all there are".to_owned(),
     }

@@ -2,7 +2,7 @@
 
 use super::check::Entry;
 use super::names;
-use super::nearest::nearest;
+use super::suggest::suggest;
 use super::table::kebab;
 use super::value::{Problem, Typed, Value};
 use std::time::Duration;
@@ -94,7 +94,7 @@ fn refuse_unknown_parts<T: Value>(value: &Typed<'_>, known: &[String]) -> Result
         return Ok(());
     };
     let name = unknown.get_ref();
-    let hint = match nearest(name, known) {
+    let hint = match suggest(name, known) {
         Some(near) => format!("did you mean {near:?}?"),
         None => format!("write {}", T::expected()),
     };
