@@ -1,34 +1,30 @@
-//! What was typed: nothing here is checked beyond its shape. [`crate::plan`] makes of it what may
-//! be relied on.
+//! Command-line arguments. Only their shape is checked here; [`crate::plan`] checks the rest.
 
 pub mod cluster;
-pub mod safety;
-pub mod simweb;
-pub mod steer;
 
-use crate::telemetry::Format;
+use crate::telemetry::LogFormat;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
 use cluster::{ClusterCommand, HttpArgs, HttpsArgs, JoinArgs};
-use safety::{CertsArgs, TokenOutArgs};
-use simweb::SimwebArgs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Agents in one process.
 const AGENTS_MAX: i64 = 64;
-const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), unknown (why) or impolite \
-                          (simweb judge), 64 usage, 70 internal, 75 not done in time (wait) or not yet in force \
-                          everywhere (set, pause, block, log-level), 130 stopped with the state saved.";
+/// Some TLS implementations reject certificates that are valid for longer.
+const CERT_DAYS_MAX: i64 = 825;
+const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), unknown (why) or impolite (simweb judge), \
+                          64 usage error, 70 internal error, 75 timed out (wait) or not yet in force everywhere \
+                          (set, pause, block, log-level), 130 stopped, state saved.";
 
 /// A polite, crash-safe web crawler.
 #[derive(Debug, Parser)]
 #[command(name = "crivello", version, after_help = EXIT_CODES)]
 pub struct Args {
-    /// What is logged: a level, or directives like `warn,crivello=debug`.
+    /// Log filter: a level, or directives such as `warn,crivello=debug`.
     #[arg(long, global = true, env = "CRIVELLO_LOG", value_name = "FILTER")]
     pub log: Option<String>,
-    /// How a line of the log is written.
+    /// Format of log lines.
     #[arg(
         long,
         global = true,
@@ -38,8 +34,8 @@ pub struct Args {
         default_value = "text",
         hide_possible_values = true
     )]
-    pub log_format: Format,
-    /// What to do.
+    pub log_format: LogFormat,
+    /// Subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -47,41 +43,41 @@ pub struct Args {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Crawl, or go on with the crawl in --out.
+    /// Start a crawl, or resume the crawl in --out.
     Crawl(Box<CrawlArgs>),
-    /// Crawl as one of the agents of a crawl, or come back to it with what is in --data.
+    /// Join a crawl as an agent, or rejoin it with the state in --data.
     ///
-    /// How to crawl is the coordinator's to say.
+    /// The coordinator provides the settings of the crawl.
     Agent(Box<JoinArgs>),
-    /// A crawl by many agents.
+    /// Subcommands of a cluster.
     #[command(flatten)]
     Cluster(ClusterCommand),
-    /// Make certificates for the nodes of a small cluster, and the authority that vouches for them.
+    /// Create certificates for the nodes of a small cluster, and the authority that signs them.
     ///
-    /// Run it again to add nodes, and with --renew to give nodes new certificates.
+    /// Run it again to add nodes. With --renew it replaces the certificates of existing nodes.
     Certs(CertsArgs),
-    /// Make a token for --token-file; it is printed unless there is --out.
+    /// Create a token for --token-file. It is printed unless --out is given.
     Token(TokenOutArgs),
-    /// Crawl a simulated web inside this process: nothing leaves the machine.
+    /// Crawl a simulated web inside this process. Nothing leaves the machine.
     Demo(DemoArgs),
-    /// Say whether URLs are allowed by a robots.txt, and by which of its lines.
+    /// Report whether a robots.txt allows URLs, and which of its lines decides.
     ///
-    /// Exits with 0 when all are allowed and with 1 when any is not.
+    /// Exits with 0 if all URLs are allowed, with 1 otherwise.
     Robots(RobotsArgs),
     /// Print every setting with its default, unit and meaning, as a TOML file.
     Config,
-    /// Serve the simulated web until stopped, for tests and benchmarks; or judge its visitor.
+    /// Serve the simulated web until stopped, for tests and benchmarks, or judge its visitor.
     Simweb(SimwebArgs),
 }
 
 impl Command {
-    /// Whether only warnings and errors are to be shown.
+    /// Whether only warnings and errors are logged.
     pub fn is_quiet(&self) -> bool {
         match self {
-            Self::Crawl(typed) => typed.quiet,
-            Self::Agent(typed) => typed.quiet,
-            Self::Demo(typed) => typed.quiet,
-            Self::Cluster(typed) => typed.is_quiet(),
+            Self::Crawl(args) => args.quiet,
+            Self::Agent(args) => args.quiet,
+            Self::Demo(args) => args.quiet,
+            Self::Cluster(args) => args.is_quiet(),
             Self::Robots(_) | Self::Config | Self::Simweb(_) | Self::Certs(_) | Self::Token(_) => {
                 true
             }
@@ -89,149 +85,238 @@ impl Command {
     }
 }
 
-/// See [`Command::Crawl`].
+/// Arguments of [`Command::Crawl`].
 #[derive(Debug, clap::Args)]
 pub struct CrawlArgs {
-    /// Where to begin.
+    /// Seed URLs.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// A file of seeds, one a line (`#` begins a comment line); `-` is standard input.
+    /// File of seeds, one per line (`#` starts a comment line). `-` is standard input.
     #[arg(long, value_name = "FILE|-")]
     pub seeds: Option<PathBuf>,
-    /// The crawl's directory: archive and state. An existing crawl there is resumed.
+    /// Directory of the crawl: archive and state. An existing crawl there is resumed.
     #[arg(long, value_name = "DIR", default_value = "crawl")]
     pub out: PathBuf,
-    /// How to crawl.
+    /// Settings of the crawl.
     #[command(flatten)]
     pub settings: SettingsArgs,
-    /// Write what happened to this file, as JSON.
+    /// Write a report to this file at the end, as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
-    /// Where the traces of single URLs go.
+    /// Traces.
     #[command(flatten)]
     pub traces: TracesArgs,
-    /// Crawl with so many agents, all in this process; for good, but for more of them.
+    /// Number of agents to run in this process. Can be raised later, not lowered.
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=AGENTS_MAX))]
     pub agents: u16,
-    /// Tell numbers for Prometheus there, at `/metrics`; port 0 takes a free one.
+    /// Serve Prometheus metrics at `/metrics`. Port 0 picks a free port.
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
-    /// With TLS.
+    /// TLS of `--http`.
     #[command(flatten)]
     pub https: HttpsArgs,
-    /// A file with a token in its first line: --http tells the numbers to those who show it (see
+    /// File with a token in its first line. --http then requires it of its readers (see
     /// `crivello token`).
     #[arg(long, value_name = "FILE", requires = "http")]
     pub token_file: Option<PathBuf>,
-    /// Let --http be more than this machine without TLS or without a token, although anyone who can
-    /// connect can then read the numbers.
+    /// Allow --http on a non-loopback address without TLS or without a token. Anyone who can
+    /// connect can then read the metrics.
     #[arg(long, requires = "http")]
     pub insecure: bool,
-    /// Show warnings and errors only.
+    /// Show only warnings and errors.
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// Where the traces of single URLs go.
+/// Where traces of URLs are sent.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TracesArgs {
-    /// Send the traces of single URLs to this collector (OTLP over gRPC), with TLS where it is
-    /// https://.
+    /// Send traces of sampled URLs to this collector (OTLP over gRPC). https:// uses TLS.
     #[arg(long, value_name = "http[s]://HOST:PORT", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub otlp: Option<String>,
-    /// Who vouches for the collector's certificate, as PEM, instead of those that the system trusts;
-    /// OTEL_EXPORTER_OTLP_CERTIFICATE says so as well.
+    /// CA certificate of the collector, as PEM, instead of the CAs that the system trusts.
+    /// OTEL_EXPORTER_OTLP_CERTIFICATE sets it, too.
     #[arg(long, value_name = "FILE", requires = "otlp")]
     pub otlp_ca: Option<PathBuf>,
 }
 
-/// How to crawl: the settings that have a flag, and the way to all others.
+/// Settings that have a flag of their own, and `--config` and `--set` for all others.
 #[derive(Debug, Default, clap::Args)]
 pub struct SettingsArgs {
-    /// Where the owners of sites can reach you; sent with every request. Required to begin.
+    /// Where site owners can reach you. Sent with every request. Required to start a crawl.
     #[arg(long, value_name = "URL|EMAIL")]
     pub contact: Option<String>,
-    /// A settings file (see `crivello config`).
+    /// Settings file (see `crivello config`).
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Change one setting, by its name in the settings file: `fetch.visits-max=200`.
+    /// Change one setting by its name in the settings file: `fetch.visits-max=200`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Stop after so many pages.
+    /// Maximum number of pages to fetch.
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,
-    /// Follow links at most so far from a seed.
+    /// Maximum number of links between a seed and a page.
     #[arg(long, value_name = "D")]
     pub max_depth: Option<u16>,
-    /// Fetch at most so many pages of one host.
+    /// Maximum number of pages to fetch from one host.
     #[arg(long, value_name = "N")]
     pub max_pages_per_host: Option<u64>,
-    /// From the end of one request to a host to the start of the next.
+    /// Delay from the end of a request to a host to the start of the next.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub delay: Option<String>,
-    /// The same for all hosts of one IP address.
+    /// Delay between two requests to one IP address.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub ip_delay: Option<String>,
     /// Requests on one connection before the delay.
     #[arg(long, value_name = "N")]
     pub burst: Option<u32>,
-    /// Ask this name server instead of the system's.
+    /// DNS server to use instead of the system's.
     #[arg(long, value_name = "ADDR:PORT")]
     pub dns: Option<String>,
-    /// Visit this network although it is private, loopback or link-local.
+    /// Allow visits to this private, loopback or link-local network. Can be repeated.
     #[arg(long = "allow-network", value_name = "CIDR", value_parser = NonEmptyStringValueParser::new())]
     pub allow_networks: Vec<String>,
-    /// The name in the user agent, and the one looked for in robots.txt.
+    /// Product name in the user agent, also matched in robots.txt.
     #[arg(long, value_name = "NAME")]
     pub user_agent_name: Option<String>,
 }
 
-/// See [`Command::Demo`].
+/// Arguments of [`Command::Demo`].
 #[derive(Debug, clap::Args)]
 pub struct DemoArgs {
-    /// Keep the crawl in this directory; a temporary one is removed at the end otherwise.
+    /// Keep the crawl in this directory. By default a temporary directory is used and removed.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// From the end of one request to a host to the start of the next.
+    /// Delay from the end of a request to a host to the start of the next.
     #[arg(long, value_name = "TIME", default_value = "250ms", allow_hyphen_values = true)]
     pub delay: String,
-    /// Where the traces of single URLs go.
+    /// Traces.
     #[command(flatten)]
     pub traces: TracesArgs,
-    /// The dashboard.
+    /// Dashboard.
     #[command(flatten)]
     pub http: HttpArgs,
-    /// Stop after so many pages.
+    /// Maximum number of pages to fetch.
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,
-    /// Write what happened to this file, as JSON.
+    /// Write a report to this file at the end, as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
-    /// Show warnings and errors only.
+    /// Show only warnings and errors.
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// See [`Command::Robots`].
+/// Arguments of [`Command::Robots`].
 #[derive(Debug, clap::Args)]
 pub struct RobotsArgs {
-    /// The robots.txt: a file, or a URL to fetch (of a site, or of its robots.txt).
+    /// The robots.txt: a file, or a URL to fetch (of a site or of its robots.txt).
     #[arg(value_name = "FILE|URL")]
     pub robots: String,
-    /// The crawler's product token, as it is looked for in `User-agent` lines.
+    /// Product token of the crawler, as matched in `User-agent` lines.
     #[arg(long, value_name = "NAME")]
     pub agent: String,
-    /// What to ask about: URLs, or paths beginning with `/`.
+    /// URLs to check, or paths that begin with `/`.
     #[arg(value_name = "URL", required = true)]
     pub urls: Vec<String>,
-    /// Where the site's owner can reach you; required to fetch.
+    /// Where the site owner can reach you. Required to fetch.
     #[arg(long, value_name = "URL|EMAIL")]
     pub contact: Option<String>,
-    /// Ask this name server instead of the system's.
+    /// DNS server to use instead of the system's.
     #[arg(long, value_name = "ADDR:PORT")]
     pub dns: Option<String>,
-    /// Visit this network although it is private, loopback or link-local.
+    /// Allow visits to this private, loopback or link-local network. Can be repeated.
     #[arg(long = "allow-network", value_name = "CIDR", value_parser = NonEmptyStringValueParser::new())]
     pub allow_networks: Vec<String>,
+}
+
+/// Arguments of [`Command::Certs`].
+#[derive(Debug, clap::Args)]
+pub struct CertsArgs {
+    /// Directory of the certificates: ca.pem and ca.key, and NAME.pem and NAME.key for each node.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Nodes, each with the DNS names and IP addresses by which others reach it. NAME,
+    /// localhost and 127.0.0.1 are added.
+    #[arg(value_name = "NAME[,SAN...]", required_unless_present = "renew")]
+    pub nodes: Vec<String>,
+    /// Validity of a node's certificate in days.
+    #[arg(long, value_name = "DAYS", default_value = "365",
+        value_parser = clap::value_parser!(u16).range(1..=CERT_DAYS_MAX))]
+    pub days: u16,
+    /// Replace certificates and keys of the named nodes, or of all nodes if none is named. A node
+    /// without names and addresses keeps those of its certificate.
+    #[arg(long)]
+    pub renew: bool,
+}
+
+/// Arguments of [`Command::Token`].
+#[derive(Debug, clap::Args)]
+pub struct TokenOutArgs {
+    /// Write the token to this new file, readable only by its owner.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Arguments of [`Command::Simweb`].
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct SimwebArgs {
+    /// What to do instead of serving.
+    #[command(subcommand)]
+    pub command: Option<SimwebCommand>,
+    /// What to serve.
+    #[command(flatten)]
+    pub serve: ServeArgs,
+}
+
+/// Subcommands of `crivello simweb`.
+#[derive(Debug, Subcommand)]
+pub enum SimwebCommand {
+    /// Report from its access log whether the visitor was complete and polite.
+    ///
+    /// Exits with 0 if the visitor kept every promise, with 1 otherwise.
+    Judge(JudgeArgs),
+}
+
+/// Arguments of `crivello simweb`.
+#[derive(Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Specification of the simulated web, as JSON. Default: the web of `crivello demo`.
+    #[arg(long, value_name = "FILE")]
+    pub spec: Option<PathBuf>,
+    /// Append the access log to this file, one JSON object per line.
+    #[arg(long, value_name = "FILE")]
+    pub access_log: Option<PathBuf>,
+    /// Allow non-loopback addresses in `network`, `dns_ip` and the `ip` of hosts. Anyone who can
+    /// connect can then visit.
+    #[arg(long)]
+    pub insecure: bool,
+    /// Stop at the end of standard input, so that the server ends with its parent process.
+    #[arg(long)]
+    pub until_stdin_ends: bool,
+}
+
+/// Arguments of [`SimwebCommand::Judge`].
+#[derive(Debug, clap::Args)]
+pub struct JudgeArgs {
+    /// Access log, as written by `simweb --access-log`.
+    #[arg(value_name = "LOG")]
+    pub access_log: PathBuf,
+    /// Specification of the simulated web, as JSON. Default: the web of `crivello demo`.
+    #[arg(long, value_name = "FILE")]
+    pub spec: Option<PathBuf>,
+    /// Promised delay from the end of a request to a host to the start of the next.
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub delay: String,
+    /// Promised delay between two requests to one IP address.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub ip_delay: String,
+    /// Number of pages that may be fetched twice: those in flight when agents were killed.
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub repeats_max: u64,
+    /// The visitor was stopped early. Missing pages are not a broken promise.
+    #[arg(long)]
+    pub unfinished: bool,
 }

@@ -1,7 +1,7 @@
-//! Where the dashboard is served: what was typed for it, checked, and an address to listen on.
+//! `--http` of a coordinator: checks the arguments and binds the address of the dashboard.
 
 use crate::args::cluster::HttpArgs;
-use crate::exit::Trouble;
+use crate::exit::CliError;
 use crate::http::{Meters, https};
 use crate::screen;
 use crivello_coordinator::http::{Door, MetricsText, Options};
@@ -9,58 +9,58 @@ use crivello_proto::LiveToken;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Where it is when nobody says.
+/// Default address.
 const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
-/// Listens where the dashboard is to be, with the numbers of `meters` beside it; `None` where there is to be none, and, said aloud, where
-/// the default port is taken.
+/// Binds the address of the dashboard and of the metrics of `meters`. Returns `None` with `--no-http`,
+/// and, with a message, if the default port is in use.
 ///
 /// # Errors
-/// A usage error when the address that was asked for cannot be listened on, or when others than this
-/// machine could connect and need show no token.
+/// A usage error if the given address cannot be bound, or if other machines could connect without a
+/// token.
 pub async fn open(
-    typed: &HttpArgs,
+    args: &HttpArgs,
     token: Option<LiveToken>,
     insecure: bool,
     meters: &Meters,
-) -> Result<Option<Door>, Trouble> {
-    if typed.no_http {
+) -> Result<Option<Door>, CliError> {
+    if args.no_http {
         return Ok(None);
     }
-    let at = typed.http.unwrap_or(DEFAULT);
+    let at = args.http.unwrap_or(DEFAULT);
     if !at.ip().is_loopback() && token.is_none() && !insecure {
-        return Err(Trouble::usage(format!(
-            "--http {at}: others than this machine could connect, and anyone who can connect can \
-             steer the crawl; give --token-file, or --insecure if the network keeps strangers out"
+        return Err(CliError::usage(format!(
+            "--http {at}: other machines could connect, and anyone who can connect can control the \
+             crawl; give --token-file, or --insecure if only trusted machines can reach this address"
         )));
     }
-    let https = https(&typed.https)?;
+    let https = https(&args.https)?;
     if !at.ip().is_loopback() && https.is_none() && !insecure {
         tracing::warn!(
-            "--http {at}: the token can be read on its way, unless something before it speaks TLS; \
-             --http-cert and --http-key have it speak TLS itself"
+            "--http {at}: the token is sent in plain text unless a proxy adds TLS; --http-cert and \
+             --http-key enable TLS"
         );
     }
     let meters = meters.clone();
     let metrics = MetricsText::new(move || meters.render().unwrap_or_default());
-    let names = typed.http_hosts.clone();
+    let names = args.http_hosts.clone();
     let options = Options { names, token, https, metrics: Some(metrics) };
     match Door::bind(at, options).await {
         Ok(door) => Ok(Some(door)),
-        Err(error) if typed.http.is_none() && error.kind() == ErrorKind::AddrInUse => {
-            screen::say(&format!(
-                "no dashboard: {at} is taken; --http 127.0.0.1:0 takes a free port"
+        Err(error) if args.http.is_none() && error.kind() == ErrorKind::AddrInUse => {
+            screen::print_line(&format!(
+                "no dashboard: {at} is in use; --http 127.0.0.1:0 picks a free port"
             ));
             Ok(None)
         }
-        Err(error) => Err(Trouble::usage(format!(
-            "--http {at} cannot be listened on: {error}; choose another"
+        Err(error) => Err(CliError::usage(format!(
+            "--http {at}: cannot listen: {error}; choose another address"
         ))),
     }
 }
 
-/// Where to look.
-pub fn invitation(door: &Door) -> String {
+/// Line that names the addresses of dashboard and metrics.
+pub fn urls(door: &Door) -> String {
     let (scheme, at) = (door.scheme(), door.address());
-    format!("the dashboard is at {scheme}://{at}/, metrics at {scheme}://{at}/metrics")
+    format!("dashboard at {scheme}://{at}/, metrics at {scheme}://{at}/metrics")
 }

@@ -1,4 +1,4 @@
-//! How a crawl is shown while it runs: a panel, a line in the log now and then, or not at all.
+//! Progress of a running crawl: a panel, a log line every ten seconds, or nothing.
 
 use crate::rate::Rates;
 use crate::{panel, screen};
@@ -6,12 +6,12 @@ use crivello_agent::progress::Snapshot;
 use crivello_common::time::{Clock, Timestamp};
 use std::time::Duration;
 
-/// Between two frames of the panel: five a second.
+/// Interval between two frames of the panel.
 pub const FRAME: Duration = Duration::from_millis(200);
-/// Between two progress lines of a log.
+/// Interval between two progress lines in the log.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// Shows progress.
 pub struct Display {
     clock: Clock,
     mode: Mode,
@@ -28,7 +28,7 @@ enum Mode {
 }
 
 impl Display {
-    /// Chooses by what standard error is, and by whether anything is wanted.
+    /// Draws a panel if standard error is a terminal, else logs; shows nothing if `quiet`.
     pub fn new(title: String, quiet: bool) -> Self {
         let mode = match (quiet, screen::can_draw()) {
             (true, _) => Mode::Nothing,
@@ -38,8 +38,8 @@ impl Display {
         Self { clock: Clock::start(), mode, rates: Rates::default(), title, shown: None }
     }
 
-    /// Shows how it goes, if it is time to; on a panel with `more` lines, which are to be no wider
-    /// than they are told.
+    /// Shows `snapshot` if the interval is over. `more` returns further lines of the panel, given its
+    /// width.
     pub fn show(
         &mut self,
         snapshot: impl FnOnce() -> Snapshot,
@@ -61,7 +61,7 @@ impl Display {
                 let width = screen::width();
                 let mut lines = panel::lines(&snapshot, &self.rates, &self.title, width, style);
                 lines.extend(more(width));
-                // A terminal that went away ends nothing.
+                // A closed terminal does not stop the crawl.
                 let _ = screen::draw(lines);
             }
             Mode::Log => tracing::info!("{}", panel::one_line(&snapshot, &self.rates)),

@@ -1,52 +1,56 @@
-//! How the program ends: its exit codes, and what is said on standard error.
+//! Exit codes, and the error line on standard error.
 
 use crivello_agent::AgentError;
 use crivello_coordinator::CoordinatorError;
 use std::fmt;
 use std::io::Write;
 
-/// An end that is not an error.
+/// An end without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Done.
     Finished,
     /// `crivello robots`: some URL is not allowed.
     Disallowed,
-    /// `crivello why`: nobody knows of it.
+    /// `crivello why`: no agent knows it.
     Unknown,
     /// `crivello simweb judge`: the visitor broke a promise.
     Impolite,
     /// Stopped by a signal; the state is saved.
     Stopped,
-    /// `crivello wait`: not done in the time it had; `crivello set` and the like: not yet in force at
-    /// every agent.
+    /// `crivello wait`: timed out. `crivello set` and similar: not yet in force at every agent.
     NotYet,
 }
 
-/// The code of a stopped run, as shells give it to what Ctrl-C ended.
+/// Exit code of a stopped run, as shells report Ctrl-C.
 pub const STOPPED: u8 = 130;
-/// The code of a mistake in what was typed (`EX_USAGE` of sysexits.h).
+/// Exit code of a usage error (`EX_USAGE` of sysexits.h).
 pub const USAGE: u8 = 64;
-/// The code of what may be tried again (`EX_TEMPFAIL`).
+/// Exit code of a temporary failure (`EX_TEMPFAIL`).
 pub const NOT_YET: u8 = 75;
-/// The code of everything else that went wrong (`EX_SOFTWARE`).
+/// Exit code of all other errors (`EX_SOFTWARE`).
 pub const INTERNAL: u8 = 70;
 
-/// An end that is an error.
+/// An end with an error.
 #[derive(Debug)]
-pub enum Trouble {
-    /// Mended by typing something else.
+pub enum CliError {
+    /// Wrong arguments, settings or files: another command line would succeed.
     Usage(anyhow::Error),
-    /// Not so.
+    /// Any other failure.
     Internal(anyhow::Error),
-    /// A signal came before anything was begun.
+    /// Stopped by a signal before anything was started.
     Stopped(anyhow::Error),
 }
 
-impl Trouble {
-    /// A mistake in what was typed.
+impl CliError {
+    /// A usage error.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self::Usage(anyhow::Error::msg(message.to_string()))
+    }
+
+    /// A usage error if `is_usage`, else an internal one.
+    fn from_error(error: impl Into<anyhow::Error>, is_usage: bool) -> Self {
+        if is_usage { Self::Usage(error.into()) } else { Self::Internal(error.into()) }
     }
 
     const fn code(&self) -> u8 {
@@ -58,67 +62,63 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Usage(error) | Self::Internal(error) | Self::Stopped(error)) = self;
         write!(f, "{error:#}")
     }
 }
 
-impl From<anyhow::Error> for Trouble {
+impl From<anyhow::Error> for CliError {
     fn from(error: anyhow::Error) -> Self {
         Self::Internal(error)
     }
 }
 
-impl From<std::io::Error> for Trouble {
+impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> Self {
         Self::Internal(error.into())
     }
 }
 
-impl From<AgentError> for Trouble {
+impl From<AgentError> for CliError {
     fn from(error: AgentError) -> Self {
         let is_usage = error.is_usage();
-        let error = anyhow::Error::new(error);
-        if is_usage { Self::Usage(error) } else { Self::Internal(error) }
+        Self::from_error(error, is_usage)
     }
 }
 
-impl From<CoordinatorError> for Trouble {
+impl From<CoordinatorError> for CliError {
     fn from(error: CoordinatorError) -> Self {
         let is_usage = error.is_usage();
-        let error = anyhow::Error::new(error);
-        if is_usage { Self::Usage(error) } else { Self::Internal(error) }
+        Self::from_error(error, is_usage)
     }
 }
 
-/// Says what clap says: help and versions are no errors, all else is a usage error.
-pub fn refuse(refusal: &clap::Error) -> u8 {
-    let code = if refusal.use_stderr() { USAGE } else { 0 };
-    // A closed pipe is no reason for another code.
-    let _ = refusal.print();
-    code
+/// Prints an error, help or version of clap, and returns the exit code: 0 for help and version.
+pub fn print_clap_error(error: &clap::Error) -> u8 {
+    // A closed pipe does not change the exit code.
+    let _ = error.print();
+    if error.use_stderr() { USAGE } else { 0 }
 }
 
-/// Says what went wrong, on one line, and chooses the code.
-pub fn report(end: Result<Exit, Trouble>) -> u8 {
-    match end {
+/// Prints an error on one line, and returns the exit code.
+pub fn print_result(result: Result<Exit, CliError>) -> u8 {
+    match result {
         Ok(Exit::Finished) => 0,
         Ok(Exit::Disallowed | Exit::Unknown | Exit::Impolite) => 1,
         Ok(Exit::Stopped) => STOPPED,
         Ok(Exit::NotYet) => NOT_YET,
-        Err(trouble) => {
-            let code = trouble.code();
-            let _ = writeln!(std::io::stderr(), "crivello: {trouble}");
-            code
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "crivello: {error}");
+            error.code()
         }
     }
 }
 
-/// Ends the process, and runs no destructors of static data: those of RocksDB abort while one of our
-/// threads that was told to end still has a database in its hands. Whatever is to last was saved before.
-pub fn leave(code: u8) -> ! {
+/// Ends the process without running destructors of static data: those of RocksDB abort while a
+/// thread that was told to end still uses a database. All that must last was saved before.
+pub fn exit_now(code: u8) -> ! {
     let _ = std::io::stdout().flush();
     // SAFETY: it reads nothing but its argument and does not return.
     unsafe { libc::_exit(i32::from(code)) }

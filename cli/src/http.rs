@@ -1,7 +1,7 @@
-//! `--http`: the numbers of a node at `/metrics`, and `/healthz`, which says that it is there.
+//! `--http`: metrics of a node at `/metrics`, and a liveness check at `/healthz`.
 
 use crate::args::cluster::HttpsArgs;
-use crate::exit::Trouble;
+use crate::exit::CliError;
 use crate::screen;
 use anyhow::Context;
 use axum::Router;
@@ -22,12 +22,12 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// Who reads all numbers at once; others are told to come again.
+/// Maximum number of concurrent readers of `/metrics`. Others get status 503.
 const READERS_MAX: usize = 2;
-/// The last line, which comes once.
+/// Last line of the metrics, once.
 const END: &str = "# EOF\n";
 
-/// Whose numbers are told: those that are there when somebody asks. Clones are the same.
+/// Nodes whose metrics are served. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct Meters(Arc<Mutex<Nodes>>);
 
@@ -38,19 +38,19 @@ struct Nodes {
 }
 
 impl Meters {
-    /// An agent's; those of an earlier life of it are no longer told.
+    /// Adds an agent, in place of an earlier one of the same name.
     pub fn add(&self, meter: &agent::Meter) {
         let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         nodes.agents.retain(|known| known.name() != meter.name());
         nodes.agents.push(meter.clone());
     }
 
-    /// A coordinator's.
+    /// Adds the coordinator.
     pub fn add_coordinator(&self, meter: coordinator::Meter) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).coordinator = Some(meter);
     }
 
-    /// All as text; `None` while there is nobody yet.
+    /// The metrics as text; `None` without a node.
     pub fn render(&self) -> Option<String> {
         let (agents, coordinator) = {
             let nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,26 +64,26 @@ impl Meters {
     }
 }
 
-/// Where numbers are told, and to whom.
+/// Address of the metrics, and who may read them.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct MetricsEndpoint {
     at: Option<SocketAddr>,
     https: Option<Https>,
-    /// Who shows it may read them; `None` lets everyone who can connect.
+    /// Token that readers must send; `None` lets anyone read.
     token: Option<LiveToken>,
 }
 
-impl Place {
-    /// Checks where to listen: not open to strangers unless that was said.
+impl MetricsEndpoint {
+    /// Checks the address: one that is not loopback requires TLS and a token, or `insecure`.
     ///
     /// # Errors
-    /// A usage error when it is, or when the TLS files cannot be used.
+    /// A usage error if they are missing, or if the TLS files are invalid.
     pub fn check(
         at: Option<SocketAddr>,
         https: &HttpsArgs,
         token: Option<LiveToken>,
         insecure: bool,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CliError> {
         let https = self::https(https)?;
         let missing = match (&https, &token) {
             (Some(_), Some(_)) => None,
@@ -92,14 +92,13 @@ impl Place {
             (None, None) => Some("--http-cert, --http-key and --token-file"),
         };
         match (at, missing) {
-            (None, _) if https.is_some() => Err(Trouble::usage(
-                "--http-cert and --http-key are for --http ADDR:PORT, which was not given",
-            )),
+            (None, _) if https.is_some() => {
+                Err(CliError::usage("--http-cert and --http-key require --http ADDR:PORT"))
+            }
             (Some(at), Some(missing)) if !at.ip().is_loopback() && !insecure => {
-                Err(Trouble::usage(format!(
-                    "--http {at}: others than this machine could connect, and read the numbers on \
-                     their way or for themselves; give {missing}, or --insecure if the network \
-                     keeps strangers out"
+                Err(CliError::usage(format!(
+                    "--http {at}: other machines could connect and read the metrics; give {missing}, \
+                     or --insecure if only trusted machines can reach this address"
                 )))
             }
             _ => Ok(Self { at, https, token }),
@@ -107,56 +106,56 @@ impl Place {
     }
 }
 
-/// Reads the files that were named.
+/// Reads the TLS files of `--http`.
 ///
 /// # Errors
-/// A usage error when they cannot be used.
-pub fn https(typed: &HttpsArgs) -> Result<Option<Https>, Trouble> {
-    let files = match typed.clone() {
+/// A usage error if they are invalid.
+pub fn https(args: &HttpsArgs) -> Result<Option<Https>, CliError> {
+    let files = match args.clone() {
         HttpsArgs { http_cert: Some(cert), http_key: Some(key) } => HttpsFiles { cert, key },
         _ => return Ok(None),
     };
     let read = Https::load(files).map(Some);
-    read.map_err(|error| Trouble::usage(format!("--http-cert and --http-key: {error}")))
+    read.map_err(|error| CliError::usage(format!("--http-cert and --http-key: {error}")))
 }
 
-/// A node's numbers, served until this is dropped.
+/// Serves metrics until dropped.
 #[derive(Debug)]
-pub struct Site {
+pub struct MetricsServer {
     runtime: Option<Runtime>,
 }
 
-impl Site {
-    /// Serves the numbers of `meters` where that was asked for.
+impl MetricsServer {
+    /// Serves the metrics of `meters` at `endpoint`, if it has an address.
     ///
     /// # Errors
-    /// A usage error when the address cannot be listened on.
-    pub fn open(place: Place, meters: Meters) -> Result<Self, Trouble> {
-        let Place { at, https, token } = place;
+    /// A usage error if the address cannot be bound.
+    pub fn open(endpoint: MetricsEndpoint, meters: Meters) -> Result<Self, CliError> {
+        let MetricsEndpoint { at, https, token } = endpoint;
         let Some(at) = at else { return Ok(Self { runtime: None }) };
-        let refused = |error| Trouble::usage(format!("--http {at}: {error}"));
-        let listener = TcpListener::bind(at).map_err(refused)?;
-        listener.set_nonblocking(true).map_err(refused)?;
-        let bound = listener.local_addr().map_err(refused)?;
+        let failed = |error| CliError::usage(format!("--http {at}: {error}"));
+        let listener = TcpListener::bind(at).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("http")
             .enable_all()
             .build()
-            .context("no thread for --http")?;
-        let _inside = runtime.enter();
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(refused)?;
+            .context("cannot start the thread of --http")?;
+        let guard = runtime.enter();
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         https.iter().for_each(Https::keep_fresh);
         token.iter().for_each(LiveToken::keep_fresh);
         let scheme = if https.is_some() { "https" } else { "http" };
         runtime.spawn(web::serve(listener, https, router(meters, token), Bounds::default()));
-        screen::say(&format!("metrics at {scheme}://{bound}/metrics"));
-        drop(_inside);
+        screen::print_line(&format!("metrics at {scheme}://{bound}/metrics"));
+        drop(guard);
         Ok(Self { runtime: Some(runtime) })
     }
 }
 
-impl Drop for Site {
+impl Drop for MetricsServer {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -164,9 +163,9 @@ impl Drop for Site {
     }
 }
 
-/// Whose numbers, told to whom.
+/// State of the request handlers.
 #[derive(Clone, Debug)]
-struct Desk {
+struct MetricsState {
     meters: Meters,
     token: Option<LiveToken>,
     readers: Arc<Semaphore>,
@@ -175,28 +174,28 @@ struct Desk {
 fn router(meters: Meters, token: Option<LiveToken>) -> Router {
     let readers = Arc::new(Semaphore::new(READERS_MAX));
     Router::new()
-        .route("/metrics", get(numbers))
+        .route("/metrics", get(metrics_page))
         .route("/healthz", get(|| async { "ok\n" }))
-        .with_state(Desk { meters, token, readers })
+        .with_state(MetricsState { meters, token, readers })
 }
 
-async fn numbers(State(desk): State<Desk>, headers: HeaderMap) -> Response {
-    let Desk { meters, token, readers } = desk;
-    let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    if token.is_some_and(|token| !shown.is_some_and(|shown| token.is_in(shown))) {
-        let why = "a token is needed: send `Authorization: Bearer TOKEN`\n";
+async fn metrics_page(State(state): State<MetricsState>, headers: HeaderMap) -> Response {
+    let MetricsState { meters, token, readers } = state;
+    let sent = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    if token.is_some_and(|token| !sent.is_some_and(|sent| token.is_in(sent))) {
+        let why = "a token is required: send `Authorization: Bearer TOKEN`\n";
         return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], why).into_response();
     }
-    let Ok(_seat) = readers.try_acquire() else {
-        return refuse("too many read at once: try again\n");
+    let Ok(_permit) = readers.try_acquire() else {
+        return unavailable("too many concurrent readers: try again\n");
     };
     match spawn_blocking(move || meters.render()).await {
         Ok(Some(page)) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page).into_response(),
-        Ok(None) => refuse("nothing to tell before the crawl has begun\n"),
-        Err(_) => refuse("the numbers cannot be read\n"),
+        Ok(None) => unavailable("no metrics before the crawl has started\n"),
+        Err(_) => unavailable("the metrics cannot be rendered\n"),
     }
 }
 
-fn refuse(why: &'static str) -> Response {
+fn unavailable(why: &'static str) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
 }

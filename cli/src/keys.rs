@@ -1,5 +1,4 @@
-//! Keys that are pressed while a crawl is shown: read one by one, not shown, and without taking
-//! Ctrl-C from anybody.
+//! Keys pressed while a crawl is shown: read one by one without echo. Ctrl-C still sends a signal.
 
 use crate::screen;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -7,28 +6,28 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use std::io::{IsTerminal, Read, stdin};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-/// How long the terminal is waited for before it is asked whether anybody still listens.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// Time to wait for a key before checking whether [`Keys`] was dropped.
+const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// The terminal's keyboard, while this lives.
+/// Reads keys from the terminal until dropped.
 pub struct Keys {
     pressed: Receiver<u8>,
-    mode: Mode,
+    mode: TerminalMode,
 }
 
-/// The terminal as it was.
+/// Original mode of the terminal.
 #[derive(Clone)]
-pub struct Mode(Termios);
+pub struct TerminalMode(Termios);
 
-impl Mode {
-    /// Makes it so again.
+impl TerminalMode {
+    /// Restores the mode.
     pub fn restore(&self) {
         let _ = tcsetattr(stdin(), OptionalActions::Now, &self.0);
     }
 }
 
 impl Keys {
-    /// Listens; `None` where there is no terminal to listen to, or none to show anything on.
+    /// Reads keys; `None` if standard input or standard error is not a terminal.
     pub fn listen() -> Option<Self> {
         if !stdin().is_terminal() || !screen::can_draw() {
             return None;
@@ -38,16 +37,16 @@ impl Keys {
         let mut single = before.clone();
         single.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
         tcsetattr(stdin(), OptionalActions::Now, &single).ok()?;
-        Some(Self { pressed, mode: Mode(before) })
+        Some(Self { pressed, mode: TerminalMode(before) })
     }
 
-    /// The next one that was pressed, if any was.
+    /// The next pressed key, if any.
     pub fn next(&self) -> Option<char> {
         self.pressed.try_iter().find(|&key| key != 0).map(char::from)
     }
 
-    /// The terminal as it was before.
-    pub fn mode(&self) -> Mode {
+    /// Original mode of the terminal.
+    pub fn mode(&self) -> TerminalMode {
         self.mode.clone()
     }
 }
@@ -58,7 +57,7 @@ impl Drop for Keys {
     }
 }
 
-/// Reads on a thread of its own, which leaves once nobody listens.
+/// Reads on a thread that ends once the receiver is dropped.
 fn read() -> Option<Receiver<u8>> {
     let (press, pressed) = sync_channel(16);
     let reading = std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
@@ -66,9 +65,9 @@ fn read() -> Option<Receiver<u8>> {
             let ready = {
                 let stdin = stdin();
                 let mut asked = [PollFd::new(&stdin, PollFlags::IN)];
-                poll(&mut asked, Some(&PATIENCE)).unwrap_or(0) > 0
+                poll(&mut asked, Some(&POLL_TIMEOUT)).unwrap_or(0) > 0
             };
-            // Nothing is sent: a zero byte is no key.
+            // A zero byte is no key: it only checks for the receiver.
             let mut key = [0];
             if ready && !matches!(stdin().read(&mut key), Ok(1)) {
                 return;

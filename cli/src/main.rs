@@ -1,24 +1,23 @@
-//! `crivello`: a polite, crash-safe web crawler. This file is the table of contents: one
-//! subcommand a file, what was typed in [`args`], what a crawl may rely on in [`plan`].
+//! `crivello`: a polite, crash-safe web crawler. Each subcommand has a file in [`cmd`]. Arguments are
+//! in [`args`], a checked crawl is in [`plan`].
 
-mod adapt;
 mod args;
 mod cluster;
 mod cmd;
 mod dashboard;
 mod display;
-mod drive;
-mod ending;
 mod exit;
-mod fleet;
+mod finish;
+mod format;
 mod http;
-mod human;
-mod input;
 mod keys;
+mod local_cluster;
+mod otlp;
 mod panel;
 mod plan;
 mod rate;
 mod report_file;
+mod run_loop;
 mod screen;
 mod seeds;
 mod signals;
@@ -29,32 +28,32 @@ mod why;
 use args::{Args, Command};
 use clap::Parser;
 use crivello_common::runtime::raise_open_files;
-use exit::{Exit, Trouble};
+use exit::{CliError, Exit};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    exit::leave(match Args::try_parse() {
-        Ok(args) => exit::report(run(args)),
-        Err(refusal) => exit::refuse(&refusal),
+    exit::exit_now(match Args::try_parse() {
+        Ok(args) => exit::print_result(run(args)),
+        Err(error) => exit::print_clap_error(&error),
     })
 }
 
-fn run(args: Args) -> Result<Exit, Trouble> {
+fn run(args: Args) -> Result<Exit, CliError> {
     telemetry::start(args.log.as_deref(), args.command.is_quiet(), args.log_format)?;
     if let Err(error) = raise_open_files() {
-        tracing::warn!(%error, "the number of files that may be open stays as it is");
+        tracing::warn!(%error, "cannot raise the limit of open files");
     }
     match args.command {
-        Command::Crawl(typed) => cmd::crawl::run(*typed),
-        Command::Agent(typed) => cmd::agent::run(&typed),
-        Command::Cluster(typed) => cmd::cluster::run(typed),
-        Command::Certs(typed) => cmd::certs::run(&typed),
-        Command::Token(typed) => cmd::token::run(&typed),
-        Command::Demo(typed) => cmd::demo::run(&typed),
-        Command::Robots(typed) => cmd::robots::run(&typed),
+        Command::Crawl(args) => cmd::crawl::run(*args),
+        Command::Agent(args) => cmd::agent::run(&args),
+        Command::Cluster(args) => cmd::cluster::run(args),
+        Command::Certs(args) => cmd::certs::run(&args),
+        Command::Token(args) => cmd::token::run(&args),
+        Command::Demo(args) => cmd::demo::run(&args),
+        Command::Robots(args) => cmd::robots::run(&args),
         Command::Config => cmd::config::run(),
-        Command::Simweb(typed) => cmd::simweb::run(&typed),
+        Command::Simweb(args) => cmd::simweb::run(&args),
     }
 }

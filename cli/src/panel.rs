@@ -1,15 +1,14 @@
-//! The panel as text: a snapshot in, lines no wider than the terminal out. Drawing them is the
-//! business of [`crate::screen`].
+//! Text of the panel: lines no wider than the terminal. [`crate::screen`] draws them.
 
-use crate::human::{bytes, count, duration, rate};
+use crate::format::{bytes, count, duration, rate};
 use crate::rate::{Rates, sparkline};
 use crivello_agent::progress::Snapshot;
 use std::time::Duration;
 
-/// What the terminal can show.
+/// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Escape sequences for color; not with `NO_COLOR`.
+    /// Escape sequences for color; off with `NO_COLOR`.
     pub color: bool,
     /// Characters beyond ASCII.
     pub unicode: bool,
@@ -39,7 +38,7 @@ pub fn lines(s: &Snapshot, rates: &Rates, title: &str, width: usize, style: Styl
     rows.iter().map(|row| row.fit(width, style)).collect()
 }
 
-/// The same on one line, for a log.
+/// A snapshot on one line, for the log.
 pub fn one_line(s: &Snapshot, rates: &Rates) -> String {
     let left =
         rates.time_left(s).map_or(String::new(), |t| format!(", about {} left", duration(t)));
@@ -132,7 +131,7 @@ fn row(label: &'static str, cells: impl IntoIterator<Item = String>) -> Row {
 }
 
 impl Row {
-    /// As many cells as fit; the first one is cut where even that does not.
+    /// As many cells as fit. The first cell is truncated if it does not fit.
     fn fit(&self, width: usize, style: Style) -> String {
         let label: String = format!("{:<LABEL_WIDTH$}", self.label).chars().take(width).collect();
         let room = width.saturating_sub(LABEL_WIDTH);
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_asks_for_is_there_at_eighty_columns() {
+    fn eighty_columns_show_all_important_numbers() {
         let text = lines(&busy(), &Rates::default(), "crawl", 80, Style::default()).join("\n");
         for word in [
             "1:02:03",

@@ -1,153 +1,155 @@
-//! What may be relied on: settings checked, directories looked at, seeds opened, before anything
-//! is begun.
+//! A checked crawl: settings, directories and seeds are validated before anything is started.
 
-use crate::adapt::settings::{self, Flag};
-use crate::adapt::traces::collector;
 use crate::args::{CrawlArgs, SettingsArgs};
 use crate::cluster::token_in;
-use crate::exit::Trouble;
-use crate::fleet;
-use crate::http::{Meters, Place};
+use crate::exit::CliError;
+use crate::http::{Meters, MetricsEndpoint};
+use crate::local_cluster;
+use crate::otlp::collector;
 use crate::report_file::ReportFile;
 use crate::seeds;
 use anyhow::anyhow;
 use crivello_agent::Otlp;
-use crivello_common::config::{Given, HALF_BEGUN, SETTINGS_FILE, Settings};
+use crivello_common::config::{Given, HALF_BEGUN, Raw, SETTINGS_FILE, Settings};
 use crivello_coordinator::given_last;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// A crawl that can be begun or resumed.
+/// A crawl that can be started or resumed.
 pub struct Plan {
-    /// Checked.
+    /// Checked settings.
     pub settings: Settings,
-    /// What was typed for them.
+    /// Settings of the command line and of `--config`, as TOML values.
     pub given: Given,
-    /// The crawl's directory: new, empty, or an existing crawl's.
+    /// Directory of the crawl: new, empty, or that of an existing crawl.
     pub out: PathBuf,
-    /// How many agents crawl; with several, each has a directory in `out`.
+    /// Number of agents. With several, each has a directory in `out`.
     pub agents: usize,
-    /// Where to begin.
-    pub seeds: Seeds,
-    /// Where the traces go.
+    /// Seeds.
+    pub seeds: SeedSources,
+    /// Collector of traces.
     pub otlp: Option<Otlp>,
-    /// Where the report goes.
+    /// File for the report.
     pub report: Option<ReportFile>,
-    /// Where numbers are told, and whose.
-    pub http: Place,
+    /// Address of the metrics.
+    pub http: MetricsEndpoint,
+    /// Nodes whose metrics are served.
     pub meters: Meters,
-    /// Warnings and errors only.
+    /// Show only warnings and errors.
     pub quiet: bool,
 }
 
-/// The seeds, opened and not yet read.
+/// Where seeds are read from: opened, not yet read.
 #[derive(Default)]
-pub struct Seeds {
-    /// From the command line.
+pub struct SeedSources {
+    /// Arguments.
     pub urls: Vec<String>,
-    /// From a file or standard input.
-    pub file: Option<OpenSeeds>,
+    /// File or standard input.
+    pub file: Option<SeedInput>,
 }
 
-/// A seeds file that could be opened.
+/// An open file of seeds, or standard input.
 #[derive(Debug)]
-pub struct OpenSeeds {
-    /// What messages call it.
+pub struct SeedInput {
+    /// Name in messages.
     pub name: String,
-    /// What `--seeds` was given.
+    /// Value of `--seeds`.
     pub path: PathBuf,
-    /// Its lines.
+    /// Open file.
     pub reader: BufReader<File>,
 }
 
 impl Plan {
-    /// Checks what was typed.
+    /// Checks the arguments.
     ///
     /// # Errors
     /// Usage errors, each with its reason.
-    pub fn check(typed: CrawlArgs) -> Result<Self, Trouble> {
-        let agents = usize::from(typed.agents);
-        let token = token_in(typed.token_file.as_deref())?;
-        let http = Place::check(typed.http, &typed.https, token, typed.insecure)?;
-        let home = home(&typed.out, agents)?;
-        let resume = is_crawl("--out", &home)?;
-        if !resume && typed.urls.is_empty() && typed.seeds.is_none() {
-            return Err(Trouble::usage(format!(
-                "nowhere to begin: there is no crawl in {} to go on with; give a URL or --seeds \
-                 FILE, or --out of an existing crawl",
-                typed.out.display()
+    pub fn check(args: CrawlArgs) -> Result<Self, CliError> {
+        let agents = usize::from(args.agents);
+        let token = token_in(args.token_file.as_deref())?;
+        let http = MetricsEndpoint::check(args.http, &args.https, token, args.insecure)?;
+        let settings_dir = settings_dir(&args.out, agents)?;
+        let resume = is_crawl("--out", &settings_dir)?;
+        if !resume && args.urls.is_empty() && args.seeds.is_none() {
+            return Err(CliError::usage(format!(
+                "no seeds, and there is no crawl in {} to resume; give a URL or --seeds FILE, or \
+                 --out of an existing crawl",
+                args.out.display()
             )));
         }
-        let (settings, given) = settings_of(&home, resume, &typed.settings)?;
-        if !resume && typed.seeds.is_none() {
-            seeds::some_url(&typed.urls).map_err(Trouble::usage)?;
+        let (settings, given) = settings_of(&settings_dir, resume, &args.settings)?;
+        if !resume && args.seeds.is_none() {
+            seeds::check_any(&args.urls).map_err(CliError::usage)?;
         }
-        let report = typed.report.as_deref().map(|path| {
-            ReportFile::prepare(path, &typed.out)
-                .map_err(|error| Trouble::usage(format!("--report {}: {error}", path.display())))
-        });
-        let report = report.transpose()?;
-        let seeds = Seeds {
-            file: typed.seeds.map(|path| open_seeds("--seeds", path)).transpose()?,
-            urls: typed.urls,
+        let report = ReportFile::from_arg(args.report.as_deref(), &args.out)?;
+        let seeds = SeedSources {
+            file: args.seeds.map(|path| open_seeds("--seeds", path)).transpose()?,
+            urls: args.urls,
         };
-        let otlp = collector(&typed.traces)?;
-        let (out, quiet) = (typed.out, typed.quiet);
+        let otlp = collector(&args.traces)?;
+        let (out, quiet) = (args.out, args.quiet);
         let meters = Meters::default();
         Ok(Self { settings, given, out, agents, seeds, otlp, report, http, meters, quiet })
     }
 }
 
-/// Where in `out` the settings of a crawl by so many agents are.
-fn home(out: &Path, agents: usize) -> Result<PathBuf, Trouble> {
-    let wrong = |why: String| Trouble::usage(format!("--out {}: {why}", out.display()));
-    match (fleet::agents_in(out), agents) {
+/// Directory in `out` with the settings of a crawl by `agents` agents.
+fn settings_dir(out: &Path, agents: usize) -> Result<PathBuf, CliError> {
+    let wrong = |why: String| CliError::usage(format!("--out {}: {why}", out.display()));
+    match (local_cluster::agents_in(out), agents) {
         (Some(there), 1) => Err(wrong(format!("a crawl by {there} agents: give --agents {there}"))),
         (Some(there), n) if n < there => Err(wrong(format!(
-            "a crawl by {there} agents, which cannot go on with {n}: give --agents {there}"
+            "a crawl by {there} agents, which cannot be resumed with {n}: give --agents {there}"
         ))),
-        (Some(_), _) => Ok(out.join(fleet::COORDINATOR)),
+        (Some(_), _) => Ok(out.join(local_cluster::COORDINATOR)),
         (None, 1) => Ok(out.to_owned()),
         (None, _) if is_crawl("--out", out)? => {
-            Err(wrong("a crawl by one agent: leave --agents out".to_owned()))
+            Err(wrong("a crawl by one agent: omit --agents".to_owned()))
         }
-        (None, _) => Ok(out.join(fleet::COORDINATOR)),
+        (None, _) => Ok(out.join(local_cluster::COORDINATOR)),
     }
 }
 
-/// The settings for the crawl in a directory, which is named with its flag, and what was typed for
-/// them.
+/// The settings of the crawl in a directory, and those given now. `flag` names the directory in
+/// errors.
 ///
 /// # Errors
 /// Usage errors, each with its reason.
 pub fn settings_in(
     (flag, dir): (&str, &Path),
-    typed: &SettingsArgs,
-) -> Result<(Settings, Given), Trouble> {
-    settings_of(dir, is_crawl(flag, dir)?, typed)
+    args: &SettingsArgs,
+) -> Result<(Settings, Given), CliError> {
+    settings_of(dir, is_crawl(flag, dir)?, args)
 }
 
-/// Those that the crawl in `dir` has, where there is one, and over them what was typed, unless a
-/// coordinator was started with the same the last time: then they may have been changed since.
+/// The settings of the crawl in `dir`, or the defaults, overridden by `args`. A setting that the
+/// coordinator was given the same way at its last start is not overridden: it may have been changed
+/// since by `crivello set`.
 fn settings_of(
     dir: &Path,
     resume: bool,
-    typed: &SettingsArgs,
-) -> Result<(Settings, Given), Trouble> {
+    args: &SettingsArgs,
+) -> Result<(Settings, Given), CliError> {
     let last = given_last(dir)?;
     let kept = resume.then(|| read_kept(&dir.join(SETTINGS_FILE))).transpose()?;
-    let given = typed.config.as_deref().map(read_given).transpose()?;
+    let given = args.config.as_deref().map(read_given).transpose()?;
     let kept = kept.as_ref().map(|(n, t)| (n.as_str(), t.as_str()));
     let files: Vec<_> = given.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
-    settings::resume(kept, &last, &files, &typed.sets, &flags(typed))
-        .map_err(|problems| Trouble::usage(with_hint(problems, typed.contact.is_some())))
+    Raw::resume(kept, &last, &files, &args.sets, &flags(args)).map_err(|errors| {
+        let mut problems = errors.to_string();
+        // The setting that newcomers forget: name its flag, too.
+        if args.contact.is_none() && problems.contains("identity.contact") {
+            problems.push_str("\ngive it with --contact URL or --contact EMAIL");
+        }
+        CliError::usage(problems)
+    })
 }
 
-/// Whether `dir` holds a crawl; a directory with anything else in it is refused, unless it was
-/// just about to become one.
-fn is_crawl(flag: &str, dir: &Path) -> Result<bool, Trouble> {
+/// Whether `dir` holds a crawl. A directory with other content is an error, unless a crawl was about
+/// to be created there.
+fn is_crawl(flag: &str, dir: &Path) -> Result<bool, CliError> {
     if dir.join(SETTINGS_FILE).is_file() {
         return Ok(true);
     }
@@ -157,51 +159,52 @@ fn is_crawl(flag: &str, dir: &Path) -> Result<bool, Trouble> {
     let entry = match fs::read_dir(dir) {
         Ok(mut entries) => entries.next(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(Trouble::usage(format!("{flag} {}: {error}", dir.display()))),
+        Err(error) => return Err(CliError::usage(format!("{flag} {}: {error}", dir.display()))),
     };
     match entry {
         None => Ok(false),
-        Some(_) => Err(Trouble::usage(format!(
-            "{flag} {}: not empty, and without {SETTINGS_FILE} not a crawl either; nothing was \
-             touched",
+        Some(_) => Err(CliError::usage(format!(
+            "{flag} {}: not empty, and no crawl ({SETTINGS_FILE} is missing); nothing was changed",
             dir.display()
         ))),
     }
 }
 
-/// The settings of a crawl that is resumed: all of them, or none is to be trusted.
-fn read_kept(file: &Path) -> Result<(String, String), Trouble> {
+/// Name and text of the settings file of a resumed crawl. It must contain every setting.
+fn read_kept(file: &Path) -> Result<(String, String), CliError> {
     let name = file.display().to_string();
     let text = fs::read_to_string(file)
-        .map_err(|error| Trouble::Internal(anyhow!("{name} cannot be read: {error}")))?;
-    let missing = settings::missing(&name, &text).map_err(Trouble::usage)?;
+        .map_err(|error| CliError::Internal(anyhow!("{name} cannot be read: {error}")))?;
+    let mut raw = Raw::default();
+    raw.file(&name, &text).map_err(CliError::usage)?;
+    let missing = raw.missing();
     match missing.first() {
         None => Ok((name, text)),
-        Some(first) => Err(Trouble::Internal(anyhow!(
-            "{name} is damaged: {} settings are missing, {first} for one; nothing was changed. The \
-             first record of each file in the archive has them all",
+        Some(first) => Err(CliError::Internal(anyhow!(
+            "{name} is damaged: {} settings are missing, for example {first}; nothing was changed. The \
+             first record of each archive file contains all settings",
             missing.len()
         ))),
     }
 }
 
-fn read_given(file: &Path) -> Result<(String, String), Trouble> {
+fn read_given(file: &Path) -> Result<(String, String), CliError> {
     let name = file.display().to_string();
     match fs::read_to_string(file) {
         Ok(text) => Ok((name, text)),
-        Err(error) => Err(Trouble::usage(format!("--config {name}: {error}"))),
+        Err(error) => Err(CliError::usage(format!("--config {name}: {error}"))),
     }
 }
 
 /// Opens a file of seeds; `-` is standard input.
 ///
 /// # Errors
-/// A usage error when it cannot be opened; it is named with `flag`.
-pub fn open_seeds(flag: &str, path: PathBuf) -> Result<OpenSeeds, Trouble> {
+/// A usage error, which names `flag`, if it cannot be opened.
+pub fn open_seeds(flag: &str, path: PathBuf) -> Result<SeedInput, CliError> {
     if path.as_os_str() == "-" {
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
         let reader = BufReader::new(stdin.into());
-        return Ok(OpenSeeds { name: "standard input".to_owned(), path, reader });
+        return Ok(SeedInput { name: "standard input".to_owned(), path, reader });
     }
     let name = path.display().to_string();
     let opened = File::open(&path).and_then(|file| match file.metadata()?.is_dir() {
@@ -209,34 +212,25 @@ pub fn open_seeds(flag: &str, path: PathBuf) -> Result<OpenSeeds, Trouble> {
         false => Ok(file),
     });
     match opened {
-        Ok(file) => Ok(OpenSeeds { name, path, reader: BufReader::new(file) }),
-        Err(error) => Err(Trouble::usage(format!("{flag} {name}: {error}"))),
+        Ok(file) => Ok(SeedInput { name, path, reader: BufReader::new(file) }),
+        Err(error) => Err(CliError::usage(format!("{flag} {name}: {error}"))),
     }
 }
 
-/// The contact is what a newcomer forgets: name the flag too.
-pub fn with_hint(problems: String, given: bool) -> String {
-    if !given && problems.contains("identity.contact") {
-        format!("{problems}\ngive it with --contact URL or --contact EMAIL")
-    } else {
-        problems
-    }
-}
-
-/// The flags that stand for settings, with what was typed.
-fn flags(typed: &SettingsArgs) -> Vec<Flag> {
+/// Flags that set a setting: flag, key and value.
+fn flags(args: &SettingsArgs) -> Vec<(&'static str, &'static str, String)> {
     let number = |n: Option<u64>| n.map(|n| n.to_string());
-    let networks = &typed.allow_networks;
+    let networks = &args.allow_networks;
     let all = [
-        ("--contact", "identity.contact", typed.contact.clone()),
-        ("--user-agent-name", "identity.user-agent-name", typed.user_agent_name.clone()),
-        ("--max-pages", "limits.pages-max", number(typed.max_pages)),
-        ("--max-depth", "limits.depth-max", number(typed.max_depth.map(u64::from))),
-        ("--max-pages-per-host", "limits.pages-per-host-max", number(typed.max_pages_per_host)),
-        ("--delay", "politeness.delay", typed.delay.clone()),
-        ("--ip-delay", "politeness.ip-delay", typed.ip_delay.clone()),
-        ("--burst", "politeness.burst", number(typed.burst.map(u64::from))),
-        ("--dns", "dns.servers", typed.dns.clone()),
+        ("--contact", "identity.contact", args.contact.clone()),
+        ("--user-agent-name", "identity.user-agent-name", args.user_agent_name.clone()),
+        ("--max-pages", "limits.pages-max", number(args.max_pages)),
+        ("--max-depth", "limits.depth-max", number(args.max_depth.map(u64::from))),
+        ("--max-pages-per-host", "limits.pages-per-host-max", number(args.max_pages_per_host)),
+        ("--delay", "politeness.delay", args.delay.clone()),
+        ("--ip-delay", "politeness.ip-delay", args.ip_delay.clone()),
+        ("--burst", "politeness.burst", number(args.burst.map(u64::from))),
+        ("--dns", "dns.servers", args.dns.clone()),
         (
             "--allow-network",
             "fetch.allow-networks",
@@ -253,17 +247,17 @@ mod tests {
     use clap::Parser;
     use std::time::Duration;
 
-    fn typed(words: &[&str]) -> CrawlArgs {
+    fn parse(words: &[&str]) -> CrawlArgs {
         let args = Args::try_parse_from(["crivello", "crawl"].iter().chain(words));
         match args.map(|args| args.command) {
-            Ok(Command::Crawl(typed)) => *typed,
+            Ok(Command::Crawl(args)) => *args,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn every_flag_reaches_its_setting_and_outweighs_set_and_file() {
-        let typed = typed(&[
+        let args = parse(&[
             "--contact=me@a.example",
             "--user-agent-name=sieve",
             "--max-pages=1",
@@ -278,10 +272,10 @@ mod tests {
             "--allow-network=10.0.0.0/8",
         ]);
         let file = ("file", "[politeness]\ndelay = \"400s\"\n");
-        let (sets, flags) = (&typed.settings.sets, flags(&typed.settings));
+        let (sets, flags) = (&args.settings.sets, flags(&args.settings));
         let none = Given::new();
-        let read = settings::resume(None, &none, &[file], sets, &flags);
-        let (s, given) = read.expect("all is well");
+        let read = Raw::resume(None, &none, &[file], sets, &flags);
+        let (s, given) = read.expect("the settings are valid");
         assert_eq!(given["politeness.delay"], "\"4s\"");
         assert_eq!(s.identity.contact, "me@a.example");
         assert_eq!(s.identity.user_agent_name, "sieve");
@@ -296,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_left_as_it_was() {
-        assert!(flags(&typed(&[]).settings).is_empty());
+    fn absent_flags_set_nothing() {
+        assert!(flags(&parse(&[]).settings).is_empty());
     }
 }

@@ -1,15 +1,15 @@
-//! How fast it goes: pages and bytes a second over the last seconds, and a short history.
+//! Rates: pages and bytes per second over the last ten seconds, and a short history.
 
 use crivello_agent::progress::Snapshot;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The stretch over which a rate is taken.
+/// Period of a rate.
 const RECENT: Duration = Duration::from_secs(10);
-/// Samples kept: more than a panel is wide, at one a second.
+/// Maximum number of samples, one per second.
 const SAMPLES_MAX: usize = 64;
 
-/// Takes one sample a second of the counters and says how fast they grow.
+/// Samples the counters once per second and computes how fast they grow.
 #[derive(Debug, Default)]
 pub struct Rates {
     samples: VecDeque<Sample>,
@@ -24,7 +24,7 @@ struct Sample {
 }
 
 impl Rates {
-    /// Remembers the counters of `snapshot`, unless the last sample is less than a second old.
+    /// Records the counters of `snapshot`, unless the last sample is less than a second old.
     pub fn observe(&mut self, snapshot: &Snapshot) {
         let due = self
             .samples
@@ -39,12 +39,12 @@ impl Rates {
         }
     }
 
-    /// Pages a second, lately.
+    /// Pages per second.
     pub fn pages(&self) -> f64 {
         self.recent(|then, now| now.pages.saturating_sub(then.pages))
     }
 
-    /// Bytes a second, lately.
+    /// Bytes per second.
     pub fn bytes(&self) -> f64 {
         self.recent(|then, now| now.bytes.saturating_sub(then.bytes))
     }
@@ -62,9 +62,9 @@ impl Rates {
         if time > 0.0 { gained(first, last) as f64 / time } else { 0.0 }
     }
 
-    /// When the page limit will be reached at the present rate, which is that of all agents where
-    /// there are others; `None` without a limit or a rate.
-    #[expect(clippy::cast_precision_loss, reason = "a rough guess")]
+    /// Time until the page limit is reached at the present rate of all agents; `None` without a limit
+    /// or a rate.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub fn time_left(&self, snapshot: &Snapshot) -> Option<Duration> {
         let rate = self.recent(|then, now| match (then.left, now.left) {
             (Some(then), Some(now)) => then.saturating_sub(now),
@@ -74,7 +74,7 @@ impl Rates {
         (rate > 0.0).then(|| Duration::try_from_secs_f64(left as f64 / rate).ok()).flatten()
     }
 
-    /// Pages gained from sample to sample, oldest first, at most `width` of them.
+    /// Pages per sample, oldest first, the last `width` samples.
     pub fn history(&self, width: usize) -> Vec<u64> {
         let steps = self.samples.len().saturating_sub(1);
         let pairs = self.samples.iter().zip(self.samples.iter().skip(1));
@@ -85,7 +85,7 @@ impl Rates {
     }
 }
 
-/// A row of bars, one for each number, the tallest for the largest.
+/// A bar for each number, scaled to the largest.
 pub fn sparkline(values: &[u64], unicode: bool) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const ASCII: [char; 8] = ['_', '_', '.', '.', '-', '-', '=', '#'];

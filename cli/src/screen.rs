@@ -1,5 +1,5 @@
-//! Standard error, shared by the panel and the log so that neither tears the other: a log line
-//! wipes the panel, prints itself, and puts the panel back, all in one write.
+//! Standard error, shared by the panel and the log. A log line clears the panel, prints itself and
+//! redraws the panel in one write, so that neither breaks the other.
 
 use crate::panel::Style;
 use crossterm::{cursor, queue, style, terminal};
@@ -10,7 +10,7 @@ static SCREEN: Mutex<Screen> = Mutex::new(Screen { panel: Vec::new() });
 
 #[derive(Debug)]
 struct Screen {
-    /// The lines that stand on the terminal above the cursor.
+    /// Lines on the terminal above the cursor.
     panel: Vec<String>,
 }
 
@@ -18,12 +18,12 @@ fn screen() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a panel can be drawn: a terminal that understands cursor movements.
+/// Whether a panel can be drawn: standard error is a terminal with cursor movement.
 pub fn can_draw() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// What the terminal can show, by the environment (`NO_COLOR`: <https://no-color.org>).
+/// Capabilities of the terminal, from the environment (`NO_COLOR`: <https://no-color.org>).
 pub fn style() -> Style {
     let var = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var).unwrap_or_default();
@@ -34,7 +34,7 @@ pub fn style() -> Style {
     }
 }
 
-/// Columns and rows of the terminal, as it is just now.
+/// Columns and rows of the terminal.
 fn size() -> (usize, usize) {
     match terminal::size() {
         Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
@@ -42,16 +42,15 @@ fn size() -> (usize, usize) {
     }
 }
 
-/// Columns that can be written to without wrapping.
+/// Columns that can be written without wrapping.
 pub fn width() -> usize {
     size().0 - 1
 }
 
-/// Puts `lines` in the place of the panel, as many as the terminal has room for; none takes it
-/// away.
+/// Replaces the panel by `lines`, as many as fit on the terminal. No lines remove the panel.
 ///
 /// # Errors
-/// Of standard error.
+/// I/O errors of standard error.
 pub fn draw(mut lines: Vec<String>) -> io::Result<()> {
     let mut screen = screen();
     let (columns, rows) = size();
@@ -77,7 +76,7 @@ pub fn draw(mut lines: Vec<String>) -> io::Result<()> {
 /// Prints whole lines above the panel.
 ///
 /// # Errors
-/// Of standard error.
+/// I/O errors of standard error.
 pub fn print_above(text: &[u8]) -> io::Result<()> {
     let screen = screen();
     if screen.panel.is_empty() {
@@ -93,19 +92,19 @@ pub fn print_above(text: &[u8]) -> io::Result<()> {
     write_all(&frame)
 }
 
-/// Says one line on standard error; a closed standard error is nobody's business.
-pub fn say(line: &str) {
+/// Prints a line on standard error, and ignores a closed standard error.
+pub fn print_line(line: &str) {
     let _ = print_above(format!("{line}\n").as_bytes());
 }
 
-/// Takes the panel away and shows the cursor again.
+/// Removes the panel and shows the cursor.
 pub fn restore() {
     let _ = draw(Vec::new());
 }
 
-/// Moves to where the panel begins. A terminal that has been made narrower since has wrapped it.
+/// Moves the cursor to the start of the panel. A terminal that became narrower has wrapped its lines.
 fn rewind(frame: &mut Vec<u8>, panel: &[String], columns: usize) -> io::Result<()> {
-    let rows = panel.iter().map(|line| shown(line).div_ceil(columns).max(1)).sum::<usize>();
+    let rows = panel.iter().map(|line| visible_width(line).div_ceil(columns).max(1)).sum::<usize>();
     let up = u16::try_from(rows).unwrap_or(u16::MAX);
     if up > 0 {
         queue!(frame, cursor::MoveToColumn(0), cursor::MoveUp(up))?;
@@ -113,15 +112,15 @@ fn rewind(frame: &mut Vec<u8>, panel: &[String], columns: usize) -> io::Result<(
     Ok(())
 }
 
-/// Columns that a line takes, whose escape sequences take none.
-fn shown(line: &str) -> usize {
+/// Visible width of a line, without escape sequences.
+fn visible_width(line: &str) -> usize {
     let mut escaped = false;
-    let is_shown = |&c: &char| {
+    let is_visible = |&c: &char| {
         let hidden = escaped || c == '\x1b';
         escaped = hidden && !(escaped && c.is_ascii_alphabetic());
         !hidden
     };
-    line.chars().filter(is_shown).count()
+    line.chars().filter(is_visible).count()
 }
 
 fn put(frame: &mut Vec<u8>, lines: &[String]) -> io::Result<()> {
@@ -138,7 +137,7 @@ fn write_all(bytes: &[u8]) -> io::Result<()> {
     stderr.flush()
 }
 
-/// Where log lines go: each is collected whole and printed above the panel.
+/// Writer for log lines: collects a line and prints it above the panel.
 #[derive(Debug, Default)]
 pub struct LogLine(Vec<u8>);
 
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panel_that_the_terminal_has_wrapped_is_taken_away_whole() {
+    fn a_wrapped_panel_is_cleared_completely() {
         let panel = ["\x1b[2mpages\x1b[22m    12,345", "", "hosts    ready 12"];
         assert!(rewound(&panel, 80).ends_with("\x1b[3A"));
         assert!(rewound(&panel, 17).ends_with("\x1b[3A"));

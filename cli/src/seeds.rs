@@ -1,44 +1,68 @@
-//! Seeds: arguments first, then a file read as it is needed. What is no URL is named by its line
-//! and counted; the rest goes on.
+//! Seeds: first the arguments, then a file that is read as needed. Lines that are no URLs are reported
+//! and counted; reading continues.
 
-use crate::input::Input;
 use crate::signals::Signals;
 use crate::{plan, screen};
 use crivello_agent::Seed;
 use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::iter::Enumerate;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::{fmt, vec};
 
-/// Bytes of a line that are read; longer ones are refused.
+/// Maximum length of a line in bytes.
 const LINE_MAX: usize = 64 * 1024;
-/// Bytes of a refused line that are shown.
+/// Bytes of a rejected line that are printed.
 const SHOWN_MAX: usize = 120;
+/// Maximum wait for input before the reader reports that there is none yet.
+const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// What is to be told of the seeds, shared with whoever tells it.
+/// Rejected seeds and the first read error. Clones share their state.
 #[derive(Clone, Debug, Default)]
-pub struct Account(Arc<Told>);
+pub struct SeedErrors(Arc<Errors>);
 
 #[derive(Debug, Default)]
-struct Told {
-    refused: AtomicU64,
+struct Errors {
+    rejected: AtomicU64,
     error: OnceLock<String>,
 }
 
-/// Where a seed was given.
+/// Input that may arrive slowly: a pipe, a terminal, or a file, which is always ready.
+trait PollInput: BufRead {
+    /// Waits up to [`POLL_TIMEOUT`] for bytes or the end of input. Returns `false` if there was
+    /// neither.
+    fn is_ready(&mut self) -> io::Result<bool>;
+}
+
+impl PollInput for BufReader<File> {
+    fn is_ready(&mut self) -> io::Result<bool> {
+        if !self.buffer().is_empty() {
+            return Ok(true);
+        }
+        let mut fds = [PollFd::new(self.get_ref(), PollFlags::IN)];
+        match poll(&mut fds, Some(&POLL_TIMEOUT)) {
+            Ok(n) => Ok(n > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Origin of a seed, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Which argument, counted from 1.
+pub enum SeedOrigin {
+    /// Number of the argument, from 1.
     Argument(usize),
-    /// A file, and the line in it.
+    /// Name of the file, and number of the line, from 1.
     Line(Arc<str>, u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SeedOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Argument(n) => write!(f, "argument {n}"),
@@ -47,68 +71,68 @@ impl fmt::Display for Place {
     }
 }
 
-impl Account {
-    /// Counts one that is none, and says which, on standard error.
-    pub fn refuse(&self, place: &Place, text: &str, why: &str) {
-        self.0.refused.fetch_add(1, Ordering::Relaxed);
+impl SeedErrors {
+    /// Counts a rejected seed, and prints it with its origin.
+    pub fn reject(&self, origin: &SeedOrigin, text: &str, why: &str) {
+        self.0.rejected.fetch_add(1, Ordering::Relaxed);
         let shown: String = text.chars().take(SHOWN_MAX).collect();
         let dots = if shown.len() < text.len() { "…" } else { "" };
-        screen::say(&format!("{place}: not a seed: {shown:?}{dots}: {why}"));
+        screen::print_line(&format!("{origin}: not a seed: {shown:?}{dots}: {why}"));
     }
 
-    /// Keeps the first error.
-    fn keep(&self, error: String) {
+    /// Records the first read error.
+    fn record(&self, error: String) {
         let _ = self.0.error.set(error);
     }
 
-    /// How many were refused so far.
-    pub fn refused(&self) -> u64 {
-        self.0.refused.load(Ordering::Relaxed)
+    /// Number of rejected seeds so far.
+    pub fn rejected(&self) -> u64 {
+        self.0.rejected.load(Ordering::Relaxed)
     }
 
-    /// Why they could not be read to their end, with the place.
+    /// Read error with its origin, if there was one.
     pub fn error(&self) -> Option<&str> {
         self.0.error.get().map(String::as_str)
     }
 }
 
-/// Whether there is a seed among the arguments.
+/// Checks that at least one argument is a seed.
 ///
 /// # Errors
-/// Why the first is none, when none is.
-pub fn some_url(urls: &[String]) -> Result<(), String> {
+/// If none is: what is wrong with the first.
+pub fn check_any(urls: &[String]) -> Result<(), String> {
     if urls.iter().any(|text| parse(text).is_ok()) {
         return Ok(());
     }
     let first = urls.first().map(|text| (text, parse(text)));
     match first {
-        Some((text, Err(why))) => Err(format!("nowhere to begin: {text:?}: {why}")),
+        Some((text, Err(why))) => Err(format!("no seeds: {text:?}: {why}")),
         _ => Ok(()),
     }
 }
 
-/// All seeds of a run, read as they are asked for.
+/// Iterator over all seeds of a run.
 #[derive(Debug)]
 pub struct Seeds {
     arguments: Enumerate<vec::IntoIter<String>>,
     file: Option<SeedFile<BufReader<File>>>,
     stop: Signals,
-    account: Account,
-    last: Place,
+    seed_errors: SeedErrors,
+    last: SeedOrigin,
 }
 
 impl Seeds {
-    /// The arguments, then the file; they are cut when a signal comes.
-    pub fn new(given: plan::Seeds, stop: Signals, account: Account) -> Self {
-        let file = given
+    /// Reads the arguments, then the file. A signal cuts the seeds.
+    pub fn new(sources: plan::SeedSources, stop: Signals, seed_errors: SeedErrors) -> Self {
+        let file = sources
             .file
-            .map(|file| SeedFile::new(file.reader, file.name, stop.clone(), account.clone()));
-        let (arguments, last) = (given.urls.into_iter().enumerate(), Place::Argument(0));
-        Self { arguments, file, stop, account, last }
+            .map(|file| SeedFile::new(file.reader, file.name, stop.clone(), seed_errors.clone()));
+        let (arguments, last) = (sources.urls.into_iter().enumerate(), SeedOrigin::Argument(0));
+        Self { arguments, file, stop, seed_errors, last }
     }
 
-    /// Where the last one was given.
-    pub const fn place(&self) -> &Place {
+    /// Origin of the last seed.
+    pub const fn origin(&self) -> &SeedOrigin {
         &self.last
     }
 }
@@ -117,60 +141,60 @@ impl Iterator for Seeds {
     type Item = Seed;
 
     fn next(&mut self) -> Option<Seed> {
-        if self.stop.came() {
+        if self.stop.received() {
             return Some(Seed::Cut);
         }
         for (i, text) in self.arguments.by_ref() {
-            self.last = Place::Argument(i + 1);
+            self.last = SeedOrigin::Argument(i + 1);
             match parse(&text) {
                 Ok(url) => return Some(Seed::Url(url)),
-                Err(why) => self.account.refuse(&self.last, &text, &why),
+                Err(why) => self.seed_errors.reject(&self.last, &text, &why),
             }
         }
         let file = self.file.as_mut()?;
         let next = file.next();
         if let Some(Seed::Url(_)) = &next {
-            // It is beyond that line by now.
-            self.last = Place::Line(Arc::clone(&file.name), file.line.saturating_sub(1));
+            // The reader is already at the next line.
+            self.last = SeedOrigin::Line(Arc::clone(&file.name), file.line.saturating_sub(1));
         }
         if next.is_none() {
-            // A terminal would give more after its end.
+            // A terminal could return more input after its end.
             self.file = None;
         }
         next
     }
 }
 
-/// The seeds of a file, line by line. A read error cuts them; it is kept in the [`Account`].
+/// Seeds of a file, line by line. A read error cuts them and is recorded in [`SeedErrors`].
 #[derive(Debug)]
 struct SeedFile<R> {
     reader: R,
     name: Arc<str>,
     stop: Signals,
-    account: Account,
-    /// The number of the line that is read, counted from 1.
+    seed_errors: SeedErrors,
+    /// Number of the current line, from 1.
     line: u64,
-    /// What has come of it.
+    /// Bytes of the current line read so far.
     text: Vec<u8>,
 }
 
-/// How far a line has come.
+/// Result of reading on.
 enum Step {
-    /// To its end.
+    /// The line is complete.
     Line,
-    /// Nothing more of it can be read just now.
+    /// No input is available yet.
     Waiting,
-    /// There is none.
+    /// End of the file.
     End,
 }
 
-impl<R: Input> SeedFile<R> {
-    /// Reads from `reader`, which is called `name` in messages.
-    fn new(reader: R, name: String, stop: Signals, account: Account) -> Self {
-        Self { reader, name: name.into(), stop, account, line: 1, text: Vec::new() }
+impl<R: PollInput> SeedFile<R> {
+    /// Reads from `reader`, named `name` in messages.
+    fn new(reader: R, name: String, stop: Signals, seed_errors: SeedErrors) -> Self {
+        Self { reader, name: name.into(), stop, seed_errors, line: 1, text: Vec::new() }
     }
 
-    /// Reads on in the line; what is longer than allowed is read and not kept.
+    /// Reads on in the line. Bytes beyond [`LINE_MAX`] are dropped.
     fn read_on(&mut self) -> io::Result<Step> {
         loop {
             if !self.reader.is_ready()? {
@@ -194,11 +218,11 @@ impl<R: Input> SeedFile<R> {
         }
     }
 
-    fn place(&self) -> Place {
-        Place::Line(Arc::clone(&self.name), self.line)
+    fn origin(&self) -> SeedOrigin {
+        SeedOrigin::Line(Arc::clone(&self.name), self.line)
     }
 
-    /// The seed of the line that has been read, if it is one.
+    /// The seed in the current line, if there is one.
     fn seed(&self) -> Option<CrawlUrl> {
         let text = String::from_utf8_lossy(&self.text);
         let text = if self.line == 1 { text.trim_start_matches('\u{feff}') } else { &text };
@@ -211,15 +235,15 @@ impl<R: Input> SeedFile<R> {
             Err(_) => Err("not UTF-8".to_owned()),
             Ok(_) => parse(text),
         };
-        parsed.map_err(|why| self.account.refuse(&self.place(), text, &why)).ok()
+        parsed.map_err(|why| self.seed_errors.reject(&self.origin(), text, &why)).ok()
     }
 }
 
-impl<R: Input> Iterator for SeedFile<R> {
+impl<R: PollInput> Iterator for SeedFile<R> {
     type Item = Seed;
 
     fn next(&mut self) -> Option<Seed> {
-        while !self.stop.came() {
+        while !self.stop.received() {
             match self.read_on() {
                 Ok(Step::End) => return None,
                 Ok(Step::Waiting) => return Some(Seed::Pause),
@@ -232,7 +256,7 @@ impl<R: Input> Iterator for SeedFile<R> {
                     }
                 }
                 Err(error) => {
-                    self.account.keep(format!("{}: {error}", self.place()));
+                    self.seed_errors.record(format!("{}: {error}", self.origin()));
                     break;
                 }
             }
@@ -244,20 +268,20 @@ impl<R: Input> Iterator for SeedFile<R> {
 fn parse(text: &str) -> Result<CrawlUrl, String> {
     CrawlUrl::parse(text).map_err(|reason| match reason {
         Discard::Scheme => "only http and https are crawled".to_owned(),
-        Discard::Authority => "a host is needed, and no user name or password".to_owned(),
+        Discard::Authority => "a host is required, and no user name or password".to_owned(),
         _ if !text.contains("://") && CrawlUrl::parse(&format!("https://{text}")).is_ok() => {
             format!("no scheme; did you mean https://{text} ?")
         }
-        other => format!("no URL ({})", other.name()),
+        other => format!("not a URL ({})", other.name()),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{BufRead, Read};
+    use std::io::Read;
 
-    /// Comes piece by piece, with a pause before each but the first.
+    /// Input in pieces, with a pause before each but the first.
     struct Pieces(Vec<&'static [u8]>, bool);
 
     impl Pieces {
@@ -291,37 +315,37 @@ mod tests {
         }
     }
 
-    impl Input for Pieces {
+    impl PollInput for Pieces {
         fn is_ready(&mut self) -> io::Result<bool> {
             Ok(std::mem::replace(&mut self.1, true))
         }
     }
 
-    /// What comes of `pieces`: URLs, `...` for a pause, `cut`.
-    fn read(pieces: &[&'static [u8]]) -> (String, Account) {
-        let account = Account::default();
+    /// Seeds of `pieces` as text: URLs, `...` for a pause, `cut`.
+    fn read(pieces: &[&'static [u8]]) -> (String, SeedErrors) {
+        let seed_errors = SeedErrors::default();
         let (stop, name) = (Signals::default(), "seeds.txt".to_owned());
-        let file = SeedFile::new(Pieces::new(pieces), name, stop, account.clone());
-        let mut said = Vec::new();
+        let file = SeedFile::new(Pieces::new(pieces), name, stop, seed_errors.clone());
+        let mut items = Vec::new();
         for seed in file {
             match seed {
-                Seed::Url(url) => said.push(url.to_string()),
-                Seed::Pause => said.push("...".to_owned()),
+                Seed::Url(url) => items.push(url.to_string()),
+                Seed::Pause => items.push("...".to_owned()),
                 Seed::Cut => {
-                    said.push("cut".to_owned());
+                    items.push("cut".to_owned());
                     break;
                 }
             }
         }
-        (said.join(" "), account)
+        (items.join(" "), seed_errors)
     }
 
     #[test]
-    fn one_bad_line_does_not_cost_the_rest() {
+    fn a_bad_line_is_skipped() {
         let text = b"\xef\xbb\xbfhttp://a/\n\n# comment\nnot a url\r\n ftp://x/ \nhttp://b/x#y\r\nhttp://c";
-        let (seeds, account) = read(&[text]);
+        let (seeds, seed_errors) = read(&[text]);
         assert_eq!(seeds, "http://a/ http://b/x ... http://c/");
-        assert_eq!(account.refused(), 2);
+        assert_eq!(seed_errors.rejected(), 2);
     }
 
     #[test]
@@ -329,40 +353,40 @@ mod tests {
         let mut text = b"http://a/".to_vec();
         text.resize(3 * LINE_MAX, b'x');
         text.extend_from_slice(b"\nhttp://b/\n\xff\xfe\n");
-        let account = Account::default();
+        let seed_errors = SeedErrors::default();
         let (stop, pieces) = (Signals::default(), Pieces::new(&[text.leak()]));
-        let mut file = SeedFile::new(pieces, "seeds.txt".to_owned(), stop, account.clone());
+        let mut file = SeedFile::new(pieces, "seeds.txt".to_owned(), stop, seed_errors.clone());
         assert_eq!(file.next(), Some(Seed::Url(CrawlUrl::parse("http://b/").unwrap())));
         assert!(file.text.capacity() < 2 * LINE_MAX);
         while file.next().is_some() {}
-        assert_eq!(account.refused(), 2);
+        assert_eq!(seed_errors.rejected(), 2);
     }
 
     #[test]
-    fn whoever_waits_in_the_middle_of_a_line_is_told_so() {
+    fn waiting_within_a_line_is_reported() {
         let (seeds, _) = read(&[b"http://a/\nhttp", b"://b", b"/\nhttp://c/\n"]);
         assert_eq!(seeds, "http://a/ ... ... http://b/ http://c/ ...");
     }
 
     #[test]
-    fn a_read_error_cuts_the_seeds_and_is_kept_with_its_place() {
-        let (seeds, account) = read(&[b"http://a/\n", b"torn"]);
+    fn a_read_error_cuts_the_seeds_and_is_recorded() {
+        let (seeds, seed_errors) = read(&[b"http://a/\n", b"torn"]);
         assert_eq!(seeds, "http://a/ ... cut");
-        assert_eq!(account.error(), Some("seeds.txt:2: torn"));
+        assert_eq!(seed_errors.error(), Some("seeds.txt:2: torn"));
     }
 
     #[test]
     fn a_signal_cuts_the_seeds() {
         let stop = Signals::default();
-        let given = plan::Seeds { urls: vec!["http://a/".to_owned(); 2], file: None };
-        let mut seeds = Seeds::new(given, stop.clone(), Account::default());
+        let sources = plan::SeedSources { urls: vec!["http://a/".to_owned(); 2], file: None };
+        let mut seeds = Seeds::new(sources, stop.clone(), SeedErrors::default());
         assert!(matches!(seeds.next(), Some(Seed::Url(_))));
-        stop.come();
+        stop.set();
         assert_eq!(seeds.next(), Some(Seed::Cut));
     }
 
     #[test]
-    fn a_forgotten_scheme_is_guessed_in_the_message_only() {
+    fn a_missing_scheme_is_suggested() {
         assert!(parse("example.com").unwrap_err().contains("https://example.com"));
         assert!(parse("mailto:a@b").unwrap_err().contains("http"));
     }

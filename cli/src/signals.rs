@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks for an orderly end, the second leaves at once. The state on
-//! disk holds either way.
+//! Ctrl-C and SIGTERM: the first signal requests an orderly stop, the second ends the process at
+//! once. The state on disk is consistent either way.
 
 use crate::exit::{self, STOPPED};
 use crate::screen;
@@ -9,70 +9,64 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Whoever leaves at once does not wait longer for a screen that takes nothing: standard error may
-/// be a pipe that nobody reads.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// Maximum time for `before_exit`: standard error may be a pipe that nobody reads.
+const BEFORE_EXIT_MAX: Duration = Duration::from_millis(500);
 
-/// Whether a signal has come.
+/// Whether a signal was received.
 #[derive(Clone, Debug, Default)]
 pub struct Signals(CancellationToken);
 
 impl Signals {
-    /// Listens from now on, for as long as the process lives. `farewell` is run before the second
-    /// signal ends the process, which does not wait long for it.
+    /// Listens for signals for the life of the process. `before_exit` runs before the second signal
+    /// ends the process.
     ///
     /// # Errors
-    /// When the system refuses a handler or a thread.
-    pub fn listen(farewell: impl FnOnce() + Send + 'static) -> anyhow::Result<Self> {
+    /// If a signal handler or a thread cannot be installed.
+    pub fn listen(before_exit: impl FnOnce() + Send + 'static) -> anyhow::Result<Self> {
         let signals = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (interrupts, terms) = {
+        let (mut interrupts, mut terms) = {
             let _guard = runtime.enter();
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
         };
-        let heard = signals.clone();
+        let first = signals.clone();
         std::thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
-                runtime.block_on(both(interrupts, terms, &heard));
-                leave(farewell);
+                runtime.block_on(next(&mut interrupts, &mut terms));
+                first.set();
+                runtime.block_on(next(&mut interrupts, &mut terms));
+                exit_after(before_exit);
             })
-            .context("no thread for the signals")?;
+            .context("cannot start the signal thread")?;
         Ok(signals)
     }
 
-    /// Whether an orderly end was asked for.
-    pub fn came(&self) -> bool {
+    /// Whether an orderly stop was requested.
+    pub fn received(&self) -> bool {
         self.0.is_cancelled()
     }
 
-    /// One has come.
-    pub fn come(&self) {
+    /// Requests an orderly stop.
+    pub fn set(&self) {
         self.0.cancel();
     }
 
-    /// Cancelled when one has come.
+    /// Token that is cancelled by the first signal.
     pub const fn token(&self) -> &CancellationToken {
         &self.0
     }
 }
 
-/// Waits for the first signal. Those after it are taken note of by nobody.
+/// Waits for the first signal. Later signals are ignored.
 ///
 /// # Errors
-/// When the system refuses a handler.
+/// If a signal handler cannot be installed.
 pub async fn first() -> std::io::Result<()> {
     let (mut interrupts, mut terms) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     next(&mut interrupts, &mut terms).await;
     Ok(())
-}
-
-/// Returns when the second signal comes.
-async fn both(mut interrupts: Signal, mut terms: Signal, signals: &Signals) {
-    next(&mut interrupts, &mut terms).await;
-    signals.come();
-    next(&mut interrupts, &mut terms).await;
 }
 
 async fn next(interrupts: &mut Signal, terms: &mut Signal) {
@@ -82,15 +76,15 @@ async fn next(interrupts: &mut Signal, terms: &mut Signal) {
     }
 }
 
-fn leave(farewell: impl FnOnce() + Send + 'static) -> ! {
-    let (done, said) = mpsc::sync_channel(1);
-    let taking_leave = std::thread::Builder::new().spawn(move || {
+fn exit_after(before_exit: impl FnOnce() + Send + 'static) -> ! {
+    let (done, finished) = mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new().spawn(move || {
         screen::restore();
-        farewell();
+        before_exit();
         let _ = done.send(());
     });
-    if taking_leave.is_ok() {
-        let _ = said.recv_timeout(FAREWELL);
+    if thread.is_ok() {
+        let _ = finished.recv_timeout(BEFORE_EXIT_MAX);
     }
-    exit::leave(STOPPED)
+    exit::exit_now(STOPPED)
 }

@@ -1,6 +1,6 @@
-//! The report as a table for people.
+//! The report as text for people.
 
-use crate::human::{bytes, count, duration};
+use crate::format::{bytes, count, duration};
 use crivello_agent::report::Report;
 use crivello_common::discard::Discard;
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use std::fmt::{Display, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-/// What happened, in some lines of text, sections that are empty left out. `out` is where the
-/// archive is, unless it is about to be removed.
+/// The report as text, without empty sections. `out` is the directory of the crawl, unless it is
+/// removed.
 pub fn text(r: &Report, out: Option<&Path>) -> String {
     let mut t = String::new();
     let resumed = if r.resumed { " (resumed)" } else { "" };
@@ -31,7 +31,7 @@ pub fn text(r: &Report, out: Option<&Path>) -> String {
         r.slowest_hosts.iter().map(|h| {
             (
                 h.host.clone(),
-                format!("{} a request, {} in all", seconds(h.mean_seconds), count(h.requests)),
+                format!("{} per request, {} in all", seconds(h.mean_seconds), count(h.requests)),
             )
         }),
     );
@@ -44,9 +44,9 @@ pub fn text(r: &Report, out: Option<&Path>) -> String {
             (h.host.clone(), format!("{}, {times}: {}", seconds(h.rested_seconds), h.reason))
         }),
     );
-    let place =
-        out.map_or("archive, not kept".to_owned(), |out| format!("archive, in {}", out.display()));
-    section(&mut t, &place, r.archive.iter().map(|f| (f.path.clone(), bytes(f.bytes))));
+    let heading =
+        out.map_or("archive (not kept)".to_owned(), |out| format!("archive in {}", out.display()));
+    section(&mut t, &heading, r.archive.iter().map(|f| (f.path.clone(), bytes(f.bytes))));
     t
 }
 
@@ -54,7 +54,7 @@ fn totals(t: &mut String, r: &Report) {
     let mean = bytes(r.totals.bytes.checked_div(r.totals.pages).unwrap_or(0));
     let mut rows = vec![
         ("pages".to_owned(), count(r.totals.pages)),
-        ("bytes".to_owned(), format!("{} ({mean} a page)", bytes(r.totals.bytes))),
+        ("bytes".to_owned(), format!("{} ({mean} per page)", bytes(r.totals.bytes))),
         ("duplicates".to_owned(), count(r.totals.duplicates)),
         ("robots.txt".to_owned(), count(r.totals.robots_fetched)),
         ("hosts".to_owned(), count(r.totals.hosts)),
@@ -66,26 +66,26 @@ fn totals(t: &mut String, r: &Report) {
             rows.push((name.to_owned(), count(n)));
         }
     };
-    rare("cut-off pages", r.totals.truncated);
-    rare("seeds refused", r.seeds.refused);
-    section(t, "in all", rows);
+    rare("truncated pages", r.totals.truncated);
+    rare("seeds rejected", r.seeds.refused);
+    section(t, "totals", rows);
 }
 
-/// The largest first.
+/// Rows, largest first.
 fn by_size(map: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
     let mut rows: Vec<_> = map.iter().map(|(name, n)| (name.clone(), *n)).collect();
     rows.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
     rows
 }
 
-/// Counts, their last digits below each other.
+/// Right-aligned counts.
 fn numbers(rows: impl IntoIterator<Item = (String, u64)>) -> Vec<(String, String)> {
     let rows: Vec<_> = rows.into_iter().map(|(name, n)| (name, count(n))).collect();
     let width = rows.iter().map(|(_, n)| n.len()).max().unwrap_or(0);
     rows.into_iter().map(|(name, n)| (name, format!("{n:>width$}"))).collect()
 }
 
-/// The same, with what each reason means.
+/// Counts with the meaning of each reason.
 fn explained(rows: Vec<(String, u64)>) -> Vec<(String, String)> {
     let explain = |(name, n): (String, String)| match Discard::from_name(&name) {
         Some(reason) => (name, format!("{n}  {}", reason.meaning())),
@@ -94,7 +94,7 @@ fn explained(rows: Vec<(String, u64)>) -> Vec<(String, String)> {
     numbers(rows).into_iter().map(explain).collect()
 }
 
-/// A heading with rows below it, names on the left, all beginning in one column.
+/// A heading and rows of two aligned columns.
 fn section(t: &mut String, heading: &str, rows: impl IntoIterator<Item = (String, String)>) {
     let rows: Vec<_> = rows.into_iter().collect();
     if rows.is_empty() {
@@ -122,7 +122,7 @@ mod tests {
     use crivello_agent::report::{Ended, RestingHost, SeedCounts, Totals};
 
     #[test]
-    fn the_table_says_all_that_happened_and_nothing_that_did_not() {
+    fn the_summary_has_all_sections_that_are_not_empty() {
         let report = Report {
             ended: Ended::Exhausted,
             elapsed_seconds: 83.2,
@@ -141,16 +141,16 @@ mod tests {
         let text = text(&report, Some(Path::new("crawl")));
         for part in [
             "after 1 min 23 s: nothing left to fetch.",
-            "pages          1,200",
-            "12.0 MiB (10.2 KiB a page)",
-            "seeds refused  2",
+            "pages           1,200",
+            "12.0 MiB (10.2 KiB per page)",
+            "seeds rejected  2",
             "    200  1,000\n    404    200",
             "    robots  1,900  disallowed by robots.txt\n    depth       7  further from",
             "slow.example  1 min, once: slow-down",
         ] {
             assert!(text.contains(part), "no {part:?} in\n{text}");
         }
-        for absent in ["errors", "archive", "slowest", "resumed", "cut-off"] {
+        for absent in ["errors", "archive", "slowest", "resumed", "truncated"] {
             assert!(!text.contains(absent), "{absent:?} in\n{text}");
         }
     }

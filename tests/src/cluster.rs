@@ -167,7 +167,7 @@ impl Cluster {
         if self.http.is_some() {
             self.until("the dashboard is there", |cluster| {
                 let said = cluster.process(COORDINATOR).said();
-                let at = said.split_once("the dashboard is at ");
+                let at = said.split_once("dashboard at ");
                 let at = at.and_then(|(_, rest)| rest.split_once("://")?.1.split_once('/'));
                 cluster.http = at.map(|(at, _)| at.parse().expect("an address")).or(cluster.http);
                 at.is_some()

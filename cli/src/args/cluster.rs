@@ -1,6 +1,5 @@
-//! What is typed to run a cluster and to look after one.
+//! Arguments of the subcommands that run, query and steer a cluster.
 
-use super::steer::{BlockArgs, LogLevelArgs, PauseArgs, SetArgs, SettingsOfArgs};
 use super::{SettingsArgs, TracesArgs};
 use clap::Subcommand;
 use crivello_common::view::WEIGHT_MAX;
@@ -10,199 +9,198 @@ use std::path::PathBuf;
 /// The subcommands of a cluster.
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Keep the member list of a crawl by many agents, or go on with the one in --data.
+    /// Run the coordinator of a crawl with many agents, or resume the one in --data.
     ///
-    /// The crawl's settings are given here and are the same for all agents. Those of a crawl that is
-    /// gone on with stay as they are, with all that `crivello set` has changed, but for what is given
-    /// now and was not given, or was given otherwise, at the last start.
+    /// The coordinator holds the settings of the crawl, which are the same for all agents. A
+    /// resumed crawl keeps its settings, including changes by `crivello set`. Flags and --config
+    /// override a setting only if they differ from those of the last start.
     Coordinator(Box<CoordinatorArgs>),
-    /// Say how a crawl stands: all its agents, and what they have done and have to do.
+    /// Show the state of a crawl: its agents, what they have done and what is left to do.
     Status(AgentsArgs),
-    /// Tell a crawl where to begin.
+    /// Send seed URLs to a crawl.
     ///
-    /// Exits once all URLs are safe with the agents.
+    /// Exits once agents have stored all URLs safely.
     Seed(SeedArgs),
     /// Wait until a crawl has nothing left to do.
     Wait(WaitArgs),
-    /// Say why a host waits, or what became of a URL: which agent has it, what it waits for and by
-    /// which rule, its robots.txt, its last fetches, where its record is.
+    /// Explain why a host waits, or what happened to a URL: the agent that owns it, the rule it
+    /// waits for, its robots.txt, its last fetches, the location of its record.
     ///
-    /// Exits with 1 when nobody knows of it.
+    /// Exits with 1 if no agent knows it.
     Why(WhyArgs),
     /// List the agents of a crawl.
     Agents(AgentsArgs),
-    /// Have an agent hand over what it has to crawl, and leave.
+    /// Make an agent hand over its work and leave.
     Drain(AgentArgs),
-    /// Forget an agent that is dead and gone for good; says what is lost with it.
+    /// Remove an agent that is dead and will not return. Reports what is lost with it.
     Remove(RemoveArgs),
-    /// Have all agents rest, or some hosts.
+    /// Pause all agents, or some hosts.
     Pause(PauseArgs),
-    /// Have all agents go on after a pause or a stop, or some hosts after a pause.
+    /// Resume all agents after a pause or a stop, or some hosts after a pause.
     Resume(PauseArgs),
-    /// Change settings of a crawl while it runs.
+    /// Change settings of a running crawl.
     ///
-    /// Exits once every agent that is alive goes by them, and says which settings take effect only
-    /// when the agents start again.
+    /// Exits once every live agent uses them. Reports which settings take effect only when the
+    /// agents start again.
     Set(SetArgs),
-    /// Print the settings in force, each with its meaning, or the value of one.
+    /// Print the settings in force with their meaning, or the value of one setting.
     Settings(SettingsOfArgs),
-    /// Visit some hosts no more, and drop what is queued for them.
+    /// Stop visiting some hosts and drop their queued URLs.
     ///
-    /// Exits once all of it is dropped, and says how much it was.
+    /// Exits once the URLs are dropped, and reports how many there were.
     Block(BlockArgs),
-    /// Visit hosts again that were blocked. What was dropped stays dropped.
+    /// Visit blocked hosts again. Dropped URLs are not restored.
     Unblock(BlockArgs),
-    /// Change what is logged, for as long as the processes live.
+    /// Change the log filter of running processes until they end.
     LogLevel(LogLevelArgs),
-    /// Have all agents save and end.
+    /// Make all agents save their state and exit.
     Stop(CoordinatorUrl),
 }
 
 impl ClusterCommand {
-    /// Whether only warnings and errors are to be shown.
+    /// Whether only warnings and errors are logged.
     pub fn is_quiet(&self) -> bool {
         match self {
-            Self::Coordinator(typed) => typed.quiet,
+            Self::Coordinator(args) => args.quiet,
             _ => true,
         }
     }
 }
 
-/// See [`ClusterCommand::Coordinator`].
+/// Arguments of [`ClusterCommand::Coordinator`].
 #[derive(Debug, clap::Args)]
 pub struct CoordinatorArgs {
-    /// Where agents and people reach it.
+    /// Address to listen on for agents and commands.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070")]
     pub listen: SocketAddr,
-    /// The coordinator's directory: settings and journal. An existing crawl there is resumed.
+    /// Directory of the coordinator: settings and member list. An existing crawl there is resumed.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// Listen on more than this machine without TLS or without a token, although anyone who can
-    /// connect can then take part or give orders.
+    /// Listen on a non-loopback address without TLS or without a token. Anyone who can connect can
+    /// then join the crawl or control it.
     #[arg(long)]
     pub insecure: bool,
-    /// Who is let in.
+    /// TLS.
     #[command(flatten)]
     pub tls: TlsArgs,
-    /// Who may give orders.
+    /// Token.
     #[command(flatten)]
     pub token: TokenArgs,
-    /// The dashboard.
+    /// Dashboard.
     #[command(flatten)]
     pub http: HttpArgs,
-    /// How to crawl.
+    /// Settings of the crawl.
     #[command(flatten)]
     pub settings: SettingsArgs,
-    /// Show warnings and errors only.
+    /// Show only warnings and errors.
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// Where people look at a crawl with a browser.
+/// Where the dashboard is served.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct HttpArgs {
-    /// Where the dashboard is, and `/metrics` beside it; port 0 takes a free one [default: 127.0.0.1:8080, if that is free].
+    /// Address of the dashboard and of `/metrics`. Port 0 picks a free port [default: 127.0.0.1:8080, if free].
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "no_http")]
     pub http: Option<SocketAddr>,
-    /// No dashboard, and no `/metrics`.
+    /// Serve no dashboard and no `/metrics`.
     #[arg(long, conflicts_with_all = ["http_cert", "http_key"])]
     pub no_http: bool,
-    /// A name that browsers may call it by, besides `localhost`; may be repeated.
+    /// Host name that browsers may use for the dashboard, besides `localhost`. Can be repeated.
     #[arg(long = "http-host", value_name = "NAME", conflicts_with = "no_http")]
     pub http_hosts: Vec<String>,
-    /// With TLS.
+    /// TLS of `--http`.
     #[command(flatten)]
     pub https: HttpsArgs,
 }
 
-/// See [`Command::Agent`](super::Command::Agent).
+/// Arguments of [`Command::Agent`](super::Command::Agent).
 #[derive(Debug, clap::Args)]
 pub struct JoinArgs {
-    /// Which crawl, and how to show who we are, to the coordinator and to the other agents.
+    /// Coordinator and credentials, also used with the other agents.
     #[command(flatten)]
     pub coordinator: CoordinatorUrl,
-    /// Where the other agents and people reach it; port 0 takes a free one.
+    /// Address to listen on for other agents and commands. Port 0 picks a free port.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
-    /// Where they reach it if not there: behind a translation of addresses, or with 0.0.0.0.
+    /// Address at which others reach this agent, if it differs from --listen (NAT, 0.0.0.0).
     #[arg(long, value_name = "HOST:PORT")]
     pub advertise: Option<String>,
-    /// The agent's directory: its part of the state, and its archive.
+    /// Directory of the agent: its share of the state, and its archive.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// What people call it.
+    /// Name of the agent.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Its share of the crawl, relative to the others'; for good.
+    /// Share of the crawl relative to other agents. Cannot be changed later.
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=i64::from(WEIGHT_MAX)))]
     pub weight: u16,
-    /// Tell numbers for Prometheus there, at `/metrics`, to those who show the token, where there is
-    /// one; port 0 takes a free one.
+    /// Serve Prometheus metrics at `/metrics`, to readers that send the token if there is one.
+    /// Port 0 picks a free port.
     #[arg(long, value_name = "ADDR:PORT")]
     pub http: Option<SocketAddr>,
-    /// With TLS.
+    /// TLS of `--http`.
     #[command(flatten)]
     pub https: HttpsArgs,
-    /// Listen on more than this machine without TLS or without a token, although anyone who can
-    /// connect can then take part or give orders; and let --http tell them the numbers.
+    /// Listen on a non-loopback address without TLS or without a token. Anyone who can connect can
+    /// then join the crawl, control it, or read the metrics of --http.
     #[arg(long)]
     pub insecure: bool,
-    /// On Ctrl-C and SIGTERM hand everything over to the other agents and leave for good, as after
-    /// `crivello drain`. Where that cannot be, it stops, and comes back when started again.
+    /// On Ctrl-C and SIGTERM hand over all work to the other agents and leave, as after
+    /// `crivello drain`. If that is impossible, stop and rejoin at the next start.
     #[arg(long, env = "CRIVELLO_DRAIN_ON_STOP", value_parser = clap::builder::FalseyValueParser::new())]
     pub drain_on_stop: bool,
-    /// Where the traces of single URLs go.
+    /// Traces.
     #[command(flatten)]
     pub traces: TracesArgs,
-    /// Write what happened to this file, as JSON.
+    /// Write a report to this file at the end, as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
-    /// Show warnings and errors only.
+    /// Show only warnings and errors.
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// The cluster's token.
+/// The token of the cluster.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TokenArgs {
-    /// A file with the cluster's token in its first line: who shows it may ask and give orders. The
-    /// same at the coordinator, the agents, and for those who ask (see `crivello token`). Read again
-    /// when it changes.
+    /// File with the token of the cluster in its first line. Commands must send this token. Use the
+    /// same token for coordinator, agents and commands (see `crivello token`). The file is read
+    /// again when it changes.
     #[arg(long, value_name = "FILE", env = "CRIVELLO_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
 }
 
-/// TLS of `--http`: both, or none. Files that change are read again.
+/// TLS of `--http`: both files, or none. Files that change are read again.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct HttpsArgs {
-    /// Have --http speak HTTPS with this certificate (and those between it and an authority that
-    /// browsers know), as PEM. Nobody is asked for one.
+    /// Serve --http over HTTPS with this certificate chain, as PEM. Clients need no certificate.
     #[arg(long, value_name = "FILE", requires = "http_key")]
     pub http_cert: Option<PathBuf>,
-    /// Its private key, as PEM.
+    /// Private key of --http-cert, as PEM.
     #[arg(long, value_name = "FILE", requires = "http_cert")]
     pub http_key: Option<PathBuf>,
 }
 
-/// Mutual TLS: all three, or none. Files that change are read again.
+/// Mutual TLS: all three files, or none. Files that change are read again.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TlsArgs {
-    /// Our certificate, as PEM; with TLS both sides show one.
+    /// Certificate of this process, as PEM. With TLS both sides present one.
     #[arg(long, value_name = "FILE", requires_all = ["tls_key", "tls_ca"])]
     pub tls_cert: Option<PathBuf>,
-    /// Its private key, as PEM.
+    /// Private key of --tls-cert, as PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// The certificate that vouches for the other side's, as PEM.
+    /// CA certificate that signs the certificates of the cluster, as PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_ca: Option<PathBuf>,
 }
 
-/// Which coordinator is meant.
+/// Coordinator of the crawl, and the credentials to connect with.
 #[derive(Debug, clap::Args)]
 pub struct CoordinatorUrl {
-    /// The coordinator; https:// takes the TLS files.
+    /// URL of the coordinator. https:// needs the TLS files.
     #[arg(
         long = "coordinator",
         value_name = "URL",
@@ -210,37 +208,38 @@ pub struct CoordinatorUrl {
         default_value = "http://127.0.0.1:7070"
     )]
     pub url: String,
-    /// How to show who we are.
+    /// TLS.
     #[command(flatten)]
     pub tls: TlsArgs,
-    /// And that we may ask.
+    /// Token.
     #[command(flatten)]
     pub token: TokenArgs,
 }
 
-/// See [`ClusterCommand::Agents`] and [`ClusterCommand::Status`].
+/// Arguments of [`ClusterCommand::Agents`] and [`ClusterCommand::Status`].
 #[derive(Debug, clap::Args)]
 pub struct AgentsArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Which crawl.
+    /// Crawl.
     #[command(flatten)]
     pub coordinator: CoordinatorUrl,
 }
 
-/// See [`ClusterCommand::Seed`].
+/// Arguments of [`ClusterCommand::Seed`].
 #[derive(Debug, clap::Args)]
 pub struct SeedArgs {
-    /// URLs, and a file of them, one a line (`#` begins a comment line); `-` is standard input.
+    /// Seed URLs, and at most one file of them, one per line (`#` starts a comment line). `-` is
+    /// standard input.
     #[arg(value_name = "FILE|-|URL", required = true)]
     pub seeds: Vec<String>,
-    /// Which crawl.
+    /// Crawl.
     #[command(flatten)]
     pub coordinator: CoordinatorUrl,
 }
 
-/// See [`ClusterCommand::Why`].
+/// Arguments of [`ClusterCommand::Why`].
 #[derive(Debug, clap::Args)]
 pub struct WhyArgs {
     /// A host, or a URL that begins with http:// or https://.
@@ -249,47 +248,115 @@ pub struct WhyArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Read the directory of a crawl that is not running instead of asking agents.
+    /// Read the directory of a crawl that is not running, instead of asking agents.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Which crawl.
+    /// Crawl.
     #[command(flatten)]
     pub coordinator: CoordinatorUrl,
 }
 
-/// See [`ClusterCommand::Wait`].
+/// Arguments of [`ClusterCommand::Wait`].
 #[derive(Debug, clap::Args)]
 pub struct WaitArgs {
-    /// Not longer than this, as in `10m`; it ends with exit code 75 then.
+    /// Maximum time to wait, such as `10m`. Exits with 75 if the crawl is not done by then.
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// Which crawl.
+    /// Crawl.
     #[command(flatten)]
     pub coordinator: CoordinatorUrl,
 }
 
-/// See [`ClusterCommand::Remove`].
+/// Arguments of [`ClusterCommand::Remove`].
 #[derive(Debug, clap::Args)]
 pub struct RemoveArgs {
-    /// The agent.
+    /// Agent.
     #[command(flatten)]
     pub agent: AgentArgs,
-    /// Fetch the pages again that are in its archive only, as far as the limits of pages for each host
-    /// and domain allow.
+    /// Fetch the pages that only this agent archived again, within the page limits of each host
+    /// and domain.
     #[arg(long, conflicts_with = "give_up")]
     pub refetch: bool,
-    /// Count them as lost.
+    /// Give up the pages that only this agent archived.
     #[arg(long)]
     pub give_up: bool,
 }
 
-/// See [`ClusterCommand::Drain`].
+/// Arguments of [`ClusterCommand::Drain`].
 #[derive(Debug, clap::Args)]
 pub struct AgentArgs {
-    /// The agent, by its name or id.
+    /// Name or id of the agent.
     #[arg(value_name = "AGENT")]
     pub agent: String,
-    /// Which crawl.
+    /// Crawl.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
+}
+
+/// Arguments of [`ClusterCommand::Set`].
+#[derive(Debug, clap::Args)]
+pub struct SetArgs {
+    /// Settings and their new values, such as `politeness.delay=5s`.
+    #[arg(value_name = "KEY=VALUE", required_unless_present_any = ["adds", "removes", "unsets"])]
+    pub sets: Vec<String>,
+    /// Add an entry to a list: `links.exclude={path-prefix='/cgi-bin/'}`.
+    #[arg(long = "add", value_name = "KEY=ENTRY")]
+    pub adds: Vec<String>,
+    /// Remove an entry from a list.
+    #[arg(long = "remove", value_name = "KEY=ENTRY")]
+    pub removes: Vec<String>,
+    /// Reset a setting to its default.
+    #[arg(long = "unset", value_name = "KEY")]
+    pub unsets: Vec<String>,
+    /// Crawl.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
+}
+
+/// Arguments of [`ClusterCommand::Settings`].
+#[derive(Debug, clap::Args)]
+pub struct SettingsOfArgs {
+    /// Print only the value of this setting.
+    #[arg(value_name = "KEY")]
+    pub key: Option<String>,
+    /// Crawl.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
+}
+
+/// Arguments of [`ClusterCommand::Block`] and [`ClusterCommand::Unblock`].
+#[derive(Debug, clap::Args)]
+pub struct BlockArgs {
+    /// `example.com` is that host only, `*.example.com` the host and all hosts below it. An
+    /// address or a network, such as `192.0.2.0/24`, is all hosts at these addresses.
+    #[arg(value_name = "HOST|DOMAIN|NETWORK", required = true)]
+    pub what: Vec<String>,
+    /// Crawl.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
+}
+
+/// Arguments of [`ClusterCommand::Pause`] and [`ClusterCommand::Resume`].
+#[derive(Debug, clap::Args)]
+pub struct PauseArgs {
+    /// Hosts. Without hosts the command applies to all agents.
+    #[arg(value_name = "HOST")]
+    pub hosts: Vec<String>,
+    /// Crawl.
+    #[command(flatten)]
+    pub coordinator: CoordinatorUrl,
+}
+
+/// Arguments of [`ClusterCommand::LogLevel`].
+#[derive(Debug, clap::Args)]
+pub struct LogLevelArgs {
+    /// Log filter: a level, or directives such as `warn,crivello=debug`.
+    #[arg(value_name = "FILTER")]
+    pub filter: String,
+    /// Name or id of the only agent to change. Default: the coordinator and all agents.
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+    /// Crawl.
     #[command(flatten)]
     pub coordinator: CoordinatorUrl,
 }

@@ -1,10 +1,10 @@
-//! Edits of a crawl's settings, and waiting until all agents go by them.
+//! Edits the settings of a crawl, and waits until all agents use them.
 
-use super::crowd::{Answers, ask};
-use super::{Client, Listing, connect, list, refused};
+use super::statuses::{AgentStatuses, query_statuses};
+use super::{Client, Listing, call_error, connect, list};
 use crate::args::cluster::CoordinatorUrl;
-use crate::exit::{Exit, Trouble};
-use crate::{human, screen};
+use crate::exit::{CliError, Exit};
+use crate::{format, screen};
 use crivello_common::time::{Clock, Timestamp};
 use crivello_proto::crowd::{self, Crowd, living};
 use crivello_proto::v1::{self, setting_edit::Change};
@@ -12,40 +12,40 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Agents that do not go by new settings after this are named.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Maximum wait for agents to use new settings. Agents that take longer are named.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval between two queries.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 fn edit(key: &str, change: Change) -> v1::SettingEdit {
     v1::SettingEdit { key: key.to_owned(), change: Some(change) }
 }
 
-/// The new value of a setting.
+/// Edit that sets a setting.
 pub fn set(key: &str, value: &str) -> v1::SettingEdit {
     edit(key, Change::Value(value.to_owned()))
 }
 
-/// An entry that a list is to have.
+/// Edit that adds an entry to a list.
 pub fn add(key: &str, entry: &str) -> v1::SettingEdit {
     edit(key, Change::Add(entry.to_owned()))
 }
 
-/// An entry that a list is not to have.
+/// Edit that removes an entry from a list.
 pub fn remove(key: &str, entry: &str) -> v1::SettingEdit {
     edit(key, Change::Remove(entry.to_owned()))
 }
 
-/// Back to the default.
+/// Edit that resets a setting to its default.
 pub fn unset(key: &str) -> v1::SettingEdit {
     edit(key, Change::Unset(v1::Unset {}))
 }
 
-/// What came of edits.
-pub struct Answer(v1::EditSettingsResponse);
+/// Result of edits.
+pub struct EditResult(v1::EditSettingsResponse);
 
-impl Answer {
-    /// The revision that has them.
+impl EditResult {
+    /// Revision of the edited settings.
     pub fn revision(&self) -> u64 {
         self.0.settings.as_ref().map_or(0, |settings| settings.revision)
     }
@@ -55,111 +55,111 @@ impl Answer {
         self.0.settings.as_ref().map_or("", |settings| &settings.toml)
     }
 
-    /// Keys of what takes effect only when the agents start again.
+    /// Keys of settings that take effect only when the agents start again.
     pub fn at_restart(&self) -> &[String] {
         &self.0.at_restart
     }
 }
 
-/// The way to a crawl's settings and to its agents.
-pub struct Steer {
+/// Client of a coordinator and its agents, for settings.
+pub struct SettingsClient {
     client: Client,
-    crowd: Arc<Crowd>,
+    agents: Arc<Crowd>,
     clock: Clock,
     began: Timestamp,
 }
 
-impl Steer {
+impl SettingsClient {
     /// Connects to the coordinator.
     ///
     /// # Errors
-    /// When it cannot be reached.
-    pub async fn at(typed: &CoordinatorUrl) -> Result<Self, Trouble> {
-        let (client, papers) = connect(typed).await?;
+    /// If it cannot be reached.
+    pub async fn connect_to(args: &CoordinatorUrl) -> Result<Self, CliError> {
+        let (client, credentials) = connect(args).await?;
         let clock = Clock::start();
-        Ok(Self { client, crowd: papers.crowd(), clock, began: clock.now() })
+        Ok(Self { client, agents: credentials.agent_clients(), clock, began: clock.now() })
     }
 
-    /// Makes edits, all or none.
+    /// Applies all edits, or none.
     ///
     /// # Errors
-    /// What is wrong with which of them.
-    pub async fn edit(&mut self, edits: Vec<v1::SettingEdit>) -> Result<Answer, Trouble> {
+    /// Which edit is invalid, and why.
+    pub async fn edit(&mut self, edits: Vec<v1::SettingEdit>) -> Result<EditResult, CliError> {
         self.began = self.clock.now();
         let request = v1::EditSettingsRequest { edits, known_revision: 0 };
         let answer = self.client.edit_settings(request).await;
-        answer.map(|answer| Answer(answer.into_inner())).map_err(|status| refused(&status))
+        answer.map(|answer| EditResult(answer.into_inner())).map_err(|status| call_error(&status))
     }
 
-    /// Waits until every agent that is alive goes by this revision, but not for long; says after how
-    /// long that was, or who does not.
+    /// Waits up to ten seconds until every live agent uses this revision. Prints the duration, or the
+    /// agents that do not use it yet.
     ///
     /// # Errors
-    /// When the coordinator does not answer.
-    pub async fn wait(&mut self, revision: u64) -> Result<Exit, Trouble> {
+    /// If the coordinator does not answer.
+    pub async fn wait(&mut self, revision: u64) -> Result<Exit, CliError> {
         loop {
-            let (listing, answers) = self.ask().await?;
+            let (listing, answers) = self.query().await?;
             let behind = behind(&listing, &answers, revision);
             let waited = self.clock.now().since(self.began);
             if behind.is_empty() {
                 let n = answers.len();
                 let by = if n == 1 { "1 agent".to_owned() } else { format!("{n} agents") };
-                screen::say(&match n {
-                    0 => "no agent is there: in force for those that come".to_owned(),
-                    _ => format!("in force with {by} after {}", human::duration(waited)),
+                screen::print_line(&match n {
+                    0 => "no agent is running: in force for agents that join".to_owned(),
+                    _ => format!("in force with {by} after {}", format::duration(waited)),
                 });
                 return Ok(Exit::Finished);
             }
-            if waited >= PATIENCE {
-                screen::say(&format!("not in force everywhere yet: {}", behind.join("; ")));
+            if waited >= TIMEOUT {
+                screen::print_line(&format!("not in force everywhere yet: {}", behind.join("; ")));
                 return Ok(Exit::NotYet);
             }
-            sleep(PAUSE).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Asks all agents that are alive how they stand.
-    async fn ask(&mut self) -> Result<(Listing, Answers), Trouble> {
+    /// Queries the members and their status.
+    async fn query(&mut self) -> Result<(Listing, AgentStatuses), CliError> {
         let listing = list(&mut self.client).await?;
-        let answers = ask(&self.crowd, &listing.view, &listing.crawl_id).await;
+        let answers = query_statuses(&self.agents, &listing.view, &listing.crawl_id).await;
         Ok((listing, answers))
     }
 
-    /// The agents that are alive, with a way to each or why there is none.
+    /// Name, id and client of each live agent.
     ///
     /// # Errors
-    /// When the coordinator does not answer.
+    /// If the coordinator does not answer.
     pub async fn agents(
         &mut self,
-    ) -> Result<Vec<(String, u32, Result<crowd::Client, String>)>, Trouble> {
+    ) -> Result<Vec<(String, u32, Result<crowd::Client, String>)>, CliError> {
         let listing = list(&mut self.client).await?;
-        let way = |agent| self.crowd.client(agent).map_err(|silence| silence.to_string());
+        let client = |agent| self.agents.client(agent).map_err(|silence| silence.to_string());
         let alive = living(&listing.view);
-        Ok(alive.map(|agent| (agent.name.clone(), agent.id.0, way(agent))).collect())
+        Ok(alive.map(|agent| (agent.name.clone(), agent.id.0, client(agent))).collect())
     }
 
     /// The settings in force.
     ///
     /// # Errors
-    /// When the coordinator does not answer.
-    pub async fn settings(&mut self) -> Result<v1::CrawlSettings, Trouble> {
+    /// If the coordinator does not answer.
+    pub async fn settings(&mut self) -> Result<v1::CrawlSettings, CliError> {
         let settings = self.client.get_settings(v1::GetSettingsRequest {}).await;
-        settings.map(tonic::Response::into_inner).map_err(|status| refused(&status))
+        settings.map(tonic::Response::into_inner).map_err(|status| call_error(&status))
     }
 
-    /// Has the coordinator log by another filter; says which one was in force.
+    /// Changes the log filter of the coordinator, and returns the previous one.
     ///
     /// # Errors
-    /// When it is none, or the coordinator does not answer.
-    pub async fn set_log_level(&mut self, filter: &str) -> Result<String, Trouble> {
+    /// If the filter is invalid, or the coordinator does not answer.
+    pub async fn set_log_level(&mut self, filter: &str) -> Result<String, CliError> {
         let request = v1::SetLogLevelRequest { filter: filter.to_owned() };
         let answer = self.client.set_log_level(request).await;
-        answer.map(|answer| answer.into_inner().before).map_err(|status| refused(&status))
+        answer.map(|answer| answer.into_inner().before).map_err(|status| call_error(&status))
     }
 }
 
-/// Who does not go by a revision yet, and why that is known.
-fn behind(listing: &Listing, answers: &Answers, revision: u64) -> Vec<String> {
+/// Agents that do not use a revision yet, and why.
+fn behind(listing: &Listing, answers: &AgentStatuses, revision: u64) -> Vec<String> {
     let name = |id| listing.view.agent(id).map_or_else(String::new, |agent| agent.name.clone());
     let behind = answers.iter().filter_map(|(&id, answer)| match answer {
         Ok(status) if status.settings_revision >= revision => None,

@@ -1,12 +1,12 @@
-//! The way to a cluster: TLS files read, connections made, refusals put into words.
+//! Connections to a cluster: credentials, the coordinator, and its member list.
 
-pub mod crowd;
+pub mod completion_watch;
 pub mod edits;
-pub mod lookout;
-pub mod sower;
+pub mod seed_sender;
+pub mod statuses;
 
 use crate::args::cluster::{CoordinatorUrl, TlsArgs, TokenArgs};
-use crate::exit::Trouble;
+use crate::exit::CliError;
 use anyhow::{Context, anyhow};
 use crivello_common::view::View;
 use crivello_proto::guard::{Line, Show};
@@ -21,189 +21,197 @@ use std::time::Duration;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// For one answer.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Maximum time to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum time for one response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A connection to a coordinator.
+/// Client of a coordinator.
 pub type Client = CoordinatorClient<Line>;
 
-/// How this process shows who it is: to other nodes, and as one who may ask.
+/// Credentials of this process.
 #[derive(Clone, Debug, Default)]
-pub struct Papers {
-    /// What all nodes show each other.
+pub struct Credentials {
+    /// Certificate for mutual TLS between nodes.
     pub tls: Option<Tls>,
-    /// What people show.
+    /// Token for commands.
     pub token: Option<LiveToken>,
 }
 
-/// Reads the files that were named.
+/// Reads the files of the credentials.
 ///
 /// # Errors
-/// A usage error when one cannot be read or used.
-pub fn papers(tls: &TlsArgs, token: &TokenArgs) -> Result<Papers, Trouble> {
+/// A usage error if one cannot be read or is invalid.
+pub fn credentials(tls: &TlsArgs, token: &TokenArgs) -> Result<Credentials, CliError> {
     let files = match tls.clone() {
         TlsArgs { tls_cert: Some(cert), tls_key: Some(key), tls_ca: Some(ca) } => {
             Some(Files { cert, key, ca })
         }
         _ => None,
     };
-    let tls = files.map(Tls::load).transpose().map_err(Trouble::usage)?;
-    Ok(Papers { tls, token: token_in(token.token_file.as_deref())? })
+    let tls = files.map(Tls::load).transpose().map_err(CliError::usage)?;
+    Ok(Credentials { tls, token: token_in(token.token_file.as_deref())? })
 }
 
-/// Reads the file that was named for the token.
+/// Reads the token file, if there is one.
 ///
 /// # Errors
-/// A usage error when it cannot be read, or holds none.
-pub fn token_in(file: Option<&Path>) -> Result<Option<LiveToken>, Trouble> {
-    // A variable of the environment that is set to nothing says nothing.
+/// A usage error if it cannot be read, or has no valid token.
+pub fn token_in(file: Option<&Path>) -> Result<Option<LiveToken>, CliError> {
+    // An empty environment variable counts as unset.
     let file = file.filter(|file| !file.as_os_str().is_empty());
-    file.map(LiveToken::load).transpose().map_err(Trouble::usage)
+    file.map(LiveToken::load).transpose().map_err(CliError::usage)
 }
 
-/// A place to listen on: not open to strangers unless that was said.
+/// Checks the address of `--listen`: one that is not loopback requires TLS and a token, or
+/// `insecure`.
 ///
 /// # Errors
-/// A usage error when it is.
-pub fn check_listen(at: SocketAddr, papers: &Papers, insecure: bool) -> Result<(), Trouble> {
-    let missing = match (&papers.tls, &papers.token) {
+/// A usage error if they are missing.
+pub fn check_listen(
+    at: SocketAddr,
+    credentials: &Credentials,
+    insecure: bool,
+) -> Result<(), CliError> {
+    let missing = match (&credentials.tls, &credentials.token) {
         (Some(_), Some(_)) => return Ok(()),
         (None, None) => {
-            "--tls-cert, --tls-key and --tls-ca (`crivello certs` makes such files), and \
-             --token-file (`crivello token --out FILE` makes one)"
+            "--tls-cert, --tls-key and --tls-ca (`crivello certs` creates such files), and \
+             --token-file (`crivello token --out FILE` creates one)"
         }
         (None, Some(_)) => {
-            "--tls-cert, --tls-key and --tls-ca (`crivello certs` makes such files); the token \
-             alone could be read on its way"
+            "--tls-cert, --tls-key and --tls-ca (`crivello certs` creates such files); without TLS \
+             the token is sent in plain text"
         }
-        (Some(_), None) => "--token-file (`crivello token --out FILE` makes one)",
+        (Some(_), None) => "--token-file (`crivello token --out FILE` creates one)",
     };
     if at.ip().is_loopback() || insecure {
         return Ok(());
     }
-    Err(Trouble::usage(format!(
-        "--listen {at}: others than this machine could connect, take part and give orders; give \
-         {missing}, or --insecure if the network keeps strangers out"
+    Err(CliError::usage(format!(
+        "--listen {at}: other machines could connect, join the crawl and control it; give \
+         {missing}, or --insecure if only trusted machines can reach this address"
     )))
 }
 
-/// Where the coordinator is, and how to speak to it and to its agents.
+/// Endpoint of the coordinator, and credentials for it and its agents.
 ///
 /// # Errors
-/// A usage error when the URL or the files cannot be used.
-pub fn endpoint(typed: &CoordinatorUrl) -> Result<(Endpoint, Papers), Trouble> {
-    let url = &typed.url;
-    let papers = papers(&typed.tls, &typed.token)?;
-    let endpoint = dial::endpoint(url, papers.tls.as_ref())
-        .map_err(|why| Trouble::usage(format!("--coordinator {url}: {why}")))?;
-    Ok((endpoint.connect_timeout(CONNECT_PATIENCE).timeout(PATIENCE), papers))
+/// A usage error if the URL or a file is invalid.
+pub fn endpoint(args: &CoordinatorUrl) -> Result<(Endpoint, Credentials), CliError> {
+    let url = &args.url;
+    let credentials = credentials(&args.tls, &args.token)?;
+    let endpoint = dial::endpoint(url, credentials.tls.as_ref())
+        .map_err(|why| CliError::usage(format!("--coordinator {url}: {why}")))?;
+    Ok((endpoint.connect_timeout(CONNECT_TIMEOUT).timeout(RESPONSE_TIMEOUT), credentials))
 }
 
-/// Connects, and says with which papers: the files are read once. No proxy is asked, whatever the
-/// environment says.
+/// Connects to the coordinator. Proxy variables of the environment are ignored.
 ///
 /// # Errors
-/// Those of [`endpoint`]; else when nobody is there.
-pub async fn connect(typed: &CoordinatorUrl) -> Result<(Client, Papers), Trouble> {
-    let (endpoint, papers) = endpoint(typed)?;
-    papers.tls.iter().for_each(Tls::keep_fresh);
-    papers.token.iter().for_each(LiveToken::keep_fresh);
-    let channel = dial::connect(&endpoint, papers.tls.as_ref()).await.map_err(|error| {
-        let url = &typed.url;
-        Trouble::Internal(anyhow!("the coordinator at {url} cannot be reached: {}", whole(error)))
+/// Those of [`endpoint`], or if the coordinator cannot be reached.
+pub async fn connect(args: &CoordinatorUrl) -> Result<(Client, Credentials), CliError> {
+    let (endpoint, credentials) = endpoint(args)?;
+    credentials.tls.iter().for_each(Tls::keep_fresh);
+    credentials.token.iter().for_each(LiveToken::keep_fresh);
+    let channel = dial::connect(&endpoint, credentials.tls.as_ref()).await.map_err(|error| {
+        let url = &args.url;
+        CliError::Internal(anyhow!(
+            "the coordinator at {url} cannot be reached: {}",
+            error_chain(error)
+        ))
     })?;
-    Ok((client(channel, papers.token.as_ref()), papers))
+    Ok((client(channel, credentials.token.as_ref()), credentials))
 }
 
-/// Over a connection that is made, or will be.
+/// Client over a channel, which may connect later.
 pub fn client(channel: Channel, token: Option<&LiveToken>) -> Client {
     CoordinatorClient::new(Show::new(token).over(channel))
         .max_decoding_message_size(RESPONSE_SIZE_MAX)
 }
 
-/// The members of a crawl, checked.
+/// Members of a crawl, checked.
 pub struct Listing {
-    /// Which crawl.
+    /// Id of the crawl.
     pub crawl_id: String,
-    /// The view in force.
+    /// View in force.
     pub view: View,
-    /// By their ids.
+    /// Leases by agent id.
     pub leases: HashMap<u32, v1::AgentLease>,
 }
 
-/// Asks for the members.
+/// Requests the members.
 ///
 /// # Errors
-/// When the coordinator does not answer, or says what cannot be.
-pub async fn list(client: &mut Client) -> Result<Listing, Trouble> {
+/// If the coordinator does not answer, or its answer is invalid.
+pub async fn list(client: &mut Client) -> Result<Listing, CliError> {
     let listed = client.list_agents(v1::ListAgentsRequest {}).await;
-    let listed = listed.map_err(|status| refused(&status))?.into_inner();
+    let listed = listed.map_err(|status| call_error(&status))?.into_inner();
     let view = View::try_from(listed.view.unwrap_or_default()).context("the coordinator's list")?;
     let leases = listed.leases.into_iter().map(|lease| (lease.id, lease)).collect();
     Ok(Listing { crawl_id: listed.crawl_id, view, leases })
 }
 
-/// Asks a coordinator for the members time and again; while it does not answer, those it named last
-/// count.
-pub struct Guide {
+/// Member list of a coordinator, refreshed on demand. While the coordinator does not answer, the
+/// last list is used.
+pub struct MemberList {
     client: Client,
     last: Option<Arc<Listing>>,
-    lost: bool,
+    is_stale: bool,
 }
 
-impl Guide {
-    /// By the coordinator that `client` asks.
+impl MemberList {
+    /// Member list of the coordinator of `client`.
     pub const fn new(client: Client) -> Self {
-        Self { client, last: None, lost: false }
+        Self { client, last: None, is_stale: false }
     }
 
-    /// The members.
+    /// Requests the members, and falls back to the last list.
     ///
     /// # Errors
-    /// When the coordinator has never answered.
-    pub async fn listing(&mut self) -> Result<Arc<Listing>, String> {
+    /// If the coordinator has never answered.
+    pub async fn refresh(&mut self) -> Result<Arc<Listing>, String> {
         let listed = list(&mut self.client).await;
-        self.lost = listed.is_err();
+        self.is_stale = listed.is_err();
         match listed {
             Ok(listing) => Ok(Arc::clone(self.last.insert(Arc::new(listing)))),
-            Err(trouble) => self.last.clone().ok_or_else(|| trouble.to_string()),
+            Err(error) => self.last.clone().ok_or_else(|| error.to_string()),
         }
     }
 
-    /// Whether the last one is an old one.
-    pub const fn is_lost(&self) -> bool {
-        self.lost
+    /// Whether the last request failed, so that the last list may be outdated.
+    pub const fn is_stale(&self) -> bool {
+        self.is_stale
     }
 }
 
-/// What a refused call means to whoever typed it.
-pub fn refused(status: &Status) -> Trouble {
+/// Error of a call to the coordinator.
+pub fn call_error(status: &Status) -> CliError {
     match status.code() {
         Code::NotFound
         | Code::InvalidArgument
         | Code::FailedPrecondition
         | Code::AlreadyExists
-        | Code::Unauthenticated => Trouble::usage(status.message()),
-        _ => Trouble::Internal(anyhow!("the coordinator did not do it: {}", told(status))),
+        | Code::Unauthenticated => CliError::usage(status.message()),
+        _ => CliError::Internal(anyhow!("the coordinator failed: {}", with_causes(status))),
     }
 }
 
-/// A status with what led to it and is not said yet.
-fn told(status: &Status) -> String {
+/// Message of a status, with causes that it does not contain.
+fn with_causes(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut source = std::error::Error::source(status);
     while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
+        let message = cause.to_string();
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
         }
         source = cause.source();
     }
     text
 }
 
-/// An error with all that led to it: tonic's say "transport error" and no more.
-pub fn whole(error: tonic::transport::Error) -> String {
+/// An error with its causes: tonic's own message is only "transport error".
+pub fn error_chain(error: tonic::transport::Error) -> String {
     format!("{:#}", anyhow::Error::new(error))
 }

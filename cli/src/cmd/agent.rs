@@ -1,14 +1,14 @@
 //! `crivello agent`: one of the agents of a crawl.
 
-use crate::adapt::traces::collector;
 use crate::args::cluster::JoinArgs;
-use crate::cluster::{Papers, check_listen, endpoint};
+use crate::cluster::{Credentials, check_listen, endpoint};
 use crate::display::Display;
-use crate::drive::{Driven, stop, watch};
-use crate::ending::{Ending, conclude, typed_again};
-use crate::exit::{Exit, Trouble};
-use crate::http::{Meters, Place, Site};
+use crate::exit::{CliError, Exit};
+use crate::finish::{FinishOptions, command_line, finish};
+use crate::http::{Meters, MetricsEndpoint, MetricsServer};
+use crate::otlp::collector;
 use crate::report_file::ReportFile;
+use crate::run_loop::{CrawlOutcome, stop, watch};
 use crate::screen;
 use crate::signals::Signals;
 use anyhow::anyhow;
@@ -16,146 +16,142 @@ use crivello_agent::report::{Ended, Report};
 use crivello_agent::{AgentError, Crawl, JoinOptions, Otlp};
 use crivello_common::view::{check_address, check_name};
 
-/// Joins, and crawls until a signal comes, the crawl is stopped, or the agent was drained.
+/// Joins, and crawls until a signal arrives, the crawl is stopped, or the agent is drained.
 ///
 /// # Errors
-/// Usage errors before anything is begun, and when the coordinator does not let it in; breakdowns
-/// after.
-pub fn run(typed: &JoinArgs) -> Result<Exit, Trouble> {
-    let (mut options, http) = check(typed)?;
-    let otlp = collector(&typed.traces)?;
-    let report = typed.report.as_deref().map(|path| {
-        ReportFile::prepare(path, &typed.data)
-            .map_err(|error| Trouble::usage(format!("--report {}: {error}", path.display())))
-    });
-    let report = report.transpose()?;
-    let again = typed_again();
-    let farewell = {
+/// Usage errors, also those of the coordinator, before it has joined; internal errors after.
+pub fn run(args: &JoinArgs) -> Result<Exit, CliError> {
+    let (mut options, http) = check(args)?;
+    let otlp = collector(&args.traces)?;
+    let report_file = ReportFile::from_arg(args.report.as_deref(), &args.data)?;
+    let again = command_line();
+    let before_exit = {
         let again = again.clone();
         move || {
-            screen::say(&format!(
-                "left at once; what was committed is safe. To come back: {again}"
+            screen::print_line(&format!(
+                "exited at once; committed pages are safe. To rejoin: {again}"
             ));
         }
     };
     let meters = Meters::default();
-    let _site = Site::open(http, meters.clone())?;
-    let signals = Signals::listen(farewell)?;
-    let report_of_it = loop {
-        let report_of_it = take_part(typed, (&mut options, otlp.as_ref()), &signals, &meters)?;
-        if report_of_it.ended != Ended::Lost || signals.came() {
-            break report_of_it;
+    let _metrics = MetricsServer::open(http, meters.clone())?;
+    let signals = Signals::listen(before_exit)?;
+    let report = loop {
+        let report = run_once(args, (&mut options, otlp.as_ref()), &signals, &meters)?;
+        if report.ended != Ended::Lost || signals.received() {
+            break report;
         }
-        screen::say("the cluster counted this agent as dead: joining again");
+        screen::print_line("the cluster declared this agent dead: rejoining");
     };
-    let was_told = report_of_it.ended == Ended::Stopped && !signals.came();
-    let resume = if was_told { format!("`crivello resume`, then {again}") } else { again };
-    let driven = Driven { report: report_of_it, seeds_done: true, seeds_error: None };
-    let ending = Ending {
-        quiet: typed.quiet,
-        report: report.as_ref(),
-        out: Some(&typed.data),
+    let stopped_by_coordinator = report.ended == Ended::Stopped && !signals.received();
+    let resume =
+        if stopped_by_coordinator { format!("`crivello resume`, then {again}") } else { again };
+    let outcome = CrawlOutcome { report, seeds_done: true, seeds_error: None };
+    let options = FinishOptions {
+        quiet: args.quiet,
+        report: report_file.as_ref(),
+        out: Some(&args.data),
         resume: Some(&resume),
     };
-    match conclude(&driven, &ending)? {
-        // The coordinator said so, and that was all there was to do.
-        Exit::Stopped if was_told => Ok(Exit::Finished),
+    match finish(&outcome, &options)? {
+        // `crivello stop` is a normal end.
+        Exit::Stopped if stopped_by_coordinator => Ok(Exit::Finished),
         end => Ok(end),
     }
 }
 
-/// One membership, from joining to its end.
-fn take_part(
-    typed: &JoinArgs,
+/// Joins once, and crawls until this membership ends.
+fn run_once(
+    args: &JoinArgs,
     (options, otlp): (&mut JoinOptions, Option<&Otlp>),
     signals: &Signals,
     meters: &Meters,
-) -> Result<Report, Trouble> {
+) -> Result<Report, CliError> {
     let crawl = match Crawl::join(options, signals.token()) {
-        // Whatever it says to that: it was asked to.
-        Err(error) if signals.came() && !error.is_usage() => {
-            return Err(Trouble::Stopped(anyhow!("stopped before it was a member: {error}")));
+        // The signal interrupted joining.
+        Err(error) if signals.received() && !error.is_usage() => {
+            return Err(CliError::Stopped(anyhow!("stopped before it had joined: {error}")));
         }
-        joined => joined.map_err(|error| told(error, typed))?,
+        joined => joined.map_err(|error| join_error(error, args))?,
     };
     meters.add(crawl.meter());
     otlp.iter().for_each(|otlp| crawl.export_traces(otlp));
-    // Should it join again, the others find it where it was.
+    // If it rejoins, it keeps its address.
     options.listen = crawl.address().unwrap_or(options.listen);
     let at = options.listen;
-    let name = typed.name.as_deref().unwrap_or("agent");
-    let title = format!("{name} at {at} of {}", typed.coordinator.url);
-    if !typed.quiet {
-        screen::say(&format!("agent listening on {at}, saving to {}", typed.data.display()));
+    let name = args.name.as_deref().unwrap_or("agent");
+    let title = format!("{name} at {at} of {}", args.coordinator.url);
+    if !args.quiet {
+        screen::print_line(&format!("agent listening on {at}, saving to {}", args.data.display()));
     }
-    let mut display = Display::new(title, typed.quiet);
-    watch(&crawl, signals, &mut display, |crawl| leave(crawl, typed.drain_on_stop));
+    let mut display = Display::new(title, args.quiet);
+    watch(&crawl, signals, &mut display, |crawl| leave(crawl, args.drain_on_stop));
     screen::restore();
     Ok(crawl.finish())
 }
 
-/// A signal has come.
+/// Handles the first signal.
 fn leave(crawl: &Crawl, drains: bool) {
     if drains {
         match crawl.drain() {
             Ok(()) => {
-                screen::say(
-                    "leaving: handing everything over to the other agents (once more leaves at \
+                screen::print_line(
+                    "draining: handing over all work to the other agents (a second signal exits at \
                      once)",
                 );
                 return;
             }
-            Err(why) => screen::say(&format!("nothing can be handed over: {why}")),
+            Err(why) => screen::print_line(&format!("cannot hand over: {why}")),
         }
     }
     stop(crawl);
 }
 
-/// What was typed, as far as it can be checked before anybody is asked.
-fn check(typed: &JoinArgs) -> Result<(JoinOptions, Place), Trouble> {
-    let (_, papers) = endpoint(&typed.coordinator)?;
-    check_listen(typed.listen, &papers, typed.insecure)?;
-    let Papers { tls, token } = papers;
-    let http = Place::check(typed.http, &typed.https, token.clone(), typed.insecure)?;
+/// Checks the arguments without connecting.
+fn check(args: &JoinArgs) -> Result<(JoinOptions, MetricsEndpoint), CliError> {
+    let (_, credentials) = endpoint(&args.coordinator)?;
+    check_listen(args.listen, &credentials, args.insecure)?;
+    let Credentials { tls, token } = credentials;
+    let http = MetricsEndpoint::check(args.http, &args.https, token.clone(), args.insecure)?;
     let wrong = |flag: &str, text: &str, why: &str| {
-        Trouble::usage(format!("{flag} {}: {why}", text.escape_debug()))
+        CliError::usage(format!("{flag} {}: {why}", text.escape_debug()))
     };
-    match &typed.advertise {
+    match &args.advertise {
         Some(address) => {
             check_address(address).map_err(|why| wrong("--advertise", address, why))?;
         }
-        None if typed.listen.ip().is_unspecified() => {
+        None if args.listen.ip().is_unspecified() => {
             return Err(wrong(
                 "--listen",
-                &typed.listen.to_string(),
-                "that stands for every address of a machine; say with --advertise HOST:PORT where \
-                 the other agents reach this one",
+                &args.listen.to_string(),
+                "that is every address of this machine; give the address at which other agents reach \
+                 it with --advertise HOST:PORT",
             ));
         }
         None => {}
     }
-    if let Some(name) = &typed.name {
+    if let Some(name) = &args.name {
         check_name(name).map_err(|why| wrong("--name", name, why))?;
     }
     let options = JoinOptions {
-        coordinator: typed.coordinator.url.clone(),
-        listen: typed.listen,
-        advertise: typed.advertise.clone(),
-        dir: typed.data.clone(),
-        name: typed.name.clone(),
-        weight: typed.weight,
+        coordinator: args.coordinator.url.clone(),
+        listen: args.listen,
+        advertise: args.advertise.clone(),
+        dir: args.data.clone(),
+        name: args.name.clone(),
+        weight: args.weight,
         tls,
         token,
     };
     Ok((options, http))
 }
 
-/// Why it did not become a member.
-fn told(error: AgentError, typed: &JoinArgs) -> Trouble {
-    match Trouble::from(error) {
-        Trouble::Internal(error) => Trouble::Internal(
-            error.context(format!("the agent in {} cannot join", typed.data.display())),
+/// Error of joining.
+fn join_error(error: AgentError, args: &JoinArgs) -> CliError {
+    match CliError::from(error) {
+        CliError::Internal(error) => CliError::Internal(
+            error.context(format!("the agent in {} cannot join", args.data.display())),
         ),
-        trouble => trouble,
+        error => error,
     }
 }

@@ -1,28 +1,28 @@
-//! `crivello agents`: who takes part in a crawl.
+//! `crivello agents`: lists the agents of a crawl.
 
 use crate::args::cluster::AgentsArgs;
 use crate::cluster::{Listing, connect, list};
-use crate::exit::Trouble;
-use crate::human;
+use crate::exit::CliError;
+use crate::format;
 use crivello_common::view::{AgentState, RunState, View};
 use std::io::Write;
 use std::time::Duration;
 
-/// Prints them as a table, or as JSON.
+/// Prints the agents as a table or as JSON.
 ///
 /// # Errors
-/// When the coordinator cannot be reached, or says what cannot be.
-pub async fn run(typed: &AgentsArgs) -> Result<(), Trouble> {
-    let (mut client, _) = connect(&typed.coordinator).await?;
+/// If the coordinator cannot be reached, or its answer is invalid.
+pub async fn run(args: &AgentsArgs) -> Result<(), CliError> {
+    let (mut client, _) = connect(&args.coordinator).await?;
     let listing = list(&mut client).await?;
-    let text = if typed.json { json(&listing) } else { table(&listing) };
-    // Nobody may be reading.
+    let text = if args.json { json(&listing) } else { table(&listing) };
+    // Standard output may be closed.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     Ok(())
 }
 
-/// A run state in a word.
-pub const fn run_word(run: RunState) -> &'static str {
+/// Label of a run state.
+pub const fn run_label(run: RunState) -> &'static str {
     match run {
         RunState::Running => "running",
         RunState::Paused => "paused",
@@ -30,8 +30,8 @@ pub const fn run_word(run: RunState) -> &'static str {
     }
 }
 
-/// An agent's state in a word.
-pub const fn state_word(state: AgentState) -> &'static str {
+/// Label of an agent's state.
+pub const fn state_label(state: AgentState) -> &'static str {
     match state {
         AgentState::Active => "active",
         AgentState::Draining => "draining",
@@ -45,7 +45,7 @@ fn json(listing: &Listing) -> String {
         serde_json::json!({
             "name": agent.name,
             "id": agent.id.0,
-            "state": state_word(agent.state),
+            "state": state_label(agent.state),
             "weight": agent.weight,
             "address": agent.address,
             "lease_left_ms": lease.map(|lease| lease.left_ms),
@@ -55,7 +55,7 @@ fn json(listing: &Listing) -> String {
     let all = serde_json::json!({
         "crawl": listing.crawl_id,
         "epoch": listing.view.epoch,
-        "run": run_word(listing.view.run),
+        "run": run_label(listing.view.run),
         "agents": agents.collect::<Vec<_>>(),
     });
     format!("{all:#}\n")
@@ -69,15 +69,15 @@ fn table(listing: &Listing) -> String {
         vec![
             agent.name.clone(),
             agent.id.to_string(),
-            state_word(agent.state).to_owned(),
+            state_label(agent.state).to_owned(),
             agent.weight.to_string(),
             agent.address.clone(),
-            lease.map_or("-".to_owned(), |l| human::duration(Duration::from_millis(l.left_ms))),
+            lease.map_or("-".to_owned(), |l| format::duration(Duration::from_millis(l.left_ms))),
         ]
     }));
     let View { epoch, run, .. } = listing.view;
     let crawl = &listing.crawl_id;
-    format!("crawl {crawl}, {}, epoch {epoch}\n{}", run_word(run), human::table(&rows))
+    format!("crawl {crawl}, {}, epoch {epoch}\n{}", run_label(run), format::table(&rows))
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
     use crivello_proto::v1;
 
     #[test]
-    fn the_table_lines_up_and_the_dead_have_no_lease() {
+    fn table_columns_are_aligned_and_dead_agents_have_no_lease() {
         let mut view = View::of_one("a-rather-long-name");
         view.agents[0].address = "10.0.0.1:7071".into();
         let mut dead = view.agents[0].clone();

@@ -1,9 +1,9 @@
-//! `crivello block` and `crivello unblock`: hosts that are not visited, or are again.
+//! `crivello block` and `crivello unblock`: stops and resumes visits to hosts.
 
-use crate::args::steer::BlockArgs;
-use crate::cluster::edits::{Steer, add, remove};
-use crate::exit::{Exit, Trouble};
-use crate::{human, screen};
+use crate::args::cluster::BlockArgs;
+use crate::cluster::edits::{SettingsClient, add, remove};
+use crate::exit::{CliError, Exit};
+use crate::{format, screen};
 use crivello_common::config::Block;
 use crivello_common::time::Clock;
 use crivello_proto::v1;
@@ -11,79 +11,79 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 const KEY: &str = "links.blocked";
-/// For one agent's answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// For everything to be dropped.
-const DROP_PATIENCE: Duration = Duration::from_secs(60);
-/// Looked at for so long at least.
-const QUIET: Duration = Duration::from_millis(500);
-/// Between two looks.
-const PAUSE: Duration = Duration::from_millis(200);
+/// Maximum time for an agent's answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum time to wait until all URLs are dropped.
+const DROP_TIMEOUT: Duration = Duration::from_secs(60);
+/// Minimum time to watch, even if all agents report that they are done.
+const WATCH_MIN: Duration = Duration::from_millis(500);
+/// Interval between two queries.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Blocks, waits until what was queued is dropped, and says how much it was.
+/// Blocks, waits until the queued URLs are dropped, and prints how many there were.
 ///
 /// # Errors
-/// What is no host, domain or network; when the coordinator cannot be reached.
-pub async fn block(typed: &BlockArgs) -> Result<Exit, Trouble> {
-    let blocks = read(&typed.what)?;
+/// If an argument is not a host, domain or network, or the coordinator cannot be reached.
+pub async fn block(args: &BlockArgs) -> Result<Exit, CliError> {
+    let blocks = read(&args.what)?;
     let edits = blocks.iter().map(|block| add(KEY, block)).collect();
-    let mut steer = Steer::at(&typed.coordinator).await?;
-    let answer = steer.edit(edits).await?;
-    let exit = steer.wait(answer.revision()).await?;
+    let mut client = SettingsClient::connect_to(&args.coordinator).await?;
+    let answer = client.edit(edits).await?;
+    let exit = client.wait(answer.revision()).await?;
     let clock = Clock::start();
     let (began, mut before) = (clock.now(), 0);
     loop {
-        // What a workbench drops because of its address is on its way to the ledger.
-        sleep(PAUSE).await;
-        let sum = ask(&mut steer, &blocks).await?;
-        let is_over = clock.now().since(began) >= DROP_PATIENCE;
-        let is_quiet = sum.is_done && clock.now().since(began) >= QUIET && sum.urls == before;
+        // URLs that the workbench drops because of an address reach the database later.
+        sleep(POLL_INTERVAL).await;
+        let sum = query(&mut client, &blocks).await?;
+        let is_over = clock.now().since(began) >= DROP_TIMEOUT;
+        let is_settled = sum.is_done && clock.now().since(began) >= WATCH_MIN && sum.urls == before;
         before = sum.urls;
-        if is_quiet || is_over || !sum.silent.is_empty() {
-            return Ok(tell(&sum, exit));
+        if is_settled || is_over || !sum.unreachable.is_empty() {
+            return Ok(print_dropped(&sum, exit));
         }
     }
 }
 
-/// Takes blocks back.
+/// Unblocks.
 ///
 /// # Errors
-/// As of [`block`].
-pub async fn unblock(typed: &BlockArgs) -> Result<Exit, Trouble> {
-    let blocks = read(&typed.what)?;
+/// Those of [`block`].
+pub async fn unblock(args: &BlockArgs) -> Result<Exit, CliError> {
+    let blocks = read(&args.what)?;
     let edits = blocks.iter().map(|block| remove(KEY, block)).collect();
-    let mut steer = Steer::at(&typed.coordinator).await?;
-    let answer = steer.edit(edits).await?;
-    steer.wait(answer.revision()).await
+    let mut client = SettingsClient::connect_to(&args.coordinator).await?;
+    let answer = client.edit(edits).await?;
+    client.wait(answer.revision()).await
 }
 
-fn read(what: &[String]) -> Result<Vec<String>, Trouble> {
+fn read(what: &[String]) -> Result<Vec<String>, CliError> {
     let read = |text: &String| match text.parse::<Block>() {
         Ok(block) => Ok(block.to_string()),
-        Err(why) => Err(Trouble::usage(why)),
+        Err(why) => Err(CliError::usage(why)),
     };
     what.iter().map(read).collect()
 }
 
 /// What all agents have dropped.
 #[derive(Default)]
-struct Sum {
+struct Dropped {
     is_done: bool,
     hosts: u64,
     urls: u64,
-    silent: Vec<String>,
+    unreachable: Vec<String>,
 }
 
-async fn ask(steer: &mut Steer, blocks: &[String]) -> Result<Sum, Trouble> {
-    let mut sum = Sum { is_done: true, ..Sum::default() };
-    for (name, _, client) in steer.agents().await? {
-        let asked = async {
+async fn query(client: &mut SettingsClient, blocks: &[String]) -> Result<Dropped, CliError> {
+    let mut sum = Dropped { is_done: true, ..Dropped::default() };
+    for (name, _, client) in client.agents().await? {
+        let answer = async {
             let mut client = client.map_err(|why| format!("{name}: {why}"))?;
-            let answer = timeout(PATIENCE, client.blocks(v1::BlocksRequest {})).await;
+            let answer = timeout(ANSWER_TIMEOUT, client.blocks(v1::BlocksRequest {})).await;
             let answer = answer.map_err(|_| format!("{name} does not answer"))?;
             answer.map_err(|status| format!("{name}: {}", status.message()))
         };
-        match asked.await {
+        match answer.await {
             Ok(answer) => {
                 for block in answer.into_inner().blocks {
                     if blocks.contains(&block.what) {
@@ -93,25 +93,28 @@ async fn ask(steer: &mut Steer, blocks: &[String]) -> Result<Sum, Trouble> {
                     }
                 }
             }
-            Err(why) => sum.silent.push(why),
+            Err(why) => sum.unreachable.push(why),
         }
     }
     Ok(sum)
 }
 
-fn tell(sum: &Sum, exit: Exit) -> Exit {
+fn print_dropped(sum: &Dropped, exit: Exit) -> Exit {
     let hosts = if sum.hosts == 1 {
         "1 host".to_owned()
     } else {
-        format!("{} hosts", human::count(sum.hosts))
+        format!("{} hosts", format::count(sum.hosts))
     };
-    let urls =
-        if sum.urls == 1 { "1 URL".to_owned() } else { format!("{} URLs", human::count(sum.urls)) };
-    let so_far = if sum.is_done { "" } else { " so far; the rest goes on by itself" };
-    screen::say(&format!("dropped {urls} of {hosts}{so_far}"));
-    if sum.silent.is_empty() {
+    let urls = if sum.urls == 1 {
+        "1 URL".to_owned()
+    } else {
+        format!("{} URLs", format::count(sum.urls))
+    };
+    let so_far = if sum.is_done { "" } else { " so far; the agents continue to drop URLs" };
+    screen::print_line(&format!("dropped {urls} of {hosts}{so_far}"));
+    if sum.unreachable.is_empty() {
         return if sum.is_done { exit } else { Exit::NotYet };
     }
-    screen::say(&format!("not counted: {}", sum.silent.join("; ")));
+    screen::print_line(&format!("not counted: {}", sum.unreachable.join("; ")));
     Exit::NotYet
 }

@@ -1,19 +1,19 @@
 //! `crivello config`: every setting with its default, unit and meaning.
 
-use crate::adapt::settings;
-use crate::exit::{Exit, Trouble};
+use crate::exit::{CliError, Exit};
 use anyhow::Context;
+use crivello_common::config::commented_toml;
 use std::io::{ErrorKind, Write};
 
-/// Prints them as a TOML file on standard output.
+/// Prints the settings as a TOML file on standard output.
 ///
 /// # Errors
-/// Of standard output, but for a reader that has seen enough.
-pub fn run() -> Result<Exit, Trouble> {
+/// I/O errors of standard output, except a closed pipe.
+pub fn run() -> Result<Exit, CliError> {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(settings::commented().as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(commented_toml().as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Ok(Err(error).context("the settings cannot be written to standard output")?)
+            Ok(Err(error).context("cannot write the settings to standard output")?)
         }
         _ => Ok(Exit::Finished),
     }

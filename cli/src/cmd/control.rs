@@ -1,56 +1,56 @@
 //! `crivello drain`, `pause`, `resume`, `stop`: one request each.
 
+use crate::args::cluster::PauseArgs;
 use crate::args::cluster::{AgentArgs, CoordinatorUrl};
-use crate::args::steer::PauseArgs;
-use crate::cluster::edits::{Steer, add, remove};
-use crate::cluster::{connect, refused};
-use crate::exit::{Exit, Trouble};
+use crate::cluster::edits::{SettingsClient, add, remove};
+use crate::cluster::{call_error, connect};
+use crate::exit::{CliError, Exit};
 use crate::screen;
 use crivello_common::view::RunState;
 use crivello_proto::v1;
 
-/// Asks an agent to hand over its groups and leave; does not wait for it.
+/// Makes an agent hand over its groups and leave, without waiting for it.
 ///
 /// # Errors
-/// When there is no such agent, or it cannot be drained.
-pub async fn drain(typed: AgentArgs) -> Result<(), Trouble> {
-    let (mut client, _) = connect(&typed.coordinator).await?;
-    let request = v1::DrainRequest { agent: typed.agent.clone() };
-    client.drain(request).await.map_err(|status| refused(&status))?;
-    screen::say(&format!("{} hands over what it has to crawl, then leaves", typed.agent));
+/// If there is no such agent, or it cannot be drained.
+pub async fn drain(args: AgentArgs) -> Result<(), CliError> {
+    let (mut client, _) = connect(&args.coordinator).await?;
+    let request = v1::DrainRequest { agent: args.agent.clone() };
+    client.drain(request).await.map_err(|status| call_error(&status))?;
+    screen::print_line(&format!("{} hands over its work, then leaves", args.agent));
     Ok(())
 }
 
-/// Has the crawl go on or rest, or only some hosts of it.
+/// Pauses or resumes the crawl, or only some hosts.
 ///
 /// # Errors
-/// When the coordinator cannot be reached or cannot write it down; when it is no host.
-pub async fn rest(typed: &PauseArgs, run: RunState) -> Result<Exit, Trouble> {
-    if typed.hosts.is_empty() {
-        set_run(&typed.coordinator, run).await?;
+/// If the coordinator cannot be reached or cannot save the change, or if an argument is not a host.
+pub async fn pause_or_resume(args: &PauseArgs, run: RunState) -> Result<Exit, CliError> {
+    if args.hosts.is_empty() {
+        set_run(&args.coordinator, run).await?;
         return Ok(Exit::Finished);
     }
     let edit = if run == RunState::Paused { add } else { remove };
-    let edits = typed.hosts.iter().map(|host| edit("politeness.paused", host)).collect();
-    let mut steer = Steer::at(&typed.coordinator).await?;
-    let answer = steer.edit(edits).await?;
-    steer.wait(answer.revision()).await
+    let edits = args.hosts.iter().map(|host| edit("politeness.paused", host)).collect();
+    let mut client = SettingsClient::connect_to(&args.coordinator).await?;
+    let answer = client.edit(edits).await?;
+    client.wait(answer.revision()).await
 }
 
-/// Has the crawl go on, rest or end; does not wait for the agents.
+/// Resumes, pauses or stops the crawl, without waiting for the agents.
 ///
 /// # Errors
-/// When the coordinator cannot be reached or cannot write it down.
-pub async fn set_run(at: &CoordinatorUrl, run: RunState) -> Result<(), Trouble> {
+/// If the coordinator cannot be reached or cannot save the change.
+pub async fn set_run(at: &CoordinatorUrl, run: RunState) -> Result<(), CliError> {
     let (mut client, _) = connect(at).await?;
     let request = v1::SetRunRequest { run: v1::RunState::from(run).into() };
-    client.set_run(request).await.map_err(|status| refused(&status))?;
-    screen::say(match run {
-        RunState::Running => "the crawl goes on",
-        RunState::Paused => "the crawl is paused: `crivello resume` goes on",
+    client.set_run(request).await.map_err(|status| call_error(&status))?;
+    screen::print_line(match run {
+        RunState::Running => "the crawl is running",
+        RunState::Paused => "the crawl is paused: `crivello resume` resumes it",
         RunState::Stopping => {
-            "the crawl is stopping: its agents save and end; `crivello resume`, then starting them \
-             again goes on"
+            "the crawl is stopping: its agents save their state and exit. To resume: `crivello resume`, \
+             then start the agents again"
         }
     });
     Ok(())

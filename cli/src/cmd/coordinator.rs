@@ -1,53 +1,57 @@
-//! `crivello coordinator`: keeps the member list of a crawl by many agents.
+//! `crivello coordinator`: runs the coordinator of a crawl.
 
 use crate::args::cluster::CoordinatorArgs;
-use crate::cluster::{Papers, check_listen, papers};
+use crate::cluster::{Credentials, check_listen, credentials};
 use crate::dashboard;
-use crate::exit::Trouble;
+use crate::exit::CliError;
 use crate::http::Meters;
 use crate::plan::settings_in;
 use crate::{screen, signals};
 use crivello_common::view::RunState;
 use crivello_coordinator::{Coordinator, Listen};
 
-/// Serves until a signal comes.
+/// Runs until a signal arrives.
 ///
 /// # Errors
-/// Usage errors before anything is begun; breakdowns after.
-pub async fn run(typed: CoordinatorArgs) -> Result<(), Trouble> {
-    let at = typed.listen;
-    let papers = papers(&typed.tls, &typed.token)?;
-    check_listen(at, &papers, typed.insecure)?;
-    let Papers { tls, token } = papers;
+/// Usage errors before anything is started; internal errors after.
+pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
+    let at = args.listen;
+    let credentials = credentials(&args.tls, &args.token)?;
+    check_listen(at, &credentials, args.insecure)?;
+    let Credentials { tls, token } = credentials;
     let meters = Meters::default();
-    let door = dashboard::open(&typed.http, token.clone(), typed.insecure, &meters).await?;
-    let (settings, given) = settings_in(("--data", &typed.data), &typed.settings)?;
+    let listener = dashboard::open(&args.http, token.clone(), args.insecure, &meters).await?;
+    let (settings, given) = settings_in(("--data", &args.data), &args.settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
     let listen = Listen { at, tls, token };
-    let mut coordinator = Coordinator::start_given(&typed.data, &settings, given, listen).await?;
+    let mut coordinator = Coordinator::start_given(&args.data, &settings, given, listen).await?;
     meters.add_coordinator(coordinator.meter().clone());
-    screen::say(&format!(
+    screen::print_line(&format!(
         "crawl {} {} in {}; coordinator listening on {scheme}://{}",
         coordinator.crawl_id(),
-        if coordinator.resumed() { "resumed" } else { "begun" },
-        typed.data.display(),
+        if coordinator.resumed() { "resumed" } else { "started" },
+        args.data.display(),
         coordinator.address()
     ));
-    if let Some(door) = door {
-        screen::say(&dashboard::invitation(&door));
-        coordinator.show(door);
+    if let Some(listener) = listener {
+        screen::print_line(&dashboard::urls(&listener));
+        coordinator.show(listener);
     }
     match coordinator.run() {
         RunState::Running => {}
-        RunState::Paused => screen::say("the crawl is paused: `crivello resume` goes on"),
-        RunState::Stopping => screen::say("the crawl was stopped: `crivello resume` goes on"),
+        RunState::Paused => screen::print_line("the crawl is paused: `crivello resume` resumes it"),
+        RunState::Stopping => {
+            screen::print_line("the crawl was stopped: `crivello resume` resumes it");
+        }
     }
     tokio::select! {
         signal = ended => signal?,
         broken = coordinator.broken() => return Err(broken.into()),
     }
     coordinator.stop().await?;
-    screen::say("coordinator ended; the member list is saved, and agents go on without it");
+    screen::print_line(
+        "coordinator stopped; the member list is saved, and agents continue without it",
+    );
     Ok(())
 }

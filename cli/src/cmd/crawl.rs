@@ -1,39 +1,41 @@
-//! `crivello crawl`: one agent, alone, or several in this process.
+//! `crivello crawl`: one agent, or several in this process.
 
 use crate::args::CrawlArgs;
-use crate::drive::{Stage, drive};
-use crate::ending::{Ending, conclude, resume_command};
-use crate::exit::{Exit, Trouble};
-use crate::fleet;
-use crate::http::Site;
+use crate::exit::{CliError, Exit};
+use crate::finish::{FinishOptions, finish, resume_command};
+use crate::http::MetricsServer;
+use crate::local_cluster;
 use crate::plan::Plan;
+use crate::run_loop::{Session, run_loop};
 use crate::screen;
 
-/// Crawls until nothing is left, a limit is reached or a signal comes.
+/// Crawls until nothing is left, a limit is reached or a signal arrives.
 ///
 /// # Errors
-/// Usage errors before anything is begun; breakdowns after.
-pub fn run(typed: CrawlArgs) -> Result<Exit, Trouble> {
-    let plan = Plan::check(typed)?;
+/// Usage errors before anything is started; internal errors after.
+pub fn run(args: CrawlArgs) -> Result<Exit, CliError> {
+    let plan = Plan::check(args)?;
     let (out, report, quiet) = (plan.out.clone(), plan.report.clone(), plan.quiet);
     let seeds_file = plan.seeds.file.as_ref().map(|file| file.path.clone());
     let agents = plan.agents;
-    let _site = Site::open(plan.http.clone(), plan.meters.clone())?;
+    let _metrics = MetricsServer::open(plan.http.clone(), plan.meters.clone())?;
     let at_once = resume_command(&out, agents, seeds_file.as_deref());
-    let stage = Stage {
+    let session = Session {
         title: format!("saving to {}", out.display()),
-        farewell: move || {
-            screen::say(&format!("left at once; what was committed is safe. To go on: {at_once}"));
+        before_exit: move || {
+            screen::print_line(&format!(
+                "exited at once; committed pages are safe. To resume: {at_once}"
+            ));
         },
     };
-    let driven = match agents {
-        1 => drive(plan, stage)?,
-        _ => fleet::drive::drive(plan, stage, false, None)?.driven,
+    let outcome = match agents {
+        1 => run_loop(plan, session)?,
+        _ => local_cluster::run_loop::run_loop(plan, session, false, None)?.outcome,
     };
-    let seeds_left = seeds_file.filter(|_| !driven.seeds_done);
+    let seeds_left = seeds_file.filter(|_| !outcome.seeds_done);
     let resume = resume_command(&out, agents, seeds_left.as_deref());
-    conclude(
-        &driven,
-        &Ending { quiet, report: report.as_ref(), out: Some(&out), resume: Some(&resume) },
+    finish(
+        &outcome,
+        &FinishOptions { quiet, report: report.as_ref(), out: Some(&out), resume: Some(&resume) },
     )
 }

@@ -1,95 +1,100 @@
-//! `crivello demo`: a simulated web inside this process, crawled before your eyes by three agents;
-//! one key kills one of them, another adds one. Nothing leaves the machine.
+//! `crivello demo`: three agents crawl a simulated web inside this process. Keys kill and add agents.
+//! Nothing leaves the machine.
 
-use crate::adapt::simweb::Web;
 use crate::args::cluster::HttpsArgs;
 use crate::args::{CrawlArgs, DemoArgs, SettingsArgs};
-use crate::drive::Stage;
-use crate::ending::{Ending, conclude};
-use crate::exit::{Exit, Trouble};
-use crate::fleet::agents_in;
-use crate::fleet::drive::{FleetDriven, drive};
-use crate::human;
+use crate::exit::{CliError, Exit};
+use crate::finish::{FinishOptions, finish};
+use crate::format;
+use crate::local_cluster::agents_in;
+use crate::local_cluster::run_loop::{ClusterOutcome, run_loop};
 use crate::plan::Plan;
+use crate::run_loop::Session;
 use crate::screen;
 use anyhow::Context;
+use simweb::{Limits, Pace, SimWeb, Spec};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tokio::runtime::Runtime;
 
-/// Who crawls.
+/// Number of agents.
 const AGENTS: u16 = 3;
 
-/// Serves the web, crawls it, and lets it judge its visitor.
+/// Serves the web, crawls it, and prints the verdict of its judge.
 ///
 /// # Errors
-/// When the web cannot be served, the crawl breaks, or the web found a promise broken.
-pub fn run(typed: &DemoArgs) -> Result<Exit, Trouble> {
-    let out = Out::choose(typed.out.as_deref())?;
-    let web = Web::demo()?;
-    if !typed.quiet {
-        screen::say(&format!(
-            "a simulated web of {} hosts, on loopback; its name server is {}",
-            human::count(web.n_hosts),
-            web.dns
+/// If the web cannot be served, the crawl fails, or the judge found a broken promise.
+pub fn run(args: &DemoArgs) -> Result<Exit, CliError> {
+    let out = OutputDir::choose(args.out.as_deref())?;
+    let runtime = Runtime::new().context("cannot start the threads of the simulated web")?;
+    let web = runtime.block_on(SimWeb::start(Spec::demo())).map_err(anyhow::Error::from)?;
+    if !args.quiet {
+        screen::print_line(&format!(
+            "simulated web of {} hosts on loopback, DNS server at {}",
+            format::count(web.world().names().len() as u64),
+            web.dns()
         ));
     }
-    let plan = Plan::check(as_crawl(typed, &web, out.path()))?;
-    let (delay, ip_delay) = (plan.settings.politeness.delay, plan.settings.politeness.ip_delay);
+    let plan = Plan::check(as_crawl(args, &web, out.path()))?;
+    let politeness = &plan.settings.politeness;
+    let delays = Pace::delays(politeness.delay, politeness.ip_delay);
     let report = plan.report.clone();
-    // Nobody is told where it is when nothing is to be said.
-    if let Some(at) = typed.http.http.filter(|at| !at.ip().is_loopback()) {
-        return Err(Trouble::usage(format!(
-            "--http {at}: the dashboard of a demonstration is for this machine alone"
+    if let Some(at) = args.http.http.filter(|at| !at.ip().is_loopback()) {
+        return Err(CliError::usage(format!(
+            "--http {at}: the dashboard of a demo listens on loopback only"
         )));
     }
-    let http = Some(&typed.http).filter(|http| !typed.quiet || http.http.is_some());
-    let FleetDriven { driven, repeats_max } = drive(plan, stage(&out), !typed.quiet, http)?;
-    let ending = Ending {
-        quiet: typed.quiet,
+    // With --quiet its address is not printed, so only an explicit one is served.
+    let http = Some(&args.http).filter(|http| !args.quiet || http.http.is_some());
+    let ClusterOutcome { outcome, repeats_max } = run_loop(plan, session(&out), !args.quiet, http)?;
+    let options = FinishOptions {
+        quiet: args.quiet,
         report: report.as_ref(),
         out: out.is_kept().then_some(out.path()),
         resume: None,
     };
-    let end = conclude(&driven, &ending)?;
-    let exhausted = end == Exit::Finished && typed.max_pages.is_none();
-    let (judgment, kept_promises) = web.judge(delay, ip_delay, exhausted, repeats_max);
-    if !typed.quiet {
+    let exit = finish(&outcome, &options)?;
+    let exhausted = exit == Exit::Finished && args.max_pages.is_none();
+    let judge = web.judge(Limits::default(), delays).allow_repeats(repeats_max);
+    let judge = if exhausted { judge } else { judge.unfinished() };
+    let verdict = judge.judge(&web.log().entries());
+    if !args.quiet {
         let mut stdout = std::io::stdout().lock();
-        // Nobody may be reading.
-        let _ = writeln!(stdout, "\nWhat the simulated web says of its visitor:\n{judgment}");
+        // Standard output may be closed.
+        let _ = writeln!(stdout, "\nVerdict of the simulated web:\n{verdict}");
     }
-    if out.is_kept() && !typed.quiet {
-        screen::say(&format!("kept in {}", out.path().display()));
+    if out.is_kept() && !args.quiet {
+        screen::print_line(&format!("kept in {}", out.path().display()));
     }
-    if end == Exit::Finished && !kept_promises {
-        return Err(Trouble::Internal(anyhow::anyhow!("the simulated web found promises broken")));
+    if exit == Exit::Finished && !verdict.is_clean() {
+        return Err(CliError::Internal(anyhow::anyhow!("the simulated web found broken promises")));
     }
-    Ok(end)
+    Ok(exit)
 }
 
-fn stage(out: &Out) -> Stage<impl FnOnce() + Send + use<>> {
+fn session(out: &OutputDir) -> Session<impl FnOnce() + Send + use<>> {
     let path = out.path().to_owned();
     let title = if out.is_kept() {
-        format!("a demonstration, saving to {}", path.display())
+        format!("demo, saving to {}", path.display())
     } else {
-        "a demonstration (--out DIR would keep it)".to_owned()
+        "demo (--out DIR keeps it)".to_owned()
     };
     let is_kept = out.is_kept();
-    let farewell = move || {
+    let before_exit = move || {
         if !is_kept {
-            // What is still being written to may stay behind.
+            // Files that are still being written may stay behind.
             let _ = fs::remove_dir_all(&path);
         }
     };
-    Stage { title, farewell }
+    Session { title, before_exit }
 }
 
-/// The demo as a crawl that could have been typed.
-fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
+/// Arguments of `crivello crawl` for the demo.
+fn as_crawl(args: &DemoArgs, web: &SimWeb, out: &Path) -> CrawlArgs {
     let settings = SettingsArgs {
         contact: Some("https://crivello.invalid/demo".to_owned()),
-        // The hosts that never answer are not worth waiting for in a demonstration.
+        // Short timeouts: some simulated hosts never answer, and killed agents lose their lease.
         sets: [
             "fetch.connect-timeout=2s",
             "fetch.first-byte-timeout=3s",
@@ -97,49 +102,48 @@ fn as_crawl(typed: &DemoArgs, web: &Web, out: &Path) -> CrawlArgs {
             "dns.timeout=1s",
             "dns.error-ttl=1s",
             "politeness.backoff-first=1s",
-            // Nor is the lease of an agent that was killed.
             "cluster.lease=3s",
         ]
         .map(str::to_owned)
         .to_vec(),
-        max_pages: typed.max_pages,
-        delay: Some(typed.delay.clone()),
+        max_pages: args.max_pages,
+        delay: Some(args.delay.clone()),
         ip_delay: Some("50ms".to_owned()),
-        dns: Some(web.dns.to_string()),
-        allow_networks: web.networks.clone(),
+        dns: Some(web.dns().to_string()),
+        allow_networks: web.networks(),
         ..SettingsArgs::default()
     };
     CrawlArgs {
-        urls: web.seeds.clone(),
+        urls: web.seeds(),
         seeds: None,
         out: out.to_owned(),
         settings,
-        traces: typed.traces.clone(),
-        report: typed.report.clone(),
-        // One that is kept goes on with those it had.
+        traces: args.traces.clone(),
+        report: args.report.clone(),
+        // A kept demo resumes with all its agents.
         agents: agents_in(out).and_then(|n| u16::try_from(n).ok()).unwrap_or(0).max(AGENTS),
         http: None,
         https: HttpsArgs::default(),
         token_file: None,
         insecure: false,
-        quiet: typed.quiet,
+        quiet: args.quiet,
     }
 }
 
-/// Where the demo saves: a directory to keep, or one that is removed when this is dropped.
-enum Out {
+/// Directory of the demo. A temporary one is removed on drop.
+enum OutputDir {
     Kept(PathBuf),
     Temporary(PathBuf),
 }
 
-impl Out {
-    fn choose(wanted: Option<&Path>) -> Result<Self, Trouble> {
+impl OutputDir {
+    fn choose(wanted: Option<&Path>) -> Result<Self, CliError> {
         if let Some(path) = wanted {
             return Ok(Self::Kept(path.to_owned()));
         }
         let path = std::env::temp_dir().join(format!("crivello-demo-{}", std::process::id()));
         fs::create_dir(&path)
-            .with_context(|| format!("no temporary directory {}", path.display()))?;
+            .with_context(|| format!("cannot create the directory {}", path.display()))?;
         Ok(Self::Temporary(path))
     }
 
@@ -153,12 +157,12 @@ impl Out {
     }
 }
 
-impl Drop for Out {
+impl Drop for OutputDir {
     fn drop(&mut self) {
         if let Self::Temporary(path) = self
             && let Err(error) = fs::remove_dir_all(&*path)
         {
-            tracing::warn!("{} cannot be removed: {error}", path.display());
+            tracing::warn!("cannot remove {}: {error}", path.display());
         }
     }
 }

@@ -1,63 +1,63 @@
-//! `crivello remove`: an agent that is gone for good, and what goes with it.
+//! `crivello remove`: removes a dead agent, and reports what is lost with it.
 
 use crate::args::cluster::RemoveArgs;
-use crate::cluster::{Listing, connect, list, refused};
-use crate::exit::Trouble;
-use crate::human::count;
+use crate::cluster::{Listing, call_error, connect, list};
+use crate::exit::CliError;
+use crate::format::count;
 use crate::screen;
 use anyhow::anyhow;
 use crivello_common::view::{Agent, AgentState};
 use crivello_proto::crowd::{Answer, Count, only_there};
 use crivello_proto::v1;
 
-/// Says what only the agent has, and forgets it; where that is pages, somebody must have said what
-/// is to become of them.
+/// Prints what only this agent has, and removes it. If that includes pages, `--refetch` or `--give-up`
+/// is required.
 ///
 /// # Errors
-/// When there is no such agent, it is alive, or what it has cannot be counted.
-pub async fn run(typed: &RemoveArgs) -> Result<(), Trouble> {
-    let (mut client, papers) = connect(&typed.agent.coordinator).await?;
+/// If there is no such agent, it is alive, or its pages cannot be counted.
+pub async fn run(args: &RemoveArgs) -> Result<(), CliError> {
+    let (mut client, credentials) = connect(&args.agent.coordinator).await?;
     let listing = list(&mut client).await?;
-    let name = &typed.agent.agent;
+    let name = &args.agent.agent;
     let mut pages = 0;
-    // Everybody else it is for the coordinator to refuse.
+    // The coordinator rejects the removal of any other agent.
     if let Some(agent) = find(&listing, name).filter(|agent| agent.state == AgentState::Dead) {
         let Listing { view, crawl_id, .. } = &listing;
-        let counts = only_there(&papers.crowd(), view, crawl_id, agent.id).await;
-        pages = sum(&counts, agent, typed.give_up)?;
-        let urls = urls_known_to_it_alone(&listing, &counts);
-        screen::say(&format!(
-            "pages that only {name} has in its archive: {}; URLs that only it knew: {urls}",
+        let counts = only_there(&credentials.agent_clients(), view, crawl_id, agent.id).await;
+        pages = sum(&counts, agent, args.give_up)?;
+        let urls = urls_known_only_to_it(&listing, &counts);
+        screen::print_line(&format!(
+            "pages that only {name} archived: {}; URLs that only it knew: {urls}",
             count(pages)
         ));
-        if pages > 0 && !typed.refetch && !typed.give_up {
-            return Err(Trouble::usage(format!(
-                "what is to become of the {} pages of {name}? --refetch has them fetched again by \
-                 others, --give-up counts them as lost. (An agent whose disk is not lost comes back \
-                 when it is started again.)",
+        if pages > 0 && !args.refetch && !args.give_up {
+            return Err(CliError::usage(format!(
+                "{} pages are only in the archive of {name}: give --refetch to fetch them again, or \
+                 --give-up to count them as lost. (An agent whose disk is intact rejoins when it is \
+                 started again.)",
                 count(pages)
             )));
         }
     }
-    let request = v1::RemoveRequest { agent: name.clone(), refetch: typed.refetch };
-    client.remove(request).await.map_err(|status| refused(&status))?;
-    screen::say(&match (pages, typed.refetch) {
-        (0, _) => format!("{name} is no member any more"),
-        (n, true) => format!("{name} is no member any more; {} pages are fetched again", count(n)),
-        (n, false) => format!("{name} is no member any more; {} pages are lost", count(n)),
+    let request = v1::RemoveRequest { agent: name.clone(), refetch: args.refetch };
+    client.remove(request).await.map_err(|status| call_error(&status))?;
+    screen::print_line(&match (pages, args.refetch) {
+        (0, _) => format!("{name} was removed"),
+        (n, true) => format!("{name} was removed; {} pages will be fetched again", count(n)),
+        (n, false) => format!("{name} was removed; {} pages are lost", count(n)),
     });
     Ok(())
 }
 
-/// By its name, or by its id.
+/// Finds an agent by name, or by id.
 fn find<'a>(listing: &'a Listing, name: &str) -> Option<&'a Agent> {
     let agents = &listing.view.agents;
     let by_id = || agents.iter().find(|agent| agent.id.to_string() == name);
     agents.iter().find(|agent| agent.name == name).or_else(by_id)
 }
 
-/// Adds up what all agents that are alive have counted.
-fn sum(counts: &[(Agent, Answer<Count>)], gone: &Agent, give_up: bool) -> Result<u64, Trouble> {
+/// Sum of the counts of all live agents.
+fn sum(counts: &[(Agent, Answer<Count>)], gone: &Agent, give_up: bool) -> Result<u64, CliError> {
     let mut pages = 0;
     for (agent, count) in counts {
         let why = match count {
@@ -65,39 +65,40 @@ fn sum(counts: &[(Agent, Answer<Count>)], gone: &Agent, give_up: bool) -> Result
                 pages += count.pages;
                 continue;
             }
-            Ok(_) => "is still taking over what it had".to_owned(),
+            Ok(_) => "is still taking over its work".to_owned(),
             Err(silence) => silence.to_string(),
         };
         if !give_up {
-            return Err(Trouble::Internal(anyhow!(
-                "{} {why}: what only {} has cannot be counted yet; try again in a moment (`crivello \
-                 status` shows how they stand)",
+            return Err(CliError::Internal(anyhow!(
+                "{} {why}: the pages that only {} has cannot be counted yet; try again in a moment \
+                 (`crivello status` shows the progress)",
                 agent.name,
                 gone.name
             )));
         }
         let (name, gone) = (&agent.name, &gone.name);
-        screen::say(&format!("{name} {why}: what it knows of {gone} is not counted"));
+        screen::print_line(&format!("{name} {why}: its count for {gone} is missing"));
     }
     Ok(pages)
 }
 
-/// In words: nobody has counted what nobody has told.
-fn urls_known_to_it_alone(listing: &Listing, counts: &[(Agent, Answer<Count>)]) -> &'static str {
-    let told = counts.iter().filter_map(|(_, count)| count.as_ref().ok());
-    let copies = told.map(|count| count.replication).max();
+/// Text for the number of URLs that only the dead agent knew: "none" or "unknown", as they cannot be
+/// counted.
+fn urls_known_only_to_it(listing: &Listing, counts: &[(Agent, Answer<Count>)]) -> &'static str {
+    let counts = counts.iter().filter_map(|(_, count)| count.as_ref().ok());
+    let replicas = counts.map(|count| count.replication).max();
     let dead = listing.view.agents.iter().filter(|agent| agent.state == AgentState::Dead);
-    let gone_alone = listing.view.agents.iter().any(|agent| agent.alone);
-    match copies {
-        Some(_) if gone_alone => {
-            "nobody can tell, for one that is dead had not yet copied what it had; start it again \
-             if its disk is not lost"
+    let unreplicated = listing.view.agents.iter().any(|agent| agent.alone);
+    match replicas {
+        Some(_) if unreplicated => {
+            "unknown, because a dead agent had not yet replicated its URLs; start it again if its \
+             disk is intact"
         }
-        Some(copies) if dead.count() < copies as usize => "none",
+        Some(replicas) if dead.count() < replicas as usize => "none",
         Some(_) => {
-            "nobody can tell, for as many agents are dead as hold each URL; start one of them again \
-             if its disk is not lost"
+            "unknown, because as many agents are dead as hold each URL; start one of them again if \
+             its disk is intact"
         }
-        None => "nobody can tell, for no agent answers",
+        None => "unknown, because no agent answers",
     }
 }

@@ -1,106 +1,114 @@
-//! `crivello robots`: allowed or not, and by which line.
+//! `crivello robots`: whether URLs are allowed, and which line of robots.txt decides.
 
-use crate::adapt::robots::{self, RobotsFile};
-use crate::adapt::settings::{self, Flag};
 use crate::args::RobotsArgs;
-use crate::exit::{Exit, Trouble};
-use crate::human;
-use crivello_common::config::product_token;
+use crate::exit::{CliError, Exit};
+use crate::format;
+use anyhow::Context as _;
+use crivello_agent::fetch::{RobotsFile, robots_file};
+use crivello_common::config::{Raw, product_token};
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use tokio::runtime::Builder;
 
-/// Judges each URL; one that is not allowed makes the program end with 1.
+/// Checks each URL. The exit code is 1 if any is not allowed.
 ///
 /// # Errors
-/// When robots.txt cannot be read, or a URL is none.
-pub fn run(typed: &RobotsArgs) -> Result<Exit, Trouble> {
-    product_token(&typed.agent).map_err(|problem| Trouble::usage(format!("--agent: {problem}")))?;
-    let asked: Vec<Asked> =
-        typed.urls.iter().map(|url| Asked::parse(url)).collect::<Result<_, _>>()?;
-    let (text, all_allowed) = match source(typed)? {
-        RobotsFile::Body(body) => judged(&Rules::parse(&body, &typed.agent), &asked),
+/// If robots.txt cannot be read, or a URL is invalid.
+pub fn run(args: &RobotsArgs) -> Result<Exit, CliError> {
+    product_token(&args.agent).map_err(|problem| CliError::usage(format!("--agent: {problem}")))?;
+    let queries: Vec<Query> =
+        args.urls.iter().map(|url| Query::parse(url)).collect::<Result<_, _>>()?;
+    let (text, all_allowed) = match read(args)? {
+        RobotsFile::Body(body) => check(&Rules::parse(&body, &args.agent), &queries),
         RobotsFile::Missing(why) => {
-            all(&asked, true, &format!("no robots.txt ({why}): all is allowed"))
+            same_for_all(&queries, true, &format!("no robots.txt ({why}): all is allowed"))
         }
         RobotsFile::Unreachable(why) => {
-            all(&asked, false, &format!("robots.txt unreachable ({why}): nothing is allowed"))
+            let why = format!("robots.txt unreachable ({why}): nothing is allowed");
+            same_for_all(&queries, false, &why)
         }
     };
-    // Nobody may be reading.
+    // Standard output may be closed.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     Ok(if all_allowed { Exit::Finished } else { Exit::Disallowed })
 }
 
-/// What a URL is judged by: only its path and query.
-struct Asked<'a> {
+/// A URL to check. Only its path and query matter.
+struct Query<'a> {
     text: &'a str,
     path: String,
 }
 
-impl<'a> Asked<'a> {
-    fn parse(text: &'a str) -> Result<Self, Trouble> {
-        let whole =
+impl<'a> Query<'a> {
+    fn parse(text: &'a str) -> Result<Self, CliError> {
+        let url =
             if text.starts_with('/') { format!("http://host{text}") } else { text.to_owned() };
-        let url = CrawlUrl::parse(&whole)
-            .map_err(|reason| Trouble::usage(format!("{text}: no URL ({})", reason.name())))?;
+        let url = CrawlUrl::parse(&url)
+            .map_err(|reason| CliError::usage(format!("{text}: not a URL ({})", reason.name())))?;
         Ok(Self { text, path: url.path_and_query().to_owned() })
     }
 }
 
-/// The robots.txt: from the web when it is named by a URL, else from a file.
-fn source(typed: &RobotsArgs) -> Result<RobotsFile, Trouble> {
-    let from = &typed.robots;
+/// Reads robots.txt from a file, or fetches it if the argument is a URL.
+fn read(args: &RobotsArgs) -> Result<RobotsFile, CliError> {
+    let from = &args.robots;
     if !from.contains("://") {
         return std::fs::read(from)
             .map(|body| RobotsFile::Body(body.into()))
-            .map_err(|error| Trouble::usage(format!("{from}: {error}")));
+            .map_err(|error| CliError::usage(format!("{from}: {error}")));
     }
     let url = CrawlUrl::parse(from).map_err(|reason| {
         let reason = reason.name();
-        Trouble::usage(format!("{from}: no http or https URL to fetch from ({reason})"))
+        CliError::usage(format!("{from}: not an http or https URL ({reason})"))
     })?;
-    if typed.contact.is_none() {
-        return Err(Trouble::usage(format!(
-            "{from}: fetching it sends a request, which says whom to write to: give --contact URL \
-             or --contact EMAIL"
+    if args.contact.is_none() {
+        return Err(CliError::usage(format!(
+            "{from}: fetching it sends a request, which must name a contact: give --contact URL or \
+             --contact EMAIL"
         )));
     }
     let url = match url.path_and_query() {
         "/" => CrawlUrl::from_parts(url.origin(), url.host(), "/robots.txt"),
         _ => url,
     };
-    let settings = settings::load(&[], &[], &flags(typed)).map_err(Trouble::usage)?;
-    Ok(robots::fetch(&url, &settings)?)
+    fetch(&url, args)
 }
 
-fn flags(typed: &RobotsArgs) -> Vec<Flag> {
-    let mut list = vec![("--agent", "identity.user-agent-name", typed.agent.clone())];
-    let contact = typed.contact.iter().map(|c| ("--contact", "identity.contact", c.clone()));
-    let dns = typed.dns.iter().map(|server| ("--dns", "dns.servers", server.clone()));
-    list.extend(contact.chain(dns));
-    if !typed.allow_networks.is_empty() {
-        let networks = typed.allow_networks.join(",");
-        list.push(("--allow-network", "fetch.allow-networks", networks));
-    }
-    list
+/// Fetches a robots.txt as a crawl does: same user agent, limits, check for private addresses, and at
+/// most five redirects.
+fn fetch(url: &CrawlUrl, args: &RobotsArgs) -> Result<RobotsFile, CliError> {
+    let networks = (!args.allow_networks.is_empty()).then(|| args.allow_networks.join(","));
+    let flags: Vec<_> = [
+        ("--agent", "identity.user-agent-name", Some(args.agent.clone())),
+        ("--contact", "identity.contact", args.contact.clone()),
+        ("--dns", "dns.servers", args.dns.clone()),
+        ("--allow-network", "fetch.allow-networks", networks),
+    ]
+    .into_iter()
+    .filter_map(|(flag, key, value)| value.map(|value| (flag, key, value)))
+    .collect();
+    let settings = Raw::merge(&[], &[], &flags).map_err(CliError::usage)?;
+    let runtime =
+        Builder::new_current_thread().enable_all().build().context("cannot start the fetcher")?;
+    Ok(runtime.block_on(robots_file(url, &settings)).context("cannot set up the fetcher")?)
 }
 
-fn judged(rules: &Rules, asked: &[Asked<'_>]) -> (String, bool) {
+fn check(rules: &Rules, queries: &[Query<'_>]) -> (String, bool) {
     let mut text = String::new();
     let mut all_allowed = true;
-    for url in asked {
-        let decision = rules.decide(&url.path);
+    for query in queries {
+        let decision = rules.decide(&query.path);
         all_allowed &= decision.allowed;
         let by = match decision.by {
             Some(rule) => format!("line {}: {}", rule.line, rule.text),
-            None => "no line speaks of it".to_owned(),
+            None => "no line matches".to_owned(),
         };
-        let _ = writeln!(text, "{:<10}  {}   {by}", word(decision.allowed), url.text);
+        let _ = writeln!(text, "{:<10}  {}   {by}", label(decision.allowed), query.text);
     }
     if let Some(delay) = rules.crawl_delay() {
-        let _ = writeln!(text, "crawl-delay {}", human::duration(delay));
+        let _ = writeln!(text, "crawl-delay {}", format::duration(delay));
     }
     for sitemap in rules.sitemaps() {
         let _ = writeln!(text, "sitemap     {sitemap}");
@@ -108,11 +116,11 @@ fn judged(rules: &Rules, asked: &[Asked<'_>]) -> (String, bool) {
     (text, all_allowed)
 }
 
-fn all(asked: &[Asked<'_>], allowed: bool, why: &str) -> (String, bool) {
-    let lines = asked.iter().map(|url| format!("{:<10}  {}   {why}\n", word(allowed), url.text));
+fn same_for_all(queries: &[Query<'_>], allowed: bool, why: &str) -> (String, bool) {
+    let lines = queries.iter().map(|q| format!("{:<10}  {}   {why}\n", label(allowed), q.text));
     (lines.collect(), allowed)
 }
 
-const fn word(allowed: bool) -> &'static str {
+const fn label(allowed: bool) -> &'static str {
     if allowed { "allowed" } else { "disallowed" }
 }

@@ -1,85 +1,94 @@
-//! `crivello seed`: tells a crawl where to begin.
+//! `crivello seed`: sends seeds to a crawl.
 
 use crate::args::cluster::SeedArgs;
-use crate::cluster::sower::{Basket, Sower, Sown};
-use crate::cluster::{Guide, connect, list};
-use crate::exit::{Exit, Trouble};
-use crate::plan::{self, OpenSeeds, open_seeds};
-use crate::seeds::{self, Account, Seeds};
+use crate::cluster::seed_sender::{SeedProgress, SeedReader, SeedSender};
+use crate::cluster::{MemberList, connect, list};
+use crate::exit::{CliError, Exit};
+use crate::plan::{SeedInput, SeedSources, open_seeds};
+use crate::seeds::{self, SeedErrors, Seeds};
 use crate::signals::Signals;
-use crate::{human, screen};
+use crate::{format, screen};
 use anyhow::anyhow;
 use std::path::{Path, PathBuf};
 
-/// Brings all seeds to the crawl; returns once they are safe with its agents.
+/// Sends all seeds, and returns once agents have stored them.
 ///
 /// # Errors
-/// Usage errors before anything is sent; when the coordinator cannot be reached, or no agent takes
-/// them.
-pub async fn run(typed: SeedArgs) -> Result<Exit, Trouble> {
-    let given = given(typed.seeds)?;
-    let (mut client, papers) = connect(&typed.coordinator).await?;
-    // Who may not ask at all is told so at once.
+/// Usage errors before anything is sent; if the coordinator cannot be reached, or no agent accepts
+/// seeds.
+pub async fn run(args: SeedArgs) -> Result<Exit, CliError> {
+    let sources = sources(args.seeds)?;
+    let (mut client, credentials) = connect(&args.coordinator).await?;
+    // Reports missing permissions before seeds are read.
     list(&mut client).await?;
-    let mut guide = Guide::new(client);
-    let signals = Signals::listen(|| screen::say("left at once; what was answered for is safe"))?;
-    let account = Account::default();
-    let mut basket = Basket::fill(Seeds::new(given, signals, account.clone()))?;
-    let (crowd, mut told) = (papers.crowd(), tell);
-    let sown = Sower::new(&mut guide, &crowd, &account, &mut told).sow(&mut basket).await;
+    let mut members = MemberList::new(client);
+    let signals =
+        Signals::listen(|| screen::print_line("exited at once; acknowledged seeds are stored"))?;
+    let seed_errors = SeedErrors::default();
+    let mut reader = SeedReader::start(Seeds::new(sources, signals, seed_errors.clone()))?;
+    let (clients, mut on_progress) = (credentials.agent_clients(), show_progress);
+    let sender = SeedSender::new(&mut members, &clients, &seed_errors, &mut on_progress);
+    let sent = sender.send_all(&mut reader).await;
     screen::restore();
-    conclude(&sown?, &account, basket.is_complete())
+    finish(&sent?, &seed_errors, reader.is_complete())
 }
 
-/// URLs, and at most one file.
-fn given(seeds: Vec<String>) -> Result<plan::Seeds, Trouble> {
-    let (mut urls, mut file): (Vec<String>, Option<OpenSeeds>) = (Vec::new(), None);
+/// Sorts the arguments into URLs and at most one file.
+fn sources(seeds: Vec<String>) -> Result<SeedSources, CliError> {
+    let (mut urls, mut file): (Vec<String>, Option<SeedInput>) = (Vec::new(), None);
     for text in seeds {
         let is_file = text == "-" || !text.contains("://") && Path::new(&text).exists();
         if !is_file {
             urls.push(text);
         } else if let Some(first) = &file {
-            return Err(Trouble::usage(format!("{text}: one file is enough, {} was", first.name)));
+            return Err(CliError::usage(format!(
+                "{text}: only one file can be given, and {} is one",
+                first.name
+            )));
         } else {
             file = Some(open_seeds("the file", PathBuf::from(text))?);
         }
     }
     if file.is_none() {
-        seeds::some_url(&urls).map_err(|why| {
-            Trouble::usage(format!("{why} (and no file of that name either); nothing was sent"))
+        seeds::check_any(&urls).map_err(|why| {
+            CliError::usage(format!("{why} (and there is no file of that name); nothing was sent"))
         })?;
     }
-    Ok(plan::Seeds { urls, file })
+    Ok(SeedSources { urls, file })
 }
 
-fn tell(sown: &Sown) {
+fn show_progress(progress: &SeedProgress) {
     if screen::can_draw() {
-        let Sown { safe, on_their_way, to } = sown;
-        let (safe, going) = (human::count(*safe), human::count(*on_their_way));
-        let line = format!("{safe} seeds are safe, {going} on their way to {to}");
-        // A terminal that went away ends nothing.
+        let SeedProgress { stored, in_flight, agent } = progress;
+        let (stored, in_flight) = (format::count(*stored), format::count(*in_flight));
+        let line = format!("{stored} seeds stored, {in_flight} in flight to {agent}");
+        // A closed terminal does not stop it.
         let _ = screen::draw(vec![line.chars().take(screen::width()).collect()]);
     }
 }
 
-fn conclude(sown: &Sown, account: &Account, complete: bool) -> Result<Exit, Trouble> {
-    let refused = account.refused();
-    let refusals = match refused {
+fn finish(
+    progress: &SeedProgress,
+    seed_errors: &SeedErrors,
+    complete: bool,
+) -> Result<Exit, CliError> {
+    let rejected = seed_errors.rejected();
+    let rejections = match rejected {
         0 => String::new(),
-        n => format!(", {} were refused", human::count(n)),
+        n => format!(", {} rejected", format::count(n)),
     };
-    let said = format!("{} seeds are safe with the crawl{refusals}", human::count(sown.safe));
-    if let Some(error) = account.error() {
-        let why = format!("the seeds could not be read to their end: {error}; {said}");
-        return Err(Trouble::Internal(anyhow!(why)));
+    let result = format!("{} seeds stored{rejections}", format::count(progress.stored));
+    if let Some(error) = seed_errors.error() {
+        let why = format!("the seeds could not be read to their end: {error}; {result}");
+        return Err(CliError::Internal(anyhow!(why)));
     }
     if !complete {
-        screen::say(&format!("stopped before all seeds were read; {said}"));
+        screen::print_line(&format!("stopped before all seeds were read; {result}"));
         return Ok(Exit::Stopped);
     }
-    if sown.safe == 0 && refused > 0 {
-        return Err(Trouble::usage("none of the seeds may be visited by this crawl"));
+    if progress.stored == 0 && rejected > 0 {
+        return Err(CliError::usage("this crawl may visit none of the seeds"));
     }
-    screen::say(&said);
+    screen::print_line(&result);
     Ok(Exit::Finished)
 }

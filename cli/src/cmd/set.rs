@@ -1,87 +1,86 @@
-//! `crivello set` and `crivello settings`: the settings of a crawl that runs.
+//! `crivello set` and `crivello settings`: the settings of a running crawl.
 
-use crate::args::steer::{SetArgs, SettingsOfArgs};
-use crate::cluster::edits::{Steer, add, remove, set, unset};
-use crate::exit::{Exit, Trouble};
+use crate::args::cluster::{SetArgs, SettingsOfArgs};
+use crate::cluster::edits::{SettingsClient, add, remove, set, unset};
+use crate::exit::{CliError, Exit};
 use crate::screen;
 use anyhow::anyhow;
 use crivello_common::config::Settings;
 use crivello_proto::v1;
 use std::io::Write;
 
-/// Makes the edits, waits until the agents go by them, and says what is in force.
+/// Applies the edits, prints the new values, and waits until the agents use them.
 ///
 /// # Errors
-/// What is wrong with the edits; when the coordinator cannot be reached.
-pub async fn run(typed: &SetArgs) -> Result<Exit, Trouble> {
-    let edits = edits(typed)?;
+/// If an edit is invalid, or the coordinator cannot be reached.
+pub async fn run(args: &SetArgs) -> Result<Exit, CliError> {
+    let edits = edits(args)?;
     let keys: Vec<String> = edits.iter().map(|edit| edit.key.clone()).collect();
-    let mut steer = Steer::at(&typed.coordinator).await?;
-    let answer = steer.edit(edits).await?;
+    let mut client = SettingsClient::connect_to(&args.coordinator).await?;
+    let answer = client.edit(edits).await?;
     let settings = read(answer.toml())?;
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     for key in keys {
         let line = format!("{key} = {}", settings.value(&key).unwrap_or_default());
-        if !said.contains(&line) {
+        if !printed.contains(&line) {
             print(&format!("{line}\n"));
-            said.push(line);
+            printed.push(line);
         }
     }
     if !answer.at_restart().is_empty() {
-        screen::say(&format!(
+        screen::print_line(&format!(
             "takes effect when the agents start again: {}",
             answer.at_restart().join(", ")
         ));
     }
-    steer.wait(answer.revision()).await
+    client.wait(answer.revision()).await
 }
 
 /// Prints the settings in force, or one of them.
 ///
 /// # Errors
-/// When there is no such setting; when the coordinator cannot be reached.
-pub async fn show(typed: &SettingsOfArgs) -> Result<(), Trouble> {
-    let mut steer = Steer::at(&typed.coordinator).await?;
-    let v1::CrawlSettings { revision, toml } = steer.settings().await?;
+/// If there is no such setting, or the coordinator cannot be reached.
+pub async fn show(args: &SettingsOfArgs) -> Result<(), CliError> {
+    let mut client = SettingsClient::connect_to(&args.coordinator).await?;
+    let v1::CrawlSettings { revision, toml } = client.settings().await?;
     let settings = read(&toml)?;
-    let text = match &typed.key {
-        Some(key) => format!("{}\n", settings.value(key).map_err(Trouble::usage)?),
-        None => settings.to_commented_toml(&format!(
-            "The settings in force of the crawl, revision {revision}."
-        )),
+    let text = match &args.key {
+        Some(key) => format!("{}\n", settings.value(key).map_err(CliError::usage)?),
+        None => settings
+            .to_commented_toml(&format!("Settings of the crawl in force, revision {revision}.")),
     };
     print(&text);
     Ok(())
 }
 
 fn print(text: &str) {
-    // Nobody may be reading.
+    // Standard output may be closed.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
-fn read(toml: &str) -> Result<Settings, Trouble> {
+fn read(toml: &str) -> Result<Settings, CliError> {
     Settings::from_toml("the coordinator's settings", toml)
-        .map_err(|errors| Trouble::Internal(anyhow!(errors.to_string())))
+        .map_err(|errors| CliError::Internal(anyhow!(errors.to_string())))
 }
 
-fn edits(typed: &SetArgs) -> Result<Vec<v1::SettingEdit>, Trouble> {
+fn edits(args: &SetArgs) -> Result<Vec<v1::SettingEdit>, CliError> {
     let split = |text: &str, example: &str| match text.split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        None => Err(Trouble::usage(format!("{text}: write {example}"))),
+        None => Err(CliError::usage(format!("{text}: write {example}"))),
     };
     let mut edits = Vec::new();
-    for text in &typed.sets {
+    for text in &args.sets {
         let (key, value) = split(text, "KEY=VALUE, such as politeness.delay=5s")?;
         edits.push(set(&key, &value));
     }
-    for text in &typed.adds {
+    for text in &args.adds {
         let (key, entry) = split(text, "KEY=ENTRY, such as politeness.paused=www.example.com")?;
         edits.push(add(&key, &entry));
     }
-    for text in &typed.removes {
+    for text in &args.removes {
         let (key, entry) = split(text, "KEY=ENTRY, such as politeness.paused=www.example.com")?;
         edits.push(remove(&key, &entry));
     }
-    edits.extend(typed.unsets.iter().map(|key| unset(key.trim())));
+    edits.extend(args.unsets.iter().map(|key| unset(key.trim())));
     Ok(edits)
 }

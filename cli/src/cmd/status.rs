@@ -1,11 +1,11 @@
-//! `crivello status`: how a crawl stands, agent by agent and in all.
+//! `crivello status`: state of a crawl, per agent and in total.
 
-use super::agents::{run_word, state_word};
+use super::agents::{run_label, state_label};
 use crate::args::cluster::AgentsArgs;
-use crate::cluster::crowd::{Answers, ask};
+use crate::cluster::statuses::{AgentStatuses, query_statuses};
 use crate::cluster::{Listing, connect, list};
-use crate::exit::Trouble;
-use crate::human::{self, count, duration};
+use crate::exit::CliError;
+use crate::format::{self, count, duration};
 use crivello_agent::api::AgentStatus;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId, AgentState};
@@ -15,48 +15,48 @@ use std::io::Write;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The rate is taken over so long.
-const BETWEEN: Duration = Duration::from_secs(1);
+/// Period of the rate.
+const RATE_PERIOD: Duration = Duration::from_secs(1);
 
 const HEADINGS: [&str; 13] = [
     "NAME", "STATE", "PAGES", "PAGES/S", "QUEUED", "READY", "WAITING", "RESTING", "OUTBOX",
     "MOVING", "EPOCH", "LEASE", "PACE",
 ];
 
-/// What was found.
-struct Standing {
+/// Members and status of a crawl.
+struct StatusReport {
     listing: Listing,
-    answers: Answers,
-    /// Pages a second.
+    answers: AgentStatuses,
+    /// Pages per second.
     rates: BTreeMap<AgentId, f64>,
 }
 
-/// Asks twice, a second apart, and prints a table or JSON.
+/// Queries twice, a second apart, and prints a table or JSON.
 ///
 /// # Errors
-/// When the coordinator cannot be reached, or says what cannot be.
-pub async fn run(typed: &AgentsArgs) -> Result<(), Trouble> {
-    let (mut client, papers) = connect(&typed.coordinator).await?;
-    let crowd = papers.crowd();
+/// If the coordinator cannot be reached, or its answer is invalid.
+pub async fn run(args: &AgentsArgs) -> Result<(), CliError> {
+    let (mut client, credentials) = connect(&args.coordinator).await?;
+    let clients = credentials.agent_clients();
     let first = list(&mut client).await?;
     let clock = Clock::start();
-    let before = ask(&crowd, &first.view, &first.crawl_id).await;
-    let asked = clock.now();
+    let before = query_statuses(&clients, &first.view, &first.crawl_id).await;
+    let queried = clock.now();
     if before.values().any(Result::is_ok) {
-        sleep(BETWEEN).await;
+        sleep(RATE_PERIOD).await;
     }
     let listing = list(&mut client).await?;
-    let answers = ask(&crowd, &listing.view, &listing.crawl_id).await;
-    let rates = rates(&before, &answers, clock.now().since(asked));
-    let standing = Standing { listing, answers, rates };
-    let text = if typed.json { as_json(&standing) } else { table(&standing) };
-    // Nobody may be reading.
+    let answers = query_statuses(&clients, &listing.view, &listing.crawl_id).await;
+    let rates = rates(&before, &answers, clock.now().since(queried));
+    let report = StatusReport { listing, answers, rates };
+    let text = if args.json { as_json(&report) } else { table(&report) };
+    // Standard output may be closed.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     Ok(())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
-fn rates(before: &Answers, after: &Answers, time: Duration) -> BTreeMap<AgentId, f64> {
+fn rates(before: &AgentStatuses, after: &AgentStatuses, time: Duration) -> BTreeMap<AgentId, f64> {
     let rate = |(id, answer): (&AgentId, &Result<AgentStatus, String>)| {
         let (now, then) = (answer.as_ref().ok()?, before.get(id)?.as_ref().ok()?);
         let pages = now.snapshot.pages.saturating_sub(then.snapshot.pages) as f64;
@@ -65,21 +65,21 @@ fn rates(before: &Answers, after: &Answers, time: Duration) -> BTreeMap<AgentId,
     after.iter().filter_map(rate).collect()
 }
 
-impl Standing {
+impl StatusReport {
     fn lease(&self, agent: &Agent) -> Option<Duration> {
         let lease = self.listing.leases.get(&agent.id.0)?;
         Some(Duration::from_millis(lease.left_ms)).filter(|_| agent.state != AgentState::Dead)
     }
 
     fn row(&self, agent: &Agent) -> Vec<String> {
-        let mut row = vec![agent.name.clone(), state_word(agent.state).to_owned()];
+        let mut row = vec![agent.name.clone(), state_label(agent.state).to_owned()];
         let lease = self.lease(agent).map_or_else(|| "-".to_owned(), duration);
         match self.answers.get(&agent.id) {
             Some(Ok(status)) => {
                 row.extend(self.numbers(std::slice::from_ref(&status), &[agent.id]));
                 let pace = match status.fence_open {
                     true => status.snapshot.pace.to_string(),
-                    false => "its lease is over: it fetches nothing".to_owned(),
+                    false => "lease expired: fetches nothing".to_owned(),
                 };
                 row.extend([status.epoch.to_string(), lease, pace]);
             }
@@ -91,13 +91,13 @@ impl Standing {
         row
     }
 
-    /// The columns that add up.
+    /// Columns that can be summed.
     fn numbers(&self, of: &[&AgentStatus], ids: &[AgentId]) -> Vec<String> {
         let sum = |f: fn(&AgentStatus) -> u64| count(of.iter().map(|status| f(status)).sum());
         let rates: Vec<f64> = ids.iter().filter_map(|id| self.rates.get(id).copied()).collect();
         let rate = match rates.is_empty() {
             true => "-".to_owned(),
-            false => human::rate(rates.iter().sum()),
+            false => format::rate(rates.iter().sum()),
         };
         vec![
             sum(|s| s.snapshot.pages),
@@ -111,7 +111,7 @@ impl Standing {
         ]
     }
 
-    /// Pages until the limit of the crawl, by whoever was told last.
+    /// Pages until the limit of the crawl, as known by the latest heartbeat.
     fn pages_left(&self) -> Option<u64> {
         let all = self.answers.values().flatten();
         all.filter_map(|status| status.snapshot.pages_left).min()
@@ -126,31 +126,31 @@ impl Standing {
     }
 }
 
-fn table(standing: &Standing) -> String {
-    let view = &standing.listing.view;
+fn table(report: &StatusReport) -> String {
+    let view = &report.listing.view;
     let mut rows = vec![HEADINGS.map(String::from).to_vec()];
-    rows.extend(view.agents.iter().map(|agent| standing.row(agent)));
-    rows.push(standing.totals());
-    let (crawl, run, epoch) = (&standing.listing.crawl_id, run_word(view.run), view.epoch);
-    let left = standing.pages_left().map(|left| format!(", {} pages left", count(left)));
+    rows.extend(view.agents.iter().map(|agent| report.row(agent)));
+    rows.push(report.totals());
+    let (crawl, run, epoch) = (&report.listing.crawl_id, run_label(view.run), view.epoch);
+    let left = report.pages_left().map(|left| format!(", {} pages left", count(left)));
     let left = left.unwrap_or_default();
-    format!("crawl {crawl}, {run}, epoch {epoch}{left}\n{}", human::table(&rows))
+    format!("crawl {crawl}, {run}, epoch {epoch}{left}\n{}", format::table(&rows))
 }
 
-fn as_json(standing: &Standing) -> String {
-    let view = &standing.listing.view;
-    let agents: Vec<Value> = view.agents.iter().map(|agent| agent_json(standing, agent)).collect();
-    let all: Vec<&AgentStatus> = standing.answers.values().flatten().collect();
+fn as_json(report: &StatusReport) -> String {
+    let view = &report.listing.view;
+    let agents: Vec<Value> = view.agents.iter().map(|agent| agent_json(report, agent)).collect();
+    let all: Vec<&AgentStatus> = report.answers.values().flatten().collect();
     let sum = |f: fn(&AgentStatus) -> u64| all.iter().map(|status| f(status)).sum::<u64>();
     let whole = json!({
-        "crawl": standing.listing.crawl_id,
+        "crawl": report.listing.crawl_id,
         "epoch": view.epoch,
-        "run": run_word(view.run),
+        "run": run_label(view.run),
         "agents": agents,
         "totals": {
             "pages": sum(|s| s.snapshot.pages),
-            "pages_left": standing.pages_left(),
-            "pages_per_second": standing.rates.values().sum::<f64>(),
+            "pages_left": report.pages_left(),
+            "pages_per_second": report.rates.values().sum::<f64>(),
             "urls_queued": sum(|s| s.snapshot.urls_queued),
             "hosts_ready": sum(|s| s.snapshot.hosts.ready),
             "hosts_waiting": sum(|s| s.snapshot.hosts.waiting),
@@ -163,17 +163,17 @@ fn as_json(standing: &Standing) -> String {
     format!("{whole:#}\n")
 }
 
-fn agent_json(standing: &Standing, agent: &Agent) -> Value {
+fn agent_json(report: &StatusReport, agent: &Agent) -> Value {
     let mut value = json!({
         "name": agent.name,
         "id": agent.id.0,
-        "state": state_word(agent.state),
+        "state": state_label(agent.state),
         "weight": agent.weight,
         "address": agent.address,
         "lease_left_ms":
-            standing.lease(agent).map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            report.lease(agent).map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
     });
-    let more = match standing.answers.get(&agent.id) {
+    let more = match report.answers.get(&agent.id) {
         None => return value,
         Some(Err(why)) => json!({ "unreachable": why }),
         Some(Ok(s)) => json!({
@@ -181,7 +181,7 @@ fn agent_json(standing: &Standing, agent: &Agent) -> Value {
             "idle": s.idle,
             "may_fetch": s.fence_open,
             "pages": s.snapshot.pages,
-            "pages_per_second": standing.rates.get(&agent.id),
+            "pages_per_second": report.rates.get(&agent.id),
             "bytes": s.snapshot.bytes,
             "errors": s.snapshot.errors,
             "urls_queued": s.snapshot.urls_queued,
@@ -209,7 +209,7 @@ mod tests {
     use crivello_common::view::View;
     use std::collections::HashMap;
 
-    fn standing() -> Standing {
+    fn report() -> StatusReport {
         let mut view = View::of_one("a");
         view.epoch = 7;
         for (name, state) in [("b", AgentState::Active), ("c", AgentState::Dead)] {
@@ -222,13 +222,13 @@ mod tests {
         let (id, epoch) = (AgentId(0), 7);
         let status = AgentStatus { id, epoch, outbox: 2, snapshot, ..AgentStatus::default() };
         let lease = crivello_proto::v1::AgentLease { id: 0, left_ms: 12_000, epoch: 7 };
-        Standing {
+        StatusReport {
             listing: Listing {
                 crawl_id: "c0ffee".into(),
                 view,
                 leases: HashMap::from([(0, lease)]),
             },
-            answers: Answers::from([
+            answers: AgentStatuses::from([
                 (AgentId(0), Ok(status)),
                 (AgentId(1), Err("does not answer".to_owned())),
             ]),
@@ -237,17 +237,17 @@ mod tests {
     }
 
     #[test]
-    fn the_table_adds_up_and_says_who_cannot_be_reached() {
+    fn the_table_has_totals_and_names_unreachable_agents() {
         let expected = "\
 crawl c0ffee, running, epoch 7
 NAME   STATE   PAGES  PAGES/S  QUEUED  READY  WAITING  RESTING  OUTBOX  MOVING  EPOCH  LEASE  PACE
-a      active  1,234  56       5       0      0        0        2       0       7      12 s   its lease is over: it fetches nothing
+a      active  1,234  56       5       0      0        0        2       0       7      12 s   lease expired: fetches nothing
 b      active  -      -        -       -      -        -        -       -       -      -      does not answer
 c      dead    -      -        -       -      -        -        -       -       -      -
 (all)          1,234  56       5       0      0        0        2       0
 ";
-        assert_eq!(table(&standing()), expected);
-        let mut limited = standing();
+        assert_eq!(table(&report()), expected);
+        let mut limited = report();
         if let Some(Ok(status)) = limited.answers.get_mut(&AgentId(0)) {
             status.snapshot.pages_left = Some(4_321);
         }
@@ -255,8 +255,8 @@ c      dead    -      -        -       -      -        -        -       -       
     }
 
     #[test]
-    fn the_json_says_the_same() {
-        let json: Value = serde_json::from_str(&as_json(&standing())).expect("JSON");
+    fn the_json_has_the_same_values() {
+        let json: Value = serde_json::from_str(&as_json(&report())).expect("JSON");
         assert_eq!(json["agents"][0]["pages"], 1_234);
         assert_eq!(json["agents"][0]["lease_left_ms"], 12_000);
         assert_eq!(json["agents"][1]["unreachable"], "does not answer");
@@ -267,8 +267,8 @@ c      dead    -      -        -       -      -        -        -       -       
     }
 
     #[test]
-    fn a_process_that_began_anew_has_no_rate_yet() {
-        let answers = standing().answers;
+    fn a_restarted_process_has_no_rate_yet() {
+        let answers = report().answers;
         let mut later = answers.clone();
         if let Some(Ok(status)) = later.get_mut(&AgentId(0)) {
             status.snapshot.pages += 10;

@@ -1,33 +1,33 @@
-//! `crivello token`: a secret for `--token-file`.
+//! `crivello token`: creates a token for `--token-file`.
 
-use crate::args::safety::TokenOutArgs;
-use crate::exit::{Exit, Trouble};
+use crate::args::TokenOutArgs;
+use crate::exit::{CliError, Exit};
 use crate::screen;
 use anyhow::Context as _;
 use crivello_common::runtime::Token;
 use std::io::Write as _;
 
-/// Draws one, and prints it or writes it down.
+/// Creates a token, and prints it or writes it to a file.
 ///
 /// # Errors
-/// When the file is there, or cannot be written.
-pub fn run(typed: &TokenOutArgs) -> Result<Exit, Trouble> {
-    let token = Token::draw().context("the system has no randomness to give")?;
-    let Some(file) = &typed.out else {
-        // Nobody may be reading.
+/// If the file exists or cannot be written.
+pub fn run(args: &TokenOutArgs) -> Result<Exit, CliError> {
+    let token = Token::draw().context("cannot get random bytes from the system")?;
+    let Some(file) = &args.out else {
+        // Standard output may be closed.
         let _ = writeln!(std::io::stdout().lock(), "{}", token.secret());
         return Ok(Exit::Finished);
     };
-    let shown = file.display();
+    let path = file.display();
     token.write_new(file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Trouble::usage(format!(
-            "--out {shown}: there is a file already, and a token in use is not overwritten"
+        std::io::ErrorKind::AlreadyExists => CliError::usage(format!(
+            "--out {path}: the file exists, and a token in use is not overwritten"
         )),
-        _ => Trouble::usage(format!("--out {shown}: {error}")),
+        _ => CliError::usage(format!("--out {path}: {error}")),
     })?;
-    screen::say(&format!(
-        "wrote {shown}; copy it to all nodes and to whoever gives orders, and name it there with \
-         --token-file or CRIVELLO_TOKEN_FILE"
+    screen::print_line(&format!(
+        "wrote {path}; copy it to all nodes and to the machines that run commands, and give it there \
+         with --token-file or CRIVELLO_TOKEN_FILE"
     ));
     Ok(Exit::Finished)
 }

@@ -1,11 +1,11 @@
-//! `crivello wait`: returns once a crawl has nothing left to do.
+//! `crivello wait`: waits until a crawl has nothing left to do.
 
 use crate::args::cluster::WaitArgs;
-use crate::cluster::crowd::{Answers, ask};
-use crate::cluster::lookout::{Lookout, why};
-use crate::cluster::{Guide, Listing, connect, list};
-use crate::exit::{Exit, Trouble};
-use crate::{human, screen, signals};
+use crate::cluster::completion_watch::{CompletionWatch, why};
+use crate::cluster::statuses::{AgentStatuses, query_statuses};
+use crate::cluster::{Listing, MemberList, connect, list};
+use crate::exit::{CliError, Exit};
+use crate::{format, screen, signals};
 use anyhow::anyhow;
 use crivello_common::time::Clock;
 use crivello_common::units::parse_duration;
@@ -15,111 +15,111 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Between two rounds.
-const PAUSE: Duration = Duration::from_millis(500);
+/// Interval between two rounds.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Waits until it is done, or the time is over, or a signal comes.
+/// Waits until the crawl is complete, the timeout expires, or a signal arrives.
 ///
 /// # Errors
-/// When the coordinator cannot be reached to begin with; when the crawl was stopped.
-pub async fn run(typed: &WaitArgs) -> Result<Exit, Trouble> {
-    let limit = typed.timeout.as_deref().map(parse_duration).transpose();
-    let limit = limit.map_err(|error| Trouble::usage(format!("--timeout: {error}")))?;
-    let (mut client, papers) = connect(&typed.coordinator).await?;
+/// If the coordinator cannot be reached at the start, or the crawl was stopped.
+pub async fn run(args: &WaitArgs) -> Result<Exit, CliError> {
+    let limit = args.timeout.as_deref().map(parse_duration).transpose();
+    let limit = limit.map_err(|error| CliError::usage(format!("--timeout: {error}")))?;
+    let (mut client, credentials) = connect(&args.coordinator).await?;
     list(&mut client).await?;
-    let mut watch = Watch {
-        guide: Guide::new(client),
-        crowd: papers.crowd(),
-        lookout: Lookout::default(),
-        doubt: String::new(),
+    let mut waiter = Waiter {
+        members: MemberList::new(client),
+        clients: credentials.agent_clients(),
+        completion: CompletionWatch::default(),
+        reason: String::new(),
     };
     let ended = tokio::select! {
-        ended = watch.until_done(limit) => ended,
-        signal = signals::first() => signal.map(|()| Exit::Stopped).map_err(Trouble::from),
+        ended = waiter.until_done(limit) => ended,
+        signal = signals::first() => signal.map(|()| Exit::Stopped).map_err(CliError::from),
     };
     screen::restore();
     if matches!(ended, Ok(Exit::NotYet)) {
-        screen::say(&format!("not done in time: {}", watch.doubt));
+        screen::print_line(&format!("not done in time: {}", waiter.reason));
     }
     ended
 }
 
-struct Watch {
-    guide: Guide,
-    crowd: Arc<Crowd>,
-    lookout: Lookout,
-    /// Why it was not known to be done at last.
-    doubt: String,
+struct Waiter {
+    members: MemberList,
+    clients: Arc<Crowd>,
+    completion: CompletionWatch,
+    /// Why the crawl was not known to be complete in the last round.
+    reason: String,
 }
 
-impl Watch {
-    async fn until_done(&mut self, limit: Option<Duration>) -> Result<Exit, Trouble> {
+impl Waiter {
+    async fn until_done(&mut self, limit: Option<Duration>) -> Result<Exit, CliError> {
         let clock = Clock::start();
         let began = clock.now();
         loop {
-            if self.look().await? {
+            if self.is_done().await? {
                 return Ok(Exit::Finished);
             }
             if limit.is_some_and(|limit| clock.now().since(began) >= limit) {
                 return Ok(Exit::NotYet);
             }
-            sleep(PAUSE).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// One round; says whether it is done.
-    async fn look(&mut self) -> Result<bool, Trouble> {
-        let listing = match self.guide.listing().await {
+    /// Runs one round, and returns whether the crawl is complete.
+    async fn is_done(&mut self) -> Result<bool, CliError> {
+        let listing = match self.members.refresh().await {
             Ok(listing) => listing,
-            Err(why) => return Err(Trouble::Internal(anyhow!(why))),
+            Err(why) => return Err(CliError::Internal(anyhow!(why))),
         };
         if listing.view.run == RunState::Stopping {
-            return Err(Trouble::Stopped(anyhow!(
-                "the crawl was stopped before it was done; `crivello resume`, then starting its \
-                 agents again goes on"
+            return Err(CliError::Stopped(anyhow!(
+                "the crawl was stopped before it was done. To resume: `crivello resume`, then start the \
+                 agents again"
             )));
         }
-        let answers = ask(&self.crowd, &listing.view, &listing.crawl_id).await;
-        let done = self.lookout.look(&listing.view, &answers);
-        let mut said = progress(&listing, &answers);
+        let answers = query_statuses(&self.clients, &listing.view, &listing.crawl_id).await;
+        let done = self.completion.check(&listing.view, &answers);
+        let mut line = progress(&listing, &answers);
         match done {
-            // By a view that may no longer be in force.
-            Ok(()) if self.guide.is_lost() => self.lookout.lost(),
+            // The view may be outdated.
+            Ok(()) if self.members.is_stale() => self.completion.reset(),
             Ok(()) => {
                 screen::restore();
-                screen::say(&format!("done: {said}"));
+                screen::print_line(&format!("done: {line}"));
                 return Ok(true);
             }
-            Err(busy) => self.doubt = why(&busy, &listing.view),
+            Err(busy) => self.reason = why(&busy, &listing.view),
         }
-        if self.guide.is_lost() {
-            self.doubt = "the coordinator does not answer".to_owned();
+        if self.members.is_stale() {
+            self.reason = "the coordinator does not answer".to_owned();
         }
-        said = format!("{said}; {}", self.doubt);
+        line = format!("{line}; {}", self.reason);
         if screen::can_draw() {
-            let line = said.chars().take(screen::width()).collect();
-            // A terminal that went away ends nothing.
+            let line = line.chars().take(screen::width()).collect();
+            // A closed terminal does not stop it.
             let _ = screen::draw(vec![line]);
         }
         Ok(false)
     }
 }
 
-/// How far the crawl is, in a line.
-fn progress(listing: &Listing, answers: &Answers) -> String {
-    let standing = || answers.values().flatten();
-    let pages = standing().map(|status| status.snapshot.pages).sum();
+/// Progress of the crawl on a line.
+fn progress(listing: &Listing, answers: &AgentStatuses) -> String {
+    let statuses = || answers.values().flatten();
+    let pages = statuses().map(|status| status.snapshot.pages).sum();
     let agents = &listing.view.agents;
     let dead = agents.iter().filter(|agent| agent.state == AgentState::Dead);
     let dead: Vec<&str> = dead.map(|agent| agent.name.as_str()).collect();
     let n = agents.len() - dead.len();
     let by = if n == 1 { "1 agent".to_owned() } else { format!("{n} agents") };
-    let mut said = format!("{} pages, {by}", human::count(pages));
+    let mut line = format!("{} pages, {by}", format::count(pages));
     if !dead.is_empty() {
-        said = format!("{said}; dead: {}", dead.join(", "));
+        line = format!("{line}; dead: {}", dead.join(", "));
     }
     if listing.view.run == RunState::Paused {
-        said.push_str("; paused");
+        line.push_str("; paused");
     }
-    said
+    line
 }

@@ -2,8 +2,8 @@
 
 use crate::args::cluster::WhyArgs;
 use crate::cluster::{connect, list};
-use crate::exit::{Exit, Trouble};
-use crate::fleet;
+use crate::exit::{CliError, Exit};
+use crate::local_cluster;
 use crate::why::{Known, Story, teller};
 use anyhow::anyhow;
 use crivello_agent::api::About;
@@ -18,24 +18,24 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// A usage error for what is neither a host nor a URL; when nobody answers.
-pub async fn run(typed: &WhyArgs) -> Result<Exit, Trouble> {
-    let about = About::parse(&typed.about).map_err(Trouble::usage)?;
-    if let Some(dir) = &typed.out {
-        return at_rest(dir, &about, typed.json);
+pub async fn run(args: &WhyArgs) -> Result<Exit, CliError> {
+    let about = About::parse(&args.about).map_err(CliError::usage)?;
+    if let Some(dir) = &args.out {
+        return at_rest(dir, &about, args.json);
     }
-    let (mut client, papers) = connect(&typed.coordinator).await?;
+    let (mut client, credentials) = connect(&args.coordinator).await?;
     let view = list(&mut client).await?.view;
-    let crowd = papers.crowd();
-    let known = ask(&crowd, &view, &typed.about).await;
+    let crowd = credentials.agent_clients();
+    let known = ask(&crowd, &view, &args.about).await;
     if !known.values().any(Result::is_ok) {
-        return Err(Trouble::Internal(anyhow!("{}", silence(&view, &known))));
+        return Err(CliError::Internal(anyhow!("{}", silence(&view, &known))));
     }
     let file = match teller(&known).and_then(|told| told.url.as_ref()) {
         Some(url) => file_name(&crowd, &view, url).await,
         None => None,
     };
     let story = Story { about: &about, view: &view, known: &known, file, is_at_rest: false };
-    Ok(print(&story, typed.json))
+    Ok(print(&story, args.json))
 }
 
 /// Asks all agents of `view` that are alive, all at once.
@@ -61,10 +61,10 @@ fn silence(view: &View, known: &Known) -> String {
 }
 
 /// Reads the directory of a crawl that is not running: its own, or those of all its agents.
-fn at_rest(dir: &Path, about: &About, json: bool) -> Result<Exit, Trouble> {
+fn at_rest(dir: &Path, about: &About, json: bool) -> Result<Exit, CliError> {
     let mut view = View::of_one("alone");
     let mut known = Known::new();
-    if let Some(n) = fleet::agents_in(dir) {
+    if let Some(n) = local_cluster::agents_in(dir) {
         view.agents.clear();
         for n in 1..=n {
             let name = format!("agent-{n}");

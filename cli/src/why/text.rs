@@ -1,7 +1,7 @@
 //! The story in plain words.
 
 use super::Story;
-use crate::human::{bytes, count, duration, table};
+use crate::format::{bytes, count, duration, table};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use crivello_proto::v1::{

@@ -1,8 +1,10 @@
-//! The binary as people use it: commands, exit codes, and what they print.
+//! Tests of the program as a process: its arguments, output and exit codes.
 
-mod cluster;
+mod agents;
+mod certs;
+mod coordinator;
+mod program;
 mod robots;
-mod robots_url;
+mod signals;
 mod simweb;
-mod stop;
 mod usage;

@@ -1,25 +1,11 @@
-//! The simulated web as a process: whom it serves, and what its judge says of the visitor.
+//! `crivello simweb`: the addresses it serves, and the verdict of its judge.
 
-use simweb::serve::Ready;
+use crate::program::{crivello, fresh};
+use ::simweb::serve::Ready;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn fresh(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if path.exists() {
-        fs::remove_dir_all(&path).expect("an old test's directory can be removed");
-    }
-    fs::create_dir_all(&path).expect("a test's directory can be made");
-    path
-}
-
-fn crivello(dir: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_crivello"));
-    command.args(words).current_dir(dir).env_remove("CRIVELLO_LOG");
-    command
-}
+use std::path::Path;
+use std::process::{Output, Stdio};
 
 fn run(dir: &Path, words: &[&str]) -> Output {
     crivello(dir, words).stdin(Stdio::null()).output().expect("the program runs")
@@ -49,7 +35,7 @@ fn crawl_it_all(dir: &Path) {
     assert!(web.wait().expect("it is ours").success());
 }
 
-/// What the judge says of `log` with these `promises`: its exit code and its words.
+/// Verdict on `log` for these `promises`: exit code and text.
 fn judge(dir: &Path, log: &str, promises: &[&str]) -> (Option<i32>, String) {
     let mut words = vec!["simweb", "judge", log, "--spec", "web.json"];
     words.extend(promises);
@@ -88,7 +74,7 @@ fn a_visitor_is_judged_by_the_access_log() {
 }
 
 #[test]
-fn nobody_elses_visits_are_taken_unless_they_are_asked_for() {
+fn addresses_beyond_loopback_require_insecure() {
     let dir = fresh("wide");
     let own = r#"{"hosts": [{"name": "own.test", "character": {"ip": "198.18.0.7"}}]}"#;
     for (spec, named) in [
@@ -108,7 +94,7 @@ fn nobody_elses_visits_are_taken_unless_they_are_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_said() {
+fn errors_of_the_judge_are_reported() {
     let dir = fresh("unjudged");
     fs::write(dir.join("web.json"), "{}").expect("written");
     fs::write(dir.join("empty.log"), "").expect("written");

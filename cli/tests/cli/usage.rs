@@ -1,65 +1,37 @@
-//! What is typed wrongly is refused before anything is begun, with a reason and exit code 64.
+//! Usage errors: exit code 64 with a reason, before anything is started.
 
+use crate::program::{crivello, expect, fresh};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-/// A directory of its own for one test.
-fn fresh(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if path.exists() {
-        fs::remove_dir_all(&path).expect("an old test's directory can be removed");
-    }
-    fs::create_dir_all(&path).expect("a test's directory can be made");
-    path
-}
-
-fn crivello(dir: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_crivello"))
-        .args(words)
-        .current_dir(dir)
-        .env_remove("CRIVELLO_LOG")
-        .output()
-        .expect("the program runs")
-}
-
-/// Runs, expects `code`, and returns standard error.
-#[track_caller]
-fn expect(dir: &Path, words: &[&str], code: i32) -> String {
-    let output = crivello(dir, words);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
-    stderr
-}
+use std::path::Path;
 
 #[track_caller]
-fn refused(dir: &Path, words: &[&str], reasons: &[&str]) {
-    let stderr = expect(dir, words, 64);
+fn rejected(dir: &Path, words: &[&str], reasons: &[&str]) {
+    let (_, stderr) = expect(dir, words, 64);
     for reason in reasons {
         assert!(stderr.contains(reason), "{words:?}: no {reason:?} in {stderr}");
     }
-    assert!(!dir.join("crawl").exists(), "{words:?}: a refused crawl was begun");
+    assert!(!dir.join("crawl").exists(), "{words:?}: a rejected crawl was started");
 }
 
 #[test]
-fn help_and_version_are_no_errors() {
+fn help_and_version_exit_with_0() {
     let dir = fresh("help");
     for words in [&["--help"][..], &["--version"], &["crawl", "--help"]] {
-        let output = crivello(&dir, words);
+        let output = crivello(&dir, words).output().expect("the program runs");
         assert_eq!(output.status.code(), Some(0), "{words:?}");
         assert!(!output.stdout.is_empty(), "{words:?}");
     }
 }
 
 #[test]
-fn what_cannot_be_parsed_is_a_usage_error() {
+fn unparsable_arguments_are_usage_errors() {
     let dir = fresh("flags");
-    refused(&dir, &[], &["Usage"]);
-    refused(&dir, &["crawl", "--no-such-flag"], &["--no-such-flag"]);
-    refused(&dir, &["crawl", "--max-pages", "many"], &["--max-pages", "many"]);
-    refused(&dir, &["--log", "crivello=loudly", "crawl"], &["--log"]);
-    refused(&dir, &["--log", "nonsense", "crawl"], &["--log", "nonsense"]);
-    refused(
+    rejected(&dir, &[], &["Usage"]);
+    rejected(&dir, &["crawl", "--no-such-flag"], &["--no-such-flag"]);
+    rejected(&dir, &["crawl", "--max-pages", "many"], &["--max-pages", "many"]);
+    rejected(&dir, &["--log", "crivello=loudly", "crawl"], &["--log"]);
+    rejected(&dir, &["--log", "nonsense", "crawl"], &["--log", "nonsense"]);
+    rejected(
         &dir,
         &["crawl", "http://a.example/", "--set", "politeness.delay"],
         &["--set politeness.delay", "key=value"],
@@ -67,16 +39,16 @@ fn what_cannot_be_parsed_is_a_usage_error() {
 }
 
 #[test]
-fn a_certificate_for_a_page_that_is_not_served_is_refused() {
+fn http_cert_conflicts_with_no_http() {
     let dir = fresh("no-page");
     let files = ["--http-cert", "a.pem", "--http-key", "a.key"];
     let mut words = vec!["coordinator", "--data", "crawl", "--no-http"];
     words.extend(files);
-    refused(&dir, &words, &["--no-http", "--http-cert", "cannot be used with"]);
+    rejected(&dir, &words, &["--no-http", "--http-cert", "cannot be used with"]);
 }
 
 #[test]
-fn a_collector_that_cannot_be_trusted_is_refused() {
+fn a_collector_with_invalid_tls_is_rejected() {
     let dir = fresh("collector");
     let crawl = |more: &[&'static str]| {
         let mut words = vec!["crawl", "http://a.example/", "--contact", "me@a.example"];
@@ -86,38 +58,38 @@ fn a_collector_that_cannot_be_trusted_is_refused() {
     fs::write(dir.join("junk.pem"), "junk").expect("written");
     let with_tls = ["--otlp", "https://a.example:4317", "--otlp-ca"];
     let without = ["--otlp", "http://a.example:4317", "--otlp-ca", "junk.pem"];
-    refused(&dir, &crawl(&[&with_tls[..], &["absent.pem"]].concat()), &["--otlp-ca absent.pem"]);
-    refused(&dir, &crawl(&[&with_tls[..], &["junk.pem"]].concat()), &["no certificate"]);
-    refused(&dir, &crawl(&without), &["--otlp", "https://"]);
-    refused(&dir, &crawl(&["--otlp-ca", "junk.pem"]), &["--otlp"]);
+    rejected(&dir, &crawl(&[&with_tls[..], &["absent.pem"]].concat()), &["--otlp-ca absent.pem"]);
+    rejected(&dir, &crawl(&[&with_tls[..], &["junk.pem"]].concat()), &["no certificate"]);
+    rejected(&dir, &crawl(&without), &["--otlp", "https://"]);
+    rejected(&dir, &crawl(&["--otlp-ca", "junk.pem"]), &["--otlp"]);
 }
 
 #[test]
-fn a_crawl_without_a_contact_is_refused_with_the_reason() {
+fn a_crawl_without_a_contact_is_rejected() {
     let dir = fresh("contact");
-    refused(&dir, &["crawl", "http://a.example/"], &["contact", "--contact"]);
+    rejected(&dir, &["crawl", "http://a.example/"], &["contact", "--contact"]);
 }
 
 #[test]
-fn a_crawl_without_a_seed_is_refused() {
+fn a_crawl_without_seeds_is_rejected() {
     let dir = fresh("seedless");
-    refused(&dir, &["crawl", "--contact", "me@a.example"], &["--seeds"]);
-    refused(&dir, &["crawl", "--out", "nothere"], &["no crawl in nothere"]);
-    refused(
+    rejected(&dir, &["crawl", "--contact", "me@a.example"], &["--seeds"]);
+    rejected(&dir, &["crawl", "--out", "nothere"], &["no crawl in nothere"]);
+    rejected(
         &dir,
         &["crawl", "--contact", "me@a.example", "--seeds", "absent.txt"],
         &["absent.txt", "No such file"],
     );
-    refused(
+    rejected(
         &dir,
         &["crawl", "a.example", "--contact", "me@a.example"],
-        &["nowhere to begin", "https://a.example"],
+        &["no seeds", "https://a.example"],
     );
-    assert!(!dir.join("crawl").exists(), "nothing was begun");
+    assert!(!dir.join("crawl").exists(), "nothing was started");
 }
 
 #[test]
-fn settings_that_are_wrong_are_named_with_their_file() {
+fn invalid_settings_are_named_with_their_file() {
     let dir = fresh("settings");
     let crawl = |more: &[&'static str]| {
         let mut words = vec!["crawl", "http://a.example/", "--contact", "me@a.example"];
@@ -125,26 +97,30 @@ fn settings_that_are_wrong_are_named_with_their_file() {
         words
     };
     fs::write(dir.join("typo.toml"), "[politeness]\ndellay = \"10s\"\n").expect("written");
-    refused(&dir, &crawl(&["--config", "typo.toml"]), &["typo.toml", "dellay"]);
+    rejected(&dir, &crawl(&["--config", "typo.toml"]), &["typo.toml", "dellay"]);
     fs::write(dir.join("unit.toml"), "[politeness]\ndelay = 10\n").expect("written");
-    refused(&dir, &crawl(&["--config", "unit.toml"]), &["unit.toml", "delay", "unit"]);
-    refused(&dir, &crawl(&["--config", "absent.toml"]), &["--config absent.toml"]);
-    refused(&dir, &crawl(&["--set", "politeness.dellay=1s"]), &["politeness", "dellay"]);
-    refused(&dir, &crawl(&["--delay", "10"]), &["delay", "unit"]);
-    refused(&dir, &crawl(&["--delay", "-5s"]), &["--delay", "politeness.delay", "-5s"]);
-    refused(&dir, &crawl(&["--allow-network", ""]), &["--allow-network"]);
-    refused(&dir, &crawl(&["--report", "absent/report.json"]), &["--report", "absent/report.json"]);
-    refused(&dir, &crawl(&["--report", "."]), &["--report", "directory"]);
-    refused(&dir, &crawl(&["--dns", "not-an-address"]), &["dns", "not-an-address"]);
-    refused(&dir, &crawl(&["--allow-network", "here"]), &["allow-networks", "here"]);
+    rejected(&dir, &crawl(&["--config", "unit.toml"]), &["unit.toml", "delay", "unit"]);
+    rejected(&dir, &crawl(&["--config", "absent.toml"]), &["--config absent.toml"]);
+    rejected(&dir, &crawl(&["--set", "politeness.dellay=1s"]), &["politeness", "dellay"]);
+    rejected(&dir, &crawl(&["--delay", "10"]), &["delay", "unit"]);
+    rejected(&dir, &crawl(&["--delay", "-5s"]), &["--delay", "politeness.delay", "-5s"]);
+    rejected(&dir, &crawl(&["--allow-network", ""]), &["--allow-network"]);
+    rejected(
+        &dir,
+        &crawl(&["--report", "absent/report.json"]),
+        &["--report", "absent/report.json"],
+    );
+    rejected(&dir, &crawl(&["--report", "."]), &["--report", "directory"]);
+    rejected(&dir, &crawl(&["--dns", "not-an-address"]), &["dns", "not-an-address"]);
+    rejected(&dir, &crawl(&["--allow-network", "here"]), &["allow-networks", "here"]);
 }
 
 #[test]
-fn a_directory_that_holds_something_else_is_left_alone() {
+fn a_directory_with_other_content_is_not_changed() {
     let dir = fresh("occupied");
     fs::create_dir(dir.join("mine")).expect("made");
     fs::write(dir.join("mine/letter.txt"), "dear").expect("written");
-    refused(
+    rejected(
         &dir,
         &["crawl", "http://a.example/", "--contact", "me@a.example", "--out", "mine"],
         &["mine", "not empty"],
@@ -157,12 +133,12 @@ fn a_directory_that_holds_something_else_is_left_alone() {
 }
 
 #[test]
-fn config_prints_a_file_that_is_accepted_again() {
+fn config_prints_a_valid_settings_file() {
     let dir = fresh("config");
-    let output = crivello(&dir, &["config"]);
+    let output = crivello(&dir, &["config"]).output().expect("the program runs");
     assert_eq!(output.status.code(), Some(0));
     fs::write(dir.join("all.toml"), &output.stdout).expect("written");
-    // Accepted as a settings file, it is the missing seed that is complained of.
+    // The file is valid, so the missing seeds are reported.
     let words = ["crawl", "--config", "all.toml", "--contact", "me@a.example"];
-    refused(&dir, &words, &["--seeds"]);
+    rejected(&dir, &words, &["--seeds"]);
 }

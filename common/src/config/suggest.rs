@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_recognised_and_nonsense_is_not() {
+    fn a_slip_is_recognized_and_nonsense_is_not() {
         let known =
             ["politeness.delay", "politeness.ip-delay", "fetch.keep-alive"].map(str::to_owned);
         for (typed, wanted) in [

@@ -1,8 +1,8 @@
-//! Who vouches for the nodes.
+//! The certificate authority of a cluster.
 
 use super::node::Node;
 use super::store::{AUTHORITY, Pair, Store};
-use crate::exit::Trouble;
+use crate::exit::CliError;
 use anyhow::Context as _;
 use crivello_common::time::{Clock, Timestamp};
 use rcgen::{
@@ -16,10 +16,10 @@ use x509_parser::pem::parse_x509_pem;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// Ten years, with the leap days.
 const DAYS: u32 = 3_652;
-/// Clocks of nodes may differ.
-const BEFORE: Duration = Duration::from_secs(3_600);
+/// Certificates are valid from this long ago, because clocks of nodes may differ.
+const CLOCK_SKEW: Duration = Duration::from_secs(3_600);
 
-/// See the module.
+/// A certificate authority.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pair: Pair,
@@ -28,121 +28,126 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// The one in `store`, or a new one where there is none; and whether it is new, and not yet
-    /// written.
+    /// Reads the authority in `store`, or creates one if there is none. Returns whether it is new, and
+    /// therefore not written yet.
     ///
     /// # Errors
-    /// When the one in `store` cannot be used, or is not whole.
-    pub fn open(store: &Store) -> Result<(Self, bool), Trouble> {
+    /// If the authority in `store` is invalid or incomplete.
+    pub fn open(store: &Store) -> Result<(Self, bool), CliError> {
         let now = Clock::start().now();
         if store.has(AUTHORITY) {
             return Ok((Self::read(store, now)?, false));
         }
         if !store.nodes()?.is_empty() {
-            return Err(Trouble::usage(format!(
-                "{} and {} are missing, and there are nodes' certificates: bring them back, or give \
+            return Err(CliError::usage(format!(
+                "{} and {} are missing, but there are certificates of nodes: restore them, or give \
                  another --out for a new cluster",
                 store.certificate(AUTHORITY).display(),
                 store.key(AUTHORITY).display()
             )));
         }
-        Ok((Self::draw(now)?, true))
+        Ok((Self::create(now)?, true))
     }
 
-    fn read(store: &Store, now: Timestamp) -> Result<Self, Trouble> {
+    fn read(store: &Store, now: Timestamp) -> Result<Self, CliError> {
         for file in [store.certificate(AUTHORITY), store.key(AUTHORITY)] {
             if file.symlink_metadata().is_err() {
-                return Err(Trouble::usage(format!(
-                    "{} is missing: bring it back from where it is kept, since only the authority \
-                     that there is can vouch for nodes of this cluster",
+                return Err(CliError::usage(format!(
+                    "{} is missing: restore it, because only the existing authority can sign \
+                     certificates for this cluster",
                     file.display()
                 )));
             }
         }
         let pair = store.read(AUTHORITY)?;
         let wrong = |why: &str| {
-            Trouble::usage(format!("{}: {why}", store.certificate(AUTHORITY).display()))
+            CliError::usage(format!("{}: {why}", store.certificate(AUTHORITY).display()))
         };
-        // What the errors say of the key might say what it is.
+        // The error is not printed: it might contain parts of the key.
         let key = KeyPair::from_pem(&pair.key).map_err(|_| {
-            Trouble::usage(format!("{}: it holds no private key", store.key(AUTHORITY).display()))
+            CliError::usage(format!(
+                "{}: it contains no private key",
+                store.key(AUTHORITY).display()
+            ))
         })?;
         let (_, pem) = parse_x509_pem(pair.certificate.as_bytes())
-            .map_err(|_| wrong("it holds no certificate"))?;
-        let certificate = pem.parse_x509().map_err(|_| wrong("it holds no certificate"))?;
+            .map_err(|_| wrong("it contains no certificate"))?;
+        let certificate = pem.parse_x509().map_err(|_| wrong("it contains no certificate"))?;
         if !certificate.is_ca() {
-            return Err(wrong("it is the certificate of a node, and not of an authority"));
+            return Err(wrong("it is the certificate of a node, not of an authority"));
         }
         if certificate.public_key().subject_public_key.data.as_ref() != key.public_key_raw() {
-            return Err(wrong("ca.key is not its key"));
+            return Err(wrong("ca.key is not its private key"));
         }
         let until = certificate.validity().not_after.timestamp();
         let until = Timestamp::from_secs(u64::try_from(until).unwrap_or_default());
         if until <= now {
             return Err(wrong(&format!(
-                "the authority expired on {}: make a new one with another --out",
+                "the authority expired on {}: create a new one with another --out",
                 day(until)
             )));
         }
         let issuer = Issuer::from_ca_cert_pem(&pair.certificate, key)
-            .map_err(|_| wrong("it holds no certificate"))?;
+            .map_err(|_| wrong("it contains no certificate"))?;
         Ok(Self { issuer, pair, until, now })
     }
 
-    fn draw(now: Timestamp) -> Result<Self, Trouble> {
-        let key = KeyPair::generate().context("no key")?;
+    fn create(now: Timestamp) -> Result<Self, CliError> {
+        let key = KeyPair::generate().context("cannot generate a key")?;
         let mut params = CertificateParams::default();
-        // Two authorities are told apart by their names, too.
+        // A suffix of the key makes names of authorities distinct.
         let number: String =
             key.public_key_raw().iter().rev().take(4).map(|byte| format!("{byte:02x}")).collect();
         params.distinguished_name.push(DnType::CommonName, format!("Crivello cluster {number}"));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let until = now + DAY * DAYS;
-        (params.not_before, params.not_after) = (point(now - BEFORE), point(until));
-        let certificate = params.self_signed(&key).context("the authority's certificate")?.pem();
+        (params.not_before, params.not_after) = (date_time(now - CLOCK_SKEW), date_time(until));
+        let certificate = params.self_signed(&key).context("certificate of the authority")?.pem();
         let pair = Pair { certificate, key: key.serialize_pem() };
         Ok(Self { issuer: Issuer::new(params, key), pair, until, now })
     }
 
-    /// Itself, as it is written.
+    /// Its certificate and key.
     pub const fn pair(&self) -> &Pair {
         &self.pair
     }
 
-    /// Its last day.
+    /// Last day of its validity.
     pub fn until(&self) -> String {
         day(self.until)
     }
 
-    /// A certificate for a node, and its last day: never after our own.
+    /// Creates a certificate for a node. Returns it with its last day, which is not after that of the
+    /// authority.
     ///
     /// # Errors
-    /// When it cannot be made.
-    pub fn vouch(&self, node: &Node, days: u16) -> Result<(Pair, String), Trouble> {
-        let key = KeyPair::generate().context("no key")?;
+    /// If it cannot be created.
+    pub fn sign(&self, node: &Node, days: u16) -> Result<(Pair, String), CliError> {
+        let key = KeyPair::generate().context("cannot generate a key")?;
         let mut params = CertificateParams::new(node.names.clone())
-            .with_context(|| format!("the certificate of {}", node.name))?;
+            .with_context(|| format!("certificate of {}", node.name))?;
         params.distinguished_name.push(DnType::CommonName, node.name.clone());
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
         let until = (self.now + DAY * u32::from(days)).min(self.until);
-        (params.not_before, params.not_after) = (point(self.now - BEFORE), point(until));
+        (params.not_before, params.not_after) =
+            (date_time(self.now - CLOCK_SKEW), date_time(until));
         let certificate = params
             .signed_by(&key, &self.issuer)
-            .with_context(|| format!("the certificate of {}", node.name))?;
+            .with_context(|| format!("certificate of {}", node.name))?;
         Ok((Pair { certificate: certificate.pem(), key: key.serialize_pem() }, day(until)))
     }
 }
 
-fn point(at: Timestamp) -> OffsetDateTime {
+fn date_time(at: Timestamp) -> OffsetDateTime {
     let seconds = i64::try_from(at.as_secs()).unwrap_or(i64::MAX);
     OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
-/// As people read it.
+/// Date as text.
 fn day(at: Timestamp) -> String {
     at.to_string().chars().take_while(|&c| c != 'T').collect()
 }

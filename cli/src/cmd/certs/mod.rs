@@ -1,61 +1,61 @@
-//! `crivello certs`: an authority of one's own, and certificates for the nodes of a small cluster.
+//! `crivello certs`: creates a certificate authority, and certificates for the nodes of a cluster.
 
 mod authority;
 mod node;
 mod store;
 
-use crate::args::safety::CertsArgs;
-use crate::exit::{Exit, Trouble};
+use crate::args::CertsArgs;
+use crate::exit::{CliError, Exit};
 use crate::screen;
 use authority::Authority;
 use node::Node;
 use std::path::Path;
 use store::{AUTHORITY, Store};
 
-/// Makes what was asked for, all or nothing, and says what to do with it.
+/// Creates all requested files, or none, and prints what to do with them.
 ///
 /// # Errors
-/// Usage errors before anything is written; when something cannot be written.
-pub fn run(typed: &CertsArgs) -> Result<Exit, Trouble> {
-    let store = Store::at(&typed.out);
-    let nodes = nodes(typed, &store)?;
+/// Usage errors before anything is written; if a file cannot be written.
+pub fn run(args: &CertsArgs) -> Result<Exit, CliError> {
+    let store = Store::at(&args.out);
+    let nodes = nodes(args, &store)?;
     let (authority, is_new) = Authority::open(&store)?;
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for node in nodes {
-        let (pair, until) = authority.vouch(&node, typed.days)?;
-        made.push((node, pair, until));
+        let (pair, until) = authority.sign(&node, args.days)?;
+        created.push((node, pair, until));
     }
     if is_new {
         store.write(AUTHORITY, authority.pair())?;
-        screen::say(&format!(
-            "made {} and {}: the authority of a new cluster, until {}",
+        screen::print_line(&format!(
+            "created {} and {}: authority of a new cluster, valid until {}",
             store.certificate(AUTHORITY).display(),
             store.key(AUTHORITY).display(),
             authority.until()
         ));
     }
-    for (node, pair, until) in &made {
+    for (node, pair, until) in &created {
         store.write(&node.name, pair)?;
-        screen::say(&format!(
-            "made {} and {}: for {}; until {until}",
+        screen::print_line(&format!(
+            "created {} and {}: for {}; valid until {until}",
             store.certificate(&node.name).display(),
             store.key(&node.name).display(),
             node.names.join(", ")
         ));
     }
-    let first = made.first().map_or("NAME", |(node, ..)| node.name.as_str());
-    screen::say(&next(&typed.out, first, typed.renew));
+    let first = created.first().map_or("NAME", |(node, ..)| node.name.as_str());
+    screen::print_line(&next_steps(&args.out, first, args.renew));
     Ok(Exit::Finished)
 }
 
-/// Those that were named, checked against what is there.
-fn nodes(typed: &CertsArgs, store: &Store) -> Result<Vec<Node>, Trouble> {
+/// Nodes of the arguments, checked against existing files.
+fn nodes(args: &CertsArgs, store: &Store) -> Result<Vec<Node>, CliError> {
     let mut nodes: Vec<Node> = Vec::new();
-    for text in &typed.nodes {
+    for text in &args.nodes {
         let node = Node::parse(text)
-            .map_err(|why| Trouble::usage(format!("{}: {why}", text.escape_debug())))?;
+            .map_err(|why| CliError::usage(format!("{}: {why}", text.escape_debug())))?;
         if nodes.iter().any(|other| other.name == node.name) {
-            return Err(Trouble::usage(format!("{} is named twice", node.name)));
+            return Err(CliError::usage(format!("{} is named twice", node.name)));
         }
         nodes.push(node);
     }
@@ -64,21 +64,23 @@ fn nodes(typed: &CertsArgs, store: &Store) -> Result<Vec<Node>, Trouble> {
             nodes.extend(Node::parse(&name));
         }
         if nodes.is_empty() {
-            let dir = typed.out.display();
-            return Err(Trouble::usage(format!("{dir} holds no node's certificate to renew")));
+            let dir = args.out.display();
+            return Err(CliError::usage(format!(
+                "{dir} contains no certificate of a node to renew"
+            )));
         }
     }
     for node in &mut nodes {
         let file = store.certificate(&node.name);
-        match (store.has(&node.name), typed.renew) {
+        match (store.has(&node.name), args.renew) {
             (false, _) => {}
             (true, false) => {
-                return Err(Trouble::usage(format!(
-                    "{} is there already: --renew makes a new one",
+                return Err(CliError::usage(format!(
+                    "{} exists already: --renew replaces it",
                     file.display()
                 )));
             }
-            // It goes on to be reached as before.
+            // It keeps the names of its certificate.
             (true, true) if node.is_bare() => node.add(store.names(&node.name)?),
             (true, true) => {}
         }
@@ -86,21 +88,20 @@ fn nodes(typed: &CertsArgs, store: &Store) -> Result<Vec<Node>, Trouble> {
     Ok(nodes)
 }
 
-/// What to do with them.
-fn next(dir: &Path, node: &str, renewed: bool) -> String {
+/// What to do with the files.
+fn next_steps(dir: &Path, node: &str, renewed: bool) -> String {
     let dir = dir.display();
     if renewed {
         return format!(
-            "next: copy the new files over the old ones, at each node its own; a node that runs \
-             takes them within seconds, and nothing has to be started again ({dir}/ca.key goes to \
-             no node)"
+            "next: copy each node's new files over its old ones. Running nodes read them within \
+             seconds; no restart is needed. Do not copy {dir}/ca.key to any node"
         );
     }
     format!(
-        "next: copy {dir}/ca.pem and its own NAME.pem and NAME.key to each node ({dir}/ca.key to \
-         none), and the token that `crivello token --out {dir}/token` makes; then start each node \
-         with, for instance,\n  --tls-cert {node}.pem --tls-key {node}.key --tls-ca ca.pem \
-         --token-file token\nand agents, and all that asks, with --coordinator https://HOST:PORT, \
-         where HOST is one of the names of the coordinator's certificate"
+        "next: copy {dir}/ca.pem, its own NAME.pem and NAME.key, and a token (`crivello token --out \
+         {dir}/token` creates one) to each node, but {dir}/ca.key to none. Then start each node \
+         with, for example,\n  --tls-cert {node}.pem --tls-key {node}.key --tls-ca ca.pem \
+         --token-file token\nand agents and commands with --coordinator https://HOST:PORT, where \
+         HOST is one of the names in the coordinator's certificate"
     )
 }

@@ -1,17 +1,17 @@
-//! A node, as it is named: a name for files, and what others reach it by.
+//! A node of a cluster: a name for its files, and the names of its certificate.
 
 use std::net::IpAddr;
 
 const NAME_CHARS_MAX: usize = 63;
 const DNS_CHARS_MAX: usize = 253;
 const LABEL_CHARS_MAX: usize = 63;
-/// What every node is, for whoever is on the same machine.
-const HERE: [&str; 2] = ["localhost", "127.0.0.1"];
+/// Names of every node on its own machine.
+const LOCAL_NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
 
-/// See the module.
+/// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What its files are called.
+    /// Name of its files.
     pub name: String,
     /// DNS names and IP addresses, each once.
     pub names: Vec<String>,
@@ -22,7 +22,7 @@ impl Node {
     /// `NAME[,SAN...]`.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split(',').map(str::trim);
         let name = parts.next().unwrap_or_default();
@@ -36,16 +36,16 @@ impl Node {
             node.bare = false;
             node.add([san.to_owned()]);
         }
-        node.add(HERE.map(str::to_owned));
+        node.add(LOCAL_NAMES.map(str::to_owned));
         Ok(node)
     }
 
-    /// Whether nothing was said of how others reach it.
+    /// Whether no DNS name or IP address was given.
     pub const fn is_bare(&self) -> bool {
         self.bare
     }
 
-    /// Adds names that it has not.
+    /// Adds names, without duplicates.
     pub fn add(&mut self, names: impl IntoIterator<Item = String>) {
         for name in names {
             if !self.names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
@@ -58,18 +58,18 @@ impl Node {
 fn check_name(name: &str) -> Result<(), String> {
     let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() {
-        return Err("a node needs a name, as in agent-1,10.0.0.5".to_owned());
+        return Err("a node needs a name, such as agent-1,10.0.0.5".to_owned());
     }
     if name.len() > NAME_CHARS_MAX {
         return Err(format!("the name is longer than {NAME_CHARS_MAX} characters"));
     }
     if !name.chars().all(is_good) || name.starts_with(['.', '-']) {
-        return Err("a name is made of letters, digits, -, _ and ., since files are called so; \
-                    it begins with a letter, a digit or _"
+        return Err("a name consists of letters, digits, -, _ and ., and begins with a letter, a \
+                    digit or _, because files are named after it"
             .to_owned());
     }
     if name.eq_ignore_ascii_case(super::AUTHORITY) {
-        return Err("that is what the authority's files are called".to_owned());
+        return Err("that is the name of the authority's files".to_owned());
     }
     Ok(())
 }
@@ -83,10 +83,10 @@ fn check_san(san: &str) -> Result<(), &'static str> {
         return Err("is empty: write NAME,SAN,SAN");
     }
     if san.contains("://") || san.contains('/') {
-        return Err("is no DNS name or IP address: leave out what is before and after the host");
+        return Err("is no DNS name or IP address: give only the host");
     }
     if san.contains(':') {
-        return Err("is no DNS name or IP address: a certificate names no port");
+        return Err("is no DNS name or IP address: a certificate has no port");
     }
     let is_label = |label: &str| {
         !label.is_empty()
@@ -99,9 +99,9 @@ fn check_san(san: &str) -> Result<(), &'static str> {
     if san.len() > DNS_CHARS_MAX || !rest.split('.').all(is_label) {
         return Err("is no DNS name or IP address");
     }
-    // What looks like an address and is none would be looked up as one.
+    // Resolvers treat a name with a numeric last label as an address.
     if rest.split('.').next_back().is_some_and(|last| last.chars().all(|c| c.is_ascii_digit())) {
-        return Err("is no IP address, and no DNS name ends with a number");
+        return Err("is no IP address, and a DNS name does not end with a number");
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_is_reached_by_its_name_what_is_added_and_at_home() {
+    fn a_node_has_its_name_the_given_names_and_local_names() {
         let node =
             Node::parse("agent-1, 10.0.0.5,a.example.net,*.pods.local,::1,LOCALHOST").unwrap();
         let expected = [
@@ -128,12 +128,12 @@ mod tests {
         let bare = Node::parse("a.b").unwrap();
         assert!(bare.is_bare());
         assert_eq!(bare.names, ["a.b", "localhost", "127.0.0.1"]);
-        // Good for a file, not for DNS.
-        assert_eq!(Node::parse("node.1").unwrap().names, HERE);
+        // Valid for a file, not for DNS.
+        assert_eq!(Node::parse("node.1").unwrap().names, LOCAL_NAMES);
     }
 
     #[test]
-    fn bad_names_are_refused_and_it_is_said_why() {
+    fn invalid_names_are_rejected_with_the_reason() {
         for (text, word) in [
             ("", "needs a name"),
             (",10.0.0.1", "needs a name"),
@@ -147,8 +147,8 @@ mod tests {
             ("CA,10.0.0.1", "authority"),
             ("a,", "is empty"),
             ("a,10.0.0.1:7070", "no port"),
-            ("a,https://x.example", "leave out"),
-            ("a,10.0.0.0/8", "leave out"),
+            ("a,https://x.example", "only the host"),
+            ("a,10.0.0.0/8", "only the host"),
             ("a,10.0.0", "no IP address"),
             ("a,256.1.1.1", "no IP address"),
             ("a,x..y", "no DNS name"),

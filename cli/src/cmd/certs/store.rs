@@ -1,6 +1,6 @@
-//! The directory that holds an authority and its nodes' certificates.
+//! The directory with the files of an authority and its nodes.
 
-use crate::exit::Trouble;
+use crate::exit::CliError;
 use anyhow::Context as _;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use x509_parser::extensions::GeneralName;
 use x509_parser::pem::parse_x509_pem;
 
-/// What the authority's files are called.
+/// Name of the authority's files.
 pub const AUTHORITY: &str = "ca";
 
 /// A certificate and its private key, as PEM.
@@ -19,38 +19,38 @@ pub struct Pair {
     pub key: String,
 }
 
-/// See the module.
+/// A directory of certificates and keys.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
 }
 
 impl Store {
-    /// What is in `dir`, if it is there.
+    /// The directory `dir`, which may not exist yet.
     pub fn at(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
 
-    /// The file of a certificate.
+    /// Path of a certificate.
     pub fn certificate(&self, name: &str) -> PathBuf {
         self.dir.join(format!("{name}.pem"))
     }
 
-    /// The file of a key.
+    /// Path of a key.
     pub fn key(&self, name: &str) -> PathBuf {
         self.dir.join(format!("{name}.key"))
     }
 
-    /// Whether there is anything of this name.
+    /// Whether a certificate or a key of this name exists.
     pub fn has(&self, name: &str) -> bool {
         [self.certificate(name), self.key(name)].iter().any(|file| file.symlink_metadata().is_ok())
     }
 
-    /// The nodes that have certificates, in order.
+    /// Names of the nodes, sorted.
     ///
     /// # Errors
-    /// When the directory cannot be read.
-    pub fn nodes(&self) -> Result<Vec<String>, Trouble> {
+    /// If the directory cannot be read.
+    pub fn nodes(&self) -> Result<Vec<String>, CliError> {
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.with_context(|| format!("--out {}", self.dir.display()))?,
@@ -65,20 +65,20 @@ impl Store {
         Ok(names)
     }
 
-    /// The names and addresses in a node's certificate.
+    /// DNS names and IP addresses in a node's certificate.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub fn names(&self, node: &str) -> Result<Vec<String>, Trouble> {
+    /// If it cannot be read.
+    pub fn names(&self, node: &str) -> Result<Vec<String>, CliError> {
         let file = self.certificate(node);
         let wrong = |why: String| {
-            Trouble::usage(format!(
-                "{}: {why}; say by which names and addresses {node} is reached: {node},SAN,...",
+            CliError::usage(format!(
+                "{}: {why}; give the names and addresses of {node}: {node},SAN,...",
                 file.display()
             ))
         };
         let bytes = fs::read(&file).map_err(|error| wrong(error.to_string()))?;
-        let broken = || wrong("it holds no certificate".to_owned());
+        let broken = || wrong("it contains no certificate".to_owned());
         let (_, pem) = parse_x509_pem(&bytes).map_err(|_| broken())?;
         let certificate = pem.parse_x509().map_err(|_| broken())?;
         let sans = certificate.subject_alternative_name().map_err(|_| broken())?;
@@ -86,23 +86,23 @@ impl Store {
         Ok(names.filter_map(name).collect())
     }
 
-    /// What is written under this name.
+    /// Reads a certificate and its key.
     ///
     /// # Errors
-    /// When one of both files cannot be read.
-    pub fn read(&self, name: &str) -> Result<Pair, Trouble> {
+    /// If one of the files cannot be read.
+    pub fn read(&self, name: &str) -> Result<Pair, CliError> {
         let read = |file: PathBuf| {
             fs::read_to_string(&file)
-                .map_err(|error| Trouble::usage(format!("{}: {error}", file.display())))
+                .map_err(|error| CliError::usage(format!("{}: {error}", file.display())))
         };
         Ok(Pair { certificate: read(self.certificate(name))?, key: read(self.key(name))? })
     }
 
-    /// Writes both, in place of what was there: each is there whole, or not at all.
+    /// Replaces a certificate and its key, each atomically.
     ///
     /// # Errors
-    /// When one cannot be written.
-    pub fn write(&self, name: &str, pair: &Pair) -> Result<(), Trouble> {
+    /// If one cannot be written.
+    pub fn write(&self, name: &str, pair: &Pair) -> Result<(), CliError> {
         let written = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
             replace(&self.key(name), &pair.key, 0o600)?;
@@ -111,7 +111,7 @@ impl Store {
         };
         let wrong = |error: io::Error| {
             let dir = self.dir.display();
-            Trouble::usage(format!(
+            CliError::usage(format!(
                 "--out {dir}: {name}.pem and its key cannot be written: {error}"
             ))
         };
@@ -119,7 +119,7 @@ impl Store {
     }
 }
 
-/// A name or address that a certificate is for.
+/// Text of a name or address in a certificate.
 fn name(name: &GeneralName<'_>) -> Option<String> {
     match name {
         GeneralName::DNSName(name) => Some((*name).to_owned()),
@@ -135,7 +135,7 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
 fn replace(file: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut new = file.as_os_str().to_owned();
     new.push(".new");
-    // Of a run that was broken off.
+    // Left over from an interrupted run.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers and tables for people.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub fn bytes(n: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
-/// A rate a second: `0.25`, `7.4`, `152`, `12,345`.
+/// A rate per second: `0.25`, `7.4`, `152`, `12,345`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -56,7 +56,7 @@ pub fn rate(per_second: f64) -> String {
     }
 }
 
-/// A stretch of time in its two largest units: `1 d 4 h`, `2 min 5 s`, `12 s`, `1.5 s`, `250 ms`.
+/// A duration in its two largest units: `1 d 4 h`, `2 min 5 s`, `12 s`, `1.5 s`, `250 ms`.
 pub fn duration(d: Duration) -> String {
     let secs = d.as_secs();
     let two = |a: u64, unit: &str, b: u64, smaller: &str| match b {
@@ -75,7 +75,7 @@ pub fn duration(d: Duration) -> String {
     }
 }
 
-/// A word of a command as it must be typed in a shell.
+/// A word of a command, quoted for a shell.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -85,7 +85,7 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// Rows below each other, all cells of a column beginning in one place.
+/// A table with left-aligned columns.
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_show_what_is_left_of_slow_ones() {
+    fn slow_rates_keep_decimals() {
         for (r, text) in [(0.0, "0"), (0.25, "0.25"), (7.44, "7.4"), (151.6, "152")] {
             assert_eq!(rate(r), text);
         }

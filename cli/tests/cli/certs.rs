@@ -1,6 +1,6 @@
-//! `crivello certs` and `crivello token`: what is written, what is kept, what is refused.
+//! `crivello certs` and `crivello token`: files they create, keep and reject.
 
-use super::kit::{expect, fresh};
+use crate::program::{expect, fresh};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,11 +18,11 @@ fn files(dir: &Path) -> BTreeMap<String, (u32, String)> {
 }
 
 #[test]
-fn an_authority_is_made_once_and_vouches_for_more_nodes_later() {
+fn an_authority_is_created_once_and_signs_more_nodes_later() {
     let dir = fresh("certs");
-    let (_, said) = expect(&dir, &["certs", "--out", "c", "one,10.0.0.1", "two", "--days=30"], 0);
+    let (_, stderr) = expect(&dir, &["certs", "--out", "c", "one,10.0.0.1", "two", "--days=30"], 0);
     for word in ["c/ca.key", "one, 10.0.0.1, localhost, 127.0.0.1", "next:", "crivello token"] {
-        assert!(said.contains(word), "no {word:?} in {said}");
+        assert!(stderr.contains(word), "no {word:?} in {stderr}");
     }
     let first = files(&dir.join("c"));
     let names: Vec<&str> = first.keys().map(String::as_str).collect();
@@ -31,23 +31,23 @@ fn an_authority_is_made_once_and_vouches_for_more_nodes_later() {
         let is_key = name.ends_with(".key");
         assert_eq!(*mode, if is_key { 0o600 } else { 0o644 }, "{name}");
         assert_eq!(text.contains("PRIVATE KEY"), is_key, "{name}");
-        assert!(!said.contains(text.lines().nth(1).expect("lines")), "{name} is shown");
+        assert!(!stderr.contains(text.lines().nth(1).expect("lines")), "{name} is shown");
     }
 
-    // What is there is not touched, neither by more nor by what is refused.
-    let (_, said) = expect(&dir, &["certs", "--out", "c", "three,one"], 0);
-    assert!(!said.contains("made c/ca.pem"), "{said}");
-    let (_, said) = expect(&dir, &["certs", "--out", "c", "four", "one"], 64);
-    assert!(said.contains("c/one.pem is there already: --renew"), "{said}");
+    // Existing files are not changed by new nodes or by errors.
+    let (_, stderr) = expect(&dir, &["certs", "--out", "c", "three,one"], 0);
+    assert!(!stderr.contains("created c/ca.pem"), "{stderr}");
+    let (_, stderr) = expect(&dir, &["certs", "--out", "c", "four", "one"], 64);
+    assert!(stderr.contains("c/one.pem exists already: --renew"), "{stderr}");
     let second = files(&dir.join("c"));
     assert!(first.iter().all(|(name, file)| second[name] == *file));
     assert!(second.contains_key("three.pem") && !second.contains_key("four.pem"));
 
-    // Renewed, a node is reached as before, unless something else is said.
-    let (_, said) = expect(&dir, &["certs", "--out", "c", "--renew", "one"], 0);
-    assert!(said.contains("one, localhost, 127.0.0.1, 10.0.0.1"), "{said}");
-    let (_, said) = expect(&dir, &["certs", "--out", "c", "--renew", "two,10.0.0.2"], 0);
-    assert!(said.contains("two, 10.0.0.2, localhost, 127.0.0.1;"), "{said}");
+    // A renewed node keeps its names, unless new ones are given.
+    let (_, stderr) = expect(&dir, &["certs", "--out", "c", "--renew", "one"], 0);
+    assert!(stderr.contains("one, localhost, 127.0.0.1, 10.0.0.1"), "{stderr}");
+    let (_, stderr) = expect(&dir, &["certs", "--out", "c", "--renew", "two,10.0.0.2"], 0);
+    assert!(stderr.contains("two, 10.0.0.2, localhost, 127.0.0.1;"), "{stderr}");
     let third = files(&dir.join("c"));
     for name in ["ca.key", "ca.pem", "three.key", "three.pem"] {
         assert_eq!(second[name], third[name], "{name}");
@@ -62,7 +62,7 @@ fn an_authority_is_made_once_and_vouches_for_more_nodes_later() {
 }
 
 #[test]
-fn what_cannot_be_certified_is_refused_and_nothing_is_written() {
+fn invalid_nodes_are_rejected_and_nothing_is_written() {
     let dir = fresh("certs-refusals");
     for (words, why) in [
         (&["certs", "--out", "c"][..], "NAME[,SAN...]"),
@@ -73,37 +73,37 @@ fn what_cannot_be_certified_is_refused_and_nothing_is_written() {
         (&["certs", "--out", "c", "ca"], "authority"),
         (&["certs", "--out", "c", "one", "--days=0"], "--days"),
         (&["certs", "--out", "c", "one", "--days=9999"], "--days"),
-        (&["certs", "--out", "c", "--renew"], "no node's certificate to renew"),
+        (&["certs", "--out", "c", "--renew"], "no certificate of a node to renew"),
     ] {
-        let (_, said) = expect(&dir, words, 64);
-        assert!(said.contains(why), "{words:?}: no {why:?} in {said}");
+        let (_, stderr) = expect(&dir, words, 64);
+        assert!(stderr.contains(why), "{words:?}: no {why:?} in {stderr}");
         assert!(!dir.join("c").exists(), "{words:?}: something was written");
     }
     expect(&dir, &["certs", "--out", "c", "one"], 0);
     expect(&dir, &["certs", "--out", "d", "one"], 0);
     let refused = |why: &str| {
-        let (_, said) = expect(&dir, &["certs", "--out", "c", "two"], 64);
-        assert!(said.contains(why), "no {why:?} in {said}");
+        let (_, stderr) = expect(&dir, &["certs", "--out", "c", "two"], 64);
+        assert!(stderr.contains(why), "no {why:?} in {stderr}");
         assert!(!dir.join("c/two.pem").exists());
     };
     fs::copy(dir.join("d/ca.key"), dir.join("c/ca.key")).expect("copied");
-    refused("ca.key is not its key");
+    refused("ca.key is not its private key");
     fs::write(dir.join("c/ca.key"), "junk").expect("written");
-    refused("holds no private key");
+    refused("contains no private key");
     fs::remove_file(dir.join("c/ca.key")).expect("removed");
     refused("c/ca.key is missing");
     fs::remove_file(dir.join("c/ca.pem")).expect("removed");
-    refused("are missing, and there are nodes' certificates");
+    refused("are missing, but there are certificates of nodes");
 }
 
 #[test]
-fn a_token_is_made_for_its_owner_and_not_overwritten() {
+fn a_token_is_readable_only_by_its_owner_and_not_overwritten() {
     let dir = fresh("token");
     let (printed, _) = expect(&dir, &["token"], 0);
     assert_eq!(printed.trim().len(), 43, "{printed}");
-    let (printed, said) = expect(&dir, &["token", "--out", "t"], 0);
+    let (printed, stderr) = expect(&dir, &["token", "--out", "t"], 0);
     let token = fs::read_to_string(dir.join("t")).expect("written");
-    assert!(printed.is_empty() && !said.contains(token.trim()), "{printed}{said}");
+    assert!(printed.is_empty() && !stderr.contains(token.trim()), "{printed}{stderr}");
     let mode = fs::metadata(dir.join("t")).expect("there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     expect(&dir, &["token", "--out", "t"], 64);
@@ -113,8 +113,8 @@ fn a_token_is_made_for_its_owner_and_not_overwritten() {
     {
         fs::write(dir.join("t"), text).expect("written");
         let words = ["agents", "--token-file", "t", "--coordinator", "http://127.0.0.1:9"];
-        let (_, said) = expect(&dir, &words, 64);
-        assert!(said.contains("t ") && said.contains(why), "{said}");
-        assert!(text.is_empty() || !said.contains(text), "{said}");
+        let (_, stderr) = expect(&dir, &words, 64);
+        assert!(stderr.contains("t ") && stderr.contains(why), "{stderr}");
+        assert!(text.is_empty() || !stderr.contains(text), "{stderr}");
     }
 }

@@ -1,24 +1,16 @@
-//! A signal ends a crawl in order: exit code 130, the command that goes on, and it does go on.
+//! Signals end a crawl in order: exit code 130, a command that resumes it, and it can be resumed.
 
-use rustix::process::{Pid, Signal, kill_process};
+use crate::program::{absent, signal};
+use rustix::process::Signal;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// A directory that does not exist yet.
-fn fresh(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if path.exists() {
-        fs::remove_dir_all(&path).expect("an old test's directory can be removed");
-    }
-    path
-}
-
-/// A crawl that waits for seeds that never come, once it is open.
+/// A crawl that is open and waits for seeds.
 fn waiting_crawl(out: &Path) -> Child {
     let child = Command::new(env!("CARGO_BIN_EXE_crivello"))
         .args(["crawl", "--seeds", "-", "--contact", "me@a.example", "--out"])
@@ -34,11 +26,6 @@ fn waiting_crawl(out: &Path) -> Child {
     child
 }
 
-fn signal(child: &Child, signal: Signal) {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
-    kill_process(pid, signal).expect("our own child can be signaled");
-}
-
 fn ended(mut child: Child) -> (Option<i32>, String) {
     let mut text = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut text).expect("text");
@@ -46,9 +33,9 @@ fn ended(mut child: Child) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_stopped_crawl_says_how_to_go_on_and_goes_on() {
+fn a_stopped_crawl_prints_how_to_resume_and_resumes() {
     for (name, which) in [("interrupted", Signal::INT), ("terminated", Signal::TERM)] {
-        let out = fresh(name);
+        let out = absent(name);
         let child = waiting_crawl(&out);
         signal(&child, which);
         let (code, stderr) = ended(child);
@@ -64,7 +51,7 @@ fn a_stopped_crawl_says_how_to_go_on_and_goes_on() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program runs");
-        // A seed that needs no network: its address may not be visited.
+        // A seed without network access: its address may not be visited.
         writeln!(again.stdin.take().expect("piped"), "http://127.0.0.1/").expect("it reads");
         let (code, stderr) = ended(again);
         assert_eq!(code, Some(0), "{stderr}");
@@ -72,8 +59,8 @@ fn a_stopped_crawl_says_how_to_go_on_and_goes_on() {
 }
 
 #[test]
-fn a_second_signal_leaves_at_once_and_says_how_to_go_on() {
-    let out = fresh("left");
+fn a_second_signal_exits_at_once_and_prints_how_to_resume() {
+    let out = absent("left");
     // A server that takes the request and never answers, so that the first signal has to wait.
     let silent = TcpListener::bind("127.0.0.1:0").expect("bound");
     let mut child = Command::new(env!("CARGO_BIN_EXE_crivello"))
@@ -94,16 +81,16 @@ fn a_second_signal_leaves_at_once_and_says_how_to_go_on() {
     signal(&child, Signal::INT);
     stderr.read_to_string(&mut text).expect("text");
     assert_eq!(child.wait().expect("a child ends").code(), Some(130), "{text}");
-    assert!(text.contains("left at once; what was committed is safe. To go on: "), "{text}");
+    assert!(text.contains("exited at once; committed pages are safe. To resume: "), "{text}");
     let command = format!("{} crawl --out {}", env!("CARGO_BIN_EXE_crivello"), out.display());
     assert!(text.contains(&command), "{text}");
 }
 
 #[test]
-fn a_second_signal_leaves_although_nobody_reads_what_is_said() {
-    let out = fresh("unread");
+fn a_second_signal_exits_although_nobody_reads_standard_error() {
+    let out = absent("unread");
     let (reader, writer) = std::io::pipe().expect("a pipe");
-    // The smallest pipe there is, and not a byte of room in it.
+    // The smallest possible pipe, full.
     let size = rustix::pipe::fcntl_setpipe_size(&writer, 4_096).expect("a size");
     (&writer).write_all(&vec![b' '; size]).expect("room");
     let mut child = Command::new(env!("CARGO_BIN_EXE_crivello"))
@@ -117,9 +104,9 @@ fn a_second_signal_leaves_although_nobody_reads_what_is_said() {
     while !out.join("crawl.toml").exists() {
         thread::sleep(Duration::from_millis(10));
     }
-    // Whoever names this line holds the screen from then on.
+    // Reporting this line blocks with the screen locked.
     writeln!(child.stdin.as_ref().expect("piped"), "not a url").expect("it reads");
-    // Of two kinds, so that the system does not take them for one.
+    // Two kinds, so that the system does not merge them.
     signal(&child, Signal::INT);
     signal(&child, Signal::TERM);
     assert_eq!(child.wait().expect("a child ends").code(), Some(130));
@@ -127,8 +114,8 @@ fn a_second_signal_leaves_although_nobody_reads_what_is_said() {
 }
 
 #[test]
-fn seeds_are_visited_as_they_come() {
-    let out = fresh("trickle");
+fn seeds_are_visited_as_they_arrive() {
+    let out = absent("trickle");
     let server = TcpListener::bind("127.0.0.1:0").expect("bound");
     let mut child = Command::new(env!("CARGO_BIN_EXE_crivello"))
         .args(["crawl", "--seeds", "-", "--contact", "me@a.example", "--ip-delay", "0s"])
@@ -140,7 +127,7 @@ fn seeds_are_visited_as_they_come() {
         .spawn()
         .expect("the program runs");
     let mut stdin = child.stdin.take().expect("piped");
-    // More is to come, and the next line has begun.
+    // Input continues, and the next line is incomplete.
     write!(stdin, "http://{}/\nhttp://", server.local_addr().expect("bound")).expect("it reads");
     let _visitor = server.accept().expect("a visitor");
     child.kill().expect("our own child can be killed");
@@ -148,12 +135,12 @@ fn seeds_are_visited_as_they_come() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_hides_no_end() {
-    let (out, place) = (fresh("unreported"), fresh("reports"));
-    fs::create_dir(&place).expect("made");
+fn an_unwritable_report_does_not_change_the_exit() {
+    let (out, dir) = (absent("unreported"), absent("reports"));
+    fs::create_dir(&dir).expect("made");
     let mut child = Command::new(env!("CARGO_BIN_EXE_crivello"))
         .args(["crawl", "--seeds", "-", "--contact", "me@a.example", "--report"])
-        .arg(place.join("report.json"))
+        .arg(dir.join("report.json"))
         .arg("--out")
         .arg(&out)
         .stdin(Stdio::piped())
@@ -164,11 +151,11 @@ fn a_report_that_cannot_be_written_hides_no_end() {
     while !out.join("crawl.toml").exists() {
         thread::sleep(Duration::from_millis(10));
     }
-    fs::remove_dir(&place).expect("nothing was left in it");
+    fs::remove_dir(&dir).expect("nothing was left in it");
     let stdin = child.stdin.take();
     signal(&child, Signal::INT);
     let (code, stderr) = ended(child);
     drop(stdin);
     assert_eq!(code, Some(130), "{stderr}");
-    assert!(stderr.contains("To go on: ") && stderr.contains("report.json"), "{stderr}");
+    assert!(stderr.contains("To resume: ") && stderr.contains("report.json"), "{stderr}");
 }

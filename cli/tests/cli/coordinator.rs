@@ -1,10 +1,6 @@
-//! The coordinator as a process, and the commands that look after a cluster.
+//! `crivello coordinator`, and errors of the commands of a cluster.
 
-mod certs;
-mod control;
-mod kit;
-
-use kit::{Coordinator, crivello, expect, fresh};
+use crate::program::{Coordinator, crivello, expect, fresh};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::process::Signal;
 use std::fs;
@@ -13,25 +9,29 @@ use std::path::Path;
 use std::process::Stdio;
 
 #[test]
-fn a_coordinator_is_asked_is_killed_and_goes_on() {
+fn a_killed_coordinator_resumes_its_crawl() {
     let dir = fresh("coordinator");
     let first = Coordinator::start(&dir, &["--contact", "me@a.example"]);
     let at = ["--coordinator", &first.url];
     let (table, _) = expect(&dir, &["agents", at[0], at[1]], 0);
     assert!(table.contains("running, epoch 1\nNAME"), "{table}");
     let crawl = table.split_whitespace().nth(1).expect("an id").trim_end_matches(',').to_owned();
-    assert!(first.began.contains(&format!("crawl {crawl} begun in lodge")), "{}", first.began);
-    let (_, said) = expect(&dir, &["pause", at[0], at[1]], 0);
-    assert!(said.contains("crivello resume"), "{said}");
-    let (_, absent) = expect(&dir, &["drain", "a", at[0], at[1]], 64);
-    assert!(absent.contains("there is no such agent"), "{absent}");
+    assert!(
+        first.start_log.contains(&format!("crawl {crawl} started in coordinator")),
+        "{}",
+        first.start_log
+    );
+    let (_, stderr) = expect(&dir, &["pause", at[0], at[1]], 0);
+    assert!(stderr.contains("crivello resume"), "{stderr}");
+    let (_, unknown) = expect(&dir, &["drain", "a", at[0], at[1]], 64);
+    assert!(unknown.contains("there is no such agent"), "{unknown}");
     expect(&dir, &["remove", "7", at[0], at[1]], 64);
     let (code, _) = first.end(Signal::KILL);
     assert_eq!(code, None);
 
-    // The contact is kept with the crawl; the environment names the coordinator.
+    // The contact is stored with the crawl; the environment names the coordinator.
     let second = Coordinator::start(&dir, &[]);
-    assert!(second.began.contains(&format!("crawl {crawl} resumed")), "{}", second.began);
+    assert!(second.start_log.contains(&format!("crawl {crawl} resumed")), "{}", second.start_log);
     let output = crivello(&dir, &["agents", "--json"])
         .env("CRIVELLO_COORDINATOR", &second.url)
         .output()
@@ -39,19 +39,20 @@ fn a_coordinator_is_asked_is_killed_and_goes_on() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json["crawl"], crawl);
     assert_eq!((&json["epoch"], &json["run"]), (&3.into(), &"paused".into()));
-    let other = expect(&dir, &["coordinator", "--data", "lodge", "--listen", "127.0.0.1:0"], 64);
+    let other =
+        expect(&dir, &["coordinator", "--data", "coordinator", "--listen", "127.0.0.1:0"], 64);
     assert!(other.1.contains("another coordinator"), "{}", other.1);
-    let (code, said) = second.end(Signal::INT);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("the crawl is paused") && said.contains("saved"), "{said}");
+    let (code, stderr) = second.end(Signal::INT);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("the crawl is paused") && stderr.contains("saved"), "{stderr}");
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_reason() {
+fn invalid_arguments_are_usage_errors() {
     let dir = fresh("coordinator-refusals");
     let coordinator =
-        |more: &[&'static str]| [&["coordinator", "--data", "lodge"][..], more].concat();
-    let agent = |more: &[&'static str]| [&["agent", "--data", "lodge"][..], more].concat();
+        |more: &[&'static str]| [&["coordinator", "--data", "coordinator"][..], more].concat();
+    let agent = |more: &[&'static str]| [&["agent", "--data", "coordinator"][..], more].concat();
     let contact = "--contact=me@a.example";
     let strategy = "--set=cluster.strategy=\"ring\"";
     for (words, reason) in [
@@ -65,7 +66,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
         ),
         (coordinator(&[contact, strategy]), "permutation"),
         (coordinator(&[contact, "--set=cluster.replication=0"]), "cluster.replication"),
-        (vec!["agents", "--coordinator", "lodge"], "http://127.0.0.1:7070"),
+        (vec!["agents", "--coordinator", "coordinator"], "http://127.0.0.1:7070"),
         (vec!["agents", "--coordinator", "https://127.0.0.1:1"], "--tls-ca"),
         (vec!["drain"], "AGENT"),
         (agent(&["--listen", "here"]), "--listen"),
@@ -77,7 +78,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
         (agent(&["--name", "a b"]), "--name a b: it has white space"),
         (agent(&["--name", ""]), "1 to 255 bytes"),
         (agent(&["--name", "\u{1b}[2J"]), "--name \\u{1b}[2J"),
-        (agent(&["--coordinator", "lodge"]), "http://127.0.0.1:7070"),
+        (agent(&["--coordinator", "coordinator"]), "http://127.0.0.1:7070"),
         (agent(&["--coordinator", "https://127.0.0.1:1"]), "--tls-ca"),
         (agent(&["--tls-cert", "a.pem"]), "--tls-key"),
         (agent(&["--report", "absent/report.json"]), "--report absent/report.json"),
@@ -86,19 +87,22 @@ fn what_cannot_be_is_refused_with_the_reason() {
         (vec!["seed", "urls.txt"], "no file of that name"),
         (vec!["seed", "a.example"], "https://a.example"),
         (vec!["seed", ".", "-"], ".: "),
-        (vec!["seed", "http://a.example/", "--coordinator", "lodge"], "http://127.0.0.1:7070"),
+        (
+            vec!["seed", "http://a.example/", "--coordinator", "coordinator"],
+            "http://127.0.0.1:7070",
+        ),
         (vec!["wait", "--timeout", "10"], "--timeout"),
-        (vec!["status", "--coordinator", "lodge"], "http://127.0.0.1:7070"),
+        (vec!["status", "--coordinator", "coordinator"], "http://127.0.0.1:7070"),
         (vec!["crawl", "http://a.example/", contact, "--agents", "0"], "--agents"),
-        (vec!["crawl", contact, "--agents", "2"], "nowhere to begin"),
+        (vec!["crawl", contact, "--agents", "2"], "no seeds"),
     ] {
         let (_, stderr) = expect(&dir, &words, 64);
         assert!(stderr.contains(reason), "{words:?}: no {reason:?} in {stderr}");
-        assert!(!dir.join("lodge").exists(), "{words:?}: something was begun");
+        assert!(!dir.join("coordinator").exists(), "{words:?}: something was started");
     }
-    let nobody = ["--coordinator", "http://127.0.0.1:9"];
+    let absent = ["--coordinator", "http://127.0.0.1:9"];
     for words in [&["agents"][..], &["status"], &["wait"], &["seed", "http://a.example/"]] {
-        let (_, stderr) = expect(&dir, &[words, &nobody].concat(), 70);
+        let (_, stderr) = expect(&dir, &[words, &absent].concat(), 70);
         assert!(stderr.contains("cannot be reached") && stderr.contains("refused"), "{stderr}");
     }
     fs::create_dir(dir.join("mine")).expect("made");
@@ -108,16 +112,16 @@ fn what_cannot_be_is_refused_with_the_reason() {
 }
 
 #[test]
-fn other_machines_are_listened_to_when_that_was_said() {
+fn insecure_allows_an_address_that_is_not_loopback() {
     let dir = fresh("coordinator-insecure");
     let more = ["--contact=me@a.example", "--listen=0.0.0.0:0", "--insecure", "--no-http"];
-    let words = [&["coordinator", "--data", "lodge"][..], &more].concat();
+    let words = [&["coordinator", "--data", "coordinator"][..], &more].concat();
     let mut child = crivello(&dir, &words).stderr(Stdio::piped()).spawn().expect("it runs");
-    let mut said = String::new();
-    BufReader::new(child.stderr.take().expect("piped")).read_line(&mut said).expect("text");
+    let mut stderr = String::new();
+    BufReader::new(child.stderr.take().expect("piped")).read_line(&mut stderr).expect("text");
     child.kill().expect("killed");
     child.wait().expect("a child ends");
-    assert!(said.contains("listening on http://0.0.0.0:"), "{said}");
+    assert!(stderr.contains("listening on http://0.0.0.0:"), "{stderr}");
 }
 
 /// Writes `NAME-ca.pem`, and a certificate of it for 127.0.0.1 as `NAME.pem` and `NAME.key`.
@@ -142,7 +146,7 @@ fn tls<'a>(cert: &'a str, key: &'a str, ca: &'a str) -> [&'a str; 6] {
 }
 
 #[test]
-fn with_tls_both_sides_show_who_they_are() {
+fn with_tls_both_sides_present_a_certificate() {
     let dir = fresh("coordinator-tls");
     certificates(&dir, "ours");
     certificates(&dir, "strange");
@@ -152,7 +156,7 @@ fn with_tls_both_sides_show_who_they_are() {
     assert!(coordinator.url.starts_with("https://"), "{}", coordinator.url);
     let ask = ["agents", "--coordinator", &coordinator.url];
     expect(&dir, &[&ask[..], &ours].concat(), 0);
-    // A stranger to the coordinator; a coordinator that is a stranger; nobody at all.
+    // A client of another authority; a coordinator of another authority; no TLS.
     expect(&dir, &[&ask[..], &tls("strange.pem", "strange.key", "ours-ca.pem")].concat(), 70);
     expect(&dir, &[&ask[..], &tls("ours.pem", "ours.key", "strange-ca.pem")].concat(), 70);
     let plain = coordinator.url.replace("https", "http");

@@ -1,7 +1,7 @@
-//! Commands that ask the agents themselves: agents that only say what a test tells them to, with the
-//! real coordinator and the real program.
+//! Commands that query agents: fake agents with a status chosen by the test, the real coordinator and
+//! the real program.
 
-use super::kit::{Coordinator, crivello, expect, fresh};
+use crate::program::{Coordinator, crivello, expect, fresh};
 use crivello_agent::api::{
     self, About, AgentApi, AgentStatus, Details, HostsWanted, SeedAnswer, Unanswered,
 };
@@ -29,16 +29,16 @@ use tokio::sync::{oneshot, watch};
 use tonic::service::Routes;
 use tonic::transport::Channel;
 
-/// What an agent says, and what it was told.
+/// A fake agent: its status, and the seeds it received.
 #[derive(Default)]
-struct Fake {
+struct FakeAgent {
     status: Mutex<AgentStatus>,
-    got: Mutex<BTreeSet<String>>,
-    /// It takes no seeds.
-    not_now: bool,
+    seeds: Mutex<BTreeSet<String>>,
+    /// It accepts no seeds.
+    busy: bool,
 }
 
-impl AgentApi for Fake {
+impl AgentApi for FakeAgent {
     fn why(
         &self,
         _: About,
@@ -77,41 +77,41 @@ impl AgentApi for Fake {
 
     /// Hosts that begin with `x` are out of scope.
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
-        if self.not_now {
+        if self.busy {
             return;
         }
-        let (mut got, mut refused) = (self.got.lock().expect("nobody panicked"), Vec::new());
+        let (mut seeds, mut refused) = (self.seeds.lock().expect("nobody panicked"), Vec::new());
         for (i, url) in urls.iter().enumerate() {
             if url.host().starts_with('x') {
                 refused.push((i, Discard::OutOfScope));
             } else {
-                got.insert(url.to_string());
+                seeds.insert(url.to_string());
             }
         }
         let _ = answer.send(SeedAnswer::Safe { refused });
     }
 }
 
-/// No agent speaks to it.
-struct Silence;
+/// Peer handler of an agent without peers.
+struct NoPeers;
 
-impl PeerHandler for Silence {
+impl PeerHandler for NoPeers {
     fn take(&self, _: PacketOrigin, _: u64, _: Body, _: oneshot::Sender<Ack>) {}
     fn turns(&self, _: AgentId, _: u64, _: Batch, _: oneshot::Sender<Ack>) {}
     fn robots(&self, _: CrawlUrl, _: oneshot::Sender<RobotsFound>) {}
     fn ping(&self, _: AgentId, _: u64, _: oneshot::Sender<Ack>) {}
 }
 
-struct Scene {
+struct TestCluster {
     runtime: Runtime,
     coordinator: Coordinator,
     client: CoordinatorClient<Channel>,
     joined: u64,
-    /// Each with what serves it: both go as a process that is killed.
+    /// Each with its runtime: both are dropped, like a killed process.
     servers: Vec<(PeerServer, Runtime)>,
 }
 
-impl Scene {
+impl TestCluster {
     fn new(dir: &Path) -> Self {
         let coordinator = Coordinator::start(dir, &["--contact", "me@a.example"]);
         let runtime = Runtime::new().expect("a runtime");
@@ -120,9 +120,9 @@ impl Scene {
         Self { runtime, coordinator, client, joined: 0, servers: Vec::new() }
     }
 
-    /// Has an agent join that says `status` of itself, and knows who it is.
-    fn join(&mut self, name: &str, status: AgentStatus, not_now: bool) -> Arc<Fake> {
-        let house = Arc::new(Fake { not_now, ..Fake::default() });
+    /// Adds an agent with this status.
+    fn join(&mut self, name: &str, status: AgentStatus, busy: bool) -> Arc<FakeAgent> {
+        let house = Arc::new(FakeAgent { busy, ..FakeAgent::default() });
         let (_, views) = watch::channel(None);
         let routes = Routes::new(api::service(house.clone()));
         let beside = ExtraServices { routes, names: &[api::NAME] };
@@ -130,7 +130,7 @@ impl Scene {
         let server = runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
             let server =
-                PeerServer::start(listener, None, views, Arc::new(Silence), beside, Clock::start());
+                PeerServer::start(listener, None, views, Arc::new(NoPeers), beside, Clock::start());
             server.await.expect("served")
         });
         self.joined += 1;
@@ -152,8 +152,8 @@ impl Scene {
         house
     }
 
-    /// All know of the view in force, and have nothing to do.
-    fn rest(&mut self, agents: &[&Arc<Fake>]) {
+    /// Makes agents idle in the view in force.
+    fn make_idle(&mut self, agents: &[&Arc<FakeAgent>]) {
         let view = self.runtime.block_on(self.client.get_view(v1::GetViewRequest {}));
         let epoch = view.expect("a view").into_inner().epoch;
         for agent in agents {
@@ -162,7 +162,7 @@ impl Scene {
         }
     }
 
-    /// Calls the program for this crawl.
+    /// Runs the program for this crawl.
     #[track_caller]
     fn ask(&self, dir: &Path, words: &[&str], code: i32) -> (String, String) {
         expect(dir, &[words, &["--coordinator", &self.coordinator.url]].concat(), code)
@@ -175,94 +175,94 @@ fn status(pages: u64) -> AgentStatus {
 }
 
 #[test]
-fn a_cluster_says_how_it_stands_and_when_it_is_done() {
-    let dir = fresh("standing");
-    let mut scene = Scene::new(&dir);
-    let (_, stderr) = scene.ask(&dir, &["wait", "--timeout", "100ms"], 75);
-    assert!(stderr.contains("not done in time: no agent is there"), "{stderr}");
-    let first = scene.join("first", status(40), false);
-    let second = scene.join("second", status(2), false);
-    let (table, _) = scene.ask(&dir, &["status"], 0);
+fn status_and_wait_report_progress_and_completion() {
+    let dir = fresh("completion");
+    let mut cluster = TestCluster::new(&dir);
+    let (_, stderr) = cluster.ask(&dir, &["wait", "--timeout", "100ms"], 75);
+    assert!(stderr.contains("not done in time: no agent is running"), "{stderr}");
+    let first = cluster.join("first", status(40), false);
+    let second = cluster.join("second", status(2), false);
+    let (table, _) = cluster.ask(&dir, &["status"], 0);
     for part in ["running, epoch 3\nNAME", "first ", "second ", "(all) ", "  42 ", "  6 "] {
         assert!(table.contains(part), "no {part:?} in {table}");
     }
     let wait = ["wait", "--timeout", "1s"];
-    let (_, stderr) = scene.ask(&dir, &wait, 75);
-    assert!(stderr.contains("first has not heard of the present view"), "{stderr}");
-    scene.rest(&[&first, &second]);
+    let (_, stderr) = cluster.ask(&dir, &wait, 75);
+    assert!(stderr.contains("first does not use the current view yet"), "{stderr}");
+    cluster.make_idle(&[&first, &second]);
     second.status.lock().expect("nobody panicked").idle = false;
-    let (_, stderr) = scene.ask(&dir, &wait, 75);
-    assert!(stderr.contains("1 agent has something to do"), "{stderr}");
+    let (_, stderr) = cluster.ask(&dir, &wait, 75);
+    assert!(stderr.contains("1 agent has work"), "{stderr}");
     second.status.lock().expect("nobody panicked").idle = true;
-    let (_, stderr) = scene.ask(&dir, &["wait"], 0);
+    let (_, stderr) = cluster.ask(&dir, &["wait"], 0);
     assert!(stderr.contains("done: 42 pages, 2 agents"), "{stderr}");
 
-    // One is somebody else, and one is gone.
+    // One agent belongs to another crawl, and one is gone.
     second.status.lock().expect("nobody panicked").crawl_id = "another".into();
-    drop(scene.servers.remove(0));
-    let (json, _) = scene.ask(&dir, &["status", "--json"], 0);
+    drop(cluster.servers.remove(0));
+    let (json, _) = cluster.ask(&dir, &["status", "--json"], 0);
     let json: Value = serde_json::from_str(&json).unwrap();
     let why = |n: usize| json["agents"][n]["unreachable"].as_str().unwrap().to_owned();
     assert!(why(0).contains("cannot be reached"), "{json}");
     assert!(why(1).contains("another agent answers"), "{json}");
     assert_eq!(json["totals"]["pages"], 0);
-    let (_, stderr) = scene.ask(&dir, &wait, 75);
+    let (_, stderr) = cluster.ask(&dir, &wait, 75);
     assert!(stderr.contains("first cannot be reached"), "{stderr}");
-    scene.ask(&dir, &["stop"], 0);
-    let (_, stderr) = scene.ask(&dir, &["wait"], 130);
+    cluster.ask(&dir, &["stop"], 0);
+    let (_, stderr) = cluster.ask(&dir, &["wait"], 130);
     assert!(stderr.contains("crivello resume"), "{stderr}");
 }
 
 #[test]
-fn seeds_go_to_whoever_takes_them_and_what_is_refused_is_named_by_its_line() {
-    let dir = fresh("sowing");
-    let mut scene = Scene::new(&dir);
-    let busy = scene.join("busy", status(0), true);
-    let free = scene.join("free", status(0), false);
+fn seeds_go_to_an_agent_that_accepts_them_and_rejected_lines_are_named() {
+    let dir = fresh("seeding");
+    let mut cluster = TestCluster::new(&dir);
+    let busy = cluster.join("busy", status(0), true);
+    let free = cluster.join("free", status(0), false);
     let mut text =
         "# where to begin\nhttp://a.example/\nnonsense\n\nhttp://x.example/\n".to_owned();
     text.extend((0..5_000).map(|n| format!("http://h{n}.example/\n")));
     write(dir.join("urls.txt"), text).unwrap();
-    let (_, stderr) = scene.ask(&dir, &["seed", "http://b.example/", "urls.txt"], 0);
+    let (_, stderr) = cluster.ask(&dir, &["seed", "http://b.example/", "urls.txt"], 0);
     assert!(stderr.contains("urls.txt:3: not a seed: \"nonsense\""), "{stderr}");
     let line = "urls.txt:5: not a seed: \"http://x.example/\": not included, or excluded";
     assert!(stderr.contains(line), "{stderr}");
-    assert!(stderr.contains("5,002 seeds are safe with the crawl, 2 were refused"), "{stderr}");
-    assert_eq!(free.got.lock().expect("nobody panicked").len(), 5_002);
-    assert!(busy.got.lock().expect("nobody panicked").is_empty());
-    let (_, stderr) = scene.ask(&dir, &["seed", "http://x.example/"], 64);
+    assert!(stderr.contains("5,002 seeds stored, 2 rejected"), "{stderr}");
+    assert_eq!(free.seeds.lock().expect("nobody panicked").len(), 5_002);
+    assert!(busy.seeds.lock().expect("nobody panicked").is_empty());
+    let (_, stderr) = cluster.ask(&dir, &["seed", "http://x.example/"], 64);
     assert!(stderr.contains("argument 1: not a seed"), "{stderr}");
-    let (_, stderr) = scene.ask(&dir, &["seed", "urls.txt", "-"], 64);
-    assert!(stderr.contains("one file is enough"), "{stderr}");
+    let (_, stderr) = cluster.ask(&dir, &["seed", "urls.txt", "-"], 64);
+    assert!(stderr.contains("only one file can be given"), "{stderr}");
 }
 
 #[test]
-fn seeds_are_safe_as_they_come() {
+fn seeds_are_stored_as_they_arrive() {
     let dir = fresh("trickling");
-    let mut scene = Scene::new(&dir);
-    let agent = scene.join("agent", status(0), false);
-    let mut child = crivello(&dir, &["seed", "-", "--coordinator", &scene.coordinator.url])
+    let mut cluster = TestCluster::new(&dir);
+    let agent = cluster.join("agent", status(0), false);
+    let mut child = crivello(&dir, &["seed", "-", "--coordinator", &cluster.coordinator.url])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "http://a.example/").unwrap();
-    // More is to come.
-    while agent.got.lock().expect("nobody panicked").is_empty() {
+    // Standard input stays open.
+    while agent.seeds.lock().expect("nobody panicked").is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // An agent that goes away: what comes now goes to another.
-    scene.servers.clear();
+    // The agent goes away: the next seeds go to another.
+    cluster.servers.clear();
     writeln!(stdin, "http://b.example/").unwrap();
-    let other = scene.join("other", status(0), false);
+    let other = cluster.join("other", status(0), false);
     drop(stdin);
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{stderr}");
-    assert!(stderr.contains("2 seeds are safe"), "{stderr}");
+    assert!(stderr.contains("2 seeds stored"), "{stderr}");
     assert_eq!(
-        *other.got.lock().expect("nobody panicked"),
+        *other.seeds.lock().expect("nobody panicked"),
         BTreeSet::from(["http://b.example/".to_owned()])
     );
 }

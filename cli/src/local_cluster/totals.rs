@@ -1,4 +1,4 @@
-//! What several agents did and have to do, added up.
+//! Totals of several agents.
 
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{ArchiveFile, Ended, HOSTS_LISTED_MAX, Report, SeedCounts, Totals};
@@ -6,7 +6,7 @@ use crivello_common::pace::Pace;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::AddAssign;
 
-/// All of them at one moment. The pace is that of the one that does most.
+/// Sum of snapshots. The pace is that of the busiest agent.
 pub fn snapshot(all: &[Snapshot]) -> Snapshot {
     let mut sum = Snapshot::default();
     for s in all {
@@ -30,14 +30,14 @@ pub fn snapshot(all: &[Snapshot]) -> Snapshot {
         sum.visits += s.visits;
         sum.pipeline_pages += s.pipeline_pages;
     }
-    // Each counts down from what was left to all when it was last told.
+    // Each agent counts down from the cluster's number at its last heartbeat.
     sum.pages_left = all.iter().filter_map(|s| s.pages_left).min();
     let busiest = all.iter().max_by_key(|s| s.visits + s.hosts.ready + s.hosts.waiting);
     sum.pace = busiest.map_or(Pace::Starting, |s| s.pace);
     sum
 }
 
-/// What happened to all of them, each with its name, which is that of its directory.
+/// Sum of reports, each with the name of its agent, which is that of its directory.
 pub fn report(all: &[(String, Report)], how: Ended, resumed: bool, seeds: SeedCounts) -> Report {
     let mut sum = Report { ended: how, resumed, seeds, ..Report::default() };
     for (name, r) in all {
@@ -59,20 +59,20 @@ pub fn report(all: &[(String, Report)], how: Ended, resumed: bool, seeds: SeedCo
         add(&mut sum.errors, &r.errors);
         sum.slowest_hosts.extend_from_slice(&r.slowest_hosts);
         sum.most_resting_hosts.extend_from_slice(&r.most_resting_hosts);
-        let below = |file: &ArchiveFile| ArchiveFile {
+        let with_dir = |file: &ArchiveFile| ArchiveFile {
             path: format!("{name}/{}", file.path),
             bytes: file.bytes,
         };
-        sum.archive.extend(r.archive.iter().map(below));
+        sum.archive.extend(r.archive.iter().map(with_dir));
     }
     sum.slowest_hosts.sort_by(|a, b| b.mean_seconds.total_cmp(&a.mean_seconds));
-    // Agents that hold copies know a host too.
-    let mut listed = HashSet::new();
-    sum.slowest_hosts.retain(|host| listed.insert(host.host.clone()));
+    // Replicas list the same hosts.
+    let mut seen = HashSet::new();
+    sum.slowest_hosts.retain(|host| seen.insert(host.host.clone()));
     sum.slowest_hosts.truncate(HOSTS_LISTED_MAX);
     sum.most_resting_hosts.sort_by(|a, b| b.rested_seconds.total_cmp(&a.rested_seconds));
-    listed.clear();
-    sum.most_resting_hosts.retain(|host| listed.insert(host.host.clone()));
+    seen.clear();
+    sum.most_resting_hosts.retain(|host| seen.insert(host.host.clone()));
     sum.most_resting_hosts.truncate(HOSTS_LISTED_MAX);
     sum
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_several_says_where_each_archive_is() {
+    fn a_summed_report_names_the_directory_of_each_archive_file() {
         let one = |n: u64, ended| Report {
             software: "crivello/1".into(),
             ended,

@@ -1,0 +1,56 @@
+//! Detects the completion of a crawl from repeated status rounds of all agents.
+
+use super::statuses::AgentStatuses;
+use crivello_common::quiet::{Busy, Round, is_done};
+use crivello_common::view::{AgentId, View};
+
+/// Compares each round with the previous one.
+#[derive(Debug, Default)]
+pub struct CompletionWatch {
+    previous: Option<Round>,
+}
+
+impl CompletionWatch {
+    /// Checks the `answers` of all agents of `view` since the last call.
+    ///
+    /// # Errors
+    /// Why the crawl is not known to be complete.
+    pub fn check(&mut self, view: &View, answers: &AgentStatuses) -> Result<(), Busy> {
+        let mut now = Round::of(view);
+        for (id, answer) in answers {
+            now.alive.insert(*id, answer.as_ref().ok().map(|status| status.said()));
+        }
+        let replication = answers.values().flatten().map(|status| status.replication).min();
+        now.replication = replication.unwrap_or(1);
+        let done = is_done(self.previous.as_ref(), &now);
+        self.previous = Some(now);
+        done
+    }
+
+    /// Forgets the previous round, because a round failed.
+    pub fn reset(&mut self) {
+        self.previous = None;
+    }
+}
+
+/// Text for why a crawl is not known to be complete.
+pub fn why(busy: &Busy, view: &View) -> String {
+    let name = |id: AgentId| view.agent(id).map_or_else(|| id.to_string(), |a| a.name.clone());
+    match busy {
+        Busy::Nobody => "no agent is running".to_owned(),
+        Busy::Silent(id) => format!("{} cannot be reached", name(*id)),
+        Busy::OtherEpoch(id) => format!("{} does not use the current view yet", name(*id)),
+        Busy::Unknowable(dead) => {
+            let names: Vec<String> = dead.iter().copied().map(name).collect();
+            let verb = if dead.len() == 1 { "is" } else { "are" };
+            format!(
+                "{} {verb} dead and may hold URLs that no other agent has (start again, or `crivello \
+                 remove`)",
+                names.join(", ")
+            )
+        }
+        Busy::Working(1) => "1 agent has work".to_owned(),
+        Busy::Working(n) => format!("{n} agents have work"),
+        Busy::Moved => "checking again".to_owned(),
+    }
+}

@@ -1,0 +1,40 @@
+//! Status of all agents of a crawl.
+
+use super::Credentials;
+use crivello_agent::api::AgentStatus;
+use crivello_common::view::{AgentId, View};
+use crivello_proto::crowd::{Crowd, ask_all};
+use crivello_proto::guard::Show;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Status of each live agent, or why it could not be queried.
+pub type AgentStatuses = BTreeMap<AgentId, Result<AgentStatus, String>>;
+
+impl Credentials {
+    /// Clients of the agents of a crawl.
+    pub fn agent_clients(&self) -> Arc<Crowd> {
+        Arc::new(Crowd::new(self.tls.clone(), Show::new(self.token.as_ref())))
+    }
+}
+
+/// Queries the status of all live agents of `view` concurrently.
+pub async fn query_statuses(clients: &Arc<Crowd>, view: &View, crawl_id: &str) -> AgentStatuses {
+    clients.keep(view);
+    let query = |clients: Arc<Crowd>, agent| {
+        let crawl_id = crawl_id.to_owned();
+        async move { clients.status(&agent, &crawl_id).await }
+    };
+    let answers = ask_all(clients, view, query).await.into_iter();
+    let read = answers.map(|(agent, answer)| {
+        let status = answer.map_err(|silence| silence.to_string());
+        (agent.id, status.and_then(|s| AgentStatus::try_from(s).map_err(|error| error.to_string())))
+    });
+    read.collect()
+}
+
+/// Whether all agents answered, use the view of `epoch`, and have no hand-overs.
+pub fn are_settled(statuses: &AgentStatuses, epoch: u64) -> bool {
+    let settled = |status: &AgentStatus| status.epoch == epoch && status.handoffs == 0;
+    statuses.values().all(|status| status.as_ref().is_ok_and(settled))
+}

@@ -1,0 +1,281 @@
+//! A cluster in one process: a coordinator and several agents on loopback, each with a directory
+//! below that of the crawl.
+//!
+//! ```text
+//! DIR/coordinator/   settings and agent list
+//! DIR/agent-1/ …     state and archive of each agent
+//! ```
+//! Coordinator and agents are the same as on many machines, and the same commands work with it.
+
+mod agent;
+pub mod run_loop;
+mod totals;
+
+use crate::args::cluster::HttpArgs;
+use crate::cluster::completion_watch::CompletionWatch;
+use crate::cluster::statuses::{are_settled, query_statuses};
+use crate::cluster::{Credentials, MemberList, call_error, client, error_chain};
+use crate::dashboard;
+use crate::exit::CliError;
+use crate::http::Meters;
+use crate::screen;
+use agent::LocalAgent;
+use anyhow::{Context, anyhow};
+use crivello_agent::limits::visits_max;
+use crivello_agent::progress::Snapshot;
+use crivello_agent::report::{Ended, Report, SeedCounts};
+use crivello_agent::{AgentError, Otlp};
+use crivello_common::config::{Given, SETTINGS_FILE, Settings};
+use crivello_common::runtime::open_files;
+use crivello_common::view::{AgentState, RunState};
+use crivello_coordinator::{Coordinator, Listen};
+use crivello_proto::v1;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Endpoint;
+
+/// Name of the coordinator's directory.
+pub const COORDINATOR: &str = "coordinator";
+/// Interval between two rounds of the completion watch.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A running local cluster.
+pub struct LocalCluster {
+    dir: PathBuf,
+    coordinator: Coordinator,
+    url: String,
+    agents: Vec<LocalAgent>,
+    meters: Meters,
+    stop: CancellationToken,
+    /// Collector of traces.
+    otlp: Option<Otlp>,
+    resumed: bool,
+    runtime: Runtime,
+}
+
+/// Number of agents of the crawl in `dir`; `None` if it is not a crawl by several agents.
+pub fn agents_in(dir: &Path) -> Option<usize> {
+    if !dir.join(COORDINATOR).join(SETTINGS_FILE).is_file() {
+        return None;
+    }
+    let entries = fs::read_dir(dir).ok()?.filter_map(Result::ok);
+    Some(entries.filter_map(|entry| number(&entry.file_name().into_string().ok()?)).count())
+}
+
+/// Number in the name of an agent's directory.
+fn number(name: &str) -> Option<usize> {
+    name.strip_prefix("agent-")?.parse().ok().filter(|&n| n > 0)
+}
+
+impl LocalCluster {
+    /// Starts a crawl by `n` agents in `dir`, or resumes the one there. All agents have joined when
+    /// this returns. Their metrics are added to `meters`. `stop` cancels the start. With `http` it
+    /// serves a dashboard.
+    ///
+    /// # Errors
+    /// Those of the coordinator, the dashboard and the agents.
+    pub fn open(
+        dir: &Path,
+        (settings, given): (&Settings, &Given),
+        n: usize,
+        (meters, otlp): (Meters, Option<Otlp>),
+        stop: &CancellationToken,
+        http: Option<&HttpArgs>,
+    ) -> Result<Self, CliError> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("cluster")
+            .enable_all()
+            .build()
+            .context("cannot start the network threads")?;
+        let settings = within_open_files(settings, n);
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listen = Listen { at, tls: None, token: None };
+        let data = dir.join(COORDINATOR);
+        let listener = match http {
+            Some(http) => runtime.block_on(dashboard::open(http, None, false, &meters))?,
+            None => None,
+        };
+        let mut coordinator =
+            runtime.block_on(Coordinator::start_given(&data, &settings, given.clone(), listen))?;
+        if let Some(listener) = listener {
+            screen::print_line(&dashboard::urls(&listener));
+            let _guard = runtime.enter();
+            coordinator.show(listener);
+        }
+        let url = format!("http://{}", coordinator.address());
+        let resumed = coordinator.resumed();
+        let (dir, agents, stop) = (dir.to_owned(), Vec::new(), stop.child_token());
+        meters.add_coordinator(coordinator.meter().clone());
+        let mut cluster =
+            Self { dir, coordinator, url, agents, meters, stop, otlp, resumed, runtime };
+        match cluster.start_agents(n) {
+            Ok(()) => Ok(cluster),
+            Err(error) => {
+                cluster.finish(Ended::Stopped, SeedCounts::default());
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts `n` agents concurrently, and waits until they have joined.
+    fn start_agents(&mut self, n: usize) -> Result<(), CliError> {
+        if self.coordinator.run() != RunState::Running {
+            let mut client = self.client()?;
+            let request = v1::SetRunRequest { run: v1::RunState::Running.into() };
+            self.runtime.block_on(client.set_run(request)).map_err(|status| call_error(&status))?;
+        }
+        for _ in 0..n {
+            self.add()?;
+        }
+        let joined: Vec<Result<(), AgentError>> =
+            self.agents.iter_mut().map(LocalAgent::wait_until_joined).collect();
+        joined.into_iter().collect::<Result<(), AgentError>>().map_err(CliError::from)
+    }
+
+    /// Starts one more agent, which joins in the background.
+    ///
+    /// # Errors
+    /// If its thread cannot be started.
+    pub fn add(&mut self) -> Result<String, CliError> {
+        let name = format!("agent-{}", self.agents.len() + 1);
+        let dir = self.dir.join(&name);
+        let telemetry = (self.meters.clone(), self.otlp.clone());
+        let agent = LocalAgent::join(&self.url, &dir, name.clone(), telemetry, self.stop.clone())?;
+        self.agents.push(agent);
+        Ok(name)
+    }
+
+    /// Ends an agent as kill −9 would, unless it is the last. Returns its name and the maximum number of
+    /// pages that may be fetched again.
+    pub fn kill(&mut self) -> Option<(String, u64)> {
+        let alive = self.agents.iter().filter(|agent| agent.is_joined()).count();
+        let agent = self.agents.iter_mut().rev().find(|agent| agent.is_joined() && alive > 1)?;
+        Some((agent.name.clone(), agent.kill()))
+    }
+
+    /// Removes dead agents once the others have taken over their work. Returns whether none is left.
+    ///
+    /// # Errors
+    /// If the coordinator does not answer.
+    pub fn remove_dead(&mut self) -> Result<bool, CliError> {
+        let (mut client, mut members) = (self.client()?, MemberList::new(self.client()?));
+        let clients = Credentials::default().agent_clients();
+        self.runtime.block_on(async {
+            let listing =
+                members.refresh().await.map_err(|why| CliError::Internal(anyhow!(why)))?;
+            let is_dead = |state| state == AgentState::Dead;
+            let dead = listing.view.agents.iter().filter(|agent| is_dead(agent.state));
+            let dead: Vec<String> = dead.map(|agent| agent.name.clone()).collect();
+            if dead.is_empty() {
+                return Ok(true);
+            }
+            let answers = query_statuses(&clients, &listing.view, &listing.crawl_id).await;
+            if !are_settled(&answers, listing.view.epoch) {
+                return Ok(false);
+            }
+            for agent in dead {
+                let request = v1::RemoveRequest { agent, refetch: false };
+                client.remove(request).await.map_err(|status| call_error(&status))?;
+            }
+            Ok(true)
+        })
+    }
+
+    /// URL of the coordinator.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn client(&self) -> Result<crate::cluster::Client, CliError> {
+        let endpoint = Endpoint::from_shared(self.url.clone());
+        let endpoint = endpoint.map_err(|error| CliError::Internal(anyhow!(error_chain(error))))?;
+        let _guard = self.runtime.enter();
+        Ok(client(endpoint.connect_lazy(), None))
+    }
+
+    /// Starts a task that ends once the crawl is complete.
+    fn watch_completion(&self) -> Result<JoinHandle<()>, CliError> {
+        let (mut members, clients) =
+            (MemberList::new(self.client()?), Credentials::default().agent_clients());
+        let mut watch = CompletionWatch::default();
+        Ok(self.runtime.spawn(async move {
+            loop {
+                match members.refresh().await {
+                    Err(_) => watch.reset(),
+                    Ok(listing) => {
+                        let answers =
+                            query_statuses(&clients, &listing.view, &listing.crawl_id).await;
+                        let done = watch.check(&listing.view, &answers).is_ok();
+                        if done && !members.is_stale() {
+                            return;
+                        }
+                    }
+                }
+                sleep(POLL_INTERVAL).await;
+            }
+        }))
+    }
+
+    /// Message and kind of an agent's end that was not requested.
+    fn unexpected_end(&self) -> Option<(String, Ended)> {
+        self.agents.iter().find_map(LocalAgent::unexpected_end)
+    }
+
+    /// Makes all agents end their visits and save their state.
+    fn stop(&self) {
+        self.stop.cancel();
+        for agent in &self.agents {
+            agent.stop();
+        }
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        let all: Vec<Snapshot> = self.agents.iter_mut().map(LocalAgent::snapshot).collect();
+        totals::snapshot(&all)
+    }
+
+    /// A line for each agent, at most `width` wide.
+    fn lines(&self, width: usize) -> Vec<String> {
+        let lines = self.agents.iter().map(LocalAgent::line);
+        lines.map(|line| line.chars().take(width).collect()).collect()
+    }
+
+    /// Stops everything, saves the state, and returns the report.
+    pub fn finish(self, how: Ended, seeds: SeedCounts) -> Report {
+        self.stop();
+        let finishing: Vec<_> = self
+            .agents
+            .into_iter()
+            .map(|agent| (agent.name.clone(), std::thread::spawn(move || agent.finish())))
+            .collect();
+        let mut reports = Vec::new();
+        for (name, thread) in finishing {
+            match thread.join() {
+                Ok(Some(report)) => reports.push((name, report)),
+                Ok(None) => {}
+                Err(_) => screen::print_line(&format!("{name} panicked: this is a bug")),
+            }
+        }
+        if let Err(error) = self.runtime.block_on(self.coordinator.stop()) {
+            tracing::warn!("the coordinator: {error}");
+        }
+        self.runtime.shutdown_background();
+        totals::report(&reports, how, self.resumed, seeds)
+    }
+}
+
+/// Settings with `fetch.visits-max` lowered to what the limit of open files allows for `n` agents.
+fn within_open_files(settings: &Settings, n: usize) -> Settings {
+    let mut settings = settings.clone();
+    let files = open_files() / n.max(1) as u64;
+    let most = u32::try_from(visits_max(&settings, files)).unwrap_or(u32::MAX);
+    settings.fetch.visits_max = settings.fetch.visits_max.min(most);
+    settings
+}

@@ -1,0 +1,194 @@
+//! Runs a local cluster to its end: sends the seeds, shows progress, handles signals and keys.
+
+use super::LocalCluster;
+use crate::args::cluster::HttpArgs;
+use crate::cluster::seed_sender::{SeedProgress, SeedReader, SeedSender};
+use crate::cluster::{Credentials, MemberList};
+use crate::display::{Display, FRAME};
+use crate::exit::CliError;
+use crate::keys::{Keys, TerminalMode};
+use crate::plan::Plan;
+use crate::run_loop::{CrawlOutcome, STOPPING, Session};
+use crate::screen;
+use crate::seeds::{SeedErrors, Seeds};
+use crate::signals::Signals;
+use anyhow::anyhow;
+use crivello_agent::progress::Snapshot;
+use crivello_agent::report::{Ended, SeedCounts};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Last line of the panel, if keys are read.
+const KEYS_HINT: &str = "keys     k kills an agent   a adds one   Ctrl-C stops";
+
+/// Result of a crawl by several agents.
+pub struct ClusterOutcome {
+    /// Result of all agents.
+    pub outcome: CrawlOutcome,
+    /// Maximum number of pages fetched twice because agents were killed.
+    pub repeats_max: u64,
+}
+
+/// Starts or resumes the crawl of `plan` and runs it until nothing is left, a signal arrives, or an
+/// agent fails. With `keys` it reads keys from the terminal, if there is one; with `http` it serves a
+/// dashboard.
+///
+/// # Errors
+/// If the crawl cannot be started.
+pub fn run_loop<F: FnOnce() + Send + 'static>(
+    plan: Plan,
+    session: Session<F>,
+    keys: bool,
+    http: Option<&HttpArgs>,
+) -> Result<ClusterOutcome, CliError> {
+    let keys = keys.then(Keys::listen).flatten();
+    let mode: Option<TerminalMode> = keys.as_ref().map(Keys::mode);
+    let before_exit = session.before_exit;
+    let signals = Signals::listen(move || {
+        if let Some(mode) = mode {
+            mode.restore();
+        }
+        before_exit();
+    })?;
+    let telemetry = (plan.meters.clone(), plan.otlp);
+    let settings = (&plan.settings, &plan.given);
+    let cluster =
+        LocalCluster::open(&plan.out, settings, plan.agents, telemetry, signals.token(), http);
+    let cluster = cluster.map_err(|error| match error {
+        CliError::Internal(error) if signals.received() => {
+            CliError::Stopped(anyhow!("stopped before all agents had joined: {error:#}"))
+        }
+        error => error,
+    })?;
+    if !plan.quiet {
+        let (agents, url) = (plan.agents, cluster.url());
+        screen::print_line(&format!("{agents} agents; coordinator at {url}"));
+    }
+    let seed_errors = SeedErrors::default();
+    let seeds = Seeds::new(plan.seeds, signals.clone(), seed_errors.clone());
+    let display = Display::new(session.title, plan.quiet);
+    let mut run_loop = RunLoop { cluster, keys, display, note: String::new(), repeats_max: 0 };
+    let sending = run_loop.send_seeds(seeds, seed_errors.clone());
+    let ended = sending.and_then(|sending| run_loop.run(sending, &signals));
+    screen::restore();
+    drop(run_loop.keys.take());
+    let RunEnd { how, taken, seeds_done, error } = ended
+        .unwrap_or_else(|error| RunEnd { error: Some(error.to_string()), ..RunEnd::default() });
+    let counts = SeedCounts { taken, refused: seed_errors.rejected() };
+    let (report, repeats_max) = (run_loop.cluster.finish(how, counts), run_loop.repeats_max);
+    let seeds_error = seed_errors.error().map(str::to_owned).or(error);
+    Ok(ClusterOutcome { outcome: CrawlOutcome { report, seeds_done, seeds_error }, repeats_max })
+}
+
+/// End of the loop.
+#[derive(Default)]
+struct RunEnd {
+    how: Ended,
+    /// Number of seeds that agents have stored.
+    taken: u64,
+    /// Whether all seeds were read.
+    seeds_done: bool,
+    /// Error while sending the seeds.
+    error: Option<String>,
+}
+
+/// Task that sends the seeds. Returns whether all were read.
+type SeedTask = JoinHandle<(Result<SeedProgress, CliError>, bool)>;
+
+struct RunLoop {
+    cluster: LocalCluster,
+    keys: Option<Keys>,
+    display: Display,
+    /// Result of the last key.
+    note: String,
+    repeats_max: u64,
+}
+
+impl RunLoop {
+    fn send_seeds(&self, seeds: Seeds, seed_errors: SeedErrors) -> Result<SeedTask, CliError> {
+        let mut members = MemberList::new(self.cluster.client()?);
+        let mut reader = SeedReader::start(seeds)?;
+        Ok(self.cluster.runtime.spawn(async move {
+            let clients = Credentials::default().agent_clients();
+            let mut on_progress = |_: &SeedProgress| {};
+            let sender = SeedSender::new(&mut members, &clients, &seed_errors, &mut on_progress);
+            let sent = sender.send_all(&mut reader).await;
+            (sent, reader.is_complete())
+        }))
+    }
+
+    fn run(&mut self, seeds: SeedTask, signals: &Signals) -> Result<RunEnd, CliError> {
+        let mut end = RunEnd::default();
+        let (mut seeds, mut completion) = (Some(seeds), None::<JoinHandle<()>>);
+        loop {
+            // A signal wakes it.
+            let frame = async { timeout(FRAME, signals.token().cancelled()).await };
+            let _ = self.cluster.runtime.block_on(frame);
+            if signals.received() {
+                screen::print_line(STOPPING);
+                return Ok(end);
+            }
+            self.handle_keys()?;
+            let snapshot = self.cluster.snapshot();
+            let limit = snapshot.pages_left == Some(0);
+            self.show(snapshot);
+            if let Some((message, how)) = self.cluster.unexpected_end() {
+                screen::print_line(&message);
+                end.how = how;
+                return Ok(end);
+            }
+            if let Some(done) = seeds.take_if(|seeds| seeds.is_finished()) {
+                let (sent, complete) =
+                    self.cluster.runtime.block_on(done).map_err(anyhow::Error::from)?;
+                end.taken = sent?.stored;
+                end.seeds_done = complete;
+                if !complete {
+                    return Ok(end);
+                }
+                // Not earlier: agents without seeds look complete.
+                completion = Some(self.cluster.watch_completion()?);
+            }
+            if completion.as_ref().is_some_and(JoinHandle::is_finished) {
+                end.how = if limit { Ended::Limit } else { Ended::Exhausted };
+                return Ok(end);
+            }
+        }
+    }
+
+    fn show(&mut self, snapshot: Snapshot) {
+        let (cluster, note, has_keys) = (&self.cluster, &self.note, self.keys.is_some());
+        self.display.show(
+            || snapshot,
+            |width| {
+                let mut lines = cluster.lines(width);
+                let more = [KEYS_HINT, note.as_str()].into_iter().filter(|line| !line.is_empty());
+                let more = more.filter(|_| has_keys).map(|line| line.chars().take(width).collect());
+                lines.extend(more);
+                lines
+            },
+        );
+    }
+
+    fn handle_keys(&mut self) -> Result<(), CliError> {
+        while let Some(key) = self.keys.as_ref().and_then(Keys::next) {
+            match key {
+                'a' => self.note = format!("{} joins", self.cluster.add()?),
+                'k' => self.kill()?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn kill(&mut self) -> Result<(), CliError> {
+        self.note = if !self.cluster.remove_dead()? {
+            "an agent is dead already, and the others are still taking over its work".to_owned()
+        } else if let Some((name, repeats)) = self.cluster.kill() {
+            self.repeats_max += repeats;
+            format!("{name} was killed: the others take over its work once its lease has expired")
+        } else {
+            "the last agent cannot be killed".to_owned()
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Runs a crawl by one agent to its end: sends the seeds, shows progress, handles signals.
+
+use crate::display::{Display, FRAME};
+use crate::exit::CliError;
+use crate::plan::Plan;
+use crate::screen;
+use crate::seeds::{SeedErrors, Seeds};
+use crate::signals::Signals;
+use anyhow::{Context, anyhow};
+use crivello_agent::report::Report;
+use crivello_agent::{AgentError, Crawl};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Result of a crawl that has ended.
+pub struct CrawlOutcome {
+    /// Report of the crawl.
+    pub report: Report,
+    /// Whether all seeds were read.
+    pub seeds_done: bool,
+    /// First error while reading the seeds.
+    pub seeds_error: Option<String>,
+}
+
+/// Title of a crawl, and what to do before a second signal ends the process.
+pub struct Session<F> {
+    /// First line of the panel.
+    pub title: String,
+    /// Runs before a second signal ends the process.
+    pub before_exit: F,
+}
+
+/// Opens the crawl of `plan` and runs it until it ends or a signal arrives.
+///
+/// # Errors
+/// If the crawl cannot be opened.
+pub fn run_loop<F: FnOnce() + Send + 'static>(
+    plan: Plan,
+    session: Session<F>,
+) -> Result<CrawlOutcome, CliError> {
+    let signals = Signals::listen(session.before_exit)?;
+    let seed_errors = SeedErrors::default();
+    let mut seeds = Seeds::new(plan.seeds, signals.clone(), seed_errors.clone());
+    let crawl = match Crawl::open(plan.settings, &plan.out, &mut seeds) {
+        Err(AgentError::SeedsCut) => return Err(not_started(&seed_errors)),
+        opened => Arc::new(opened?),
+    };
+    plan.meters.add(crawl.meter());
+    plan.otlp.iter().for_each(|otlp| crawl.export_traces(otlp));
+    let seeding = start_seeding(&crawl, seeds)?;
+    let mut display = Display::new(session.title, plan.quiet);
+    watch(&crawl, &signals, &mut display, stop);
+    screen::restore();
+    let mut report = crawl.finish();
+    report.seeds.refused = seed_errors.rejected();
+    // The thread is abandoned if it still waits for input.
+    let result = if seeding.is_finished() { seeding.join() } else { Ok(false) };
+    let panicked = result.as_ref().err().map(|_| "the seed thread panicked".to_owned());
+    let seeds_error = seed_errors.error().map(str::to_owned).or(panicked);
+    Ok(CrawlOutcome { report, seeds_done: result.unwrap_or(false), seeds_error })
+}
+
+/// Error for seeds that ended before they were known to belong to the crawl.
+fn not_started(seed_errors: &SeedErrors) -> CliError {
+    match seed_errors.error() {
+        Some(error) => CliError::Internal(anyhow!(
+            "the seeds cannot be read to their end ({error}); nothing was changed"
+        )),
+        None => CliError::Stopped(anyhow!(
+            "stopped before all seeds were known to belong to the crawl; nothing was changed"
+        )),
+    }
+}
+
+/// Sends the seeds from a thread of its own: it may block on input and on the sieve.
+fn start_seeding(crawl: &Arc<Crawl>, seeds: Seeds) -> anyhow::Result<JoinHandle<bool>> {
+    let crawl = Arc::clone(crawl);
+    std::thread::Builder::new()
+        .name("seeds".to_owned())
+        .spawn(move || crawl.seed(seeds))
+        .context("cannot start the seed thread")
+}
+
+/// Stops a crawl in order, as the first signal does.
+pub fn stop(crawl: &Crawl) {
+    crawl.stop();
+    screen::print_line(STOPPING);
+}
+
+/// Printed at the first signal.
+pub const STOPPING: &str = "stopping: waiting for visits in flight (a second signal exits at once)";
+
+/// Shows progress until the crawl has ended. The first signal calls `on_signal`.
+pub fn watch(
+    crawl: &Crawl,
+    signals: &Signals,
+    display: &mut Display,
+    on_signal: impl FnOnce(&Crawl),
+) {
+    let mut on_signal = Some(on_signal);
+    loop {
+        if signals.received()
+            && let Some(on_signal) = on_signal.take()
+        {
+            on_signal(crawl);
+        }
+        let ended = crawl.wait(FRAME).is_some();
+        display.show(|| crawl.snapshot(), |_| Vec::new());
+        if ended {
+            return;
+        }
+    }
+}
