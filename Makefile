@@ -10,12 +10,12 @@ BENCH ?=
 # What the comparison with other crawlers builds and installs.
 PEERS := target/peers
 
-.PHONY: all demo test build lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
+.PHONY: all demo test build dist lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
 	bench-sieve bench-hosts bench-delay bench-latency bench-soak bench-peers setup setup-tests help
 
 all: build
 
-## demo         crawl a simulated web before your eyes (DEMO="--out DIR" and the like)
+## demo         crawl a simulated web in this terminal (DEMO="--out DIR" passes options)
 demo: build
 	./target/release/crivello demo $(DEMO)
 
@@ -26,9 +26,14 @@ test: export RUST_TEST_THREADS ?= 6
 test: setup setup-tests
 	$(CARGO) test --release --workspace --no-fail-fast
 
-## build        the one binary, target/release/crivello
+## build        the program, target/release/crivello, and nothing for tests
 build: setup
-	$(CARGO) build --release --workspace
+	$(CARGO) build --release --package crivello
+
+## dist         target/dist/crivello-VERSION-TARGET.tar.gz: stripped program, man pages, completions, units, licenses
+dist: setup
+	$(CARGO) build --release --locked --package crivello
+	CARGO="$(CARGO)" ./deploy/dist.sh
 
 ## lint         formatting, spelling, licenses, alert rules, and clippy, where warnings are errors
 lint: setup

@@ -1,7 +1,6 @@
 //! `crivello`: a polite, crash-safe web crawler. Each subcommand has a file in [`cmd`]. Arguments are
-//! in [`args`], a checked crawl is in [`plan`].
+//! in [`crivello_args`], a checked crawl is in [`plan`].
 
-mod args;
 mod cluster;
 mod cmd;
 mod dashboard;
@@ -25,8 +24,9 @@ mod summary;
 mod telemetry;
 mod why;
 
-use args::{Args, Command};
 use clap::Parser;
+use crivello_args as args;
+use crivello_args::{Args, Command};
 use crivello_common::runtime::raise_open_files;
 use exit::{CliError, Exit};
 

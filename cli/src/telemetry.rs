@@ -1,8 +1,8 @@
 //! The log: to standard error, above the panel.
 
+use crate::args::LogFormat;
 use crate::exit::CliError;
 use crate::screen::{self, LogLine};
-use clap::ValueEnum;
 use crivello_common::runtime::{log_began, log_filter};
 use std::io::IsTerminal;
 use tracing_subscriber::layer::SubscriberExt;
@@ -12,16 +12,6 @@ use tracing_subscriber::{Layer, fmt, reload};
 /// Default filter: info of this program, warnings of libraries.
 const FILTER: &str = "warn,crivello=info";
 const FILTER_QUIET: &str = "warn";
-
-/// Format of log lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// Text for people.
-    #[default]
-    Text,
-    /// One JSON object per line.
-    Json,
-}
 
 /// Sets up the log. `filter` is the value of `--log` or `CRIVELLO_LOG`.
 ///

@@ -59,6 +59,7 @@ pub enum ClusterCommand {
 
 impl ClusterCommand {
     /// Whether only warnings and errors are logged.
+    #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
             Self::Coordinator(args) => args.quiet,

@@ -75,7 +75,8 @@ impl LocalAgent {
                 return Ok(());
             }
         };
-        let panicked = || AgentError::from(OpenError::Broken("an agent panicked: this is a bug".to_owned()));
+        let panicked =
+            || AgentError::from(OpenError::Broken("an agent panicked: this is a bug".to_owned()));
         let joined = joining.join().map_err(|_| panicked()).and_then(|joined| joined);
         match joined {
             Ok(crawl) => {

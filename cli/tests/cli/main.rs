@@ -3,6 +3,7 @@
 mod agents;
 mod certs;
 mod coordinator;
+mod packaging;
 mod program;
 mod robots;
 mod signals;

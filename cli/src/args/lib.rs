@@ -1,10 +1,10 @@
-//! Command-line arguments. Only their shape is checked here; [`crate::plan`] checks the rest.
+//! Command-line arguments of `crivello`. Only their shape is checked here; the program checks the rest.
+//! They are a library so that man pages and completions can be generated without the program.
 
 pub mod cluster;
 
-use crate::telemetry::LogFormat;
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use cluster::{ClusterCommand, HttpArgs, HttpsArgs, JoinArgs};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,6 +16,16 @@ const CERT_DAYS_MAX: i64 = 825;
 const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), unknown (why) or impolite (simweb judge), \
                           64 usage error, 70 internal error, 75 timed out (wait) or not yet in force everywhere \
                           (set, pause, block, log-level), 130 stopped, state saved.";
+
+/// Format of log lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Text for people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
 
 /// A polite, crash-safe web crawler.
 #[derive(Debug, Parser)]
@@ -72,6 +82,7 @@ pub enum Command {
 
 impl Command {
     /// Whether only warnings and errors are logged.
+    #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {
             Self::Crawl(args) => args.quiet,
