@@ -33,7 +33,7 @@ pub struct AgentStatus {
     /// Rises with whatever it takes in from others (before that is acknowledged), sends, or
     /// fetches: when two looks at one process show the same, nothing moved in between.
     pub work: u64,
-    /// It may fetch at all: its lease runs, or all others promised not to count it as dead.
+    /// It may fetch at all: its lease runs, or the peer leases of all others do.
     pub fence_open: bool,
     /// Batches that other agents have not acknowledged.
     pub outbox: u64,

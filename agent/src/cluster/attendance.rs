@@ -1,10 +1,10 @@
-//! What keeps a membership alive: heartbeats, views as they come, and the others' promises. With the
+//! What keeps a membership alive: heartbeats, views as they come, and the peer leases of the others. With the
 //! heartbeats comes this agent's portion of the page limit.
 
 use crate::cluster::coordinator::{Coordinator, PATIENCE, PAUSE, SAY_EVERY, whole};
 use crate::cluster::portion::Portion;
 use crate::cluster::{Door, InboundMsg};
-use crate::peers::{Outgoing, Promise};
+use crate::peers::{Outgoing, PingReply};
 use crate::report::Ended;
 use crate::shared::live_settings::RulesInForce;
 use crate::shared::run::Shared;
@@ -17,8 +17,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tonic::{Code, Status};
 
-/// Between two requests for promises: they hold for five times as long.
-const PING_EVERY: Duration = Duration::from_secs(1);
+/// Requests for a peer lease while it holds.
+const PINGS_PER_LEASE: u32 = 5;
 
 /// Keeps a membership alive.
 pub struct Heartbeat {
@@ -37,7 +37,7 @@ impl Heartbeat {
     /// Until it is dropped.
     pub async fn run(self) {
         let this = Arc::new(self);
-        tokio::join!(this.beat(), this.watch(), this.ask_promises(), this.watch_settings());
+        tokio::join!(this.beat(), this.watch(), this.renew_peer_leases(), this.watch_settings());
     }
 
     fn epoch(&self) -> u64 {
@@ -120,8 +120,8 @@ impl Heartbeat {
         }
     }
 
-    /// Promises of all others, in case the coordinator is out of reach.
-    async fn ask_promises(&self) {
+    /// Renews the peer leases of all others, for when the coordinator is out of reach.
+    async fn renew_peer_leases(&self) {
         loop {
             let view = self.views.borrow().clone();
             for agent in view.iter().flat_map(|view| &view.agents) {
@@ -133,14 +133,14 @@ impl Heartbeat {
                 tokio::spawn(async move {
                     let asked = clock.now();
                     let arrival = match outgoing.ping(by).await {
-                        Ok(Promise::Given) => InboundMsg::Promised { by, asked },
-                        Ok(Promise::Refused(Some(view))) => InboundMsg::View(view),
-                        Ok(Promise::Refused(None)) | Err(_) => return,
+                        Ok(PingReply::Granted) => InboundMsg::PeerLease { by, asked },
+                        Ok(PingReply::Refused(Some(view))) => InboundMsg::View(view),
+                        Ok(PingReply::Refused(None)) | Err(_) => return,
                     };
                     door.bring(arrival).await;
                 });
             }
-            tokio::time::sleep(PING_EVERY).await;
+            tokio::time::sleep(self.shared.settings.cluster.peer_lease() / PINGS_PER_LEASE).await;
         }
     }
 }

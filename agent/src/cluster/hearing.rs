@@ -49,7 +49,7 @@ impl Member {
                 InboundMsg::Ping { from, epoch, answer } => {
                     let same = epoch == self.custody.epoch();
                     if same {
-                        self.custody.fence.promise(from, epoch, now);
+                        self.custody.fence.grant(from, epoch, now);
                     }
                     let verdict = if same { Ack::Done } else { Ack::OtherEpoch };
                     let _ = answer.send(verdict);
@@ -64,7 +64,9 @@ impl Member {
                     }
                 }
                 InboundMsg::Leased(until) => self.custody.fence.leased(until),
-                InboundMsg::Promised { by, asked } => self.custody.fence.promised(by, asked),
+                InboundMsg::PeerLease { by, asked } => {
+                    self.custody.fence.peer_lease_renewed(by, asked)
+                }
                 InboundMsg::Seeds { found, tally, refused, answer } => {
                     self.doings.worked(1);
                     group.found.extend(found);

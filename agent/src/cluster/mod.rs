@@ -64,7 +64,7 @@ use waits::Waits;
 pub enum InboundMsg {
     /// A packet of another agent.
     Packet { from: PacketOrigin, epoch: u64, body: Body, answer: oneshot::Sender<Ack> },
-    /// Another agent asks for a promise.
+    /// Another agent asks for a peer lease.
     Ping { from: AgentId, epoch: u64, answer: oneshot::Sender<Ack> },
     /// What another agent answered.
     Heard(Heard),
@@ -72,8 +72,8 @@ pub enum InboundMsg {
     View(Arc<View>),
     /// The coordinator's lease runs until then.
     Leased(Timestamp),
-    /// Another agent has promised, when it was asked then.
-    Promised { by: AgentId, asked: Timestamp },
+    /// Another agent has granted a peer lease, asked for at `asked`.
+    PeerLease { by: AgentId, asked: Timestamp },
     /// URLs from people, and those refused at the door; answered once all are safe.
     Seeds {
         found: Vec<Found>,
@@ -129,7 +129,7 @@ pub struct Member {
     custody: Custody,
     outgoing: Arc<Outgoing>,
     turns: LeaseSender,
-    /// The epoch of which the turns' task knows that all promises to the dead have run out.
+    /// The epoch of which the turns' task knows that all peer leases of the dead have run out.
     clear: u64,
     views: watch::Sender<Option<Arc<View>>>,
     arrivals: Receiver<InboundMsg>,
@@ -186,8 +186,7 @@ impl Member {
     pub fn new(parts: Parts, disk: &Database) -> Result<Self, DiskError> {
         let Parts { me, shared, outgoing, turns, views, arrivals, doings } = parts;
         let now = shared.clock.now();
-        let cluster = &shared.settings.cluster;
-        let custody = Custody::new(me, cluster.strategy, cluster.replication as usize, now);
+        let custody = Custody::new(me, &shared.settings.cluster, now);
         Ok(Self {
             me,
             custody,

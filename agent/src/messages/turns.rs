@@ -101,7 +101,7 @@ pub struct Batch {
 pub struct Report {
     /// Those that the receiver lends now.
     pub held: Vec<HeldFor>,
-    /// Nobody who was declared dead fetches by a promise of this agent any more.
+    /// No agent that was declared dead fetches by a peer lease of this agent any more.
     pub is_clear: bool,
 }
 

@@ -37,6 +37,7 @@ pub use fence::Fence;
 pub use tag::{Role, Tag, Tags};
 
 use crivello_common::assignment::{Owners, StrategyKind};
+use crivello_common::config::Cluster;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, View, ViewError};
@@ -79,14 +80,14 @@ pub struct Custody {
 impl Custody {
     /// An agent that knows no view yet.
     #[must_use]
-    pub fn new(me: AgentId, strategy: StrategyKind, replication: usize, now: Timestamp) -> Self {
+    pub fn new(me: AgentId, settings: &Cluster, now: Timestamp) -> Self {
         Self {
             me,
-            strategy,
-            replication,
+            strategy: settings.strategy,
+            replication: settings.replication as usize,
             owners: None,
             sharers: RefCell::default(),
-            fence: Fence::new(now),
+            fence: Fence::new(settings.peer_lease(), now),
             scanned: BTreeSet::new(),
             brought: BTreeSet::new(),
             awaited: BTreeMap::new(),
@@ -196,7 +197,7 @@ impl Custody {
             .is_some_and(|tag| self.is_authority(&tag) && self.standing(&tag).contains(&holder))
     }
 
-    /// Whether nobody who was declared dead may still fetch by a promise of this agent.
+    /// Whether nobody who was declared dead may still fetch by a peer lease of this agent.
     #[must_use]
     pub fn is_clear(&self, now: Timestamp) -> bool {
         let is_gone = |id, epoch| self.alive(id).is_none_or(|agent| agent.since > epoch);

@@ -149,7 +149,7 @@ impl Custody {
         true
     }
 
-    /// Not before the promises to those that are gone have run out: until then they may fetch.
+    /// Not before the peer leases of those that are gone have run out: until then they may fetch.
     fn say(&mut self, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
         if !self.is_clear(now) {
             return false;

@@ -56,7 +56,7 @@ pub trait PeerHandler: Send + Sync + 'static {
     /// An agent wants this robots.txt, of a host of one of our groups; one request, whatever it
     /// brings. To drop the answer's sender is to say that it cannot be had.
     fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsFound>);
-    /// `from` asks for the promise not to be counted as dead for a while.
+    /// `from` asks for a peer lease: not to be counted as dead while it holds.
     fn ping(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Ack>);
 }
 
@@ -333,7 +333,7 @@ impl Peer for Door {
                 let (answer, answered) = oneshot::channel();
                 self.receiver.ping(sender, epoch, answer);
                 match answered.await.map_err(|_| Status::unavailable("not now"))? {
-                    Ack::Done => ping_response::Verdict::Promised(v1::Nothing {}),
+                    Ack::Done => ping_response::Verdict::Granted(v1::Nothing {}),
                     Ack::OtherEpoch => ping_response::Verdict::Refused(self.refuse(epoch)),
                 }
             }

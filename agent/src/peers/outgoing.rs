@@ -32,7 +32,7 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// and is dead when none comes for so long.
 const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(3);
-/// For a promise, or a turn, which are worth less the longer they take.
+/// For a peer lease, or a turn, which are worth less the longer they take.
 const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// For a robots.txt, which waits for its host's turn there.
 const ROBOTS_PATIENCE: Duration = Duration::from_secs(60);
@@ -55,10 +55,10 @@ pub enum Heard {
 
 /// The answer to a ping.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Promise {
-    /// It is given.
-    Given,
-    /// It is not: another epoch is in force there, with this view if it is later.
+pub enum PingReply {
+    /// A peer lease, counted from when it was asked for.
+    Granted,
+    /// None: another epoch is in force there, with this view if it is later.
     Refused(Option<Arc<View>>),
 }
 
@@ -239,19 +239,19 @@ impl Outgoing {
         state.peers.get(&to).map_or(0, |peer| peer.line(class).queue.bytes())
     }
 
-    /// Asks for the promise not to count this agent as dead for a while.
+    /// Asks for a peer lease: not to count this agent as dead while it holds.
     ///
     /// # Errors
     /// When there was no answer in time.
-    pub async fn ping(&self, to: AgentId) -> Result<Promise, Status> {
+    pub async fn ping(&self, to: AgentId) -> Result<PingReply, Status> {
         let (channel, epoch) = self.beside_copies(to)?;
         let mut client = client(channel);
         let asked = client.ping(v1::PingRequest { sender: self.me.0, epoch });
         let answered = timeout(PING_PATIENCE, asked).await;
         let answered = answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
         match answered.into_inner().verdict {
-            Some(Verdict::Promised(v1::Nothing {})) => Ok(Promise::Given),
-            Some(Verdict::Refused(refused)) => Ok(Promise::Refused(view_of(refused)?)),
+            Some(Verdict::Granted(v1::Nothing {})) => Ok(PingReply::Granted),
+            Some(Verdict::Refused(refused)) => Ok(PingReply::Refused(view_of(refused)?)),
             None => Err(Status::internal("it answers with nothing")),
         }
     }

@@ -55,7 +55,7 @@ pub struct Crawl {
     pub is_paused: bool,
     /// How many pages there still may be.
     pub pages_left: PagesLeft,
-    /// Its lease runs, or all others have promised not to count it as dead.
+    /// Its lease runs, or all others have granted it a peer lease.
     pub fence_is_open: bool,
     /// There is less room than `state.disk-free-min`.
     pub disk_is_full: bool,

@@ -1,14 +1,19 @@
 //! What a stored crawl means: the settings that its keys and records depend on. A crawl is resumed
 //! only under the same.
 
-use super::settings::{Settings, TABLE};
+use super::settings::{Cluster, Settings, TABLE};
 use crate::url::NORMAL_FORM;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What stands for the normal form among the settings.
 const NORMAL_FORM_NAME: &str = "url normal form";
+/// Name of [`Cluster::peer_lease`] among the settings.
+const PEER_LEASE_NAME: &str = "half of cluster.lease, at most 5s";
+/// The longest lease between agents.
+const PEER_LEASE_MAX: Duration = Duration::from_secs(5);
 
 /// A setting that a stored crawl has otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +34,31 @@ impl fmt::Display for Difference {
     }
 }
 
+impl Cluster {
+    /// How long an agent that the coordinator does not reach may fetch after another agent has answered
+    /// it: half of `lease`, at most 5 s.
+    ///
+    /// An agent that starts waits this long for what an earlier life of any agent may have granted. So
+    /// all agents of a crawl, in all their lives, must go by the same number: it is part of
+    /// [`Settings::meaning`].
+    #[must_use]
+    pub fn peer_lease(&self) -> Duration {
+        (self.lease / 2).min(PEER_LEASE_MAX)
+    }
+}
+
 impl Settings {
     /// The settings that a stored crawl depends on, one `key = value` a line: to be kept beside it.
     #[must_use]
     pub fn meaning(&self) -> String {
         let fixed = TABLE.iter().filter(|setting| setting.fixed);
         let lines = fixed.map(|s| format!("{} = {}\n", s.key(), (s.write)(self)));
-        lines.chain([format!("{NORMAL_FORM_NAME} = {NORMAL_FORM}\n")]).collect()
+        let peer_lease = self.cluster.peer_lease();
+        let derived = [
+            format!("{NORMAL_FORM_NAME} = {NORMAL_FORM}\n"),
+            format!("{PEER_LEASE_NAME} = {peer_lease:?}\n"),
+        ];
+        lines.chain(derived).collect()
     }
 
     /// The hash of [`Self::meaning`].

@@ -188,6 +188,7 @@ settings! {
         /// lost.
         replication: u32 = 2, in "agents", must between(1, 16), fixed true;
         /// An agent that was not heard of for this long is dead, and others take its groups.
+        /// Below 10 s it is fixed for the life of a crawl.
         lease: Duration = secs(30), must between(Duration::from_millis(100), DAY);
     }
     /// How much is kept in memory and how often the state is committed.

@@ -1,7 +1,7 @@
 use super::kit::{ME, OTHER, PEER, big, facts, hear, node, node_at, sender, until, view};
 use crate::limits::{PEER_QUEUE_BYTES, PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::Ack;
-use crate::peers::{Body, Heard, Message, Promise, Rejected, Why};
+use crate::peers::{Body, Heard, Message, PingReply, Rejected, Why};
 use bytes::Bytes;
 use crivello_common::view::AgentId;
 use std::net::Ipv4Addr;
@@ -31,7 +31,7 @@ async fn all_arrives_in_order_and_as_it_was() {
     }
     assert_eq!(*node.inbox.got.lock(), sent);
     assert!(outgoing.is_empty() && ids.is_sorted());
-    assert_eq!(outgoing.ping(PEER).await.unwrap(), Promise::Given);
+    assert_eq!(outgoing.ping(PEER).await.unwrap(), PingReply::Granted);
     assert_eq!(outgoing.offer(ME, facts(0)).unwrap_err().why, Why::Unknown);
     assert_eq!(outgoing.offer(OTHER, facts(0)).unwrap_err().why, Why::Unknown);
 }
@@ -98,7 +98,7 @@ async fn one_that_never_answers_delays_nobody() {
         slow.inbox.hold.store(false, SeqCst);
         let id = outgoing.offer(OTHER, copies).unwrap();
         assert_eq!(hear(&mut hears).await, Heard::Stored { by: OTHER, id });
-        assert_eq!(outgoing.ping(OTHER).await.unwrap(), Promise::Given);
+        assert_eq!(outgoing.ping(OTHER).await.unwrap(), PingReply::Granted);
     };
     timeout(Duration::from_secs(4), all).await.expect("before the deaf one counts as dead");
     assert!(outgoing.ping(PEER).await.is_err());

@@ -1,6 +1,6 @@
 use super::kit::{ME, PEER, facts, hear, node, sender, until, view};
 use crate::messages::Ack;
-use crate::peers::{Body, Heard, Promise, Why};
+use crate::peers::{Body, Heard, PingReply, Why};
 use crivello_common::time::Clock;
 use crivello_common::view::AgentState;
 use crivello_proto::PACKET_SIZE_MAX;
@@ -24,7 +24,7 @@ async fn who_is_behind_is_shown_the_view_and_begins_anew() {
     outgoing.set_view(&old);
     outgoing.offer(PEER, facts(1)).unwrap();
     assert_eq!(hear(&mut hears).await, Heard::View(Arc::clone(&new)));
-    assert_eq!(outgoing.ping(PEER).await.unwrap(), Promise::Refused(Some(Arc::clone(&new))));
+    assert_eq!(outgoing.ping(PEER).await.unwrap(), PingReply::Refused(Some(Arc::clone(&new))));
     assert!(node.inbox.got.lock().is_empty() && !outgoing.is_empty());
     outgoing.set_view(&new);
     assert!(outgoing.is_empty(), "what was offered under the old view is forgotten");
@@ -44,7 +44,7 @@ async fn who_is_ahead_waits_for_the_other() {
     outgoing.set_view(&view);
     let ids = [1, 2, 3].map(|n| outgoing.offer(PEER, facts(n)).unwrap());
     sleep(Duration::from_millis(200)).await;
-    assert_eq!(outgoing.ping(PEER).await.unwrap(), Promise::Refused(None));
+    assert_eq!(outgoing.ping(PEER).await.unwrap(), PingReply::Refused(None));
     assert!(node.inbox.got.lock().is_empty());
     node.views.send_replace(Some(view));
     for id in ids {

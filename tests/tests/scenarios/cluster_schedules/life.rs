@@ -23,7 +23,7 @@ impl World {
                 self.after(wait, Event::AtCoordinator { node, life, sent, join });
             }
         }
-        self.ask_promises(node);
+        self.renew_peer_leases(node);
         self.route(node);
         // Moves.
         let mut effects = Vec::new();

@@ -1,15 +1,21 @@
-//! How a node learns views, leases and promises.
+//! How a node learns views, leases and peer leases.
 
 use super::node::REPLICATION;
 use super::wire::{Body, COPIES};
 use super::world::{Event, LEASE, World, timestamp};
 use crivello_agent::ownership::Custody;
 use crivello_common::assignment::StrategyKind;
+use crivello_common::config::Cluster;
 use crivello_common::view::{AgentId, AgentState, View};
 use std::sync::Arc;
 
+fn cluster_settings() -> Cluster {
+    let strategy = StrategyKind::Permutation;
+    Cluster { strategy, replication: REPLICATION as u32, lease: LEASE, ..Cluster::default() }
+}
+
 impl World {
-    pub fn ask_promises(&mut self, node: usize) {
+    pub fn renew_peer_leases(&mut self, node: usize) {
         let n = &mut self.nodes[node];
         if self.now < n.pinged + 1_000 {
             return;
@@ -47,7 +53,7 @@ impl World {
                 .and_then(|v| v.agent(asker))
                 .is_some_and(|a| a.state != AgentState::Dead);
         if ok {
-            custody.fence.promise(asker, epoch, now);
+            custody.fence.grant(asker, epoch, now);
         }
         let view = if custody.epoch() > epoch { custody.view().cloned() } else { None };
         if let Some(wait) = self.travel(to, from) {
@@ -58,7 +64,7 @@ impl World {
     pub fn pong(&mut self, node: usize, from: usize, sent: u64, ok: bool, view: Option<Arc<View>>) {
         let peer = self.nodes[from].disk.id;
         if let (true, Some(peer), Some(custody)) = (ok, peer, &mut self.nodes[node].custody) {
-            custody.fence.promised(peer, timestamp(sent));
+            custody.fence.peer_lease_renewed(peer, timestamp(sent));
         }
         if let Some(view) = view {
             self.learn(node, view);
@@ -98,7 +104,7 @@ impl World {
             && n.custody.is_none()
         {
             n.disk.id = Some(id);
-            n.custody = Some(Custody::new(id, StrategyKind::Permutation, REPLICATION, now));
+            n.custody = Some(Custody::new(id, &cluster_settings(), now));
         }
         if leased && let Some(custody) = &mut n.custody {
             custody.fence.leased(timestamp(sent) + LEASE);
