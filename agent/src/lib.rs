@@ -34,5 +34,5 @@ pub use app::{AgentError, Crawl, JoinOptions};
 pub use engines::seeding::Seed;
 pub use observe::explain::of_directory as why_of_directory;
 pub use observe::metrics;
-pub use observe::trace_collector::Otlp;
+pub use observe::trace_export::Otlp;
 pub use storage::OpenError;

@@ -16,7 +16,7 @@ use crate::limits::{LEDGER_QUEUE, results_max, visits_max};
 use crate::links::LinkRules;
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::{Meter, Sources};
-use crate::observe::trace_collector::{self, Tracer};
+use crate::observe::trace_export;
 use crate::report::SeedCounts;
 use crate::shared::live_settings::RulesInForce;
 use crate::shared::panic_guard::spawn;
@@ -24,6 +24,7 @@ use crate::shared::run::Shared;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Batch, Database, DiskError, Family};
 use crate::store::{Archive, CrawlLabel, Position};
+use crate::url_tracing::Tracer;
 use crate::workbench::Workbench;
 use arc_swap::ArcSwap;
 use crivello_common::config::Settings;
@@ -32,7 +33,7 @@ use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
 use crossbeam::channel::bounded;
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::runtime::Runtime;
 
 /// What a crawl is made of.
@@ -102,7 +103,7 @@ impl Build {
             let parser = parser();
             threads.push(spawn(&shared, &format!("parser-{n}"), move || parser.run())?);
         }
-        runtime.spawn(trace_collector::collect(shared.clone()));
+        runtime.spawn(trace_export::collect(shared.clone()));
         runtime.spawn(fetchers::run(shared.clone(), desk.clone(), context, dns));
         Ok(Crawl {
             home,
@@ -114,6 +115,7 @@ impl Build {
             threads: Mutex::new(threads),
             runtime: Mutex::new(Some(runtime)),
             meter,
+            exporter: OnceLock::new(),
             seat,
         })
     }

@@ -4,15 +4,16 @@
 use crate::api;
 use crate::app::{AgentError, Build, Crawl, fetcher_runtime};
 use crate::cluster::{
-    ControlHandler, Coordinator, Door, Heartbeat, InboundMsg, Joined, Joining, Member, Membership,
-    Parts, Resident,
+    Coordinator, Heartbeat, InboundMsg, Inbox, Joined, Joining, Member, Membership, Parts,
 };
 use crate::engines::ip_leases::LeaseTask;
+use crate::engines::remote_robots::RemoteRobotsClient;
 use crate::limits::ARRIVALS_QUEUE;
 use crate::messages::LeaseSender;
+use crate::observe::agent_api::{ControlHandler, RunningAgent};
 use crate::observe::explain::Informer;
 use crate::observe::metrics::Post;
-use crate::peers::{ExtraServices, Heard, Outgoing, PeerServer};
+use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer};
 use crate::report::SeedCounts;
 use crate::storage::OpenError;
 use crate::storage::crawl_dir::CrawlDir;
@@ -72,10 +73,10 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let mut known = Membership::open(&options.dir, options.name.as_deref())?;
     let (arrivals, arrived) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
     let (turns, turn_words) = LeaseSender::new();
-    let (door, hall) =
-        (Door { arrivals, turns: turns.clone() }, Arc::new(ControlHandler::default()));
+    let (inbox, hall) =
+        (Inbox { arrivals, turns: turns.clone() }, Arc::new(ControlHandler::default()));
     let (views, view_in_force) = watch::channel(None);
-    let server = runtime.block_on(serve(options, view_in_force.clone(), &door, &hall, clock))?;
+    let server = runtime.block_on(serve(options, view_in_force.clone(), &inbox, &hall, clock))?;
     let address = server.address();
     let joining = Joining {
         coordinator: options.coordinator.clone(),
@@ -94,32 +95,31 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let (home, disk) = CrawlDir::open(&options.dir, &settings, clock.now(), Some(&crawl_id))?;
 
     // Before anything else is heard: the lease, and the view that it goes with.
-    door.offer(InboundMsg::Leased(leased_until));
-    door.offer(InboundMsg::View(view));
-    let outgoing = outgoing(id, options.tls.clone(), &runtime, &door, clock);
+    inbox.offer(InboundMsg::Leased(leased_until));
+    inbox.offer(InboundMsg::View(view));
+    let outgoing = outgoing(id, options.tls.clone(), &runtime, &inbox, clock);
     let process = joining.process;
     let name = known.name.clone();
     let seat =
         Seat { coordinator: coordinator.clone(), id, name, process, address, _server: server };
     let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
-    let (doings, for_member) = (hall.doings.clone(), outgoing.clone());
+    let (status, for_member) = (hall.status.clone(), outgoing.clone());
     let room = LeaseTask {
         me: id,
         words: turn_words,
         line: turns.clone(),
         outgoing: outgoing.clone(),
-        door: door.clone(),
-        views: view_in_force.clone(),
+        inbox: inbox.clone(),
     };
     let crawl =
         build.crawl(SeedCounts::default(), Some(seat), Some(room), move |shared, disk| {
             let outgoing = for_member;
-            let parts = Parts { me: id, shared, outgoing, turns, views, arrivals: arrived, doings };
+            let parts = Parts { me: id, shared, outgoing, turns, views, arrivals: arrived, status };
             Ok(Some(Member::new(parts, disk)?))
         })?;
     crawl.shared.live.begin(revision);
-    crawl.meter.among_others(Post::new(id, &known.name, &hall.doings, &outgoing));
-    hall.attach(Resident {
+    crawl.meter.among_others(Post::new(id, &known.name, &hall.status, &outgoing));
+    hall.attach(RunningAgent {
         id,
         name: known.name,
         crawl_id,
@@ -127,7 +127,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         shared: crawl.shared.clone(),
         rules: crawl.rules.clone(),
         disk: crawl.disk.clone(),
-        door: door.clone(),
+        inbox: inbox.clone(),
         informer: Arc::new(Informer::new(
             id,
             crawl.disk.clone(),
@@ -139,9 +139,19 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         meter: crawl.meter.clone(),
     });
     let (shared, rules, views) = (crawl.shared.clone(), crawl.rules.clone(), view_in_force);
-    let attendance =
-        Heartbeat { coordinator, id, process, lease, outgoing, door, views, shared, rules };
-    attend(&crawl, attendance);
+    let robots = RemoteRobotsClient {
+        outgoing: outgoing.clone(),
+        views: views.clone(),
+        shared: shared.clone(),
+        desk: crawl.desk.clone(),
+    };
+    let heartbeat =
+        Heartbeat { coordinator, id, process, lease, outgoing, inbox, views, shared, rules };
+    if let Some(runtime) = crawl.runtime.lock().as_ref() {
+        runtime.spawn(robots.run());
+        runtime.spawn(crawl.shared.fence.clone().watch(crawl.shared.clock));
+        runtime.spawn(heartbeat.run());
+    }
     Ok(crawl)
 }
 
@@ -160,29 +170,21 @@ async fn become_member(
     Ok((coordinator, joined.ok_or_else(stopped)?))
 }
 
-/// Has the membership kept alive, and the gate watched.
-fn attend(crawl: &Crawl, attendance: Heartbeat) {
-    if let Some(runtime) = crawl.runtime.lock().as_ref() {
-        runtime.spawn(crawl.shared.fence.clone().watch(crawl.shared.clock));
-        runtime.spawn(attendance.run());
-    }
-}
-
 async fn serve(
     options: &JoinOptions,
     views: watch::Receiver<Option<Arc<View>>>,
-    door: &Door,
+    inbox: &Inbox,
     hall: &Arc<ControlHandler>,
     clock: Clock,
 ) -> Result<PeerServer, AgentError> {
     options.tls.iter().for_each(Tls::keep_fresh);
     options.token.iter().for_each(LiveToken::keep_fresh);
     let listener = bind(options.listen).await?;
-    let door = Arc::new(door.clone());
+    let inbox = Arc::new(inbox.clone());
     let house = Arc::clone(hall) as Arc<dyn api::AgentApi>;
     let control = Guarded::new(api::service(house), options.token.clone(), &[]);
     let beside = ExtraServices { routes: Routes::new(control), names: &[api::NAME] };
-    PeerServer::start(listener, options.tls.clone(), views, door, beside, clock)
+    PeerServer::start(listener, options.tls.clone(), views, inbox, beside, clock)
         .await
         .map_err(|error| OpenError::Refused(error.to_string()).into())
 }
@@ -207,15 +209,15 @@ fn outgoing(
     id: AgentId,
     tls: Option<Tls>,
     runtime: &Runtime,
-    door: &Door,
+    inbox: &Inbox,
     clock: Clock,
 ) -> Arc<Outgoing> {
-    let (heard, mut answers) = mpsc::channel::<Heard>(crate::limits::PEER_ANSWERS);
+    let (heard, mut answers) = mpsc::channel::<PeerEvent>(crate::limits::PEER_ANSWERS);
     let outgoing = Outgoing::new(id, tls, runtime.handle().clone(), heard, clock);
-    let door = door.clone();
+    let inbox = inbox.clone();
     runtime.spawn(async move {
         while let Some(heard) = answers.recv().await {
-            door.bring(InboundMsg::Heard(heard)).await;
+            inbox.deliver(InboundMsg::Peer(heard)).await;
         }
     });
     Arc::new(outgoing)

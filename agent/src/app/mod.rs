@@ -22,7 +22,7 @@ use crate::links::{LinkRules, LinksError};
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::Meter;
 use crate::observe::status;
-use crate::observe::trace_collector::{self, Otlp};
+use crate::observe::trace_export::{Otlp, OtlpExporter, Resource};
 use crate::progress::Snapshot;
 use crate::report::{Ended, Report};
 use crate::shared::live_settings::RulesInForce;
@@ -39,8 +39,8 @@ use join::Seat;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -95,6 +95,7 @@ pub struct Crawl {
     threads: Mutex<Vec<JoinHandle<()>>>,
     runtime: Mutex<Option<Runtime>>,
     meter: Meter,
+    exporter: OnceLock<Arc<OtlpExporter>>,
     /// Its place in a cluster, unless it is alone.
     seat: Option<Seat>,
 }
@@ -158,12 +159,12 @@ impl Crawl {
         let Some(runtime) = &*runtime else { return };
         let crawl_id = self.home.identity.crawl_id.clone();
         let resource = match &self.seat {
-            Some(seat) => {
-                trace_collector::Resource { crawl_id, agent: seat.id.0, name: seat.name.clone() }
-            }
-            None => trace_collector::Resource { name: crawl_id.clone(), crawl_id, agent: 0 },
+            Some(seat) => Resource { crawl_id, agent: seat.id.0, name: seat.name.clone() },
+            None => Resource { name: crawl_id.clone(), crawl_id, agent: 0 },
         };
-        trace_collector::export(runtime.handle(), self.shared.clone(), otlp.clone(), resource);
+        let shared = self.shared.clone();
+        let exporter = OtlpExporter::start(runtime.handle(), shared, otlp.clone(), resource);
+        let _ = self.exporter.set(exporter);
     }
 
     /// Where other agents reach this one; `None` for an agent that is alone.
@@ -230,8 +231,10 @@ impl Crawl {
         // Before the parsers are waited for: they go once nobody can bring them anything.
         self.meter.close();
         if let Some(runtime) = self.runtime.lock().take() {
-            runtime.block_on(self.shared.tracer.say_goodbye());
-            self.say_goodbye(&runtime);
+            if let Some(exporter) = self.exporter.get() {
+                runtime.block_on(exporter.flush_with_deadline());
+            }
+            self.leave(&runtime);
             // What still runs there may hold the state: it is to be closed before anybody goes on.
             runtime.shutdown_timeout(SHUTDOWN_PATIENCE);
         }
@@ -262,7 +265,7 @@ impl Crawl {
     }
 
     /// Tells the coordinator that this process ends. After a breakdown the lease just runs out.
-    fn say_goodbye(&self, runtime: &Runtime) {
+    fn leave(&self, runtime: &Runtime) {
         let Some(seat) = &self.seat else { return };
         let back = match self.wait(Duration::ZERO) {
             Some(Ended::Drained) => false,

@@ -3,7 +3,7 @@
 
 use crate::cluster::coordinator::{Coordinator, PATIENCE, PAUSE, SAY_EVERY, whole};
 use crate::cluster::portion::Portion;
-use crate::cluster::{Door, InboundMsg};
+use crate::cluster::{Inbox, InboundMsg};
 use crate::peers::{Outgoing, PingReply};
 use crate::report::Ended;
 use crate::shared::live_settings::RulesInForce;
@@ -27,7 +27,7 @@ pub struct Heartbeat {
     pub process: u64,
     pub lease: Duration,
     pub outgoing: Arc<Outgoing>,
-    pub door: Door,
+    pub inbox: Inbox,
     pub views: watch::Receiver<Option<Arc<View>>>,
     pub shared: Arc<Shared>,
     pub rules: RulesInForce,
@@ -77,7 +77,7 @@ impl Heartbeat {
                         portion.hear(allowance, &self.shared);
                     }
                     let lease = Duration::from_millis(answer.lease_ms);
-                    self.door.bring(InboundMsg::Leased(asked + lease)).await;
+                    self.inbox.deliver(InboundMsg::Leased(asked + lease)).await;
                     if said.take().is_some() {
                         tracing::info!("the coordinator is back");
                     }
@@ -111,7 +111,7 @@ impl Heartbeat {
                 let mut views = views.into_inner();
                 while let Ok(Some(view)) = views.message().await {
                     match View::try_from(view) {
-                        Ok(view) => self.door.bring(InboundMsg::View(Arc::new(view))).await,
+                        Ok(view) => self.inbox.deliver(InboundMsg::View(Arc::new(view))).await,
                         Err(bad) => tracing::error!("the coordinator sent a bad view: {bad}"),
                     }
                 }
@@ -128,7 +128,7 @@ impl Heartbeat {
                 if agent.id == self.id || agent.state == AgentState::Dead {
                     continue;
                 }
-                let (outgoing, door) = (self.outgoing.clone(), self.door.clone());
+                let (outgoing, inbox) = (self.outgoing.clone(), self.inbox.clone());
                 let (by, clock) = (agent.id, self.shared.clock);
                 tokio::spawn(async move {
                     let asked = clock.now();
@@ -137,7 +137,7 @@ impl Heartbeat {
                         Ok(PingReply::Refused(Some(view))) => InboundMsg::View(view),
                         Ok(PingReply::Refused(None)) | Err(_) => return,
                     };
-                    door.bring(arrival).await;
+                    inbox.deliver(arrival).await;
                 });
             }
             tokio::time::sleep(self.shared.settings.cluster.peer_lease() / PINGS_PER_LEASE).await;

@@ -4,7 +4,7 @@ use crate::cluster::{InboundMsg, Member, Piles, Seeder, Sent, Then};
 use crate::crawldb::{Group, Ledger};
 use crate::messages::{Ack, Fact, Found};
 use crate::ownership::{End, Message};
-use crate::peers::{Body, Class, Heard, PacketOrigin};
+use crate::peers::{Body, Class, PacketOrigin, PeerEvent};
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
@@ -39,7 +39,7 @@ impl Member {
             let Ok(arrival) = self.arrivals.try_recv() else { return Ok(()) };
             match arrival {
                 InboundMsg::Packet { from, epoch, body, answer } => {
-                    self.doings.worked(1);
+                    self.status.worked(1);
                     if epoch == self.custody.epoch() {
                         self.take(ledger, group, (from, body, answer), now)?;
                     } else {
@@ -54,11 +54,11 @@ impl Member {
                     let verdict = if same { Ack::Done } else { Ack::OtherEpoch };
                     let _ = answer.send(verdict);
                 }
-                InboundMsg::Heard(Heard::Stored { by: _, id }) => {
-                    self.doings.worked(1);
+                InboundMsg::Peer(PeerEvent::Stored { by: _, id }) => {
+                    self.status.worked(1);
                     self.stored(ledger, id, now)?;
                 }
-                InboundMsg::Heard(Heard::View(view)) | InboundMsg::View(view) => {
+                InboundMsg::Peer(PeerEvent::View(view)) | InboundMsg::View(view) => {
                     if view.epoch > self.custody.epoch() {
                         self.next_view = Some(view);
                     }
@@ -68,7 +68,7 @@ impl Member {
                     self.custody.fence.peer_lease_renewed(by, asked)
                 }
                 InboundMsg::Seeds { found, tally, refused, answer } => {
-                    self.doings.worked(1);
+                    self.status.worked(1);
                     group.found.extend(found);
                     group.refused.merge(&tally);
                     self.seeds.push(Seeder(refused, answer));

@@ -3,16 +3,15 @@
 //! the outbox with them.
 //!
 //! ```text
-//!   door, coordinator ── InboundMsg ──► hearing ──► merges ──► commit ──► answers, once copied
+//!   inbox, coordinator ── InboundMsg ──► hearing ──► merges ──► commit ──► answers, once copied
 //!   pages' links ──► sending ──► outbox ──► pump ──► peers ── Stored ──► pages done with
 //! ```
 
 mod attendance;
 mod coordinator;
-mod door;
 mod epoch;
 mod hearing;
-mod house;
+mod inbox;
 mod lag;
 mod membership;
 mod outbox;
@@ -20,6 +19,7 @@ mod portion;
 mod sending;
 mod settings;
 mod standing;
+mod status;
 mod tagged;
 mod traced;
 mod transfers;
@@ -27,21 +27,21 @@ mod waits;
 
 pub use attendance::Heartbeat;
 pub use coordinator::{Coordinator, Joined, Joining};
-pub use door::Door;
 pub use epoch::Fate;
-pub use house::{ClusterStatus, ControlHandler, Resident};
+pub use inbox::{InboundMsg, Inbox};
 pub use lag::Waiting;
 pub use membership::Membership;
+pub use status::ClusterStatus;
 
 use crate::api::SeedAnswer;
 use crate::crawldb::{Ledger, RecentKeys, TagRows};
-use crate::messages::{Ack, Fact, Found, LeaseCommand, LeaseSender};
+use crate::messages::{Ack, Fact, LeaseCommand, LeaseSender};
 use crate::ownership::{Custody, Effect, Message, Role, Tag};
-use crate::peers::{Body, Heard, Outgoing, PacketOrigin};
+use crate::peers::Outgoing;
 use crate::shared::run::Shared;
 use crate::storage::{Database, DiskError};
 use bytes::Bytes;
-use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::discard::Discard;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
@@ -58,31 +58,6 @@ use tokio::sync::{oneshot, watch};
 use traced::Traced;
 use transfers::Transfer;
 use waits::Waits;
-
-/// What comes to the accountant from the cluster.
-#[derive(Debug)]
-pub enum InboundMsg {
-    /// A packet of another agent.
-    Packet { from: PacketOrigin, epoch: u64, body: Body, answer: oneshot::Sender<Ack> },
-    /// Another agent asks for a peer lease.
-    Ping { from: AgentId, epoch: u64, answer: oneshot::Sender<Ack> },
-    /// What another agent answered.
-    Heard(Heard),
-    /// A view, maybe an old one.
-    View(Arc<View>),
-    /// The coordinator's lease runs until then.
-    Leased(Timestamp),
-    /// Another agent has granted a peer lease, asked for at `asked`.
-    PeerLease { by: AgentId, asked: Timestamp },
-    /// URLs from people, and those refused at the door; answered once all are safe.
-    Seeds {
-        found: Vec<Found>,
-        tally: DiscardTally,
-        /// Places in what was brought, and why.
-        refused: Vec<(usize, Discard)>,
-        answer: oneshot::Sender<SeedAnswer>,
-    },
-}
 
 /// What is done once something is safe.
 #[derive(Debug)]
@@ -133,7 +108,7 @@ pub struct Member {
     clear: u64,
     views: watch::Sender<Option<Arc<View>>>,
     arrivals: Receiver<InboundMsg>,
-    doings: Arc<ClusterStatus>,
+    status: Arc<ClusterStatus>,
     outbox: Outbox,
     lag: Lag,
     waits: Waits<Then>,
@@ -175,7 +150,7 @@ pub struct Parts {
     pub turns: LeaseSender,
     pub views: watch::Sender<Option<Arc<View>>>,
     pub arrivals: Receiver<InboundMsg>,
-    pub doings: Arc<ClusterStatus>,
+    pub status: Arc<ClusterStatus>,
 }
 
 impl Member {
@@ -184,7 +159,7 @@ impl Member {
     /// # Errors
     /// When the disk fails.
     pub fn new(parts: Parts, disk: &Database) -> Result<Self, DiskError> {
-        let Parts { me, shared, outgoing, turns, views, arrivals, doings } = parts;
+        let Parts { me, shared, outgoing, turns, views, arrivals, status } = parts;
         let now = shared.clock.now();
         let custody = Custody::new(me, &shared.settings.cluster, now);
         Ok(Self {
@@ -195,7 +170,7 @@ impl Member {
             clear: 0,
             views,
             arrivals,
-            doings,
+            status,
             outbox: Outbox::open(disk)?,
             lag: Lag::default(),
             waits: Waits::default(),

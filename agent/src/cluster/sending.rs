@@ -4,11 +4,11 @@ use crate::cluster::outbox::Line;
 use crate::cluster::traced::Traced;
 use crate::cluster::{Member, Piles, Seeder, Sent, Then};
 use crate::crawldb::{Group, Ledger};
-use crate::engines::writer::traces::Origin;
 use crate::messages::{Ack, Fact, Found};
 use crate::ownership::{Role, Tag};
 use crate::peers::{Body, Class, Why};
 use crate::storage::{Batch, Database, DiskError, facts};
+use crate::url_tracing::FoundAt;
 use bytes::Bytes;
 use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::time::Timestamp;
@@ -76,7 +76,7 @@ impl Member {
                         Traced::told_before(tracer, &link, page, now);
                     }
                     Some(owner) => {
-                        self.traced.leave(tracer, (&link, Origin::Page(page)), owner, now);
+                        self.traced.leave(tracer, (&link, FoundAt::Page(page)), owner, now);
                         piles.entry(owner).or_default().push(facts::encode_found(&link).into());
                         away = true;
                     }
@@ -92,7 +92,7 @@ impl Member {
             match self.route(ledger, &link, now)? {
                 None => group.found.push(link),
                 Some(owner) => {
-                    self.traced.leave(tracer, (&link, Origin::Seed), owner, now);
+                    self.traced.leave(tracer, (&link, FoundAt::Seed), owner, now);
                     piles.entry(owner).or_default().push(facts::encode_found(&link).into());
                 }
             }
@@ -208,7 +208,7 @@ impl Member {
 
     /// The commit has happened, with so many pages.
     pub fn committed(&mut self, parcel: Parcel, n_pages: usize) {
-        self.doings.worked(n_pages as u64);
+        self.status.worked(n_pages as u64);
         self.forget_arrived();
         let Parcel { batch, after, own: (rows, copies_with) } = parcel;
         for (then, copies_with) in after {
@@ -335,7 +335,7 @@ impl Member {
                 let Ok(id) = self.outgoing.offer(to, body) else { break };
                 self.outbox.offered(line, seq);
                 self.sent.insert(id, Sent::Row(line, seq));
-                self.doings.worked(1);
+                self.status.worked(1);
             }
         }
         self.move_rows(ledger)

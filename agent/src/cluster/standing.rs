@@ -40,9 +40,9 @@ impl Member {
     /// Tells whoever asks how this agent stands.
     pub fn tell(&mut self, idle: bool) {
         let handoffs = self.transfers.len() + self.quieting.len();
-        self.doings.tell(self.custody.view(), self.outbox.len(), handoffs, idle);
+        self.status.report(self.custody.view(), self.outbox.len(), handoffs, idle);
         if let Some(waiting) = self.lag.look(&self.outbox, self.shared.clock.now()) {
-            self.doings.tell_waiting(waiting, self.arrivals.len());
+            self.status.report_waiting(waiting, self.arrivals.len());
         }
     }
 

@@ -2,12 +2,13 @@
 
 use crate::cluster::Member;
 use crate::cluster::outbox::Line;
-use crate::engines::writer::traces::{Origin, assigned, found, in_words, linked};
 use crate::limits::TRACED_URLS;
 use crate::messages::{Fact, Found, Page};
-use crate::observe::trace_collector::{Tracer, key};
 use crate::peers::Class;
-use crate::url_tracing::{Since, Span, SpanId, Stage, TraceId};
+use crate::url_tracing::{
+    FoundAt, Since, Span, SpanId, Stage, TraceId, Tracer, assigned_span, found_span, key,
+    owner_counts, with_page_link,
+};
 use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -40,12 +41,12 @@ impl Traced {
     pub fn leave(
         &mut self,
         tracer: &Tracer,
-        (url, origin): (&Found, Origin<'_>),
+        (url, origin): (&Found, FoundAt<'_>),
         owner: AgentId,
         now: Timestamp,
     ) {
         let Some(trace) = tracer.found(url) else { return };
-        let span = linked(tracer, found(trace, url, origin, now), origin);
+        let span = with_page_link(tracer, found_span(trace, url, origin, now), origin);
         let text = url.url.as_str().into();
         let group = url.host.group;
         let leaving = Leaving { group, trace, found: span.id, url: text, since: now };
@@ -58,8 +59,8 @@ impl Traced {
     /// A URL is found that its owner was told of before.
     pub fn told_before(tracer: &Tracer, url: &Found, page: &Page, now: Timestamp) {
         let Some(trace) = tracer.found(url) else { return };
-        let origin = Origin::Page(page);
-        let span = linked(tracer, found(trace, url, origin, now), origin);
+        let origin = FoundAt::Page(page);
+        let span = with_page_link(tracer, found_span(trace, url, origin, now), origin);
         tracer.tell(span.with("crivello.told_before", true));
     }
 
@@ -161,8 +162,8 @@ impl Member {
         let tracer = &self.shared.tracer;
         let times = (began, self.shared.clock.now());
         let n_links = owners.values().sum();
-        let owners = (in_words(owners), n_links);
-        assigned(tracer, page, (&owners.0, owners.1), times)
+        let owners = (owner_counts(owners), n_links);
+        assigned_span(tracer, page, (&owners.0, owners.1), times)
             .into_iter()
             .for_each(|span| tracer.tell(span));
     }

@@ -67,7 +67,7 @@ impl Member {
                 };
                 match self.outgoing.offer(transfer.to, body) {
                     Ok(id) => {
-                        self.doings.worked(1);
+                        self.status.worked(1);
                         transfer.on_their_way.insert(id);
                         self.sent.insert(id, Sent::Rows(transfer.group, transfer.to));
                     }

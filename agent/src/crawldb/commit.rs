@@ -2,8 +2,9 @@
 
 use super::groups::Groups;
 use super::unsettled::{BEHIND, Unsettled};
-use super::{Ledger, META_ARCHIVE, META_SEEDED, META_TOTALS};
+use super::{Ledger, META_ARCHIVE, META_TOTALS};
 use crate::messages::{Found, Page, PageEnd, Place, Queued};
+use crate::storage::crawl_dir::META_SEEDED;
 use crate::storage::values::{ContentRow, Kept, Outcome};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::{Discard, DiscardTally};

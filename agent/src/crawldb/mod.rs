@@ -67,8 +67,6 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Name in `meta` of the [`Totals`].
 pub const META_TOTALS: &[u8] = b"totals";
-/// Name in `meta` that is there once all seeds of a run were taken in.
-pub const META_SEEDED: &[u8] = b"seeded";
 /// Name in `meta` of the archive's position.
 pub const META_ARCHIVE: &[u8] = b"archive";
 

@@ -4,8 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::cluster::{Door, InboundMsg};
-use crate::engines::remote_robots::RemoteRobotsClient;
+use crate::cluster::{InboundMsg, Inbox};
 use crate::ip_leases::TurnDesk;
 use crate::messages::{Ack, Delivery, LeaseCommand, LeaseEvent, LeaseSender, SchedulerQueues};
 use crate::peers::{Brought, Outgoing};
@@ -17,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 /// It looks up at least this often.
 const NAP_MAX: Duration = Duration::from_millis(100);
@@ -30,8 +29,7 @@ pub struct LeaseTask {
     pub words: mpsc::UnboundedReceiver<LeaseCommand>,
     pub line: LeaseSender,
     pub outgoing: Arc<Outgoing>,
-    pub door: Door,
-    pub views: watch::Receiver<Option<Arc<View>>>,
+    pub inbox: Inbox,
 }
 
 impl LeaseTask {
@@ -44,10 +42,6 @@ impl LeaseTask {
     ) -> LeaseSender {
         let line = self.line.clone();
         let desk = TurnDesk::new(self.me, shared.settings.politeness.ip_delay);
-        let (outgoing, views) = (self.outgoing.clone(), self.views.clone());
-        let envoy =
-            RemoteRobotsClient { outgoing, views, shared: shared.clone(), desk: bench.clone() };
-        runtime.spawn(envoy.run());
         runtime.spawn(Task { room: self, desk, shared, bench, counted_at: Timestamp::ZERO }.run());
         line
     }
@@ -152,7 +146,7 @@ impl Task {
         let epoch = self.desk.epoch();
         for (to, batch) in self.desk.take_batches(now) {
             let number = batch.number;
-            let (outgoing, door) = (self.room.outgoing.clone(), self.room.door.clone());
+            let (outgoing, inbox) = (self.room.outgoing.clone(), self.room.inbox.clone());
             let line = self.room.line.clone();
             tokio::spawn(async move {
                 let brought = outgoing.turns(to, epoch, batch).await;
@@ -160,7 +154,7 @@ impl Task {
                     Ok(Brought::Taken) => Delivery::Taken,
                     Ok(Brought::Refused(view)) => {
                         if let Some(view) = view {
-                            door.bring(InboundMsg::View(view)).await;
+                            inbox.deliver(InboundMsg::View(view)).await;
                         }
                         Delivery::Refused
                     }

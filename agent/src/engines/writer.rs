@@ -15,6 +15,7 @@ use crate::report::Ended;
 use crate::shared::run::Shared;
 use crate::storage::{Database, DiskError};
 use crate::store::{self, Archive};
+use crate::url_tracing::{self, CommitTrace};
 use crivello_common::time::Timestamp;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use std::collections::VecDeque;
@@ -308,6 +309,33 @@ impl Writer {
         result
     }
 
+    /// Records the spans of the commit that began at `began`.
+    fn trace(&self, began: Timestamp) {
+        let tracer = &self.shared.tracer;
+        if !tracer.is_on() && !self.group.pages.iter().any(|(page, _)| page.traced.is_some()) {
+            return;
+        }
+        let ended = self.shared.clock.now();
+        let commit = CommitTrace { tracer, began, ended, is_alone: self.member.is_none() };
+        let mut results = self.books.ledger.sieved();
+        for (page, record) in &self.group.pages {
+            for link in &page.links {
+                commit.link(page, link, results.next());
+            }
+            let record = record.filter(|_| page.traced.is_some());
+            commit.stored(
+                page,
+                record.map(|(file, offset)| {
+                    (self.books.archive.file_name(file).unwrap_or_default(), offset)
+                }),
+            );
+        }
+        for url in &self.group.found {
+            let arrived = self.member.as_ref().and_then(|m| m.arrived(&url_tracing::key(url)));
+            commit.received(url, arrived, results.next());
+        }
+    }
+
     /// Hands the workbench what it asked for.
     fn serve(&mut self, now: Timestamp) -> Result<(), WriterError> {
         if self.replies.is_empty() && (now >= self.next_due || self.books.ledger.is_asked()) {
@@ -370,4 +398,3 @@ mod room;
 mod settings;
 #[cfg(test)]
 mod tests;
-pub mod traces;

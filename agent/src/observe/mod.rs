@@ -1,7 +1,8 @@
 //! What people and programs see of a running agent: status, metrics, explanations, traces.
 
+pub mod agent_api;
 pub mod explain;
 pub mod host_rankings;
 pub mod metrics;
 pub mod status;
-pub mod trace_collector;
+pub mod trace_export;

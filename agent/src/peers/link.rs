@@ -1,7 +1,7 @@
 //! Brings one queue to its agent: opens a stream when there is something to send, and another
 //! whenever one has ended.
 
-use super::outgoing::Heard;
+use super::outgoing::PeerEvent;
 use super::queue::Queue;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
@@ -29,7 +29,7 @@ pub(super) struct Link {
     pub peer: AgentId,
     pub channel: Channel,
     pub queue: Arc<Queue>,
-    pub heard: mpsc::Sender<Heard>,
+    pub heard: mpsc::Sender<PeerEvent>,
     pub clock: Clock,
 }
 
@@ -84,12 +84,12 @@ impl Link {
                 Some(Verdict::Stored(v1::Nothing {})) => {
                     *brought = true;
                     if self.queue.stored(id) {
-                        self.tell(Heard::Stored { by: self.peer, id }).await;
+                        self.tell(PeerEvent::Stored { by: self.peer, id }).await;
                     }
                 }
                 Some(Verdict::Refused(refused)) => {
                     if let Some(view) = view_of(refused)? {
-                        self.tell(Heard::View(view)).await;
+                        self.tell(PeerEvent::View(view)).await;
                     }
                     return Ok(());
                 }
@@ -100,7 +100,7 @@ impl Link {
     }
 
     /// Waits for the house alone. When the house is gone, the link is about to go too.
-    async fn tell(&self, heard: Heard) {
+    async fn tell(&self, heard: PeerEvent) {
         let _ = self.heard.send(heard).await;
     }
 }

@@ -1,7 +1,7 @@
 //! The peers: what travels between agents, packets of facts, rows and custody on ordered streams.
 //!
 //! *Comes in*: bodies of packets for an agent of the view; packets of other agents.
-//! *Goes out*: what others answered ([`Heard`]); what they sent, to a [`PeerHandler`].
+//! *Goes out*: what others answered ([`PeerEvent`]); what they sent, to a [`PeerHandler`].
 //! *Remembers*: in memory, for each agent and [`Class`], the packets it has not acknowledged, up to
 //! a bound; all of it is on disk elsewhere, and forgotten with the epoch.
 //! *Never knows*: why a group belongs to a peer, what the peer does with a URL, what a fact says.
@@ -11,7 +11,7 @@
 //!
 //! ```text
 //!   offer ─► queue ─► link ═══ one stream a class ═══► server ─► PeerHandler
-//!   Heard ◄──────────── link ◄══════ replies ════════ server ◄── stored, or another epoch
+//!   PeerEvent ◄──────────── link ◄══════ replies ════════ server ◄── stored, or another epoch
 //!   ping, turns, robots ═════════ one call ══════════ server ─► PeerHandler
 //! ```
 
@@ -27,7 +27,7 @@ mod turns;
 
 pub use crate::messages::{Batch, End, Message};
 pub use incoming::{ExtraServices, PacketOrigin, PeerHandler, PeerServer, ServeError};
-pub use outgoing::{Brought, Heard, Outgoing, PingReply, Rejected, Why};
+pub use outgoing::{Brought, PeerEvent, Outgoing, PingReply, Rejected, Why};
 pub use packet::{Body, Class};
 
 /// Why something that was sent cannot be understood.

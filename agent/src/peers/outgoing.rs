@@ -41,7 +41,7 @@ const NUMBER_BYTES_MAX: usize = 22 + 9;
 
 /// What other agents have answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum PeerEvent {
     /// This packet is stored; said once, while the epoch lasts in which it was offered.
     Stored {
         /// By whom.
@@ -97,7 +97,7 @@ pub struct Outgoing {
     me: AgentId,
     tls: Option<Tls>,
     runtime: Handle,
-    heard: mpsc::Sender<Heard>,
+    heard: mpsc::Sender<PeerEvent>,
     clock: Clock,
     state: Mutex<State>,
 }
@@ -142,7 +142,7 @@ impl Outgoing {
         me: AgentId,
         tls: Option<Tls>,
         runtime: Handle,
-        heard: mpsc::Sender<Heard>,
+        heard: mpsc::Sender<PeerEvent>,
         clock: Clock,
     ) -> Self {
         Self { me, tls, runtime, heard, clock, state: Mutex::default() }
@@ -203,7 +203,7 @@ impl Outgoing {
     }
 
     /// Takes something for an agent, to be sent after all of its class that was taken before, and
-    /// returns its id, which [`Heard::Stored`] will name. Never waits. What the view in force
+    /// returns its id, which [`PeerEvent::Stored`] will name. Never waits. What the view in force
     /// forgets, or this process, who offers it must still have.
     ///
     /// # Errors

@@ -3,11 +3,11 @@
 use super::measurements::Gauges;
 use crate::crawldb::{SieveCounts, Totals};
 use crate::limits::{PIPELINE_BYTES_MAX, PIPELINE_PAGES_MAX, SEED_BATCHES_MAX};
-use crate::observe::trace_collector::Tracer;
 use crate::report::Ended;
 use crate::shared::fetch_deadline::Gate;
 use crate::shared::live_settings::Live;
 use crate::shared::page_budget::PagesLeft;
+use crate::url_tracing::Tracer;
 use crate::why::Recent;
 use crate::workbench::Census;
 use crivello_common::config::Settings;
@@ -73,7 +73,7 @@ pub struct Shared {
     pub totals: Mutex<(Totals, SieveCounts)>,
     /// As of the scheduler's last round.
     pub census: Mutex<Census>,
-    /// Who hears of the URLs that are followed.
+    /// Receives spans of the URLs that are followed.
     pub tracer: Tracer,
     end: Mutex<Option<End>>,
     ended: Condvar,

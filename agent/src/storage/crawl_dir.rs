@@ -8,7 +8,6 @@
 //! A crawl is begun once `crawl.toml` is there. It comes last; `crawl.toml.new` comes first, so
 //! that what a kill left half made is known for that, and made anew.
 
-use crate::crawldb::META_SEEDED;
 use crate::storage::{Batch, Database, DiskError, Family, OpenError};
 use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
 use crivello_common::time::Timestamp;
@@ -21,6 +20,8 @@ use std::path::{Path, PathBuf};
 const FORMAT: u32 = 3;
 const META_CRAWL: &[u8] = b"crawl";
 const META_CLOSED: &[u8] = b"closed";
+/// Present once all seeds of a run have been taken in.
+pub const META_SEEDED: &[u8] = b"seeded";
 
 /// What makes a crawl that crawl; kept in `meta`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,22 +1,36 @@
-//! The diary: how single URLs are followed through the house, and from one agent to the next.
+//! URL tracing: follows single URLs through one agent, and from one agent to the next.
 //!
-//! *Comes in*: URLs by their hashes, and what became of a request ([`Fetched`](crate::messages::Fetched)).
-//! *Goes out*: whether a URL is followed, what its trace is called, and [`Span`]s.
-//! *Remembers*: how many failures were followed in the present second.
-//! *Never knows*: the clock, who takes the spans, OpenTelemetry.
-//! *Goes wrong*: nothing; who is not followed costs one hash.
+//! - *In*: URLs by their hashes, and results of requests ([`Fetched`](crate::messages::Fetched)).
+//! - *Out*: whether a URL is followed, the id of its trace, and its [`Span`]s.
+//! - *State*: the newest spans; bounded memory of followed URLs; failures traced in this second.
+//! - *Never knows*: the clock, where spans are exported to, OpenTelemetry.
+//! - *Errors*: none; spans that find no room are counted as lost.
 //!
-//! Nothing is told from one agent to another: a trace's id is a function of the crawl and the URL,
-//! and so is whether the URL is followed. Batches between agents hold thousands of URLs and lie on
+//! Agents exchange nothing for it: a trace's id is a function of the crawl and the URL, and so is
+//! whether the URL is followed. Batches between agents hold thousands of URLs and lie on
 //! disk in between; so a URL keeps its trace over hops, kills and years, at no cost. The ids of
 //! spans that others must know as parents are functions of the trace and the stage.
 
-mod always;
+mod bounded;
+mod commit;
 mod ids;
+mod rate_limiter;
 mod span;
+mod tracer;
 mod visit;
 
-pub use always::PerSecond;
+pub use commit::{CommitTrace, FoundAt, assigned_span, found_span, owner_counts, with_page_link};
 pub use ids::{Names, Rate, SpanId, TraceId};
+pub use rate_limiter::RateLimiter;
 pub use span::{Link, Span, Stage, Value};
+pub use tracer::Tracer;
 pub use visit::{LookedUp, QueuedSince, Since, Visited, is_bad};
+
+use crate::messages::Found;
+use crivello_common::hash::UrlKey;
+
+/// The key of a URL that was found.
+#[must_use]
+pub const fn key(found: &Found) -> UrlKey {
+    UrlKey { group: found.host.group, url: found.hash }
+}

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PROGRAMS: [&str; 4] =
     ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
-type Heard = Arc<Mutex<Vec<String>>>;
+type PeerEvent = Arc<Mutex<Vec<String>>>;
 
 /// See the module.
 pub struct Browser {
@@ -35,9 +35,9 @@ pub struct Browser {
     chromium: Chromium,
     page: Page,
     /// What went wrong, as its console has it.
-    wrong: Heard,
+    wrong: PeerEvent,
     /// All it asked for.
-    asked: Heard,
+    asked: PeerEvent,
     _profile: TempDir,
 }
 
@@ -48,7 +48,7 @@ fn program() -> Option<PathBuf> {
     named.into_iter().find(|path| path.is_file())
 }
 
-fn add(list: &Heard, what: String) {
+fn add(list: &PeerEvent, what: String) {
     list.lock().unwrap_or_else(PoisonError::into_inner).push(what);
 }
 
@@ -74,7 +74,7 @@ impl Browser {
             .build()
             .expect("a configuration");
         let runtime = Runtime::new().expect("a runtime");
-        let (wrong, asked) = (Heard::default(), Heard::default());
+        let (wrong, asked) = (PeerEvent::default(), PeerEvent::default());
         let (chromium, page) = runtime.block_on(async {
             let (chromium, mut handler) = Chromium::launch(config).await.expect("Chromium starts");
             tokio::spawn(async move { while handler.next().await.is_some() {} });
@@ -186,7 +186,7 @@ impl Browser {
 }
 
 /// Keeps what the page says and asks for.
-async fn listen(page: &Page, wrong: &Heard, asked: &Heard) {
+async fn listen(page: &Page, wrong: &PeerEvent, asked: &PeerEvent) {
     page.enable_log().await.expect("a log");
     page.enable_runtime().await.expect("a console");
     let mut thrown = page.event_listener::<EventExceptionThrown>().await.expect("exceptions");

@@ -33,8 +33,9 @@ const AGENT_LAYERS: &[&[&str]] = &[
     &["app"],
     &["engines", "observe"],
     &["cluster"],
+    &["shared"],
     &[STAGES],
-    &["shared", "messages", "limits", "storage", "progress", "report"],
+    &["messages", "limits", "storage", "progress", "report"],
 ];
 /// Each module that no layer names is a stage.
 const STAGES: &str = "stages";

@@ -52,7 +52,7 @@ pub(crate) struct Sources {
 pub(crate) struct Post {
     pub me: AgentId,
     pub name: String,
-    pub doings: Arc<ClusterStatus>,
+    pub status: Arc<ClusterStatus>,
     pub outgoing: Arc<Outgoing>,
 }
 
@@ -61,10 +61,10 @@ impl Post {
     pub fn new(
         me: AgentId,
         name: &str,
-        doings: &Arc<ClusterStatus>,
+        status: &Arc<ClusterStatus>,
         outgoing: &Arc<Outgoing>,
     ) -> Self {
-        Self { me, name: name.to_owned(), doings: doings.clone(), outgoing: outgoing.clone() }
+        Self { me, name: name.to_owned(), status: status.clone(), outgoing: outgoing.clone() }
     }
 }
 

@@ -71,7 +71,7 @@ impl Reading {
         let (totals, sieve) = shared.totals.lock().clone();
         let census = *shared.census.lock();
         let cluster = post.map(|post| Cluster::look(post, sources));
-        let arrivals = post.map_or(0, |post| post.doings.waiting().1);
+        let arrivals = post.map_or(0, |post| post.status.waiting().1);
         Self {
             crawl_id: sources.crawl_id.clone(),
             context: sources.context.clone(),
@@ -114,7 +114,7 @@ fn queues(sources: &Sources, arrivals: usize) -> Vec<(&'static str, usize)> {
 
 impl Cluster {
     fn look(post: &Post, sources: &Sources) -> Self {
-        let (standing, (waiting, _)) = (post.doings.standing(), post.doings.waiting());
+        let (standing, (waiting, _)) = (post.status.standing(), post.status.waiting());
         let now = sources.shared.clock.now();
         let agents = standing.view.iter().flat_map(|view| &view.agents);
         let others = agents.filter(|a| a.id != post.me && a.state != AgentState::Dead);
@@ -134,7 +134,7 @@ impl Cluster {
             epoch: standing.view.as_ref().map_or(0, |view| view.epoch),
             handoffs: standing.handoffs,
             is_idle: standing.idle,
-            work: post.doings.work(),
+            work: post.status.work(),
             // What cannot be read is told where it matters.
             roles: roles(&sources.disk).unwrap_or_default(),
         }

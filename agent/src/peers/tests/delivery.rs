@@ -1,7 +1,7 @@
 use super::kit::{ME, OTHER, PEER, big, facts, hear, node, node_at, sender, until, view};
 use crate::limits::{PEER_QUEUE_BYTES, PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::Ack;
-use crate::peers::{Body, Heard, Message, PingReply, Rejected, Why};
+use crate::peers::{Body, PeerEvent, Message, PingReply, Rejected, Why};
 use bytes::Bytes;
 use crivello_common::view::AgentId;
 use std::net::Ipv4Addr;
@@ -27,7 +27,7 @@ async fn all_arrives_in_order_and_as_it_was() {
         ids.push(outgoing.offer(PEER, body.clone()).unwrap());
     }
     for &id in &ids {
-        assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id });
+        assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id });
     }
     assert_eq!(*node.inbox.got.lock(), sent);
     assert!(outgoing.is_empty() && ids.is_sorted());
@@ -54,14 +54,14 @@ async fn what_a_dead_server_did_not_acknowledge_comes_again_in_order() {
     // The first, and one ahead of its turn.
     let mut held = std::mem::take(&mut *inbox.held.lock());
     held.remove(4).send(Ack::Done).unwrap();
-    assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id: ids[4] });
+    assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id: ids[4] });
     held.remove(0).send(Ack::Done).unwrap();
-    assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id: ids[0] });
+    assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id: ids[0] });
     drop((first, held));
     let second = node_at(at, Arc::default(), None).await;
     second.views.send_replace(Some(view));
     for &id in ids[1..4].iter().chain(&ids[5..]) {
-        assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id }, "each is told once");
+        assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id }, "each is told once");
     }
     assert_eq!(second.inbox.got.lock()[..], sent[1..], "from the first that was not stored on");
     until(async || outgoing.is_empty().then_some(())).await;
@@ -91,13 +91,13 @@ async fn one_that_never_answers_delays_nobody() {
         }
         for n in 0..200 {
             let id = outgoing.offer(WELL, facts(n)).unwrap();
-            assert_eq!(hear(&mut hears).await, Heard::Stored { by: WELL, id });
+            assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: WELL, id });
         }
         // Nor does one class the other.
         let copies = Body::Copies(vec![Bytes::from("copy")]);
         slow.inbox.hold.store(false, SeqCst);
         let id = outgoing.offer(OTHER, copies).unwrap();
-        assert_eq!(hear(&mut hears).await, Heard::Stored { by: OTHER, id });
+        assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: OTHER, id });
         assert_eq!(outgoing.ping(OTHER).await.unwrap(), PingReply::Granted);
     };
     timeout(Duration::from_secs(4), all).await.expect("before the deaf one counts as dead");
@@ -137,7 +137,7 @@ async fn what_waits_is_bounded_on_both_sides() {
         held.send(Ack::Done).unwrap();
     }
     for _ in 0..500 + offered / 100_000 {
-        assert!(matches!(hear(&mut hears).await, Heard::Stored { by: PEER, .. }));
+        assert!(matches!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, .. }));
     }
     assert!(outgoing.is_empty() && outgoing.offer(PEER, back.body).is_ok());
 }

@@ -2,7 +2,7 @@
 
 use crate::messages::{Ack, RobotsFound};
 use crate::peers::{
-    Batch, Body, ExtraServices, Heard, Outgoing, PacketOrigin, PeerHandler, PeerServer,
+    Batch, Body, ExtraServices, Outgoing, PacketOrigin, PeerEvent, PeerHandler, PeerServer,
 };
 use bytes::Bytes;
 use crivello_common::time::Clock;
@@ -114,7 +114,7 @@ pub fn view(epoch: u64, others: &[SocketAddr]) -> Arc<View> {
     Arc::new(View { epoch, agents: agents.collect(), ..View::default() })
 }
 
-pub fn sender(tls: Option<Tls>) -> (Outgoing, mpsc::Receiver<Heard>) {
+pub fn sender(tls: Option<Tls>) -> (Outgoing, mpsc::Receiver<PeerEvent>) {
     let (heard, hears) = mpsc::channel(8_192);
     (Outgoing::new(ME, tls, Handle::current(), heard, Clock::start()), hears)
 }
@@ -130,7 +130,7 @@ pub fn big(bytes: usize) -> Body {
     Body::Facts(vec![vec![7; bytes].into()])
 }
 
-pub async fn hear(hears: &mut mpsc::Receiver<Heard>) -> Heard {
+pub async fn hear(hears: &mut mpsc::Receiver<PeerEvent>) -> PeerEvent {
     timeout(PATIENCE, hears.recv()).await.expect("heard in time").expect("goes on")
 }
 

@@ -1,6 +1,6 @@
 use super::kit::{ME, PEER, facts, hear, node, sender, until, view};
 use crate::messages::Ack;
-use crate::peers::{Body, Heard, PingReply, Why};
+use crate::peers::{Body, PeerEvent, PingReply, Why};
 use crivello_common::time::Clock;
 use crivello_common::view::AgentState;
 use crivello_proto::PACKET_SIZE_MAX;
@@ -23,7 +23,7 @@ async fn who_is_behind_is_shown_the_view_and_begins_anew() {
     let (outgoing, mut hears) = sender(None);
     outgoing.set_view(&old);
     outgoing.offer(PEER, facts(1)).unwrap();
-    assert_eq!(hear(&mut hears).await, Heard::View(Arc::clone(&new)));
+    assert_eq!(hear(&mut hears).await, PeerEvent::View(Arc::clone(&new)));
     assert_eq!(outgoing.ping(PEER).await.unwrap(), PingReply::Refused(Some(Arc::clone(&new))));
     assert!(node.inbox.got.lock().is_empty() && !outgoing.is_empty());
     outgoing.set_view(&new);
@@ -31,8 +31,9 @@ async fn who_is_behind_is_shown_the_view_and_begins_anew() {
     outgoing.set_view(&old);
     let id = outgoing.offer(PEER, facts(2)).unwrap();
     // It may have been told of the view more than once.
-    let heard = until(async || hears.recv().await.filter(|h| !matches!(h, Heard::View(_)))).await;
-    assert_eq!(heard, Heard::Stored { by: PEER, id });
+    let heard =
+        until(async || hears.recv().await.filter(|h| !matches!(h, PeerEvent::View(_)))).await;
+    assert_eq!(heard, PeerEvent::Stored { by: PEER, id });
     assert_eq!(*node.inbox.got.lock(), [facts(2)]);
 }
 
@@ -48,7 +49,7 @@ async fn who_is_ahead_waits_for_the_other() {
     assert!(node.inbox.got.lock().is_empty());
     node.views.send_replace(Some(view));
     for id in ids {
-        assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id });
+        assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id });
     }
     assert_eq!(*node.inbox.got.lock(), [1, 2, 3].map(facts));
 }
@@ -65,7 +66,7 @@ async fn the_house_may_know_of_a_later_view_first() {
     let answer = until(async || node.inbox.held.lock().pop()).await;
     node.views.send_replace(Some(Arc::clone(&new)));
     answer.send(Ack::OtherEpoch).unwrap();
-    assert_eq!(hear(&mut hears).await, Heard::View(new));
+    assert_eq!(hear(&mut hears).await, PeerEvent::View(new));
 }
 
 /// What is said to a packet that no agent of ours would send.

@@ -1,5 +1,5 @@
 use super::kit::{PEER, facts, hear, node, sender, view};
-use crate::peers::Heard;
+use crate::peers::PeerEvent;
 use crivello_proto::tls::{Pem, Tls};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ async fn only_those_of_the_same_authority_speak() {
     let (outgoing, mut hears) = sender(Some(Tls::of(ours.member()).unwrap()));
     outgoing.set_view(&view);
     let id = outgoing.offer(PEER, facts(2)).unwrap();
-    assert_eq!(hear(&mut hears).await, Heard::Stored { by: PEER, id });
+    assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id });
     assert_eq!(*node.inbox.got.lock(), [facts(2)]);
 }
 

@@ -1,42 +1,32 @@
-//! The tracer: what all threads tell of the URLs that are followed, and who hears it.
+//! The tracer: receives spans of followed URLs from all threads, and keeps the newest.
 //!
 //! ```text
-//!   scheduler, fetchers, parsers, accountant ── Span ──► queue ──► collector ──► kept ──► Control.Traces
-//!                                                (bounded, nobody waits)    └──► pending ──► export (OTLP)
+//!   scheduler, fetchers, parsers, writer ── Span ──► queue ──► collect ──► recent spans (Agent API)
+//!                                            (bounded, nobody waits)  └──► pending ──► export (OTLP)
 //! ```
-//! For a URL that is not followed all of it costs one hash. See [`traces`](crate::url_tracing).
+//! A URL that is not followed costs one hash.
 
-mod export;
-mod memory;
-mod resource;
-
-pub use export::Otlp;
-pub use resource::Resource;
-
-use crate::limits::{ALWAYS_TRACED_A_SECOND, SPANS_KEPT, SPANS_PENDING, SPANS_QUEUE};
-use crate::messages::{Fetched, Found};
-use crate::shared::run::Shared;
-use crate::url_tracing::{
-    LookedUp, Names, PerSecond, QueuedSince, Rate, Since, Span, Stage, TraceId, Visited, is_bad,
+use super::bounded::{Bounded, Repeats};
+use super::{
+    LookedUp, Names, QueuedSince, Rate, RateLimiter, Since, Span, Stage, TraceId, Visited, is_bad,
+    key,
 };
+use crate::limits::{
+    ALWAYS_TRACED_A_SECOND, LOOKED_UP_HOSTS, SPANS_KEPT, SPANS_PENDING, SPANS_QUEUE, TRACED_URLS,
+};
+use crate::messages::{Fetched, Found, Outcome};
 use crivello_common::config::Telemetry;
 use crivello_common::hash::{HostKey, UrlHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crossbeam::queue::ArrayQueue;
-use memory::{Bounded, Repeats};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-/// Spans are collected this often, or when many have come.
-const COLLECT_EVERY: Duration = Duration::from_millis(200);
-
-/// See the module.
+/// Receives and keeps the spans of one crawl.
 #[derive(Debug)]
 pub struct Tracer {
     names: Names,
@@ -44,9 +34,10 @@ pub struct Tracer {
     /// [`Rate::bits`].
     rate: AtomicU64,
     slow_us: AtomicU64,
-    always: PerSecond,
+    failures: RateLimiter,
     queue: ArrayQueue<Span>,
-    bell: Notify,
+    /// Notified when the queue is half full.
+    filling: Notify,
     /// Spans that found no room.
     lost: AtomicU64,
     /// Since when URLs are queued that are followed.
@@ -55,9 +46,8 @@ pub struct Tracer {
     repeats: Mutex<Repeats>,
     kept: Mutex<VecDeque<Span>>,
     pending: Mutex<VecDeque<Span>>,
-    /// Somebody takes what is pending.
+    /// Whether pending spans are exported.
     exports: AtomicBool,
-    outlet: export::Outlet,
 }
 
 impl Tracer {
@@ -69,23 +59,22 @@ impl Tracer {
             started,
             rate: AtomicU64::new(0),
             slow_us: AtomicU64::new(0),
-            always: PerSecond::new(ALWAYS_TRACED_A_SECOND),
+            failures: RateLimiter::new(ALWAYS_TRACED_A_SECOND),
             queue: ArrayQueue::new(SPANS_QUEUE),
-            bell: Notify::new(),
+            filling: Notify::new(),
             lost: AtomicU64::new(0),
-            queued: Mutex::new(Bounded::new(crate::limits::TRACED_URLS)),
-            looked_up: Mutex::new(Bounded::new(crate::limits::LOOKED_UP_HOSTS)),
+            queued: Mutex::new(Bounded::new(TRACED_URLS)),
+            looked_up: Mutex::new(Bounded::new(LOOKED_UP_HOSTS)),
             repeats: Mutex::new(Repeats::default()),
             kept: Mutex::default(),
             pending: Mutex::default(),
             exports: AtomicBool::new(false),
-            outlet: export::Outlet::default(),
         };
         tracer.set(settings);
         tracer
     }
 
-    /// Goes by these settings from now on.
+    /// Applies these settings from now on.
     pub fn set(&self, settings: &Telemetry) {
         self.rate.store(Rate::of(settings.trace_rate).bits(), Relaxed);
         let slow = u64::try_from(settings.trace_slow.as_micros()).unwrap_or(u64::MAX);
@@ -128,7 +117,7 @@ impl Tracer {
             self.lost.fetch_add(1, Relaxed);
         }
         if self.queue.len() == SPANS_QUEUE / 2 {
-            self.bell.notify_one();
+            self.filling.notify_one();
         }
     }
 
@@ -146,7 +135,7 @@ impl Tracer {
     pub fn looked_up(&self, host: HostKey, name: &str, error: Option<&'static str>, at: LookedUp) {
         self.looked_up.lock().put(host, at);
         let Some(error) = error else { return };
-        if self.always.take(at.end) {
+        if self.failures.take(at.end) {
             let trace = self.names.host_trace(host);
             let times = (at.begin, at.end);
             let mut span = Span::new(trace, (Stage::Resolved, at.begin.0), None, times)
@@ -166,7 +155,7 @@ impl Tracer {
         let sampled = self.follows(url);
         let slow = Duration::from_micros(self.slow_us.load(Relaxed));
         let ended = fetched.at + fetched.took;
-        let is_followed = sampled || (is_bad(fetched, slow) && self.always.take(ended));
+        let is_followed = sampled || (is_bad(fetched, slow) && self.failures.take(ended));
         if !is_followed {
             return;
         }
@@ -204,8 +193,45 @@ impl Tracer {
         wanted.take(limit).cloned().collect()
     }
 
-    /// Takes what has come to where it is kept and exported from.
-    fn collect(&self) {
+    /// Resolves when the queue of spans is half full.
+    pub async fn filling(&self) {
+        self.filling.notified().await;
+    }
+
+    /// Keeps spans for export from now on.
+    pub fn enable_export(&self) {
+        self.exports.store(true, Relaxed);
+    }
+
+    /// Whether spans are kept for export.
+    #[must_use]
+    pub fn exports(&self) -> bool {
+        self.exports.load(Relaxed)
+    }
+
+    /// The number of spans that wait for export.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.pending.lock().len()
+    }
+
+    /// Removes up to `most` of the oldest pending spans, passing their number to `taken` before anybody
+    /// can see them gone.
+    #[must_use]
+    pub fn take_pending(&self, most: usize, taken: impl FnOnce(usize)) -> Vec<Span> {
+        let mut pending = self.pending.lock();
+        let most = pending.len().min(most);
+        taken(most);
+        pending.drain(..most).collect()
+    }
+
+    /// Counts `spans` that were lost.
+    pub fn count_lost(&self, spans: u64) {
+        self.lost.fetch_add(spans, Relaxed);
+    }
+
+    /// Moves queued spans to the recent ones, and to the pending ones if these are exported.
+    pub fn collect(&self) {
         let exports = self.exports.load(Relaxed);
         // In this order everywhere; who comes second finds the queue empty.
         let (mut kept, mut pending) = (self.kept.lock(), self.pending.lock());
@@ -225,28 +251,7 @@ impl Tracer {
     }
 }
 
-/// Collects until the crawl is over.
-pub async fn collect(shared: Arc<Shared>) {
-    while !shared.is_over() {
-        let tracer = &shared.tracer;
-        let _ = tokio::time::timeout(COLLECT_EVERY, tracer.bell.notified()).await;
-        tracer.collect();
-    }
-}
-
-/// Exports until the crawl's runtime is gone.
-pub fn export(runtime: &Handle, shared: Arc<Shared>, otlp: Otlp, resource: Resource) {
-    shared.tracer.exports.store(true, Relaxed);
-    runtime.spawn(export::run(shared, otlp, resource));
-}
-
-/// What a URL that was found is known by.
-pub const fn key(found: &Found) -> UrlKey {
-    UrlKey { group: found.host.group, url: found.hash }
-}
-
 fn outcome(fetched: &Fetched) -> String {
-    use crate::messages::Outcome;
     match &fetched.outcome {
         Outcome::Response(response) => response.status.to_string(),
         Outcome::Failed(failure) => failure.name().to_owned(),

@@ -1,7 +1,7 @@
 //! What is remembered of URLs that are followed: bounded, whatever the rate.
 
+use super::TraceId;
 use crate::limits::FOUND_A_URL;
-use crate::url_tracing::TraceId;
 use hashbrown::HashMap;
 use std::hash::Hash;
 

@@ -1,8 +1,8 @@
-//! The way to a collector: OTLP over gRPC.
+//! Export of spans to a collector: OTLP over gRPC.
 
 use crate::limits::SPANS_A_CALL;
-use crate::observe::trace_collector::{Resource, Shared, Tracer};
-use crate::url_tracing::{Span, Stage, Value};
+use crate::shared::run::Shared;
+use crate::url_tracing::{Span, Stage, Tracer, Value};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
 use opentelemetry_proto::tonic::common::v1::{
@@ -19,19 +19,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request};
 
-/// One call to the collector.
+/// Time that a call to the collector may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The first wait after a call that failed; it doubles each time.
 const BACKOFF_FIRST: Duration = Duration::from_millis(500);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
-/// So long what is pending may keep the end of a crawl waiting.
-const GOODBYE: Duration = Duration::from_secs(2);
-/// How often it is looked whether anything is pending.
+/// Pending spans delay the end of a crawl by at most this long.
+const FLUSH_MAX: Duration = Duration::from_secs(2);
+/// Pause between two checks for pending spans.
 const LOOK_UP: Duration = Duration::from_millis(200);
+/// Pause between two collections, unless the queue fills up.
+const COLLECT_EVERY: Duration = Duration::from_millis(200);
 /// A field of `Span.flags`: the URL was drawn at random for it.
 const FLAG_SAMPLED: u32 = 1;
 
@@ -65,8 +68,8 @@ impl Otlp {
         }
     }
 
-    /// The way there; nothing is sent yet. Within a runtime.
-    pub(super) fn channel(&self) -> Channel {
+    /// A channel that connects with the first call. Must be called within a runtime.
+    fn channel(&self) -> Channel {
         self.0.connect_lazy()
     }
 }
@@ -91,72 +94,124 @@ fn with_tls(endpoint: Endpoint, ca: Option<&[u8]>) -> Result<Endpoint, String> {
     })
 }
 
-/// How the export goes.
-#[derive(Debug, Default)]
-pub struct Outlet {
+/// The agent that exports: what OpenTelemetry calls a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// The crawl's id.
+    pub crawl_id: String,
+    /// The agent's id; 0 for one that is alone.
+    pub agent: u32,
+    /// The agent's name; the crawl's id for one that is alone.
+    pub name: String,
+}
+
+/// Collects spans until the crawl is over.
+pub async fn collect(shared: Arc<Shared>) {
+    while !shared.is_over() {
+        let _ = tokio::time::timeout(COLLECT_EVERY, shared.tracer.filling()).await;
+        shared.tracer.collect();
+    }
+}
+
+/// Exports spans to a collector.
+#[derive(Debug)]
+pub struct OtlpExporter {
+    shared: Arc<Shared>,
     /// Spans in the call that is being made.
     in_call: AtomicU64,
     /// Calls that failed in a row.
     failures: AtomicU64,
-    /// Rung to try at once.
-    bell: Notify,
+    /// Notified to make a call at once.
+    retry_now: Notify,
 }
 
-/// Exports until the crawl's runtime is gone.
-pub async fn run(shared: Arc<Shared>, otlp: Otlp, resource: Resource) {
-    let tracer = &shared.tracer;
-    let mut client = TraceServiceClient::new(otlp.channel());
-    let resource = described(&resource);
-    loop {
-        let batch = take(tracer);
-        if batch.is_empty() {
-            let _ = tokio::time::timeout(LOOK_UP, tracer.outlet.bell.notified()).await;
-            continue;
-        }
-        let n_spans = batch.len() as u64;
-        if !bring(tracer, &mut client, &message(&resource, batch)).await {
-            tracer.lost.fetch_add(n_spans, Relaxed);
-        }
-        tracer.outlet.in_call.store(0, Relaxed);
+impl OtlpExporter {
+    /// Starts to export on `runtime`, until that is gone.
+    pub fn start(
+        runtime: &Handle,
+        shared: Arc<Shared>,
+        otlp: Otlp,
+        resource: Resource,
+    ) -> Arc<Self> {
+        shared.tracer.enable_export();
+        let this = Arc::new(Self {
+            shared,
+            in_call: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            retry_now: Notify::new(),
+        });
+        let exporter = this.clone();
+        runtime.spawn(async move { exporter.run(&otlp, &resource).await });
+        this
     }
-}
 
-/// The next spans, which are counted as being in a call from now on.
-fn take(tracer: &Tracer) -> Vec<Span> {
-    let mut pending = tracer.pending.lock();
-    let most = pending.len().min(SPANS_A_CALL);
-    tracer.outlet.in_call.store(most as u64, Relaxed);
-    pending.drain(..most).collect()
-}
+    fn tracer(&self) -> &Tracer {
+        &self.shared.tracer
+    }
 
-/// Makes a call until it succeeds; gives up only where another try cannot help.
-async fn bring(
-    tracer: &Tracer,
-    client: &mut TraceServiceClient<Channel>,
-    message: &ExportTraceServiceRequest,
-) -> bool {
-    let outlet = &tracer.outlet;
-    let mut wait = BACKOFF_FIRST;
-    loop {
-        let Err(status) = client.export(Request::new(message.clone())).await else {
-            if outlet.failures.swap(0, Relaxed) > 0 {
-                tracing::info!("the traces' collector answers again");
+    async fn run(&self, otlp: &Otlp, resource: &Resource) {
+        let mut client = TraceServiceClient::new(otlp.channel());
+        let resource = described(resource);
+        loop {
+            let counted = |n: usize| self.in_call.store(n as u64, Relaxed);
+            let batch = self.tracer().take_pending(SPANS_A_CALL, counted);
+            if batch.is_empty() {
+                let _ = tokio::time::timeout(LOOK_UP, self.retry_now.notified()).await;
+                continue;
             }
-            return true;
+            let n_spans = batch.len() as u64;
+            if !self.send(&mut client, &message(&resource, batch)).await {
+                self.tracer().count_lost(n_spans);
+            }
+            self.in_call.store(0, Relaxed);
+        }
+    }
+
+    /// Makes a call until it succeeds; gives up only where another try cannot help.
+    async fn send(
+        &self,
+        client: &mut TraceServiceClient<Channel>,
+        message: &ExportTraceServiceRequest,
+    ) -> bool {
+        let mut wait = BACKOFF_FIRST;
+        loop {
+            let Err(status) = client.export(Request::new(message.clone())).await else {
+                if self.failures.swap(0, Relaxed) > 0 {
+                    tracing::info!("the trace collector answers again");
+                }
+                return true;
+            };
+            if self.failures.fetch_add(1, Relaxed) == 0 {
+                let why = status.message();
+                tracing::warn!(code = ?status.code(), why, "the trace collector accepts no spans; the crawl continues");
+            }
+            if !can_be_repeated(status.code()) {
+                return false;
+            }
+            let _ = tokio::time::timeout(wait, self.retry_now.notified()).await;
+            wait = (2 * wait).min(BACKOFF_MAX);
+        }
+    }
+
+    /// Sends what is pending, if the collector answers, and not for long.
+    pub async fn flush_with_deadline(&self) {
+        self.tracer().collect();
+        let before = self.failures.load(Relaxed);
+        self.retry_now.notify_one();
+        let flushed = async {
+            loop {
+                let left = self.tracer().pending() as u64 + self.in_call.load(Relaxed);
+                if left == 0 || self.failures.load(Relaxed) > before {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
         };
-        if outlet.failures.fetch_add(1, Relaxed) == 0 {
-            let why = status.message();
-            tracing::warn!(code = ?status.code(), why, "the traces' collector takes nothing; the crawl goes on");
-        }
-        if !can_be_repeated(status.code()) {
-            return false;
-        }
-        let _ = tokio::time::timeout(wait, outlet.bell.notified()).await;
-        wait = (2 * wait).min(BACKOFF_MAX);
+        let _ = tokio::time::timeout(FLUSH_MAX, flushed).await;
     }
 }
 
-/// As the OTLP specification has it.
+/// Whether the OTLP specification calls this code retryable.
 const fn can_be_repeated(code: Code) -> bool {
     matches!(
         code,
@@ -169,29 +224,6 @@ const fn can_be_repeated(code: Code) -> bool {
             | Code::ResourceExhausted
             | Code::Unknown
     )
-}
-
-impl Tracer {
-    /// Brings what is left to the collector, if it answers, and not for long.
-    pub async fn say_goodbye(&self) {
-        if !self.exports.load(Relaxed) {
-            return;
-        }
-        self.collect();
-        let before = self.outlet.failures.load(Relaxed);
-        self.outlet.bell.notify_one();
-        let brought = async {
-            loop {
-                let left = self.pending.lock().len() as u64 + self.outlet.in_call.load(Relaxed);
-                let failures = self.outlet.failures.load(Relaxed);
-                if left == 0 || failures > before {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        let _ = tokio::time::timeout(GOODBYE, brought).await;
-    }
 }
 
 fn message(resource: &OtelResource, spans: Vec<Span>) -> ExportTraceServiceRequest {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::messages::{HandedOut, Outcome};
+use crate::messages::HandedOut;
 use crivello_common::config::AssignBy;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;

@@ -1,7 +1,7 @@
-//! How a member stands, and the way in for seeds: what people ask of it.
+//! Answers to what people ask of a member: status, explanations, traces, seeds.
 
 use crate::api::{About, AgentApi, AgentStatus, Details, HostsWanted, SeedAnswer, Unanswered};
-use crate::cluster::{Door, InboundMsg, Waiting};
+use crate::cluster::{ClusterStatus, InboundMsg, Inbox};
 use crate::crawldb;
 use crate::messages::{BlockCount, LinkKind};
 use crate::observe::explain::Informer;
@@ -18,70 +18,13 @@ use crivello_common::view::{AgentId, View};
 use crivello_proto::v1;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 
-/// As of the accountant's last look.
-#[derive(Clone, Debug, Default)]
-pub struct Standing {
-    /// The view in force.
-    pub view: Option<Arc<View>>,
-    /// Rows of the outbox that are not acknowledged.
-    pub outbox: u64,
-    /// Groups on their way.
-    pub handoffs: u64,
-    /// Nothing is left to do here, and nothing on its way.
-    pub idle: bool,
-}
-
-/// What the accountant tells of itself.
-#[derive(Debug, Default)]
-pub struct ClusterStatus {
-    standing: Mutex<Standing>,
-    /// What waits for others, and how much from them and from people waits here.
-    waiting: Mutex<(Vec<Waiting>, usize)>,
-    work: AtomicU64,
-}
-
-impl ClusterStatus {
-    /// The view in force, rows of the outbox that are not acknowledged, groups on their way, and
-    /// whether nothing is left to do here and nothing is on its way.
-    pub fn tell(&self, view: Option<&Arc<View>>, outbox: usize, handoffs: usize, idle: bool) {
-        let (outbox, handoffs) = (outbox as u64, handoffs as u64);
-        *self.standing.lock() = Standing { view: view.cloned(), outbox, handoffs, idle };
-    }
-
-    /// What waits for each of the others, and what came and waits for the accountant.
-    pub fn tell_waiting(&self, waiting: Vec<Waiting>, arrivals: usize) {
-        *self.waiting.lock() = (waiting, arrivals);
-    }
-
-    /// What [`Self::tell`] told last.
-    pub fn standing(&self) -> Standing {
-        self.standing.lock().clone()
-    }
-
-    /// What [`Self::tell_waiting`] told last.
-    pub fn waiting(&self) -> (Vec<Waiting>, usize) {
-        self.waiting.lock().clone()
-    }
-
-    /// Rises with all that the agent does.
-    pub fn work(&self) -> u64 {
-        self.work.load(Relaxed)
-    }
-
-    /// Something was taken in, sent, or fetched.
-    pub fn worked(&self, n: u64) {
-        self.work.fetch_add(n, Relaxed);
-    }
-}
-
-/// What is known of the agent once it has joined.
-pub struct Resident {
+/// The parts of an agent that has joined.
+pub struct RunningAgent {
     pub id: AgentId,
     pub name: String,
     pub crawl_id: String,
@@ -89,43 +32,43 @@ pub struct Resident {
     pub shared: Arc<Shared>,
     pub rules: RulesInForce,
     pub disk: Arc<Database>,
-    pub door: Door,
+    pub inbox: Inbox,
     pub informer: Arc<Informer>,
     pub meter: Meter,
 }
 
-/// See the module.
+/// Implements [`AgentApi`] for the agent of this process.
 #[derive(Default)]
 pub struct ControlHandler {
-    pub doings: Arc<ClusterStatus>,
-    resident: OnceLock<Resident>,
-    /// Somebody has all rows counted; one at a time.
+    pub status: Arc<ClusterStatus>,
+    agent: OnceLock<RunningAgent>,
+    /// Whether a count of all rows is under way; one at a time.
     counts: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for ControlHandler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ControlHandler").field("doings", &self.doings).finish_non_exhaustive()
+        f.debug_struct("ControlHandler").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
 impl ControlHandler {
-    /// The agent has joined.
-    pub fn attach(&self, resident: Resident) {
-        let _ = self.resident.set(resident);
+    /// Attaches the agent once it has joined.
+    pub fn attach(&self, agent: RunningAgent) {
+        let _ = self.agent.set(agent);
     }
 
-    /// Who answers questions about hosts, and the view in force.
+    /// The explainer and the view in force.
     fn informed(&self) -> Option<(Arc<Informer>, Option<Arc<View>>)> {
-        let informer = self.resident.get()?.informer.clone();
-        Some((informer, self.doings.standing.lock().view.clone()))
+        let informer = self.agent.get()?.informer.clone();
+        Some((informer, self.status.standing().view.clone()))
     }
 }
 
 impl AgentApi for ControlHandler {
     fn status(&self) -> AgentStatus {
-        let Some(here) = self.resident.get() else { return AgentStatus::default() };
-        let standing = self.doings.standing();
+        let Some(here) = self.agent.get() else { return AgentStatus::default() };
+        let standing = self.status.standing();
         let (view, shared) = (standing.view.as_deref(), &here.shared);
         let me = view.and_then(|view| view.agent(here.id));
         AgentStatus {
@@ -137,7 +80,7 @@ impl AgentApi for ControlHandler {
             run: view.map(|view| view.run).unwrap_or_default(),
             state: me.map(|me| me.state).unwrap_or_default(),
             idle: standing.idle,
-            work: self.doings.work(),
+            work: self.status.work(),
             fence_open: shared.fence.is_open(shared.clock.now()),
             outbox: standing.outbox,
             handoffs: standing.handoffs,
@@ -148,17 +91,17 @@ impl AgentApi for ControlHandler {
     }
 
     fn details(&self) -> Option<Details> {
-        self.resident.get()?.meter.details()
+        self.agent.get()?.meter.details()
     }
 
     fn blocks(&self) -> Vec<BlockCount> {
-        let here = self.resident.get();
+        let here = self.agent.get();
         here.map(|here| here.shared.live.blocks.lock().clone()).unwrap_or_default()
     }
 
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
-        let Some(here) = self.resident.get() else { return };
-        let Some(view) = self.doings.standing.lock().view.clone() else { return };
+        let Some(here) = self.agent.get() else { return };
+        let Some(view) = self.status.standing().view.clone() else { return };
         let (me, strategy) = (here.id, here.shared.settings.cluster.strategy);
         let disk = here.disk.clone();
         let count = move |wanted: &dyn Fn() -> bool| {
@@ -207,19 +150,19 @@ impl AgentApi for ControlHandler {
     }
 
     fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory> {
-        let here = self.resident.get();
+        let here = self.agent.get();
         here.map_or_else(Vec::new, |here| here.informer.fetches(most, failed_only))
     }
 
     fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span> {
-        let Some(here) = self.resident.get() else { return Vec::new() };
+        let Some(here) = self.agent.get() else { return Vec::new() };
         let spans = here.shared.tracer.recent(trace_id.map(TraceId), limit);
-        spans.iter().map(|span| on_the_wire(span, here.id)).collect()
+        spans.iter().map(|span| span_to_proto(span, here.id)).collect()
     }
 
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
         // Dropped, the answer says "not now".
-        let Some(here) = self.resident.get() else { return };
+        let Some(here) = self.agent.get() else { return };
         let (mut found, mut refused, mut tally) = (Vec::new(), Vec::new(), DiscardTally::default());
         for (place, url) in urls.into_iter().enumerate() {
             match here.rules.load().admit(url, 0, LinkKind::Page) {
@@ -231,11 +174,11 @@ impl AgentApi for ControlHandler {
             }
         }
         let seeds = InboundMsg::Seeds { found, tally, refused, answer };
-        here.door.offer(seeds);
+        here.inbox.offer(seeds);
     }
 }
 
-fn on_the_wire(span: &Span, agent: AgentId) -> v1::Span {
+fn span_to_proto(span: &Span, agent: AgentId) -> v1::Span {
     let attributes = span.attributes.iter();
     v1::Span {
         trace_id: span.trace.0.to_be_bytes().to_vec().into(),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Lets so many through in each second of the clock.
 #[derive(Debug)]
-pub struct PerSecond {
+pub struct RateLimiter {
     most: u64,
     /// The second, and behind it how many it has had.
     had: AtomicU64,
@@ -14,7 +14,7 @@ pub struct PerSecond {
 
 const BITS: u32 = 16;
 
-impl PerSecond {
+impl RateLimiter {
     /// At most `most`, below 65,536.
     #[must_use]
     pub const fn new(most: u16) -> Self {
@@ -39,13 +39,13 @@ mod tests {
 
     #[test]
     fn each_second_has_its_own_room_and_no_more() {
-        let room = PerSecond::new(3);
+        let room = RateLimiter::new(3);
         let at = Timestamp::from_secs(1_700_000_000);
         let taken = |at: Timestamp| (0..10).filter(|_| room.take(at)).count();
         assert_eq!(taken(at), 3);
         assert_eq!(taken(at + Duration::from_millis(999)), 0);
         assert_eq!(taken(at + Duration::from_secs(1)), 3);
         assert_eq!(taken(at + Duration::from_secs(60)), 3);
-        assert!(!PerSecond::new(0).take(at));
+        assert!(!RateLimiter::new(0).take(at));
     }
 }

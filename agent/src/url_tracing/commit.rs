@@ -1,0 +1,187 @@
+//! Spans of a commit: URLs found here or received, sieved, and pages stored.
+
+use super::{Link, Since, Span, SpanId, Stage, TraceId, Tracer, key};
+use crate::messages::{Found, Page, PageEnd};
+use crivello_common::discard::Discard;
+use crivello_common::hash::UrlKey;
+use crivello_common::politeness::{Retry, retry};
+use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
+use crivello_common::view::AgentId;
+
+/// Where a URL was found.
+#[derive(Clone, Copy, Debug)]
+pub enum FoundAt<'a> {
+    /// On this page.
+    Page(&'a Page),
+    /// Somebody named it.
+    Seed,
+}
+
+/// The span of a URL that was found on this agent.
+pub fn found_span(trace: TraceId, url: &Found, origin: FoundAt<'_>, now: Timestamp) -> Span {
+    let (salt, begin) = match origin {
+        FoundAt::Page(page) => (page.at.0 ^ number(page), page.at + page.took),
+        FoundAt::Seed => (now.0, now),
+    };
+    let mut span = Span::new(trace, (Stage::Found, salt), None, (begin, now))
+        .with("url.full", url.url.as_str().to_owned())
+        .with("crivello.depth", u64::from(url.depth));
+    match origin {
+        FoundAt::Page(page) => span = span.with("crivello.page", page_url(page)),
+        FoundAt::Seed => span = span.with("crivello.seed", true),
+    }
+    span
+}
+
+/// Adds a link to the trace of the page on which the URL was found.
+pub fn with_page_link(tracer: &Tracer, span: Span, origin: FoundAt<'_>) -> Span {
+    let FoundAt::Page(page) = origin else { return span };
+    let Some(trace) = trace_of(tracer, page) else { return span };
+    let span_of_page = trace.span(Stage::Assigned, page.at.0);
+    let link = page.traced.map(|_| Link { trace, span: span_of_page });
+    Span { link, ..span.with("crivello.page.trace_id", trace.to_string()) }
+}
+
+/// The span of giving the links of a followed page to their owners; `owners` is [`owner_counts`].
+pub fn assigned_span(
+    tracer: &Tracer,
+    page: &Page,
+    (owners, n_links): (&str, u64),
+    times: (Timestamp, Timestamp),
+) -> Option<Span> {
+    let trace = trace_of(tracer, page)?;
+    let parent = trace.span(Stage::Stored, page.at.0);
+    Some(
+        Span::new(trace, (Stage::Assigned, page.at.0), Some(parent), times)
+            .with("crivello.links", n_links)
+            .with("crivello.owners", owners.to_owned()),
+    )
+}
+
+/// The key of a page's URL; `None` for a robots.txt that is not followed.
+fn page_key(page: &Page) -> Option<UrlKey> {
+    let url = page.traced.or_else(|| page.row.as_ref().map(|row| row.hash))?;
+    Some(UrlKey { group: page.host.group, url })
+}
+
+fn trace_of(tracer: &Tracer, page: &Page) -> Option<TraceId> {
+    page_key(page).map(|url| tracer.trace(url))
+}
+
+/// A number that differs between pages of the same microsecond.
+fn number(page: &Page) -> u64 {
+    page_key(page).map_or(page.host.host.0, |key| key.url.0)
+}
+
+fn page_url(page: &Page) -> String {
+    match &page.row {
+        Some(row) => CrawlUrl::from_parts(row.origin, &page.name, &row.path).as_str().to_owned(),
+        // Of which of its origins is not known here.
+        None => format!("the robots.txt of {}", page.name),
+    }
+}
+
+/// What the sieve did with a URL: new or not, or the reason why it was discarded; `None` where this agent
+/// does not know.
+pub type SieveResult = Option<Result<bool, Discard>>;
+
+/// The data of a finished commit that its spans are made from.
+pub struct CommitTrace<'a> {
+    /// Receives the spans.
+    pub tracer: &'a Tracer,
+    /// When the commit began.
+    pub began: Timestamp,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// Whether the agent crawls alone.
+    pub is_alone: bool,
+}
+
+impl CommitTrace<'_> {
+    /// Records a link of `page`, and what the sieve did with it.
+    pub fn link(&self, page: &Page, link: &Found, result: SieveResult) {
+        let Some(trace) = self.tracer.found(link) else { return };
+        let at = FoundAt::Page(page);
+        let found = with_page_link(self.tracer, found_span(trace, link, at, self.began), at);
+        let parent = found.id;
+        self.tracer.tell(found);
+        self.sieved(trace, link, (parent, self.began), result);
+    }
+
+    /// Records a seed, or a URL that `arrived` from another agent, and what the sieve did with it.
+    pub fn received(
+        &self,
+        url: &Found,
+        arrived: Option<(AgentId, Timestamp)>,
+        result: SieveResult,
+    ) {
+        let Some(trace) = self.tracer.found(url) else { return };
+        let from = match arrived {
+            Some((from, at)) => (trace.span(Stage::Sent, u64::from(from.0)), at),
+            None => {
+                let found = found_span(trace, url, FoundAt::Seed, self.began);
+                let parent = found.id;
+                self.tracer.tell(found);
+                (parent, self.began)
+            }
+        };
+        self.sieved(trace, url, from, result);
+    }
+
+    fn sieved(&self, trace: TraceId, url: &Found, from: (SpanId, Timestamp), result: SieveResult) {
+        let (parent, begin) = from;
+        let times = (begin, self.ended);
+        let is_new = result == Some(Ok(true));
+        // Whoever goes on with it knows the id of the one that let it through.
+        let salt = if is_new { 0 } else { self.ended.0 ^ parent.0 };
+        let mut span = Span::new(trace, (Stage::Sieved, salt), Some(parent), times)
+            .with("url.full", url.url.as_str().to_owned())
+            .with("crivello.new", matches!(result, Some(Ok(true) | Err(_))));
+        match result {
+            Some(Ok(true)) => self.tracer.queued(key(url), self.ended, Since::Sieved),
+            Some(Err(why)) => span = span.with("crivello.discarded", why.name()),
+            Some(Ok(false)) | None => {}
+        }
+        self.tracer.tell(span);
+    }
+
+    /// Records that a page was stored, in `record`: the name of the archive file and the offset in it.
+    pub fn stored(&self, page: &Page, record: Option<(String, u64)>) {
+        let Some(url) = page_key(page).filter(|_| page.traced.is_some()) else { return };
+        let trace = self.tracer.trace(url);
+        if let PageEnd::Failed(kind) = page.end {
+            let again = page
+                .row
+                .as_ref()
+                .is_some_and(|row| retry(kind, row.attempts.saturating_add(1)) == Retry::Again);
+            if again && self.tracer.sampled(url).is_some() {
+                self.tracer.queued(url, self.ended, Since::Retry);
+            }
+            return;
+        }
+        let PageEnd::Response { duplicate, .. } = page.end else { return };
+        let parent = trace.span(Stage::Parsed, page.at.0);
+        let times = (self.began, self.ended);
+        let mut span = Span::new(trace, (Stage::Stored, page.at.0), Some(parent), times)
+            .with("crivello.duplicate", duplicate);
+        if let Some((name, offset)) = record {
+            span = span.with("crivello.archive.file", name).with("crivello.archive.offset", offset);
+        }
+        self.tracer.tell(span);
+        if self.is_alone {
+            let n_links = page.links.len() as u64;
+            let times = (self.began, self.began);
+            let owners = format!("0:{n_links}");
+            assigned_span(self.tracer, page, (&owners, n_links), times)
+                .into_iter()
+                .for_each(|span| self.tracer.tell(span));
+        }
+    }
+}
+
+/// How many URLs go to whom, as `1:20 3:4`: the agents' ids.
+pub fn owner_counts(owners: &std::collections::BTreeMap<AgentId, u64>) -> String {
+    let words: Vec<String> = owners.iter().map(|(id, n)| format!("{}:{n}", id.0)).collect();
+    words.join(" ")
+}
