@@ -8,7 +8,7 @@ mod rows;
 
 use crate::crawldb::Unsettled;
 use crate::peers::Class;
-use crate::storage::{Batch, Database, DiskError, Family, Reader, Writer};
+use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
@@ -85,7 +85,7 @@ impl Outbox {
                 }
                 1 => {
                     let batch =
-                        Reader(value).array().map(u64::from_be_bytes).ok_or_else(damaged)?;
+                        RowReader(value).array().map(u64::from_be_bytes).ok_or_else(damaged)?;
                     let batch = Some(batch).filter(|&batch| batch > 0);
                     let row = Row { batch, bytes: value.len(), facts: None, offered: false };
                     let rows = outbox.lines.entry((agent, Class::Main)).or_default();
@@ -135,7 +135,7 @@ impl Outbox {
                 some.push(fact);
             }
             let seq = self.next();
-            let mut w = Writer(Vec::with_capacity(n_bytes + 8));
+            let mut w = RowWriter(Vec::with_capacity(n_bytes + 8));
             if class == Class::Main {
                 w.rest(&batch.unwrap_or(0).to_be_bytes());
             }
@@ -162,7 +162,7 @@ impl Outbox {
 
     /// Notes the pages of a commit that wait until all its rows are gone.
     pub fn put_pages(&mut self, batch: BatchNumber, pages: &[Unsettled]) {
-        let mut w = Writer::default();
+        let mut w = RowWriter::default();
         w.number(pages.len() as u64);
         for page in pages {
             page.write(&mut w);
@@ -240,7 +240,7 @@ impl Outbox {
         }
         let value = disk.get(Family::Outbox, &key(code(line.1), line.0, seq))?;
         let value = Bytes::from(value.ok_or_else(damaged)?);
-        let mut r = Reader(&value);
+        let mut r = RowReader(&value);
         if line.1 == Class::Main {
             r.array::<8>().ok_or_else(damaged)?;
         }

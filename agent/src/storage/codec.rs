@@ -3,9 +3,9 @@
 
 /// Appends to a buffer.
 #[derive(Debug, Default)]
-pub struct Writer(pub Vec<u8>);
+pub struct RowWriter(pub Vec<u8>);
 
-impl Writer {
+impl RowWriter {
     /// A buffer that begins with `version`.
     #[must_use]
     pub fn versioned(version: u8) -> Self {
@@ -48,9 +48,9 @@ impl Writer {
 
 /// Takes from the front of a value; `None` when it is too short or malformed.
 #[derive(Debug)]
-pub struct Reader<'a>(pub &'a [u8]);
+pub struct RowReader<'a>(pub &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> RowReader<'a> {
     /// One byte.
     pub fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
@@ -113,10 +113,10 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(n: u64, b: u8, text in ".*", tail: Vec<u8>) {
-            let mut w = Writer::default();
+            let mut w = RowWriter::default();
             w.number(n).byte(b).bytes(text.as_bytes()).rest(&tail);
             let bytes = w.finish();
-            let mut r = Reader(&bytes);
+            let mut r = RowReader(&bytes);
             prop_assert_eq!(r.number(), Some(n));
             prop_assert_eq!(r.byte(), Some(b));
             prop_assert_eq!(r.text(), Some(text.as_str()));
@@ -125,7 +125,7 @@ mod tests {
 
         #[test]
         fn garbage_never_panics(bytes: Vec<u8>) {
-            let mut r = Reader(&bytes);
+            let mut r = RowReader(&bytes);
             while r.bytes().is_some() && r.number().is_some() {}
         }
     }

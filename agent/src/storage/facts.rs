@@ -4,7 +4,7 @@
 //! as one that is queued; hashes other than the group's are worked out by the receiver.
 
 use super::values::{Outcome, RobotsRow, decode_queued, encode_queued};
-use super::{Reader, Writer};
+use super::{RowReader, RowWriter};
 use crate::messages::{Fact, Found, Place, Queued};
 use bytes::Bytes;
 use crivello_common::discard::Discard;
@@ -24,7 +24,7 @@ pub fn encode(fact: &Fact) -> Vec<u8> {
     match fact {
         Fact::Queued { host, name, url } => queued(host.group, name, url),
         Fact::Done { url, outcome } => {
-            let mut w = Writer::versioned(DONE);
+            let mut w = RowWriter::versioned(DONE);
             w.rest(&url.group.to_bytes()).rest(&url.url.to_bytes()).rest(&outcome.encode());
             w.finish()
         }
@@ -65,8 +65,8 @@ pub fn as_queued(found: &Found) -> Queued {
     }
 }
 
-fn headed(kind: u8, group: GroupHash, name: &str) -> Writer {
-    let mut w = Writer(Vec::with_capacity(96));
+fn headed(kind: u8, group: GroupHash, name: &str) -> RowWriter {
+    let mut w = RowWriter(Vec::with_capacity(96));
     w.byte(kind).rest(&group.to_bytes()).bytes(name.as_bytes());
     w
 }
@@ -80,7 +80,7 @@ fn queued(group: GroupHash, name: &str, url: &Queued) -> Vec<u8> {
 /// The inverse of [`encode`]; `None` for what is none.
 #[must_use]
 pub fn decode(bytes: &[u8]) -> Option<Fact> {
-    let mut r = Reader(bytes);
+    let mut r = RowReader(bytes);
     let kind = r.byte()?;
     let group = GroupHash::from_bytes(r.array()?);
     if kind == DONE {

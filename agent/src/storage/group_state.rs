@@ -1,6 +1,6 @@
 //! A row of `groups`: what this agent is to a group, and whether its hosts are scheduled.
 
-use super::{DiskError, Reader, Writer};
+use super::{DiskError, RowReader, RowWriter};
 use crate::messages::{Role, Tag};
 use crivello_common::view::AgentId;
 
@@ -26,7 +26,7 @@ impl GroupState {
     /// The value: version, open, role (0 without a tag), epoch, and what the role holds.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut w = Writer::versioned(VERSION);
+        let mut w = RowWriter::versioned(VERSION);
         w.byte(u8::from(self.open));
         let Some(Tag { epoch, role }) = &self.tag else {
             w.byte(0);
@@ -57,12 +57,12 @@ impl GroupState {
     /// # Errors
     /// [`DiskError::Row`] when the value is damaged.
     pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
-        let mut r = Reader(value);
+        let mut r = RowReader(value);
         let state = Self::read(&mut r).filter(|_| r.0.is_empty());
         state.ok_or(DiskError::Row { family: "groups", what: "too short or malformed" })
     }
 
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
+    fn read(r: &mut RowReader<'_>) -> Option<Self> {
         if r.byte()? != VERSION {
             return None;
         }
@@ -90,7 +90,7 @@ impl GroupState {
     }
 }
 
-fn read_bool(r: &mut Reader<'_>) -> Option<bool> {
+fn read_bool(r: &mut RowReader<'_>) -> Option<bool> {
     match r.byte()? {
         0 => Some(false),
         1 => Some(true),

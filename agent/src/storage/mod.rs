@@ -33,7 +33,7 @@ mod lock;
 pub mod values;
 
 pub use batch::Batch;
-pub use codec::{Reader, Writer};
+pub use codec::{RowReader, RowWriter};
 pub use database::{Database, Family, FamilyHealth, Health};
 pub use group_state::GroupState;
 

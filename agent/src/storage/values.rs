@@ -1,6 +1,6 @@
 //! Values of the column families; see the table in [`super`].
 
-use super::{DiskError, Reader, Writer};
+use super::{DiskError, RowReader, RowWriter};
 use crate::messages::{LinkKind, Place, Queued, RobotsRecord};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -21,7 +21,7 @@ fn damaged(family: &'static str) -> DiskError {
 pub fn encode_queued(url: &Queued) -> Vec<u8> {
     let odd_port = url.origin.port != url.origin.scheme.default_port();
     let flags = (url.origin.scheme as u8) | (u8::from(odd_port) << 1) | ((url.kind as u8) << 2);
-    let mut w = Writer(Vec::with_capacity(url.path.len() + 16));
+    let mut w = RowWriter(Vec::with_capacity(url.path.len() + 16));
     w.byte(flags).number(u64::from(url.depth)).byte(url.attempts).rest(&url.hash.to_bytes());
     if odd_port {
         w.rest(&url.origin.port.to_be_bytes());
@@ -39,7 +39,7 @@ pub fn decode_queued(place: Place, value: &[u8]) -> Result<Queued, DiskError> {
 }
 
 fn read_queued(place: Place, value: &[u8]) -> Option<Queued> {
-    let mut r = Reader(value);
+    let mut r = RowReader(value);
     let flags = r.byte()?;
     let depth = r.small()?;
     let attempts = r.byte()?;
@@ -81,7 +81,7 @@ impl Seen {
         match self {
             Self::Queued(None) => Vec::new(),
             Self::Queued(Some((host, place))) => {
-                let mut w = Writer(Vec::with_capacity(16));
+                let mut w = RowWriter(Vec::with_capacity(16));
                 w.byte(SEEN_QUEUED).rest(&host.to_bytes()).byte(place.priority).number(place.seq);
                 w.finish()
             }
@@ -104,7 +104,7 @@ impl Seen {
         let Some((&SEEN_QUEUED, rest)) = value.split_first() else {
             return Outcome::read(value).map(Self::Done);
         };
-        let mut r = Reader(rest);
+        let mut r = RowReader(rest);
         let host = HostHash::from_bytes(r.array()?);
         Some(Self::Queued(Some((host, Place { priority: r.byte()?, seq: r.number()? }))))
     }
@@ -145,7 +145,7 @@ impl Outcome {
     /// The value in `seen`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut w = Writer::default();
+        let mut w = RowWriter::default();
         match self {
             Self::Fetched { at, status, record, page } => {
                 let first = if page.is_some() { FETCHED_BY } else { 0 };
@@ -183,7 +183,7 @@ impl Outcome {
     /// The inverse of [`Self::encode`]; `None` for what is none.
     #[must_use]
     pub fn read(value: &[u8]) -> Option<Self> {
-        let mut r = Reader(value);
+        let mut r = RowReader(value);
         match r.byte()? {
             tag @ (0 | 1 | FETCHED_BY..=6) => Some(Self::Fetched {
                 at: Timestamp::from_secs(r.number()?),
@@ -202,7 +202,7 @@ impl Outcome {
 }
 
 impl Kept {
-    fn read(r: &mut Reader<'_>) -> Option<Self> {
+    fn read(r: &mut RowReader<'_>) -> Option<Self> {
         let by = AgentId(r.small()?);
         let name = r.text().filter(|name| !name.is_empty())?.into();
         let url = decode_queued(Place::default(), r.rest()).ok()?;
@@ -237,7 +237,7 @@ impl HostRow {
     /// The value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut w = Writer::versioned(HOST_VERSION);
+        let mut w = RowWriter::versioned(HOST_VERSION);
         w.bytes(self.name.as_bytes())
             .number(self.queued)
             .number(self.pages)
@@ -258,7 +258,7 @@ impl HostRow {
     }
 
     fn read(value: &[u8]) -> Option<Self> {
-        let mut r = Reader(value);
+        let mut r = RowReader(value);
         if r.byte()? != HOST_VERSION {
             return None;
         }
@@ -294,7 +294,7 @@ impl GroupRow {
     /// The value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut w = Writer::default();
+        let mut w = RowWriter::default();
         w.number(self.hosts).number(self.pages);
         w.finish()
     }
@@ -304,7 +304,7 @@ impl GroupRow {
     /// # Errors
     /// [`DiskError::Row`] when the value is damaged.
     pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
-        let mut r = Reader(value);
+        let mut r = RowReader(value);
         match (r.number(), r.number()) {
             (Some(hosts), Some(pages)) => Ok(Self { hosts, pages }),
             _ => Err(damaged("hosts")),
@@ -320,7 +320,7 @@ impl RobotsRow {
     /// The value.
     #[must_use]
     pub fn encode(record: &RobotsRecord) -> Vec<u8> {
-        let mut w = Writer::default();
+        let mut w = RowWriter::default();
         w.number(record.asked.0)
             .number(record.fetched.0)
             .number(record.unreachable_since.map_or(0, |t| t.0))
@@ -340,7 +340,7 @@ impl RobotsRow {
     }
 
     fn read(value: &[u8]) -> Option<RobotsRecord> {
-        let mut r = Reader(value);
+        let mut r = RowReader(value);
         Some(RobotsRecord {
             asked: Timestamp(r.number()?),
             fetched: Timestamp(r.number()?),
@@ -368,7 +368,7 @@ impl ContentRow {
     /// The value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut w = Writer::default();
+        let mut w = RowWriter::default();
         w.rest(&self.at.0.to_be_bytes()).rest(self.url.as_bytes());
         w.finish()
     }
@@ -378,7 +378,7 @@ impl ContentRow {
     /// # Errors
     /// [`DiskError::Row`] when the value is damaged.
     pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
-        let mut r = Reader(value);
+        let mut r = RowReader(value);
         let at = r.array().map(u64::from_be_bytes).map(Timestamp);
         match (at, std::str::from_utf8(r.rest())) {
             (Some(at), Ok(url)) => Ok(Self { at, url: url.into() }),
