@@ -3,7 +3,7 @@
 
 use crate::cluster::coordinator::{Coordinator, PATIENCE, PAUSE, SAY_EVERY, whole};
 use crate::cluster::portion::Portion;
-use crate::cluster::{Inbox, InboundMsg};
+use crate::cluster::{InboundMsg, Inbox};
 use crate::peers::{Outgoing, PingReply};
 use crate::report::Ended;
 use crate::shared::live_settings::RulesInForce;

@@ -11,7 +11,7 @@ use super::groups::Groups;
 use super::news::is_limit;
 use crate::messages::Fact;
 use crate::storage::values::{HostRow, Kept, Outcome, Seen};
-use crate::storage::{Batch, Database, DiskError, Family, Reader, Writer, keys};
+use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostHash, HostKey};
 use crivello_common::time::Timestamp;
@@ -38,7 +38,7 @@ impl Refetch {
     pub fn read(disk: &Database) -> Result<Self, DiskError> {
         let mut done = BTreeSet::new();
         if let Some(value) = disk.get(Family::Meta, META_REFETCHED)? {
-            let mut r = Reader(&value);
+            let mut r = RowReader(&value);
             while let Some(id) = r.small() {
                 done.insert(AgentId(id));
             }
@@ -56,7 +56,7 @@ impl Refetch {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut w = Writer::default();
+        let mut w = RowWriter::default();
         for id in &self.done {
             w.number(u64::from(id.0));
         }

@@ -1,6 +1,6 @@
 //! What the crawl has done so far: kept in `meta`, in the same commit as what it counts.
 
-use crate::storage::{DiskError, Reader, Writer};
+use crate::storage::{DiskError, RowReader, RowWriter};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ impl Totals {
     /// The value in `meta`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut w = Writer::versioned(VERSION);
+        let mut w = RowWriter::versioned(VERSION);
         for n in [self.next_seq, self.seen, self.queued, self.hosts, self.pages, self.bytes] {
             w.number(n);
         }
@@ -76,7 +76,7 @@ impl Totals {
     }
 
     fn read(value: &[u8]) -> Option<Self> {
-        let mut r = Reader(value);
+        let mut r = RowReader(value);
         if r.byte()? != VERSION {
             return None;
         }
@@ -111,7 +111,7 @@ impl Totals {
     }
 }
 
-fn write_codes<const N: usize>(w: &mut Writer, counts: [(u8, u64); N]) {
+fn write_codes<const N: usize>(w: &mut RowWriter, counts: [(u8, u64); N]) {
     w.number(N as u64);
     for (code, n) in counts {
         w.byte(code).number(n);

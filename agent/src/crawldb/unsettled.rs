@@ -8,7 +8,7 @@ use super::Ledger;
 use super::commit::PRIORITY;
 use crate::messages::{Place, Queued};
 use crate::storage::values::{Outcome, Seen};
-use crate::storage::{Batch, DiskError, Family, Reader, Writer, keys};
+use crate::storage::{Batch, DiskError, Family, RowReader, RowWriter, keys};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 
 /// The priority of rows that are not to be fetched any more.
@@ -33,14 +33,14 @@ pub struct Unsettled {
 
 impl Unsettled {
     /// Appends it to a row.
-    pub fn write(&self, w: &mut Writer) {
+    pub fn write(&self, w: &mut RowWriter) {
         w.rest(&self.host.group.to_bytes()).rest(&self.host.host.to_bytes());
         w.rest(&self.hash.to_bytes()).number(self.place.seq).bytes(&self.outcome.encode());
     }
 
     /// The inverse of [`Self::write`].
     #[must_use]
-    pub fn read(r: &mut Reader<'_>) -> Option<Self> {
+    pub fn read(r: &mut RowReader<'_>) -> Option<Self> {
         let group = GroupHash::from_bytes(r.array()?);
         let host = HostKey { group, host: HostHash::from_bytes(r.array()?) };
         let hash = UrlHash::from_bytes(r.array()?);

@@ -27,7 +27,7 @@ mod turns;
 
 pub use crate::messages::{Batch, End, Message};
 pub use incoming::{ExtraServices, PacketOrigin, PeerHandler, PeerServer, ServeError};
-pub use outgoing::{Brought, PeerEvent, Outgoing, PingReply, Rejected, Why};
+pub use outgoing::{Brought, Outgoing, PeerEvent, PingReply, Rejected, Why};
 pub use packet::{Body, Class};
 
 /// Why something that was sent cannot be understood.

@@ -8,7 +8,7 @@
 
 use crate::crawldb::Unsettled;
 use crate::peers::Class;
-use crate::storage::{DiskError, Reader};
+use crate::storage::{DiskError, RowReader};
 use crivello_common::view::AgentId;
 
 pub(super) fn key(class: u8, agent: AgentId, seq: u64) -> Vec<u8> {
@@ -39,7 +39,7 @@ pub(super) fn damaged() -> DiskError {
 }
 
 pub(super) fn read_pages(value: &[u8]) -> Result<Vec<Unsettled>, DiskError> {
-    let mut r = Reader(value);
+    let mut r = RowReader(value);
     let n = r.number().ok_or_else(damaged)?;
     (0..n).map(|_| Unsettled::read(&mut r).ok_or_else(damaged)).collect()
 }

@@ -1,7 +1,7 @@
 use super::kit::{ME, OTHER, PEER, big, facts, hear, node, node_at, sender, until, view};
 use crate::limits::{PEER_QUEUE_BYTES, PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::Ack;
-use crate::peers::{Body, PeerEvent, Message, PingReply, Rejected, Why};
+use crate::peers::{Body, Message, PeerEvent, PingReply, Rejected, Why};
 use bytes::Bytes;
 use crivello_common::view::AgentId;
 use std::net::Ipv4Addr;
