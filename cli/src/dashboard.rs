@@ -4,7 +4,7 @@ use crate::args::cluster::HttpArgs;
 use crate::exit::CliError;
 use crate::http::{Meters, https};
 use crate::screen;
-use crivello_coordinator::http::{Door, MetricsText, Options};
+use crivello_dashboard::{Dashboard, MetricsText, Options};
 use crivello_proto::LiveToken;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -23,7 +23,7 @@ pub async fn open(
     token: Option<LiveToken>,
     insecure: bool,
     meters: &Meters,
-) -> Result<Option<Door>, CliError> {
+) -> Result<Option<Dashboard>, CliError> {
     if args.no_http {
         return Ok(None);
     }
@@ -45,8 +45,8 @@ pub async fn open(
     let metrics = MetricsText::new(move || meters.render().unwrap_or_default());
     let names = args.http_hosts.clone();
     let options = Options { names, token, https, metrics: Some(metrics) };
-    match Door::bind(at, options).await {
-        Ok(door) => Ok(Some(door)),
+    match Dashboard::bind(at, options).await {
+        Ok(dashboard) => Ok(Some(dashboard)),
         Err(error) if args.http.is_none() && error.kind() == ErrorKind::AddrInUse => {
             screen::print_line(&format!(
                 "no dashboard: {at} is in use; --http 127.0.0.1:0 picks a free port"
@@ -60,7 +60,7 @@ pub async fn open(
 }
 
 /// Line that names the addresses of dashboard and metrics.
-pub fn urls(door: &Door) -> String {
-    let (scheme, at) = (door.scheme(), door.address());
+pub fn urls(dashboard: &Dashboard) -> String {
+    let (scheme, at) = (dashboard.scheme(), dashboard.address());
     format!("dashboard at {scheme}://{at}/, metrics at {scheme}://{at}/metrics")
 }

@@ -1,7 +1,6 @@
 //! Puts a coordinator together: directory, lodge, services, and their orderly end.
 
 use crate::home::{CoordinatorError, Home};
-use crate::http::Door;
 use crate::lodge::Lodge;
 use crate::metrics::Meter;
 use crate::rpc::Rpc;
@@ -9,11 +8,13 @@ use crate::watchers::Watchers;
 use crivello_common::config::{Given, Settings};
 use crivello_common::time::Clock;
 use crivello_common::view::RunState;
-use crivello_proto::guard::{Guarded, NODES_ASK, Show};
+use crivello_proto::guard::{Guarded, NODES_ASK};
 use crivello_proto::incoming::Incoming;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_server::CoordinatorServer;
-use crivello_proto::{DESCRIPTORS, LiveToken, REQUEST_SIZE_MAX, RESPONSE_SIZE_MAX};
+use crivello_proto::{
+    DESCRIPTORS, LiveToken, LocalCoordinator, REQUEST_SIZE_MAX, RESPONSE_SIZE_MAX,
+};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,8 +22,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::transport::server::Router;
 
@@ -48,9 +50,6 @@ pub struct Listen {
 #[derive(Debug)]
 pub struct Coordinator {
     rpc: Arc<Rpc>,
-    tls: Option<Tls>,
-    /// What agents ask of people.
-    shown: Show,
     lodge: Lodge,
     address: SocketAddr,
     crawl_id: String,
@@ -58,8 +57,6 @@ pub struct Coordinator {
     server: JoinHandle<Result<(), tonic::transport::Error>>,
     end: oneshot::Sender<()>,
     meter: Meter,
-    /// The dashboard's; they end when this is dropped.
-    people: JoinSet<()>,
 }
 
 impl Coordinator {
@@ -110,23 +107,24 @@ impl Coordinator {
             crawl_id: crawl_id.clone(),
         };
         let rpc = Arc::new(Rpc { lodge: lodge.clone(), watchers, crawl_id: crawl_id.clone() });
-        let shown = Show::new(listen.token.as_ref());
         listen.tls.iter().for_each(Tls::keep_fresh);
         listen.token.iter().for_each(LiveToken::keep_fresh);
         let services = services(server, Arc::clone(&rpc), listen.token).await?;
         let (end, ended) = oneshot::channel();
-        let incoming = Incoming::new(listener, listen.tls.clone());
+        let incoming = Incoming::new(listener, listen.tls);
         let server = tokio::spawn(services.serve_with_incoming_shutdown(incoming, async {
             // Whether it was asked for or forgotten, it is the end.
             let _ = ended.await;
         }));
-        let (tls, people) = (listen.tls, JoinSet::new());
-        Ok(Self { rpc, tls, shown, lodge, address, crawl_id, resumed, server, end, meter, people })
+        Ok(Self { rpc, lodge, address, crawl_id, resumed, server, end, meter })
     }
 
-    /// Has the dashboard be served at `door` as well, until this ends.
-    pub fn show(&mut self, door: Door) {
-        self.people = door.open(Arc::clone(&self.rpc), self.tls.clone(), self.shown.clone());
+    /// A client for the same process. It needs no token.
+    #[must_use]
+    pub fn local_client(&self) -> LocalCoordinator {
+        let service = CoordinatorServer::from_arc(Arc::clone(&self.rpc))
+            .max_encoding_message_size(RESPONSE_SIZE_MAX);
+        LocalCoordinator::new(Routes::new(service)).max_decoding_message_size(RESPONSE_SIZE_MAX)
     }
 
     /// Where it listens.
@@ -175,8 +173,7 @@ impl Coordinator {
     /// # Errors
     /// When the server broke down.
     pub async fn stop(self) -> Result<(), CoordinatorError> {
-        let Self { lodge, mut server, end, people, .. } = self;
-        drop(people);
+        let Self { lodge, mut server, end, .. } = self;
         let _ = end.send(());
         let mut views = lodge.views.clone();
         tokio::task::spawn_blocking(move || lodge.end());

@@ -10,12 +10,11 @@
 //! ```
 //! [`members`] decides and does nothing else: no clock, no network, no disk. The lodge feeds it
 //! events with the present time, writes the view down, then publishes it. [`Coordinator`] puts the
-//! parts together. Beside it, and for people only, stands the dashboard ([`http`]).
+//! parts together.
 
 mod allowance;
 mod app;
 mod home;
-pub mod http;
 mod journal;
 mod lodge;
 pub mod members;

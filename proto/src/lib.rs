@@ -32,6 +32,9 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/crivello.v1.rs"));
 }
 
+/// A client of a coordinator in the same process: its service, without a network in between.
+pub type LocalCoordinator = v1::coordinator_client::CoordinatorClient<tonic::service::Routes>;
+
 /// The descriptors of [`v1`], for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/crivello.v1.bin"));
 

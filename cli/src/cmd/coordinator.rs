@@ -1,7 +1,7 @@
 //! `crivello coordinator`: runs the coordinator of a crawl.
 
 use crate::args::cluster::CoordinatorArgs;
-use crate::cluster::{Credentials, check_listen, credentials};
+use crate::cluster::{check_listen, credentials};
 use crate::dashboard;
 use crate::exit::CliError;
 use crate::http::Meters;
@@ -18,13 +18,13 @@ pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
     let at = args.listen;
     let credentials = credentials(&args.tls, &args.token)?;
     check_listen(at, &credentials, args.insecure)?;
-    let Credentials { tls, token } = credentials;
     let meters = Meters::default();
-    let listener = dashboard::open(&args.http, token.clone(), args.insecure, &meters).await?;
+    let dashboard =
+        dashboard::open(&args.http, credentials.token.clone(), args.insecure, &meters).await?;
     let (settings, given) = settings_in(("--data", &args.data), &args.settings)?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
+    let scheme = if credentials.tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
-    let listen = Listen { at, tls, token };
+    let listen = Listen { at, tls: credentials.tls.clone(), token: credentials.token.clone() };
     let mut coordinator = Coordinator::start_given(&args.data, &settings, given, listen).await?;
     meters.add_coordinator(coordinator.meter().clone());
     screen::print_line(&format!(
@@ -34,10 +34,10 @@ pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
         args.data.display(),
         coordinator.address()
     ));
-    if let Some(listener) = listener {
-        screen::print_line(&dashboard::urls(&listener));
-        coordinator.show(listener);
-    }
+    let serving = dashboard.map(|dashboard| {
+        screen::print_line(&dashboard::urls(&dashboard));
+        dashboard.serve(coordinator.local_client(), credentials.agent_clients())
+    });
     match coordinator.run() {
         RunState::Running => {}
         RunState::Paused => screen::print_line("the crawl is paused: `crivello resume` resumes it"),
@@ -49,6 +49,7 @@ pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
         signal = ended => signal?,
         broken = coordinator.broken() => return Err(broken.into()),
     }
+    drop(serving);
     coordinator.stop().await?;
     screen::print_line(
         "coordinator stopped; the member list is saved, and agents continue without it",

@@ -35,7 +35,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Endpoint;
@@ -49,6 +49,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 pub struct LocalCluster {
     dir: PathBuf,
     coordinator: Coordinator,
+    /// The tasks of the dashboard, if there is one.
+    dashboard: Option<JoinSet<()>>,
     url: String,
     agents: Vec<LocalAgent>,
     meters: Meters,
@@ -98,23 +100,24 @@ impl LocalCluster {
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listen = Listen { at, tls: None, token: None };
         let data = dir.join(COORDINATOR);
-        let listener = match http {
+        let dashboard = match http {
             Some(http) => runtime.block_on(dashboard::open(http, None, false, &meters))?,
             None => None,
         };
-        let mut coordinator =
+        let coordinator =
             runtime.block_on(Coordinator::start_given(&data, &settings, given.clone(), listen))?;
-        if let Some(listener) = listener {
-            screen::print_line(&dashboard::urls(&listener));
+        let dashboard = dashboard.map(|dashboard| {
+            screen::print_line(&dashboard::urls(&dashboard));
             let _guard = runtime.enter();
-            coordinator.show(listener);
-        }
+            let agents = Credentials::default().agent_clients();
+            dashboard.serve(coordinator.local_client(), agents)
+        });
         let url = format!("http://{}", coordinator.address());
         let resumed = coordinator.resumed();
         let (dir, agents, stop) = (dir.to_owned(), Vec::new(), stop.child_token());
         meters.add_coordinator(coordinator.meter().clone());
         let mut cluster =
-            Self { dir, coordinator, url, agents, meters, stop, otlp, resumed, runtime };
+            Self { dir, coordinator, dashboard, url, agents, meters, stop, otlp, resumed, runtime };
         match cluster.start_agents(n) {
             Ok(()) => Ok(cluster),
             Err(error) => {
@@ -263,6 +266,7 @@ impl LocalCluster {
                 Err(_) => screen::print_line(&format!("{name} panicked: this is a bug")),
             }
         }
+        drop(self.dashboard);
         if let Err(error) = self.runtime.block_on(self.coordinator.stop()) {
             tracing::warn!("the coordinator: {error}");
         }

@@ -4,7 +4,6 @@ use super::guard::{self, Guard};
 use super::poll::{self, Board};
 use super::state::{MetricsText, State};
 use super::{api, login, page};
-use crate::rpc::Rpc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State as Shared};
@@ -15,9 +14,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use crivello_common::time::Clock;
 use crivello_proto::crowd::Crowd;
-use crivello_proto::guard::Show;
-use crivello_proto::tls::{Https, Tls};
-use crivello_proto::{LiveToken, web};
+use crivello_proto::tls::Https;
+use crivello_proto::{LiveToken, LocalCoordinator, web};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,15 +44,15 @@ pub struct Options {
     pub metrics: Option<MetricsText>,
 }
 
-/// An address that is listened on, and nobody is let in yet.
+/// A dashboard that listens; requests are answered once it is served.
 #[derive(Debug)]
-pub struct Door {
+pub struct Dashboard {
     listener: TcpListener,
     at: SocketAddr,
     options: Options,
 }
 
-impl Door {
+impl Dashboard {
     /// Listens at `at`; port 0 takes a free one.
     ///
     /// # Errors
@@ -77,16 +75,17 @@ impl Door {
         if self.options.https.is_some() { "https" } else { "http" }
     }
 
-    /// Lets people in, until the tasks are dropped; agents are `shown` what they ask of people.
-    pub(crate) fn open(self, rpc: Arc<Rpc>, tls: Option<Tls>, shown: Show) -> JoinSet<()> {
+    /// Serves the dashboard until the returned tasks are dropped. Within a runtime.
+    #[must_use]
+    pub fn serve(self, coordinator: LocalCoordinator, agents: Arc<Crowd>) -> JoinSet<()> {
         let Self { listener, at, options: Options { names, token, https, metrics } } = self;
-        let (clock, crowd) = (Clock::start(), Arc::new(Crowd::new(tls, shown)));
+        let (clock, crowd) = (Clock::start(), agents);
         token.iter().for_each(LiveToken::keep_fresh);
         let (found, board) = watch::channel(Arc::new(Board::default()));
         let guard = Guard::new(at, names, token, https.is_some());
-        let state = State::new(Arc::clone(&rpc), Arc::clone(&crowd), board, guard, metrics);
+        let state = State::new(coordinator.clone(), Arc::clone(&crowd), board, guard, metrics);
         let mut tasks = JoinSet::new();
-        tasks.spawn(poll::run(rpc, crowd, clock, found));
+        tasks.spawn(poll::run(coordinator, crowd, clock, found));
         https.iter().for_each(Https::keep_fresh);
         tasks.spawn(web::serve(listener, https, routes(state), web::Bounds::default()));
         tasks

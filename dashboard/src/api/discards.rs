@@ -1,7 +1,7 @@
 //! `GET /api/discards`: what was set aside, and what went wrong, by kind, over all agents.
 
-use super::super::state::State;
 use super::{Answered, gather};
+use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_common::discard::Discard;

@@ -1,19 +1,17 @@
 //! The settings: `GET /api/settings`, `POST /api/settings`, `POST /api/block`, and what came of
 //! blocks so far: `GET /api/blocks`.
 
-use super::super::state::State;
 use super::{Answered, Refusal, body, gather};
+use crate::state::State;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State as Shared;
 use crivello_common::config::{Described, Settings};
 use crivello_proto::crowd::{Client, ask_all};
-use crivello_proto::v1::coordinator_server::Coordinator;
 use crivello_proto::v1::{self, setting_edit::Change};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tonic::Request;
 
 /// The list of what is blocked.
 const BLOCKED: &str = "links.blocked";
@@ -22,7 +20,7 @@ const EDITS_MAX: usize = 100;
 
 /// All settings in force, each with what it means.
 pub(crate) async fn settings(Shared(state): Shared<State>) -> Answered {
-    let answer = state.rpc.get_settings(Request::new(v1::GetSettingsRequest {})).await?;
+    let answer = state.coordinator.clone().get_settings(v1::GetSettingsRequest {}).await?;
     Ok(Json(rows(&answer.into_inner())?))
 }
 
@@ -100,7 +98,7 @@ pub(crate) async fn edit(Shared(state): Shared<State>, bytes: Bytes) -> Answered
 
 async fn put(state: &State, edits: Vec<v1::SettingEdit>, known_revision: u64) -> Answered {
     let request = v1::EditSettingsRequest { edits, known_revision };
-    let answer = state.rpc.edit_settings(Request::new(request)).await?.into_inner();
+    let answer = state.coordinator.clone().edit_settings(request).await?.into_inner();
     let revision = answer.settings.map(|settings| settings.revision);
     let done = match answer.at_restart.is_empty() {
         true => "changed".to_owned(),

@@ -1,7 +1,7 @@
 //! `GET /api/why?text=`: the story of a host or a URL, as its owner tells it.
 
-use super::super::state::State;
 use super::{Answered, Asked, Refusal, query, story};
+use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_common::view::{Agent, View};

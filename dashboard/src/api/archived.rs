@@ -4,9 +4,9 @@
 //! begins at once, and is a JSON object a line: `{"seconds"}` each second while they count, at last
 //! `{"pages"}` or `{"error"}`. Whoever goes away ends the counting.
 
-use super::super::poll::members;
-use super::super::state::State;
 use super::{Asked, Refusal, query};
+use crate::poll::members;
+use crate::state::State;
 use axum::body::{Body, Bytes};
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
@@ -41,7 +41,7 @@ pub(crate) async fn archived(
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many count at once: try again later")
     })?;
     // What was put up may be older than the death of somebody.
-    let (crawl, view, _) = members(&state.rpc).await?;
+    let (crawl, view, _) = members(&state.coordinator).await?;
     let by_id = || view.agents.iter().find(|agent| agent.id.0.to_string() == name);
     let agent = view.agents.iter().find(|agent| agent.name == name).or_else(by_id).cloned();
     let unknown = || Refusal::new(StatusCode::NOT_FOUND, format!("there is no agent {name}"));

@@ -1,8 +1,8 @@
 //! `GET /api/traces?limit=`: the ways of sampled URLs through the cluster, newest first, each with
 //! the spans that agents still remember of it.
 
-use super::super::state::State;
 use super::{Answered, Asked, gather, query};
+use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_proto::crowd::{Client, ask_all};

@@ -1,7 +1,7 @@
 //! What is lost with a dead agent is counted for as long as that takes, unless nobody waits for it.
 
-use super::kit::Scene;
-use crate::http::Options;
+use super::scene::Scene;
+use crivello_dashboard::Options;
 use fake_agent::FakeKind;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

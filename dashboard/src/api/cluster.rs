@@ -1,9 +1,9 @@
 //! How the cluster stands: what the last round has found, and each round as it comes.
 
-use super::super::assignment::Assignment;
-use super::super::poll::Board;
-use super::super::state::State;
 use super::{Answered, Refusal};
+use crate::assignment::Assignment;
+use crate::poll::Board;
+use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;

@@ -1,7 +1,7 @@
 //! `GET /api/fetches?failed=&limit=`: the last fetches of all agents, newest first.
 
-use super::super::state::State;
 use super::{Answered, Asked, gather, query, story};
+use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_proto::crowd::{Client, ask_all};

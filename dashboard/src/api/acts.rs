@@ -1,16 +1,14 @@
 //! What changes who takes part: `POST /api/drain`, `/api/remove`, `/api/run`.
 
-use super::super::state::State;
 use super::{Answered, body};
+use crate::state::State;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State as Shared;
 use crivello_common::view::RunState;
 use crivello_proto::v1;
-use crivello_proto::v1::coordinator_server::Coordinator;
 use serde::Deserialize;
 use serde_json::json;
-use tonic::Request;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +20,7 @@ struct Drain {
 pub(crate) async fn drain(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
     let Drain { agent } = body(&bytes)?;
     let request = v1::DrainRequest { agent: agent.clone() };
-    state.rpc.drain(Request::new(request)).await?;
+    state.coordinator.clone().drain(request).await?;
     Ok(Json(json!({ "done": format!("{agent} hands over what it has to crawl, then leaves") })))
 }
 
@@ -46,7 +44,7 @@ enum Lost {
 pub(crate) async fn remove(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
     let Remove { agent: name, lost } = body(&bytes)?;
     let request = v1::RemoveRequest { agent: name.clone(), refetch: lost == Lost::Refetch };
-    state.rpc.remove(Request::new(request)).await?;
+    state.coordinator.clone().remove(request).await?;
     Ok(Json(json!({ "done": format!("{name} is no member any more") })))
 }
 
@@ -73,6 +71,6 @@ pub(crate) async fn run(Shared(state): Shared<State>, bytes: Bytes) -> Answered 
         Wish::Stopping => (RunState::Stopping, "the crawl is stopping: its agents save and end"),
     };
     let request = v1::SetRunRequest { run: v1::RunState::from(run).into() };
-    state.rpc.set_run(Request::new(request)).await?;
+    state.coordinator.clone().set_run(request).await?;
     Ok(Json(json!({ "done": done })))
 }

@@ -2,7 +2,7 @@
 
 use super::guard::Guard;
 use super::poll::Board;
-use crate::rpc::Rpc;
+use crivello_proto::LocalCoordinator;
 use crivello_proto::crowd::Crowd;
 use std::fmt;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ impl fmt::Debug for MetricsText {
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    /// The coordinator itself, by the calls that it also answers over gRPC.
-    pub(super) rpc: Arc<Rpc>,
+    /// The coordinator, by the calls that it also answers over the network.
+    pub(super) coordinator: LocalCoordinator,
     /// The way to the agents.
     pub(super) crowd: Arc<Crowd>,
     /// What was found in the last round.
@@ -54,7 +54,7 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(
-        rpc: Arc<Rpc>,
+        coordinator: LocalCoordinator,
         crowd: Arc<Crowd>,
         board: watch::Receiver<Arc<Board>>,
         guard: Guard,
@@ -63,7 +63,7 @@ impl State {
         let seats = |n| Arc::new(Semaphore::new(n));
         let (requests, listeners) = (seats(REQUESTS_MAX), seats(LISTENERS_MAX));
         let (guard, counts) = (Arc::new(guard), seats(COUNTS_MAX));
-        Self { rpc, crowd, board, guard, metrics, requests, listeners, counts }
+        Self { coordinator, crowd, board, guard, metrics, requests, listeners, counts }
     }
 
     /// What was found in the last round.

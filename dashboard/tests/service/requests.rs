@@ -1,7 +1,7 @@
 //! What people ask comes from the agents, each thing once, and who cannot answer is named.
 
-use super::kit::Scene;
-use crate::http::{MetricsText, Options};
+use super::scene::Scene;
+use crivello_dashboard::{MetricsText, Options};
 use fake_agent::FakeKind;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -114,7 +114,7 @@ async fn events_come_by_themselves_and_end_with_the_coordinator() {
     events.hear("text/event-stream").await;
     scene.join("new", FakeKind::Owner).await;
     events.hear("new joined").await;
-    scene.coordinator.stop().await.expect("it ends");
+    scene.stop().await;
     let mut rest = Vec::new();
     let end = timeout(Duration::from_secs(5), events.stream.read_to_end(&mut rest)).await;
     assert!(end.is_ok(), "it goes on without its coordinator");

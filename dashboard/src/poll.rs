@@ -5,20 +5,18 @@ use super::assignment::Assignment;
 use super::cluster::{self, Seen};
 use super::events::Events;
 use super::history::History;
-use crate::rpc::Rpc;
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId, View};
 use crivello_proto::crowd::{Answer, Client, Crowd, living};
-use crivello_proto::v1;
-use crivello_proto::v1::coordinator_server::Coordinator;
+use crivello_proto::{LocalCoordinator, v1};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout_at};
-use tonic::{Request, Status};
+use tonic::Status;
 
 /// Between two looks.
 const ROUND: Duration = Duration::from_secs(1);
@@ -50,8 +48,10 @@ pub(super) struct Listing {
 type Heard = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
 
 /// Which crawl it is, who takes part just now, and their leases.
-pub(super) async fn members(rpc: &Rpc) -> Result<(String, View, Vec<v1::AgentLease>), Status> {
-    let listed = rpc.list_agents(Request::new(v1::ListAgentsRequest {})).await?;
+pub(super) async fn members(
+    coordinator: &LocalCoordinator,
+) -> Result<(String, View, Vec<v1::AgentLease>), Status> {
+    let listed = coordinator.clone().list_agents(v1::ListAgentsRequest {}).await?;
     let v1::ListAgentsResponse { crawl_id, view, leases } = listed.into_inner();
     let view = View::try_from(view.unwrap_or_default());
     Ok((crawl_id, view.map_err(|error| Status::internal(error.to_string()))?, leases))
@@ -59,13 +59,13 @@ pub(super) async fn members(rpc: &Rpc) -> Result<(String, View, Vec<v1::AgentLea
 
 /// Looks, and goes on looking until nobody cares any more.
 pub(super) async fn run(
-    rpc: Arc<Rpc>,
+    coordinator: LocalCoordinator,
     crowd: Arc<Crowd>,
     clock: Clock,
     board: watch::Sender<Arc<Board>>,
 ) {
     let mut poll = Poll {
-        rpc,
+        coordinator,
         crowd,
         clock,
         asking: JoinSet::new(),
@@ -92,7 +92,7 @@ pub(super) async fn run(
 }
 
 struct Poll {
-    rpc: Arc<Rpc>,
+    coordinator: LocalCoordinator,
     crowd: Arc<Crowd>,
     clock: Clock,
     /// Questions on their way; one an agent.
@@ -143,9 +143,9 @@ impl Poll {
 
     /// Who is there, and the settings in force.
     async fn list(&mut self) -> Result<Listing, Status> {
-        let (crawl, view, leases) = members(&self.rpc).await?;
+        let (crawl, view, leases) = members(&self.coordinator).await?;
         let leases = leases.into_iter().map(|lease| (AgentId(lease.id), lease)).collect();
-        let settings = self.rpc.get_settings(Request::new(v1::GetSettingsRequest {})).await?;
+        let settings = self.coordinator.get_settings(v1::GetSettingsRequest {}).await?;
         let v1::CrawlSettings { revision, toml } = settings.into_inner();
         let known = self.settings.as_ref().map(|(known, _)| *known);
         if known != Some(revision) {

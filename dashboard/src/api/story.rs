@@ -1,7 +1,7 @@
 //! What agents tell of hosts, URLs and fetches, as JSON.
 
-use super::super::words::wire;
 use super::millis;
+use crate::words::wire;
 use crivello_proto::v1::{FetchStory, HoldKind, HostStory, OriginRobots, UrlFate, UrlStory};
 use crivello_proto::v1::{WaitReason, WhyResponse};
 use serde_json::{Value, json};

@@ -1,8 +1,10 @@
 //! A coordinator with a dashboard, and the least of an HTTP client.
 
-use crate::http::{Door, Options};
-use crate::{Coordinator, Listen};
 use crivello_common::config::Settings;
+use crivello_coordinator::{Coordinator, Listen};
+use crivello_dashboard::{Dashboard, Options};
+use crivello_proto::crowd::Crowd;
+use crivello_proto::guard::Show;
 use fake_agent::{FakeKind, FakeState};
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,7 +19,8 @@ use tokio::time::{sleep, timeout};
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 pub(super) struct Scene {
-    pub(super) coordinator: Coordinator,
+    coordinator: Coordinator,
+    dashboard: JoinSet<()>,
     pub(super) at: SocketAddr,
     pub(super) state: Arc<FakeState>,
     agents: JoinSet<()>,
@@ -73,17 +76,31 @@ impl Scene {
         settings.cluster.lease = lease;
         let listen = Listen { at: LOOPBACK, tls: None, token: None };
         let started = Coordinator::start(dir.path(), &settings, listen).await;
-        let mut coordinator = started.expect("a coordinator starts");
-        let door = Door::bind(LOOPBACK, options).await.expect("a free port");
-        let at = door.address();
-        coordinator.show(door);
-        Self { coordinator, at, state: Arc::default(), agents: JoinSet::new(), _dir: dir }
+        let coordinator = started.expect("a coordinator starts");
+        let dashboard = Dashboard::bind(LOOPBACK, options).await.expect("a free port");
+        let at = dashboard.address();
+        let agents = Arc::new(Crowd::new(None, Show::new(None)));
+        let dashboard = dashboard.serve(coordinator.local_client(), agents);
+        Self {
+            coordinator,
+            dashboard,
+            at,
+            state: Arc::default(),
+            agents: JoinSet::new(),
+            _dir: dir,
+        }
     }
 
     /// Joins a fake agent and returns its id.
     pub(super) async fn join(&mut self, name: &str, kind: FakeKind) -> u32 {
         let url = format!("http://{}", self.coordinator.address());
         fake_agent::join(&mut self.agents, &url, name, kind, &self.state).await
+    }
+
+    /// Ends the dashboard and its coordinator, as the command does.
+    pub(super) async fn stop(self) {
+        drop(self.dashboard);
+        self.coordinator.stop().await.expect("it ends");
     }
 
     pub(super) async fn get(&self, path: &str) -> Reply {

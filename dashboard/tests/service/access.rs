@@ -1,8 +1,8 @@
 //! Who is let in, over real connections.
 
-use super::kit::Scene;
-use crate::http::Options;
+use super::scene::Scene;
 use crivello_common::runtime::Token;
+use crivello_dashboard::Options;
 use crivello_proto::LiveToken;
 use std::time::Duration;
 use tokio::time::sleep;

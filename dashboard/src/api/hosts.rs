@@ -1,7 +1,7 @@
 //! `GET /api/hosts?contains=&order=&limit=`: the hosts that agents know of, each once.
 
-use super::super::state::State;
 use super::{Answered, Asked, Refusal, gather, query, story};
+use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_common::assignment::Owners;
