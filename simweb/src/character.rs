@@ -95,7 +95,7 @@ pub enum DnsWay {
     /// To this IPv6 address and no other, wherever it leads.
     AddressV6(Ipv6Addr),
     /// To its own address and this one, wherever it leads.
-    ExtraServices(Ipv4Addr),
+    Beside(Ipv4Addr),
     /// To its own address and this many more of the following ones.
     Several(u8),
     /// DNS rebinding: to its own address in the first answer, to this one in all others.

@@ -65,7 +65,7 @@ impl Zone {
             DnsWay::Silent => return None,
             DnsWay::Address(address) => vec![(*address).into()],
             DnsWay::AddressV6(address) => vec![(*address).into()],
-            DnsWay::ExtraServices(address) => vec![(*address).into(), own.into()],
+            DnsWay::Beside(address) => vec![(*address).into(), own.into()],
             DnsWay::Several(more) => several(own, *more).into_iter().map(IpAddr::V4).collect(),
             DnsWay::Rebind(address) => {
                 ttl = 0;
@@ -275,7 +275,7 @@ mod tests {
                 .host("silent.test", way(DnsWay::Silent))
                 .host("inside.test", way(DnsWay::Address(inside)))
                 .host("six.test", way(DnsWay::AddressV6(Ipv6Addr::LOCALHOST)))
-                .host("beside.test", way(DnsWay::ExtraServices(inside)))
+                .host("beside.test", way(DnsWay::Beside(inside)))
                 .host("many.test", way(DnsWay::Several(3)))
                 .host("rebind.test", way(DnsWay::Rebind(Ipv4Addr::LOCALHOST)))
                 .host("trap.test", Character::named("t").content(Content::Subdomains)),

@@ -203,7 +203,7 @@ impl Walk<'_> {
             must &= depth == 0 || spec.links_per_page == 0;
         }
         match character.dns {
-            DnsWay::Well | DnsWay::Several(_) | DnsWay::ExtraServices(_) => {}
+            DnsWay::Well | DnsWay::Several(_) | DnsWay::Beside(_) => {}
             DnsWay::Rebind(_) => must = false,
             _ => return None,
         }

@@ -85,7 +85,7 @@ impl World {
     pub fn addresses(&self, id: u32) -> Vec<Ipv4Addr> {
         let own = self.names.ip(id);
         match self.character(id).dns {
-            DnsWay::Well | DnsWay::Rebind(_) | DnsWay::ExtraServices(_) => vec![own],
+            DnsWay::Well | DnsWay::Rebind(_) | DnsWay::Beside(_) => vec![own],
             DnsWay::Several(more) => several(own, more),
             _ => Vec::new(),
         }

@@ -5,7 +5,7 @@ use crate::app::{AgentError, Crawl};
 use crate::cluster::Member;
 use crate::crawldb::{Ledger, META_ARCHIVE};
 use crate::duplicates::Duplicates;
-use crate::engines::fetchers::{self, Outlet};
+use crate::engines::fetchers::{FetchSink, Fetchers};
 use crate::engines::ip_leases::LeaseTask;
 use crate::engines::parsers::ParserThread;
 use crate::engines::scheduler::Scheduler;
@@ -18,13 +18,12 @@ use crate::messages::SchedulerQueues;
 use crate::observe::metrics::{Meter, Sources};
 use crate::observe::trace_export;
 use crate::report::SeedCounts;
+use crate::shared::Shared;
 use crate::shared::live_settings::RulesInForce;
 use crate::shared::panic_guard::spawn;
-use crate::shared::run::Shared;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Batch, Database, DiskError, Family};
 use crate::store::{Archive, CrawlLabel, Position};
-use crate::url_tracing::Tracer;
 use crate::workbench::Workbench;
 use arc_swap::ArcSwap;
 use crivello_common::config::Settings;
@@ -52,7 +51,7 @@ impl Build {
         seeds: SeedCounts,
         seat: Option<Seat>,
         turns: Option<LeaseTask>,
-        member: impl FnOnce(Arc<Shared>, &Database) -> Result<Option<Member>, DiskError>,
+        member: impl FnOnce(Shared, &Database) -> Result<Option<Member>, DiskError>,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings)?));
@@ -69,8 +68,8 @@ impl Build {
         let duplicates = Arc::new(Duplicates::new(disk.clone()));
         let (to_ledger, inbox) = bounded(LEDGER_QUEUE);
         let (to_parsers, results) = bounded(results_max(visits));
-        let outlet = Outlet::new(shared.clone(), desk.clone(), to_parsers);
-        let (context, dns) = outside(&shared, outlet)?;
+        let sink = FetchSink::new(&shared, desk.clone(), to_parsers);
+        let (context, dns) = outside(&shared, sink)?;
         let reached = (context.clone(), dns.clone());
         let meter = meter(&home, &shared, &desk, &disk, reached, look_ups);
 
@@ -91,8 +90,8 @@ impl Build {
             None => accountant,
         };
         let mut threads = vec![
-            spawn(&shared, "accountant", move || accountant.run())?,
-            spawn(&shared, "scheduler", move || scheduler.run())?,
+            spawn(&shared.lifecycle, "writer", move || accountant.run())?,
+            spawn(&shared.lifecycle, "scheduler", move || scheduler.run())?,
         ];
         let parser = || {
             let ledger = to_ledger.clone();
@@ -101,14 +100,23 @@ impl Build {
         };
         for n in 0..parser_threads(&shared.settings) {
             let parser = parser();
-            threads.push(spawn(&shared, &format!("parser-{n}"), move || parser.run())?);
+            threads.push(spawn(&shared.lifecycle, &format!("parser-{n}"), move || parser.run())?);
         }
         runtime.spawn(trace_export::collect(shared.clone()));
-        runtime.spawn(fetchers::run(shared.clone(), desk.clone(), context, dns));
+        let fetchers = Fetchers {
+            clock,
+            lifecycle: shared.lifecycle.clone(),
+            fetch_deadline: shared.fetch_deadline.clone(),
+            tracer: shared.tracer.clone(),
+            queues: desk.clone(),
+            context,
+            dns,
+        };
+        runtime.spawn(fetchers.run());
         Ok(Crawl {
             home,
             disk,
-            seeds: SeedIntake::new(shared.clone(), rules.clone(), to_ledger, seeds),
+            seeds: SeedIntake::new(&shared, rules.clone(), to_ledger, seeds),
             rules,
             desk,
             shared,
@@ -124,7 +132,7 @@ impl Build {
 /// Where its numbers are read from.
 fn meter(
     home: &CrawlDir,
-    shared: &Arc<Shared>,
+    shared: &Shared,
     desk: &Arc<SchedulerQueues>,
     disk: &Arc<Database>,
     (context, dns): (Arc<FetchContext>, Arc<Dns>),
@@ -143,9 +151,9 @@ fn meter(
 }
 
 /// The ways to the web and to the name servers.
-fn outside(shared: &Shared, outlet: Outlet) -> Result<(Arc<FetchContext>, Arc<Dns>), AgentError> {
+fn outside(shared: &Shared, sink: FetchSink) -> Result<(Arc<FetchContext>, Arc<Dns>), AgentError> {
     let (settings, clock, live) = (&shared.settings, shared.clock, &shared.live);
-    let context = FetchContext::new(settings, clock, Arc::new(outlet))?
+    let context = FetchContext::new(settings, clock, Arc::new(sink))?
         .heeding(live.barred.clone(), live.rest_min.clone());
     let dns = Dns::new(settings).timed(clock).heeding(live.barred.clone());
     Ok((Arc::new(context), Arc::new(dns)))
@@ -157,14 +165,13 @@ fn shared(
     ledger: &Ledger,
     home: &CrawlDir,
     among_others: bool,
-) -> Arc<Shared> {
-    let mut shared = Shared::new(settings, clock, ledger.totals().clone(), home.closed_at);
-    let telemetry = &shared.settings.telemetry;
-    shared.tracer = Tracer::new(&home.identity.crawl_id, telemetry, shared.started);
+) -> Shared {
+    let (crawl_id, totals) = (&home.identity.crawl_id, ledger.totals().clone());
+    let shared = Shared::new(settings, clock, crawl_id, totals, home.closed_at);
     if among_others && shared.settings.limits.pages_max.is_some() {
-        shared.pages_left.wait();
+        shared.page_budget.wait();
     }
-    Arc::new(shared)
+    shared
 }
 
 fn open_archive(

@@ -142,14 +142,14 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let robots = RemoteRobotsClient {
         outgoing: outgoing.clone(),
         views: views.clone(),
-        shared: shared.clone(),
+        settings: shared.settings.clone(),
         desk: crawl.desk.clone(),
     };
     let heartbeat =
         Heartbeat { coordinator, id, process, lease, outgoing, inbox, views, shared, rules };
     if let Some(runtime) = crawl.runtime.lock().as_ref() {
         runtime.spawn(robots.run());
-        runtime.spawn(crawl.shared.fence.clone().watch(crawl.shared.clock));
+        runtime.spawn(crawl.shared.fetch_deadline.clone().watch(crawl.shared.clock));
         runtime.spawn(heartbeat.run());
     }
     Ok(crawl)

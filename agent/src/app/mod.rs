@@ -25,8 +25,8 @@ use crate::observe::status;
 use crate::observe::trace_export::{Otlp, OtlpExporter, Resource};
 use crate::progress::Snapshot;
 use crate::report::{Ended, Report};
+use crate::shared::Shared;
 use crate::shared::live_settings::RulesInForce;
-use crate::shared::run::Shared;
 use crate::shared::snapshot::snapshot;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Database, DiskError, OpenError};
@@ -87,7 +87,7 @@ impl AgentError {
 /// A running crawl. All methods may be called from any thread.
 pub struct Crawl {
     home: CrawlDir,
-    shared: Arc<Shared>,
+    shared: Shared,
     disk: Arc<Database>,
     rules: RulesInForce,
     desk: Arc<SchedulerQueues>,
@@ -141,8 +141,8 @@ impl Crawl {
 
     /// Ends at once and saves nothing, as a kill would.
     pub fn abandon(self) {
-        self.shared.abandoned.store(true, Relaxed);
-        self.shared.end(Ended::Failed, None);
+        self.shared.lifecycle.abandoned.store(true, Relaxed);
+        self.shared.lifecycle.end(Ended::Failed, None);
         self.meter.close();
         if let Some(runtime) = self.runtime.lock().take() {
             runtime.shutdown_background();
@@ -195,7 +195,7 @@ impl Crawl {
 
     /// Asks the crawl to end its visits in flight and to save. Returns at once.
     pub fn stop(&self) {
-        self.shared.stop.cancel();
+        self.shared.lifecycle.stop.cancel();
     }
 
     /// Asks the coordinator that this agent's share be handed over to others; once that is done the
@@ -210,16 +210,16 @@ impl Crawl {
             return Err("there are no other agents".to_owned());
         };
         // Before: the view that says so may come first.
-        self.shared.drains_itself.store(true, Relaxed);
+        self.shared.lifecycle.drain_requested.store(true, Relaxed);
         let drained = runtime.block_on(seat.coordinator.drain(seat.id));
-        self.shared.drains_itself.store(drained.is_ok(), Relaxed);
+        self.shared.lifecycle.drain_requested.store(drained.is_ok(), Relaxed);
         drained
     }
 
     /// Waits until the crawl has ended, but not longer than `timeout`.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> Option<Ended> {
-        self.shared.wait(timeout).map(|end| end.how)
+        self.shared.lifecycle.wait(timeout).map(|end| end.how)
     }
 
     /// Stops what still runs, commits, closes the state, and says what happened. To be called once;
@@ -272,8 +272,9 @@ impl Crawl {
             Some(Ended::Stopped) => true,
             _ => return,
         };
-        let stays = self.shared.stays.load(Relaxed);
-        let fetched = self.shared.pages_left.get().map(|_| self.shared.totals.lock().0.pages);
+        let stays = self.shared.lifecycle.stays_member.load(Relaxed);
+        let fetched =
+            self.shared.page_budget.get().map(|_| self.shared.status.totals.lock().0.pages);
         runtime.block_on(seat.coordinator.leave((seat.id, seat.process), back, stays, fetched));
     }
 }

@@ -6,8 +6,8 @@ use crate::cluster::portion::Portion;
 use crate::cluster::{InboundMsg, Inbox};
 use crate::peers::{Outgoing, PingReply};
 use crate::report::Ended;
+use crate::shared::Shared;
 use crate::shared::live_settings::RulesInForce;
-use crate::shared::run::Shared;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::v1;
@@ -29,7 +29,7 @@ pub struct Heartbeat {
     pub outgoing: Arc<Outgoing>,
     pub inbox: Inbox,
     pub views: watch::Receiver<Option<Arc<View>>>,
-    pub shared: Arc<Shared>,
+    pub shared: Shared,
     pub rules: RulesInForce,
 }
 
@@ -66,7 +66,7 @@ impl Heartbeat {
             let (id, process, epoch) = (self.id.0, self.process, self.epoch());
             let mut client = self.coordinator.client.clone();
             let pages = portion.tell(&self.shared, self.is_leaving());
-            let settled = self.shared.settled_in.load(Relaxed) == epoch;
+            let settled = self.shared.status.settled_in.load(Relaxed) == epoch;
             let beat = v1::HeartbeatRequest { id, process, epoch, pages, settled };
             let beat = client.heartbeat(beat);
             let answered = tokio::time::timeout(PATIENCE.min(self.lease), beat).await;
@@ -88,7 +88,7 @@ impl Heartbeat {
             };
             if matches!(status.code(), Code::NotFound | Code::FailedPrecondition | Code::Aborted) {
                 tracing::warn!("this agent is no member any more: {}", status.message());
-                self.shared.end(Ended::Lost, None);
+                self.shared.lifecycle.end(Ended::Lost, None);
                 return;
             }
             let now = self.shared.clock.now();

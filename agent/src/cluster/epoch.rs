@@ -76,9 +76,9 @@ impl Member {
             }
             self.outbox.relieve(disk);
         }
-        self.shared.paused.store(view.run == RunState::Paused, Relaxed);
+        self.shared.status.paused.store(view.run == RunState::Paused, Relaxed);
         if view.run == RunState::Stopping {
-            self.shared.stop.cancel();
+            self.shared.lifecycle.stop.cancel();
         }
         ledger.look_again();
         self.turns.send(LeaseCommand::View(view.clone()));

@@ -115,7 +115,7 @@ impl Member {
                 }
                 if last {
                     let comes = u64::from(matches!(end, End::Handover { .. }));
-                    self.shared.gauges.groups_in.fetch_add(comes, Relaxed);
+                    self.shared.measured.groups_in.fetch_add(comes, Relaxed);
                     // Rows of the one that fetched say themselves when hosts may be visited.
                     let exact = matches!(end, End::Handover { authority: true, .. });
                     let floor = if exact { now } else { self.floor(now) };

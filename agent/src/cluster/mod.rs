@@ -38,7 +38,7 @@ use crate::crawldb::{Ledger, RecentKeys, TagRows};
 use crate::messages::{Ack, Fact, LeaseCommand, LeaseSender};
 use crate::ownership::{Custody, Effect, Message, Role, Tag};
 use crate::peers::Outgoing;
-use crate::shared::run::Shared;
+use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
 use bytes::Bytes;
 use crivello_common::discard::Discard;
@@ -100,7 +100,7 @@ const TOLD_BYTES: u64 = 8 << 20;
 /// See the module.
 pub struct Member {
     me: AgentId,
-    shared: Arc<Shared>,
+    shared: Shared,
     custody: Custody,
     outgoing: Arc<Outgoing>,
     turns: LeaseSender,
@@ -145,7 +145,7 @@ pub struct Member {
 /// What a member is made of.
 pub struct Parts {
     pub me: AgentId,
-    pub shared: Arc<Shared>,
+    pub shared: Shared,
     pub outgoing: Arc<Outgoing>,
     pub turns: LeaseSender,
     pub views: watch::Sender<Option<Arc<View>>>,
@@ -295,15 +295,15 @@ impl Member {
         }
         let epoch = self.custody.epoch();
         if self.has_shared_all() {
-            self.shared.settled_in.store(epoch, Relaxed);
+            self.shared.status.settled_in.store(epoch, Relaxed);
         }
         if self.clear < epoch && self.custody.is_clear(now) {
             self.clear = epoch;
             self.turns.send(LeaseCommand::Clear { epoch });
         }
-        if self.shared.drains_itself.load(Relaxed) && self.nobody_takes_over() {
-            self.shared.stays.store(true, Relaxed);
-            self.shared.stop.cancel();
+        if self.shared.lifecycle.drain_requested.load(Relaxed) && self.nobody_takes_over() {
+            self.shared.lifecycle.stays_member.store(true, Relaxed);
+            self.shared.lifecycle.stop.cancel();
         }
         self.look_at_fence(ledger, now);
         Ok(())
@@ -317,7 +317,7 @@ impl Member {
     /// Tells the other threads until when visits may be made.
     fn look_at_fence(&mut self, ledger: &mut Ledger, now: Timestamp) {
         let until = self.fence_until();
-        self.shared.fence.set(until);
+        self.shared.fetch_deadline.set(until);
         let open = now < until;
         if open && !self.fence_was_open {
             ledger.look_again();

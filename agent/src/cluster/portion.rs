@@ -2,7 +2,7 @@
 //! it and it cannot be used here just now.
 
 use crate::limits::UNHURRIED_VISIT_URLS;
-use crate::shared::run::Shared;
+use crate::shared::Shared;
 use crivello_proto::v1;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl Portion {
     /// Whatever an earlier process was allowed and has not fetched is not this one's.
     pub fn new(shared: &Shared) -> Self {
         let limit = shared.live.latest().settings.limits.pages_max;
-        let fetched = shared.totals.lock().0.pages;
+        let fetched = shared.status.totals.lock().0.pages;
         Self { allowed: fetched, is_scarce: false, told: fetched, limit }
     }
 
@@ -49,27 +49,27 @@ impl Portion {
     /// fetches nothing more if that takes a page of the limit.
     pub fn tell(&mut self, shared: &Shared, leaving: bool) -> Option<v1::Pages> {
         // First: what is taken for a visit after this is in it, and in nothing that follows.
-        let Some(left) = shared.pages_left.get() else {
+        let Some(left) = shared.page_budget.get() else {
             self.limit = None;
             return None;
         };
         let left = self.keep_up(shared, left);
         // Pages in flight when the limit came are nobody's portion: they are no credit either.
-        self.allowed = self.allowed.max(shared.totals.lock().0.pages);
+        self.allowed = self.allowed.max(shared.status.totals.lock().0.pages);
         let surplus = match (leaving, self.is_scarce) {
             (true, _) => left,
             (false, true) => left.saturating_sub(useful(shared)),
             (false, false) => 0,
         };
         if surplus > 0 {
-            let back = shared.pages_left.take(surplus);
+            let back = shared.page_budget.take(surplus);
             self.allowed = self.allowed.saturating_sub(back);
-        } else if shared.visits.load(Acquire) == 0 && shared.pipeline.is_empty() {
+        } else if shared.status.visits.load(Acquire) == 0 && shared.pipeline.is_empty() {
             // What was fetched and does not count as a page is free.
-            let fetched = shared.totals.lock().0.pages;
+            let fetched = shared.status.totals.lock().0.pages;
             self.allowed = self.allowed.min(fetched + left);
         }
-        let fetched = shared.totals.lock().0.pages;
+        let fetched = shared.status.totals.lock().0.pages;
         let wants = if leaving { 0 } else { wanted(shared) };
         let number = shared.clock.now().0;
         self.told = fetched;
@@ -84,11 +84,11 @@ impl Portion {
         }
         match self.limit {
             Some(_) => {
-                let back = shared.pages_left.take(u64::MAX);
+                let back = shared.page_budget.take(u64::MAX);
                 self.allowed = self.allowed.saturating_sub(back);
             }
             // Nothing was counted: what was fetched is all that it was allowed.
-            None => self.allowed = shared.totals.lock().0.pages,
+            None => self.allowed = shared.status.totals.lock().0.pages,
         }
         self.limit = limit;
         0
@@ -98,18 +98,18 @@ impl Portion {
     pub fn hear(&mut self, allowance: v1::Allowance, shared: &Shared) {
         let v1::Allowance { allowed, is_scarce, is_used_up, left } = allowance;
         self.is_scarce = is_scarce;
-        shared.pages_left.tell(left, self.told);
-        shared.pages_left.add(allowed.saturating_sub(self.allowed));
+        shared.page_budget.set_cluster_left(left, self.told);
+        shared.page_budget.add(allowed.saturating_sub(self.allowed));
         self.allowed = self.allowed.max(allowed);
-        shared.pages_left.end(is_used_up);
+        shared.page_budget.set_used_up(is_used_up);
     }
 }
 
 /// Pages that could be fetched before long: none where all hosts rest.
 fn useful(shared: &Shared) -> u64 {
-    let visits = shared.visits.load(Acquire) as u64;
-    let ready = shared.census.lock().ips_ready > 0 || visits > 0;
-    let queued = shared.totals.lock().0.own_queued;
+    let visits = shared.status.visits.load(Acquire) as u64;
+    let ready = shared.status.census.lock().ips_ready > 0 || visits > 0;
+    let queued = shared.status.totals.lock().0.own_queued;
     if ready { queued.min(FIRST + A_VISIT * visits) } else { 0 }
 }
 
@@ -125,7 +125,7 @@ fn wanted(shared: &Shared) -> u64 {
 
 /// What is left of it; `None` where no more can be had, or there is no limit.
 fn left(shared: &Shared) -> Option<u64> {
-    shared.pages_left.get().filter(|_| !shared.pages_left.is_used_up())
+    shared.page_budget.get().filter(|_| !shared.page_budget.is_used_up())
 }
 
 #[cfg(test)]
@@ -139,21 +139,21 @@ mod tests {
     #[test]
     fn more_is_asked_for_once_half_of_what_is_of_use_has_been_used() {
         let totals = Totals { own_queued: 1_000, ..Totals::default() };
-        let shared = Shared::new(Settings::default(), Clock::start(), totals, None);
+        let shared = Shared::new(Settings::default(), Clock::start(), "crawl", totals, None);
         assert!(!is_short(&shared), "there is no limit");
-        shared.pages_left.wait();
+        shared.page_budget.wait();
         assert!(!is_short(&shared), "nothing is of use: no visit is out, no host ready");
-        shared.visits.store(2, Relaxed);
+        shared.status.visits.store(2, Relaxed);
         assert!(is_short(&shared), "there is none");
         let half = useful(&shared) / 2;
-        shared.pages_left.add(2 * half);
+        shared.page_budget.add(2 * half);
         assert!(!is_short(&shared));
-        assert_eq!((shared.pages_left.take(half), wanted(&shared)), (half, half));
+        assert_eq!((shared.page_budget.take(half), wanted(&shared)), (half, half));
         assert!(!is_short(&shared), "half of it is left");
-        shared.pages_left.take(1);
+        shared.page_budget.take(1);
         assert!(is_short(&shared));
-        shared.pages_left.take(u64::MAX);
-        shared.pages_left.end(true);
+        shared.page_budget.take(u64::MAX);
+        shared.page_budget.set_used_up(true);
         assert!(!is_short(&shared), "no more will come");
     }
 }

@@ -107,7 +107,7 @@ impl Member {
             !is_over
         });
         if handed_over {
-            self.shared.gauges.groups_out.fetch_add(1, Relaxed);
+            self.shared.measured.groups_out.fetch_add(1, Relaxed);
         }
         if over {
             let floor = self.floor(now);

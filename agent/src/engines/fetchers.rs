@@ -2,99 +2,136 @@
 
 use crate::fetch::{self, Dns, FetchContext, Sink};
 use crate::messages::{
-    Fetched, FetcherReply, Resolution, ResolveError, SchedulerQueues, Turn, Verdict,
+    Fetched, FetcherReply, Resolution, ResolveError, SchedulerQueues, Turn, Verdict, Visit,
 };
 use crate::report::Ended;
-use crate::shared::panic_guard::Watch;
-use crate::shared::run::Shared;
-use crate::url_tracing::LookedUp;
+use crate::shared::Shared;
+use crate::shared::fetch_deadline::FetchDeadline;
+use crate::shared::lifecycle::Lifecycle;
+use crate::shared::panic_guard::PanicGuard;
+use crate::shared::pipeline::PipelineBudget;
+use crate::shared::status::CrawlStatus;
+use crate::url_tracing::{LookedUp, Tracer};
 use crivello_common::hash::HostKey;
 use crivello_common::time::{Clock, Timestamp};
 use crossbeam::channel::Sender;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Takes what the visits bring to the queues behind them.
-pub struct Outlet {
-    shared: Arc<Shared>,
-    desk: Arc<SchedulerQueues>,
+/// Sends the results of visits to the parsers and to the scheduler.
+pub struct FetchSink {
+    lifecycle: Arc<Lifecycle>,
+    pipeline: Arc<PipelineBudget>,
+    status: Arc<CrawlStatus>,
+    tracer: Arc<Tracer>,
+    queues: Arc<SchedulerQueues>,
     results: Sender<Box<Fetched>>,
 }
 
-impl Outlet {
-    /// Between the visits and the queues.
+impl FetchSink {
+    /// A sink that sends results to the parsers by `results`.
     #[must_use]
-    pub const fn new(
-        shared: Arc<Shared>,
-        desk: Arc<SchedulerQueues>,
+    pub fn new(
+        shared: &Shared,
+        queues: Arc<SchedulerQueues>,
         results: Sender<Box<Fetched>>,
     ) -> Self {
-        Self { shared, desk, results }
+        Self {
+            lifecycle: shared.lifecycle.clone(),
+            pipeline: shared.pipeline.clone(),
+            status: shared.status.clone(),
+            tracer: shared.tracer.clone(),
+            queues,
+            results,
+        }
     }
 }
 
-impl Sink for Outlet {
+impl Sink for FetchSink {
     fn fetched(&self, mut fetched: Fetched) {
-        self.shared.tracer.visited(&mut fetched);
+        self.tracer.visited(&mut fetched);
         let body = fetched.body_len();
-        self.shared.recent.push(&fetched);
-        self.shared.pipeline.enter(body);
-        // There is room, see `limits::results_max`; fails once the parsers have left because the
-        // crawl is over. A result that is lost otherwise would be waited for without end.
+        self.status.recent.push(&fetched);
+        self.pipeline.enter(body);
+        // There is room, see `limits::results_max`; this fails once the parsers have left because the
+        // crawl is over. A result lost for another reason would be waited for without end.
         if self.results.try_send(Box::new(fetched)).is_err() {
-            self.shared.end(Ended::Failed, Some("the parsers' queue is full".to_owned()));
+            self.lifecycle.end(Ended::Failed, Some("the parsers' queue is full".to_owned()));
         }
     }
 
     fn verdict(&self, verdict: Verdict) {
-        self.desk.reply(FetcherReply::Verdict(verdict));
+        self.queues.reply(FetcherReply::Verdict(verdict));
     }
 
     fn has_room(&self) -> bool {
-        self.shared.pipeline.has_room()
+        self.pipeline.has_room()
     }
 }
 
-/// Starts a task for each visit and each name, until the crawl is over.
-pub async fn run(
-    shared: Arc<Shared>,
-    desk: Arc<SchedulerQueues>,
-    context: Arc<FetchContext>,
-    dns: Arc<Dns>,
-) {
-    let _watch = Watch::over(&shared, "fetchers");
-    while !shared.is_over() {
-        while let Some(visit) = desk.visits.pop() {
-            let (cut, stop) = (shared.fence.cut(), shared.stop.clone());
-            let turn = visit.turn.clone();
-            let visit = fetch::run(visit, context.clone(), stop);
-            if !shared.fence.is_open(shared.clock.now()) {
-                continue; // Between the scheduler's look and this one it closed.
+/// Starts a task for each visit and for each name to resolve.
+pub struct Fetchers {
+    /// The crawl's clock.
+    pub clock: Clock,
+    /// Ends the engine.
+    pub lifecycle: Arc<Lifecycle>,
+    /// Until when visits may be made.
+    pub fetch_deadline: Arc<FetchDeadline>,
+    /// Receives the spans of name look-ups.
+    pub tracer: Arc<Tracer>,
+    /// Visits and names to take, and where replies go.
+    pub queues: Arc<SchedulerQueues>,
+    /// The client and what it needs.
+    pub context: Arc<FetchContext>,
+    /// The resolver.
+    pub dns: Arc<Dns>,
+}
+
+impl Fetchers {
+    /// Runs until the crawl is over.
+    pub async fn run(self) {
+        let _guard = PanicGuard::new(&self.lifecycle, "fetchers");
+        while !self.lifecycle.is_over() {
+            while let Some(visit) = self.queues.visits.pop() {
+                self.start_visit(visit);
             }
-            let clock = shared.clock;
-            tokio::spawn(async move {
-                // A visit that is dropped closes its connection and returns what it had left.
-                tokio::select! {
-                    biased;
-                    () = cut.cancelled() => {}
-                    () = ended(&turn, clock) => {}
-                    () = visit => {}
-                }
-            });
+            while let Some((host, name)) = self.queues.names.pop() {
+                self.start_look_up(host, name);
+            }
+            self.queues.fetchers.notified().await;
         }
-        while let Some((host, name)) = desk.names.pop() {
-            let (shared, dns) = (shared.clone(), dns.clone());
-            let look_up = LookUp::of(host, desk.clone());
-            tokio::spawn(async move {
-                let begin = shared.clock.now();
-                let resolution = dns.resolve(host, &name, begin).await;
-                let looked_up = LookedUp { begin, end: shared.clock.now() };
-                let error = resolution.answer.as_ref().err().map(|error| error.name());
-                shared.tracer.looked_up(host, &name, error, looked_up);
-                look_up.answer(resolution);
-            });
+    }
+
+    fn start_visit(&self, visit: Visit) {
+        let (cut, stop) = (self.fetch_deadline.cut(), self.lifecycle.stop.clone());
+        let turn = visit.turn.clone();
+        let visit = fetch::run(visit, self.context.clone(), stop);
+        if !self.fetch_deadline.is_open(self.clock.now()) {
+            return; // It passed since the scheduler checked it; dropping the visit returns it.
         }
-        desk.fetchers.notified().await;
+        let clock = self.clock;
+        tokio::spawn(async move {
+            // Dropping a visit closes its connection and returns its remaining URLs.
+            tokio::select! {
+                biased;
+                () = cut.cancelled() => {}
+                () = ended(&turn, clock) => {}
+                () = visit => {}
+            }
+        });
+    }
+
+    fn start_look_up(&self, host: HostKey, name: Arc<str>) {
+        let (clock, tracer, dns) = (self.clock, self.tracer.clone(), self.dns.clone());
+        let look_up = LookUp::of(host, self.queues.clone());
+        tokio::spawn(async move {
+            let begin = clock.now();
+            let resolution = dns.resolve(host, &name, begin).await;
+            let looked_up = LookedUp { begin, end: clock.now() };
+            let error = resolution.answer.as_ref().err().map(|error| error.name());
+            tracer.looked_up(host, &name, error, looked_up);
+            look_up.answer(resolution);
+        });
     }
 }
 
@@ -166,10 +203,10 @@ mod tests {
 
     #[test]
     fn a_result_that_finds_no_room_ends_the_run() {
-        let shared = Shared::new(Settings::default(), Clock::start(), Totals::default(), None);
-        let shared = Arc::new(shared);
+        let shared =
+            Shared::new(Settings::default(), Clock::start(), "crawl", Totals::default(), None);
         let (results, _parsers) = crossbeam::channel::bounded(1);
-        let outlet = Outlet::new(shared.clone(), Arc::new(SchedulerQueues::new(1, 1)), results);
+        let outlet = FetchSink::new(&shared, Arc::new(SchedulerQueues::new(1, 1)), results);
         let url = CrawlUrl::parse("http://a.test/").unwrap();
         let tell = || {
             outlet.fetched(Fetched {
@@ -186,8 +223,8 @@ mod tests {
             });
         };
         tell();
-        assert!(!shared.is_over());
+        assert!(!shared.lifecycle.is_over());
         tell();
-        assert_eq!(shared.wait(Duration::ZERO).map(|end| end.how), Some(Ended::Failed));
+        assert_eq!(shared.lifecycle.wait(Duration::ZERO).map(|end| end.how), Some(Ended::Failed));
     }
 }

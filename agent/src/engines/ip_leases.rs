@@ -8,7 +8,7 @@ use crate::cluster::{InboundMsg, Inbox};
 use crate::ip_leases::TurnDesk;
 use crate::messages::{Ack, Delivery, LeaseCommand, LeaseEvent, LeaseSender, SchedulerQueues};
 use crate::peers::{Brought, Outgoing};
-use crate::shared::run::Shared;
+use crate::shared::Shared;
 use crivello_common::assignment::Owners;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, View};
@@ -37,7 +37,7 @@ impl LeaseTask {
     pub fn open(
         self,
         runtime: &Runtime,
-        shared: Arc<Shared>,
+        shared: Shared,
         bench: Arc<SchedulerQueues>,
     ) -> LeaseSender {
         let line = self.line.clone();
@@ -50,7 +50,7 @@ impl LeaseTask {
 struct Task {
     room: LeaseTask,
     desk: TurnDesk,
-    shared: Arc<Shared>,
+    shared: Shared,
     bench: Arc<SchedulerQueues>,
     counted_at: Timestamp,
 }
@@ -77,7 +77,7 @@ impl Task {
             self.speak(now);
             if now.since(self.counted_at) >= COUNT_EVERY {
                 self.counted_at = now;
-                self.shared.gauges.turns_lent.store(self.desk.lent() as u64, Relaxed);
+                self.shared.measured.turns_lent.store(self.desk.lent() as u64, Relaxed);
             }
         }
     }

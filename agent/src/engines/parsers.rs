@@ -7,8 +7,8 @@ use crate::messages::{
     ContentDigest, Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response, WriterMsg,
 };
 use crate::parse::{Input, Parser};
+use crate::shared::Shared;
 use crate::shared::live_settings::{Revised, RulesInForce};
-use crate::shared::run::Shared;
 use crate::storage::values::ContentRow;
 use crate::store::{Digests, DuplicateOf, PayloadDigest, Recorder};
 use crate::url_tracing::{Span, Stage, TraceId};
@@ -31,7 +31,7 @@ type Reading = (PageEnd, Vec<Record>, Vec<Found>, DiscardTally);
 
 /// One parser thread.
 pub struct ParserThread {
-    shared: Arc<Shared>,
+    shared: Shared,
     results: Receiver<Box<Fetched>>,
     ledger: Sender<WriterMsg>,
     rules: RulesInForce,
@@ -50,7 +50,7 @@ impl ParserThread {
     /// A thread with buffers of its own.
     #[must_use]
     pub fn new(
-        shared: Arc<Shared>,
+        shared: Shared,
         results: Receiver<Box<Fetched>>,
         ledger: Sender<WriterMsg>,
         rules: RulesInForce,
@@ -74,7 +74,8 @@ impl ParserThread {
     /// Works until the fetchers or the accountant are gone.
     pub fn run(mut self) {
         while let Ok(fetched) = self.results.recv() {
-            while !self.shared.pipeline.wait_for_room(LOOK_UP) && !self.shared.is_over() {}
+            while !self.shared.pipeline.wait_for_room(LOOK_UP) && !self.shared.lifecycle.is_over() {
+            }
             self.keep_up();
             let body = fetched.body_len();
             let trace = self.trace(&fetched);
@@ -84,7 +85,7 @@ impl ParserThread {
                 self.tell(trace, &page, began);
             }
             self.shared.pipeline.parsed(body, page.held_bytes());
-            self.shared.results.fetch_add(1, Relaxed);
+            self.shared.status.results.fetch_add(1, Relaxed);
             if self.ledger.send(WriterMsg::Page(Box::new(page))).is_err() {
                 return;
             }
@@ -97,7 +98,7 @@ impl ParserThread {
     /// Reads a result, and measures how long it waited and took.
     fn measured(&mut self, fetched: Fetched) -> Page {
         let shared = self.shared.clone();
-        let (gauges, began) = (&shared.gauges, shared.clock.now());
+        let (gauges, began) = (&shared.measured, shared.clock.now());
         gauges.parser_wait.observe(began.since(fetched.at + fetched.took));
         let is_response = matches!(fetched.outcome, Outcome::Response(_));
         let page = self.page(fetched, Self::read);
@@ -281,11 +282,11 @@ mod tests {
         let disk = Database::open(dir.path(), true, &settings.state).unwrap();
         let rules = LinkRules::compile(&settings).unwrap();
         let duplicates = Arc::new(Duplicates::new(Arc::new(disk)));
-        let shared = Shared::new(settings, Clock::start(), Totals::default(), None);
+        let shared = Shared::new(settings, Clock::start(), "crawl", Totals::default(), None);
         let (_fetchers, results) = bounded(1);
         let (ledger, _accountant) = bounded(1);
         let mut parser = ParserThread::new(
-            Arc::new(shared),
+            shared,
             results,
             ledger,
             Arc::new(ArcSwap::from_pointee(rules)),

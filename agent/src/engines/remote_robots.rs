@@ -3,8 +3,8 @@
 
 use crate::messages::{RobotsFound, SchedulerQueues};
 use crate::peers::Outgoing;
-use crate::shared::run::Shared;
 use crivello_common::assignment::Owners;
+use crivello_common::config::Settings;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ const ASKED_MAX: usize = 8;
 pub struct RemoteRobotsClient {
     pub outgoing: Arc<Outgoing>,
     pub views: watch::Receiver<Option<Arc<View>>>,
-    pub shared: Arc<Shared>,
+    pub settings: Arc<Settings>,
     pub desk: Arc<SchedulerQueues>,
 }
 
@@ -34,10 +34,10 @@ impl RemoteRobotsClient {
             let known = owners.as_ref().map(|owners| owners.view().epoch);
             if let Some(view) = view.filter(|view| known != Some(view.epoch)) {
                 seats.retain(|id, _| view.agent(*id).is_some());
-                owners = Owners::new(self.shared.settings.cluster.strategy, view).ok();
+                owners = Owners::new(self.settings.cluster.strategy, view).ok();
             }
             while let Some(url) = self.desk.remote_robots.requests.pop() {
-                let group = url.host_key(self.shared.settings.identity.assign_by).group;
+                let group = url.host_key(self.settings.identity.assign_by).group;
                 let to = owners.as_ref().and_then(|owners| owners.owner(group));
                 let seat = to.map(|to| {
                     let seats = seats.entry(to).or_insert_with(|| Semaphore::new(ASKED_MAX).into());

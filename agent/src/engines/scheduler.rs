@@ -15,8 +15,9 @@ use crate::messages::{
     ResolveError, SchedulerQueues, Signal, Visit, WriterMsg,
 };
 use crate::report::Ended;
+use crate::shared::Shared;
 use crate::shared::live_settings::Revised;
-use crate::shared::run::Shared;
+use crate::shared::snapshot::idle_reason;
 use crate::workbench::Workbench;
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
@@ -37,7 +38,7 @@ const CENSUS_EVERY: Duration = Duration::from_millis(200);
 
 /// See the module.
 pub struct Scheduler {
-    shared: Arc<Shared>,
+    shared: Shared,
     desk: Arc<SchedulerQueues>,
     bench: Workbench,
     ledger: Sender<WriterMsg>,
@@ -51,7 +52,7 @@ pub struct Scheduler {
     names: Names,
     guests: PeerRobotsRequests,
     census_at: Timestamp,
-    /// It waited so long since then.
+    /// Idle time since the last census.
     idle: Duration,
     /// Whether there is a page limit.
     limited: bool,
@@ -63,7 +64,7 @@ impl Scheduler {
     /// A scheduler with an empty workbench.
     #[must_use]
     pub fn new(
-        shared: Arc<Shared>,
+        shared: Shared,
         desk: Arc<SchedulerQueues>,
         bench: Workbench,
         ledger: Sender<WriterMsg>,
@@ -99,7 +100,7 @@ impl Scheduler {
     /// Works until the crawl is over.
     pub fn run(mut self) {
         self.desk.attach_scheduler();
-        while !self.shared.is_over() {
+        while !self.shared.lifecycle.is_over() {
             // What they say of durations counts from when it is heard.
             let events: Vec<LeaseEvent> =
                 std::iter::from_fn(|| self.desk.lease_events.pop()).collect();
@@ -117,7 +118,7 @@ impl Scheduler {
                 return;
             }
             // Last: who finds no visit in flight has been told all that came of them.
-            self.shared.visits.store(self.in_flight.len(), Release);
+            self.shared.status.visits.store(self.in_flight.len(), Release);
             let nap = self.nap(now, open);
             let begun = self.shared.clock.now();
             std::thread::park_timeout(nap);
@@ -132,7 +133,7 @@ impl Scheduler {
         if std::mem::replace(&mut self.limited, limited) != limited {
             // What visits in flight took was of no limit, or is of none now.
             self.in_flight.values_mut().for_each(|flight| flight.taken = 0);
-            if limited { self.shared.pages_left.wait() } else { self.shared.pages_left.lift() }
+            if limited { self.shared.page_budget.wait() } else { self.shared.page_budget.lift() }
         }
         self.shared.live.bench_has(revised.revision);
     }
@@ -184,7 +185,7 @@ impl Scheduler {
 
     /// Pages that were taken from the limit and not fetched.
     fn give_back(&self, pages: u64) {
-        self.shared.pages_left.add(pages);
+        self.shared.page_budget.add(pages);
     }
 
     /// Hands out visits; says whether another one would have been, had there been a host.
@@ -212,30 +213,30 @@ impl Scheduler {
 
     fn is_open(&self, now: Timestamp) -> bool {
         let shared = &self.shared;
-        now >= shared.visits_from
+        now >= shared.lifecycle.visits_from
             && self.outage.admits(!self.in_flight.is_empty(), now)
-            && shared.fence.is_open(now)
-            && !shared.is_stopping()
-            && !shared.paused.load(Relaxed)
+            && shared.fetch_deadline.is_open(now)
+            && !shared.lifecycle.is_stopping()
+            && !shared.status.paused.load(Relaxed)
             // Between: the fetchers know already whom not to visit, and the workbench does not.
             && shared.live.revision() == shared.live.in_force()
-            && !shared.disk_full.load(Relaxed)
+            && !shared.status.disk_full.load(Relaxed)
             && shared.pipeline.has_room()
-            && shared.pages_left.any()
+            && shared.page_budget.any()
     }
 
     fn hand_out(&mut self, mut visit: Visit, now: Timestamp) {
         let mut flight = Flight { since: now, urls: SmallVec::new(), taken: 0 };
-        self.shared.gauges.visits.fetch_add(1, Relaxed);
+        self.shared.measured.visits.fetch_add(1, Relaxed);
         // Before pages are taken for it.
-        self.shared.visits.store(self.in_flight.len() + 1, Release);
+        self.shared.status.visits.store(self.in_flight.len() + 1, Release);
         if let Errand::Pages { requests_max, urls, .. } = &mut visit.errand {
-            flight.taken = self.shared.pages_left.take(u64::from(*requests_max));
+            flight.taken = self.shared.page_budget.take(u64::from(*requests_max));
             *requests_max = u32::try_from(flight.taken).unwrap_or(u32::MAX);
             flight.urls = urls.iter().map(|url| url.hash).collect();
         }
         self.in_flight.insert(visit.host, flight);
-        self.shared.visits.store(self.in_flight.len(), Relaxed);
+        self.shared.status.visits.store(self.in_flight.len(), Relaxed);
         if let Err(visit) = self.desk.visits.push(visit) {
             tracing::error!(?visit, "the fetchers' queue is full");
         }
@@ -285,22 +286,22 @@ impl Scheduler {
         }
         if now.since(self.census_at) >= CENSUS_EVERY {
             self.census_at = now;
-            *self.shared.census.lock() = self.bench.census(now);
-            self.shared.offline.store(self.outage.is_on(), Relaxed);
-            self.shared.dns_silent.store(self.names.are_silent(), Relaxed);
+            *self.shared.status.census.lock() = self.bench.census(now);
+            self.shared.status.offline.store(self.outage.is_on(), Relaxed);
+            self.shared.status.dns_silent.store(self.names.are_silent(), Relaxed);
             let idle = std::mem::take(&mut self.idle);
-            self.shared.gauges.idle.waited(&self.shared, idle);
+            self.shared.measured.idle.add(idle_reason(&self.shared), idle);
         }
         self.say_quiet()
     }
 
     /// Once nothing more is to be fetched in this run and the last visit has ended: says so.
     fn say_quiet(&mut self) -> Result<(), ()> {
-        let limit = self.shared.pages_left.is_used_up();
-        let stopping = self.shared.is_stopping();
+        let limit = self.shared.page_budget.is_used_up();
+        let stopping = self.shared.lifecycle.is_stopping();
         if !limit {
             // It may have been raised.
-            self.shared.limit_reached.store(false, Relaxed);
+            self.shared.status.limit_reached.store(false, Relaxed);
         }
         if !self.in_flight.is_empty() {
             return Ok(());
@@ -317,7 +318,7 @@ impl Scheduler {
         if self.quiet.replace(how) == Some(how) {
             return Ok(());
         }
-        self.shared.limit_reached.store(how == Ended::Limit, Relaxed);
+        self.shared.status.limit_reached.store(how == Ended::Limit, Relaxed);
         self.ledger.send(WriterMsg::Idle(Some(how))).map_err(drop)
     }
 

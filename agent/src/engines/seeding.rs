@@ -3,8 +3,10 @@
 use crate::links::LinkRules;
 use crate::messages::{Found, LinkKind, WriterMsg};
 use crate::report::SeedCounts;
+use crate::shared::Shared;
+use crate::shared::lifecycle::Lifecycle;
 use crate::shared::live_settings::RulesInForce;
-use crate::shared::run::Shared;
+use crate::shared::pipeline::PipelineBudget;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Database, Family, OpenError, keys};
 use crivello_common::discard::DiscardTally;
@@ -34,7 +36,8 @@ pub enum Seed {
 
 /// The way in for the seeds of a crawl that runs alone.
 pub struct SeedIntake {
-    shared: Arc<Shared>,
+    lifecycle: Arc<Lifecycle>,
+    pipeline: Arc<PipelineBudget>,
     rules: RulesInForce,
     writer: Sender<WriterMsg>,
     counts: Mutex<SeedCounts>,
@@ -42,14 +45,14 @@ pub struct SeedIntake {
 
 /// Stops the crawl unless all seeds were taken in: a crawl that waits for more would never end.
 struct StopUnlessComplete<'a> {
-    shared: &'a Shared,
+    lifecycle: &'a Lifecycle,
     complete: bool,
 }
 
 impl Drop for StopUnlessComplete<'_> {
     fn drop(&mut self) {
         if !self.complete {
-            self.shared.stop.cancel();
+            self.lifecycle.stop.cancel();
         }
     }
 }
@@ -57,12 +60,18 @@ impl Drop for StopUnlessComplete<'_> {
 impl SeedIntake {
     /// An intake that sends seeds to the writer, with the `counts` of those already known.
     pub fn new(
-        shared: Arc<Shared>,
+        shared: &Shared,
         rules: RulesInForce,
         writer: Sender<WriterMsg>,
         counts: SeedCounts,
     ) -> Self {
-        Self { shared, rules, writer, counts: Mutex::new(counts) }
+        Self {
+            lifecycle: shared.lifecycle.clone(),
+            pipeline: shared.pipeline.clone(),
+            rules,
+            writer,
+            counts: Mutex::new(counts),
+        }
     }
 
     /// Seeds taken in and refused so far.
@@ -72,14 +81,14 @@ impl SeedIntake {
 
     /// Takes in all seeds, waiting while the writer is behind. Returns whether all were taken in.
     pub fn take(&self, seeds: impl Iterator<Item = Seed>) -> bool {
-        let mut guard = StopUnlessComplete { shared: &self.shared, complete: false };
+        let mut guard = StopUnlessComplete { lifecycle: &self.lifecycle, complete: false };
         let (mut found, mut refused) = (Vec::new(), DiscardTally::default());
         let mut counts = self.counts();
         let known = counts.taken;
         let mut complete = true;
         for seed in seeds {
             match seed {
-                _ if self.shared.is_stopping() => complete = false,
+                _ if self.lifecycle.is_stopping() => complete = false,
                 Seed::Cut => complete = false,
                 Seed::Pause => self.send(&mut found, &mut refused, counts),
                 Seed::Url(url) => match self.rules.load().admit(url, 0, LinkKind::Page) {
@@ -114,8 +123,8 @@ impl SeedIntake {
             return;
         }
         *self.counts.lock() = counts;
-        let pipeline = &self.shared.pipeline;
-        while !pipeline.wait_for_seeds(LOOK_UP) && !self.shared.is_over() {}
+        let pipeline = &self.pipeline;
+        while !pipeline.wait_for_seeds(LOOK_UP) && !self.lifecycle.is_over() {}
         pipeline.enter_seeds();
         let seeds = WriterMsg::Found(std::mem::take(found), std::mem::take(refused));
         let _ = self.writer.send(seeds);

@@ -12,7 +12,7 @@ use crate::duplicates::Duplicates;
 use crate::limits::SEED_BATCHES_MAX;
 use crate::messages::{LedgerNote, PageEnd, SchedulerQueues, WriterMsg};
 use crate::report::Ended;
-use crate::shared::run::Shared;
+use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
 use crate::store::{self, Archive};
 use crate::url_tracing::{self, CommitTrace};
@@ -61,7 +61,7 @@ pub struct Stores {
 
 /// See the module.
 pub struct Writer {
-    shared: Arc<Shared>,
+    shared: Shared,
     desk: Arc<SchedulerQueues>,
     inbox: Receiver<WriterMsg>,
     books: Stores,
@@ -88,7 +88,7 @@ impl Writer {
     /// An accountant with an empty group.
     #[must_use]
     pub fn new(
-        shared: Arc<Shared>,
+        shared: Shared,
         desk: Arc<SchedulerQueues>,
         inbox: Receiver<WriterMsg>,
         books: Stores,
@@ -127,13 +127,13 @@ impl Writer {
     pub fn run(mut self) {
         self.tell_totals();
         let end = self.work().and_then(|how| {
-            let saves = !self.shared.abandoned.load(Relaxed);
+            let saves = !self.shared.lifecycle.abandoned.load(Relaxed);
             if saves { self.close().map(|()| how) } else { Ok(how) }
         });
         self.books.disk.close();
         match end {
-            Ok(how) => self.shared.end(how, None),
-            Err(error) => self.shared.end(Ended::Failed, Some(error.to_string())),
+            Ok(how) => self.shared.lifecycle.end(how, None),
+            Err(error) => self.shared.lifecycle.end(Ended::Failed, Some(error.to_string())),
         }
         self.desk.wake();
     }
@@ -141,7 +141,7 @@ impl Writer {
     fn work(&mut self) -> Result<Ended, WriterError> {
         loop {
             self.gather();
-            if self.shared.is_over() {
+            if self.shared.lifecycle.is_over() {
                 return Ok(Ended::Failed); // Somebody else cannot go on.
             }
             let now = self.shared.clock.now();
@@ -229,7 +229,7 @@ impl Writer {
 
     fn nothing_else_moves(&self) -> bool {
         let (unparsed, uncommitted) = self.shared.pipeline.pages();
-        let idle = self.shared.visits.load(Relaxed) == 0;
+        let idle = self.shared.status.visits.load(Relaxed) == 0;
         idle && unparsed == 0 && uncommitted == self.group.pages.len()
     }
 
@@ -277,7 +277,7 @@ impl Writer {
 
     /// The open group's commit began then and is over; its archiving took so long.
     fn measure(&self, begun: Timestamp, stored: Duration) {
-        let (gauges, now) = (&self.shared.gauges, self.shared.clock.now());
+        let (gauges, now) = (&self.shared.measured, self.shared.clock.now());
         gauges.store.observe(stored);
         gauges.commit.observe(now.since(begun).saturating_sub(stored));
         if !self.group.is_empty() {
@@ -288,7 +288,7 @@ impl Writer {
     /// As of the last commit.
     fn tell_totals(&mut self) {
         let sieve = self.books.ledger.sieve_counts();
-        *self.shared.totals.lock() = (self.books.ledger.totals().clone(), sieve);
+        *self.shared.status.totals.lock() = (self.books.ledger.totals().clone(), sieve);
         self.tell_losses(sieve.losses.rate);
     }
 
@@ -364,7 +364,7 @@ impl Writer {
         if now.since(self.synced_at) >= self.shared.settings.state.sync_interval {
             self.insist(|this| Ok(this.books.disk.sync()?))?;
             self.synced_at = self.shared.clock.now();
-            self.shared.gauges.state_sync.observe(self.synced_at.since(now));
+            self.shared.measured.state_sync.observe(self.synced_at.since(now));
         }
         Ok(())
     }
@@ -372,7 +372,7 @@ impl Writer {
     /// How the run ended, once it has.
     fn ended(&mut self) -> Result<Option<Ended>, WriterError> {
         // First: whatever the scheduler had to say of its visits is in the inbox by then.
-        let idle = self.shared.visits.load(Acquire) == 0;
+        let idle = self.shared.status.visits.load(Acquire) == 0;
         let settled =
             self.group.is_empty() && self.inbox.is_empty() && self.shared.pipeline.is_empty();
         if self.member.is_some() {

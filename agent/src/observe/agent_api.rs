@@ -6,8 +6,8 @@ use crate::crawldb;
 use crate::messages::{BlockCount, LinkKind};
 use crate::observe::explain::Informer;
 use crate::observe::metrics::Meter;
+use crate::shared::Shared;
 use crate::shared::live_settings::RulesInForce;
-use crate::shared::run::Shared;
 use crate::shared::snapshot::snapshot;
 use crate::storage::Database;
 use crate::url_tracing::{Span, TraceId};
@@ -29,7 +29,7 @@ pub struct RunningAgent {
     pub name: String,
     pub crawl_id: String,
     pub process: u64,
-    pub shared: Arc<Shared>,
+    pub shared: Shared,
     pub rules: RulesInForce,
     pub disk: Arc<Database>,
     pub inbox: Inbox,
@@ -81,7 +81,7 @@ impl AgentApi for ControlHandler {
             state: me.map(|me| me.state).unwrap_or_default(),
             idle: standing.idle,
             work: self.status.work(),
-            fence_open: shared.fence.is_open(shared.clock.now()),
+            fence_open: shared.fetch_deadline.is_open(shared.clock.now()),
             outbox: standing.outbox,
             handoffs: standing.handoffs,
             replication: shared.settings.cluster.replication,

@@ -2,7 +2,7 @@
 
 use super::host_rankings;
 use crate::report::{ArchiveFile, Ended, Report, SeedCounts, Totals, skipped};
-use crate::shared::run::Shared;
+use crate::shared::Shared;
 use crate::storage::Database;
 use crate::storage::crawl_dir::CrawlDir;
 use crivello_common::failure::Failure;
@@ -24,15 +24,15 @@ pub struct ReportSources<'a> {
 /// The report of a crawl that has ended.
 pub fn report(crawl: &ReportSources<'_>) -> Report {
     let shared = crawl.shared;
-    let end = shared.wait(Duration::ZERO);
-    let (totals, _) = shared.totals.lock().clone();
+    let end = shared.lifecycle.wait(Duration::ZERO);
+    let (totals, _) = shared.status.totals.lock().clone();
     let (slowest_hosts, most_resting_hosts) = host_rankings::extremes(crawl.disk);
     let errors = Failure::ALL.map(|kind| (kind.name().to_owned(), totals.failures[kind as usize]));
     Report {
         software: format!("crivello/{}", env!("CARGO_PKG_VERSION")),
         crawl_id: crawl.home.identity.crawl_id.clone(),
-        started: shared.started.to_string(),
-        elapsed_seconds: shared.clock.now().since(shared.started).as_secs_f64(),
+        started: shared.lifecycle.started.to_string(),
+        elapsed_seconds: shared.clock.now().since(shared.lifecycle.started).as_secs_f64(),
         resumed: crawl.home.resumed,
         ended: end.as_ref().map_or(Ended::Failed, |end| end.how),
         failure: end.and_then(|end| end.failure),

@@ -1,7 +1,7 @@
 //! Export of spans to a collector: OTLP over gRPC.
 
 use crate::limits::SPANS_A_CALL;
-use crate::shared::run::Shared;
+use crate::shared::Shared;
 use crate::url_tracing::{Span, Stage, Tracer, Value};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
@@ -106,8 +106,8 @@ pub struct Resource {
 }
 
 /// Collects spans until the crawl is over.
-pub async fn collect(shared: Arc<Shared>) {
-    while !shared.is_over() {
+pub async fn collect(shared: Shared) {
+    while !shared.lifecycle.is_over() {
         let _ = tokio::time::timeout(COLLECT_EVERY, shared.tracer.filling()).await;
         shared.tracer.collect();
     }
@@ -116,7 +116,7 @@ pub async fn collect(shared: Arc<Shared>) {
 /// Exports spans to a collector.
 #[derive(Debug)]
 pub struct OtlpExporter {
-    shared: Arc<Shared>,
+    shared: Shared,
     /// Spans in the call that is being made.
     in_call: AtomicU64,
     /// Calls that failed in a row.
@@ -127,12 +127,7 @@ pub struct OtlpExporter {
 
 impl OtlpExporter {
     /// Starts to export on `runtime`, until that is gone.
-    pub fn start(
-        runtime: &Handle,
-        shared: Arc<Shared>,
-        otlp: Otlp,
-        resource: Resource,
-    ) -> Arc<Self> {
+    pub fn start(runtime: &Handle, shared: Shared, otlp: Otlp, resource: Resource) -> Arc<Self> {
         shared.tracer.enable_export();
         let this = Arc::new(Self {
             shared,

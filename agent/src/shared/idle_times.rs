@@ -1,18 +1,27 @@
-//! Why the scheduler had nothing to hand out, and for how long.
+//! The reasons why the scheduler had nothing to hand out, with the time each took.
 
-use crate::shared::run::Shared;
-use crate::shared::snapshot::snapshot;
 use crivello_common::pace::Pace;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// ExtraServices those of [`Pace`]: people have the crawl rest,
+/// The name of [`IdleReason::Paused`].
 const PAUSED: &str = "paused";
-/// or neither the coordinator nor all other agents can be reached.
+/// The name of [`IdleReason::NoLease`].
 const NO_LEASE: &str = "no-lease";
 
-/// See the module.
+/// A reason why the scheduler waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleReason {
+    /// People paused the crawl.
+    Paused,
+    /// Neither the coordinator nor all other agents can be reached.
+    NoLease,
+    /// What limits the crawl's speed.
+    Pace(Pace),
+}
+
+/// The time that the scheduler waited, by reason.
 #[derive(Debug, Default)]
 pub struct IdleTimes {
     paces: [AtomicU64; Pace::NAMES.len()],
@@ -21,24 +30,18 @@ pub struct IdleTimes {
 }
 
 impl IdleTimes {
-    /// The scheduler waited so long for what holds it up just now. Not for every wait: it looks at
-    /// all there is.
-    pub fn waited(&self, shared: &Shared, time: Duration) {
+    /// Adds `time` spent waiting for `reason`.
+    pub fn add(&self, reason: IdleReason, time: Duration) {
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.reason(shared).fetch_add(us, Relaxed);
+        let total = match reason {
+            IdleReason::Paused => &self.paused,
+            IdleReason::NoLease => &self.no_lease,
+            IdleReason::Pace(pace) => &self.paces[pace.place()],
+        };
+        total.fetch_add(us, Relaxed);
     }
 
-    fn reason(&self, shared: &Shared) -> &AtomicU64 {
-        if shared.paused.load(Relaxed) {
-            return &self.paused;
-        }
-        if !shared.fence.is_open(shared.clock.now()) {
-            return &self.no_lease;
-        }
-        &self.paces[snapshot(shared).pace.place()]
-    }
-
-    /// Each reason, and how long it was that.
+    /// The name of each reason, with the time it took.
     pub fn read(&self) -> impl Iterator<Item = (&'static str, Duration)> {
         let others = [(PAUSED, &self.paused), (NO_LEASE, &self.no_lease)];
         let all = Pace::NAMES.into_iter().zip(&self.paces).chain(others);

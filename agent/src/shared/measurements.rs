@@ -1,37 +1,37 @@
-//! What the threads of a crawl measure as it happens.
+//! Durations and counts that the threads of a crawl measure as things happen.
 
 use super::idle_times::IdleTimes;
 use crivello_common::metrics::{Histogram, WORK};
 use std::sync::atomic::AtomicU64;
 
-/// See the module. Each is written once a page or a batch.
+/// Durations and counts. Each is written once a page or once a batch.
 #[derive(Debug)]
-pub struct Gauges {
+pub struct Measurements {
     /// Reading one response: links, digest, records.
     pub parse: Histogram,
-    /// Bringing a group's records to the archive, the sync with it.
+    /// Appending the records of a commit to the archive, including the sync.
     pub store: Histogram,
-    /// All else of a group's commit.
+    /// The rest of a commit.
     pub commit: Histogram,
     /// Syncing the state's log.
     pub state_sync: Histogram,
     /// From the end of a request until a parser takes its result.
     pub parser_wait: Histogram,
-    /// From a group's first entry until its commit.
+    /// From the first message of a commit until the commit begins.
     pub commit_wait: Histogram,
-    /// Why the scheduler waited.
+    /// Idle times of the scheduler.
     pub idle: IdleTimes,
     /// Visits handed out.
     pub visits: AtomicU64,
-    /// Turns at IP addresses that other agents have from this one.
+    /// IP leases that this agent has granted and that are in use.
     pub turns_lent: AtomicU64,
-    /// Groups handed over to their owners.
+    /// Groups handed off to their owners.
     pub groups_out: AtomicU64,
-    /// Groups that came with all their rows.
+    /// Groups received with all their rows.
     pub groups_in: AtomicU64,
 }
 
-impl Default for Gauges {
+impl Default for Measurements {
     fn default() -> Self {
         let work = || Histogram::new(WORK);
         Self {

@@ -2,9 +2,78 @@
 
 pub mod fetch_deadline;
 pub mod idle_times;
+pub mod lifecycle;
 pub mod live_settings;
 pub mod measurements;
 pub mod page_budget;
 pub mod panic_guard;
-pub mod run;
+pub mod pipeline;
 pub mod snapshot;
+pub mod status;
+
+use crate::crawldb::{SieveCounts, Totals};
+use crate::url_tracing::Tracer;
+use crivello_common::config::Settings;
+use crivello_common::time::{Clock, Timestamp};
+use fetch_deadline::FetchDeadline;
+use lifecycle::Lifecycle;
+use live_settings::Live;
+use measurements::Measurements;
+use page_budget::PageBudget;
+use pipeline::PipelineBudget;
+use status::CrawlStatus;
+use std::sync::Arc;
+
+/// The shared state of one crawl, by purpose. Each engine takes the parts that it uses.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// The settings of the start: those that are not live stay as they were then.
+    pub settings: Arc<Settings>,
+    /// The crawl's only clock.
+    pub clock: Clock,
+    /// When the run began, whether it is to stop, how it ended.
+    pub lifecycle: Arc<Lifecycle>,
+    /// The state of the run, as its engines last reported it.
+    pub status: Arc<CrawlStatus>,
+    /// Pages between the fetchers and the last commit.
+    pub pipeline: Arc<PipelineBudget>,
+    /// Pages that may still be fetched.
+    pub page_budget: Arc<PageBudget>,
+    /// Settings that change while the crawl runs.
+    pub live: Arc<Live>,
+    /// Until when visits may be made.
+    pub fetch_deadline: Arc<FetchDeadline>,
+    /// Durations and counts, measured as things happen.
+    pub measured: Arc<Measurements>,
+    /// Receives spans of the URLs that are followed.
+    pub tracer: Arc<Tracer>,
+}
+
+impl Shared {
+    /// The state at the beginning of a run of the crawl `crawl_id`, the last of which was closed at
+    /// `closed_at`.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        clock: Clock,
+        crawl_id: &str,
+        totals: Totals,
+        closed_at: Option<Timestamp>,
+    ) -> Self {
+        let now = clock.now();
+        let page_budget = PageBudget::new(settings.limits.pages_max, totals.pages);
+        let totals = parking_lot::Mutex::new((totals, SieveCounts::default()));
+        Self {
+            clock,
+            lifecycle: Lifecycle::new(now, closed_at, settings.politeness.ip_delay).into(),
+            status: CrawlStatus { totals, ..CrawlStatus::default() }.into(),
+            pipeline: Arc::default(),
+            page_budget: page_budget.into(),
+            live: Live::new(&settings).into(),
+            fetch_deadline: Arc::default(),
+            measured: Arc::default(),
+            tracer: Tracer::new(crawl_id, &settings.telemetry, now).into(),
+            settings: settings.into(),
+        }
+    }
+}

@@ -1,44 +1,45 @@
-//! The page limit: how many pages may still be fetched here. An agent among others is given its part
-//! of it by and by, and may have to give some back.
+//! The pages that this agent may still fetch under the page limit.
+//!
+//! A member of a cluster receives its quota in portions, and may have to give some back.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// See the module.
+/// The pages that this agent may still fetch.
 #[derive(Debug)]
-pub struct PagesLeft {
-    /// Neither fetched nor taken for a visit; `u64::MAX` without a limit.
+pub struct PageBudget {
+    /// Pages neither fetched nor reserved for a visit; `u64::MAX` without a limit.
     left: AtomicU64,
-    /// Whether there may be more later.
+    /// Whether more may be granted later.
     more: AtomicBool,
-    /// With so many fetched here in all runs the limit is reached, if the others fetch none meanwhile;
-    /// `u64::MAX` without a limit, and while nobody knows.
+    /// The number of pages fetched here, in all runs, at which the limit is reached if the other agents
+    /// fetch none meanwhile; `u64::MAX` without a limit, and while it is not known.
     end: AtomicU64,
 }
 
-impl PagesLeft {
-    /// As many as `limit` is above what was `fetched`, and no more later; `None` is without a limit.
+impl PageBudget {
+    /// The budget of an agent that is alone and has `fetched` pages of `limit`; `None` is no limit.
     pub fn new(limit: Option<u64>, fetched: u64) -> Self {
         let left = limit.map_or(u64::MAX, |limit| limit.saturating_sub(fetched));
         let end = AtomicU64::new(limit.unwrap_or(u64::MAX));
         Self { left: AtomicU64::new(left), more: AtomicBool::new(false), end }
     }
 
-    /// There is a limit, and others say how much of it is for this agent: nothing yet.
+    /// Empties the budget until the coordinator grants a portion of the limit.
     pub fn wait(&self) {
         self.left.store(0, Relaxed);
         self.more.store(true, Relaxed);
         self.end.store(u64::MAX, Relaxed);
     }
 
-    /// There is no limit any more.
+    /// Removes the limit.
     pub fn lift(&self) {
         self.left.store(u64::MAX, Relaxed);
         self.more.store(false, Relaxed);
         self.end.store(u64::MAX, Relaxed);
     }
 
-    /// How many there are; `None` without a limit.
+    /// The pages left; `None` without a limit.
     pub fn get(&self) -> Option<u64> {
         Some(self.left.load(Acquire)).filter(|&left| left < u64::MAX)
     }
@@ -48,7 +49,8 @@ impl PagesLeft {
         self.left.load(Relaxed) > 0
     }
 
-    /// Takes some, at most `most`. Whoever sees less with [`Self::get`] also sees what was done before.
+    /// Reserves up to `most` pages and returns their number. A thread that sees the lower number by
+    /// [`Self::get`] also sees what the reserving thread did before.
     pub fn take(&self, most: u64) -> u64 {
         let rest = |left: u64| (left < u64::MAX).then(|| left.saturating_sub(most));
         match self.left.fetch_update(AcqRel, Relaxed, rest) {
@@ -57,26 +59,26 @@ impl PagesLeft {
         }
     }
 
-    /// More of them, or those that were taken and not needed.
+    /// Adds pages: a new portion, or reserved ones that were not needed.
     pub fn add(&self, pages: u64) {
         let more = |left: u64| (left < u64::MAX).then(|| left.saturating_add(pages));
         let _ = self.left.fetch_update(Relaxed, Relaxed, more);
     }
 
-    /// All agents together may fetch `left` more, when this one had `fetched` so many.
-    pub fn tell(&self, left: Option<u64>, fetched: u64) {
+    /// Sets how many pages all agents together may still fetch, as of when this one had `fetched`.
+    pub fn set_cluster_left(&self, left: Option<u64>, fetched: u64) {
         let end = left.map_or(u64::MAX, |left| left.saturating_add(fetched));
         self.end.store(end, Relaxed);
     }
 
-    /// How many are left to all agents together, as far as this one knows that has `fetched` so many.
-    pub fn of_all(&self, fetched: u64) -> Option<u64> {
+    /// The pages left to all agents together, as far as this one knows after it has `fetched`.
+    pub fn cluster_left(&self, fetched: u64) -> Option<u64> {
         let end = Some(self.end.load(Relaxed)).filter(|&end| end < u64::MAX);
         end.map(|end| end.saturating_sub(fetched))
     }
 
-    /// Whether there will be no more.
-    pub fn end(&self, used_up: bool) {
+    /// Sets whether the limit is used up: no more portions will come.
+    pub fn set_used_up(&self, used_up: bool) {
         self.more.store(!used_up, Relaxed);
     }
 
@@ -92,40 +94,46 @@ mod tests {
 
     #[test]
     fn a_limit_is_taken_from_and_added_to() {
-        let pages = PagesLeft::new(Some(7), 2);
+        let pages = PageBudget::new(Some(7), 2);
         assert_eq!((pages.take(3), pages.take(3), pages.take(3)), (3, 2, 0));
         assert!(pages.is_used_up() && !pages.any());
         pages.add(1);
         assert_eq!((pages.get(), pages.any(), pages.is_used_up()), (Some(1), true, false));
         pages.wait();
         assert!(!pages.is_used_up(), "more may come");
-        pages.end(true);
+        pages.set_used_up(true);
         assert!(pages.is_used_up());
         pages.lift();
         assert!(pages.any() && !pages.is_used_up() && pages.get().is_none());
     }
 
     #[test]
-    fn what_is_left_to_all_is_what_was_told_less_what_was_fetched_here_since() {
-        let alone = PagesLeft::new(Some(7), 2);
-        assert_eq!([2, 7, 9].map(|fetched| alone.of_all(fetched)), [Some(5), Some(0), Some(0)]);
-        let among_others = PagesLeft::new(Some(7), 2);
+    fn the_clusters_rest_is_the_last_report_less_what_was_fetched_here_since() {
+        let alone = PageBudget::new(Some(7), 2);
+        assert_eq!(
+            [2, 7, 9].map(|fetched| alone.cluster_left(fetched)),
+            [Some(5), Some(0), Some(0)]
+        );
+        let among_others = PageBudget::new(Some(7), 2);
         among_others.wait();
-        assert_eq!(among_others.of_all(2), None, "nobody has told");
-        among_others.tell(Some(100), 2);
-        assert_eq!([2, 12].map(|fetched| among_others.of_all(fetched)), [Some(100), Some(90)]);
+        assert_eq!(among_others.cluster_left(2), None, "nothing was reported");
+        among_others.set_cluster_left(Some(100), 2);
+        assert_eq!(
+            [2, 12].map(|fetched| among_others.cluster_left(fetched)),
+            [Some(100), Some(90)]
+        );
         // The others have fetched 40.
-        among_others.tell(Some(50), 12);
-        assert_eq!(among_others.of_all(12), Some(50));
-        among_others.tell(None, 12);
-        assert_eq!(among_others.of_all(12), None, "an older coordinator does not tell");
+        among_others.set_cluster_left(Some(50), 12);
+        assert_eq!(among_others.cluster_left(12), Some(50));
+        among_others.set_cluster_left(None, 12);
+        assert_eq!(among_others.cluster_left(12), None, "an older coordinator does not report it");
         among_others.lift();
-        assert_eq!(among_others.of_all(12), None);
+        assert_eq!(among_others.cluster_left(12), None);
     }
 
     #[test]
     fn without_a_limit_nothing_is_counted() {
-        let pages = PagesLeft::new(None, 3);
+        let pages = PageBudget::new(None, 3);
         assert_eq!((pages.take(7), pages.get()), (7, None));
         pages.add(3);
         assert!(pages.any() && !pages.is_used_up());

@@ -1,47 +1,48 @@
-//! A panic in one of our own threads is a bug, and must not make the crawl wait for ever for what
-//! that thread was to do: the run ends, and says so.
+//! Ends the run when one of its own threads panics.
+//!
+//! A panic there is a bug, and the crawl must not wait for ever for that thread's work.
 
+use super::lifecycle::Lifecycle;
 use crate::report::Ended;
-use crate::shared::run::Shared;
 use std::io;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, panicking};
 
-/// Ends the run when it is dropped by a panic.
-pub struct Watch {
-    shared: Arc<Shared>,
+/// Ends the run when a panic drops it.
+pub struct PanicGuard {
+    lifecycle: Arc<Lifecycle>,
     name: String,
 }
 
-impl Watch {
-    /// Over a thread or a task of this name.
+impl PanicGuard {
+    /// A guard of the thread or task called `name`.
     #[must_use]
-    pub fn over(shared: &Arc<Shared>, name: &str) -> Self {
-        Self { shared: shared.clone(), name: name.to_owned() }
+    pub fn new(lifecycle: &Arc<Lifecycle>, name: &str) -> Self {
+        Self { lifecycle: lifecycle.clone(), name: name.to_owned() }
     }
 }
 
-impl Drop for Watch {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if panicking() {
             let why = format!("its {} panicked: this is a bug", self.name);
-            self.shared.end(Ended::Failed, Some(why));
+            self.lifecycle.end(Ended::Failed, Some(why));
         }
     }
 }
 
-/// Starts a thread under a watch.
+/// Starts a thread under a guard.
 ///
 /// # Errors
-/// When the system gives none.
+/// When the system cannot start one.
 pub fn spawn(
-    shared: &Arc<Shared>,
+    lifecycle: &Arc<Lifecycle>,
     name: &str,
     f: impl FnOnce() + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    let watch = Watch::over(shared, name);
+    let guard = PanicGuard::new(lifecycle, name);
     Builder::new().name(name.to_owned()).spawn(move || {
-        let _watch = watch;
+        let _guard = guard;
         f();
     })
 }
@@ -49,20 +50,17 @@ pub fn spawn(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawldb::Totals;
-    use crivello_common::config::Settings;
-    use crivello_common::time::Clock;
+    use crivello_common::time::Timestamp;
     use std::time::Duration;
 
     #[test]
-    fn a_panic_ends_the_run_and_an_orderly_end_does_not() {
-        let shared = Shared::new(Settings::default(), Clock::start(), Totals::default(), None);
-        let shared = Arc::new(shared);
-        spawn(&shared, "parser", || {}).unwrap().join().unwrap();
-        assert!(!shared.is_over());
-        assert!(spawn(&shared, "scheduler", || panic!("a bug")).unwrap().join().is_err());
-        assert!(shared.is_over() && shared.is_stopping());
-        let end = shared.wait(Duration::ZERO).unwrap();
+    fn a_panic_ends_the_run_and_a_normal_end_does_not() {
+        let run = Arc::new(Lifecycle::new(Timestamp::ZERO, None, Duration::ZERO));
+        spawn(&run, "parser", || {}).unwrap().join().unwrap();
+        assert!(!run.is_over());
+        assert!(spawn(&run, "scheduler", || panic!("a bug")).unwrap().join().is_err());
+        assert!(run.is_over() && run.is_stopping());
+        let end = run.wait(Duration::ZERO).unwrap();
         assert_eq!(end.how, Ended::Failed);
         assert!(end.failure.unwrap().contains("scheduler"));
     }

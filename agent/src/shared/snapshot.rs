@@ -1,16 +1,17 @@
 //! The state of a crawl at one moment, as status, panel and metrics show it.
 
-use super::run::Shared;
+use super::Shared;
+use super::idle_times::IdleReason;
 use crate::limits::PIPELINE_PAGES_MAX;
 use crate::progress::{Evidence, HostGauges, Snapshot};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The state of a crawl at this moment.
 pub fn snapshot(shared: &Shared) -> Snapshot {
-    let (totals, _) = shared.totals.lock().clone();
-    let census = *shared.census.lock();
+    let (totals, _) = shared.status.totals.lock().clone();
+    let census = *shared.status.census.lock();
     let (unparsed, uncommitted) = shared.pipeline.pages();
-    let visits = shared.visits.load(Relaxed) as u64;
+    let visits = shared.status.visits.load(Relaxed) as u64;
     let hosts = HostGauges {
         ready: census.ips_ready as u64,
         waiting: census.waiting as u64,
@@ -19,15 +20,15 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         paused: census.paused as u64,
     };
     let revised = shared.live.latest();
-    let elapsed = shared.clock.now().since(shared.started);
+    let elapsed = shared.clock.now().since(shared.lifecycle.started);
     let evidence = Evidence {
         elapsed,
-        stopping: shared.is_stopping(),
-        limit_reached: shared.limit_reached.load(Relaxed),
-        disk_full: shared.disk_full.load(Relaxed),
-        offline: shared.offline.load(Relaxed),
-        dns_silent: shared.dns_silent.load(Relaxed),
-        pages_run: shared.results.load(Relaxed),
+        stopping: shared.lifecycle.is_stopping(),
+        limit_reached: shared.status.limit_reached.load(Relaxed),
+        disk_full: shared.status.disk_full.load(Relaxed),
+        offline: shared.status.offline.load(Relaxed),
+        dns_silent: shared.status.dns_silent.load(Relaxed),
+        pages_run: shared.status.results.load(Relaxed),
         urls_queued: totals.own_queued,
         visits,
         visits_max: u64::from(shared.settings.fetch.visits_max),
@@ -57,7 +58,18 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         hosts,
         visits,
         pipeline_pages: (unparsed + uncommitted) as u64,
-        pages_left: shared.pages_left.of_all(totals.pages),
+        pages_left: shared.page_budget.cluster_left(totals.pages),
         pace: evidence.pace(),
+    }
+}
+
+/// The reason why the scheduler has nothing to hand out at this moment.
+pub fn idle_reason(shared: &Shared) -> IdleReason {
+    if shared.status.paused.load(Relaxed) {
+        IdleReason::Paused
+    } else if !shared.fetch_deadline.is_open(shared.clock.now()) {
+        IdleReason::NoLease
+    } else {
+        IdleReason::Pace(snapshot(shared).pace)
     }
 }

@@ -17,7 +17,7 @@
 //! | `outbox` | kind(1) agent(4) seq(8) | facts not yet acknowledged by that agent ([`facts`]), and the pages that wait for it |
 //! | `meta` | name | format version, crawl id, settings fingerprint, totals, archive position |
 //!
-//! ExtraServices RocksDB's own files `SYNCED` holds the sequence number up to which the log was certainly
+//! Beside RocksDB's own files `SYNCED` holds the sequence number up to which the log was certainly
 //! synced, in decimal: a database that ends before it has lost something.
 //!
 //! Remembers: everything. Never knows: the web, threads, time. Goes wrong: [`DiskError`].

@@ -3,7 +3,7 @@
 //! The same simulated web is crawled by `crivello crawl` and by clusters of 1, 2, 4 and 8 agents,
 //! each a process of its own. Counted is the CPU time of all agents and of the coordinator, not
 //! that of the web; and the bytes between them, in both directions, as they pass the gates of the
-//! harness. ExtraServices each cluster as many crawlers run that know nothing of each other, each with a web
+//! harness. Beside each cluster as many crawlers run that know nothing of each other, each with a web
 //! of its own that has its share of the pages: as many processes start, and disturb each other on one
 //! machine, without any distribution. After that an agent is killed in the middle of a slower crawl,
 //! several times: how long until another agent fetches from one of its hosts.
@@ -82,7 +82,7 @@ impl Cost {
         self.cpu.as_secs_f64() * 1e6 / self.n_pages as f64
     }
 
-    /// ExtraServices what a page took one crawler alone, and as many as there were agents.
+    /// Beside what a page took one crawler alone, and as many as there were agents.
     fn print(&self, one: f64, apart: f64) {
         println!(
             "| {} | {} | {:.0} | {:.1} | {:.2} | {:.2} | {:.2} | {:.0} | {} |",

@@ -18,7 +18,7 @@ enum Bound {
 }
 
 const FIGURES: [Figure; 7] = [
-    // ExtraServices a tenth, what caches still take that were not full.
+    // Beside a tenth, what caches still take that were not full.
     Figure {
         what: "resident memory",
         unit: "MiB",
@@ -39,7 +39,7 @@ const FIGURES: [Figure; 7] = [
         of: |seen| 1e6 / seen.over.cpu_a_page(),
         bound: |before| AtLeast(0.9 * before),
     },
-    // ExtraServices half as much again, a commit.
+    // Beside half as much again, a commit.
     Figure {
         what: "time in queues",
         unit: "ms",

@@ -109,7 +109,7 @@ fn assert_untouched(scene: &Scene, ended: &Ended, canary: &Canary) {
 fn names_that_resolve_to_private_addresses_are_refused() {
     let mut canary = Canary::new();
     let spec = with_denied_names(Spec::new(1).size(2, 1, 4));
-    let spec = spec.host("beside.test", named(DnsWay::ExtraServices(LOOPBACK)));
+    let spec = spec.host("beside.test", named(DnsWay::Beside(LOOPBACK)));
     let scene = Scene::new(spec);
     canary.also_at(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), scene.web.port()));
     let (scene, ended) = crawl(scene);

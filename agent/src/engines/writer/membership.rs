@@ -52,7 +52,7 @@ impl Writer {
             let fate = member.begin_epoch(&mut self.books.ledger, &disk, &view, now)?;
             if fate == Fate::Lost {
                 tracing::warn!("this agent was counted as dead");
-                self.shared.end(Ended::Lost, None);
+                self.shared.lifecycle.end(Ended::Lost, None);
             }
             self.next_due = now;
         }
@@ -124,7 +124,7 @@ impl Writer {
     pub(super) fn member_ended(&mut self, settled: bool) -> Result<Option<Ended>, WriterError> {
         let Some(member) = &mut self.member else { return Ok(None) };
         let ledger = &mut self.books.ledger;
-        let no_visit = self.shared.visits.load(Acquire) == 0;
+        let no_visit = self.shared.status.visits.load(Acquire) == 0;
         let read = !ledger.has_news() && !ledger.refetches() && !ledger.is_blocking();
         let quiet = settled && no_visit && read && member.is_settled();
         let idle = quiet && (self.quiet == Some(Ended::Limit) || !ledger.has_queue()?);

@@ -27,11 +27,11 @@ impl Writer {
                     return other;
                 }
             };
-            self.shared.disk_full.store(true, Relaxed);
+            self.shared.status.disk_full.store(true, Relaxed);
             if !std::mem::replace(&mut warned, true) {
                 tracing::warn!(%error, "the disk is full: fetching waits until there is room");
             }
-            if self.shared.is_stopping() {
+            if self.shared.lifecycle.is_stopping() {
                 return Err(WriterError::StillFull(error.to_string()));
             }
             std::thread::sleep(FULL_DISK_WAIT);
@@ -47,7 +47,7 @@ impl Writer {
         let Ok(disk) = rustix::fs::statvfs(&self.books.dir) else { return };
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         let full = free < self.shared.settings.state.disk_free_min.0;
-        if full != self.shared.disk_full.swap(full, Relaxed) {
+        if full != self.shared.status.disk_full.swap(full, Relaxed) {
             if full {
                 tracing::warn!(free, "the disk is nearly full: fetching waits until there is room");
             } else {

@@ -24,7 +24,7 @@ fn accountant(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
         duplicates: Arc::new(Duplicates::new(disk.clone())),
         disk,
     };
-    let shared = Arc::new(Shared::new(settings, Clock::start(), Totals::default(), None));
+    let shared = Shared::new(settings, Clock::start(), "crawl", Totals::default(), None);
     let (to_ledger, inbox) = bounded(8);
     let desk = Arc::new(SchedulerQueues::new(1, 1));
     let mut accountant = Writer::new(shared, desk, inbox, books);
@@ -63,9 +63,9 @@ fn notes_that_keep_coming_do_not_put_the_commit_off() {
 fn a_crawl_is_exhausted_only_once_its_visits_are_over() {
     let dir = tempfile::tempdir().unwrap();
     let (mut accountant, _desk) = accountant(dir.path());
-    accountant.shared.visits.store(1, Relaxed);
+    accountant.shared.status.visits.store(1, Relaxed);
     assert_eq!(accountant.ended().unwrap(), None);
-    accountant.shared.visits.store(0, Relaxed);
+    accountant.shared.status.visits.store(0, Relaxed);
     assert_eq!(accountant.ended().unwrap(), Some(Ended::Exhausted));
 }
 
@@ -76,9 +76,9 @@ fn when_another_thread_cannot_go_on_it_leaves() {
     let (mut accountant, desk) = accountant(dir.path());
     accountant.seeds_ended = false;
     let shared = accountant.shared.clone();
-    shared.end(Ended::Failed, Some("a bug".to_owned()));
+    shared.lifecycle.end(Ended::Failed, Some("a bug".to_owned()));
     let thread = std::thread::spawn(move || accountant.run());
     thread.join().unwrap();
     drop(desk);
-    assert_eq!(shared.wait(Duration::ZERO).unwrap().failure.as_deref(), Some("a bug"));
+    assert_eq!(shared.lifecycle.wait(Duration::ZERO).unwrap().failure.as_deref(), Some("a bug"));
 }

@@ -3,7 +3,7 @@
 use crate::api::About;
 use crate::cluster::Membership;
 use crate::observe::explain::{Asked, Place};
-use crate::shared::run::Shared;
+use crate::shared::Shared;
 use crate::storage::OpenError;
 use crate::storage::crawl_dir;
 use crate::why::{Crawl, PagesLeft};
@@ -17,22 +17,22 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Just now.
 pub fn standing(shared: &Shared) -> Crawl {
-    let census = *shared.census.lock();
+    let census = *shared.status.census.lock();
     Crawl {
         is_running: true,
-        is_stopping: shared.is_stopping(),
-        is_paused: shared.paused.load(Relaxed),
-        pages_left: match shared.pages_left.any() {
+        is_stopping: shared.lifecycle.is_stopping(),
+        is_paused: shared.status.paused.load(Relaxed),
+        pages_left: match shared.page_budget.any() {
             true => PagesLeft::Some,
-            false if shared.pages_left.is_used_up() => PagesLeft::None,
+            false if shared.page_budget.is_used_up() => PagesLeft::None,
             false => PagesLeft::NoneHere,
         },
-        fence_is_open: shared.fence.is_open(shared.clock.now()),
-        disk_is_full: shared.disk_full.load(Relaxed),
-        is_offline: shared.offline.load(Relaxed),
-        visits_from: shared.visits_from,
+        fence_is_open: shared.fetch_deadline.is_open(shared.clock.now()),
+        disk_is_full: shared.status.disk_full.load(Relaxed),
+        is_offline: shared.status.offline.load(Relaxed),
+        visits_from: shared.lifecycle.visits_from,
         pipeline_is_full: !shared.pipeline.has_room(),
-        visits: shared.visits.load(Relaxed) as u64,
+        visits: shared.status.visits.load(Relaxed) as u64,
         visits_max: shared.settings.fetch.visits_max.into(),
         hosts_in_memory: census.hosts as u64,
     }

@@ -20,8 +20,8 @@ use crate::ip_leases::lender_of;
 use crate::limits::{HOSTS_LOOKED_AT, WHYS_AT_ONCE};
 use crate::links::LinkRules;
 use crate::messages::{Lists, OnBench, RobotsRecord, Role, SchedulerQueues};
+use crate::shared::Shared;
 use crate::shared::live_settings::RulesInForce;
-use crate::shared::run::Shared;
 use crate::storage::{Database, DiskError};
 use crate::store;
 use crate::why::{self, Facts, Hold, OriginFacts, host_story};
@@ -52,7 +52,7 @@ pub struct Place {
     /// Of the archive.
     pub dir: PathBuf,
     /// Of a crawl that is running.
-    pub recent: Option<Arc<Shared>>,
+    pub recent: Option<Shared>,
 }
 
 /// Answers people's questions about hosts and URLs.
@@ -62,7 +62,7 @@ pub struct Informer {
     rules: RulesInForce,
     /// Of the archive.
     dir: PathBuf,
-    shared: Arc<Shared>,
+    shared: Shared,
     desk: Arc<SchedulerQueues>,
     owners: Mutex<Option<Arc<Owners>>>,
     whys: Semaphore,
@@ -77,7 +77,7 @@ impl Informer {
         disk: Arc<Database>,
         rules: RulesInForce,
         dir: PathBuf,
-        shared: Arc<Shared>,
+        shared: Shared,
         desk: Arc<SchedulerQueues>,
     ) -> Self {
         Self {
@@ -152,7 +152,7 @@ impl Informer {
 
     /// The last fetches, newest first.
     pub fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory> {
-        self.shared.recent.last(most, failed_only, self.me)
+        self.shared.status.recent.last(most, failed_only, self.me)
     }
 
     /// The owners in `view`, made once a view.
@@ -215,7 +215,7 @@ impl Place {
         };
         let mut host = host_story(&facts);
         if let Some(shared) = &self.recent {
-            host.fetches = shared.recent.of_host(key, FETCHES_TOLD, self.me);
+            host.fetches = shared.status.recent.of_host(key, FETCHES_TOLD, self.me);
             if host.address.is_empty() {
                 // Where it was last visited.
                 host.address = host.fetches.first().map(|f| f.address.clone()).unwrap_or_default();

@@ -91,7 +91,7 @@ fn queued(
 ) -> Result<UrlStory, DiskError> {
     let waits_at = waits.map(|(_, waits_at)| waits_at);
     let (row, ahead) = shelf::queued(&place.disk, at.key, waits_at, url.hash())?;
-    let page = place.recent.as_ref().and_then(|shared| shared.recent.page_of(url.as_str()));
+    let page = place.recent.as_ref().and_then(|shared| shared.status.recent.page_of(url.as_str()));
     let is_behind = row.as_ref().is_some_and(|row| row.place.priority == BEHIND);
     let in_flight = at.flight.is_some_and(|flight| flight.urls.contains(&url.hash()));
     let mut story = match page {

@@ -1,7 +1,7 @@
 //! The numbers of an agent, for Prometheus and for whoever asks for details.
 //!
 //! What exists anyway (totals, gauges, RocksDB's counters) is read when somebody asks. Only
-//! durations are measured as things happen, in the rooms where they do; `Gauges` has those of the
+//! durations are measured as things happen, in the rooms where they do; `Measurements` has those of the
 //! assembly. Several agents may live in one process, so nothing here is global.
 
 mod families;
@@ -13,7 +13,7 @@ use crate::cluster::ClusterStatus;
 use crate::fetch::{Dns, FetchContext};
 use crate::messages::SchedulerQueues;
 use crate::peers::Outgoing;
-use crate::shared::run::Shared;
+use crate::shared::Shared;
 use crate::storage::Database;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -39,7 +39,7 @@ struct Inner {
 pub(crate) struct Sources {
     pub crawl_id: String,
     pub dir: PathBuf,
-    pub shared: Arc<Shared>,
+    pub shared: Shared,
     pub desk: Arc<SchedulerQueues>,
     pub disk: Arc<Database>,
     pub context: Arc<FetchContext>,

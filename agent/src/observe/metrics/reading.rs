@@ -6,7 +6,7 @@ use crate::observe::metrics::process::{Process, bytes_free, bytes_in};
 use crate::observe::metrics::{Post, Sources};
 use crate::peers::Class;
 use crate::progress::Snapshot;
-use crate::shared::run::Shared;
+use crate::shared::Shared;
 use crate::shared::snapshot::snapshot;
 use crate::storage::Health;
 use crate::workbench::Census;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// See the module.
 pub struct Reading {
     pub crawl_id: String,
-    pub shared: Arc<Shared>,
+    pub shared: Shared,
     pub context: Arc<FetchContext>,
     pub dns: Arc<Dns>,
     pub look_ups: Stopwatch,
@@ -68,8 +68,8 @@ impl Reading {
     /// Looks at everything; takes milliseconds.
     pub fn take(sources: &Sources, post: Option<&Post>) -> Self {
         let shared = sources.shared.clone();
-        let (totals, sieve) = shared.totals.lock().clone();
-        let census = *shared.census.lock();
+        let (totals, sieve) = shared.status.totals.lock().clone();
+        let census = *shared.status.census.lock();
         let cluster = post.map(|post| Cluster::look(post, sources));
         let arrivals = post.map_or(0, |post| post.status.waiting().1);
         Self {

@@ -58,7 +58,7 @@ pub const ALL: &[Family<Reading>] = &[
         |r, s| s.one(r.census.window_urls),
     ),
     gauge("crivello_visits", "visits", &[], "Visits in flight", |r, s| {
-        s.one(r.shared.visits.load(Relaxed));
+        s.one(r.shared.status.visits.load(Relaxed));
     }),
     gauge(
         "crivello_visits_max",
@@ -73,7 +73,7 @@ pub const ALL: &[Family<Reading>] = &[
         &["reason"],
         "Time in which the scheduler had nothing to do, by what set the pace then, in this run",
         |r, s| {
-            for (reason, time) in r.shared.gauges.idle.read() {
+            for (reason, time) in r.shared.measured.idle.read() {
                 s.of(&[reason], time);
             }
         },
@@ -85,13 +85,13 @@ pub const ALL: &[Family<Reading>] = &[
         "1 while it is so: disk-full, offline, dns-silent, limit-reached, paused, no-lease",
         |r, s| {
             let shared = &r.shared;
-            let no_lease = !shared.fence.is_open(shared.clock.now());
+            let no_lease = !shared.fetch_deadline.is_open(shared.clock.now());
             for (condition, is_so) in [
-                ("disk-full", shared.disk_full.load(Relaxed)),
-                ("offline", shared.offline.load(Relaxed)),
-                ("dns-silent", shared.dns_silent.load(Relaxed)),
-                ("limit-reached", shared.limit_reached.load(Relaxed)),
-                ("paused", shared.paused.load(Relaxed)),
+                ("disk-full", shared.status.disk_full.load(Relaxed)),
+                ("offline", shared.status.offline.load(Relaxed)),
+                ("dns-silent", shared.status.dns_silent.load(Relaxed)),
+                ("limit-reached", shared.status.limit_reached.load(Relaxed)),
+                ("paused", shared.status.paused.load(Relaxed)),
                 ("no-lease", no_lease),
             ] {
                 s.of(&[condition], is_so);

@@ -47,8 +47,8 @@ pub const ALL: &[Family<Reading>] = &[
         "Groups whose rows were handed over to their owner (out), or came here (in), in this run",
         |r, s| {
             with(r, |_| {
-                s.of(&["out"], r.shared.gauges.groups_out.load(Relaxed));
-                s.of(&["in"], r.shared.gauges.groups_in.load(Relaxed));
+                s.of(&["out"], r.shared.measured.groups_out.load(Relaxed));
+                s.of(&["in"], r.shared.measured.groups_in.load(Relaxed));
             });
         },
     ),
@@ -90,7 +90,7 @@ pub const ALL: &[Family<Reading>] = &[
         "addresses",
         &[],
         "Addresses whose turn other agents have from this one",
-        |r, s| with(r, |_| s.one(r.shared.gauges.turns_lent.load(Relaxed))),
+        |r, s| with(r, |_| s.one(r.shared.measured.turns_lent.load(Relaxed))),
     ),
 ];
 

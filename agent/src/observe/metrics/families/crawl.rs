@@ -111,7 +111,7 @@ pub const ALL: &[Family<Reading>] = &[
         "visits",
         &[],
         "Visits to hosts that were handed out, in this run",
-        |r, s| s.one(r.shared.gauges.visits.load(Relaxed)),
+        |r, s| s.one(r.shared.measured.visits.load(Relaxed)),
     ),
     gauge(
         "crivello_urls_seen",

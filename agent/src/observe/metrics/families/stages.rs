@@ -34,8 +34,8 @@ pub const ALL: &[Family<Reading>] = &[
         "parser: from the end of a request until a parser takes its result; commit: from a \
          group's first entry until its commit",
         |r, s| {
-            s.of(&["parser"], &r.shared.gauges.parser_wait);
-            s.of(&["commit"], &r.shared.gauges.commit_wait);
+            s.of(&["parser"], &r.shared.measured.parser_wait);
+            s.of(&["commit"], &r.shared.measured.commit_wait);
         },
     ),
     timing("crivello_dns_duration_seconds", &[], "Look-ups that asked a name server", |r, s| {
@@ -86,19 +86,19 @@ pub const ALL: &[Family<Reading>] = &[
         "crivello_parse_duration_seconds",
         &[],
         "Reading a response: links, digest, records and their compression",
-        |r, s| s.one(&r.shared.gauges.parse),
+        |r, s| s.one(&r.shared.measured.parse),
     ),
     timing(
         "crivello_store_duration_seconds",
         &[],
         "Appending a group's records to the archive, and the sync",
-        |r, s| s.one(&r.shared.gauges.store),
+        |r, s| s.one(&r.shared.measured.store),
     ),
     timing(
         "crivello_commit_duration_seconds",
         &[],
         "The rest of a group's commit, the sieve included",
-        |r, s| s.one(&r.shared.gauges.commit),
+        |r, s| s.one(&r.shared.measured.commit),
     ),
     timing(
         "crivello_sieve_duration_seconds",
@@ -110,7 +110,7 @@ pub const ALL: &[Family<Reading>] = &[
         "crivello_state_sync_duration_seconds",
         &[],
         "Syncing the state's log, every state.sync-interval",
-        |r, s| s.one(&r.shared.gauges.state_sync),
+        |r, s| s.one(&r.shared.measured.state_sync),
     ),
     counter(
         "crivello_sieve_offered_total",
