@@ -6,7 +6,8 @@
 
 use crivello_agent::fetch::{FetchContext, Sink, run};
 use crivello_agent::messages::{
-    Errand, Fetched, HandedOut, LinkKind, Outcome, Place, Queued, Turn, Verdict, Visit,
+    FetchOutcome, Fetched, HandedOut, LinkKind, QueueKey, Queued, Verdict, Visit, VisitDeadline,
+    VisitTask,
 };
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::hash::UrlHash;
@@ -29,7 +30,7 @@ struct Counter(AtomicU64);
 
 impl Sink for Counter {
     fn fetched(&self, fetched: Fetched) {
-        if let Outcome::Response(response) = fetched.outcome {
+        if let FetchOutcome::Response(response) = fetched.outcome {
             self.0.fetch_add(response.body.len() as u64, Relaxed);
         }
     }
@@ -92,7 +93,7 @@ async fn room(server: SocketAddr) {
 fn visit(server: SocketAddr, pages: std::ops::Range<u32>) -> Visit {
     let origin = Origin { scheme: Scheme::Http, port: server.port() };
     let urls = pages.map(|n| Queued {
-        place: Place { priority: 0, seq: u64::from(n) },
+        queue_key: QueueKey { priority: 0, seq: u64::from(n) },
         hash: UrlHash(u64::from(n)),
         origin,
         path: format!("/page/{n}").into(),
@@ -104,9 +105,9 @@ fn visit(server: SocketAddr, pages: std::ops::Range<u32>) -> Visit {
         host: host_key("site.test", AssignBy::Domain),
         name: "site.test".into(),
         address: server.ip(),
-        turn: Turn::default(),
+        deadline: VisitDeadline::default(),
         handed_out: HandedOut::default(),
-        errand: Errand::Pages {
+        task: VisitTask::Pages {
             origin,
             rules: Arc::new(Rules::default()),
             urls: urls.collect(),

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use crivello_agent::messages::{Fetched, HandedOut, Outcome, Record, Response};
+use crivello_agent::messages::{FetchOutcome, Fetched, HandedOut, Record, Response};
 use crivello_agent::store::{Archive, CrawlLabel, Digests, Recorder, surt};
 use crivello_common::config::{AssignBy, DigestKind, Settings};
 use crivello_common::discard::Discard;
@@ -53,7 +53,7 @@ fn page() -> (Fetched, Response) {
         address: std::net::Ipv4Addr::LOCALHOST.into(),
         at: Timestamp(1_795_176_000_123_456),
         took: Duration::from_millis(12),
-        outcome: Outcome::Discarded(Discard::Robots),
+        outcome: FetchOutcome::Discarded(Discard::Robots),
         handed_out: HandedOut::default(),
         traced: None,
     };

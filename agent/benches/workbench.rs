@@ -4,7 +4,7 @@
 mod desk;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use crivello_agent::messages::{Due, LinkKind, Place, Queued, RobotsRecord};
+use crivello_agent::messages::{DueHost, LinkKind, QueueKey, Queued, RobotsRecord};
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::hash::UrlHash;
 use crivello_common::politeness::HostState;
@@ -20,10 +20,10 @@ const IPS: u32 = 20_000;
 const IN_FLIGHT: usize = 1_000;
 const HTTP: Origin = Origin { scheme: Scheme::Http, port: 80 };
 
-fn due(n: u32, now: Timestamp) -> Due {
+fn due(n: u32, now: Timestamp) -> DueHost {
     let name = desk::name(n);
     let url = |seq| Queued {
-        place: Place { priority: 0, seq },
+        queue_key: QueueKey { priority: 0, seq },
         hash: UrlHash(seq),
         origin: HTTP,
         path: format!("/a/path/like/many/{seq}.html").into(),
@@ -38,7 +38,7 @@ fn due(n: u32, now: Timestamp) -> Due {
         failures: 0,
         rules: Some(Arc::default()),
     };
-    Due {
+    DueHost {
         host: host_key(&name, AssignBy::Domain),
         name: name.into(),
         state: HostState::default(),
@@ -74,11 +74,11 @@ fn acquire_release(c: &mut Criterion) {
             desk.turn();
             n_turns += 1;
             if n_turns.is_multiple_of(64) {
-                black_box(desk.bench.take_notes());
+                black_box(desk.bench.take_messages());
             }
         });
     });
-    assert_eq!(desk.bench.census(desk.now).hosts, HOSTS as usize, "hosts got lost");
+    assert_eq!(desk.bench.stats(desk.now).hosts, HOSTS as usize, "hosts got lost");
     group.finish();
 }
 

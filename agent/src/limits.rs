@@ -29,7 +29,7 @@ pub const PIPELINE_PAGES_MAX: usize = 4_096;
 /// parsers and the ledger: no visit goes on, and no parser either, while there are more.
 pub const PIPELINE_BYTES_MAX: usize = 64 << 20;
 /// URLs of a visit to a host that has no delay at all: enough to make the visit's own cost small.
-pub const UNHURRIED_VISIT_URLS: u32 = 32;
+pub const NO_DELAY_VISIT_URLS: u32 = 32;
 /// Hosts and URLs from the ledger waiting for the scheduler; what finds no room waits in the
 /// ledger's thread.
 pub const DESK_QUEUE: usize = 16_384;
@@ -87,9 +87,9 @@ pub const ARCHIVE_WRITE_BYTES: usize = 1 << 20;
 /// Bytes of index lines that are sorted in memory at once; more are sorted in runs and merged.
 pub const INDEX_RUN_BYTES: usize = 16 << 20;
 /// How long the turn of an address lasts unless it is lent again.
-pub const TURN_TERM: Duration = Duration::from_secs(10);
+pub const IP_LEASE_TERM: Duration = Duration::from_secs(10);
 /// It is lent at most so long before the address has rested.
-pub const TURN_LEND_AHEAD: Duration = Duration::from_millis(500);
+pub const IP_LEASE_GRANT_AHEAD: Duration = Duration::from_millis(500);
 /// Bytes of packets to one agent that wait to be acknowledged, copies and all else apart: a page
 /// or two of work for every millisecond of a round trip. What finds no room stays where it is.
 pub const PEER_QUEUE_BYTES: usize = 4 << 20;

@@ -1,8 +1,8 @@
 //! A ledger on disk that knows many hosts, and hands some of them out.
 
 use crate::desk::{self, Desk};
-use crivello_agent::crawldb::{Group, Ledger};
-use crivello_agent::messages::{Due, Found, LedgerNote, LinkKind};
+use crivello_agent::crawldb::{CommitBatch, CrawlDb};
+use crivello_agent::messages::{DueHost, Found, LinkKind, ToWorkbench};
 use crivello_agent::storage::Database;
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::time::Timestamp;
@@ -24,7 +24,7 @@ pub struct Books {
     /// each second.
     pub settings: Settings,
     disk: Arc<Database>,
-    ledger: Ledger,
+    ledger: CrawlDb,
 }
 
 impl Books {
@@ -37,19 +37,19 @@ impl Books {
         settings.state.window_urls_max = (2 * URLS_A_HOST * active).into();
         settings.fetch.visits_max = active;
         let disk = Arc::new(Database::open(dir, true, &settings.state).expect("it opens"));
-        let ledger = Ledger::open(disk.clone(), &settings).expect("the ledger opens");
+        let ledger = CrawlDb::open(disk.clone(), &settings).expect("the ledger opens");
         Self { settings, disk, ledger }
     }
 
     /// Brings hosts to the workbench until it has all that it wants; each is looked at before.
-    pub fn serve(&mut self, desk: &mut Desk, mut look: impl FnMut(&Due)) {
+    pub fn serve(&mut self, desk: &mut Desk, mut look: impl FnMut(&DueHost)) {
         loop {
             self.hear(desk);
             let mut notes = Vec::new();
             self.ledger.serve(desk.now, &mut |_, _| Ok(true), &mut notes).expect("it is served");
             let mut n_hosts = 0;
             for note in notes {
-                let LedgerNote::Due(due) = note else { continue };
+                let ToWorkbench::Due(due) = note else { continue };
                 look(&due);
                 desk.take_in(due);
                 n_hosts += 1;
@@ -62,11 +62,11 @@ impl Books {
 
     /// Takes the workbench's notes in and commits what follows from them.
     pub fn hear(&mut self, desk: &mut Desk) {
-        desk.bench.take_notes().into_iter().for_each(|note| self.ledger.note(note));
-        self.commit(&Group::default(), desk.now);
+        desk.bench.take_messages().into_iter().for_each(|note| self.ledger.on_workbench(note));
+        self.commit(&CommitBatch::default(), desk.now);
     }
 
-    fn commit(&mut self, group: &Group, now: Timestamp) {
+    fn commit(&mut self, group: &CommitBatch, now: Timestamp) {
         let batch = self.ledger.prepare(group, None, now).expect("a batch");
         self.disk.commit(&batch).expect("it is committed");
     }
@@ -78,7 +78,7 @@ pub fn fill(dir: &Path, n_hosts: u32) {
     for n in (0..URLS_A_HOST * n_hosts).step_by(URLS_A_GROUP as usize) {
         let end = (n + URLS_A_GROUP).min(URLS_A_HOST * n_hosts);
         let found = (n..end).map(|n| url(n / URLS_A_HOST, n % URLS_A_HOST)).collect();
-        books.commit(&Group { found, ..Group::default() }, Timestamp::from_secs(1));
+        books.commit(&CommitBatch { found, ..CommitBatch::default() }, Timestamp::from_secs(1));
     }
     let Books { disk, ledger, .. } = books;
     drop(ledger);

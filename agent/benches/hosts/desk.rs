@@ -2,8 +2,8 @@
 //! come back with their URLs untried, so that there is always as much to do.
 
 use crivello_agent::messages::{
-    Due, Errand, LedgerNote, Resolution, Resolved, RobotsAnswer, RobotsFound, Signal, Verdict,
-    Visit,
+    DueHost, Resolution, Resolved, RobotsAnswer, RobotsOutcome, Signal, ToWorkbench, Verdict,
+    Visit, VisitTask,
 };
 use crivello_agent::workbench::Workbench;
 use crivello_common::config::Settings;
@@ -51,10 +51,10 @@ impl Desk {
     }
 
     /// Takes a host in.
-    pub fn take_in(&mut self, mut due: Box<Due>) {
+    pub fn take_in(&mut self, mut due: Box<DueHost>) {
         self.last = self.last.max(self.now) + self.distance;
         due.state.next = self.last;
-        self.bench.note(LedgerNote::Due(due), self.now);
+        self.bench.on_frontier(ToWorkbench::Due(due), self.now);
         self.resolve();
     }
 
@@ -90,10 +90,10 @@ impl Desk {
 
     /// A visit comes back: nothing was tried, or there is no robots.txt.
     pub fn give_back(&mut self, visit: Visit) {
-        let (returned, robots) = match visit.errand {
-            Errand::Pages { urls, .. } => (urls, None),
-            Errand::Robots(errand) => {
-                (Vec::new(), Some(RobotsAnswer { errand, found: RobotsFound::Missing }))
+        let (returned, robots) = match visit.task {
+            VisitTask::Pages { urls, .. } => (urls, None),
+            VisitTask::Robots(request) => {
+                (Vec::new(), Some(RobotsAnswer { request, found: RobotsOutcome::Missing }))
             }
         };
         let verdict = Verdict {

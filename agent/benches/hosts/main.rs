@@ -90,10 +90,10 @@ fn at(dir: &Path, known: u32, active: u32) {
         urls += allocated() - before;
         drop(copy);
     });
-    assert_eq!(desk.bench.census(desk.now).hosts, active as usize, "not all hosts are there");
+    assert_eq!(desk.bench.stats(desk.now).hosts, active as usize, "not all hosts are there");
     let waits = waits::measured(&mut desk, &mut books, VISITS);
-    let census = desk.bench.census(desk.now);
-    assert_eq!((census.resolving, census.strays), (0, 0), "not all hosts are visited");
+    let stats = desk.bench.stats(desk.now);
+    assert_eq!((stats.resolving, stats.unknown_host_replies), (0, 0), "not all hosts are visited");
     let rate = visits_a_second(&mut desk);
     let with = allocated();
     drop(desk);
@@ -102,7 +102,7 @@ fn at(dir: &Path, known: u32, active: u32) {
     let [median, late, most] = waits.map(|wait| wait.as_secs_f64() * 1e6);
     println!(
         "| {active} | {} | {rate:.0} | {median:.1} | {late:.1} | {most:.1} | {:.0} | {:.0} | {:.0} |",
-        census.ips,
+        stats.ips,
         a_host(bench),
         a_host(urls),
         a_host(ledger),
@@ -114,7 +114,7 @@ fn visits_a_second(desk: &mut Desk) -> f64 {
     for n in 0..VISITS {
         desk.turn();
         if n.is_multiple_of(64) {
-            black_box(desk.bench.take_notes());
+            black_box(desk.bench.take_messages());
         }
     }
     VISITS as f64 / waits::cpu().saturating_sub(begun).as_secs_f64()

@@ -42,7 +42,7 @@ pub fn measured(desk: &mut Desk, books: &mut Books, n_visits: usize) -> [Duratio
         }
         round.send(visit);
         // In the agent another thread has them.
-        drop(round.desk.bench.take_notes());
+        drop(round.desk.bench.take_messages());
     }
     round.land();
     waits.sort_unstable();

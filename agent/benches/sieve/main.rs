@@ -1,4 +1,4 @@
-//! Sieve and frontier on disk, through the real path: [`Ledger::prepare`] and
+//! Sieve and frontier on disk, through the real path: [`CrawlDb::prepare`] and
 //! [`Database::commit`], with the default settings.
 //!
 //! The stream is that of a crawl: groups of a thousand pages with thirty links each, of which a
@@ -16,8 +16,8 @@ mod memory;
 mod stream;
 mod usage;
 
-use crivello_agent::crawldb::{Group, Ledger, SieveCounts};
-use crivello_agent::messages::{DeskNote, Found, LedgerNote, LinkKind};
+use crivello_agent::crawldb::{CommitBatch, CrawlDb, SieveCounts};
+use crivello_agent::messages::{Found, LinkKind, ToFrontier, ToWorkbench};
 use crivello_agent::storage::{Database, Family};
 use crivello_common::config::{AssignBy, Settings, SieveKind};
 use crivello_common::time::Timestamp;
@@ -55,7 +55,7 @@ fn main() {
     let mut bare = settings.clone();
     bare.state.sieve_cache = ByteSize(64);
     drop(ledger);
-    let mut ledger = Ledger::open(disk.clone(), &bare).expect("the ledger opens");
+    let mut ledger = CrawlDb::open(disk.clone(), &bare).expect("the ledger opens");
     at_size("without it", &disk, &mut ledger, &mut stream);
     drop(ledger);
     disk.close();
@@ -77,9 +77,9 @@ fn main() {
         let mut settings = settings.clone();
         settings.state.sieve = sieve;
         let watch = Stopwatch::start();
-        let ledger = Ledger::open(disk.clone(), &settings).expect("the ledger opens");
+        let ledger = CrawlDb::open(disk.clone(), &settings).expect("the ledger opens");
         let (cpu, wall) = watch.read();
-        let held = ledger.sieve_counts().body_bytes >> 20;
+        let held = ledger.sieve_counts().seen_bytes >> 20;
         println!(
             "a start with state.sieve={}: {wall:.1?} ({cpu:.1?} of CPU), {held} MiB",
             sieve.name()
@@ -87,14 +87,14 @@ fn main() {
     }
 }
 
-fn open(dir: &Path, settings: &Settings) -> (Arc<Database>, Ledger) {
+fn open(dir: &Path, settings: &Settings) -> (Arc<Database>, CrawlDb) {
     let disk = Arc::new(Database::open(dir, true, &settings.state).expect("the database opens"));
-    let ledger = Ledger::open(disk.clone(), settings).expect("the ledger opens");
+    let ledger = CrawlDb::open(disk.clone(), settings).expect("the ledger opens");
     (disk, ledger)
 }
 
 /// Feeds the stream until so many URLs are queued, with a line every tenth of the way.
-fn fill(disk: &Database, ledger: &mut Ledger, stream: &mut Stream<Found>, n_urls: u64) {
+fn fill(disk: &Database, ledger: &mut CrawlDb, stream: &mut Stream<Found>, n_urls: u64) {
     for tenth in 1..=10 {
         let begin = ledger.sieve_counts();
         let watch = Stopwatch::start();
@@ -106,7 +106,7 @@ fn fill(disk: &Database, ledger: &mut Ledger, stream: &mut Stream<Found>, n_urls
     }
 }
 
-fn at_size(name: &str, disk: &Database, ledger: &mut Ledger, stream: &mut Stream<Found>) {
+fn at_size(name: &str, disk: &Database, ledger: &mut CrawlDb, stream: &mut Stream<Found>) {
     println!("at this size, {name}:");
     let begin = ledger.sieve_counts();
     let watch = Stopwatch::start();
@@ -119,9 +119,9 @@ fn at_size(name: &str, disk: &Database, ledger: &mut Ledger, stream: &mut Stream
     print_rates(ledger, begin, &watch);
 }
 
-fn commit(disk: &Database, ledger: &mut Ledger, links: Links<Found>) {
+fn commit(disk: &Database, ledger: &mut CrawlDb, links: Links<Found>) {
     assert_eq!(links.links.len(), CHECKS_A_GROUP);
-    let group = Group { found: links.links, ..Group::default() };
+    let group = CommitBatch { found: links.links, ..CommitBatch::default() };
     let batch = ledger.prepare(&group, None, Timestamp::from_secs(1)).expect("a batch");
     disk.commit(&batch).expect("it is committed");
     assert_eq!(ledger.totals().seen, links.distinct, "each URL is let in once");
@@ -134,7 +134,7 @@ fn found(host: usize, n: u32) -> Found {
     Found { url, host, hash, depth: 3, kind: LinkKind::Page }
 }
 
-fn print_rates(ledger: &Ledger, begin: SieveCounts, watch: &Stopwatch) {
+fn print_rates(ledger: &CrawlDb, begin: SieveCounts, watch: &Stopwatch) {
     let (cpu, wall) = watch.read();
     let counts = ledger.sieve_counts();
     let checks = (counts.offered - begin.offered) as f64;
@@ -150,20 +150,20 @@ fn print_rates(ledger: &Ledger, begin: SieveCounts, watch: &Stopwatch) {
 }
 
 /// Hosts with the head of their queues, taken and given back.
-fn hand_out(ledger: &mut Ledger) {
+fn hand_out(ledger: &mut CrawlDb) {
     let watch = Stopwatch::start();
     let (mut n_hosts, mut n_urls) = (0_u64, 0_u64);
     for round in 0..5 {
         let mut notes = Vec::new();
-        ledger.note(DeskNote::Want { hosts: HOSTS_AT_ONCE });
+        ledger.on_workbench(ToFrontier::WantHosts { hosts: HOSTS_AT_ONCE });
         let now = Timestamp::from_secs(2 + round);
         ledger.serve(now, &mut |_, _| Ok(true), &mut notes).expect("it is served");
         for note in notes {
-            let LedgerNote::Due(due) = note else { continue };
+            let ToWorkbench::Due(due) = note else { continue };
             n_hosts += 1;
             n_urls += due.urls.len() as u64;
-            let unused = due.urls.iter().map(|url| url.place).collect();
-            ledger.note(DeskNote::Leave { host: due.host, state: due.state, unused });
+            let unused = due.urls.iter().map(|url| url.queue_key).collect();
+            ledger.on_workbench(ToFrontier::Leave { host: due.host, state: due.state, unused });
         }
     }
     let (cpu, _) = watch.read();

@@ -3,7 +3,7 @@
 use crate::app::join::Seat;
 use crate::app::{AgentError, Crawl};
 use crate::cluster::Member;
-use crate::crawldb::{Ledger, META_ARCHIVE};
+use crate::crawldb::{CrawlDb, META_ARCHIVE};
 use crate::duplicates::Duplicates;
 use crate::engines::fetchers::{FetchSink, Fetchers};
 use crate::engines::ip_leases::LeaseTask;
@@ -56,7 +56,7 @@ impl Build {
         let Self { settings, clock, home, disk, runtime } = self;
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings)?));
         let look_ups = Stopwatch::new(clock, WORK);
-        let ledger = Ledger::open(disk.clone(), &settings)?.timed(look_ups.clone());
+        let ledger = CrawlDb::open(disk.clone(), &settings)?.timed(look_ups.clone());
         let ledger = seat.iter().fold(ledger, |ledger, seat| ledger.sharing(seat.id));
         let archive = open_archive(&home, &disk, &settings)?;
         home.take_over(&disk, &settings)?;
@@ -162,7 +162,7 @@ fn outside(shared: &Shared, sink: FetchSink) -> Result<(Arc<FetchContext>, Arc<D
 fn shared(
     settings: Settings,
     clock: Clock,
-    ledger: &Ledger,
+    ledger: &CrawlDb,
     home: &CrawlDir,
     among_others: bool,
 ) -> Shared {

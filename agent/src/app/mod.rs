@@ -6,9 +6,9 @@
 //!   scheduler ── Visit, names ──► fetchers (tokio) ── Fetched ──► parsers (one a core)
 //!   (workbench)                   (fetch, dns)                    (parse, links, duplicates, store)
 //!      ▲  ┊                                                            │
-//!      ┊  └┄┄┄ DeskNote ┄┄┄┐                                         Page
+//!      ┊  └┄┄┄ ToFrontier ┄┄┄┐                                         Page
 //!      ┊                    ▼                                          ▼
-//!      └┄┄ LedgerNote ┄┄┄ accountant (store's archive, assign, ledger) ◄── seeds
+//!      └┄┄ ToWorkbench ┄┄┄ accountant (store's archive, assign, ledger) ◄── seeds
 //! ```
 //! Each box is a file here; each name in brackets is a room. The queues and their bounds are in
 //! [`limits`](crate::limits) and in `scheduler::SchedulerQueues`.

@@ -2,7 +2,7 @@
 
 use crate::cluster::outbox::Line;
 use crate::cluster::{ASK_FIRST, Member, Piles, Then};
-use crate::crawldb::Ledger;
+use crate::crawldb::CrawlDb;
 use crate::messages::{Ack, LeaseCommand};
 use crate::peers::Class;
 use crate::storage::{Database, DiskError, facts};
@@ -34,7 +34,7 @@ impl Member {
     /// When the disk fails.
     pub fn begin_epoch(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         disk: &Database,
         view: &Arc<View>,
         now: Timestamp,
@@ -47,7 +47,7 @@ impl Member {
                 return Ok(Fate::Goes);
             }
         }
-        ledger.set_refetched(&view.refetched);
+        ledger.set_lost_archives(&view.refetched);
         let living = view.agents.iter().filter(|a| a.state != AgentState::Dead).count();
         tracing::info!(epoch = view.epoch, living, known = view.agents.len(), "a new view");
         for then in self.waits.clear() {
@@ -80,7 +80,7 @@ impl Member {
         if view.run == RunState::Stopping {
             self.shared.lifecycle.stop.cancel();
         }
-        ledger.look_again();
+        ledger.rescan_schedule();
         self.turns.send(LeaseCommand::View(view.clone()));
         // Last: from here on packets of this epoch are let in.
         self.views.send_replace(Some(view.clone()));
@@ -91,7 +91,7 @@ impl Member {
     /// Facts for owners go where their groups are owned now.
     fn redirect(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         disk: &Database,
         line: Line,
         seq: u64,
@@ -146,7 +146,7 @@ impl Member {
     /// get the whole group.
     fn keep_copies(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         disk: &Database,
         line: Line,
         seq: u64,
@@ -175,7 +175,7 @@ impl Member {
 
     fn wants_copy(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         fact: &[u8],
         holder: AgentId,
     ) -> Result<bool, DiskError> {

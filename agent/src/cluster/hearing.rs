@@ -1,9 +1,9 @@
 //! What comes from other agents, the coordinator and people.
 
 use crate::cluster::{InboundMsg, Member, Piles, Seeder, Sent, Then};
-use crate::crawldb::{Group, Ledger};
+use crate::crawldb::{CommitBatch, CrawlDb};
 use crate::messages::{Ack, Fact, Found};
-use crate::ownership::{End, Message};
+use crate::ownership::{OwnershipMessage, TransferKind};
 use crate::peers::{Body, Class, PacketOrigin, PeerEvent};
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
@@ -28,8 +28,8 @@ impl Member {
     /// When the disk fails.
     pub fn hear(
         &mut self,
-        ledger: &mut Ledger,
-        group: &mut Group,
+        ledger: &mut CrawlDb,
+        group: &mut CommitBatch,
         now: Timestamp,
     ) -> Result<(), DiskError> {
         for _ in 0..ARRIVALS_AT_ONCE {
@@ -80,8 +80,8 @@ impl Member {
 
     fn take(
         &mut self,
-        ledger: &mut Ledger,
-        group: &mut Group,
+        ledger: &mut CrawlDb,
+        group: &mut CommitBatch,
         (from, body, answer): (PacketOrigin, Body, oneshot::Sender<Ack>),
         now: Timestamp,
     ) -> Result<(), DiskError> {
@@ -102,8 +102,8 @@ impl Member {
             Body::Rows { group: of, facts, end, last } => {
                 let mut copies_with = BTreeSet::new();
                 match end {
-                    End::Copy => self.store_as_copy(ledger, &facts, from, now)?,
-                    End::Handover { keeps, .. } => {
+                    TransferKind::Replica => self.store_as_copy(ledger, &facts, from, now)?,
+                    TransferKind::Handoff { keeps, .. } => {
                         let except = keeps.then_some(from);
                         if let Some(from) = except {
                             self.except.insert(of, from);
@@ -114,15 +114,15 @@ impl Member {
                     }
                 }
                 if last {
-                    let comes = u64::from(matches!(end, End::Handover { .. }));
+                    let comes = u64::from(matches!(end, TransferKind::Handoff { .. }));
                     self.shared.measured.groups_in.fetch_add(comes, Relaxed);
                     // Rows of the one that fetched say themselves when hosts may be visited.
-                    let exact = matches!(end, End::Handover { authority: true, .. });
+                    let exact = matches!(end, TransferKind::Handoff { authority: true, .. });
                     let floor = if exact { now } else { self.floor(now) };
                     self.decide(ledger, floor, |custody, tags, effects| {
                         custody.rows_end(of, from, end, tags, effects);
                     })?;
-                    ledger.look_again();
+                    ledger.rescan_schedule();
                 }
                 self.merging.push((answer, copies_with));
             }
@@ -136,17 +136,17 @@ impl Member {
 
     fn listen(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         from: AgentId,
-        message: &Message,
+        message: &OwnershipMessage,
         now: Timestamp,
     ) -> Result<(), DiskError> {
         let floor = self.floor(now);
         self.decide(ledger, floor, |custody, tags, effects| {
             custody.hear(from, message, tags, effects);
         })?;
-        if matches!(message, Message::Scanned) {
-            ledger.look_again();
+        if matches!(message, OwnershipMessage::ScanDone) {
+            ledger.rescan_schedule();
         }
         Ok(())
     }
@@ -156,10 +156,10 @@ impl Member {
     /// they count.
     pub(super) fn store_as_owner(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         encoded: &[Bytes],
         except: Option<AgentId>,
-        group: Option<&mut Group>,
+        group: Option<&mut CommitBatch>,
         now: Timestamp,
     ) -> Result<BTreeSet<AgentId>, DiskError> {
         let mut copies_with = BTreeSet::new();
@@ -198,7 +198,7 @@ impl Member {
 
     fn store_as_copy(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         encoded: &[Bytes],
         from: AgentId,
         now: Timestamp,
@@ -230,7 +230,7 @@ impl Member {
     /// it have all of it.
     pub(super) fn own(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         group: GroupHash,
         now: Timestamp,
     ) -> Result<bool, DiskError> {
@@ -253,7 +253,7 @@ impl Member {
     }
 
     /// A packet is stored by the agent that it was for.
-    fn stored(&mut self, ledger: &mut Ledger, id: u64, now: Timestamp) -> Result<(), DiskError> {
+    fn stored(&mut self, ledger: &mut CrawlDb, id: u64, now: Timestamp) -> Result<(), DiskError> {
         match self.sent.remove(&id) {
             Some(Sent::Row(line, seq)) => self.acknowledged(line, seq),
             Some(Sent::Rows(group, to)) => self.brought(ledger, group, to, id, now)?,

@@ -4,8 +4,8 @@
 //! Only callers that can wait do so for room.
 
 use crate::api::SeedAnswer;
-use crate::messages::{Ack, Found, LeaseCommand, LeaseSender, RobotsFound};
-use crate::peers::{Batch, Body, PacketOrigin, PeerEvent, PeerHandler};
+use crate::messages::{Ack, Found, LeaseCommand, LeaseSender, RobotsOutcome};
+use crate::peers::{Body, LeaseBatch, PacketOrigin, PeerEvent, PeerHandler};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
@@ -71,11 +71,11 @@ impl PeerHandler for Inbox {
         self.offer(InboundMsg::Packet { from, epoch, body, answer });
     }
 
-    fn turns(&self, from: AgentId, epoch: u64, batch: Batch, answer: oneshot::Sender<Ack>) {
+    fn turns(&self, from: AgentId, epoch: u64, batch: LeaseBatch, answer: oneshot::Sender<Ack>) {
         self.turns.send(LeaseCommand::Batch { from, epoch, batch, reply: answer });
     }
 
-    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsFound>) {
+    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsOutcome>) {
         self.turns.send(LeaseCommand::PeerRobots((url, answer)));
     }
 

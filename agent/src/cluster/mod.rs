@@ -34,9 +34,9 @@ pub use membership::Membership;
 pub use status::ClusterStatus;
 
 use crate::api::SeedAnswer;
-use crate::crawldb::{Ledger, RecentKeys, TagRows};
+use crate::crawldb::{CrawlDb, GroupRows, RecentKeys};
 use crate::messages::{Ack, Fact, LeaseCommand, LeaseSender};
-use crate::ownership::{Custody, Effect, Message, Role, Tag};
+use crate::ownership::{Custody, Effect, GroupRole, OwnershipMessage, Role};
 use crate::peers::Outgoing;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
@@ -126,7 +126,7 @@ pub struct Member {
     complete: Vec<BatchNumber>,
     seeded: HashMap<BatchNumber, Vec<Seeder>>,
     /// Said and not yet taken by the peers' queues.
-    words: BTreeMap<AgentId, VecDeque<Message>>,
+    words: BTreeMap<AgentId, VecDeque<OwnershipMessage>>,
     sent: HashMap<u64, Sent>,
     transfers: Vec<Transfer>,
     quieting: BTreeSet<GroupHash>,
@@ -206,23 +206,23 @@ impl Member {
     /// Runs `f` on custody, then does what it decided.
     fn decide<R>(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         floor: Timestamp,
         f: impl FnOnce(&mut Custody, &mut Tagged<'_>, &mut Vec<Effect>) -> R,
     ) -> Result<R, DiskError> {
         let (mut effects, mut changed) = (Vec::new(), Vec::new());
         let error = Cell::new(None);
-        let mut tags = Tagged { rows: ledger.tags(), changed: &mut changed, error: &error };
+        let mut tags = Tagged { rows: ledger.group_rows(), changed: &mut changed, error: &error };
         let result = f(&mut self.custody, &mut tags, &mut effects);
         if let Some(error) = error.take() {
             return Err(error);
         }
         for group in changed {
-            match ledger.tags().tag(group)? {
-                Some(Tag { role: Role::Authority { .. }, .. }) => {
+            match ledger.group_rows().tag(group)? {
+                Some(GroupRole { role: Role::Authority { .. }, .. }) => {
                     ledger.open_group(group, floor)?;
                     // It may have been open all the time, and its hosts passed.
-                    ledger.look_again();
+                    ledger.rescan_schedule();
                 }
                 Some(_) => {
                     self.whole.remove(&group);
@@ -237,7 +237,7 @@ impl Member {
         Ok(result)
     }
 
-    fn carry_out(&mut self, ledger: &mut Ledger, effect: Effect) {
+    fn carry_out(&mut self, ledger: &mut CrawlDb, effect: Effect) {
         match effect {
             Effect::Send { to, message } => self.words.entry(to).or_default().push_back(message),
             Effect::Quiet(group) => {
@@ -261,7 +261,7 @@ impl Member {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn step(&mut self, ledger: &mut Ledger, now: Timestamp) -> Result<(), DiskError> {
+    pub fn step(&mut self, ledger: &mut CrawlDb, now: Timestamp) -> Result<(), DiskError> {
         let floor = self.floor(now);
         if now >= self.ask_at {
             self.ask_at = now + self.ask_every;
@@ -315,12 +315,12 @@ impl Member {
     }
 
     /// Tells the other threads until when visits may be made.
-    fn look_at_fence(&mut self, ledger: &mut Ledger, now: Timestamp) {
+    fn look_at_fence(&mut self, ledger: &mut CrawlDb, now: Timestamp) {
         let until = self.fence_until();
         self.shared.fetch_deadline.set(until);
         let open = now < until;
         if open && !self.fence_was_open {
-            ledger.look_again();
+            ledger.rescan_schedule();
         }
         if !open && self.fence_was_open {
             tracing::warn!(
@@ -344,7 +344,7 @@ impl Member {
     pub fn may_fetch(
         &mut self,
         group: GroupHash,
-        rows: &mut TagRows,
+        rows: &mut GroupRows,
         now: Timestamp,
     ) -> Result<bool, DiskError> {
         let error = Cell::new(None);

@@ -6,7 +6,7 @@
 
 mod rows;
 
-use crate::crawldb::Unsettled;
+use crate::crawldb::PendingPage;
 use crate::peers::Class;
 use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter};
 use bytes::Bytes;
@@ -54,7 +54,7 @@ pub struct Outbox {
     lines: BTreeMap<Line, Rows>,
     /// For each commit with unsettled pages the rows that bring their links.
     open: HashMap<BatchNumber, usize>,
-    /// Unsettled pages of each group.
+    /// PendingPage pages of each group.
     unsettled: HashMap<GroupHash, usize>,
     /// Rows to be written or deleted with the next commit.
     changes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
@@ -161,7 +161,7 @@ impl Outbox {
     }
 
     /// Notes the pages of a commit that wait until all its rows are gone.
-    pub fn put_pages(&mut self, batch: BatchNumber, pages: &[Unsettled]) {
+    pub fn put_pages(&mut self, batch: BatchNumber, pages: &[PendingPage]) {
         let mut w = RowWriter::default();
         w.number(pages.len() as u64);
         for page in pages {
@@ -276,7 +276,7 @@ impl Outbox {
     pub fn take_settled(
         &mut self,
         disk: &Database,
-    ) -> Result<(Vec<Unsettled>, Vec<BatchNumber>), DiskError> {
+    ) -> Result<(Vec<PendingPage>, Vec<BatchNumber>), DiskError> {
         let (mut pages, complete) = (Vec::new(), std::mem::take(&mut self.complete));
         for &batch in &complete {
             let row = key(PAGES, AgentId(0), batch);

@@ -1,7 +1,7 @@
 //! This agent's portion of the page limit: asked for when it runs short, given back when others want
 //! it and it cannot be used here just now.
 
-use crate::limits::UNHURRIED_VISIT_URLS;
+use crate::limits::NO_DELAY_VISIT_URLS;
 use crate::shared::Shared;
 use crivello_proto::v1;
 use std::sync::atomic::Ordering::Acquire;
@@ -13,7 +13,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const FIRST: u64 = 16;
 /// Of each visit that is out: those that it may bring before the next heartbeat is answered, twice.
 /// So half of it lasts until then.
-const A_VISIT: u64 = 2 * UNHURRIED_VISIT_URLS as u64;
+const A_VISIT: u64 = 2 * NO_DELAY_VISIT_URLS as u64;
 
 /// See the module. Counts are of all runs.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 use crate::cluster::outbox::Line;
 use crate::cluster::traced::Traced;
 use crate::cluster::{Member, Piles, Seeder, Sent, Then};
-use crate::crawldb::{Group, Ledger};
+use crate::crawldb::{CommitBatch, CrawlDb};
 use crate::messages::{Ack, Fact, Found};
-use crate::ownership::{Role, Tag};
+use crate::ownership::{GroupRole, Role};
 use crate::peers::{Body, Class, Why};
 use crate::storage::{Batch, Database, DiskError, facts};
 use crate::url_tracing::FoundAt;
@@ -27,16 +27,16 @@ pub struct Parcel {
 impl Member {
     pub(super) fn is_authority(
         &self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         group: GroupHash,
     ) -> Result<bool, DiskError> {
-        let tag = ledger.tags().tag(group)?;
-        Ok(matches!(tag, Some(Tag { role: Role::Authority { .. }, .. })))
+        let tag = ledger.group_rows().tag(group)?;
+        Ok(matches!(tag, Some(GroupRole { role: Role::Authority { .. }, .. })))
     }
 
     pub(super) fn stands(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         group: GroupHash,
         holder: AgentId,
     ) -> Result<bool, DiskError> {
@@ -50,8 +50,8 @@ impl Member {
     /// When the disk fails.
     pub fn divide(
         &mut self,
-        ledger: &mut Ledger,
-        group: &mut Group,
+        ledger: &mut CrawlDb,
+        group: &mut CommitBatch,
         disk: &Database,
         now: Timestamp,
     ) -> Result<Parcel, DiskError> {
@@ -109,7 +109,7 @@ impl Member {
     /// Whose a URL is, unless it is this agent's.
     fn route(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         link: &Found,
         now: Timestamp,
     ) -> Result<Option<AgentId>, DiskError> {
@@ -131,12 +131,12 @@ impl Member {
     /// When the disk fails.
     pub fn prepared(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         parcel: &mut Parcel,
         batch: &mut Batch,
         disk: &Database,
     ) -> Result<(), DiskError> {
-        let news = ledger.take_news();
+        let news = ledger.drain_changes();
         let own = self.copy(ledger, news, true)?;
         let Parcel { batch: number, own: (rows, copies_with), .. } = parcel;
         if !own.is_empty() {
@@ -149,7 +149,7 @@ impl Member {
                 *rows = self.outbox.push((self.me, Class::Main), Some(*number), own);
             }
         }
-        let unsettled = ledger.take_unsettled();
+        let unsettled = ledger.drain_pending_pages();
         if !unsettled.is_empty() {
             self.outbox.put_pages(*number, &unsettled);
         }
@@ -162,7 +162,7 @@ impl Member {
     /// handed over, its new owner hears at once.
     fn copy(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         news: Vec<Fact>,
         pages: bool,
     ) -> Result<Vec<Bytes>, DiskError> {
@@ -246,11 +246,11 @@ impl Member {
     /// When the disk fails.
     pub fn merged(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         batch: &mut Batch,
         disk: &Database,
     ) -> Result<(), DiskError> {
-        let news = ledger.take_news();
+        let news = ledger.drain_changes();
         self.copy(ledger, news, false)?;
         self.except.clear();
         self.outbox.settle(disk, batch);
@@ -308,7 +308,7 @@ impl Member {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn pump(&mut self, ledger: &Ledger, disk: &Database) -> Result<(), DiskError> {
+    pub fn pump(&mut self, ledger: &CrawlDb, disk: &Database) -> Result<(), DiskError> {
         for (&to, words) in &mut self.words {
             while let Some(message) = words.pop_front() {
                 match self.outgoing.offer(to, Body::Say(message)) {

@@ -1,7 +1,7 @@
 //! How a member stands: whether all is where it should be, and whether it has left.
 
 use crate::cluster::Member;
-use crate::crawldb::Ledger;
+use crate::crawldb::CrawlDb;
 use crate::storage::DiskError;
 use crivello_common::view::{AgentState, View};
 use std::collections::VecDeque;
@@ -31,10 +31,10 @@ impl Member {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn is_drained(&self, ledger: &mut Ledger) -> Result<bool, DiskError> {
+    pub fn is_drained(&self, ledger: &mut CrawlDb) -> Result<bool, DiskError> {
         let me = self.custody.view().and_then(|view| view.agent(self.me));
         let draining = me.is_some_and(|me| me.state == AgentState::Draining);
-        Ok(draining && self.is_settled() && ledger.tags().tags_after(None, 1)?.is_empty())
+        Ok(draining && self.is_settled() && ledger.group_rows().tags_after(None, 1)?.is_empty())
     }
 
     /// Tells whoever asks how this agent stands.

@@ -1,14 +1,14 @@
 //! The ledger's tags in the shape that custody asks for.
 
-use crate::crawldb::TagRows;
-use crate::ownership::{Tag, Tags};
+use crate::crawldb::GroupRows;
+use crate::ownership::{GroupRole, Tags};
 use crate::storage::DiskError;
 use crivello_common::hash::GroupHash;
 use std::cell::Cell;
 
 /// The tags as custody sees them; an error of the disk is kept for whoever asked.
 pub struct Tagged<'a> {
-    pub rows: &'a mut TagRows,
+    pub rows: &'a mut GroupRows,
     pub changed: &'a mut Vec<GroupHash>,
     pub error: &'a Cell<Option<DiskError>>,
 }
@@ -23,18 +23,18 @@ impl Tagged<'_> {
 }
 
 impl Tags for Tagged<'_> {
-    fn tag(&self, group: GroupHash) -> Option<Tag> {
+    fn tag(&self, group: GroupHash) -> Option<GroupRole> {
         self.or_none(self.rows.tag(group))
     }
 
-    fn set_tag(&mut self, group: GroupHash, tag: Option<Tag>) {
+    fn set_tag(&mut self, group: GroupHash, tag: Option<GroupRole>) {
         self.changed.push(group);
         if let Err(error) = self.rows.set_tag(group, tag) {
             self.error.set(Some(error));
         }
     }
 
-    fn tags_after(&self, group: Option<GroupHash>, most: usize) -> Vec<(GroupHash, Tag)> {
+    fn tags_after(&self, group: Option<GroupHash>, most: usize) -> Vec<(GroupHash, GroupRole)> {
         self.or_none(self.rows.tags_after(group, most).map(Some)).unwrap_or_default()
     }
 }

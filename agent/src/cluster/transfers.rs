@@ -1,8 +1,8 @@
 //! Rows of whole groups on their way to another agent, a chunk at a time.
 
 use crate::cluster::{Member, Sent};
-use crate::crawldb::{Cursor, Ledger};
-use crate::ownership::End;
+use crate::crawldb::{CrawlDb, ExportCursor};
+use crate::ownership::TransferKind;
 use crate::peers::{Body, Rejected, Why};
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
@@ -22,17 +22,17 @@ const CHUNKS_MAX: usize = 8;
 pub struct Transfer {
     to: AgentId,
     group: GroupHash,
-    end: End,
+    end: TransferKind,
     /// Where to go on; `None` when all has been read.
-    cursor: Option<Cursor>,
+    cursor: Option<ExportCursor>,
     /// Read, and not yet taken by the peers' queue.
     ready: Option<Body>,
     on_their_way: HashSet<u64>,
 }
 
 impl Transfer {
-    pub fn new(to: AgentId, group: GroupHash, end: End) -> Self {
-        let cursor = Some(Cursor::default());
+    pub fn new(to: AgentId, group: GroupHash, end: TransferKind) -> Self {
+        let cursor = Some(ExportCursor::default());
         Self { to, group, end, cursor, ready: None, on_their_way: HashSet::new() }
     }
 }
@@ -40,8 +40,8 @@ impl Transfer {
 impl Member {
     /// Sends more of the groups that are under way. What custody said before it must be on its way.
     /// Rows wait while some may still count pages that only a lost archive has.
-    pub(super) fn move_rows(&mut self, ledger: &Ledger) -> Result<(), DiskError> {
-        if ledger.refetches() {
+    pub(super) fn move_rows(&mut self, ledger: &CrawlDb) -> Result<(), DiskError> {
+        if ledger.is_refetching() {
             return Ok(());
         }
         // Only one chunk for each agent is read before there is room for it.
@@ -88,7 +88,7 @@ impl Member {
     /// A chunk is stored there, and with all who copy it.
     pub(super) fn brought(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut CrawlDb,
         group: GroupHash,
         to: AgentId,
         id: u64,
@@ -103,7 +103,7 @@ impl Member {
             let all_sent = transfer.cursor.is_none() && transfer.ready.is_none();
             let is_over = all_sent && transfer.on_their_way.is_empty();
             over |= is_over;
-            handed_over |= is_over && matches!(transfer.end, End::Handover { .. });
+            handed_over |= is_over && matches!(transfer.end, TransferKind::Handoff { .. });
             !is_over
         });
         if handed_over {

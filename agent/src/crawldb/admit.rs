@@ -1,30 +1,30 @@
 //! Letting new URLs in: through the sieve, past the closed hosts, into their hosts' queues.
 
-use super::groups::Groups;
-use super::resident::Resident;
-use super::{Ledger, mark};
+use super::domain_counters::DomainCounters;
+use super::host_in_memory::HostInMemory;
+use super::{CrawlDb, mark};
 use crate::messages::{Found, Queued};
 use crate::storage::facts::as_queued;
-use crate::storage::values::{HostRow, Outcome, Seen, encode_queued};
+use crate::storage::values::{HostRow, Seen, UrlOutcome, encode_queued};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 
-impl Ledger {
+impl CrawlDb {
     /// Which of `found` appear here for the first time ever. From `asked` on they are no links.
-    pub(super) fn sift(&mut self, found: &[&Found], asked: usize) -> Result<Vec<bool>, DiskError> {
+    pub(super) fn dedup(&mut self, found: &[&Found], asked: usize) -> Result<Vec<bool>, DiskError> {
         let keys: Vec<UrlKey> =
             found.iter().map(|f| UrlKey { group: f.host.group, url: f.hash }).collect();
         let mut fresh = Vec::new();
-        self.sieve.sift(&keys, asked, &mut fresh)?;
+        self.sieve.dedup(&keys, asked, &mut fresh)?;
         Ok(fresh)
     }
 
     /// Lets new URLs into the frontier, in their order.
-    pub(super) fn let_in<'f>(
+    pub(super) fn enqueue_new<'f>(
         &mut self,
         batch: &mut Batch,
-        groups: &mut Groups,
+        counters: &mut DomainCounters,
         new: impl Iterator<Item = &'f Found> + Clone,
     ) -> Result<(), DiskError> {
         let hosts: Vec<HostKey> = new.clone().map(|f| f.host).collect();
@@ -32,14 +32,14 @@ impl Ledger {
         for url in new {
             self.totals.seen += 1;
             let key = UrlKey { group: url.host.group, url: url.hash };
-            if let Some(reason) = self.refusal(groups, url)? {
+            if let Some(reason) = self.refusal(counters, url)? {
                 self.totals.discards.count(reason);
-                self.fates.next(Some(reason));
-                let outcome = Outcome::Discarded(reason);
+                self.sieve_results.next(Some(reason));
+                let outcome = UrlOutcome::Discarded(reason);
                 self.disk.put(batch, Family::Seen, &keys::seen(key), &outcome.encode());
-                self.news.done(key, &outcome);
+                self.changes.done(key, &outcome);
             } else {
-                self.fates.next(None);
+                self.sieve_results.next(None);
                 self.queue(batch, url);
             }
         }
@@ -47,30 +47,34 @@ impl Ledger {
     }
 
     /// Why a new URL is not let in; makes its host's row if it is the first of its host.
-    fn refusal(&mut self, groups: &mut Groups, url: &Found) -> Result<Option<Discard>, DiskError> {
+    fn refusal(
+        &mut self,
+        counters: &mut DomainCounters,
+        url: &Found,
+    ) -> Result<Option<Discard>, DiskError> {
         // From agents that had not heard of it.
-        if self.blocking.has(url.url.host()) {
+        if self.blocked_hosts.has(url.url.host()) {
             return Ok(Some(Discard::Blocked));
         }
-        if let Some(resident) = self.hosts.get(&url.host) {
-            return Ok(resident.row.closed);
+        if let Some(entry) = self.hosts.get(&url.host) {
+            return Ok(entry.row.closed);
         }
         if let Some(max) = self.limits.hosts_per_domain {
-            let group = groups.row(&self.disk, url.host.group)?;
+            let group = counters.row(&self.disk, url.host.group)?;
             if group.hosts >= max {
                 return Ok(Some(Discard::TooManyHosts));
             }
             group.hosts += 1;
         }
         let row = HostRow { name: url.url.host().into(), ..HostRow::default() };
-        self.hosts.insert(url.host, Resident::new(row));
+        self.hosts.insert(url.host, HostInMemory::new(row));
         self.totals.hosts += 1;
         Ok(None)
     }
 
     /// Puts a new URL at the end of its host's queue.
     fn queue(&mut self, batch: &mut Batch, url: &Found) {
-        let queued = Queued { place: self.next_place(), ..as_queued(url) };
+        let queued = Queued { queue_key: self.next_queue_key(), ..as_queued(url) };
         self.enqueue(batch, url.host, &queued);
     }
 
@@ -78,20 +82,20 @@ impl Ledger {
     pub(super) fn enqueue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
         self.totals.queued += 1;
         self.write_queued(batch, host, url);
-        if let Some(resident) = self.hosts.get_mut(&host) {
-            self.news.queued(host, &resident.row.name, url);
-            resident.row.queued += 1;
-            resident.cursor = resident.cursor.min(url.place);
-            mark(&mut self.dirty, host, resident);
+        if let Some(entry) = self.hosts.get_mut(&host) {
+            self.changes.queued(host, &entry.row.name, url);
+            entry.row.queued += 1;
+            entry.cursor = entry.cursor.min(url.queue_key);
+            mark(&mut self.dirty, host, entry);
         }
     }
 
     /// Writes both rows of a URL that waits.
     pub(super) fn write_queued(&self, batch: &mut Batch, host: HostKey, url: &Queued) {
         let seen = keys::seen(UrlKey { group: host.group, url: url.hash });
-        let value = Seen::Queued(self.me.map(|_| (host.host, url.place))).encode();
+        let value = Seen::Queued(self.me.map(|_| (host.host, url.queue_key))).encode();
         self.disk.put(batch, Family::Seen, &seen, &value);
-        let key = keys::frontier(host, url.place);
+        let key = keys::frontier(host, url.queue_key);
         self.disk.put(batch, Family::Frontier, &key, &encode_queued(url));
     }
 
@@ -102,11 +106,11 @@ impl Ledger {
         missing.sort_unstable();
         missing.dedup();
         let rows: Vec<_> = missing.iter().map(|&host| keys::host(host)).collect();
-        let (loaded, visitors) = (&mut self.hosts, &mut self.visitors);
+        let (loaded, loaded_for_commit) = (&mut self.hosts, &mut self.loaded_for_commit);
         self.disk.get_sorted(Family::Hosts, &rows, |i, value| {
             if let Some(value) = value {
-                loaded.insert(missing[i], Resident::new(HostRow::decode(value)?));
-                visitors.push(missing[i]);
+                loaded.insert(missing[i], HostInMemory::new(HostRow::decode(value)?));
+                loaded_for_commit.push(missing[i]);
             }
             Ok(())
         })

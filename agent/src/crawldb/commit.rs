@@ -1,11 +1,11 @@
 //! The one commit: everything that follows from a group of pages, in one write batch.
 
-use super::groups::Groups;
-use super::unsettled::{BEHIND, Unsettled};
-use super::{Ledger, META_ARCHIVE, META_TOTALS};
-use crate::messages::{Found, Page, PageEnd, Place, Queued};
+use super::domain_counters::DomainCounters;
+use super::pending_page::{PRIORITY_PENDING, PendingPage};
+use super::{CrawlDb, META_ARCHIVE, META_TOTALS};
+use crate::messages::{Found, Page, PageEnd, QueueKey, Queued};
 use crate::storage::crawl_dir::META_SEEDED;
-use crate::storage::values::{ContentRow, Kept, Outcome};
+use crate::storage::values::{ArchivedPage, ContentRow, UrlOutcome};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
@@ -15,11 +15,11 @@ use crivello_common::url::CrawlUrl;
 use std::sync::Arc;
 
 /// The priority of every URL; smaller goes first.
-pub const PRIORITY: u8 = 128;
+pub const PRIORITY_DEFAULT: u8 = 128;
 
 /// What one commit accounts for.
 #[derive(Debug, Default)]
-pub struct Group {
+pub struct CommitBatch {
     /// Stored pages, each with the serial number of its archive file and its offset there.
     pub pages: Vec<(Page, Option<(u32, u64)>)>,
     /// Seeds and peers' URLs.
@@ -35,10 +35,10 @@ pub struct Group {
     /// Whether what is new here is to be safe with other agents before its pages are done with.
     pub copied: bool,
     /// Pages of earlier groups whose links are safe by now.
-    pub settled: Vec<Unsettled>,
+    pub settled: Vec<PendingPage>,
 }
 
-impl Group {
+impl CommitBatch {
     /// Whether there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -48,7 +48,7 @@ impl Group {
     }
 }
 
-impl Ledger {
+impl CrawlDb {
     /// Puts all that follows from `group` into a batch. The archive is complete up to `position`
     /// (its own encoding). In memory it has happened after this; it has happened for good once
     /// [`Database::commit`](crate::storage::Database::commit) has taken the batch.
@@ -57,41 +57,42 @@ impl Ledger {
     /// When the disk fails; the ledger must then not be used any more.
     pub fn prepare(
         &mut self,
-        group: &Group,
+        group: &CommitBatch,
         position: Option<&[u8]>,
         now: Timestamp,
     ) -> Result<Batch, DiskError> {
         let mut batch = Batch::default();
-        let mut groups = Groups::default();
+        let mut counters = DomainCounters::default();
         // First: it reads the disk, which does not know yet what this batch takes away.
-        self.close_hosts(&mut batch, &mut groups)?;
+        self.drop_queues(&mut batch, &mut counters)?;
         for (host, urls, reason) in std::mem::take(&mut self.refused) {
             self.load(&[host])?;
-            for url in urls.iter().filter(|url| self.waits(host, url.place)).collect::<Vec<_>>() {
-                let outcome = Outcome::Discarded(reason);
-                self.put_away(&mut batch, host, url.place, url.hash, &outcome);
+            for url in urls.iter().filter(|url| self.waits(host, url.queue_key)).collect::<Vec<_>>()
+            {
+                let outcome = UrlOutcome::Discarded(reason);
+                self.finish_url(&mut batch, host, url.queue_key, url.hash, &outcome);
                 self.totals.discards.count(reason);
             }
         }
-        self.settle_pages(&mut batch, &group.settled)?;
+        self.release_acked(&mut batch, &group.settled)?;
         let links = group.pages.iter().flat_map(|(page, _)| &page.links);
         let found: Vec<&Found> = links.chain(&group.found).collect();
-        let fresh = self.sift(&found, found.len() - group.found.len())?;
+        let fresh = self.dedup(&found, found.len() - group.found.len())?;
         let mut unread = fresh.as_slice();
         for (i, (page, record)) in group.pages.iter().enumerate() {
             let (own, rest) = unread.split_at(page.links.len());
             unread = rest;
             let away = group.away.get(i).copied().unwrap_or(false);
             let waits = away || (group.copied && own.contains(&true));
-            self.record(&mut batch, &mut groups, (page, *record), waits)?;
+            self.record(&mut batch, &mut counters, (page, *record), waits)?;
         }
-        self.fates.begin();
+        self.sieve_results.begin();
         let new = found.iter().zip(&fresh).filter(|&(_, &fresh)| fresh).map(|(&found, _)| found);
-        self.let_in(&mut batch, &mut groups, new)?;
-        self.fates.end(fresh);
+        self.enqueue_new(&mut batch, &mut counters, new)?;
+        self.sieve_results.end(fresh);
         self.totals.discards.merge(&group.refused);
         self.totals.links += group.links_away;
-        self.finish(&mut batch, &groups, now)?;
+        self.finish(&mut batch, &counters, now)?;
         if group.seeds_end {
             self.disk.put(&mut batch, Family::Meta, META_SEEDED, &[]);
         }
@@ -105,21 +106,21 @@ impl Ledger {
     pub(super) fn finish(
         &mut self,
         batch: &mut Batch,
-        groups: &Groups,
+        counters: &DomainCounters,
         now: Timestamp,
     ) -> Result<(), DiskError> {
         for (key, value) in self.robots.drain(..) {
             self.disk.put(batch, Family::Robots, &key, &value);
             if let (Some(host), Some(origin)) = (keys::read_host(&key), keys::read_origin(&key))
-                && let Some(resident) = self.hosts.get(&host)
+                && let Some(entry) = self.hosts.get(&host)
             {
-                self.news.robots(host, &resident.row.name, origin, &value);
+                self.changes.robots(host, &entry.row.name, origin, &value);
             }
         }
         self.settle(batch, now)?;
-        groups.write(&self.disk, batch);
-        self.tags.settle(batch);
-        self.chores.settle(&self.disk, batch);
+        counters.write(&self.disk, batch);
+        self.group_rows.settle(batch);
+        self.group_jobs.settle(&self.disk, batch);
         self.disk.put(batch, Family::Meta, META_TOTALS, &self.totals.encode());
         Ok(())
     }
@@ -128,7 +129,7 @@ impl Ledger {
     fn record(
         &mut self,
         batch: &mut Batch,
-        groups: &mut Groups,
+        counters: &mut DomainCounters,
         (page, record): (&Page, Option<(u32, u64)>),
         waits_for_links: bool,
     ) -> Result<(), DiskError> {
@@ -143,32 +144,32 @@ impl Ledger {
         };
         self.load(&[page.host])?;
         // Otherwise another agent has dealt with it in the meantime, and that was merged.
-        let waits = self.waits(page.host, row.place);
+        let waits = self.waits(page.host, row.queue_key);
         if let PageEnd::Failed(kind) = page.end
             && retry(kind, row.attempts.saturating_add(1)) == Retry::Again
         {
             if waits {
-                self.queue_again(batch, page.host, row);
+                self.requeue(batch, page.host, row);
             }
             return Ok(());
         }
         let outcome = self.outcome(batch, page, row, record);
         if waits && waits_for_links {
-            self.unsettle(batch, page.host, row, outcome);
+            self.hold_until_acked(batch, page.host, row, outcome);
         } else if waits {
-            self.put_away(batch, page.host, row.place, row.hash, &outcome);
+            self.finish_url(batch, page.host, row.queue_key, row.hash, &outcome);
         }
         let bytes = match page.end {
             PageEnd::Response { bytes, .. } => Some(bytes),
             _ => None,
         };
-        self.change(page.host, |resident| {
-            resident.row.pages += u64::from(bytes.is_some());
-            resident.row.bytes += bytes.unwrap_or(0);
+        self.change(page.host, |entry| {
+            entry.row.pages += u64::from(bytes.is_some());
+            entry.row.bytes += bytes.unwrap_or(0);
         });
         if bytes.is_some() && self.limits.pages_per_domain.is_some() {
-            groups.row(&self.disk, page.host.group)?.pages += 1;
-            self.keep_promise(page.host);
+            counters.row(&self.disk, page.host.group)?.pages += 1;
+            self.count_reserved_page(page.host);
         }
         Ok(())
     }
@@ -180,7 +181,7 @@ impl Ledger {
         page: &Page,
         row: &Queued,
         record: Option<(u32, u64)>,
-    ) -> Outcome {
+    ) -> UrlOutcome {
         match page.end {
             PageEnd::Response { status, bytes, digest, duplicate, truncated } => {
                 self.totals.pages += 1;
@@ -193,67 +194,67 @@ impl Ledger {
                     let first = ContentRow { at: page.at, url: url.as_str().into() };
                     self.disk.put(batch, Family::Content, &digest, &first.encode());
                 }
-                let kept = |by| Kept { by, name: page.name.clone(), url: row.clone() };
+                let kept = |by| ArchivedPage { by, name: page.name.clone(), url: row.clone() };
                 let page_of = self.me.map(|by| Arc::new(kept(by)));
-                Outcome::Fetched { at: page.at, status, record, page: page_of }
+                UrlOutcome::Fetched { at: page.at, status, record, page: page_of }
             }
             PageEnd::Failed(kind) => {
                 self.totals.discards.count(Discard::GaveUp);
-                Outcome::Failed(kind)
+                UrlOutcome::Failed(kind)
             }
             PageEnd::Discarded(reason) => {
                 self.totals.discards.count(reason);
-                Outcome::Discarded(reason)
+                UrlOutcome::Discarded(reason)
             }
         }
     }
 
     /// Takes a URL out of its host's queue, or from behind it, for good.
-    pub(super) fn put_away(
+    pub(super) fn finish_url(
         &mut self,
         batch: &mut Batch,
         host: HostKey,
-        place: Place,
+        queue_key: QueueKey,
         url: UrlHash,
-        outcome: &Outcome,
+        outcome: &UrlOutcome,
     ) {
-        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, place));
+        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, queue_key));
         let key = keys::seen(UrlKey { group: host.group, url });
         self.disk.put(batch, Family::Seen, &key, &outcome.encode());
-        self.news.done(UrlKey { group: host.group, url }, outcome);
-        if place.priority == BEHIND {
+        self.changes.done(UrlKey { group: host.group, url }, outcome);
+        if queue_key.priority == PRIORITY_PENDING {
             return; // It did not wait to be fetched.
         }
         self.totals.queued -= 1;
-        self.change(host, |resident| {
-            resident.take_back(place);
-            resident.row.queued -= 1;
+        self.change(host, |entry| {
+            entry.take_back(queue_key);
+            entry.row.queued -= 1;
         });
     }
 
     /// Whether a URL that was handed out still waits for what becomes of it.
-    fn waits(&self, host: HostKey, place: Place) -> bool {
-        self.hosts.get(&host).is_some_and(|resident| resident.is_handed(place))
+    fn waits(&self, host: HostKey, queue_key: QueueKey) -> bool {
+        self.hosts.get(&host).is_some_and(|entry| entry.is_checked_out(queue_key))
     }
 
     /// Puts a URL whose attempt failed at the end of its host's queue.
-    fn queue_again(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
+    fn requeue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
         self.totals.retries += 1;
         let again = Queued {
-            place: self.next_place(),
+            queue_key: self.next_queue_key(),
             attempts: url.attempts.saturating_add(1),
             ..url.clone()
         };
-        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, url.place));
+        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, url.queue_key));
         self.write_queued(batch, host, &again);
-        self.change(host, |resident| resident.take_back(url.place));
+        self.change(host, |entry| entry.take_back(url.queue_key));
     }
 
     /// The next place in the order of first appearance.
-    pub(super) fn next_place(&mut self) -> Place {
+    pub(super) fn next_queue_key(&mut self) -> QueueKey {
         let seq = self.totals.next_seq;
         self.totals.next_seq += 1;
-        Place { priority: PRIORITY, seq }
+        QueueKey { priority: PRIORITY_DEFAULT, seq }
     }
 
     /// Writes the rows of all hosts that changed, with their places in `schedule`, and lets those
@@ -263,23 +264,23 @@ impl Ledger {
         let mut groups: Vec<GroupHash> = dirty.iter().map(|host| host.group).collect();
         groups.sort_unstable();
         groups.dedup();
-        let shut = self.tags.shut(&groups)?;
-        let is_shut = |group| shut.contains(&group) || self.chores.is_deleting(group);
+        let shut = self.group_rows.shut(&groups)?;
+        let is_shut = |group| shut.contains(&group) || self.group_jobs.is_deleting(group);
         let mut settled = Vec::new();
         for host in dirty {
-            let Some(resident) = self.hosts.get_mut(&host) else { continue };
-            resident.dirty = false;
-            if resident.parked && resident.available() > 0 {
-                resident.parked = false;
-                resident.reschedule = true;
+            let Some(entry) = self.hosts.get_mut(&host) else { continue };
+            entry.dirty = false;
+            if entry.parked && entry.available() > 0 {
+                entry.parked = false;
+                entry.reschedule = true;
             }
-            let due = resident.due(now).filter(|_| !is_shut(host.group));
-            let comes_back = resident.reschedule && !resident.on_desk;
-            resident.reschedule &= resident.on_desk;
-            let old = std::mem::replace(&mut resident.row.scheduled, due);
-            let counted = if due.is_some() { resident.row.queued } else { 0 };
+            let due = entry.due(now).filter(|_| !is_shut(host.group));
+            let comes_back = entry.reschedule && !entry.on_workbench;
+            entry.reschedule &= entry.on_workbench;
+            let old = std::mem::replace(&mut entry.row.scheduled, due);
+            let counted = if due.is_some() { entry.row.queued } else { 0 };
             self.totals.own_queued += counted;
-            self.totals.own_queued -= std::mem::replace(&mut resident.counted, counted);
+            self.totals.own_queued -= std::mem::replace(&mut entry.counted, counted);
             if old != due {
                 if let Some(at) = old {
                     self.disk.delete(batch, Family::Schedule, &keys::schedule(at, host));
@@ -293,16 +294,16 @@ impl Ledger {
             if let Some(at) = due.filter(|_| comes_back || old != due) {
                 self.cursor = keys::schedule(at, host).min(self.cursor);
             }
-            self.disk.put(batch, Family::Hosts, &keys::host(host), &resident.row.encode());
-            self.news.host(host, &resident.row);
-            self.visitors.push(host);
+            self.disk.put(batch, Family::Hosts, &keys::host(host), &entry.row.encode());
+            self.changes.host(host, &entry.row);
+            self.loaded_for_commit.push(host);
             settled.push(host);
         }
         for host in settled {
-            self.trim_promise(host);
+            self.trim_reservation(host);
         }
-        for host in std::mem::take(&mut self.visitors) {
-            if self.hosts.get(&host).is_some_and(|resident| resident.is_idle()) {
+        for host in std::mem::take(&mut self.loaded_for_commit) {
+            if self.hosts.get(&host).is_some_and(|entry| entry.is_idle()) {
                 self.forget(host);
             }
         }

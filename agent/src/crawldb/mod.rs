@@ -1,9 +1,9 @@
 //! The ledger: sieve, frontier and host rows on disk, and the one commit that moves them.
 //!
-//! *Comes in*: groups of stored pages with their links, seeds and peers' batches ([`Group`]),
+//! *Comes in*: groups of stored pages with their links, seeds and peers' batches ([`CommitBatch`]),
 //! other agents' [`Fact`]s, custody's tags, and the workbench's notes
-//! ([`DeskNote`]).
-//! *Goes out*: hosts that fall due, with the head of their queues ([`LedgerNote`](crate::messages::LedgerNote)); the
+//! ([`ToFrontier`]).
+//! *Goes out*: hosts that fall due, with the head of their queues ([`ToWorkbench`](crate::messages::ToWorkbench)); the
 //! facts of a group that changes hands.
 //! *Remembers*: which URLs were ever seen, which are queued, what became of the others, and every
 //! host's state; in memory only the hosts that are on the workbench or have pages on the way.
@@ -15,51 +15,53 @@
 //! fetched and its group is open; the totals count exactly the rows.
 
 mod admit;
-mod blocking;
-mod chores;
-mod closing;
+mod blocked_hosts;
+mod changes;
 mod commit;
-mod fates;
-mod groups;
-mod news;
+mod domain_counters;
+mod drop_queue;
+mod group_jobs;
+mod group_rows;
+mod host_in_memory;
+mod pending_page;
 mod recent;
 mod refetch;
-mod resident;
 mod roles;
 mod serve;
 mod sieve;
-mod tags;
+mod sieve_results;
 mod totals;
 mod transfer;
-mod unsettled;
 
-pub use commit::Group;
-pub use fates::Sieved;
+pub use commit::CommitBatch;
+pub use group_rows::GroupRows;
+pub use pending_page::{PRIORITY_PENDING, PendingPage};
 pub use recent::RecentKeys;
 pub use refetch::archived;
-pub use roles::{Roles, roles};
+pub use roles::{RoleCounts, count_roles};
 pub use serve::MayFetch;
-pub use sieve::{BlockedBloom, Bloom, Body, Losses, Memory, Offer, Offline, Rocks, SieveCounts};
-pub use tags::TagRows;
+pub use sieve::{
+    BlockedBloom, Bloom, Lookup, Losses, Memory, Offline, RocksSeen, SeenSet, SieveCounts,
+};
+pub use sieve_results::SieveOutcomes;
 pub use totals::Totals;
-pub use transfer::Cursor;
-pub use unsettled::{BEHIND, Unsettled};
+pub use transfer::ExportCursor;
 
-use crate::messages::{DeskNote, Fact, Queued};
+use crate::messages::{Fact, Queued, ToFrontier};
 use crate::storage::{Database, DiskError, Family, keys, values::RobotsRow};
-use blocking::Blocking;
-use chores::Chores;
+use blocked_hosts::BlockedHosts;
+use changes::ChangeLog;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::metrics::Stopwatch;
 use crivello_common::view::AgentId;
-use fates::Fates;
+use group_jobs::GroupJobs;
 use hashbrown::HashMap;
-use news::News;
+use host_in_memory::HostInMemory;
 use refetch::Refetch;
-use resident::Resident;
 use sieve::Sieve;
+use sieve_results::SieveResults;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -72,23 +74,23 @@ pub const META_ARCHIVE: &[u8] = b"archive";
 
 /// See the module.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct CrawlDb {
     disk: Arc<Database>,
     sieve: Sieve,
     totals: Totals,
     limits: HostLimits,
     /// Boxed: the map has up to twice as many places as hosts, and some more.
-    hosts: Map<HostKey, Box<Resident>>,
+    hosts: Map<HostKey, Box<HostInMemory>>,
     /// Pages promised to hosts of a domain with a limit, and not yet counted in its row.
-    promised: Map<GroupHash, u64>,
+    reserved_pages: Map<GroupHash, u64>,
     /// Hosts whose row in memory is ahead of the disk.
     dirty: Vec<HostKey>,
     /// Hosts that were brought into memory for one commit.
-    visitors: Vec<HostKey>,
+    loaded_for_commit: Vec<HostKey>,
     /// Robots rows to go with the next commit.
     robots: Vec<(Vec<u8>, Vec<u8>)>,
     /// Hosts whose queue is to be set aside once their pages on the way have arrived.
-    closing: Vec<HostKey>,
+    dropping: Vec<HostKey>,
     /// Whether the workbench asked for something since it was last served.
     asked: bool,
     /// Hosts that the workbench has room for.
@@ -96,26 +98,26 @@ pub struct Ledger {
     /// Hosts that asked for more of their queue.
     refills: Vec<HostKey>,
     /// Hosts that are wanted whatever their next time.
-    calls: Vec<(HostKey, Arc<str>)>,
+    requested_hosts: Vec<(HostKey, Arc<str>)>,
     /// URLs that the workbench set aside.
     refused: Vec<(HostKey, Vec<Queued>, Discard)>,
     /// No host on disk that is not on the workbench is scheduled before this key.
     cursor: [u8; keys::SCHEDULE],
     /// The first key of `schedule` that was passed because its group may not be fetched.
-    passed: Option<[u8; keys::SCHEDULE]>,
+    first_skipped: Option<[u8; keys::SCHEDULE]>,
     window_urls_max: u64,
-    tags: TagRows,
-    chores: Chores,
+    group_rows: GroupRows,
+    group_jobs: GroupJobs,
     /// What the batches since the last look changed.
-    news: News,
+    changes: ChangeLog,
     /// Pages that wait for their links, of the batches since the last look.
-    unsettled: Vec<Unsettled>,
+    pending_pages: Vec<PendingPage>,
     /// The agent, where groups may change hands: then a row of `seen` says where its URL waits, or
     /// who has fetched it.
     me: Option<AgentId>,
     refetch: Refetch,
-    fates: Fates,
-    blocking: Blocking,
+    sieve_results: SieveResults,
+    blocked_hosts: BlockedHosts,
 }
 
 /// The limits that the ledger sees to.
@@ -136,7 +138,7 @@ impl HostLimits {
     }
 }
 
-impl Ledger {
+impl CrawlDb {
     /// Takes up where the last commit ended; takes the same time whatever the number of rows, but
     /// for a sieve in memory, which reads the keys of all URLs.
     ///
@@ -149,32 +151,32 @@ impl Ledger {
         };
         let refetch = Refetch::read(&disk)?;
         Ok(Self {
-            tags: TagRows::new(disk.clone()),
-            chores: Chores::read(&disk)?,
+            group_rows: GroupRows::new(disk.clone()),
+            group_jobs: GroupJobs::read(&disk)?,
             sieve: Sieve::open(disk.clone(), &settings.state)?,
             disk,
             totals,
             limits: HostLimits::of(settings),
-            blocking: Blocking::of(settings),
+            blocked_hosts: BlockedHosts::of(settings),
             hosts: Map::default(),
-            promised: Map::default(),
+            reserved_pages: Map::default(),
             dirty: Vec::new(),
-            visitors: Vec::new(),
+            loaded_for_commit: Vec::new(),
             robots: Vec::new(),
-            closing: Vec::new(),
+            dropping: Vec::new(),
             asked: false,
             wanted: 0,
             refills: Vec::new(),
-            calls: Vec::new(),
+            requested_hosts: Vec::new(),
             refused: Vec::new(),
             cursor: [0; keys::SCHEDULE],
-            passed: None,
+            first_skipped: None,
             window_urls_max: settings.state.window_urls_max,
-            news: News::default(),
-            unsettled: Vec::new(),
+            changes: ChangeLog::default(),
+            pending_pages: Vec::new(),
             me: None,
             refetch,
-            fates: Fates::default(),
+            sieve_results: SieveResults::default(),
         })
     }
 
@@ -184,7 +186,7 @@ impl Ledger {
     #[must_use]
     pub const fn sharing(mut self, me: AgentId) -> Self {
         self.me = Some(me);
-        self.news.are_told = true;
+        self.changes.enabled = true;
         self
     }
 
@@ -197,20 +199,20 @@ impl Ledger {
 
     /// What the batches since the last call changed, as others may be told of it. Nothing while
     /// the agent is alone.
-    pub fn take_news(&mut self) -> Vec<Fact> {
-        self.news.take()
+    pub fn drain_changes(&mut self) -> Vec<Fact> {
+        self.changes.take()
     }
 
     /// The pages of the batches since the last call that wait for their links.
-    pub fn take_unsettled(&mut self) -> Vec<Unsettled> {
-        std::mem::take(&mut self.unsettled)
+    pub fn drain_pending_pages(&mut self) -> Vec<PendingPage> {
+        std::mem::take(&mut self.pending_pages)
     }
 
     /// What became of the URLs of the group that was prepared last: of its pages' links and of those
     /// found elsewhere, in their order.
     #[must_use]
-    pub fn sieved(&self) -> Sieved<'_> {
-        self.fates.iter()
+    pub fn sieve_results(&self) -> SieveOutcomes<'_> {
+        self.sieve_results.iter()
     }
 
     /// What the crawl has done so far, as of the last commit.
@@ -232,10 +234,10 @@ impl Ledger {
 
     /// Whether a note or a closing host waits for a commit although no page does.
     #[must_use]
-    pub fn has_news(&self) -> bool {
-        let waiting = !self.closing.is_empty() || !self.refused.is_empty();
+    pub fn has_changes(&self) -> bool {
+        let waiting = !self.dropping.is_empty() || !self.refused.is_empty();
         let changed = !self.robots.is_empty() || !self.dirty.is_empty();
-        waiting || changed || self.tags.has_news() || self.chores.are_left()
+        waiting || changed || self.group_rows.has_changes() || self.group_jobs.are_left()
     }
 
     /// Whether the workbench asked for something since [`Self::serve`] was last called.
@@ -245,46 +247,48 @@ impl Ledger {
     }
 
     /// Hears the workbench. What it says of a host is kept with the next commit.
-    pub fn note(&mut self, note: DeskNote) {
-        match note {
-            DeskNote::Want { hosts } => {
+    pub fn on_workbench(&mut self, message: ToFrontier) {
+        match message {
+            ToFrontier::WantHosts { hosts } => {
                 self.wanted = hosts;
                 self.asked = true;
             }
-            DeskNote::Refill { host } => {
+            ToFrontier::Refill { host } => {
                 self.refills.push(host);
                 self.asked = true;
             }
-            DeskNote::Call { host, name } => {
-                self.calls.push((host, name));
+            ToFrontier::RequestHost { host, name } => {
+                self.requested_hosts.push((host, name));
                 self.asked = true;
             }
-            DeskNote::Refuse { host, urls, reason } => self.refused.push((host, urls, reason)),
-            DeskNote::Unresolved { kind } => self.totals.failures[kind as usize] += 1,
-            DeskNote::State { host, state } => {
-                self.change(host, |resident| resident.learn(state));
+            ToFrontier::DiscardUrls { host, urls, reason } => {
+                self.refused.push((host, urls, reason))
             }
-            DeskNote::Robots { host, origin, record } => {
+            ToFrontier::NameFailed { kind } => self.totals.failures[kind as usize] += 1,
+            ToFrontier::HostState { host, state } => {
+                self.change(host, |entry| entry.learn(state));
+            }
+            ToFrontier::Robots { host, origin, record } => {
                 let value = RobotsRow::encode(&record);
                 self.robots.push((keys::robots(host, origin).to_vec(), value));
-                self.change(host, |resident| resident.row.robots = true);
+                self.change(host, |entry| entry.row.robots = true);
             }
-            DeskNote::Return { host, unused } => {
-                if let Some(resident) = self.hosts.get_mut(&host) {
-                    resident.take_back_all(&unused);
-                    resident.handed.shrink_to_fit();
+            ToFrontier::ReturnUrls { host, unused } => {
+                if let Some(entry) = self.hosts.get_mut(&host) {
+                    entry.take_back_all(&unused);
+                    entry.checked_out.shrink_to_fit();
                 }
             }
-            DeskNote::Leave { host, state, unused } => {
-                self.change(host, |resident| resident.leave(state, &unused));
+            ToFrontier::Leave { host, state, unused } => {
+                self.change(host, |entry| entry.leave(state, &unused));
             }
-            DeskNote::Blocked { host, by } => self.blocking.is_by(host, by),
-            DeskNote::Drop { host, state, unused, reason, forever } => {
-                self.change(host, |resident| {
-                    resident.leave(state, &unused);
-                    resident.closing = Some((reason, forever));
+            ToFrontier::BlockedBy { host, by } => self.blocked_hosts.is_by(host, by),
+            ToFrontier::Drop { host, state, unused, reason, forever } => {
+                self.change(host, |entry| {
+                    entry.leave(state, &unused);
+                    entry.dropping = Some((reason, forever));
                 });
-                self.closing.push(host);
+                self.dropping.push(host);
             }
         }
     }
@@ -292,7 +296,7 @@ impl Ledger {
     /// Those of `groups` of which hosts are on the workbench, or pages on the way.
     #[must_use]
     pub fn busy(&self, groups: &BTreeSet<GroupHash>) -> BTreeSet<GroupHash> {
-        let busy = self.hosts.iter().filter(|(_, resident)| resident.is_busy());
+        let busy = self.hosts.iter().filter(|(_, entry)| entry.is_busy());
         busy.map(|(host, _)| host.group).filter(|group| groups.contains(group)).collect()
     }
 
@@ -310,22 +314,22 @@ impl Ledger {
     }
 
     /// What custody remembers of the groups; what is written goes with the next commit.
-    pub const fn tags(&mut self) -> &mut TagRows {
-        &mut self.tags
+    pub const fn group_rows(&mut self) -> &mut GroupRows {
+        &mut self.group_rows
     }
 
     /// Changes a host in memory; its row follows with the next commit.
-    fn change(&mut self, host: HostKey, f: impl FnOnce(&mut Resident)) {
-        if let Some(resident) = self.hosts.get_mut(&host) {
-            f(resident);
-            mark(&mut self.dirty, host, resident);
+    fn change(&mut self, host: HostKey, f: impl FnOnce(&mut HostInMemory)) {
+        if let Some(entry) = self.hosts.get_mut(&host) {
+            f(entry);
+            mark(&mut self.dirty, host, entry);
         }
     }
 }
 
 /// Notes that a host's row in memory is ahead of the disk.
-fn mark(dirty: &mut Vec<HostKey>, host: HostKey, resident: &mut Resident) {
-    if !std::mem::replace(&mut resident.dirty, true) {
+fn mark(dirty: &mut Vec<HostKey>, host: HostKey, entry: &mut HostInMemory) {
+    if !std::mem::replace(&mut entry.dirty, true) {
         dirty.push(host);
     }
 }

@@ -5,12 +5,12 @@
 //! here are looked through once, a bounded number at a time; those that come later are taken for
 //! queued when they come.
 
-use super::Ledger;
-use super::chores::end_of;
-use super::groups::Groups;
-use super::news::is_limit;
+use super::CrawlDb;
+use super::changes::is_limit;
+use super::domain_counters::DomainCounters;
+use super::group_jobs::end_of;
 use crate::messages::Fact;
-use crate::storage::values::{HostRow, Kept, Outcome, Seen};
+use crate::storage::values::{ArchivedPage, HostRow, Seen, UrlOutcome};
 use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostHash, HostKey};
@@ -48,9 +48,11 @@ impl Refetch {
     }
 
     /// The page, if only a lost archive has it.
-    pub fn lost<'a>(&self, outcome: &'a Outcome) -> Option<&'a Kept> {
+    pub fn lost<'a>(&self, outcome: &'a UrlOutcome) -> Option<&'a ArchivedPage> {
         match outcome {
-            Outcome::Fetched { page: Some(page), .. } if self.gone.contains(&page.by) => Some(page),
+            UrlOutcome::Fetched { page: Some(page), .. } if self.gone.contains(&page.by) => {
+                Some(page)
+            }
             _ => None,
         }
     }
@@ -64,21 +66,21 @@ impl Refetch {
     }
 }
 
-impl Ledger {
+impl CrawlDb {
     /// These agents are gone with their archives.
-    pub fn set_refetched(&mut self, gone: &[AgentId]) {
+    pub fn set_lost_archives(&mut self, gone: &[AgentId]) {
         let refetch = &mut self.refetch;
         let n_gone = refetch.gone.len();
         refetch.gone.extend(gone);
         if refetch.gone.len() > n_gone {
             refetch.from = Some(Vec::new());
-            self.news.miscounted = true;
+            self.changes.refetching = true;
         }
     }
 
     /// Whether rows are still to be looked through.
     #[must_use]
-    pub const fn refetches(&self) -> bool {
+    pub const fn is_refetching(&self) -> bool {
         self.refetch.from.is_some()
     }
 
@@ -86,7 +88,7 @@ impl Ledger {
     ///
     /// # Errors
     /// When the disk fails; the ledger must then not be used any more.
-    pub fn refetch_some(&mut self, now: Timestamp) -> Result<Option<Batch>, DiskError> {
+    pub fn step_refetch(&mut self, now: Timestamp) -> Result<Option<Batch>, DiskError> {
         let Some(from) = self.refetch.from.take() else { return Ok(None) };
         let (mut facts, mut n_rows, mut last) = (Vec::new(), 0, None);
         self.disk.walk(Family::Seen, &from, &END, |key, value| {
@@ -101,7 +103,7 @@ impl Ledger {
         if n_rows == ROWS_AT_ONCE {
             self.refetch.from = last.map(|key| [&key[..], &[0]].concat());
         } else {
-            self.news.miscounted = false;
+            self.changes.refetching = false;
             self.refetch.done = self.refetch.gone.clone();
             let done = self.refetch.encode();
             self.disk.put(&mut batch, Family::Meta, META_REFETCHED, &done);
@@ -112,15 +114,15 @@ impl Ledger {
     /// A page of a host is to be fetched again: it does not count towards the limits until then.
     pub(super) fn uncount_page(
         &mut self,
-        groups: &mut Groups,
+        counters: &mut DomainCounters,
         host: HostKey,
     ) -> Result<(), DiskError> {
-        self.change(host, |resident| {
-            resident.row.pages = resident.row.pages.saturating_sub(1);
-            resident.row.closed = resident.row.closed.filter(|&reason| !is_limit(reason));
+        self.change(host, |entry| {
+            entry.row.pages = entry.row.pages.saturating_sub(1);
+            entry.row.closed = entry.row.closed.filter(|&reason| !is_limit(reason));
         });
         if self.limits.pages_per_domain.is_some() {
-            let row = groups.row(&self.disk, host.group)?;
+            let row = counters.row(&self.disk, host.group)?;
             row.pages = row.pages.saturating_sub(1);
         }
         Ok(())
@@ -140,9 +142,9 @@ impl Ledger {
         })?;
         self.load(&closed)?;
         for host in closed {
-            self.change(host, |resident| {
-                resident.row.closed =
-                    resident.row.closed.filter(|&reason| reason != Discard::DomainLimit);
+            self.change(host, |entry| {
+                entry.row.closed =
+                    entry.row.closed.filter(|&reason| reason != Discard::DomainLimit);
             });
         }
         Ok(())
@@ -174,7 +176,7 @@ pub fn archived(
 ) -> Result<u64, DiskError> {
     let mut n_pages = 0;
     disk.walk(Family::Seen, &[], &END, |key, value| {
-        if let Seen::Done(Outcome::Fetched { page: Some(page), .. }) = Seen::decode(value)?
+        if let Seen::Done(UrlOutcome::Fetched { page: Some(page), .. }) = Seen::decode(value)?
             && page.by == by
             && own(group_of(key)?)
         {

@@ -1,6 +1,6 @@
 //! How many groups this agent has, and as what.
 
-use crate::messages::{Role, Tag};
+use crate::messages::{GroupRole, Role};
 use crate::storage::{Database, DiskError, Family, GroupState};
 
 /// So many rows are looked at: a group's key is a hash, so the first of them stand for all.
@@ -8,7 +8,7 @@ const LOOKED_AT: u64 = 10_000;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Roles {
+pub struct RoleCounts {
     /// Groups that it may fetch.
     pub authority: u64,
     /// Groups of which it holds a copy.
@@ -21,14 +21,14 @@ pub struct Roles {
 ///
 /// # Errors
 /// When the disk fails.
-pub fn roles(disk: &Database) -> Result<Roles, DiskError> {
-    let (mut roles, mut n_rows) = (Roles::default(), 0);
+pub fn count_roles(disk: &Database) -> Result<RoleCounts, DiskError> {
+    let (mut roles, mut n_rows) = (RoleCounts::default(), 0);
     disk.walk(Family::Groups, &[], &[0xff; 9], |_, value| {
         n_rows += 1;
         match GroupState::decode(value)?.tag {
-            Some(Tag { role: Role::Authority { .. }, .. }) => roles.authority += 1,
-            Some(Tag { role: Role::Copy { .. }, .. }) => roles.copy += 1,
-            Some(Tag { role: Role::Pending { .. }, .. }) => roles.pending += 1,
+            Some(GroupRole { role: Role::Authority { .. }, .. }) => roles.authority += 1,
+            Some(GroupRole { role: Role::Replica { .. }, .. }) => roles.copy += 1,
+            Some(GroupRole { role: Role::Pending { .. }, .. }) => roles.pending += 1,
             None => {}
         }
         Ok(n_rows < LOOKED_AT)
@@ -39,7 +39,7 @@ pub fn roles(disk: &Database) -> Result<Roles, DiskError> {
     let all = disk.rows(Family::Groups).max(n_rows);
     let scaled = |n: u64| u64::try_from(u128::from(n) * u128::from(all) / u128::from(n_rows));
     let scaled = |n| scaled(n).unwrap_or(u64::MAX);
-    Ok(Roles {
+    Ok(RoleCounts {
         authority: scaled(roles.authority),
         copy: scaled(roles.copy),
         pending: scaled(roles.pending),
@@ -59,20 +59,20 @@ mod tests {
         let disk = Database::open(dir.path(), true, &State::default()).unwrap();
         let put = |from: u64, n: u64, role: Role| {
             let mut batch = Batch::default();
-            let state = GroupState { open: true, tag: Some(Tag { epoch: 1, role }) }.encode();
+            let state = GroupState { open: true, tag: Some(GroupRole { epoch: 1, role }) }.encode();
             for i in from..from + n {
                 let group = GroupHash(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
                 disk.put(&mut batch, Family::Groups, &group.to_bytes(), &state);
             }
             disk.commit(&batch).unwrap();
         };
-        put(1, 30, Role::Authority { standing: Vec::new() });
-        put(31, 20, Role::Copy { of: Vec::new() });
+        put(1, 30, Role::Authority { in_sync: Vec::new() });
+        put(31, 20, Role::Replica { from: Vec::new() });
         put(51, 1, Role::Pending { new: true });
-        assert_eq!(roles(&disk).unwrap(), Roles { authority: 30, copy: 20, pending: 1 });
-        put(100, 30_000, Role::Authority { standing: Vec::new() });
-        put(30_100, 10_000, Role::Copy { of: Vec::new() });
-        let Roles { authority, copy, .. } = roles(&disk).unwrap();
+        assert_eq!(count_roles(&disk).unwrap(), RoleCounts { authority: 30, copy: 20, pending: 1 });
+        put(100, 30_000, Role::Authority { in_sync: Vec::new() });
+        put(30_100, 10_000, Role::Replica { from: Vec::new() });
+        let RoleCounts { authority, copy, .. } = count_roles(&disk).unwrap();
         assert!((29_000..=31_000).contains(&authority), "{authority}");
         assert!((9_000..=11_000).contains(&copy), "{copy}");
     }

@@ -1,11 +1,11 @@
 //! Handing hosts to the workbench as they fall due, and more of their queues as it asks.
 
-use super::groups::Groups;
-use super::resident::Resident;
-use super::unsettled::END_OF_QUEUE;
-use super::{Ledger, TagRows, mark};
+use super::domain_counters::DomainCounters;
+use super::host_in_memory::HostInMemory;
+use super::pending_page::END_OF_QUEUE;
+use super::{CrawlDb, GroupRows, mark};
 use crate::limits::{WINDOW_MAX, WINDOW_MIN};
-use crate::messages::{Due, LedgerNote, Place, Queued, RobotsRecord};
+use crate::messages::{DueHost, QueueKey, Queued, RobotsRecord, ToWorkbench};
 use crate::storage::values::{HostRow, RobotsRow, decode_queued};
 use crate::storage::{DiskError, Family, keys};
 use crivello_common::discard::Discard;
@@ -26,14 +26,14 @@ const PROMISE_WAIT: Duration = Duration::from_secs(1);
 type Scheduled = (Timestamp, HostKey);
 
 /// Whether a visit to a group's hosts may begin now; it may read and write tags.
-pub type MayFetch<'a> = &'a mut dyn FnMut(GroupHash, &mut TagRows) -> Result<bool, DiskError>;
+pub type MayFetch<'a> = &'a mut dyn FnMut(GroupHash, &mut GroupRows) -> Result<bool, DiskError>;
 
-impl Ledger {
+impl CrawlDb {
     /// Answers what the workbench asked for, as far as there is something and `may_fetch` allows
     /// it. Returns when the next host falls due, as far as that is known.
     ///
     /// A group that is closed costs nothing here; a host of an open one that may not be fetched is
-    /// passed once, until [`Self::look_again`].
+    /// passed once, until [`Self::rescan_schedule`].
     ///
     /// # Errors
     /// When the disk or `may_fetch` fails.
@@ -41,21 +41,21 @@ impl Ledger {
         &mut self,
         now: Timestamp,
         may_fetch: MayFetch<'_>,
-        out: &mut Vec<LedgerNote>,
+        out: &mut Vec<ToWorkbench>,
     ) -> Result<Option<Timestamp>, DiskError> {
         self.asked = false;
         for host in std::mem::take(&mut self.refills) {
-            let (urls, more) = match may_fetch(host.group, &mut self.tags)? {
+            let (urls, more) = match may_fetch(host.group, &mut self.group_rows)? {
                 true => self.read_window(host, u64::MAX)?,
                 false => (Vec::new(), false),
             };
-            out.push(LedgerNote::More { host, urls, more });
+            out.push(ToWorkbench::MoreUrls { host, urls, more });
         }
-        for (host, name) in std::mem::take(&mut self.calls) {
-            if !may_fetch(host.group, &mut self.tags)? {
-                out.push(LedgerNote::Elsewhere { host });
-            } else if let Some(due) = self.answer_call(host, name)? {
-                out.push(LedgerNote::Due(Box::new(due)));
+        for (host, name) in std::mem::take(&mut self.requested_hosts) {
+            if !may_fetch(host.group, &mut self.group_rows)? {
+                out.push(ToWorkbench::NotOwned { host });
+            } else if let Some(due) = self.answer_host_request(host, name)? {
+                out.push(ToWorkbench::Due(Box::new(due)));
             }
         }
         let mut next = None;
@@ -73,9 +73,9 @@ impl Ledger {
                     self.cursor = keys::schedule(at, host);
                     break;
                 }
-                if let Some(note) = self.hand_over(host, now)? {
+                if let Some(note) = self.check_out_host(host, now)? {
                     self.wanted = self.wanted.saturating_sub(note.counts_as());
-                    out.push(LedgerNote::Due(Box::new(note)));
+                    out.push(ToWorkbench::Due(Box::new(note)));
                 }
             }
         }
@@ -83,8 +83,8 @@ impl Ledger {
     }
 
     /// Some group that could not be fetched now can: hosts that were passed are found again.
-    pub fn look_again(&mut self) {
-        if let Some(first) = self.passed.take() {
+    pub fn rescan_schedule(&mut self) {
+        if let Some(first) = self.first_skipped.take() {
             self.cursor = self.cursor.min(first);
             self.asked = true;
         }
@@ -101,7 +101,8 @@ impl Ledger {
         let mut due = Vec::new();
         let mut later = None;
         let mut cursor = self.cursor;
-        let (hosts, tags, passed) = (&self.hosts, &mut self.tags, &mut self.passed);
+        let (hosts, tags, first_skipped) =
+            (&self.hosts, &mut self.group_rows, &mut self.first_skipped);
         self.disk.walk(Family::Schedule, &self.cursor, &[0xff; 25], |key, _| {
             let (at, host) = keys::read_schedule(key)
                 .ok_or(DiskError::Row { family: "schedule", what: "its key is malformed" })?;
@@ -113,14 +114,14 @@ impl Ledger {
                 return Ok(false);
             }
             cursor = successor(key);
-            if hosts.get(&host).is_some_and(|h| h.on_desk || h.closing.is_some()) {
+            if hosts.get(&host).is_some_and(|h| h.on_workbench || h.dropping.is_some()) {
                 return Ok(true);
             }
             if may_fetch(host.group, tags)? {
                 due.push((at, host));
             } else {
                 let key = keys::schedule(at, host);
-                *passed = Some(passed.map_or(key, |first| first.min(key)));
+                *first_skipped = Some(first_skipped.map_or(key, |first| first.min(key)));
             }
             Ok(true)
         })?;
@@ -129,44 +130,48 @@ impl Ledger {
     }
 
     /// A host as the workbench takes it; `None` when there is nothing to fetch of it just now.
-    fn hand_over(&mut self, host: HostKey, now: Timestamp) -> Result<Option<Due>, DiskError> {
-        if let Some(reason) = self.hosts.get(&host).and_then(|resident| resident.row.closed) {
+    fn check_out_host(
+        &mut self,
+        host: HostKey,
+        now: Timestamp,
+    ) -> Result<Option<DueHost>, DiskError> {
+        if let Some(reason) = self.hosts.get(&host).and_then(|entry| entry.row.closed) {
             // Closed by another agent, with a queue that came from a third.
-            self.close_or_wait(host, Some(reason), now);
+            self.drop_or_wait(host, Some(reason), now);
             return Ok(None);
         }
-        if self.hosts.get(&host).is_some_and(|resident| self.blocking.has(&resident.row.name)) {
-            self.close_or_wait(host, Some(Discard::Blocked), now);
+        if self.hosts.get(&host).is_some_and(|entry| self.blocked_hosts.has(&entry.row.name)) {
+            self.drop_or_wait(host, Some(Discard::Blocked), now);
             return Ok(None);
         }
         let pages_left = match self.pages_left(host)? {
             Ok(pages_left) => pages_left,
             Err(reason) => {
-                self.close_or_wait(host, reason, now);
+                self.drop_or_wait(host, reason, now);
                 return Ok(None);
             }
         };
         let (urls, more) = self.read_window(host, pages_left)?;
         let robots = self.read_robots(host)?;
-        let Some(resident) = self.hosts.get_mut(&host) else { return Ok(None) };
+        let Some(entry) = self.hosts.get_mut(&host) else { return Ok(None) };
         if urls.is_empty() {
-            if resident.handed.is_empty() {
+            if entry.checked_out.is_empty() {
                 let what = "the queue of a host is shorter than its row says";
                 return Err(DiskError::Row { family: "frontier", what });
             }
-            resident.parked = true;
+            entry.parked = true;
             return Ok(None);
         }
-        resident.on_desk = true;
+        entry.on_workbench = true;
         if self.limits.pages_per_domain.is_some() {
             // On top of what is kept for its pages that are still on the way.
-            resident.promised += pages_left;
-            *self.promised.entry(host.group).or_default() += pages_left;
+            entry.reserved_pages += pages_left;
+            *self.reserved_pages.entry(host.group).or_default() += pages_left;
         }
-        Ok(Some(Due {
+        Ok(Some(DueHost {
             host,
-            name: resident.row.name.clone(),
-            state: resident.row.state.clone(),
+            name: entry.row.name.clone(),
+            state: entry.row.state.clone(),
             robots,
             urls,
             more,
@@ -176,25 +181,29 @@ impl Ledger {
 
     /// A host that is wanted for a robots.txt that another one's redirects to: without its queue,
     /// which it will be handed over for in its own time.
-    fn answer_call(&mut self, host: HostKey, name: Arc<str>) -> Result<Option<Due>, DiskError> {
+    fn answer_host_request(
+        &mut self,
+        host: HostKey,
+        name: Arc<str>,
+    ) -> Result<Option<DueHost>, DiskError> {
         self.load(&[host])?;
         let robots = self.read_robots(host)?;
         let (counted, dirty) = (&mut self.totals.hosts, &mut self.dirty);
-        let resident = self.hosts.entry(host).or_insert_with(|| {
-            let mut resident = Resident::new(HostRow { name, ..HostRow::default() });
+        let entry = self.hosts.entry(host).or_insert_with(|| {
+            let mut entry = HostInMemory::new(HostRow { name, ..HostRow::default() });
             // Counted and written by the same commit.
             *counted += 1;
-            mark(dirty, host, &mut resident);
-            resident
+            mark(dirty, host, &mut entry);
+            entry
         });
-        if resident.on_desk {
+        if entry.on_workbench {
             return Ok(None);
         }
-        resident.on_desk = true;
-        Ok(Some(Due {
+        entry.on_workbench = true;
+        Ok(Some(DueHost {
             host,
-            name: resident.row.name.clone(),
-            state: resident.row.state.clone(),
+            name: entry.row.name.clone(),
+            state: entry.row.state.clone(),
             robots,
             urls: Vec::new(),
             more: false,
@@ -205,37 +214,37 @@ impl Ledger {
     /// How many pages may yet be fetched of a host: `Err` with the limit that says none; without a
     /// reason when only promises to its neighbors stand in the way.
     fn pages_left(&self, host: HostKey) -> Result<Result<u64, Option<Discard>>, DiskError> {
-        let Some(resident) = self.hosts.get(&host) else { return Ok(Err(None)) };
-        let on_the_way = resident.handed.len() as u64;
+        let Some(entry) = self.hosts.get(&host) else { return Ok(Err(None)) };
+        let on_the_way = entry.checked_out.len() as u64;
         let mut left = u64::MAX;
         if let Some(max) = self.limits.pages_per_host {
-            if resident.row.pages >= max {
+            if entry.row.pages >= max {
                 return Ok(Err(Some(Discard::HostLimit)));
             }
-            left = max.saturating_sub(resident.row.pages + on_the_way);
+            left = max.saturating_sub(entry.row.pages + on_the_way);
         }
         if let Some(max) = self.limits.pages_per_domain {
-            let pages = Groups::default().row(&self.disk, host.group)?.pages;
+            let pages = DomainCounters::default().row(&self.disk, host.group)?.pages;
             if pages >= max {
                 return Ok(Err(Some(Discard::DomainLimit)));
             }
-            let promised = self.promised.get(&host.group).copied().unwrap_or(0);
-            left = left.min(max.saturating_sub(pages + promised)).min(self.window());
+            let reserved_pages = self.reserved_pages.get(&host.group).copied().unwrap_or(0);
+            left = left.min(max.saturating_sub(pages + reserved_pages)).min(self.window());
         }
         Ok(if left == 0 { Err(None) } else { Ok(left) })
     }
 
-    fn close_or_wait(&mut self, host: HostKey, reason: Option<Discard>, now: Timestamp) {
-        let Some(resident) = self.hosts.get_mut(&host) else { return };
+    fn drop_or_wait(&mut self, host: HostKey, reason: Option<Discard>, now: Timestamp) {
+        let Some(entry) = self.hosts.get_mut(&host) else { return };
         if let Some(reason) = reason {
             // What is blocked today may be let in tomorrow.
-            resident.closing = Some((reason, reason != Discard::Blocked));
-            self.closing.push(host);
+            entry.dropping = Some((reason, reason != Discard::Blocked));
+            self.dropping.push(host);
         } else {
-            resident.reschedule = true;
-            resident.row.state.next = resident.row.state.next.max(now + PROMISE_WAIT);
+            entry.reschedule = true;
+            entry.row.state.next = entry.row.state.next.max(now + PROMISE_WAIT);
         }
-        mark(&mut self.dirty, host, resident);
+        mark(&mut self.dirty, host, entry);
     }
 
     /// URLs of one host in memory, by their weight.
@@ -248,39 +257,39 @@ impl Ledger {
     fn read_window(&mut self, host: HostKey, most: u64) -> Result<(Vec<Queued>, bool), DiskError> {
         let window = usize::try_from(self.window()).unwrap_or(usize::MAX);
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(window);
-        let Some(resident) = self.hosts.get_mut(&host) else { return Ok((Vec::new(), false)) };
+        let Some(entry) = self.hosts.get_mut(&host) else { return Ok((Vec::new(), false)) };
         let mut urls = Vec::with_capacity(most.min(16));
-        if resident.available() == 0 || most == 0 {
+        if entry.available() == 0 || most == 0 {
             return Ok((urls, false));
         }
-        let from = keys::frontier(host, resident.cursor);
+        let from = keys::frontier(host, entry.cursor);
         let end = keys::frontier(host, END_OF_QUEUE);
-        let handed = &*resident;
+        let checked_out = &*entry;
         let mut weight = 0;
         self.disk.walk(Family::Frontier, &from, &end, |key, value| {
-            let place = keys::read_place(key)
+            let queue_key = keys::read_queue_key(key)
                 .ok_or(DiskError::Row { family: "frontier", what: "its key is malformed" })?;
-            if !handed.is_handed(place) {
-                let url = decode_queued(place, value)?;
+            if !checked_out.is_checked_out(queue_key) {
+                let url = decode_queued(queue_key, value)?;
                 weight += url.weight();
                 urls.push(url);
             }
             Ok(urls.len() < most && weight < window)
         })?;
         urls.shrink_to_fit();
-        resident.handed.reserve_exact(urls.len());
+        entry.checked_out.reserve_exact(urls.len());
         for url in &urls {
-            resident.hand_out(url.place);
+            entry.check_out(url.queue_key);
         }
         if let Some(last) = urls.last() {
-            resident.cursor = Place { seq: last.place.seq + 1, ..last.place };
+            entry.cursor = QueueKey { seq: last.queue_key.seq + 1, ..last.queue_key };
         }
-        Ok((urls, resident.available() > 0))
+        Ok((urls, entry.available() > 0))
     }
 
     fn read_robots(&self, host: HostKey) -> Result<Vec<(Origin, RobotsRecord)>, DiskError> {
         let mut robots = Vec::new();
-        if self.hosts.get(&host).is_some_and(|resident| resident.row.robots) {
+        if self.hosts.get(&host).is_some_and(|entry| entry.row.robots) {
             let from = keys::host(host);
             self.disk.walk(Family::Robots, &from, &end_of(host), |key, value| {
                 let origin = keys::read_origin(key)
@@ -293,38 +302,38 @@ impl Ledger {
     }
 
     /// A page of a host with a promise arrived: it is counted in its domain's row now.
-    pub(super) fn keep_promise(&mut self, host: HostKey) {
-        let Some(resident) = self.hosts.get_mut(&host) else { return };
-        if resident.promised > 0 {
-            resident.promised -= 1;
-            self.release_promise(host, 1);
+    pub(super) fn count_reserved_page(&mut self, host: HostKey) {
+        let Some(entry) = self.hosts.get_mut(&host) else { return };
+        if entry.reserved_pages > 0 {
+            entry.reserved_pages -= 1;
+            self.release_reservation(host, 1);
         }
     }
 
-    fn release_promise(&mut self, host: HostKey, pages: u64) {
-        if let Some(promised) = self.promised.get_mut(&host.group) {
-            *promised = promised.saturating_sub(pages);
-            if *promised == 0 {
-                self.promised.remove(&host.group);
+    fn release_reservation(&mut self, host: HostKey, pages: u64) {
+        if let Some(reserved_pages) = self.reserved_pages.get_mut(&host.group) {
+            *reserved_pages = reserved_pages.saturating_sub(pages);
+            if *reserved_pages == 0 {
+                self.reserved_pages.remove(&host.group);
             }
         }
     }
 
     /// A host that left the workbench needs its promise only for the pages on the way.
-    pub(super) fn trim_promise(&mut self, host: HostKey) {
-        let Some(resident) = self.hosts.get_mut(&host) else { return };
-        let keeps = if resident.on_desk { u64::MAX } else { resident.handed.len() as u64 };
-        let too_much = resident.promised.saturating_sub(keeps);
-        resident.promised -= too_much;
+    pub(super) fn trim_reservation(&mut self, host: HostKey) {
+        let Some(entry) = self.hosts.get_mut(&host) else { return };
+        let keeps = if entry.on_workbench { u64::MAX } else { entry.checked_out.len() as u64 };
+        let too_much = entry.reserved_pages.saturating_sub(keeps);
+        entry.reserved_pages -= too_much;
         if too_much > 0 {
-            self.release_promise(host, too_much);
+            self.release_reservation(host, too_much);
         }
     }
 
     /// Lets a host go from memory.
     pub(super) fn forget(&mut self, host: HostKey) {
-        if let Some(resident) = self.hosts.remove(&host) {
-            self.release_promise(host, resident.promised);
+        if let Some(entry) = self.hosts.remove(&host) {
+            self.release_reservation(host, entry.reserved_pages);
         }
     }
 }

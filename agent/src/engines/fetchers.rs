@@ -2,7 +2,7 @@
 
 use crate::fetch::{self, Dns, FetchContext, Sink};
 use crate::messages::{
-    Fetched, FetcherReply, Resolution, ResolveError, SchedulerQueues, Turn, Verdict, Visit,
+    Fetched, FetcherReply, Resolution, ResolveError, SchedulerQueues, Verdict, Visit, VisitDeadline,
 };
 use crate::report::Ended;
 use crate::shared::Shared;
@@ -104,7 +104,7 @@ impl Fetchers {
 
     fn start_visit(&self, visit: Visit) {
         let (cut, stop) = (self.fetch_deadline.cut(), self.lifecycle.stop.clone());
-        let turn = visit.turn.clone();
+        let deadline = visit.deadline.clone();
         let visit = fetch::run(visit, self.context.clone(), stop);
         if !self.fetch_deadline.is_open(self.clock.now()) {
             return; // It passed since the scheduler checked it; dropping the visit returns it.
@@ -115,7 +115,7 @@ impl Fetchers {
             tokio::select! {
                 biased;
                 () = cut.cancelled() => {}
-                () = ended(&turn, clock) => {}
+                () = ended(&deadline, clock) => {}
                 () = visit => {}
             }
         });
@@ -123,14 +123,14 @@ impl Fetchers {
 
     fn start_look_up(&self, host: HostKey, name: Arc<str>) {
         let (clock, tracer, dns) = (self.clock, self.tracer.clone(), self.dns.clone());
-        let look_up = LookUp::of(host, self.queues.clone());
+        let snapshot = LookUp::of(host, self.queues.clone());
         tokio::spawn(async move {
             let begin = clock.now();
             let resolution = dns.resolve(host, &name, begin).await;
             let looked_up = LookedUp { begin, end: clock.now() };
             let error = resolution.answer.as_ref().err().map(|error| error.name());
             tracer.looked_up(host, &name, error, looked_up);
-            look_up.answer(resolution);
+            snapshot.answer(resolution);
         });
     }
 }
@@ -139,9 +139,9 @@ impl Fetchers {
 const LOOK_UP: Duration = Duration::from_secs(1);
 
 /// Returns when a turn has ended.
-async fn ended(turn: &Turn, clock: Clock) {
+async fn ended(deadline: &VisitDeadline, clock: Clock) {
     loop {
-        match turn.end() {
+        match deadline.end() {
             Timestamp::MAX => std::future::pending().await,
             end => match end.since(clock.now()) {
                 Duration::ZERO => return,
@@ -178,7 +178,7 @@ impl Drop for LookUp {
 mod tests {
     use super::*;
     use crate::crawldb::Totals;
-    use crate::messages::{HandedOut, Outcome};
+    use crate::messages::{FetchOutcome, HandedOut};
     use crivello_common::config::{AssignBy, Settings};
     use crivello_common::discard::Discard;
     use crivello_common::time::{Clock, Timestamp};
@@ -189,9 +189,9 @@ mod tests {
     async fn a_look_up_that_panics_is_answered_all_the_same() {
         let desk = Arc::new(SchedulerQueues::new(1, 1));
         let host = CrawlUrl::parse("http://a.test/").unwrap().host_key(AssignBy::Domain);
-        let look_up = LookUp::of(host, desk.clone());
+        let snapshot = LookUp::of(host, desk.clone());
         let task = tokio::spawn(async move {
-            let _look_up = look_up;
+            let _look_up = snapshot;
             panic!("a bug");
         });
         assert!(task.await.unwrap_err().is_panic());
@@ -217,7 +217,7 @@ mod tests {
                 address: std::net::Ipv4Addr::LOCALHOST.into(),
                 at: Timestamp::ZERO,
                 took: Duration::ZERO,
-                outcome: Outcome::Discarded(Discard::Robots),
+                outcome: FetchOutcome::Discarded(Discard::Robots),
                 handed_out: HandedOut::default(),
                 traced: None,
             });

@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::cluster::{InboundMsg, Inbox};
-use crate::ip_leases::TurnDesk;
+use crate::ip_leases::IpLeaseClient;
 use crate::messages::{Ack, Delivery, LeaseCommand, LeaseEvent, LeaseSender, SchedulerQueues};
 use crate::peers::{Brought, Outgoing};
 use crate::shared::Shared;
@@ -41,7 +41,7 @@ impl LeaseTask {
         bench: Arc<SchedulerQueues>,
     ) -> LeaseSender {
         let line = self.line.clone();
-        let desk = TurnDesk::new(self.me, shared.settings.politeness.ip_delay);
+        let desk = IpLeaseClient::new(self.me, shared.settings.politeness.ip_delay);
         runtime.spawn(Task { room: self, desk, shared, bench, counted_at: Timestamp::ZERO }.run());
         line
     }
@@ -49,7 +49,7 @@ impl LeaseTask {
 
 struct Task {
     room: LeaseTask,
-    desk: TurnDesk,
+    desk: IpLeaseClient,
     shared: Shared,
     bench: Arc<SchedulerQueues>,
     counted_at: Timestamp,
@@ -77,7 +77,7 @@ impl Task {
             self.speak(now);
             if now.since(self.counted_at) >= COUNT_EVERY {
                 self.counted_at = now;
-                self.shared.measured.turns_lent.store(self.desk.lent() as u64, Relaxed);
+                self.shared.measured.ip_leases_lent.store(self.desk.lent() as u64, Relaxed);
             }
         }
     }

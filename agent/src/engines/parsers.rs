@@ -4,7 +4,8 @@
 use crate::duplicates::{Claim, Duplicates, First};
 use crate::fetch::robots_text;
 use crate::messages::{
-    ContentDigest, Fetched, Found, LinkKind, Outcome, Page, PageEnd, Record, Response, WriterMsg,
+    ContentDigest, FetchOutcome, Fetched, Found, LinkKind, Page, PageEnd, Record, Response,
+    WriterMsg,
 };
 use crate::parse::{Input, Parser};
 use crate::shared::Shared;
@@ -100,7 +101,7 @@ impl ParserThread {
         let shared = self.shared.clone();
         let (gauges, began) = (&shared.measured, shared.clock.now());
         gauges.parser_wait.observe(began.since(fetched.at + fetched.took));
-        let is_response = matches!(fetched.outcome, Outcome::Response(_));
+        let is_response = matches!(fetched.outcome, FetchOutcome::Response(_));
         let page = self.page(fetched, Self::read);
         if is_response {
             gauges.parse.observe(shared.clock.now().since(began));
@@ -167,9 +168,9 @@ impl ParserThread {
 
     fn read(&mut self, fetched: &Fetched) -> Reading {
         match &fetched.outcome {
-            Outcome::Failed(kind) => without_records(PageEnd::Failed(*kind)),
-            Outcome::Discarded(why) => without_records(PageEnd::Discarded(*why)),
-            Outcome::Response(response) => self.respond(fetched, response),
+            FetchOutcome::Failed(kind) => without_records(PageEnd::Failed(*kind)),
+            FetchOutcome::Discarded(why) => without_records(PageEnd::Discarded(*why)),
+            FetchOutcome::Response(response) => self.respond(fetched, response),
         }
     }
 
@@ -301,7 +302,7 @@ mod tests {
             address: std::net::Ipv4Addr::LOCALHOST.into(),
             at: Timestamp::from_secs(5),
             took: Duration::ZERO,
-            outcome: Outcome::Discarded(Discard::Robots),
+            outcome: FetchOutcome::Discarded(Discard::Robots),
             handed_out: HandedOut::default(),
             traced: None,
         };

@@ -1,7 +1,7 @@
 //! Between the workbenches of two agents: a robots.txt that leads to a host of another agent is
 //! asked for there, and those that other agents want are asked for here.
 
-use crate::messages::{RobotsFound, SchedulerQueues};
+use crate::messages::{RobotsOutcome, SchedulerQueues};
 use crate::peers::Outgoing;
 use crivello_common::assignment::Owners;
 use crivello_common::config::Settings;
@@ -56,7 +56,7 @@ async fn ask(
     url: CrawlUrl,
     to: Option<(AgentId, Arc<Semaphore>)>,
 ) {
-    let mut found = RobotsFound::Unreachable;
+    let mut found = RobotsOutcome::Unreachable;
     if let Some((to, seats)) = to
         && let Ok(_seat) = seats.acquire().await
     {

@@ -11,8 +11,8 @@ mod peer_robots;
 use crate::engines::scheduler::dns_health::Names;
 use crate::engines::scheduler::outage::Outage;
 use crate::messages::{
-    Errand, FetcherReply, Flight, HostQuery, LeaseCommand, LeaseEvent, LeaseSender, OnBench,
-    ResolveError, SchedulerQueues, Signal, Visit, WriterMsg,
+    FetcherReply, HostQuery, HostSnapshot, LeaseCommand, LeaseEvent, LeaseSender, ResolveError,
+    SchedulerQueues, Signal, Visit, VisitInFlight, VisitTask, WriterMsg,
 };
 use crate::report::Ended;
 use crate::shared::Shared;
@@ -45,7 +45,7 @@ pub struct Scheduler {
     /// Among other agents: who is told of turns.
     turns: Option<LeaseSender>,
     /// Visits in flight.
-    in_flight: HashMap<HostKey, Flight, foldhash::fast::RandomState>,
+    in_flight: HashMap<HostKey, VisitInFlight, foldhash::fast::RandomState>,
     looking_up: usize,
     to_resolve: VecDeque<(HostKey, Arc<str>)>,
     outage: Outage,
@@ -92,7 +92,7 @@ impl Scheduler {
     /// The same among other agents.
     #[must_use]
     pub fn sharing(mut self, turns: LeaseSender) -> Self {
-        self.bench = self.bench.sharing();
+        self.bench = self.bench.among_others();
         self.turns = Some(turns);
         self
     }
@@ -141,9 +141,9 @@ impl Scheduler {
     fn hear_turns(&mut self, events: Vec<LeaseEvent>, now: Timestamp) {
         for event in events {
             match event {
-                LeaseEvent::News(news) => self.bench.turn(&news, now),
+                LeaseEvent::News(news) => self.bench.on_lease_notice(&news, now),
                 LeaseEvent::Epoch(epoch) => {
-                    let held = self.bench.begin_turns(now);
+                    let held = self.bench.begin_lease_epoch(now);
                     if let Some(turns) = &self.turns {
                         turns.send(LeaseCommand::Uses { epoch, held });
                     }
@@ -155,7 +155,7 @@ impl Scheduler {
     fn hear(&mut self, now: Timestamp) {
         self.guests.hear(&self.desk.remote_robots, &mut self.bench, now);
         while let Some(note) = self.desk.from_writer.pop() {
-            self.bench.note(note, now);
+            self.bench.on_frontier(note, now);
         }
         while let Some(done) = self.desk.replies.pop() {
             match done {
@@ -226,11 +226,11 @@ impl Scheduler {
     }
 
     fn hand_out(&mut self, mut visit: Visit, now: Timestamp) {
-        let mut flight = Flight { since: now, urls: SmallVec::new(), taken: 0 };
+        let mut flight = VisitInFlight { since: now, urls: SmallVec::new(), taken: 0 };
         self.shared.measured.visits.fetch_add(1, Relaxed);
         // Before pages are taken for it.
         self.shared.status.visits.store(self.in_flight.len() + 1, Release);
-        if let Errand::Pages { requests_max, urls, .. } = &mut visit.errand {
+        if let VisitTask::Pages { requests_max, urls, .. } = &mut visit.task {
             flight.taken = self.shared.page_budget.take(u64::from(*requests_max));
             *requests_max = u32::try_from(flight.taken).unwrap_or(u32::MAX);
             flight.urls = urls.iter().map(|url| url.hash).collect();
@@ -248,22 +248,22 @@ impl Scheduler {
         if !self.desk.queries.is_empty() {
             self.desk.wake();
         }
-        let look_up = |host: &HostKey| {
+        let snapshot = |host: &HostKey| {
             let flight = self.in_flight.get(host).cloned();
-            let bench = self.bench.look_up(host, thorough, now)?;
-            Some(OnBench { flight, ..bench })
+            let bench = self.bench.snapshot(host, thorough, now)?;
+            Some(HostSnapshot { flight, ..bench })
         };
-        let _ = reply.send(hosts.iter().map(look_up).collect());
+        let _ = reply.send(hosts.iter().map(snapshot).collect());
     }
 
     /// Tells the ledger, and has names looked up. Fails when the ledger is gone.
     fn speak(&mut self, now: Timestamp) -> Result<(), ()> {
-        let notes = self.bench.take_notes();
+        let notes = self.bench.take_messages();
         if !notes.is_empty() {
             self.ledger.send(WriterMsg::Notes(notes)).map_err(drop)?;
         }
         if let Some(turns) = &self.turns {
-            let notes = self.bench.take_turn_notes(now);
+            let notes = self.bench.take_lease_requests(now);
             if !notes.is_empty() {
                 turns.send(LeaseCommand::Notes(notes));
             }
@@ -286,7 +286,7 @@ impl Scheduler {
         }
         if now.since(self.census_at) >= CENSUS_EVERY {
             self.census_at = now;
-            *self.shared.status.census.lock() = self.bench.census(now);
+            *self.shared.status.census.lock() = self.bench.stats(now);
             self.shared.status.offline.store(self.outage.is_on(), Relaxed);
             self.shared.status.dns_silent.store(self.names.are_silent(), Relaxed);
             let idle = std::mem::take(&mut self.idle);

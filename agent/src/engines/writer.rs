@@ -7,10 +7,10 @@
 //! nothing is dropped, and the fetchers stop by themselves because the pipeline fills.
 
 use crate::cluster::Member;
-use crate::crawldb::{Group, Ledger, TagRows};
+use crate::crawldb::{CommitBatch, CrawlDb, GroupRows};
 use crate::duplicates::Duplicates;
 use crate::limits::SEED_BATCHES_MAX;
-use crate::messages::{LedgerNote, PageEnd, SchedulerQueues, WriterMsg};
+use crate::messages::{PageEnd, SchedulerQueues, ToWorkbench, WriterMsg};
 use crate::report::Ended;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
@@ -50,7 +50,7 @@ pub struct Stores {
     /// The state.
     pub disk: Arc<Database>,
     /// Its ledger.
-    pub ledger: Ledger,
+    pub ledger: CrawlDb,
     /// The archive.
     pub archive: Archive,
     /// The directory of both.
@@ -67,11 +67,11 @@ pub struct Writer {
     books: Stores,
     /// What the others of a cluster want; `None` for an agent that is alone.
     member: Option<Box<Member>>,
-    group: Group,
+    group: CommitBatch,
     group_bytes: usize,
     group_seeds: usize,
     group_since: Timestamp,
-    replies: VecDeque<LedgerNote>,
+    replies: VecDeque<ToWorkbench>,
     next_due: Timestamp,
     counted_at: Timestamp,
     synced_at: Timestamp,
@@ -100,7 +100,7 @@ impl Writer {
             inbox,
             books,
             member: None,
-            group: Group::default(),
+            group: CommitBatch::default(),
             group_bytes: 0,
             group_seeds: 0,
             group_since: now,
@@ -166,7 +166,7 @@ impl Writer {
         let nap = if self.replies.is_empty() { NAP_MAX } else { Duration::from_millis(1) };
         let nap = self.next_due.since(self.shared.clock.now()).clamp(Duration::ZERO, nap);
         let nap = if self.group.is_empty() { nap } else { nap.min(Duration::from_millis(2)) };
-        let works = self.member.is_some() && self.books.ledger.has_chores();
+        let works = self.member.is_some() && self.books.ledger.has_jobs();
         let nap = if works { Duration::ZERO } else { nap };
         match self.next_entry(nap) {
             Ok(entry) => self.enter(entry),
@@ -186,7 +186,7 @@ impl Writer {
     }
 
     fn enter(&mut self, entry: WriterMsg) {
-        if self.group.is_empty() && !self.books.ledger.has_news() {
+        if self.group.is_empty() && !self.books.ledger.has_changes() {
             self.group_since = self.shared.clock.now();
         }
         match entry {
@@ -200,7 +200,7 @@ impl Writer {
                 self.group.refused.merge(&refused);
             }
             WriterMsg::Notes(notes) => {
-                notes.into_iter().for_each(|note| self.books.ledger.note(note))
+                notes.into_iter().for_each(|note| self.books.ledger.on_workbench(note))
             }
             WriterMsg::SeedsEnd { any } => {
                 self.seeds_ended = true;
@@ -217,7 +217,7 @@ impl Writer {
         let age = now.since(self.group_since);
         if self.group.is_empty() {
             let told = self.member.as_ref().is_some_and(|member| member.has_news());
-            return (told || self.books.ledger.has_news()) && age >= state.commit_interval;
+            return (told || self.books.ledger.has_changes()) && age >= state.commit_interval;
         }
         self.group.pages.len() >= state.commit_pages_max as usize
             || self.group_bytes >= GROUP_BYTES_MAX
@@ -266,7 +266,7 @@ impl Writer {
         // First: who finds the pipeline empty finds its pages counted.
         self.tell_totals();
         self.shared.pipeline.leave(self.group.pages.len(), self.group_bytes, self.group_seeds);
-        self.group = Group::default();
+        self.group = CommitBatch::default();
         self.group_bytes = 0;
         self.group_seeds = 0;
         self.group_since = now;
@@ -317,7 +317,7 @@ impl Writer {
         }
         let ended = self.shared.clock.now();
         let commit = CommitTrace { tracer, began, ended, is_alone: self.member.is_none() };
-        let mut results = self.books.ledger.sieved();
+        let mut results = self.books.ledger.sieve_results();
         for (page, record) in &self.group.pages {
             for link in &page.links {
                 commit.link(page, link, results.next());
@@ -342,7 +342,7 @@ impl Writer {
             let mut notes = Vec::new();
             let member = &mut self.member;
             let mut may_fetch =
-                |group, rows: &mut TagRows| Self::may_fetch(member, group, rows, now);
+                |group, rows: &mut GroupRows| Self::may_fetch(member, group, rows, now);
             let next = self.books.ledger.serve(now, &mut may_fetch, &mut notes)?;
             self.next_due = next.unwrap_or(now + NAP_MAX).min(now + NAP_MAX);
             self.replies.extend(notes);

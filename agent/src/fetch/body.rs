@@ -4,7 +4,7 @@ use super::Caps;
 use super::fault::{self, Stage};
 use super::rooms::{Held, Rooms};
 use crate::limits::{BODY_FREE, HELD_RATE_MIN};
-use crate::messages::{Room, Truncation};
+use crate::messages::{ReservationGuard, Truncation};
 use bytes::{Bytes, BytesMut};
 use crivello_common::failure::Failure;
 use crivello_common::time::{Clock, Timestamp};
@@ -23,7 +23,7 @@ pub(super) struct Body {
     pub(super) bytes: Bytes,
     pub(super) cut: Option<Cut>,
     /// The room it takes, if it is large.
-    pub(super) room: Option<Room>,
+    pub(super) room: Option<ReservationGuard>,
     /// How long it waited for that.
     pub(super) waited: Duration,
 }
@@ -122,7 +122,7 @@ impl Reader<'_> {
             }
         };
         let Progress { bytes, held, waited, .. } = so_far;
-        let room = (!held.is_empty()).then(|| Box::new(held) as Room);
+        let room = (!held.is_empty()).then(|| Box::new(held) as ReservationGuard);
         Body { bytes: snug(bytes), cut, room, waited }
     }
 

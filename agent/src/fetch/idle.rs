@@ -70,7 +70,7 @@ impl Idle {
     }
 
     /// Another request goes over a connection that is kept: it is for longer.
-    pub(super) fn prolong(&self, host: HostHash, now: Timestamp) {
+    pub(super) fn extend_to(&self, host: HostHash, now: Timestamp) {
         self.kept.lock().until.insert(host, now + self.keep);
     }
 }
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!((idle.len(at(14_999)), idle.len(at(15_001))), (2, 1));
         assert!(kept(3, 15_000), "the first has expired");
         assert!(!kept(1, 15_001));
-        idle.prolong(HostHash(2), at(25_001));
+        idle.extend_to(HostHash(2), at(25_001));
         assert!(!kept(1, 25_002), "the second is in use");
     }
 

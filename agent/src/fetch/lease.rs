@@ -5,8 +5,8 @@
 
 use super::FetchContext;
 use crate::messages::{
-    Fetched, HandedOut, Outcome, Queued, RobotsAnswer, RobotsErrand, RobotsFound, Signal, Turn,
-    Verdict,
+    FetchOutcome, Fetched, HandedOut, Queued, RobotsAnswer, RobotsOutcome, RobotsRequest, Signal,
+    Verdict, VisitDeadline,
 };
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
@@ -22,14 +22,14 @@ pub(super) struct Lease {
     pub(super) host: HostKey,
     pub(super) name: Arc<str>,
     pub(super) address: IpAddr,
-    pub(super) turn: Turn,
+    pub(super) deadline: VisitDeadline,
     handed_out: HandedOut,
     /// URLs not tried yet.
     pub(super) rest: std::vec::IntoIter<Queued>,
     /// Whether the first of them was taken.
     under_way: bool,
     origin: Origin,
-    errand: Option<RobotsErrand>,
+    request: Option<RobotsRequest>,
     flight: Option<Flight>,
     requests: u32,
     pages: u32,
@@ -51,10 +51,16 @@ impl Lease {
     /// A lease that begins now.
     pub(super) fn new(
         context: Arc<FetchContext>,
-        (host, name, address, turn, handed_out): (HostKey, Arc<str>, IpAddr, Turn, HandedOut),
+        (host, name, address, deadline, handed_out): (
+            HostKey,
+            Arc<str>,
+            IpAddr,
+            VisitDeadline,
+            HandedOut,
+        ),
         origin: Origin,
         urls: Vec<Queued>,
-        errand: Option<RobotsErrand>,
+        request: Option<RobotsRequest>,
     ) -> Self {
         let ended = context.clock.now();
         Self {
@@ -62,12 +68,12 @@ impl Lease {
             host,
             name,
             address,
-            turn,
+            deadline,
             handed_out,
             rest: urls.into_iter(),
             under_way: false,
             origin,
-            errand,
+            request,
             flight: None,
             requests: 0,
             pages: 0,
@@ -86,7 +92,7 @@ impl Lease {
     /// Whether another request may begin as far as the address's turn goes, and what people say of the
     /// host.
     pub(super) fn may_go_on(&self) -> bool {
-        let has_turn = self.context.clock.now() < self.turn.end();
+        let has_turn = self.context.clock.now() < self.deadline.end();
         has_turn && !self.context.barred.stops(&self.name, self.address)
     }
 
@@ -150,9 +156,9 @@ impl Lease {
         self.signal = signal;
     }
 
-    /// The answer to the robots errand.
-    pub(super) fn answer(&mut self, found: RobotsFound) {
-        self.robots = self.errand.take().map(|errand| RobotsAnswer { errand, found });
+    /// The answer to the robots request.
+    pub(super) fn answer(&mut self, found: RobotsOutcome) {
+        self.robots = self.request.take().map(|request| RobotsAnswer { request, found });
     }
 
     /// Sends a result on.
@@ -161,11 +167,11 @@ impl Lease {
         row: Option<Queued>,
         url: CrawlUrl,
         (at, took): (Timestamp, Duration),
-        outcome: Outcome,
+        outcome: FetchOutcome,
     ) {
         let times = &self.context.times;
         match (&outcome, &row) {
-            (Outcome::Discarded(_), _) => {}
+            (FetchOutcome::Discarded(_), _) => {}
             (_, Some(_)) => times.request.observe(took),
             (_, None) => times.robots.observe(took),
         }
@@ -189,7 +195,7 @@ impl Lease {
     /// failed attempt, lest it come back for ever; any other is returned.
     fn settle(&mut self, returned: &mut Vec<Queued>) {
         if std::thread::panicking() {
-            self.answer(RobotsFound::Unreachable);
+            self.answer(RobotsOutcome::Unreachable);
         }
         let Some(began) = self.flight.as_ref().map(|flight| flight.began) else {
             return;
@@ -202,7 +208,7 @@ impl Lease {
         self.signal = Signal::Failed(Failure::Disconnected);
         if let Some(row) = row {
             let url = CrawlUrl::from_parts(self.origin, &self.name, &row.path);
-            self.tell(Some(row), url, (began, took), Outcome::Failed(Failure::Disconnected));
+            self.tell(Some(row), url, (began, took), FetchOutcome::Failed(Failure::Disconnected));
         }
     }
 }

@@ -8,7 +8,7 @@
 //!   few seconds. Nothing that would be missed after a restart.
 //! * *Never knows*: when a host may be visited, who owns it, what a page says.
 //! * *Goes wrong*: every way a server can misbehave is one of
-//!   [`Failure`](crate::messages::Outcome::Failed) or a truncation with its reason; nothing is tried
+//!   [`Failure`](crate::messages::FetchOutcome::Failed) or a truncation with its reason; nothing is tried
 //!   twice here.
 //!
 //! ```text

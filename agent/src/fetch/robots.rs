@@ -6,7 +6,7 @@ use super::exchange::{Answer, Ask, asks_to_slow_down, exchange};
 use super::lease::Lease;
 use super::retry_after::retry_after;
 use crate::limits::ROBOTS_SIZE_MAX;
-use crate::messages::{Outcome, Response, RobotsFound, Signal, Truncation};
+use crate::messages::{FetchOutcome, Response, RobotsOutcome, Signal, Truncation};
 use bytes::Bytes;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
@@ -50,12 +50,12 @@ pub(super) async fn run(
         Answer::Failed(failure) => {
             let (_, took) = lease.end();
             lease.signal(Signal::Failed(failure));
-            lease.answer(RobotsFound::Unreachable);
-            return lease.tell(None, url, (began, took), Outcome::Failed(failure));
+            lease.answer(RobotsOutcome::Unreachable);
+            return lease.tell(None, url, (began, took), FetchOutcome::Failed(failure));
         }
         Answer::Unaskable(_) => {
             lease.unsend();
-            return lease.answer(RobotsFound::Unreachable);
+            return lease.answer(RobotsOutcome::Unreachable);
         }
         // No answer: it is asked again.
         Answer::Stopped => return,
@@ -64,7 +64,7 @@ pub(super) async fn run(
     lease.signal(signal(&response, lease));
     let found = found(&response, &url, &context.identity.agent).await;
     lease.answer(found);
-    lease.tell(None, url, (began, took), Outcome::Response(response));
+    lease.tell(None, url, (began, took), FetchOutcome::Response(response));
 }
 
 fn signal(response: &Response, lease: &Lease) -> Signal {
@@ -78,12 +78,12 @@ fn signal(response: &Response, lease: &Lease) -> Signal {
     }
 }
 
-async fn found(response: &Response, url: &CrawlUrl, agent: &str) -> RobotsFound {
+async fn found(response: &Response, url: &CrawlUrl, agent: &str) -> RobotsOutcome {
     match meaning(response, url) {
         Meaning::File => rules(response, agent).await,
-        Meaning::Elsewhere(target) => RobotsFound::Redirect(target),
-        Meaning::Missing => RobotsFound::Missing,
-        Meaning::Nowhere | Meaning::Unreachable => RobotsFound::Unreachable,
+        Meaning::Elsewhere(target) => RobotsOutcome::Redirect(target),
+        Meaning::Missing => RobotsOutcome::Missing,
+        Meaning::Nowhere | Meaning::Unreachable => RobotsOutcome::Unreachable,
     }
 }
 
@@ -118,22 +118,22 @@ pub(super) fn meaning(response: &Response, url: &CrawlUrl) -> Meaning {
 }
 
 /// The rules compiled, or why there are none.
-async fn rules(response: &Response, agent: &str) -> RobotsFound {
+async fn rules(response: &Response, agent: &str) -> RobotsOutcome {
     let Some(file) = File::of(response) else {
-        return RobotsFound::Unreachable;
+        return RobotsOutcome::Unreachable;
     };
     let agent = agent.to_owned();
     if !is_gzip(&file.body) && file.body.len() <= COMPILED_HERE_MAX {
         return compile(file, &agent);
     }
     let compiled = tokio::task::spawn_blocking(move || compile(file, &agent)).await;
-    compiled.unwrap_or(RobotsFound::Unreachable)
+    compiled.unwrap_or(RobotsOutcome::Unreachable)
 }
 
-fn compile(file: File, agent: &str) -> RobotsFound {
+fn compile(file: File, agent: &str) -> RobotsOutcome {
     match file.text() {
-        Some(text) => RobotsFound::Rules(Rules::parse(&text, agent).without_sitemaps().shared()),
-        None => RobotsFound::Unreachable,
+        Some(text) => RobotsOutcome::Rules(Rules::parse(&text, agent).without_sitemaps().shared()),
+        None => RobotsOutcome::Unreachable,
     }
 }
 

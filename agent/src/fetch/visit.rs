@@ -7,7 +7,7 @@ use super::lease::Lease;
 use super::retry_after::retry_after;
 use super::robots;
 use super::{FetchContext, Guard};
-use crate::messages::{Errand, Outcome, Queued, Response, RobotsFound, Signal, Visit};
+use crate::messages::{FetchOutcome, Queued, Response, RobotsOutcome, Signal, Visit, VisitTask};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
@@ -33,21 +33,21 @@ pub fn run(
 }
 
 pub(super) fn open(visit: Visit, context: Arc<FetchContext>) -> (Lease, Todo) {
-    let Visit { host, name, address, errand, turn, handed_out } = visit;
-    let party = (host, name, address, turn, handed_out);
-    match errand {
-        Errand::Robots(errand) => {
-            let origin = errand.url.origin();
-            let todo = Todo::Robots(errand.url.clone());
-            (Lease::new(context, party, origin, Vec::new(), Some(errand)), todo)
+    let Visit { host, name, address, task, deadline, handed_out } = visit;
+    let party = (host, name, address, deadline, handed_out);
+    match task {
+        VisitTask::Robots(request) => {
+            let origin = request.url.origin();
+            let todo = Todo::Robots(request.url.clone());
+            (Lease::new(context, party, origin, Vec::new(), Some(request)), todo)
         }
-        Errand::Pages { origin, rules, urls, requests_max } => {
+        VisitTask::Pages { origin, rules, urls, requests_max } => {
             (Lease::new(context, party, origin, urls, None), Todo::Pages { rules, requests_max })
         }
     }
 }
 
-/// What is left of an [`Errand`] beside its lease.
+/// What is left of an [`VisitTask`] beside its lease.
 pub(super) enum Todo {
     Robots(crivello_common::url::CrawlUrl),
     Pages { rules: Arc<Rules>, requests_max: u32 },
@@ -77,7 +77,7 @@ pub(super) fn may_connect(guard: &Guard, name: &str, address: IpAddr) -> bool {
 }
 
 fn refuse(lease: &mut Lease) {
-    lease.answer(RobotsFound::Unreachable);
+    lease.answer(RobotsOutcome::Unreachable);
     while let Some(row) = lease.take_next() {
         discard(lease, row, Discard::AddressDenied);
     }
@@ -101,7 +101,7 @@ async fn pages(
             continue;
         }
         if lease.requests() > 0 && after == After::Kept {
-            context.idle.prolong(host, context.clock.now());
+            context.idle.extend_to(host, context.clock.now());
         }
         let is_last = lease.requests() + 1 == requests_max || lease.rest.len() == 0;
         if !page(lease, context, row, (is_last, after), stop).await {
@@ -157,23 +157,23 @@ async fn page(
     goes_on
 }
 
-fn settle(lease: &mut Lease, response: Box<Response>) -> (Outcome, bool) {
+fn settle(lease: &mut Lease, response: Box<Response>) -> (FetchOutcome, bool) {
     if asks_to_slow_down(response.status) {
         lease.signal(Signal::SlowDown(retry_after(&response.headers, lease.ended())));
-        return (Outcome::Failed(Failure::SlowDown), false);
+        return (FetchOutcome::Failed(Failure::SlowDown), false);
     }
     lease.count_page();
     let goes_on = keeps_connection(&response);
-    (Outcome::Response(response), goes_on)
+    (FetchOutcome::Response(response), goes_on)
 }
 
-fn fail(lease: &mut Lease, failure: Failure) -> (Outcome, bool) {
+fn fail(lease: &mut Lease, failure: Failure) -> (FetchOutcome, bool) {
     lease.signal(Signal::Failed(failure));
-    (Outcome::Failed(failure), false)
+    (FetchOutcome::Failed(failure), false)
 }
 
 fn discard(lease: &Lease, row: Queued, reason: Discard) {
     let url = lease.url(&row);
     let at = lease.context.clock.now();
-    lease.tell(Some(row), url, (at, Duration::ZERO), Outcome::Discarded(reason));
+    lease.tell(Some(row), url, (at, Duration::ZERO), FetchOutcome::Discarded(reason));
 }

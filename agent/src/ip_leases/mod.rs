@@ -2,9 +2,9 @@
 //! turn nobody visits an address; the agent that owns the address's hash lends its turn to one at a
 //! time.
 //!
-//! * *Comes in*: what the agent's workbench wants ([`TurnNote`]); views; what other agents say
-//!   ([`Batch`]).
-//! * *Goes out*: what the workbench must hear ([`TurnNews`]); [`Batch`]es, one at a time to each
+//! * *Comes in*: what the agent's workbench wants ([`LeaseRequest`]); views; what other agents say
+//!   ([`LeaseBatch`]).
+//! * *Goes out*: what the workbench must hear ([`LeaseNotice`]); [`LeaseBatch`]es, one at a time to each
 //!   agent, for many addresses at once.
 //! * *Remembers*: in memory, who has which turn; nothing on disk.
 //! * *Never knows*: hosts, URLs, sockets. No two clocks are ever compared: what travels is how long,
@@ -30,17 +30,19 @@
 //! 3. *Everybody's turn comes.* Those who wait are served in order; whoever has a turn that others
 //!    wait for returns it after a visit, or after a quarter of a second of them.
 
-mod desk;
-mod lender;
-mod openness;
+mod client;
+mod lendable;
+mod lessor;
 #[cfg(test)]
 mod tests;
 
-pub use crate::messages::{Batch, HeldFor, HeldTurn, Report, TurnNews, TurnNote};
-pub use desk::TurnDesk;
-pub use openness::lender_of;
+pub use crate::messages::{
+    LeaseBatch, LeaseInUse, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease,
+};
+pub use client::IpLeaseClient;
+pub use lendable::lessor_of;
 
-use crate::limits::{TURN_LEND_AHEAD as LEND_AHEAD, TURN_TERM as TERM};
+use crate::limits::{IP_LEASE_GRANT_AHEAD as LEND_AHEAD, IP_LEASE_TERM as TERM};
 use std::time::Duration;
 
 /// Who has not asked again for so long waits no more.

@@ -1,6 +1,8 @@
 //! One lender, and what it says to those who ask.
 
-use super::{Batch, HeldFor, Report, TERM, TurnDesk, TurnNews, TurnNote};
+use super::{
+    IpLeaseClient, LeaseBatch, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease, TERM,
+};
 use crate::messages::Delivery;
 use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::time::Timestamp;
@@ -44,7 +46,7 @@ fn view(epoch: u64, states: [AgentState; 3]) -> Arc<Owners> {
 }
 
 struct Desk {
-    desk: TurnDesk,
+    desk: IpLeaseClient,
     now: Timestamp,
     number: u64,
 }
@@ -63,31 +65,31 @@ impl Desk {
     /// Nobody has told anything.
     fn closed() -> Self {
         let now = Timestamp::from_secs(1_700_000_000);
-        let mut desk = TurnDesk::new(ME, REST);
+        let mut desk = IpLeaseClient::new(ME, REST);
         desk.begin(view(1, [AgentState::Active, AgentState::Draining, AgentState::Draining]));
         desk.uses(Vec::new(), now);
         desk.clear(now);
         Self { desk, now, number: 0 }
     }
 
-    fn hear(&mut self, from: AgentId, batch: Batch) {
+    fn hear(&mut self, from: AgentId, batch: LeaseBatch) {
         self.number += 1;
-        self.desk.hear(from, Batch { number: self.number, ..batch }, self.now);
+        self.desk.hear(from, LeaseBatch { number: self.number, ..batch }, self.now);
     }
 
-    fn report(&mut self, from: AgentId, held: Vec<HeldFor>) {
-        let report = Some(Report { held, is_clear: true });
-        self.hear(from, Batch { report, ..Batch::default() });
+    fn report(&mut self, from: AgentId, held: Vec<ReportedLease>) {
+        let report = Some(LeaseReport { held, is_clear: true });
+        self.hear(from, LeaseBatch { report, ..LeaseBatch::default() });
     }
 
     fn ask(&mut self, from: AgentId, asked: u64) {
-        let note = TurnNote::Ask { address: ip(1), asked: Timestamp(asked) };
-        self.hear(from, Batch { notes: vec![note], ..Batch::default() });
+        let note = LeaseRequest::Acquire { address: ip(1), asked: Timestamp(asked) };
+        self.hear(from, LeaseBatch { notes: vec![note], ..LeaseBatch::default() });
     }
 
     fn give_back(&mut self, from: AgentId, asked: u64, rest: Duration) {
-        let note = TurnNote::Return { address: ip(1), asked: Timestamp(asked), rest };
-        self.hear(from, Batch { notes: vec![note], ..Batch::default() });
+        let note = LeaseRequest::Return { address: ip(1), asked: Timestamp(asked), rest };
+        self.hear(from, LeaseBatch { notes: vec![note], ..LeaseBatch::default() });
     }
 
     fn wait(&mut self, time: Duration) {
@@ -96,7 +98,7 @@ impl Desk {
     }
 
     /// What was said since the last time, but for reports.
-    fn said(&mut self) -> Vec<(AgentId, TurnNews)> {
+    fn said(&mut self) -> Vec<(AgentId, LeaseNotice)> {
         let mut said = Vec::new();
         for (to, batch) in self.desk.take_batches(self.now) {
             self.desk.sent(to, batch.number, Delivery::Taken);
@@ -106,12 +108,12 @@ impl Desk {
     }
 }
 
-const fn lent(to: AgentId, asked: u64, rest: Duration) -> (AgentId, TurnNews) {
-    (to, TurnNews::Lent { address: ip(1), asked: Timestamp(asked), rest })
+const fn lent(to: AgentId, asked: u64, rest: Duration) -> (AgentId, LeaseNotice) {
+    (to, LeaseNotice::Granted { address: ip(1), asked: Timestamp(asked), rest })
 }
 
-fn wanted(by: AgentId) -> (AgentId, TurnNews) {
-    (by, TurnNews::Wanted { address: ip(1) })
+fn wanted(by: AgentId) -> (AgentId, LeaseNotice) {
+    (by, LeaseNotice::Wanted { address: ip(1) })
 }
 
 #[test]
@@ -159,8 +161,12 @@ fn a_return_that_comes_late_is_of_no_account() {
     desk.ask(B, 20);
     assert_eq!(desk.said(), [lent(A, 10, Duration::ZERO), wanted(A)]);
     // A batch that comes twice, or after a later one.
-    let back = TurnNote::Return { address: ip(1), asked: Timestamp(99), rest: Duration::ZERO };
-    desk.desk.hear(A, Batch { number: 1, notes: vec![back], ..Batch::default() }, desk.now);
+    let back = LeaseRequest::Return { address: ip(1), asked: Timestamp(99), rest: Duration::ZERO };
+    desk.desk.hear(
+        A,
+        LeaseBatch { number: 1, notes: vec![back], ..LeaseBatch::default() },
+        desk.now,
+    );
     assert_eq!(desk.said(), []);
 }
 
@@ -181,7 +187,7 @@ fn nothing_is_lent_before_all_have_told_what_they_use() {
 #[test]
 fn what_is_in_use_stays_where_it_is_but_not_for_longer_than_a_term() {
     let mut desk = Desk::closed();
-    let held = HeldFor { address: ip(1), asked: Timestamp(5), left: Duration::MAX };
+    let held = ReportedLease { address: ip(1), asked: Timestamp(5), left: Duration::MAX };
     desk.report(A, vec![held]);
     desk.report(B, Vec::new());
     desk.wait(REST);

@@ -1,7 +1,7 @@
 //! What one agent tells another of a group's rows: from ledger to ledger, over the peers' links.
 
 use super::{Queued, RobotsRecord};
-use crate::storage::values::Outcome;
+use crate::storage::values::UrlOutcome;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use crivello_common::politeness::HostState;
@@ -27,7 +27,7 @@ pub enum Fact {
         /// Which.
         url: UrlKey,
         /// How. That of a sender does not say where in its archive a page lies.
-        outcome: Outcome,
+        outcome: UrlOutcome,
     },
     /// What is remembered of a host.
     Host {

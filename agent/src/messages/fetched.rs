@@ -30,7 +30,7 @@ pub struct Fetched {
     /// How long it took.
     pub took: Duration,
     /// What came.
-    pub outcome: Outcome,
+    pub outcome: FetchOutcome,
     /// The visit that it is of.
     pub handed_out: HandedOut,
     /// The hash of its URL, if its way is followed: see [`traces`](crate::url_tracing).
@@ -42,15 +42,15 @@ impl Fetched {
     #[must_use]
     pub fn body_len(&self) -> usize {
         match &self.outcome {
-            Outcome::Response(response) => response.body.len(),
-            Outcome::Failed(_) | Outcome::Discarded(_) => 0,
+            FetchOutcome::Response(response) => response.body.len(),
+            FetchOutcome::Failed(_) | FetchOutcome::Discarded(_) => 0,
         }
     }
 }
 
 /// See [`Fetched::outcome`].
 #[derive(Debug)]
-pub enum Outcome {
+pub enum FetchOutcome {
     /// A response, perhaps cut off.
     Response(Box<Response>),
     /// None.
@@ -77,11 +77,11 @@ pub struct Response {
     /// Why the body is not complete.
     pub truncated: Option<Truncation>,
     /// The room that a large body takes, of what all of them share: given back when it is dropped.
-    pub room: Option<Room>,
+    pub room: Option<ReservationGuard>,
 }
 
 /// Whatever gives the room back. Opaque to all but the fetchers.
-pub type Room = Box<dyn Any + Send + Sync>;
+pub type ReservationGuard = Box<dyn Any + Send + Sync>;
 
 /// Why a body was cut off: the values of `WARC-Truncated`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

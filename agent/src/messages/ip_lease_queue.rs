@@ -1,6 +1,6 @@
 //! The queues to and from the task that keeps the IP leases.
 
-use super::{Ack, Batch, HeldTurn, PeerRobotsRequest, TurnNews, TurnNote};
+use super::{Ack, LeaseBatch, LeaseInUse, LeaseNotice, LeaseRequest, PeerRobotsRequest};
 use crivello_common::view::{AgentId, View};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -9,13 +9,13 @@ use tokio::sync::{mpsc, oneshot};
 #[derive(Debug)]
 pub enum LeaseCommand {
     /// Requests and returns from the workbench.
-    Notes(Vec<TurnNote>),
+    Notes(Vec<LeaseRequest>),
     /// The leases that the workbench uses in this epoch.
     Uses {
         /// The epoch.
         epoch: u64,
         /// The leases.
-        held: Vec<HeldTurn>,
+        held: Vec<LeaseInUse>,
     },
     /// A view came into force.
     View(Arc<View>),
@@ -31,7 +31,7 @@ pub enum LeaseCommand {
         /// The sender's epoch.
         epoch: u64,
         /// The batch.
-        batch: Batch,
+        batch: LeaseBatch,
         /// Receives the answer.
         reply: oneshot::Sender<Ack>,
     },
@@ -63,7 +63,7 @@ pub enum Delivery {
 #[derive(Debug)]
 pub enum LeaseEvent {
     /// News of one lease.
-    News(TurnNews),
+    News(LeaseNotice),
     /// A new epoch begins: the workbench answers with [`LeaseCommand::Uses`]; earlier requests are
     /// void.
     Epoch(u64),

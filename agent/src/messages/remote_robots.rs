@@ -1,13 +1,13 @@
 //! Requests for a robots.txt on a host that another agent crawls.
 
-use super::RobotsFound;
+use super::RobotsOutcome;
 use crate::limits::GUESTS_MAX;
 use crivello_common::url::CrawlUrl;
 use crossbeam::queue::ArrayQueue;
 use tokio::sync::{Notify, oneshot};
 
 /// A request from another agent, with the place for the answer. Dropping that answers "unreachable".
-pub type PeerRobotsRequest = (CrawlUrl, oneshot::Sender<RobotsFound>);
+pub type PeerRobotsRequest = (CrawlUrl, oneshot::Sender<RobotsOutcome>);
 
 /// The queues between the scheduler and other agents' workbenches.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct RemoteRobotsQueues {
     /// Notified when `requests` has a new element.
     pub requested: Notify,
     /// Answers of other agents.
-    pub answers: ArrayQueue<(CrawlUrl, RobotsFound)>,
+    pub answers: ArrayQueue<(CrawlUrl, RobotsOutcome)>,
 }
 
 impl Default for RemoteRobotsQueues {

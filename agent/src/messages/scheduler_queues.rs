@@ -1,6 +1,8 @@
 //! The queues between the scheduler and everybody else, and the handle that wakes it.
 
-use super::{LeaseEvent, LedgerNote, OnBench, RemoteRobotsQueues, Resolution, Verdict, Visit};
+use super::{
+    HostSnapshot, LeaseEvent, RemoteRobotsQueues, Resolution, ToWorkbench, Verdict, Visit,
+};
 use crate::limits::{DESK_QUEUE, QUESTIONS_MAX};
 use crivello_common::hash::HostKey;
 use crossbeam::queue::{ArrayQueue, SegQueue};
@@ -25,7 +27,7 @@ pub struct HostQuery {
     /// Whether to include counts that need a walk through the hosts' windows.
     pub thorough: bool,
     /// Receives one element for each host: `None` for a host that is not in memory.
-    pub reply: oneshot::Sender<Vec<Option<OnBench>>>,
+    pub reply: oneshot::Sender<Vec<Option<HostSnapshot>>>,
 }
 
 /// The scheduler's queues. All but one are bounded and lock-free.
@@ -40,7 +42,7 @@ pub struct SchedulerQueues {
     /// Results of visits and name look-ups.
     pub replies: ArrayQueue<FetcherReply>,
     /// Hosts and URLs from the writer.
-    pub from_writer: ArrayQueue<LedgerNote>,
+    pub from_writer: ArrayQueue<ToWorkbench>,
     /// Events about IP leases. The workbench asks for each but a few of them, so the number is bounded
     /// by the addresses on the workbench.
     pub lease_events: SegQueue<LeaseEvent>,

@@ -1,6 +1,6 @@
 //! From the fetchers back to the workbench: how a visit ended.
 
-use super::{Queued, RobotsErrand};
+use super::{Queued, RobotsRequest};
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
 use crivello_common::robots::Rules;
@@ -29,7 +29,7 @@ pub struct Verdict {
     pub returned: Vec<Queued>,
     /// How many URLs got a response that counts as a page.
     pub pages: u32,
-    /// The answer to a [`RobotsErrand`].
+    /// The answer to a [`RobotsRequest`].
     pub robots: Option<RobotsAnswer>,
 }
 
@@ -44,18 +44,18 @@ pub enum Signal {
     Failed(Failure),
 }
 
-/// The answer to a [`RobotsErrand`].
+/// The answer to a [`RobotsRequest`].
 #[derive(Clone, Debug)]
 pub struct RobotsAnswer {
     /// What was asked.
-    pub errand: RobotsErrand,
+    pub request: RobotsRequest,
     /// What came.
-    pub found: RobotsFound,
+    pub found: RobotsOutcome,
 }
 
 /// What a request for robots.txt brought (RFC 9309 section 2.3.1).
 #[derive(Clone, Debug)]
-pub enum RobotsFound {
+pub enum RobotsOutcome {
     /// 2xx: the compiled rules for our agent.
     Rules(Arc<Rules>),
     /// 4xx but 429, or too many redirects: no rules, all is allowed.

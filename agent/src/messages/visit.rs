@@ -1,6 +1,6 @@
 //! From the workbench to the fetchers: a lease on a host.
 
-use super::{Queued, Turn};
+use super::{Queued, VisitDeadline};
 use crivello_common::hash::HostKey;
 use crivello_common::politeness::WaitRule;
 use crivello_common::robots::Rules;
@@ -20,9 +20,9 @@ pub struct Visit {
     /// The only address that may be connected to.
     pub address: IpAddr,
     /// What is to be done there.
-    pub errand: Errand,
+    pub task: VisitTask,
     /// No request begins once it has ended, and one in flight is cut off.
-    pub turn: Turn,
+    pub deadline: VisitDeadline,
     /// What it waited for.
     pub handed_out: HandedOut,
 }
@@ -56,9 +56,9 @@ impl Default for HandedOut {
 
 /// What a visit is for.
 #[derive(Clone, Debug)]
-pub enum Errand {
+pub enum VisitTask {
     /// Fetch one hop of a robots.txt: one request.
-    Robots(RobotsErrand),
+    Robots(RobotsRequest),
     /// Fetch pages of one origin, one after another on one connection: at most `burst` of them.
     Pages {
         /// The origin of all of them.
@@ -74,7 +74,7 @@ pub enum Errand {
 
 /// One hop on the way to an origin's robots.txt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RobotsErrand {
+pub struct RobotsRequest {
     /// The host whose robots.txt is wanted; another than the visit's host after a redirect.
     pub for_host: HostKey,
     /// The name of that host.

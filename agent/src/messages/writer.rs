@@ -1,6 +1,6 @@
 //! What the writer receives.
 
-use super::{DeskNote, Found, Page};
+use super::{Found, Page, ToFrontier};
 use crate::report::Ended;
 use crivello_common::discard::DiscardTally;
 
@@ -12,7 +12,7 @@ pub enum WriterMsg {
     /// Seeds of a local crawl, with a count of those that were refused.
     Found(Vec<Found>, DiscardTally),
     /// Notes from the workbench.
-    Notes(Vec<DeskNote>),
+    Notes(Vec<ToFrontier>),
     /// No more seeds will come.
     SeedsEnd {
         /// Whether this run has accepted any.

@@ -1,6 +1,6 @@
 //! What is to be done about groups.
 
-use crate::messages::{End, Message};
+use crate::messages::{OwnershipMessage, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 
@@ -12,12 +12,12 @@ pub enum Effect {
         /// To whom.
         to: AgentId,
         /// What.
-        message: Message,
+        message: OwnershipMessage,
     },
     /// End all visits to the group's hosts, wait until what their pages link to is safe, then
     /// call [`Custody::quiet`](super::Custody::quiet).
     Quiet(GroupHash),
-    /// Send all rows of the group, then this [`End`]; call
+    /// Send all rows of the group, then this [`TransferKind`]; call
     /// [`Custody::transferred`](super::Custody::transferred) when that is acknowledged.
     Transfer {
         /// To whom.
@@ -25,7 +25,7 @@ pub enum Effect {
         /// The group.
         group: GroupHash,
         /// What comes last.
-        end: End,
+        end: TransferKind,
     },
     /// Delete all rows of the group.
     Delete(GroupHash),

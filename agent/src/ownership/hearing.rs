@@ -1,6 +1,6 @@
 //! What follows from what was said, and from what was done: by the other agents, and by the own.
 
-use super::{Custody, Effect, End, Message, Role, Tag, Tags};
+use super::{Custody, Effect, GroupRole, OwnershipMessage, Role, Tags, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 
@@ -9,34 +9,37 @@ impl Custody {
     pub fn hear(
         &mut self,
         from: AgentId,
-        message: &Message,
+        message: &OwnershipMessage,
         tags: &mut impl Tags,
         effects: &mut Vec<Effect>,
     ) {
         match message {
-            Message::Hold(groups) => {
+            OwnershipMessage::WillSend(groups) => {
                 for &group in groups {
                     self.awaited.entry(group).or_default().insert(from);
                 }
             }
-            Message::Brought => {
+            OwnershipMessage::HandoffDone => {
                 self.brought.insert(from);
-                self.moves.look_again();
+                self.moves.rescan_schedule();
             }
-            Message::Scanned => {
+            OwnershipMessage::ScanDone => {
                 self.scanned.insert(from);
             }
-            Message::MayDrop(groups) => {
+            OwnershipMessage::MayDropReplica(groups) => {
                 let whole = |&&group: &&GroupHash| self.is_whole(group, tags);
                 let groups: Vec<_> = groups.iter().filter(whole).copied().collect();
                 for &group in &groups {
                     self.strike_off(group, from, tags);
                 }
                 if !groups.is_empty() {
-                    effects.push(Effect::Send { to: from, message: Message::Drop(groups) });
+                    effects.push(Effect::Send {
+                        to: from,
+                        message: OwnershipMessage::DropReplica(groups),
+                    });
                 }
             }
-            Message::Drop(groups) => {
+            OwnershipMessage::DropReplica(groups) => {
                 for &group in groups {
                     self.drop_copy(group, tags, effects);
                 }
@@ -49,15 +52,15 @@ impl Custody {
         &mut self,
         group: GroupHash,
         from: AgentId,
-        end: End,
+        end: TransferKind,
         tags: &mut impl Tags,
         effects: &mut Vec<Effect>,
     ) {
         match end {
-            End::Handover { authority, keeps } => {
+            TransferKind::Handoff { authority, keeps } => {
                 self.brought(group, from, authority, keeps, tags, effects);
             }
-            End::Copy => self.copied(group, from, tags),
+            TransferKind::Replica => self.copied(group, from, tags),
         }
     }
 
@@ -86,8 +89,8 @@ impl Custody {
             let fresh = tags
                 .tag(group)
                 .is_none_or(|tag| tag.epoch == epoch && tag.role == Role::Pending { new: true });
-            let standing = if keeps && fresh { vec![(from, epoch)] } else { Vec::new() };
-            tags.set_tag(group, Some(Tag { epoch, role: Role::Authority { standing } }));
+            let in_sync = if keeps && fresh { vec![(from, epoch)] } else { Vec::new() };
+            tags.set_tag(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
         }
         // Once it is complete, and all others have scanned, it is copied.
         if let Some(tag) = tags.tag(group)
@@ -95,7 +98,7 @@ impl Custody {
         {
             self.copy_group(group, &tag, tags, effects);
         }
-        self.moves.look_again();
+        self.moves.rescan_schedule();
     }
 
     fn copied(&mut self, group: GroupHash, from: AgentId, tags: &mut impl Tags) {
@@ -109,9 +112,9 @@ impl Custody {
     fn is_whole(&self, group: GroupHash, tags: &impl Tags) -> bool {
         self.owner(group) == Some(self.me)
             && tags.tag(group).is_some_and(|tag| {
-                let standing = self.standing(&tag);
+                let in_sync = self.in_sync(&tag);
                 self.is_authority(&tag)
-                    && self.copyists(group).iter().all(|holder| standing.contains(holder))
+                    && self.copyists(group).iter().all(|holder| in_sync.contains(holder))
             })
     }
 
@@ -119,12 +122,12 @@ impl Custody {
     /// that was not sent what has been stored.
     pub fn strike_off(&self, group: GroupHash, holder: AgentId, tags: &mut impl Tags) {
         if let Some(tag) = tags.tag(group) {
-            self.keep_standing(group, tag, |id| id != holder, tags);
+            self.keep_in_sync(group, tag, |id| id != holder, tags);
         }
     }
 
     fn drop_copy(&mut self, group: GroupHash, tags: &mut impl Tags, effects: &mut Vec<Effect>) {
-        let is_copy = tags.tag(group).is_some_and(|tag| matches!(tag.role, Role::Copy { .. }));
+        let is_copy = tags.tag(group).is_some_and(|tag| matches!(tag.role, Role::Replica { .. }));
         if is_copy && !self.holders(group).contains(&self.me) {
             tags.set_tag(group, None);
             effects.push(Effect::Delete(group));
@@ -142,7 +145,7 @@ impl Custody {
         let Some(tag) = tags.tag(group) else { return };
         if let Some((to, authority)) = self.debt(group, &tag) {
             let role = Role::Pending { new: false };
-            tags.set_tag(group, Some(Tag { epoch: self.epoch(), role }));
+            tags.set_tag(group, Some(GroupRole { epoch: self.epoch(), role }));
             self.transfer(group, to, self.handover(group, authority), effects);
         }
     }
@@ -162,17 +165,17 @@ impl Custody {
         let Some(tag) = tags.tag(group) else { return };
         let epoch = self.epoch();
         if self.owner(group) == Some(self.me) {
-            if let Role::Authority { mut standing } = tag.role {
-                standing.retain(|&(id, _)| id != to);
-                standing.push((to, epoch));
-                let role = Role::Authority { standing };
-                tags.set_tag(group, Some(Tag { role, ..tag }));
+            if let Role::Authority { mut in_sync } = tag.role {
+                in_sync.retain(|&(id, _)| id != to);
+                in_sync.push((to, epoch));
+                let role = Role::Authority { in_sync };
+                tags.set_tag(group, Some(GroupRole { role, ..tag }));
             }
             return;
         }
         self.moves.leaving.remove(&group);
         if self.holders(group).contains(&self.me) {
-            tags.set_tag(group, Some(Tag { epoch, role: Role::Copy { of: vec![to] } }));
+            tags.set_tag(group, Some(GroupRole { epoch, role: Role::Replica { from: vec![to] } }));
         } else {
             tags.set_tag(group, None);
             effects.push(Effect::Delete(group));

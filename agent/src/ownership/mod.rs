@@ -1,9 +1,9 @@
 //! Custody: which groups' rows this agent keeps, which it may fetch, and what it owes to whom.
 //!
-//! * *Comes in*: views, leases, the other agents' [`Message`]s; what the agent's own threads have
+//! * *Comes in*: views, leases, the other agents' [`OwnershipMessage`]s; what the agent's own threads have
 //!   done (rows stored, visits ended, transfers acknowledged).
 //! * *Goes out*: [`Effect`]s for whoever owns the links and the disk; [`Custody::may_fetch`].
-//! * *Remembers*: in memory, what was said in this epoch; on disk, one [`Tag`] a group.
+//! * *Remembers*: in memory, what was said in this epoch; on disk, one [`GroupRole`] a group.
 //! * *Never knows*: URLs, sockets, the clock, protobuf.
 //! * *Goes wrong*: whatever is said under another epoch than the one in force is refused by the
 //!   receiver, and said again by the sender under a later one.
@@ -31,10 +31,10 @@ mod hearing;
 mod moves;
 mod tag;
 
-pub use crate::messages::{End, Message};
+pub use crate::messages::{OwnershipMessage, TransferKind};
 pub use effect::Effect;
 pub use fence::Fence;
-pub use tag::{Role, Tag, Tags};
+pub use tag::{GroupRole, Role, Tags};
 
 use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::config::Cluster;
@@ -176,25 +176,25 @@ impl Custody {
     }
 
     /// Whether `tag` makes this agent the authority: not if it has been declared dead since.
-    fn is_authority(&self, tag: &Tag) -> bool {
+    fn is_authority(&self, tag: &GroupRole) -> bool {
         matches!(tag.role, Role::Authority { .. })
             && self.myself().is_some_and(|me| tag.epoch >= me.since)
     }
 
     /// Those of `copyists` that have all of the group's rows.
-    fn standing(&self, tag: &Tag) -> BTreeSet<AgentId> {
-        let Role::Authority { standing } = &tag.role else { return BTreeSet::new() };
+    fn in_sync(&self, tag: &GroupRole) -> BTreeSet<AgentId> {
+        let Role::Authority { in_sync } = &tag.role else { return BTreeSet::new() };
         let stands = |&&(id, epoch): &&(AgentId, u64)| {
             self.alive(id).is_some_and(|agent| epoch >= agent.since)
         };
-        standing.iter().filter(stands).map(|&(id, _)| id).collect()
+        in_sync.iter().filter(stands).map(|&(id, _)| id).collect()
     }
 
     /// Whether `holder` has all of the group's rows, as far as it was sent them.
     #[must_use]
     pub fn stands(&self, group: GroupHash, holder: AgentId, tags: &impl Tags) -> bool {
         tags.tag(group)
-            .is_some_and(|tag| self.is_authority(&tag) && self.standing(&tag).contains(&holder))
+            .is_some_and(|tag| self.is_authority(&tag) && self.in_sync(&tag).contains(&holder))
     }
 
     /// Whether nobody who was declared dead may still fetch by a peer lease of this agent.
@@ -238,12 +238,12 @@ impl Custody {
     /// A group of which nobody has a row is held by all its holders as soon as it is by one.
     fn take_over(&mut self, group: GroupHash, new: bool, tags: &mut impl Tags) {
         if !new {
-            self.moves.look_again();
+            self.moves.rescan_schedule();
         }
         let epoch = self.epoch();
         let copyists = if new { self.copyists(group) } else { Arc::default() };
-        let standing = copyists.iter().map(|&id| (id, epoch)).collect();
-        tags.set_tag(group, Some(Tag { epoch, role: Role::Authority { standing } }));
+        let in_sync = copyists.iter().map(|&id| (id, epoch)).collect();
+        tags.set_tag(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
     }
 
     /// Rows of `group` are about to be stored because this agent owns it.
@@ -253,10 +253,10 @@ impl Custody {
         match tag {
             Some(tag) if self.is_authority(&tag) => self.send_to_copyists(group, tags),
             _ if self.may_take_over(group) => self.take_over(group, new, tags),
-            None | Some(Tag { role: Role::Copy { .. }, .. }) => {
+            None | Some(GroupRole { role: Role::Replica { .. }, .. }) => {
                 // From now on there are rows here that no other may have.
                 let role = Role::Pending { new };
-                tags.set_tag(group, Some(Tag { epoch: self.epoch(), role }));
+                tags.set_tag(group, Some(GroupRole { epoch: self.epoch(), role }));
             }
             Some(_) => {}
         }
@@ -266,30 +266,30 @@ impl Custody {
     pub fn send_to_copyists(&self, group: GroupHash, tags: &mut impl Tags) {
         if let Some(tag) = tags.tag(group).filter(|tag| self.is_authority(tag)) {
             let copyists = self.copyists(group);
-            self.keep_standing(group, tag, |id| copyists.contains(&id), tags);
+            self.keep_in_sync(group, tag, |id| copyists.contains(&id), tags);
         }
     }
 
     /// Rows of `group` are about to change here although another owns it, which has been told.
     pub fn store_as_former_owner(&mut self, group: GroupHash, tags: &mut impl Tags) {
         if let Some(tag) = tags.tag(group) {
-            self.keep_standing(group, tag, |_| false, tags);
+            self.keep_in_sync(group, tag, |_| false, tags);
         }
     }
 
     /// Those that are not sent what is stored no longer have all rows.
-    fn keep_standing(
+    fn keep_in_sync(
         &self,
         group: GroupHash,
-        tag: Tag,
+        tag: GroupRole,
         keep: impl Fn(AgentId) -> bool,
         tags: &mut impl Tags,
     ) {
-        let Tag { epoch, role: Role::Authority { mut standing } } = tag else { return };
-        let n_standing = standing.len();
-        standing.retain(|&(id, _)| keep(id));
-        if standing.len() < n_standing {
-            tags.set_tag(group, Some(Tag { epoch, role: Role::Authority { standing } }));
+        let GroupRole { epoch, role: Role::Authority { mut in_sync } } = tag else { return };
+        let n_in_sync = in_sync.len();
+        in_sync.retain(|&(id, _)| keep(id));
+        if in_sync.len() < n_in_sync {
+            tags.set_tag(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
         }
     }
 
@@ -297,10 +297,11 @@ impl Custody {
     pub fn store_as_copy(&mut self, group: GroupHash, of: AgentId, tags: &mut impl Tags) {
         let epoch = self.epoch();
         match tags.tag(group) {
-            None => tags.set_tag(group, Some(Tag { epoch, role: Role::Copy { of: vec![of] } })),
-            Some(Tag { role: Role::Copy { of: mut all }, .. }) if !all.contains(&of) => {
+            None => tags
+                .set_tag(group, Some(GroupRole { epoch, role: Role::Replica { from: vec![of] } })),
+            Some(GroupRole { role: Role::Replica { from: mut all }, .. }) if !all.contains(&of) => {
                 all.push(of);
-                tags.set_tag(group, Some(Tag { epoch, role: Role::Copy { of: all } }));
+                tags.set_tag(group, Some(GroupRole { epoch, role: Role::Replica { from: all } }));
             }
             // What it holds itself it will bring itself.
             Some(_) => {}

@@ -1,6 +1,6 @@
 //! The moves of an epoch: the scan, the handing over, the copies. Each is one walk over the tags.
 
-use super::{Custody, Effect, End, Message, Role, Tag, Tags};
+use super::{Custody, Effect, GroupRole, OwnershipMessage, Role, Tags, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -28,7 +28,7 @@ pub(super) struct Moves {
     /// The last group looked at.
     cursor: Option<GroupHash>,
     /// Read in this step, and not yet looked at.
-    ahead: VecDeque<(GroupHash, Tag)>,
+    ahead: VecDeque<(GroupHash, GroupRole)>,
     /// When the present walk through the own groups began.
     walk_began: Timestamp,
     /// When the next may begin.
@@ -68,7 +68,7 @@ impl Moves {
         self.phase == Phase::Over && !self.again && self.transfers.is_empty()
     }
 
-    pub(super) const fn look_again(&mut self) {
+    pub(super) const fn rescan_schedule(&mut self) {
         self.again = true;
     }
 
@@ -104,7 +104,7 @@ impl Custody {
         }
     }
 
-    fn next_tag(&mut self, tags: &impl Tags) -> Option<(GroupHash, Tag)> {
+    fn next_tag(&mut self, tags: &impl Tags) -> Option<(GroupHash, GroupRole)> {
         if self.moves.ahead.is_empty() {
             self.moves.ahead = tags.tags_after(self.moves.cursor, TAGS_AT_ONCE).into();
         }
@@ -120,14 +120,14 @@ impl Custody {
     }
 
     /// To whom the rows of a group are to be brought, and whether the authority goes with them.
-    pub(super) fn debt(&self, group: GroupHash, tag: &Tag) -> Option<(AgentId, bool)> {
+    pub(super) fn debt(&self, group: GroupHash, tag: &GroupRole) -> Option<(AgentId, bool)> {
         let owner = self.owner(group).filter(|&owner| owner != self.me)?;
         match tag.role {
             Role::Authority { .. } => Some((owner, self.is_authority(tag))),
             Role::Pending { .. } => Some((owner, false)),
             // Whoever is alive brings its own rows, and they have all that this copy has.
-            Role::Copy { ref of } if of.iter().all(|&of| self.alive(of).is_some()) => None,
-            Role::Copy { .. } => Some((owner, false)),
+            Role::Replica { ref from } if from.iter().all(|&id| self.alive(id).is_some()) => None,
+            Role::Replica { .. } => Some((owner, false)),
         }
     }
 
@@ -154,7 +154,7 @@ impl Custody {
         if !self.is_clear(now) {
             return false;
         }
-        let scanned = |to| Effect::Send { to, message: Message::Scanned };
+        let scanned = |to| Effect::Send { to, message: OwnershipMessage::ScanDone };
         effects.extend(self.others().map(|agent| scanned(agent.id)));
         self.enter(Phase::HandOver)
     }
@@ -170,7 +170,7 @@ impl Custody {
             };
             done = true;
             let Some((to, _)) = self.debt(group, &tag) else { continue };
-            if matches!(tag.role, Role::Copy { .. }) {
+            if matches!(tag.role, Role::Replica { .. }) {
                 self.transfer(group, to, self.handover(group, false), effects);
             } else {
                 // What its pages link to must be safe before it goes.
@@ -185,20 +185,20 @@ impl Custody {
         if !self.moves.leaving.is_empty() || !self.moves.transfers.is_empty() {
             return false;
         }
-        let brought = |to| Effect::Send { to, message: Message::Brought };
+        let brought = |to| Effect::Send { to, message: OwnershipMessage::HandoffDone };
         effects.extend(self.others().map(|agent| brought(agent.id)));
         self.enter(Phase::Copy)
     }
 
-    pub(super) fn handover(&self, group: GroupHash, authority: bool) -> End {
-        End::Handover { authority, keeps: self.holders(group).contains(&self.me) }
+    pub(super) fn handover(&self, group: GroupHash, authority: bool) -> TransferKind {
+        TransferKind::Handoff { authority, keeps: self.holders(group).contains(&self.me) }
     }
 
     pub(super) fn transfer(
         &mut self,
         group: GroupHash,
         to: AgentId,
-        end: End,
+        end: TransferKind,
         effects: &mut Vec<Effect>,
     ) {
         if self.moves.transfers.insert((group, to)) {
@@ -239,20 +239,23 @@ impl Custody {
     fn tidy_copy(
         &mut self,
         group: GroupHash,
-        tag: Tag,
+        tag: GroupRole,
         owner: AgentId,
         tags: &mut impl Tags,
         effects: &mut Vec<Effect>,
     ) {
         let owed = self.debt(group, &tag).is_some();
-        let Role::Copy { mut of } = tag.role else { return };
+        let Role::Replica { from: mut of } = tag.role else { return };
         let n_sources = of.len();
         of.retain(|id| *id == owner || !self.brought.contains(id));
         if of.is_empty() {
             of.push(owner);
         }
         if of.len() < n_sources {
-            tags.set_tag(group, Some(Tag { epoch: tag.epoch, role: Role::Copy { of } }));
+            tags.set_tag(
+                group,
+                Some(GroupRole { epoch: tag.epoch, role: Role::Replica { from: of } }),
+            );
         }
         if !owed && !self.holders(group).contains(&self.me) {
             let groups = self.moves.asks.entry(owner).or_default();
@@ -266,7 +269,7 @@ impl Custody {
     pub(super) fn copy_group(
         &mut self,
         group: GroupHash,
-        tag: &Tag,
+        tag: &GroupRole,
         tags: &mut impl Tags,
         effects: &mut Vec<Effect>,
     ) {
@@ -278,24 +281,24 @@ impl Custody {
             self.take_over(group, false, tags);
         }
         let Some(tag) = tags.tag(group) else { return };
-        let standing = self.standing(&tag);
+        let in_sync = self.in_sync(&tag);
         for &holder in self.copyists(group).iter() {
-            if !standing.contains(&holder) {
-                self.transfer(group, holder, End::Copy, effects);
+            if !in_sync.contains(&holder) {
+                self.transfer(group, holder, TransferKind::Replica, effects);
             }
         }
     }
 
     /// Asks again what was not answered: called now and then.
     pub const fn ask_again(&mut self) {
-        self.moves.look_again();
+        self.moves.rescan_schedule();
     }
 }
 
 fn hold(to: AgentId, groups: Vec<GroupHash>) -> Effect {
-    Effect::Send { to, message: Message::Hold(groups) }
+    Effect::Send { to, message: OwnershipMessage::WillSend(groups) }
 }
 
 fn may_drop(to: AgentId, groups: Vec<GroupHash>) -> Effect {
-    Effect::Send { to, message: Message::MayDrop(groups) }
+    Effect::Send { to, message: OwnershipMessage::MayDropReplica(groups) }
 }

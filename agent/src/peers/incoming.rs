@@ -5,7 +5,7 @@ use super::packet::{Body, Class};
 use super::robots;
 use super::turns::batch_of;
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
-use crate::messages::{Ack, Batch, RobotsFound};
+use crate::messages::{Ack, LeaseBatch, RobotsOutcome};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, AgentState, View};
@@ -52,10 +52,10 @@ pub trait PeerHandler: Send + Sync + 'static {
     /// arrived.
     fn take(&self, from: PacketOrigin, epoch: u64, body: Body, answer: oneshot::Sender<Ack>);
     /// What `from` says of turns, which comes in any order.
-    fn turns(&self, from: AgentId, epoch: u64, batch: Batch, answer: oneshot::Sender<Ack>);
+    fn turns(&self, from: AgentId, epoch: u64, batch: LeaseBatch, answer: oneshot::Sender<Ack>);
     /// An agent wants this robots.txt, of a host of one of our groups; one request, whatever it
     /// brings. To drop the answer's sender is to say that it cannot be had.
-    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsFound>);
+    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsOutcome>);
     /// `from` asks for a peer lease: not to be counted as dead while it holds.
     fn ping(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Ack>);
 }
@@ -375,7 +375,7 @@ impl Peer for Door {
         let url = robots::url_of(&url).map_err(|e| Status::invalid_argument(e.to_string()))?;
         let (answer, answered) = oneshot::channel();
         self.receiver.robots(url, answer);
-        let found = answered.await.unwrap_or(RobotsFound::Unreachable);
+        let found = answered.await.unwrap_or(RobotsOutcome::Unreachable);
         Ok(Response::new(robots::on_wire(&found)))
     }
 }

@@ -25,7 +25,7 @@ mod robots;
 mod tests;
 mod turns;
 
-pub use crate::messages::{Batch, End, Message};
+pub use crate::messages::{LeaseBatch, OwnershipMessage, TransferKind};
 pub use incoming::{ExtraServices, PacketOrigin, PeerHandler, PeerServer, ServeError};
 pub use outgoing::{Brought, Outgoing, PeerEvent, PingReply, Rejected, Why};
 pub use packet::{Body, Class};

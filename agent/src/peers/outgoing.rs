@@ -6,7 +6,7 @@ use super::packet::{Body, Class};
 use super::queue::Queue;
 use super::robots;
 use super::turns::on_wire;
-use crate::messages::{Batch, RobotsFound};
+use crate::messages::{LeaseBatch, RobotsOutcome};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
@@ -260,7 +260,12 @@ impl Outgoing {
     ///
     /// # Errors
     /// When there was no answer in time: it may have come, or still come.
-    pub async fn turns(&self, to: AgentId, epoch: u64, batch: Batch) -> Result<Brought, Status> {
+    pub async fn turns(
+        &self,
+        to: AgentId,
+        epoch: u64,
+        batch: LeaseBatch,
+    ) -> Result<Brought, Status> {
         let (channel, _) = self.beside_copies(to)?;
         let mut client = client(channel);
         let asked = client.turns(on_wire(batch, self.me, epoch));
@@ -277,7 +282,7 @@ impl Outgoing {
     ///
     /// # Errors
     /// When there was no answer in time, or another epoch is in force there.
-    pub async fn robots(&self, to: AgentId, url: &CrawlUrl) -> Result<RobotsFound, Status> {
+    pub async fn robots(&self, to: AgentId, url: &CrawlUrl) -> Result<RobotsOutcome, Status> {
         let (channel, epoch) = self.beside_copies(to)?;
         let url = url.as_str().to_owned();
         let asked = v1::RobotsRequest { sender: self.me.0, epoch, url };

@@ -1,7 +1,7 @@
 //! What a packet holds, in the house and on the wire.
 
 use super::PeerError;
-use crate::messages::{End, Message};
+use crate::messages::{OwnershipMessage, TransferKind};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_proto::v1::{self, end::Kind, packet::Body as Wire};
@@ -29,12 +29,12 @@ pub enum Body {
         /// Some of its rows.
         facts: Vec<Bytes>,
         /// What it means that they have come; the same in all packets of the group.
-        end: End,
+        end: TransferKind,
         /// No more come.
         last: bool,
     },
     /// About groups as such.
-    Say(Message),
+    Say(OwnershipMessage),
 }
 
 impl Body {
@@ -42,7 +42,7 @@ impl Body {
     #[must_use]
     pub const fn class(&self) -> Class {
         match self {
-            Self::Copies(_) | Self::Rows { end: End::Copy, .. } => Class::Copies,
+            Self::Copies(_) | Self::Rows { end: TransferKind::Replica, .. } => Class::Copies,
             Self::Facts(_) | Self::Rows { .. } | Self::Say(_) => Class::Main,
         }
     }
@@ -56,11 +56,13 @@ fn in_house(groups: v1::Groups) -> Vec<GroupHash> {
     groups.groups.into_iter().map(GroupHash).collect()
 }
 
-impl From<End> for v1::End {
-    fn from(end: End) -> Self {
+impl From<TransferKind> for v1::End {
+    fn from(end: TransferKind) -> Self {
         let kind = match end {
-            End::Handover { authority, keeps } => Kind::Handover(v1::Handover { authority, keeps }),
-            End::Copy => Kind::Copy(v1::Nothing {}),
+            TransferKind::Handoff { authority, keeps } => {
+                Kind::Handover(v1::Handover { authority, keeps })
+            }
+            TransferKind::Replica => Kind::Copy(v1::Nothing {}),
         };
         Self { kind: Some(kind) }
     }
@@ -74,11 +76,11 @@ impl From<Body> for Wire {
             Body::Rows { group, facts, end, last } => {
                 Self::Rows(v1::Rows { group: group.0, facts, end: Some(end.into()), last })
             }
-            Body::Say(Message::Hold(groups)) => Self::Hold(on_wire(groups)),
-            Body::Say(Message::Scanned) => Self::Scanned(v1::Nothing {}),
-            Body::Say(Message::Brought) => Self::Brought(v1::Nothing {}),
-            Body::Say(Message::MayDrop(groups)) => Self::MayDrop(on_wire(groups)),
-            Body::Say(Message::Drop(groups)) => Self::Drop(on_wire(groups)),
+            Body::Say(OwnershipMessage::WillSend(groups)) => Self::Hold(on_wire(groups)),
+            Body::Say(OwnershipMessage::ScanDone) => Self::Scanned(v1::Nothing {}),
+            Body::Say(OwnershipMessage::HandoffDone) => Self::Brought(v1::Nothing {}),
+            Body::Say(OwnershipMessage::MayDropReplica(groups)) => Self::MayDrop(on_wire(groups)),
+            Body::Say(OwnershipMessage::DropReplica(groups)) => Self::Drop(on_wire(groups)),
         }
     }
 }
@@ -95,17 +97,17 @@ impl TryFrom<Option<Wire>> for Body {
                 let kind = end.and_then(|end| end.kind).ok_or_else(|| missing("end"))?;
                 let end = match kind {
                     Kind::Handover(v1::Handover { authority, keeps }) => {
-                        End::Handover { authority, keeps }
+                        TransferKind::Handoff { authority, keeps }
                     }
-                    Kind::Copy(v1::Nothing {}) => End::Copy,
+                    Kind::Copy(v1::Nothing {}) => TransferKind::Replica,
                 };
                 Self::Rows { group: GroupHash(group), facts, end, last }
             }
-            Wire::Hold(groups) => Self::Say(Message::Hold(in_house(groups))),
-            Wire::Scanned(v1::Nothing {}) => Self::Say(Message::Scanned),
-            Wire::Brought(v1::Nothing {}) => Self::Say(Message::Brought),
-            Wire::MayDrop(groups) => Self::Say(Message::MayDrop(in_house(groups))),
-            Wire::Drop(groups) => Self::Say(Message::Drop(in_house(groups))),
+            Wire::Hold(groups) => Self::Say(OwnershipMessage::WillSend(in_house(groups))),
+            Wire::Scanned(v1::Nothing {}) => Self::Say(OwnershipMessage::ScanDone),
+            Wire::Brought(v1::Nothing {}) => Self::Say(OwnershipMessage::HandoffDone),
+            Wire::MayDrop(groups) => Self::Say(OwnershipMessage::MayDropReplica(in_house(groups))),
+            Wire::Drop(groups) => Self::Say(OwnershipMessage::DropReplica(in_house(groups))),
         })
     }
 }
@@ -118,18 +120,18 @@ mod tests {
     #[test]
     fn every_body_survives_the_wire_in_its_class() {
         let (groups, facts) = (vec![GroupHash(1), GroupHash(u64::MAX)], vec![Bytes::from("f")]);
-        let handover = End::Handover { authority: true, keeps: false };
+        let handover = TransferKind::Handoff { authority: true, keeps: false };
         let rows = |end| Body::Rows { group: GroupHash(7), facts: facts.clone(), end, last: true };
         let bodies = [
             (Body::Facts(facts.clone()), Class::Main),
             (Body::Copies(facts.clone()), Class::Copies),
             (rows(handover), Class::Main),
-            (rows(End::Copy), Class::Copies),
-            (Body::Say(Message::Hold(groups.clone())), Class::Main),
-            (Body::Say(Message::Scanned), Class::Main),
-            (Body::Say(Message::Brought), Class::Main),
-            (Body::Say(Message::MayDrop(groups.clone())), Class::Main),
-            (Body::Say(Message::Drop(groups)), Class::Main),
+            (rows(TransferKind::Replica), Class::Copies),
+            (Body::Say(OwnershipMessage::WillSend(groups.clone())), Class::Main),
+            (Body::Say(OwnershipMessage::ScanDone), Class::Main),
+            (Body::Say(OwnershipMessage::HandoffDone), Class::Main),
+            (Body::Say(OwnershipMessage::MayDropReplica(groups.clone())), Class::Main),
+            (Body::Say(OwnershipMessage::DropReplica(groups)), Class::Main),
         ];
         for (body, class) in bodies {
             assert_eq!(body.class(), class);

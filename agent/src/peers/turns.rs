@@ -1,7 +1,7 @@
 //! What is said of turns, on the wire.
 
 use super::PeerError;
-use crate::messages::{Batch, HeldFor, Report, TurnNews, TurnNote};
+use crate::messages::{LeaseBatch, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease};
 use bytes::Bytes;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -27,8 +27,8 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-pub(super) fn on_wire(batch: Batch, me: AgentId, epoch: u64) -> v1::TurnsRequest {
-    let held = |held: HeldFor| v1::HeldTurn {
+pub(super) fn on_wire(batch: LeaseBatch, me: AgentId, epoch: u64) -> v1::TurnsRequest {
+    let held = |held: ReportedLease| v1::HeldTurn {
         address: bytes(held.address),
         asked: held.asked.0,
         left: micros(held.left),
@@ -38,18 +38,18 @@ pub(super) fn on_wire(batch: Batch, me: AgentId, epoch: u64) -> v1::TurnsRequest
         is_clear: report.is_clear,
     });
     let note = |note| match note {
-        TurnNote::Ask { address, asked } => {
+        LeaseRequest::Acquire { address, asked } => {
             v1::TurnNote { address: bytes(address), asked: asked.0, rest: None }
         }
-        TurnNote::Return { address, asked, rest } => {
+        LeaseRequest::Return { address, asked, rest } => {
             v1::TurnNote { address: bytes(address), asked: asked.0, rest: Some(micros(rest)) }
         }
     };
     let news = |news| match news {
-        TurnNews::Lent { address, asked, rest } => {
+        LeaseNotice::Granted { address, asked, rest } => {
             v1::TurnNews { address: bytes(address), asked: Some(asked.0), rest: micros(rest) }
         }
-        TurnNews::Wanted { address } => {
+        LeaseNotice::Wanted { address } => {
             v1::TurnNews { address: bytes(address), asked: None, rest: 0 }
         }
     };
@@ -63,32 +63,32 @@ pub(super) fn on_wire(batch: Batch, me: AgentId, epoch: u64) -> v1::TurnsRequest
     }
 }
 
-pub(super) fn batch_of(request: v1::TurnsRequest) -> Result<Batch, PeerError> {
+pub(super) fn batch_of(request: v1::TurnsRequest) -> Result<LeaseBatch, PeerError> {
     let held = |held: &v1::HeldTurn| {
         let left = Duration::from_micros(held.left);
-        Ok(HeldFor { address: address(&held.address)?, asked: Timestamp(held.asked), left })
+        Ok(ReportedLease { address: address(&held.address)?, asked: Timestamp(held.asked), left })
     };
     let report = |report: v1::TurnReport| {
         let turns: Result<_, PeerError> = report.held.iter().map(held).collect();
-        Ok::<_, PeerError>(Report { held: turns?, is_clear: report.is_clear })
+        Ok::<_, PeerError>(LeaseReport { held: turns?, is_clear: report.is_clear })
     };
     let note = |note: v1::TurnNote| {
         let (address, asked) = (address(&note.address)?, Timestamp(note.asked));
         Ok(match note.rest.map(Duration::from_micros) {
-            None => TurnNote::Ask { address, asked },
-            Some(rest) => TurnNote::Return { address, asked, rest },
+            None => LeaseRequest::Acquire { address, asked },
+            Some(rest) => LeaseRequest::Return { address, asked, rest },
         })
     };
     let news = |news: v1::TurnNews| {
         let address = address(&news.address)?;
         let rest = Duration::from_micros(news.rest);
         Ok(match news.asked.map(Timestamp) {
-            Some(asked) => TurnNews::Lent { address, asked, rest },
-            None => TurnNews::Wanted { address },
+            Some(asked) => LeaseNotice::Granted { address, asked, rest },
+            None => LeaseNotice::Wanted { address },
         })
     };
     let notes: Result<_, PeerError> = request.notes.into_iter().map(note).collect();
     let all_news: Result<_, PeerError> = request.news.into_iter().map(news).collect();
     let report = request.report.map(report).transpose()?;
-    Ok(Batch { number: request.number, report, notes: notes?, news: all_news? })
+    Ok(LeaseBatch { number: request.number, report, notes: notes?, news: all_news? })
 }

@@ -24,7 +24,7 @@ pub struct Measurements {
     /// Visits handed out.
     pub visits: AtomicU64,
     /// IP leases that this agent has granted and that are in use.
-    pub turns_lent: AtomicU64,
+    pub ip_leases_lent: AtomicU64,
     /// Groups handed off to their owners.
     pub groups_out: AtomicU64,
     /// Groups received with all their rows.
@@ -43,7 +43,7 @@ impl Default for Measurements {
             commit_wait: work(),
             idle: IdleTimes::default(),
             visits: AtomicU64::new(0),
-            turns_lent: AtomicU64::new(0),
+            ip_leases_lent: AtomicU64::new(0),
             groups_out: AtomicU64::new(0),
             groups_in: AtomicU64::new(0),
         }

@@ -13,7 +13,7 @@ pub struct PipelineBudget {
     unparsed: AtomicUsize,
     uncommitted: AtomicUsize,
     /// Bytes of bodies before the parsers.
-    body_bytes: AtomicUsize,
+    seen_bytes: AtomicUsize,
     /// Bytes of records and links behind the parsers.
     page_bytes: AtomicUsize,
     /// Batches of seeds before the commit.
@@ -27,7 +27,7 @@ impl PipelineBudget {
     /// Adds a result with a body of `bytes`.
     pub fn enter(&self, bytes: usize) {
         self.unparsed.fetch_add(1, Relaxed);
-        self.body_bytes.fetch_add(bytes, Relaxed);
+        self.seen_bytes.fetch_add(bytes, Relaxed);
     }
 
     /// Moves a result behind the parsers: `bytes` of records and links replace its `body` bytes.
@@ -36,7 +36,7 @@ impl PipelineBudget {
         self.uncommitted.fetch_add(1, Relaxed);
         self.unparsed.fetch_sub(1, Release);
         self.page_bytes.fetch_add(bytes, Relaxed);
-        self.body_bytes.fetch_sub(body, Release);
+        self.seen_bytes.fetch_sub(body, Release);
     }
 
     /// Adds a batch of seeds.
@@ -84,7 +84,7 @@ impl PipelineBudget {
     /// Bytes before and behind the parsers.
     #[must_use]
     pub fn bytes(&self) -> (usize, usize) {
-        (self.body_bytes.load(Acquire), self.page_bytes.load(Relaxed))
+        (self.seen_bytes.load(Acquire), self.page_bytes.load(Relaxed))
     }
 
     /// Batches of seeds before the commit.

@@ -3,9 +3,9 @@
 //! A byte for the kind, then LEB128 numbers and length-prefixed texts. A URL that is found is told
 //! as one that is queued; hashes other than the group's are worked out by the receiver.
 
-use super::values::{Outcome, RobotsRow, decode_queued, encode_queued};
+use super::values::{RobotsRow, UrlOutcome, decode_queued, encode_queued};
 use super::{RowReader, RowWriter};
-use crate::messages::{Fact, Found, Place, Queued};
+use crate::messages::{Fact, Found, QueueKey, Queued};
 use bytes::Bytes;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
@@ -55,7 +55,7 @@ pub fn encode_found(found: &Found) -> Vec<u8> {
 #[must_use]
 pub fn as_queued(found: &Found) -> Queued {
     Queued {
-        place: Place::default(),
+        queue_key: QueueKey::default(),
         hash: found.hash,
         origin: found.url.origin(),
         path: found.url.path_and_query().into(),
@@ -85,13 +85,13 @@ pub fn decode(bytes: &[u8]) -> Option<Fact> {
     let group = GroupHash::from_bytes(r.array()?);
     if kind == DONE {
         let url = UrlKey { group, url: UrlHash::from_bytes(r.array()?) };
-        return Some(Fact::Done { url, outcome: Outcome::read(r.rest())? });
+        return Some(Fact::Done { url, outcome: UrlOutcome::read(r.rest())? });
     }
     let name: Arc<str> = r.text().filter(|name| !name.is_empty())?.into();
     let host = HostKey { group, host: HostHash::of(&name) };
     Some(match kind {
         QUEUED => {
-            let url = decode_queued(Place::default(), r.rest()).ok()?;
+            let url = decode_queued(QueueKey::default(), r.rest()).ok()?;
             if !url.path.starts_with('/') {
                 return None;
             }
@@ -144,7 +144,7 @@ pub fn group_of(bytes: &[u8]) -> Option<GroupHash> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::values::Kept;
+    use super::super::values::ArchivedPage;
     use super::*;
     use crate::messages::{LinkKind, RobotsRecord};
     use crivello_common::config::AssignBy;
@@ -170,15 +170,15 @@ mod tests {
         let rules = Some(Arc::new(Rules::parse(b"User-agent: *\nDisallow: /x\n", "c")));
         let record =
             RobotsRecord { asked: at, fetched: at, unreachable_since: None, failures: 2, rules };
-        let fetched = Outcome::Fetched { at, status: 404, record: None, page: None };
-        let kept = Kept { by: AgentId(3), name: name.clone(), url: as_queued(&found) };
+        let fetched = UrlOutcome::Fetched { at, status: 404, record: None, page: None };
+        let kept = ArchivedPage { by: AgentId(3), name: name.clone(), url: as_queued(&found) };
         let page = Some(Arc::new(kept));
-        let by = Outcome::Fetched { at, status: 200, record: None, page };
+        let by = UrlOutcome::Fetched { at, status: 200, record: None, page };
         vec![
             Fact::Queued { host, name: name.clone(), url: as_queued(&found) },
             Fact::Done { url, outcome: fetched },
             Fact::Done { url, outcome: by },
-            Fact::Done { url, outcome: Outcome::Failed(Failure::Tls) },
+            Fact::Done { url, outcome: UrlOutcome::Failed(Failure::Tls) },
             Fact::Host {
                 host,
                 name: name.clone(),

@@ -1,7 +1,7 @@
 //! A row of `groups`: what this agent is to a group, and whether its hosts are scheduled.
 
 use super::{DiskError, RowReader, RowWriter};
-use crate::messages::{Role, Tag};
+use crate::messages::{GroupRole, Role};
 use crivello_common::view::AgentId;
 
 /// See the module.
@@ -10,7 +10,7 @@ pub struct GroupState {
     /// Whether its hosts have rows in `schedule`.
     pub open: bool,
     /// What custody remembers of it.
-    pub tag: Option<Tag>,
+    pub tag: Option<GroupRole>,
 }
 
 impl Default for GroupState {
@@ -28,20 +28,20 @@ impl GroupState {
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::versioned(VERSION);
         w.byte(u8::from(self.open));
-        let Some(Tag { epoch, role }) = &self.tag else {
+        let Some(GroupRole { epoch, role }) = &self.tag else {
             w.byte(0);
             return w.finish();
         };
         match role {
-            Role::Authority { standing } => {
-                w.byte(1).number(*epoch).number(standing.len() as u64);
-                for (agent, since) in standing {
+            Role::Authority { in_sync } => {
+                w.byte(1).number(*epoch).number(in_sync.len() as u64);
+                for (agent, since) in in_sync {
                     w.number(agent.0.into()).number(*since);
                 }
             }
-            Role::Copy { of } => {
-                w.byte(2).number(*epoch).number(of.len() as u64);
-                for agent in of {
+            Role::Replica { from } => {
+                w.byte(2).number(*epoch).number(from.len() as u64);
+                for agent in from {
                     w.number(agent.0.into());
                 }
             }
@@ -75,18 +75,18 @@ impl GroupState {
         let role = match code {
             1 => {
                 let n = r.number()?;
-                let standing = (0..n).map(|_| Some((AgentId(r.small()?), r.number()?)));
-                Role::Authority { standing: standing.collect::<Option<_>>()? }
+                let in_sync = (0..n).map(|_| Some((AgentId(r.small()?), r.number()?)));
+                Role::Authority { in_sync: in_sync.collect::<Option<_>>()? }
             }
             2 => {
                 let n = r.number()?;
-                let of = (0..n).map(|_| Some(AgentId(r.small()?)));
-                Role::Copy { of: of.collect::<Option<_>>()? }
+                let from = (0..n).map(|_| Some(AgentId(r.small()?)));
+                Role::Replica { from: from.collect::<Option<_>>()? }
             }
             3 => Role::Pending { new: read_bool(r)? },
             _ => return None,
         };
-        Some(Self { open, tag: Some(Tag { epoch, role }) })
+        Some(Self { open, tag: Some(GroupRole { epoch, role }) })
     }
 }
 
@@ -107,8 +107,8 @@ mod tests {
         let agent = || any::<u32>().prop_map(AgentId);
         prop_oneof![
             prop::collection::vec((agent(), any::<u64>()), 0..5)
-                .prop_map(|standing| Role::Authority { standing }),
-            prop::collection::vec(agent(), 0..5).prop_map(|of| Role::Copy { of }),
+                .prop_map(|in_sync| Role::Authority { in_sync }),
+            prop::collection::vec(agent(), 0..5).prop_map(|from| Role::Replica { from }),
             any::<bool>().prop_map(|new| Role::Pending { new }),
         ]
     }
@@ -119,7 +119,7 @@ mod tests {
             open: bool,
             tag in prop::option::of((any::<u64>(), role())),
         ) {
-            let tag = tag.map(|(epoch, role)| Tag { epoch, role });
+            let tag = tag.map(|(epoch, role)| GroupRole { epoch, role });
             let state = GroupState { open, tag };
             let mut bytes = state.encode();
             prop_assert_eq!(GroupState::decode(&bytes).unwrap(), state);

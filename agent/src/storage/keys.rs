@@ -1,6 +1,6 @@
 //! Keys of the column families; see the table in [`super`].
 
-use crate::messages::Place;
+use crate::messages::QueueKey;
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::url::{Origin, Scheme};
@@ -54,19 +54,19 @@ pub fn read_host(key: &[u8]) -> Option<HostKey> {
 
 /// Key of `frontier`.
 #[must_use]
-pub fn frontier(of: HostKey, place: Place) -> [u8; FRONTIER] {
+pub fn frontier(of: HostKey, queue_key: QueueKey) -> [u8; FRONTIER] {
     let mut key = [0; FRONTIER];
     key[..16].copy_from_slice(&host(of));
-    key[16] = place.priority;
-    key[17..].copy_from_slice(&place.seq.to_be_bytes());
+    key[16] = queue_key.priority;
+    key[17..].copy_from_slice(&queue_key.seq.to_be_bytes());
     key
 }
 
 /// The place in a key of `frontier`.
 #[must_use]
-pub fn read_place(key: &[u8]) -> Option<Place> {
+pub fn read_queue_key(key: &[u8]) -> Option<QueueKey> {
     let seq = eight(key.get(17..FRONTIER)?)?;
-    Some(Place { priority: key[16], seq: u64::from_be_bytes(seq) })
+    Some(QueueKey { priority: key[16], seq: u64::from_be_bytes(seq) })
 }
 
 /// Key of `schedule`.
@@ -129,10 +129,10 @@ mod tests {
         #[test]
         fn frontier_keys_order_by_host_then_place(a: (u64, u64, u8, u64), b: (u64, u64, u8, u64)) {
             let key = |t: (u64, u64, u8, u64)| {
-                frontier(host_key(t.0, t.1), Place { priority: t.2, seq: t.3 })
+                frontier(host_key(t.0, t.1), QueueKey { priority: t.2, seq: t.3 })
             };
             prop_assert_eq!(a.cmp(&b), key(a).cmp(&key(b)));
-            prop_assert_eq!(read_place(&key(a)), Some(Place { priority: a.2, seq: a.3 }));
+            prop_assert_eq!(read_queue_key(&key(a)), Some(QueueKey { priority: a.2, seq: a.3 }));
             prop_assert_eq!(read_host(&key(a)), Some(host_key(a.0, a.1)));
         }
 
@@ -145,7 +145,7 @@ mod tests {
 
         #[test]
         fn garbage_keys_are_refused_quietly(bytes: Vec<u8>) {
-            let _ = (read_host(&bytes), read_place(&bytes), read_schedule(&bytes), read_origin(&bytes));
+            let _ = (read_host(&bytes), read_queue_key(&bytes), read_schedule(&bytes), read_origin(&bytes));
         }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! | column family | key | value |
 //! | --- | --- | --- |
-//! | `seen` | group(8) url(8) | [`values::Seen`]: nothing or the place in the queue, then [`values::Outcome`] |
+//! | `seen` | group(8) url(8) | [`values::Seen`]: nothing or the place in the queue, then [`values::UrlOutcome`] |
 //! | `frontier` | group(8) host(8) priority(1) seq(8) | [`values::encode_queued`]; with priority 255 the page is archived and waits for its links |
 //! | `hosts` | group(8) host(8) | [`values::HostRow`]; host 0 is the group's own row |
 //! | `robots` | group(8) host(8) scheme(1) port(2) | [`values::RobotsRow`] |

@@ -1,7 +1,7 @@
 //! Values of the column families; see the table in [`super`].
 
 use super::{DiskError, RowReader, RowWriter};
-use crate::messages::{LinkKind, Place, Queued, RobotsRecord};
+use crate::messages::{LinkKind, QueueKey, Queued, RobotsRecord};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::hash::{HostHash, UrlHash};
@@ -34,11 +34,11 @@ pub fn encode_queued(url: &Queued) -> Vec<u8> {
 ///
 /// # Errors
 /// [`DiskError::Row`] when the value is damaged.
-pub fn decode_queued(place: Place, value: &[u8]) -> Result<Queued, DiskError> {
-    read_queued(place, value).ok_or_else(|| damaged("frontier"))
+pub fn decode_queued(queue_key: QueueKey, value: &[u8]) -> Result<Queued, DiskError> {
+    read_queued(queue_key, value).ok_or_else(|| damaged("frontier"))
 }
 
-fn read_queued(place: Place, value: &[u8]) -> Option<Queued> {
+fn read_queued(queue_key: QueueKey, value: &[u8]) -> Option<Queued> {
     let mut r = RowReader(value);
     let flags = r.byte()?;
     let depth = r.small()?;
@@ -55,7 +55,7 @@ fn read_queued(place: Place, value: &[u8]) -> Option<Queued> {
         _ => return None,
     };
     let path = std::str::from_utf8(r.rest()).ok()?.into();
-    Some(Queued { place, hash, origin: Origin { scheme, port }, path, depth, attempts, kind })
+    Some(Queued { queue_key, hash, origin: Origin { scheme, port }, path, depth, attempts, kind })
 }
 
 /// A row of `seen`.
@@ -63,9 +63,9 @@ fn read_queued(place: Place, value: &[u8]) -> Option<Queued> {
 pub enum Seen {
     /// It waits in the queue of this host, at this place; nothing is said of where while the crawl
     /// is one agent's alone, which looks it up from its queue only.
-    Queued(Option<(HostHash, Place)>),
+    Queued(Option<(HostHash, QueueKey)>),
     /// It has been dealt with.
-    Done(Outcome),
+    Done(UrlOutcome),
 }
 
 /// Begins the value of a URL that is queued; outcomes begin with other numbers.
@@ -80,9 +80,12 @@ impl Seen {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Queued(None) => Vec::new(),
-            Self::Queued(Some((host, place))) => {
+            Self::Queued(Some((host, queue_key))) => {
                 let mut w = RowWriter(Vec::with_capacity(16));
-                w.byte(SEEN_QUEUED).rest(&host.to_bytes()).byte(place.priority).number(place.seq);
+                w.byte(SEEN_QUEUED)
+                    .rest(&host.to_bytes())
+                    .byte(queue_key.priority)
+                    .number(queue_key.seq);
                 w.finish()
             }
             Self::Done(outcome) => outcome.encode(),
@@ -102,17 +105,17 @@ impl Seen {
             return Some(Self::Queued(None));
         }
         let Some((&SEEN_QUEUED, rest)) = value.split_first() else {
-            return Outcome::read(value).map(Self::Done);
+            return UrlOutcome::read(value).map(Self::Done);
         };
         let mut r = RowReader(rest);
         let host = HostHash::from_bytes(r.array()?);
-        Some(Self::Queued(Some((host, Place { priority: r.byte()?, seq: r.number()? }))))
+        Some(Self::Queued(Some((host, QueueKey { priority: r.byte()?, seq: r.number()? }))))
     }
 }
 
 /// What became of a URL: the value of `seen` once it has been dealt with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum UrlOutcome {
     /// Fetched, at this time, with this status; archived there, if it was.
     Fetched {
         /// When.
@@ -122,7 +125,7 @@ pub enum Outcome {
         /// Serial number of the archive file and offset of the record in it.
         record: Option<(u32, u64)>,
         /// In a crawl by many agents: in whose archive, and all that it takes to fetch it again.
-        page: Option<Arc<Kept>>,
+        page: Option<Arc<ArchivedPage>>,
     },
     /// All attempts failed; the last one so.
     Failed(Failure),
@@ -132,7 +135,7 @@ pub enum Outcome {
 
 /// A page in the archive of one of many agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct ArchivedPage {
     /// Whose.
     pub by: AgentId,
     /// The name of its host.
@@ -141,7 +144,7 @@ pub struct Kept {
     pub url: Queued,
 }
 
-impl Outcome {
+impl UrlOutcome {
     /// The value in `seen`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -174,7 +177,7 @@ impl Outcome {
     pub fn weight(&self) -> usize {
         match self {
             Self::Fetched { page: Some(page), .. } => {
-                size_of::<Kept>() + page.name.len() + page.url.path.len()
+                size_of::<ArchivedPage>() + page.name.len() + page.url.path.len()
             }
             _ => 0,
         }
@@ -192,7 +195,11 @@ impl Outcome {
                     true => Some((r.small()?, r.number()?)),
                     false => None,
                 },
-                page: if tag < FETCHED_BY { None } else { Some(Arc::new(Kept::read(&mut r)?)) },
+                page: if tag < FETCHED_BY {
+                    None
+                } else {
+                    Some(Arc::new(ArchivedPage::read(&mut r)?))
+                },
             }),
             2 => Failure::from_code(r.byte()?).map(Self::Failed),
             3 => Discard::from_code(r.byte()?).map(Self::Discarded),
@@ -201,11 +208,11 @@ impl Outcome {
     }
 }
 
-impl Kept {
+impl ArchivedPage {
     fn read(r: &mut RowReader<'_>) -> Option<Self> {
         let by = AgentId(r.small()?);
         let name = r.text().filter(|name| !name.is_empty())?.into();
-        let url = decode_queued(Place::default(), r.rest()).ok()?;
+        let url = decode_queued(QueueKey::default(), r.rest()).ok()?;
         url.path.starts_with('/').then_some(Self { by, name, url })
     }
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::limits::{
     ALWAYS_TRACED_A_SECOND, LOOKED_UP_HOSTS, SPANS_KEPT, SPANS_PENDING, SPANS_QUEUE, TRACED_URLS,
 };
-use crate::messages::{Fetched, Found, Outcome};
+use crate::messages::{FetchOutcome, Fetched, Found};
 use crivello_common::config::Telemetry;
 use crivello_common::hash::{HostKey, UrlHash, UrlKey};
 use crivello_common::time::Timestamp;
@@ -253,9 +253,9 @@ impl Tracer {
 
 fn outcome(fetched: &Fetched) -> String {
     match &fetched.outcome {
-        Outcome::Response(response) => response.status.to_string(),
-        Outcome::Failed(failure) => failure.name().to_owned(),
-        Outcome::Discarded(why) => why.name().to_owned(),
+        FetchOutcome::Response(response) => response.status.to_string(),
+        FetchOutcome::Failed(failure) => failure.name().to_owned(),
+        FetchOutcome::Discarded(why) => why.name().to_owned(),
     }
 }
 

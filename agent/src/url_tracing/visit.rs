@@ -1,7 +1,7 @@
 //! What a visit tells of a URL: how it waited, where its host was found, what it brought.
 
 use super::{Span, SpanId, Stage, TraceId};
-use crate::messages::{Fetched, HandedOut, Outcome};
+use crate::messages::{FetchOutcome, Fetched, HandedOut};
 use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
@@ -73,9 +73,9 @@ pub struct Visited<'a> {
 #[must_use]
 pub fn is_bad(fetched: &Fetched, slow: Duration) -> bool {
     match &fetched.outcome {
-        Outcome::Failed(_) => true,
-        Outcome::Response(response) => response.status >= 500 || fetched.took > slow,
-        Outcome::Discarded(_) => false,
+        FetchOutcome::Failed(_) => true,
+        FetchOutcome::Response(response) => response.status >= 500 || fetched.took > slow,
+        FetchOutcome::Discarded(_) => false,
     }
 }
 
@@ -139,7 +139,7 @@ impl Visited<'_> {
             None => span.with("crivello.robots", true),
         };
         match outcome {
-            Outcome::Response(response) => {
+            FetchOutcome::Response(response) => {
                 let version = match response.version {
                     http::Version::HTTP_2 => "2",
                     http::Version::HTTP_10 => "1.0",
@@ -155,12 +155,12 @@ impl Visited<'_> {
                 span.is_error = response.status >= 500;
                 span
             }
-            Outcome::Failed(failure) => {
+            FetchOutcome::Failed(failure) => {
                 let mut span = span.with("error.type", failure.name());
                 span.is_error = true;
                 span
             }
-            Outcome::Discarded(why) => span.with("crivello.discarded", why.name()),
+            FetchOutcome::Discarded(why) => span.with("crivello.discarded", why.name()),
         }
     }
 }
@@ -188,7 +188,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
     const T: Timestamp = Timestamp::from_secs(1_700_000_000);
 
-    fn fetched(outcome: Outcome, took: Duration) -> Fetched {
+    fn fetched(outcome: FetchOutcome, took: Duration) -> Fetched {
         let url = CrawlUrl::parse("http://a.test/x").unwrap();
         let handed_out = HandedOut {
             at: T + 9 * SECOND,
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_wait_says_which_rule_set_it_and_a_failure_says_what_failed() {
-        let failed = fetched(Outcome::Failed(Failure::ConnectRefused), SECOND);
+        let failed = fetched(FetchOutcome::Failed(Failure::ConnectRefused), SECOND);
         let [waited, resolved, fetched] = spans(&failed, None);
         assert_eq!((waited.begin, waited.end), (T + 2 * SECOND, T + 9 * SECOND));
         assert_eq!(says(&waited, "crivello.reason").as_deref(), Some("crawl-delay"));
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_look_up_counts_for_the_url_that_waited_for_it() {
-        let page = fetched(Outcome::Discarded(Discard::Robots), Duration::ZERO);
+        let page = fetched(FetchOutcome::Discarded(Discard::Robots), Duration::ZERO);
         let during = LookedUp { begin: T + 3 * SECOND, end: T + 4 * SECOND };
         let resolved = &spans(&page, Some(during))[1];
         assert_eq!((resolved.begin, resolved.end), (during.begin, during.end));
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_failed_is_followed_and_what_was_not_asked_for_is_not() {
-        assert!(is_bad(&fetched(Outcome::Failed(Failure::Tls), Duration::ZERO), SECOND));
-        assert!(!is_bad(&fetched(Outcome::Discarded(Discard::Robots), 2 * SECOND), SECOND));
+        assert!(is_bad(&fetched(FetchOutcome::Failed(Failure::Tls), Duration::ZERO), SECOND));
+        assert!(!is_bad(&fetched(FetchOutcome::Discarded(Discard::Robots), 2 * SECOND), SECOND));
     }
 }

@@ -1,7 +1,7 @@
 //! All that is known of a host when the question is asked.
 
 use super::robots::OriginFacts;
-use crate::messages::{BenchAddress, Lists, OnBench};
+use crate::messages::{AddressSnapshot, HostSnapshot, Lists};
 use crate::storage::values::HostRow;
 use crivello_common::config::Settings;
 use crivello_common::politeness::{HostState, Pace};
@@ -22,7 +22,7 @@ pub struct Facts<'a> {
     /// On disk, as of the last commit.
     pub row: Option<&'a HostRow>,
     /// In memory; it counts for more than the row.
-    pub bench: Option<&'a OnBench>,
+    pub bench: Option<&'a HostSnapshot>,
     /// Its robots.txt, origin by origin.
     pub robots: &'a [OriginFacts],
     /// Who lends the turn at its address, where that is another agent.
@@ -112,7 +112,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Its address.
-    pub(super) fn address(&self) -> Option<&'a BenchAddress> {
+    pub(super) fn address(&self) -> Option<&'a AddressSnapshot> {
         self.bench?.address.as_ref()
     }
 

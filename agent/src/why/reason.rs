@@ -4,7 +4,7 @@ use super::facts::{Facts, PagesLeft};
 use super::robots;
 use super::rule::{self, ago};
 use super::words::{several, span};
-use crate::messages::{BenchAddress, BenchStand, BenchTurn};
+use crate::messages::{AddressSnapshot, IpLeaseState, SnapshotPhase};
 use crivello_common::discard::Discard;
 use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
@@ -89,7 +89,7 @@ fn unknown(f: &Facts<'_>) -> Option<Waits> {
 }
 
 fn in_flight(f: &Facts<'_>) -> Option<Waits> {
-    let bench = f.bench.filter(|bench| bench.stand == BenchStand::InFlight)?;
+    let bench = f.bench.filter(|bench| bench.phase == SnapshotPhase::InFlight)?;
     let detail = match &bench.flight {
         None => "a visit is in flight".to_owned(),
         Some(flight) => {
@@ -208,14 +208,14 @@ fn agent(f: &Facts<'_>) -> Option<Waits> {
 
 fn resolving(f: &Facts<'_>) -> Option<Waits> {
     let bench = f.bench?;
-    match bench.stand {
-        BenchStand::Resolving => says(WaitReason::Resolving, f, "its name is being resolved"),
+    match bench.phase {
+        SnapshotPhase::Resolving => says(WaitReason::Resolving, f, "its name is being resolved"),
         _ => None,
     }
 }
 
 fn away(f: &Facts<'_>) -> Option<Waits> {
-    let BenchStand::Away { origin, at, deadline } = &f.bench?.stand else { return None };
+    let SnapshotPhase::Away { origin, at, deadline } = &f.bench?.phase else { return None };
     let at = at.as_deref().unwrap_or("another host");
     let detail = format!(
         "{}/robots.txt leads to {at}, whose turn it waits for; it counts as out of reach after {}",
@@ -291,14 +291,14 @@ fn is_due(f: &Facts<'_>) -> bool {
 }
 
 fn turn(f: &Facts<'_>) -> Option<Waits> {
-    let BenchAddress { address, turn, .. } = f.address()?;
+    let AddressSnapshot { address, turn, .. } = f.address()?;
     let lender = match f.lender {
         Some(id) => format!("agent {id}, which deals out the turns there"),
         None => "this agent itself, which deals out the turns there".to_owned(),
     };
     match turn {
-        BenchTurn::NotNeeded | BenchTurn::Here => None,
-        BenchTurn::Asked(at) => says(
+        IpLeaseState::NotNeeded | IpLeaseState::Here => None,
+        IpLeaseState::Asked(at) => says(
             WaitReason::Turn,
             f,
             format!(
@@ -307,7 +307,7 @@ fn turn(f: &Facts<'_>) -> Option<Waits> {
                 span(f.now.since(*at))
             ),
         ),
-        BenchTurn::NotAsked => says(
+        IpLeaseState::NotAsked => says(
             WaitReason::Turn,
             f,
             format!("the turn at its address {address} is about to be asked of {lender}"),
@@ -326,13 +326,13 @@ fn due(f: &Facts<'_>) -> Waits {
     let c = f.crawl;
     let since = f.state().and_then(|state| ago(f.now, state.next));
     let due = since.map_or_else(|| "due".to_owned(), |since| format!("due since {since}"));
-    let detail = match f.bench.map(|bench| &bench.stand) {
+    let detail = match f.bench.map(|bench| &bench.phase) {
         None => format!(
             "{due}, on disk: it waits for room among the {} in memory",
             several(c.hosts_in_memory, "host")
         ),
-        Some(BenchStand::Dry) => "the next of its queue are being read from the disk".to_owned(),
-        Some(BenchStand::Asleep) => format!("{due}: its name is about to be resolved"),
+        Some(SnapshotPhase::Dry) => "the next of its queue are being read from the disk".to_owned(),
+        Some(SnapshotPhase::Asleep) => format!("{due}: its name is about to be resolved"),
         Some(_) if c.pipeline_is_full => {
             format!("{due}: pages come faster than they are parsed or written, fetching waits")
         }

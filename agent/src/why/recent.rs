@@ -1,7 +1,7 @@
 //! The last fetches, in a ring: one short lock for each of them, some hundred nanoseconds.
 
 use crate::limits::{FETCH_URL_SHOWN, FETCHES_REMEMBERED};
-use crate::messages::{Fetched, Outcome};
+use crate::messages::{FetchOutcome, Fetched};
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
@@ -47,9 +47,9 @@ impl Recent {
     /// A result; what was not asked for on the web is none.
     pub fn push(&self, fetched: &Fetched) {
         let (end, bytes) = match &fetched.outcome {
-            Outcome::Response(response) => (Ok(response.status), response.body.len() as u64),
-            Outcome::Failed(kind) => (Err(*kind), 0),
-            Outcome::Discarded(_) => return,
+            FetchOutcome::Response(response) => (Ok(response.status), response.body.len() as u64),
+            FetchOutcome::Failed(kind) => (Err(*kind), 0),
+            FetchOutcome::Discarded(_) => return,
         };
         let fetch = Fetch {
             at: fetched.at,
@@ -137,7 +137,7 @@ mod tests {
     use crivello_common::discard::Discard;
     use crivello_common::url::CrawlUrl;
 
-    fn fetched(url: &str, at: u64, outcome: Outcome) -> Fetched {
+    fn fetched(url: &str, at: u64, outcome: FetchOutcome) -> Fetched {
         let url = CrawlUrl::parse(url).unwrap();
         Fetched {
             host: url.host_key(AssignBy::Domain),
@@ -153,8 +153,8 @@ mod tests {
         }
     }
 
-    fn page(status: u16) -> Outcome {
-        Outcome::Response(Box::new(crate::messages::Response {
+    fn page(status: u16) -> FetchOutcome {
+        FetchOutcome::Response(Box::new(crate::messages::Response {
             status,
             version: http::Version::HTTP_11,
             headers: http::HeaderMap::new(),
@@ -172,7 +172,7 @@ mod tests {
         for n in 0..5 {
             recent.push(&fetched(&format!("http://a.test/{n}"), n, page(200)));
         }
-        recent.push(&fetched("http://a.test/x", 9, Outcome::Discarded(Discard::Robots)));
+        recent.push(&fetched("http://a.test/x", 9, FetchOutcome::Discarded(Discard::Robots)));
         let urls: Vec<_> = recent.last(9, false, AgentId(1)).into_iter().map(|f| f.url).collect();
         assert_eq!(urls, ["http://a.test/4", "http://a.test/3", "http://a.test/2"]);
         assert_eq!(recent.last(1, false, AgentId(1)).len(), 1);
@@ -185,7 +185,7 @@ mod tests {
         let recent = Recent::default();
         recent.push(&fetched("http://a.test/1", 1, page(404)));
         recent.push(&fetched("http://b.test/", 2, page(200)));
-        recent.push(&fetched("http://a.test/2", 3, Outcome::Failed(Failure::ConnectRefused)));
+        recent.push(&fetched("http://a.test/2", 3, FetchOutcome::Failed(Failure::ConnectRefused)));
         let failed = recent.last(9, true, AgentId(7));
         let told: Vec<_> =
             failed.iter().map(|f| (f.at, f.status, &*f.failure, f.bytes, f.agent)).collect();

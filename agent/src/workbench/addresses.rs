@@ -2,9 +2,9 @@
 
 use super::Workbench;
 use super::heap::ABSENT;
-use super::host_entry::Stand;
+use super::host_entry::HostPhase;
 use super::ip_entry::IpEntry;
-use crate::messages::{DeskNote, Resolution, ResolveError, Resolved};
+use crate::messages::{Resolution, ResolveError, Resolved, ToFrontier};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::{VisitSignal, VisitSummary, after_visit};
@@ -23,11 +23,11 @@ impl Workbench {
     /// Hears the resolver.
     pub fn resolved(&mut self, resolution: &Resolution, now: Timestamp) {
         let id = self.hosts.find(&resolution.host);
-        let Some(id) = id.filter(|&id| self.hosts[id].stand == Stand::Resolving) else {
-            self.strays += 1;
+        let Some(id) = id.filter(|&id| self.hosts[id].phase == HostPhase::Resolving) else {
+            self.unknown_host_replies += 1;
             return;
         };
-        self.hosts[id].stand = Stand::Loose;
+        self.hosts[id].phase = HostPhase::Loose;
         match resolution.answer {
             Ok(resolved) => self.found_address(id, resolved, now),
             Err(ResolveError::NoSuchName) => self.no_address(id, Failure::DnsNoSuchName, now),
@@ -35,7 +35,7 @@ impl Workbench {
             Err(ResolveError::Denied) => self.drop_host(id, Discard::AddressDenied, true, now),
             Err(ResolveError::Blocked(address)) => self.blocked_address(id, address, now),
         }
-        self.settle_orphans(now);
+        self.fail_abandoned(now);
     }
 
     fn found_address(&mut self, id: u32, resolved: Resolved, now: Timestamp) {
@@ -46,7 +46,7 @@ impl Workbench {
         host.state.failures.set(Failure::DnsUnavailable, 0);
         host.until = resolved.until.max(now + ANSWER_HOLDS_MIN);
         let elsewhere = if old == ABSENT {
-            self.departed.may_be_elsewhere(host.key, resolved.address, now)
+            self.recent_addresses.may_be_elsewhere(host.key, resolved.address, now)
         } else {
             self.ips[old].address != resolved.address
         };
@@ -57,13 +57,13 @@ impl Workbench {
             self.leave_address(id);
             self.join_address(id, resolved.address);
         }
-        self.settle(id, now);
+        self.place_host(id, now);
     }
 
     fn blocked_address(&mut self, id: u32, address: IpAddr, now: Timestamp) {
         match self.lists.blocked.by_address(address).map(ToString::to_string) {
             Some(by) => {
-                self.say_blocked(id, by);
+                self.report_blocked(id, by);
                 self.drop_host(id, Discard::Blocked, false, now);
             }
             // It no longer is, or not yet as far as is known here: it is asked for again.
@@ -72,7 +72,7 @@ impl Workbench {
     }
 
     fn no_address(&mut self, id: u32, kind: Failure, now: Timestamp) {
-        self.notes.push(DeskNote::Unresolved { kind });
+        self.messages.push(ToFrontier::NameFailed { kind });
         let signal = VisitSignal::Failed(kind);
         let summary = VisitSummary { requests: 0, ended: now, served: Duration::ZERO, signal };
         let pace = self.hosts[id].pace(&self.settings.politeness);
@@ -82,9 +82,9 @@ impl Workbench {
             self.drop_host(id, Discard::GaveUp, false, now);
         } else {
             let (host, state) = (host.key, host.state.clone());
-            self.notes.push(DeskNote::State { host, state });
+            self.messages.push(ToFrontier::HostState { host, state });
             self.forget_address(id, now);
-            self.settle(id, now);
+            self.place_host(id, now);
         }
     }
 
@@ -103,8 +103,8 @@ impl Workbench {
     fn join_address(&mut self, id: u32, address: IpAddr) {
         let ip = self.ips.find(&address).unwrap_or_else(|| {
             let next = self.ip_rests_until();
-            let hold = self.sharing.is_some().then(Box::default);
-            self.ips.insert(IpEntry { hold, ..IpEntry::new(address, next) })
+            let lease = self.ip_leases.is_some().then(Box::default);
+            self.ips.insert(IpEntry { lease, ..IpEntry::new(address, next) })
         });
         self.hosts[id].ip = ip;
         self.unplaced -= 1;
@@ -124,7 +124,7 @@ impl Workbench {
         if self.ips[ip].members == 0 {
             self.ips_held -= 1;
         }
-        self.touch_ip(ip);
+        self.requeue_ip(ip);
     }
 
     /// The host has no address any more; which one it had is remembered while connections last.
@@ -132,23 +132,23 @@ impl Workbench {
         let (key, ip) = (self.hosts[id].key, self.hosts[id].ip);
         if ip != ABSENT {
             let closed = self.connections_closed(id);
-            self.departed.remember(key, self.ips[ip].address, closed, now);
+            self.recent_addresses.remember(key, self.ips[ip].address, closed, now);
             self.leave_address(id);
         }
     }
 
     /// Puts an IP entry where it belongs now.
-    pub(super) fn touch_ip(&mut self, ip: u32) {
+    pub(super) fn requeue_ip(&mut self, ip: u32) {
         let (calls, position) = (self.ips[ip].calls(), self.ips[ip].position);
         if position != ABSENT {
-            if self.turns.at(position).map(|node| node.at) == calls {
+            if self.ready.at(position).map(|node| node.at) == calls {
                 return;
             }
-            self.turns.remove(position, &mut self.ips);
+            self.ready.remove(position, &mut self.ips);
         }
         if let Some(at) = calls {
             let node = self.node(at, ip);
-            self.turns.push(node, &mut self.ips);
+            self.ready.push(node, &mut self.ips);
         }
         let entry = &mut self.ips[ip];
         if entry.members == 0 && !entry.busy && !entry.lingers {

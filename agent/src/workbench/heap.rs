@@ -12,7 +12,7 @@ pub(super) const ABSENT: u32 = u32::MAX;
 /// Who is told where an element stands now ([`ABSENT`] once it is out).
 pub(super) trait Positions {
     /// Element `id` stands at `position`.
-    fn stands(&mut self, id: u32, position: u32);
+    fn set_position(&mut self, id: u32, position: u32);
 }
 
 /// An element: due at `at`; among equals the smaller `seq` goes first.
@@ -60,7 +60,7 @@ impl TimeHeap {
     pub fn remove(&mut self, position: u32, positions: &mut impl Positions) -> Node {
         let at = position as usize;
         let node = self.0.swap_remove(at);
-        positions.stands(node.id, ABSENT);
+        positions.set_position(node.id, ABSENT);
         if at < self.0.len() {
             let at = self.rise(at, positions);
             self.sink(at, positions);
@@ -124,6 +124,6 @@ impl TimeHeap {
 
     fn put(&mut self, i: usize, node: Node, positions: &mut impl Positions) {
         self.0[i] = node;
-        positions.stands(node.id, i as u32);
+        positions.set_position(node.id, i as u32);
     }
 }

@@ -1,9 +1,9 @@
 //! One host on the workbench.
 
 use super::heap::{ABSENT, Positions};
-use super::robots_turn::RobotsTurn;
+use super::robots_state::RobotsState;
 use super::slab::{Keyed, Slab};
-use crate::messages::{Due, Place, Queued, RobotsRecord};
+use crate::messages::{DueHost, QueueKey, Queued, RobotsRecord};
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
@@ -19,7 +19,7 @@ pub(super) type Hosts = Slab<HostEntry>;
 
 /// Where a host stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Stand {
+pub(super) enum HostPhase {
     /// In no heap, and nobody will answer: only ever between two steps of one call.
     #[default]
     Loose,
@@ -44,8 +44,8 @@ pub(super) struct HostEntry {
     /// The head of its queue.
     pub window: VecDeque<Queued>,
     pub robots: Box<[(Origin, RobotsRecord)]>,
-    /// Robots errands for which it is visited, and its own wait for another host.
-    pub turn: Option<Box<RobotsTurn>>,
+    /// Robots requests for which it is visited, and its own wait for another host.
+    pub robots_state: Option<Box<RobotsState>>,
     /// Until when its address holds.
     pub until: Timestamp,
     /// Until when connections to its former address may live: no visit before, whatever else it
@@ -61,14 +61,14 @@ pub(super) struct HostEntry {
     /// URLs the ledger gave it the last time, or what was left when its window was cut.
     pub batch: u32,
     domain: u32,
-    pub stand: Stand,
+    pub phase: HostPhase,
     /// Whether its queue goes on behind the window.
     pub more: bool,
     /// Whether the ledger was asked for more. It does not leave before that has come: nobody else
     /// would know of those URLs.
     pub refilling: bool,
     /// It is to be dropped for this reason, and for good or not, once nothing more is to come.
-    pub doomed: Option<(Discard, bool)>,
+    pub pending_drop: Option<(Discard, bool)>,
     /// Its group changes hands: it is to leave.
     pub recalled: bool,
     /// Whether its owner agreed that robots.txt is not consulted.
@@ -81,7 +81,7 @@ const _: () = assert!(size_of::<HostEntry>() <= 216);
 
 impl HostEntry {
     /// A host as it comes from the ledger.
-    pub fn new(due: Due, politeness: &Politeness) -> Self {
+    pub fn new(due: DueHost, politeness: &Politeness) -> Self {
         let mut entry = Self {
             key: due.host,
             name: due.name,
@@ -122,7 +122,7 @@ impl HostEntry {
     }
 
     /// Forgets its address; the entry keeps its place among the address's members.
-    pub fn doubt_address(&mut self) {
+    pub fn expire_address(&mut self) {
         self.until = Timestamp::ZERO;
     }
 
@@ -140,8 +140,8 @@ impl HostEntry {
     }
 
     /// The window's places, in order.
-    pub fn places(&self) -> Vec<Place> {
-        self.window.iter().map(|url| url.place).collect()
+    pub fn queue_keys(&self) -> Vec<QueueKey> {
+        self.window.iter().map(|url| url.queue_key).collect()
     }
 
     /// Bytes that its rules take.
@@ -149,9 +149,9 @@ impl HostEntry {
         self.robots.iter().map(|(_, record)| record.rules_bytes()).sum()
     }
 
-    /// Whether it has robots errands to do, its own or another host's.
-    pub fn has_errands(&self) -> bool {
-        self.turn.as_ref().is_some_and(|turn| !turn.errands.is_empty())
+    /// Whether it has robots requests to do, its own or another host's.
+    pub fn has_requests(&self) -> bool {
+        self.robots_state.as_ref().is_some_and(|turn| !turn.requests.is_empty())
     }
 }
 
@@ -163,7 +163,7 @@ impl Keyed for HostEntry {
 }
 
 impl Positions for Hosts {
-    fn stands(&mut self, id: u32, position: u32) {
+    fn set_position(&mut self, id: u32, position: u32) {
         self[id].position = position;
     }
 }

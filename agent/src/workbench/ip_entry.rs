@@ -1,7 +1,7 @@
 //! The hosts that resolve to one IP address: one delay and one visit at a time for all of them.
 
 use super::heap::{ABSENT, Positions, TimeHeap};
-use super::hold::Hold;
+use super::ip_lease::IpLease;
 use super::slab::{Keyed, Slab};
 use crivello_common::time::Timestamp;
 use std::net::{IpAddr, Ipv4Addr};
@@ -37,7 +37,7 @@ pub(super) struct IpEntry {
     /// Whether it stands in the queue of addresses without hosts.
     pub lingers: bool,
     /// Among other agents: this one's turn.
-    pub hold: Option<Box<Hold>>,
+    pub lease: Option<Box<IpLease>>,
 }
 
 const _: () = assert!(size_of::<IpEntry>() <= 120);
@@ -53,18 +53,18 @@ impl IpEntry {
     }
 
     /// Whether it was lent to this agent, among others.
-    pub fn has_turn(&self) -> bool {
-        self.hold.as_ref().is_some_and(|hold| hold.is_held())
+    pub fn has_lease(&self) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.is_held())
     }
 
     /// When something is to be done about it: a visit, or asking for the turn. Who has asked waits
     /// for the answer.
     pub fn calls(&self) -> Option<Timestamp> {
         let due = self.due()?;
-        match &self.hold {
+        match &self.lease {
             None => Some(due),
-            Some(hold) if hold.is_asking() => None,
-            Some(hold) if hold.serves(due.max(hold.rested())) => Some(due.max(hold.rested())),
+            Some(lease) if lease.is_asking() => None,
+            Some(lease) if lease.serves(due.max(lease.rested())) => Some(due.max(lease.rested())),
             Some(_) => Some(due - ASK_AHEAD),
         }
     }
@@ -83,7 +83,7 @@ impl Default for IpEntry {
             visited: None,
             last: None,
             lingers: false,
-            hold: None,
+            lease: None,
         }
     }
 }
@@ -96,7 +96,7 @@ impl Keyed for IpEntry {
 }
 
 impl Positions for Ips {
-    fn stands(&mut self, id: u32, position: u32) {
+    fn set_position(&mut self, id: u32, position: u32) {
         self[id].position = position;
     }
 }

@@ -4,23 +4,23 @@
 //! time one of their hosts may be visited, and for each of them a heap of its hosts. Whatever is
 //! handed out is alone on its host and on its address until its verdict comes back.
 //!
-//! - *Comes in:* [`LedgerNote`] (hosts that fall due, more of their URLs), [`Resolution`](crate::messages::Resolution),
+//! - *Comes in:* [`ToWorkbench`] (hosts that fall due, more of their URLs), [`Resolution`](crate::messages::Resolution),
 //!   [`Verdict`](crate::messages::Verdict), the scheduler's questions, and among other agents
-//!   [`TurnNews`](crate::messages::TurnNews).
-//! - *Goes out:* [`Visit`], [`DeskNote`] ([`Workbench::take_notes`]), names to be resolved
+//!   [`LeaseNotice`](crate::messages::LeaseNotice).
+//! - *Goes out:* [`Visit`], [`ToFrontier`] ([`Workbench::take_messages`]), names to be resolved
 //!   ([`Workbench::take_to_resolve`]), turns asked for and returned
-//!   ([`Workbench::take_turn_notes`]).
+//!   ([`Workbench::take_lease_requests`]).
 //! - *Remembers:* the hosts in memory with the head of their queues and their robots.txt records;
 //!   the addresses lately visited. All of it can be had again from the ledger.
 //! - *Never knows:* what a page is, whether a URL is new, what time it is: `now` is an argument,
 //!   and never goes back. There is no thread, no lock and no I/O here.
 //! - *Goes wrong:* nothing that stops it. A host that leaves the workbench says so with
-//!   [`DeskNote::Leave`] (it goes on later) or [`DeskNote::Drop`] (it was given up). Answers for
-//!   hosts that are no longer here are ignored and counted ([`Census::strays`]).
+//!   [`ToFrontier::Leave`] (it goes on later) or [`ToFrontier::Drop`] (it was given up). RobotsCache for
+//!   hosts that are no longer here are ignored and counted ([`Census::unknown_host_replies`]).
 //!
 //! # Where a host stands
 //! ```text
-//!  Due ─► Asleep ─► Resolving ─► Waiting ─► InFlight ─► (settle) ─► Waiting │ Asleep │ Dry │ gone
+//!  DueHost ─► Asleep ─► Resolving ─► Waiting ─► InFlight ─► (settle) ─► Waiting │ Asleep │ Dry │ gone
 //!            └──────────┴── name servers fail: rests ──┘   Dry: its window is empty, more is coming
 //! ```
 //! A host that is paused sleeps until it is not; one that is blocked is dropped wherever it stands.
@@ -35,50 +35,50 @@
 //! After a run that was killed nobody knows what was requested last: no host is visited before
 //! the start plus its longest ordinary delay, and no address before the start plus `ip_delay`.
 //! A robots.txt that redirects to another host waits for that host's turn; a host that is not in
-//! memory is called from the ledger ([`DeskNote::Call`]) with all that politeness remembers of it.
-//! If it is another agent's, that one is asked ([`Workbench::take_to_ask`]).
+//! memory is called from the ledger ([`ToFrontier::RequestHost`]) with all that politeness remembers of it.
+//! If it is another agent's, that one is asked ([`Workbench::take_remote_requests`]).
 
-mod abroad;
 mod addresses;
-mod answers;
-mod census;
-mod departed;
-mod errands;
 mod front;
 mod heap;
-mod hold;
 mod host_entry;
 mod ip_entry;
-mod question;
+mod ip_lease;
+mod ip_leases;
+mod recent_addresses;
 mod reconfigure;
-mod robots_turn;
+mod remote_robots;
+mod robots_cache;
+mod robots_requests;
+mod robots_state;
 mod settle;
-mod sharing;
+mod shrink_windows;
 mod slab;
-mod trim;
+mod snapshot;
+mod stats;
 mod verdict;
 mod visit;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use census::Census;
-pub use robots_turn::asked_again;
+pub use robots_state::asked_again;
+pub use stats::Census;
 
-use crate::messages::{DeskNote, Due, LedgerNote, Lists, Queued, RobotsErrand, Visit};
-use abroad::Abroad;
-use answers::Answers;
+use crate::messages::{DueHost, Lists, Queued, RobotsRequest, ToFrontier, ToWorkbench, Visit};
 use crivello_common::config::Settings;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
-use departed::Departed;
 use foldhash::HashMap;
 use front::{Front, Held};
 use heap::{Node, TimeHeap};
-use host_entry::{HostEntry, Hosts, Stand};
+use host_entry::{HostEntry, HostPhase, Hosts};
 use ip_entry::Ips;
-use sharing::Sharing;
+use ip_leases::IpLeases;
+use recent_addresses::RecentAddresses;
+use remote_robots::RemoteRobots;
+use robots_cache::RobotsCache;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,22 +99,22 @@ pub struct Workbench {
     hosts: Hosts,
     ips: Ips,
     /// The IP entries that have a host waiting and no visit out.
-    turns: TimeHeap,
+    ready: TimeHeap,
     /// The hosts that are asleep.
     sleepers: TimeHeap,
     /// IP entries without hosts whose delay may still run.
     lingering: VecDeque<u32>,
     /// Errands for hosts that were called from the ledger.
-    calls: HashMap<HostKey, Vec<RobotsErrand>>,
+    calls: HashMap<HostKey, Vec<RobotsRequest>>,
     /// Errands whose host has left.
-    orphans: Vec<RobotsErrand>,
-    answers: Answers,
-    abroad: Abroad,
-    departed: Departed,
+    abandoned: Vec<RobotsRequest>,
+    robots_cache: RobotsCache,
+    remote_robots: RemoteRobots,
+    recent_addresses: RecentAddresses,
     front: Front,
     /// Among other agents: what is said about turns.
-    sharing: Option<Sharing>,
-    notes: Vec<DeskNote>,
+    ip_leases: Option<IpLeases>,
+    messages: Vec<ToFrontier>,
     to_resolve: Vec<(HostKey, Arc<str>)>,
     window_urls: usize,
     rules_bytes: usize,
@@ -123,7 +123,7 @@ pub struct Workbench {
     unplaced: usize,
     in_flight: usize,
     seq: u32,
-    strays: u64,
+    unknown_host_replies: u64,
     sweep_at: Timestamp,
 }
 
@@ -140,17 +140,17 @@ impl Workbench {
             closing: false,
             hosts: Hosts::default(),
             ips: Ips::default(),
-            turns: TimeHeap::default(),
+            ready: TimeHeap::default(),
             sleepers: TimeHeap::default(),
             lingering: VecDeque::new(),
             calls: HashMap::default(),
-            orphans: Vec::new(),
-            answers: Answers::default(),
-            abroad: Abroad::default(),
-            departed: Departed::default(),
+            abandoned: Vec::new(),
+            robots_cache: RobotsCache::default(),
+            remote_robots: RemoteRobots::default(),
+            recent_addresses: RecentAddresses::default(),
             front: Front::new(settings, now),
-            sharing: None,
-            notes: Vec::new(),
+            ip_leases: None,
+            messages: Vec::new(),
             to_resolve: Vec::new(),
             window_urls: 0,
             rules_bytes: 0,
@@ -158,24 +158,24 @@ impl Workbench {
             unplaced: 0,
             in_flight: 0,
             seq: 0,
-            strays: 0,
+            unknown_host_replies: 0,
             sweep_at: now,
         }
     }
 
     /// Hears the ledger.
-    pub fn note(&mut self, note: LedgerNote, now: Timestamp) {
-        match note {
-            LedgerNote::Due(due) => self.admit(*due, now),
-            LedgerNote::More { host, urls, more } => self.refilled(host, urls, more, now),
-            LedgerNote::Elsewhere { host } => {
-                for errand in self.calls.remove(&host).unwrap_or_default() {
-                    self.send_abroad(errand);
+    pub fn on_frontier(&mut self, message: ToWorkbench, now: Timestamp) {
+        match message {
+            ToWorkbench::Due(due) => self.admit(*due, now),
+            ToWorkbench::MoreUrls { host, urls, more } => self.refilled(host, urls, more, now),
+            ToWorkbench::NotOwned { host } => {
+                for request in self.calls.remove(&host).unwrap_or_default() {
+                    self.request_from_owner(request);
                 }
             }
-            LedgerNote::Recall { groups } => self.recall(&groups, now),
+            ToWorkbench::Recall { groups } => self.recall(&groups, now),
         }
-        self.settle_orphans(now);
+        self.fail_abandoned(now);
     }
 
     /// A host and an address that may be visited now, and what is to be done there. To be
@@ -185,21 +185,21 @@ impl Workbench {
         if self.closing {
             return None;
         }
-        while self.turns.first().is_some_and(|turn| turn.at <= now) {
-            let turn = self.turns.pop(&mut self.ips)?;
-            if !self.has_turn(turn.id, now) {
+        while self.ready.first().is_some_and(|turn| turn.at <= now) {
+            let turn = self.ready.pop(&mut self.ips)?;
+            if !self.has_lease(turn.id, now) {
                 continue;
             }
             let host = self.ips[turn.id].hosts.pop(&mut self.hosts)?;
-            self.hosts[host.id].stand = Stand::Loose;
+            self.hosts[host.id].phase = HostPhase::Loose;
             let visit = self.dispatch(host.id, now);
             if let Some(mut visit) = visit {
-                self.begin_turn(turn.id, &mut visit, now);
+                self.begin_lease_visit(turn.id, &mut visit, now);
                 self.in_flight += 1;
                 return Some(visit);
             }
-            self.touch_ip(turn.id);
-            self.settle_orphans(now);
+            self.requeue_ip(turn.id);
+            self.fail_abandoned(now);
         }
         None
     }
@@ -208,7 +208,7 @@ impl Workbench {
     /// only an answer from outside can change anything.
     #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
-        let turn = if self.closing { None } else { self.turns.first() };
+        let turn = if self.closing { None } else { self.ready.first() };
         [turn, self.sleepers.first()].into_iter().flatten().map(|node| node.at).min()
     }
 
@@ -219,9 +219,9 @@ impl Workbench {
         if self.front.is_memory_full(held) && now >= self.sweep_at {
             self.sweep_at = now + SWEEP;
             self.evict_resting(now);
-            self.trim_windows();
+            self.shrink_windows();
         }
-        self.settle_orphans(now);
+        self.fail_abandoned(now);
     }
 
     /// No more visits: every host leaves, those on a visit when they come back, those that wait
@@ -229,23 +229,23 @@ impl Workbench {
     pub fn close(&mut self, now: Timestamp) {
         self.closing = true;
         for id in self.hosts.ids() {
-            if self.hosts[id].stand != Stand::InFlight && !self.hosts[id].refilling {
+            if self.hosts[id].phase != HostPhase::InFlight && !self.hosts[id].refilling {
                 self.detach(id);
                 self.leave(id, now);
             }
         }
         self.calls.clear();
-        self.abroad.clear();
-        self.orphans.clear();
+        self.remote_robots.clear();
+        self.abandoned.clear();
     }
 
     /// What the ledger must be told, in order.
     #[must_use]
-    pub fn take_notes(&mut self) -> Vec<DeskNote> {
+    pub fn take_messages(&mut self) -> Vec<ToFrontier> {
         if let Some(hosts) = self.front.order(self.held(), self.closing) {
-            self.notes.push(DeskNote::Want { hosts });
+            self.messages.push(ToFrontier::WantHosts { hosts });
         }
-        std::mem::take(&mut self.notes)
+        std::mem::take(&mut self.messages)
     }
 
     /// The names that must be resolved, each answered by [`Self::resolved`].
@@ -254,7 +254,7 @@ impl Workbench {
         std::mem::take(&mut self.to_resolve)
     }
 
-    fn admit(&mut self, due: Due, now: Timestamp) {
+    fn admit(&mut self, due: DueHost, now: Timestamp) {
         self.front.delivered(due.counts_as());
         if self.hosts.find(&due.host).is_some() {
             self.refilled(due.host, due.urls, due.more, now);
@@ -262,8 +262,8 @@ impl Workbench {
         }
         let called = self.calls.remove(&due.host).unwrap_or_default();
         if called.is_empty() && (self.closing || self.front.is_memory_full(self.held())) {
-            let unused = due.urls.iter().map(|url| url.place).collect();
-            self.notes.push(DeskNote::Leave { host: due.host, state: due.state, unused });
+            let unused = due.urls.iter().map(|url| url.queue_key).collect();
+            self.messages.push(ToFrontier::Leave { host: due.host, state: due.state, unused });
             return;
         }
         let mut host = HostEntry::new(due, &self.settings.politeness);
@@ -275,17 +275,17 @@ impl Workbench {
             let wait = host.pace(&self.settings.politeness).wait_max();
             host.state.hold_until(self.started + wait, WaitRule::StartUp);
         }
-        host.expect(called);
+        host.set_waiting_requests(called);
         self.window_urls += weight(&host.window);
         self.rules_bytes += host.rules_bytes();
         self.unplaced += 1;
         let id = self.hosts.insert(host);
-        self.settle(id, now);
+        self.place_host(id, now);
     }
 
     fn refilled(&mut self, host: HostKey, urls: Vec<Queued>, more: bool, now: Timestamp) {
         let Some(id) = self.hosts.find(&host) else {
-            self.strays += 1;
+            self.unknown_host_replies += 1;
             return;
         };
         let host = &mut self.hosts[id];
@@ -296,9 +296,9 @@ impl Workbench {
         host.window.reserve_exact(urls.len());
         host.window.extend(urls);
         let leaves = self.closing || host.recalled;
-        if host.stand == Stand::Dry || (leaves && host.stand != Stand::InFlight) {
+        if host.phase == HostPhase::Dry || (leaves && host.phase != HostPhase::InFlight) {
             self.detach(id);
-            self.settle(id, now);
+            self.place_host(id, now);
         }
     }
 
@@ -310,7 +310,7 @@ impl Workbench {
                 continue;
             }
             host.recalled = true;
-            if host.stand != Stand::InFlight && !host.refilling {
+            if host.phase != HostPhase::InFlight && !host.refilling {
                 self.detach(id);
                 self.leave(id, now);
             }
@@ -322,13 +322,13 @@ impl Workbench {
         self.forget_addresses(now);
         while self.sleepers.first().is_some_and(|node| node.at <= now) {
             if let Some(node) = self.sleepers.pop(&mut self.hosts) {
-                self.hosts[node.id].stand = Stand::Loose;
-                self.settle(node.id, now);
+                self.hosts[node.id].phase = HostPhase::Loose;
+                self.place_host(node.id, now);
             }
-            self.settle_orphans(now);
+            self.fail_abandoned(now);
         }
         if self.front.is_review_due(now) {
-            let (ready, held) = (self.turns.count_due(now), self.held());
+            let (ready, held) = (self.ready.count_due(now), self.held());
             self.front.review(ready, held, now);
         }
     }

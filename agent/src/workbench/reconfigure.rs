@@ -2,8 +2,8 @@
 
 use super::Workbench;
 use super::heap::ABSENT;
-use super::host_entry::Stand;
-use crate::messages::{DeskNote, Lists};
+use super::host_entry::HostPhase;
+use crate::messages::{Lists, ToFrontier};
 use crivello_common::config::{Block, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
@@ -19,14 +19,14 @@ impl Workbench {
         self.lists = Lists::of(settings);
         self.front.reconfigure(settings, now);
         self.repace_addresses();
-        self.resume_abroad();
+        self.resume_remote_robots();
         let hosts: Vec<HostKey> = self.hosts.iter().map(|host| host.key).collect();
         for key in hosts {
             if let Some(id) = self.hosts.find(&key) {
                 self.reconfigure_host(id, other_budgets, now);
             }
         }
-        self.settle_orphans(now);
+        self.fail_abandoned(now);
     }
 
     fn reconfigure_host(&mut self, id: u32, other_budgets: bool, now: Timestamp) {
@@ -37,20 +37,20 @@ impl Workbench {
         host.repace(politeness);
         // How many pages it may still have is the ledger's to say: it comes back with that.
         host.recalled |= other_budgets;
-        let (stand, leaves) = (host.stand, host.recalled);
+        let (phase, leaves) = (host.phase, host.recalled);
         let leaves = leaves || self.block_of(id).is_some();
-        match stand {
-            Stand::Waiting | Stand::Asleep => {
+        match phase {
+            HostPhase::Waiting | HostPhase::Asleep => {
                 self.detach(id);
-                self.settle(id, now);
+                self.place_host(id, now);
             }
             // A name that is being looked up comes back, too late to count for anything.
-            Stand::Resolving if leaves => {
+            HostPhase::Resolving if leaves => {
                 self.detach(id);
-                self.settle(id, now);
+                self.place_host(id, now);
             }
             // They settle when what they wait for has come.
-            Stand::Resolving | Stand::Dry | Stand::InFlight | Stand::Loose => {}
+            HostPhase::Resolving | HostPhase::Dry | HostPhase::InFlight | HostPhase::Loose => {}
         }
     }
 
@@ -61,7 +61,7 @@ impl Workbench {
             let entry = &mut self.ips[ip];
             if entry.ended > Timestamp::ZERO {
                 entry.next = entry.ended + rest;
-                self.touch_ip(ip);
+                self.requeue_ip(ip);
             }
         }
     }
@@ -79,13 +79,13 @@ impl Workbench {
             return false;
         }
         let Some(by) = self.block_of(id).map(ToString::to_string) else { return false };
-        self.say_blocked(id, by);
+        self.report_blocked(id, by);
         self.drop_host(id, Discard::Blocked, false, now);
         true
     }
 
     /// Says by which entry a host is blocked that is dropped next.
-    pub(super) fn say_blocked(&mut self, id: u32, by: String) {
-        self.notes.push(DeskNote::Blocked { host: self.hosts[id].key, by });
+    pub(super) fn report_blocked(&mut self, id: u32, by: String) {
+        self.messages.push(ToFrontier::BlockedBy { host: self.hosts[id].key, by });
     }
 }

@@ -3,9 +3,9 @@
 use super::Workbench;
 use super::front::Front;
 use super::heap::ABSENT;
-use super::host_entry::{HostEntry, Stand};
+use super::host_entry::{HostEntry, HostPhase};
 use super::visit::{Choice, choose, visit_len, weight};
-use crate::messages::DeskNote;
+use crate::messages::ToFrontier;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::WaitRule;
@@ -24,11 +24,11 @@ const RESOLVE_AHEAD: Duration = Duration::from_secs(5);
 
 impl Workbench {
     /// Finds the stand of a loose host: it ends in a heap, with the resolver, dry, or gone.
-    pub(super) fn settle(&mut self, id: u32, now: Timestamp) {
+    pub(super) fn place_host(&mut self, id: u32, now: Timestamp) {
         if (self.closing || self.hosts[id].recalled) && !self.hosts[id].refilling {
             return self.leave(id, now);
         }
-        if let Some((reason, forever)) = self.hosts[id].doomed {
+        if let Some((reason, forever)) = self.hosts[id].pending_drop {
             return self.drop_host(id, reason, forever, now);
         }
         if self.drop_blocked(id, now) {
@@ -37,11 +37,11 @@ impl Workbench {
         if self.hosts[id].paused {
             return self.sleep(id, Timestamp::MAX);
         }
-        if self.hosts[id].has_errands() {
-            return self.place(id, now);
+        if self.hosts[id].has_requests() {
+            return self.queue_host(id, now);
         }
         if let Some(away) = self.hosts[id].away() {
-            let deadline = self.put_off(id, away, now);
+            let deadline = self.extend_deadline(id, away, now);
             if deadline > now {
                 return self.sleep(id, deadline);
             }
@@ -54,20 +54,20 @@ impl Workbench {
             self.refill_if_low(id);
             let at = self.hosts[id].state.next.max(now);
             match choose(&self.hosts[id], at, &self.settings.politeness) {
-                Choice::Pages { .. } | Choice::Robots(_) => return self.place(id, now),
+                Choice::Pages { .. } | Choice::Robots(_) => return self.queue_host(id, now),
                 Choice::Wait(until) => {
                     let state = &mut self.hosts[id].state;
                     state.rest_until(now, until, WaitRule::RobotsUnreachable);
-                    return self.place(id, now);
+                    return self.queue_host(id, now);
                 }
                 Choice::Empty if self.hosts[id].refilling => {
-                    self.hosts[id].stand = Stand::Dry;
+                    self.hosts[id].phase = HostPhase::Dry;
                     return;
                 }
                 Choice::Empty => return self.leave(id, now),
-                Choice::Barred => self.refuse_barred(id, at),
+                Choice::Barred => self.discard_excess_origins(id, at),
                 Choice::GivenUp => {
-                    if !self.refuse_given_up(id, at) {
+                    if !self.discard_given_up(id, at) {
                         return self.drop_host(id, Discard::RobotsUnreachable, false, now);
                     }
                 }
@@ -84,22 +84,22 @@ impl Workbench {
         if host.more && host.pages_left > 0 && !host.refilling && !full && host.window.len() <= low
         {
             host.refilling = true;
-            self.notes.push(DeskNote::Refill { host: host.key });
+            self.messages.push(ToFrontier::Refill { host: host.key });
         }
     }
 
     /// Puts a host that has something to do where its next time says.
-    fn place(&mut self, id: u32, now: Timestamp) {
-        if self.makes_way(id, now) {
+    fn queue_host(&mut self, id: u32, now: Timestamp) {
+        if self.should_evict(id, now) {
             return self.leave(id, now);
         }
         let (state, ip) = (&self.hosts[id].state, self.hosts[id].ip);
         let next = state.next;
         if ip != ABSENT {
-            self.hosts[id].stand = Stand::Waiting;
+            self.hosts[id].phase = HostPhase::Waiting;
             let node = self.node(next, id);
             self.ips[ip].hosts.push(node, &mut self.hosts);
-            return self.touch_ip(ip);
+            return self.requeue_ip(ip);
         }
         // A failed answer is cached by the resolver for about as long as the host rests.
         let dns = matches!(state.rule, WaitRule::Failure(Failure::DnsUnavailable));
@@ -113,19 +113,19 @@ impl Workbench {
 
     /// Whether a host leaves because its wait is so long that its place is better used by another, or
     /// by none. Where too many are ready, one of those is sent out instead, and it stays.
-    fn makes_way(&mut self, id: u32, now: Timestamp) -> bool {
+    fn should_evict(&mut self, id: u32, now: Timestamp) -> bool {
         let host = &self.hosts[id];
         let (wait, held) = (host.state.wait(now), self.held());
         if host.refilling {
             return false;
         }
-        if Front::has_too_many_rules(held) && host.rules_bytes() > 0 && !host.has_errands() {
+        if Front::has_too_many_rules(held) && host.rules_bytes() > 0 && !host.has_requests() {
             return wait > Duration::ZERO;
         }
         if wait > REST_MAX {
             return true;
         }
-        if host.has_errands() {
+        if host.has_requests() {
             return false;
         }
         let horizon = self.horizon(host);
@@ -139,9 +139,9 @@ impl Workbench {
     /// Sends out a host that could be visited now; `false` when the one that was found must stay.
     /// Where too many are ready, those that rest for a moment will be needed sooner.
     fn evict_ready(&mut self, now: Timestamp) -> bool {
-        let entry = self.turns.any_due(now).and_then(|turn| self.ips[turn.id].hosts.first());
+        let entry = self.ready.any_due(now).and_then(|turn| self.ips[turn.id].hosts.first());
         let Some(id) = entry.map(|node| node.id) else { return false };
-        if self.hosts[id].refilling || self.hosts[id].turn.is_some() {
+        if self.hosts[id].refilling || self.hosts[id].robots_state.is_some() {
             return false;
         }
         self.detach(id);
@@ -162,9 +162,9 @@ impl Workbench {
     pub(super) fn evict_resting(&mut self, now: Timestamp) {
         for id in self.hosts.ids() {
             let host = &self.hosts[id];
-            let idle = matches!(host.stand, Stand::Waiting | Stand::Asleep);
+            let idle = matches!(host.phase, HostPhase::Waiting | HostPhase::Asleep);
             if idle
-                && host.turn.is_none()
+                && host.robots_state.is_none()
                 && !host.refilling
                 && host.state.wait(now) > self.horizon(host)
             {
@@ -176,12 +176,12 @@ impl Workbench {
 
     pub(super) fn resolve(&mut self, id: u32) {
         let host = &mut self.hosts[id];
-        host.stand = Stand::Resolving;
+        host.phase = HostPhase::Resolving;
         self.to_resolve.push((host.key, host.name.clone()));
     }
 
     pub(super) fn sleep(&mut self, id: u32, until: Timestamp) {
-        self.hosts[id].stand = Stand::Asleep;
+        self.hosts[id].phase = HostPhase::Asleep;
         let node = self.node(until, id);
         self.sleepers.push(node, &mut self.hosts);
     }
@@ -189,35 +189,35 @@ impl Workbench {
     /// Takes a host out of the heap it is in.
     pub(super) fn detach(&mut self, id: u32) {
         let (position, ip) = (self.hosts[id].position, self.hosts[id].ip);
-        match std::mem::take(&mut self.hosts[id].stand) {
-            Stand::Waiting => {
+        match std::mem::take(&mut self.hosts[id].phase) {
+            HostPhase::Waiting => {
                 self.ips[ip].hosts.remove(position, &mut self.hosts);
-                self.touch_ip(ip);
+                self.requeue_ip(ip);
             }
-            Stand::Asleep => {
+            HostPhase::Asleep => {
                 self.sleepers.remove(position, &mut self.hosts);
             }
-            Stand::Loose | Stand::Resolving | Stand::InFlight | Stand::Dry => {}
+            HostPhase::Loose | HostPhase::Resolving | HostPhase::InFlight | HostPhase::Dry => {}
         }
     }
 
     /// A loose host goes back to the ledger.
     pub(super) fn leave(&mut self, id: u32, now: Timestamp) {
         let host = self.take_out(id, now);
-        let unused = host.places();
-        self.notes.push(DeskNote::Leave { host: host.key, state: host.state, unused });
+        let unused = host.queue_keys();
+        self.messages.push(ToFrontier::Leave { host: host.key, state: host.state, unused });
     }
 
     /// A loose host is given up, at once or when the URLs that it asked for have come.
     pub(super) fn drop_host(&mut self, id: u32, reason: Discard, forever: bool, now: Timestamp) {
         if self.hosts[id].refilling {
-            self.hosts[id].doomed = Some((reason, forever));
-            self.hosts[id].stand = Stand::Dry;
+            self.hosts[id].pending_drop = Some((reason, forever));
+            self.hosts[id].phase = HostPhase::Dry;
             return;
         }
         let host = self.take_out(id, now);
-        let unused = host.places();
-        self.notes.push(DeskNote::Drop {
+        let unused = host.queue_keys();
+        self.messages.push(ToFrontier::Drop {
             host: host.key,
             state: host.state,
             unused,
@@ -232,11 +232,11 @@ impl Workbench {
         self.window_urls -= weight(&self.hosts[id].window);
         self.rules_bytes -= self.hosts[id].rules_bytes();
         let mut host = self.hosts.remove(id);
-        if let Some(turn) = host.turn.take() {
+        if let Some(turn) = host.robots_state.take() {
             if let Some(away) = turn.away {
                 self.cancel(away.at, host.key);
             }
-            self.orphans.extend(turn.errands.into_iter().filter(|e| e.for_host != host.key));
+            self.abandoned.extend(turn.requests.into_iter().filter(|e| e.for_host != host.key));
         }
         host
     }

@@ -1,10 +1,10 @@
 //! What a verdict changes: the host's politeness, its address's, its budget, its window.
 
 use super::Workbench;
-use super::host_entry::Stand;
-use super::robots_turn::set_record;
+use super::host_entry::HostPhase;
+use super::robots_state::set_record;
 use super::visit::weight;
-use crate::messages::{DeskNote, RobotsFound, Signal, Verdict};
+use crate::messages::{RobotsOutcome, Signal, ToFrontier, Verdict};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::{ROBOTS_TRIES_MAX, VisitSignal, VisitSummary, after_visit};
@@ -15,8 +15,8 @@ impl Workbench {
     /// Takes back a visit.
     pub fn release(&mut self, mut verdict: Verdict, now: Timestamp) {
         let id = self.hosts.find(&verdict.host);
-        let Some(id) = id.filter(|&id| self.hosts[id].stand == Stand::InFlight) else {
-            self.strays += 1;
+        let Some(id) = id.filter(|&id| self.hosts[id].phase == HostPhase::InFlight) else {
+            self.unknown_host_replies += 1;
             return;
         };
         self.in_flight -= 1;
@@ -24,31 +24,31 @@ impl Workbench {
         self.learn_budget(id, &mut verdict);
         self.free_address(id, &verdict, now);
         let unreachable = verdict.robots.as_ref().and_then(|answer| {
-            let own = answer.errand.for_host == verdict.host;
-            let failed = matches!(answer.found, RobotsFound::Unreachable);
-            (own && failed).then_some(answer.errand.for_origin)
+            let own = answer.request.for_host == verdict.host;
+            let failed = matches!(answer.found, RobotsOutcome::Unreachable);
+            (own && failed).then_some(answer.request.for_origin)
         });
-        let doing = self.hosts[id].turn.as_mut().and_then(|turn| turn.doing.take());
+        let doing = self.hosts[id].robots_state.as_mut().and_then(|turn| turn.doing.take());
         match (verdict.robots.take(), doing) {
-            (Some(answer), _) => self.hear_robots(id, answer, now),
+            (Some(answer), _) => self.on_robots_answer(id, answer, now),
             // The visit was cut off: whoever waits for it waits for the next.
-            (None, Some(errand)) => {
-                self.hosts[id].turn.get_or_insert_default().errands.push_front(errand);
+            (None, Some(request)) => {
+                self.hosts[id].robots_state.get_or_insert_default().requests.push_front(request);
             }
             (None, None) => {}
         }
         self.hosts[id].tidy();
-        self.hosts[id].stand = Stand::Loose;
+        self.hosts[id].phase = HostPhase::Loose;
         if self.is_given_up(id, verdict.signal, unreachable) {
             self.drop_host(id, Discard::GaveUp, false, now);
         } else {
-            self.settle(id, now);
+            self.place_host(id, now);
         }
         if let Some(id) = self.hosts.find(&verdict.host) {
             let state = self.hosts[id].state.clone();
-            self.notes.push(DeskNote::State { host: verdict.host, state });
+            self.messages.push(ToFrontier::HostState { host: verdict.host, state });
         }
-        self.settle_orphans(now);
+        self.fail_abandoned(now);
     }
 
     fn learn_politeness(&mut self, id: u32, verdict: &Verdict) {
@@ -66,12 +66,12 @@ impl Workbench {
         let host = &mut self.hosts[id];
         match verdict.signal {
             Signal::Failed(Failure::AddressChanged) => {
-                host.doubt_address();
+                host.expire_address();
                 host.hold_for_address(closed);
             }
             Signal::Failed(
                 Failure::ConnectRefused | Failure::ConnectTimeout | Failure::Unreachable,
-            ) => host.doubt_address(),
+            ) => host.expire_address(),
             _ => {}
         }
     }
@@ -97,8 +97,8 @@ impl Workbench {
             entry.ended = entry.ended.max(verdict.ended);
             entry.next = entry.next.max(verdict.ended + self.settings.politeness.ip_delay);
         }
-        self.yield_turn(ip, now);
-        self.touch_ip(ip);
+        self.yield_lease(ip, now);
+        self.requeue_ip(ip);
     }
 
     /// Whether the host failed too often. Where only one of its origins does not even give a
@@ -117,7 +117,7 @@ impl Workbench {
         record.failures = record.failures.max(ROBOTS_TRIES_MAX);
         set_record(&mut host.robots, origin, record.clone());
         host.state.failures.clear();
-        self.notes.push(DeskNote::Robots { host: host.key, origin, record });
+        self.messages.push(ToFrontier::Robots { host: host.key, origin, record });
         false
     }
 }
@@ -125,8 +125,12 @@ impl Workbench {
 impl super::HostEntry {
     /// Frees the turn once there is nothing in it.
     fn tidy(&mut self) {
-        if self.turn.as_ref().is_some_and(|t| t.errands.is_empty() && t.away.is_none() && !t.lent) {
-            self.turn = None;
+        if self
+            .robots_state
+            .as_ref()
+            .is_some_and(|t| t.requests.is_empty() && t.away.is_none() && !t.lent)
+        {
+            self.robots_state = None;
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What a host is visited for next.
 
 use super::Workbench;
-use super::host_entry::{HostEntry, Stand};
-use super::robots_turn::{Standing, first_hop, standing};
-use crate::limits::{ORIGINS_A_HOST_MAX, UNHURRIED_VISIT_URLS};
+use super::host_entry::{HostEntry, HostPhase};
+use super::robots_state::{Freshness, first_hop, freshness};
+use crate::limits::{NO_DELAY_VISIT_URLS, ORIGINS_A_HOST_MAX};
 use crate::messages::{
-    DeskNote, Errand, HandedOut, Queued, RobotsErrand, RobotsRecord, Turn, Visit,
+    HandedOut, Queued, RobotsRecord, RobotsRequest, ToFrontier, Visit, VisitDeadline, VisitTask,
 };
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 /// How many URLs one visit may request.
 pub(super) fn visit_len(pace: &Pace<'_>) -> u32 {
-    let unhurried = pace.politeness.ip_delay.is_zero() && !pace.has_wait();
-    if unhurried { pace.burst().max(UNHURRIED_VISIT_URLS) } else { pace.burst() }
+    let no_delay = pace.politeness.ip_delay.is_zero() && !pace.has_wait();
+    if no_delay { pace.burst().max(NO_DELAY_VISIT_URLS) } else { pace.burst() }
 }
 
 /// What URLs count for in memory.
@@ -56,13 +56,13 @@ pub(super) fn choose(host: &HostEntry, now: Timestamp, politeness: &Politeness) 
             continue;
         }
         last = Some(url.origin);
-        match host.standing(url.origin, now, politeness) {
-            Standing::Open(rules) => return Choice::Pages { start, rules },
-            Standing::Ask { failing: false } => return Choice::Robots(url.origin),
-            Standing::Ask { failing: true } => failing = failing.or(last),
-            Standing::Wait(until) => again = again.min(until),
-            Standing::GivenUp => given_up = true,
-            Standing::Barred => return Choice::Barred,
+        match host.freshness(url.origin, now, politeness) {
+            Freshness::Open(rules) => return Choice::Pages { start, rules },
+            Freshness::Ask { failing: false } => return Choice::Robots(url.origin),
+            Freshness::Ask { failing: true } => failing = failing.or(last),
+            Freshness::Wait(until) => again = again.min(until),
+            Freshness::GivenUp => given_up = true,
+            Freshness::Barred => return Choice::Barred,
         }
     }
     match failing {
@@ -85,8 +85,8 @@ impl Workbench {
         let has_own = host.away().is_none()
             && host.pages_left > 0
             && matches!(choice, Choice::Pages { .. } | Choice::Robots(_));
-        if let Some(errand) = self.hosts[id].next_errand(has_own) {
-            return Some(self.visit(id, Errand::Robots(errand), now));
+        if let Some(request) = self.hosts[id].next_request(has_own) {
+            return Some(self.visit(id, VisitTask::Robots(request), now));
         }
         match choice {
             Choice::Pages { start, rules } if has_own => {
@@ -94,11 +94,11 @@ impl Workbench {
             }
             Choice::Robots(origin) if has_own => {
                 let host = &self.hosts[id];
-                let errand = first_hop(host.key, &host.name, origin);
-                Some(self.visit(id, Errand::Robots(errand), now))
+                let request = first_hop(host.key, &host.name, origin);
+                Some(self.visit(id, VisitTask::Robots(request), now))
             }
             _ => {
-                self.settle(id, now);
+                self.place_host(id, now);
                 None
             }
         }
@@ -117,14 +117,14 @@ impl Workbench {
         host.pages_left -= u64::from(requests_max);
         self.window_urls -= weight(&urls);
         self.refill_if_low(id);
-        self.visit(id, Errand::Pages { origin, rules, urls, requests_max }, now)
+        self.visit(id, VisitTask::Pages { origin, rules, urls, requests_max }, now)
     }
 
-    fn visit(&mut self, id: u32, errand: Errand, now: Timestamp) -> Visit {
+    fn visit(&mut self, id: u32, task: VisitTask, now: Timestamp) -> Visit {
         let host = &mut self.hosts[id];
-        host.stand = Stand::InFlight;
+        host.phase = HostPhase::InFlight;
         let ip = &self.ips[host.ip];
-        let (address, turn) = (ip.address, Turn::default());
+        let (address, deadline) = (ip.address, VisitDeadline::default());
         let handed_out = HandedOut {
             at: now,
             rule: host.state.rule,
@@ -132,43 +132,43 @@ impl Workbench {
             address,
             address_next: ip.next,
         };
-        Visit { host: host.key, name: Arc::clone(&host.name), address, errand, turn, handed_out }
+        Visit { host: host.key, name: Arc::clone(&host.name), address, task, deadline, handed_out }
     }
 
     /// Sets aside the URLs whose robots.txt never answered; `false` when that is all there is to
     /// this host.
-    pub(super) fn refuse_given_up(&mut self, id: u32, now: Timestamp) -> bool {
-        let urls = self.pick_out(id, now, &Standing::GivenUp);
+    pub(super) fn discard_given_up(&mut self, id: u32, now: Timestamp) -> bool {
+        let urls = self.take_urls(id, now, &Freshness::GivenUp);
         let host = &mut self.hosts[id];
         if host.window.is_empty() && !host.answers_robots() {
             host.window = urls.into();
             return false;
         }
-        self.refuse(id, urls, Discard::RobotsUnreachable);
+        self.discard(id, urls, Discard::RobotsUnreachable);
         true
     }
 
     /// Sets aside the URLs of origins beyond those that a host may have.
-    pub(super) fn refuse_barred(&mut self, id: u32, now: Timestamp) {
-        let urls = self.pick_out(id, now, &Standing::Barred);
-        self.refuse(id, urls, Discard::TooManyOrigins);
+    pub(super) fn discard_excess_origins(&mut self, id: u32, now: Timestamp) {
+        let urls = self.take_urls(id, now, &Freshness::Barred);
+        self.discard(id, urls, Discard::TooManyOrigins);
     }
 
     /// Takes the URLs out of the window whose origin stands like this.
-    fn pick_out(&mut self, id: u32, now: Timestamp, standing: &Standing) -> Vec<Queued> {
+    fn take_urls(&mut self, id: u32, now: Timestamp, freshness: &Freshness) -> Vec<Queued> {
         let politeness = &self.settings.politeness;
         let host = &mut self.hosts[id];
         let window = std::mem::take(&mut host.window);
         let (picked, kept): (Vec<Queued>, Vec<Queued>) = window
             .into_iter()
-            .partition(|url| host.standing(url.origin, now, politeness) == *standing);
+            .partition(|url| host.freshness(url.origin, now, politeness) == *freshness);
         host.window = kept.into();
         picked
     }
 
-    fn refuse(&mut self, id: u32, urls: Vec<Queued>, reason: Discard) {
+    fn discard(&mut self, id: u32, urls: Vec<Queued>, reason: Discard) {
         self.window_urls -= weight(&urls);
-        self.notes.push(DeskNote::Refuse { host: self.hosts[id].key, urls, reason });
+        self.messages.push(ToFrontier::DiscardUrls { host: self.hosts[id].key, urls, reason });
     }
 }
 
@@ -178,12 +178,12 @@ impl HostEntry {
         self.robots.iter().find(|(o, _)| *o == origin).map(|(_, record)| record)
     }
 
-    fn standing(&self, origin: Origin, now: Timestamp, politeness: &Politeness) -> Standing {
+    fn freshness(&self, origin: Origin, now: Timestamp, politeness: &Politeness) -> Freshness {
         let record = self.record(origin);
         if record.is_none() && self.robots.len() >= ORIGINS_A_HOST_MAX {
-            return Standing::Barred;
+            return Freshness::Barred;
         }
-        standing(record, now, self.state.last_ended, politeness)
+        freshness(record, now, self.state.last_ended, politeness)
     }
 
     /// Whether any of its origins ever gave a robots.txt.
@@ -191,19 +191,19 @@ impl HostEntry {
         self.robots.iter().any(|(_, record)| record.rules.is_some())
     }
 
-    /// The robots errand that goes first: its own; those of other hosts in turn with its own
+    /// The robots request that goes first: its own; those of other hosts in turn with its own
     /// business, if it has any.
-    fn next_errand(&mut self, has_own: bool) -> Option<RobotsErrand> {
+    fn next_request(&mut self, has_own: bool) -> Option<RobotsRequest> {
         let key = self.key;
-        let turn = self.turn.as_mut()?;
-        let own = turn.errands.front()?.for_host == key;
+        let turn = self.robots_state.as_mut()?;
+        let own = turn.requests.front()?.for_host == key;
         if !own && has_own && turn.lent {
             turn.lent = false;
             return None;
         }
         turn.lent = !own;
-        let errand = turn.errands.pop_front();
-        turn.doing = errand.clone().filter(|_| !own);
-        errand
+        let request = turn.requests.pop_front();
+        turn.doing = request.clone().filter(|_| !own);
+        request
     }
 }

@@ -5,8 +5,10 @@ use crate::program::{Coordinator, crivello, expect, fresh};
 use crivello_agent::api::{
     self, About, AgentApi, AgentStatus, Details, HostsWanted, SeedAnswer, Unanswered,
 };
-use crivello_agent::messages::{Ack, RobotsFound};
-use crivello_agent::peers::{Batch, Body, ExtraServices, PacketOrigin, PeerHandler, PeerServer};
+use crivello_agent::messages::{Ack, RobotsOutcome};
+use crivello_agent::peers::{
+    Body, ExtraServices, LeaseBatch, PacketOrigin, PeerHandler, PeerServer,
+};
 use crivello_agent::progress::Snapshot;
 use crivello_common::discard::Discard;
 use crivello_common::time::Clock;
@@ -97,8 +99,8 @@ struct NoPeers;
 
 impl PeerHandler for NoPeers {
     fn take(&self, _: PacketOrigin, _: u64, _: Body, _: oneshot::Sender<Ack>) {}
-    fn turns(&self, _: AgentId, _: u64, _: Batch, _: oneshot::Sender<Ack>) {}
-    fn robots(&self, _: CrawlUrl, _: oneshot::Sender<RobotsFound>) {}
+    fn turns(&self, _: AgentId, _: u64, _: LeaseBatch, _: oneshot::Sender<Ack>) {}
+    fn robots(&self, _: CrawlUrl, _: oneshot::Sender<RobotsOutcome>) {}
     fn ping(&self, _: AgentId, _: u64, _: oneshot::Sender<Ack>) {}
 }
 

@@ -10,7 +10,7 @@ use crate::subject::Kind;
 
 /// The size in question.
 const N_URLS: f64 = 1e10;
-/// Bits a URL of the filters, for one new URL in a thousand lost: of this module's own arithmetic,
+/// BitArray a URL of the filters, for one new URL in a thousand lost: of this module's own arithmetic,
 /// by how many bits are set.
 const BLOOM_BITS: f64 = 14.4;
 const BLOCKED_BLOOM_BITS: f64 = 15.7;

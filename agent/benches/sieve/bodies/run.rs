@@ -5,7 +5,7 @@ use crate::stream::{Links, Stream};
 use crate::subject::{Kind, Subject};
 use crate::usage::Stopwatch;
 use crate::written::bytes_written;
-use crivello_agent::crawldb::{Offer, RecentKeys};
+use crivello_agent::crawldb::{Lookup, RecentKeys};
 use crivello_common::config::State;
 use crivello_common::hash::{GroupHash, UrlHash, UrlKey};
 use crivello_common::units::ByteSize;
@@ -85,23 +85,23 @@ struct Counts {
 struct Run {
     subject: Subject,
     recent: Option<RecentKeys>,
-    offers: Vec<Offer>,
+    lookups: Vec<Lookup>,
     counts: Counts,
 }
 
 impl Run {
     fn take(&mut self, links: &Links<UrlKey>) {
-        self.offers.clear();
+        self.lookups.clear();
         for (ticket, &key) in (self.counts.checks..).zip(&links.links) {
             if self.recent.as_mut().is_some_and(|recent| recent.touch(key)) {
                 self.counts.recent += 1;
             } else {
-                self.offers.push(Offer { key, ticket });
+                self.lookups.push(Lookup { key, ticket });
             }
         }
         self.counts.checks += links.links.len() as u64;
         self.counts.distinct = links.distinct;
-        self.counts.passed += self.subject.offer(&self.offers);
+        self.counts.passed += self.subject.lookup(&self.lookups);
     }
 }
 
@@ -112,7 +112,7 @@ pub fn run(order: &Order) -> Figures {
     let mut run = Run {
         subject: Subject::new(order.kind, order.memory, dir.path()),
         recent: order.recent.then(|| RecentKeys::new(State::default().sieve_cache)),
-        offers: Vec::new(),
+        lookups: Vec::new(),
         counts: Counts::default(),
     };
     let mut stream = Stream::new(order.n_urls, key);
@@ -151,7 +151,7 @@ pub fn run(order: &Order) -> Figures {
 /// A link as a key: as even as a hash of its text, and quicker.
 fn key(host: usize, n: u32) -> UrlKey {
     let group = mix(host as u64 + 1);
-    // By other numbers than those of hosts: signatures are made by the same function.
+    // By other numbers than those of hosts: fingerprints are made by the same function.
     let url = mix(group.wrapping_add(u64::from(n) << 32 | 1));
     UrlKey { group: GroupHash(group), url: UrlHash(url) }
 }

@@ -1,6 +1,6 @@
 //! A body, and what its owner does with what passes.
 
-use crivello_agent::crawldb::{BlockedBloom, Bloom, Body, Memory, Offer, Offline, Rocks};
+use crivello_agent::crawldb::{BlockedBloom, Bloom, Lookup, Memory, Offline, RocksSeen, SeenSet};
 use crivello_agent::storage::values::Seen;
 use crivello_agent::storage::{Batch, Database, Family, keys};
 use crivello_common::config::State;
@@ -37,7 +37,7 @@ impl Kind {
 
 /// See the module.
 pub struct Subject {
-    pub body: Box<dyn Body>,
+    pub body: Box<dyn SeenSet>,
     dir: PathBuf,
     /// Of a body that leaves it to its owner to write down what has passed.
     disk: Option<Arc<Database>>,
@@ -47,8 +47,8 @@ pub struct Subject {
 impl Subject {
     pub fn new(kind: Kind, memory: ByteSize, dir: &Path) -> Self {
         let disk = (kind == Kind::Rocks).then(|| database(dir));
-        let body: Box<dyn Body> = match (kind, &disk) {
-            (Kind::Rocks, Some(disk)) => Box::new(Rocks::new(disk.clone())),
+        let body: Box<dyn SeenSet> = match (kind, &disk) {
+            (Kind::Rocks, Some(disk)) => Box::new(RocksSeen::new(disk.clone())),
             (Kind::Bloom, _) => Box::new(Bloom::new(memory)),
             (Kind::BlockedBloom, _) => Box::new(BlockedBloom::new(memory)),
             (Kind::Offline, _) => Box::new(Offline::open(dir, memory).expect("it opens")),
@@ -58,16 +58,16 @@ impl Subject {
     }
 
     /// Offers a batch, whose tickets count on from `first`; says how many have passed.
-    pub fn offer(&mut self, batch: &[Offer]) -> u64 {
+    pub fn lookup(&mut self, batch: &[Lookup]) -> u64 {
         self.passed.clear();
-        self.body.offer(batch, &mut self.passed).expect("the disk works");
+        self.body.lookup(batch, &mut self.passed).expect("the disk works");
         if let Some(disk) = &self.disk {
             let value = Seen::Queued(None).encode();
             let mut rows = Batch::default();
-            let mut offers = batch.iter();
+            let mut lookups = batch.iter();
             for ticket in &self.passed {
-                let offer = offers.find(|offer| offer.ticket == *ticket).expect("its ticket");
-                disk.put(&mut rows, Family::Seen, &keys::seen(offer.key), &value);
+                let lookup = lookups.find(|lookup| lookup.ticket == *ticket).expect("its ticket");
+                disk.put(&mut rows, Family::Seen, &keys::seen(lookup.key), &value);
             }
             disk.commit(&rows).expect("the disk works");
         }

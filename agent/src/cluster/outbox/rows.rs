@@ -6,7 +6,7 @@
 //! 2 agent(4) seq(8)   facts of groups that this agent owns: for one that holds copies
 //! ```
 
-use crate::crawldb::Unsettled;
+use crate::crawldb::PendingPage;
 use crate::peers::Class;
 use crate::storage::{DiskError, RowReader};
 use crivello_common::view::AgentId;
@@ -38,8 +38,8 @@ pub(super) fn damaged() -> DiskError {
     DiskError::Row { family: "outbox", what: "too short or malformed" }
 }
 
-pub(super) fn read_pages(value: &[u8]) -> Result<Vec<Unsettled>, DiskError> {
+pub(super) fn read_pages(value: &[u8]) -> Result<Vec<PendingPage>, DiskError> {
     let mut r = RowReader(value);
     let n = r.number().ok_or_else(damaged)?;
-    (0..n).map(|_| Unsettled::read(&mut r).ok_or_else(damaged)).collect()
+    (0..n).map(|_| PendingPage::read(&mut r).ok_or_else(damaged)).collect()
 }

@@ -3,16 +3,16 @@
 //! more than a [`Bloom`](super::Bloom) of the same size, and counts them by how full they are to say
 //! how much.
 
-use super::filter::{Bits, Filter};
-use super::signature::{Signer, mix, place};
+use super::filter::{BitArray, Filter};
+use super::fingerprint::{Fingerprinter, mix, place};
 use crivello_common::hash::UrlKey;
 use crivello_common::units::ByteSize;
 
-/// Bits of each URL.
+/// BitArray of each URL.
 const HASHES: i32 = 8;
 const LINE_WORDS: usize = 8;
 const LINE_BITS: usize = 512;
-/// Bits that name a bit of a line.
+/// BitArray that name a bit of a line.
 const NAME_BITS: u32 = LINE_BITS.ilog2();
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -25,7 +25,7 @@ pub type BlockedBloom = Filter<Blocked>;
 
 /// The bits of a [`BlockedBloom`].
 pub struct Blocked {
-    signer: Signer,
+    fingerprinter: Fingerprinter,
     lines: Vec<Line>,
     /// How many lines have so many bits set.
     fills: Vec<u64>,
@@ -39,17 +39,17 @@ impl BlockedBloom {
         let mut fills = vec![0; LINE_BITS + 1];
         fills[0] = n as u64;
         let lines = vec![Line([0; LINE_WORDS]); n];
-        Self::of(Blocked { signer: Signer::random(), lines, fills })
+        Self::of(Blocked { fingerprinter: Fingerprinter::random(), lines, fills })
     }
 }
 
-impl Bits for Blocked {
+impl BitArray for Blocked {
     fn insert(&mut self, key: UrlKey) -> bool {
-        let signature = self.signer.sign(key);
-        let at = place(signature, self.lines.len());
+        let fingerprint = self.fingerprinter.fingerprint(key);
+        let at = place(fingerprint, self.lines.len());
         let line = &mut self.lines[at].0;
-        // The signature's own upper bits are much the same in all of a line.
-        let (mut bits, mut added) = (mix(signature), 0);
+        // The fingerprint's own upper bits are much the same in all of a line.
+        let (mut bits, mut added) = (mix(fingerprint), 0);
         for _ in 0..HASHES {
             let bit = (bits >> (u64::BITS - NAME_BITS)) as usize;
             let (word, mask) = (&mut line[bit / 64], 1 << (bit % 64));

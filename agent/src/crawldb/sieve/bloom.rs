@@ -1,11 +1,11 @@
 //! A Bloom filter (Bloom 1970): ten bits of each URL, anywhere.
 
-use super::filter::{Bits, Filter};
-use super::signature::{Signer, mix, place};
+use super::filter::{BitArray, Filter};
+use super::fingerprint::{Fingerprinter, mix, place};
 use crivello_common::hash::UrlKey;
 use crivello_common::units::ByteSize;
 
-/// Bits of each URL. With ten the filter is half full when it loses one new URL in 1,024, and no
+/// BitArray of each URL. With ten the filter is half full when it loses one new URL in 1,024, and no
 /// other number would let it take more URLs until then: one for each 14.4 bits.
 const HASHES: i32 = 10;
 const WORD_BITS: usize = u64::BITS as usize;
@@ -15,9 +15,9 @@ pub type Bloom = Filter<Scattered>;
 
 /// The bits of a [`Bloom`].
 pub struct Scattered {
-    signer: Signer,
+    fingerprinter: Fingerprinter,
     words: Vec<u64>,
-    /// Bits that are set.
+    /// BitArray that are set.
     ones: u64,
 }
 
@@ -26,15 +26,15 @@ impl Bloom {
     #[must_use]
     pub fn new(size: ByteSize) -> Self {
         let words = vec![0; (size.as_usize() / size_of::<u64>()).max(1)];
-        Self::of(Scattered { signer: Signer::random(), words, ones: 0 })
+        Self::of(Scattered { fingerprinter: Fingerprinter::random(), words, ones: 0 })
     }
 }
 
-impl Bits for Scattered {
+impl BitArray for Scattered {
     fn insert(&mut self, key: UrlKey) -> bool {
-        let signature = self.signer.sign(key);
+        let fingerprint = self.fingerprinter.fingerprint(key);
         // Two hashes make all others (Kirsch and Mitzenmacher 2006).
-        let (mut at, step) = (signature, mix(signature) | 1);
+        let (mut at, step) = (fingerprint, mix(fingerprint) | 1);
         let mut added = 0;
         for _ in 0..HASHES {
             let bit = place(at, self.words.len() * WORD_BITS);

@@ -1,12 +1,12 @@
 //! The body of a filter: a fixed number of bits, whatever the number of URLs, and new URLs that are
 //! taken for known, the more the fuller it is.
 
-use super::body::{Body, Losses, Offer};
+use super::seen_set::{Lookup, Losses, SeenSet};
 use crate::storage::DiskError;
 use crivello_common::hash::UrlKey;
 
-/// Bits that remember keys.
-pub trait Bits: Send {
+/// BitArray that remember keys.
+pub trait BitArray: Send {
     /// Sets the bits of a key; whether one of them was not set, so that it is certainly new.
     fn insert(&mut self, key: UrlKey) -> bool;
 
@@ -23,7 +23,7 @@ pub struct Filter<B> {
     losses: Losses,
 }
 
-impl<B: Bits> Filter<B> {
+impl<B: BitArray> Filter<B> {
     /// One that has nothing yet but these bits.
     pub(super) fn of(bits: B) -> Self {
         Self { bits, losses: Losses::default() }
@@ -41,16 +41,16 @@ impl<B: Bits> Filter<B> {
     }
 }
 
-impl<B: Bits> std::fmt::Debug for Filter<B> {
+impl<B: BitArray> std::fmt::Debug for Filter<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Filter of {} bytes, {:?}", self.bits.bytes(), self.losses)
     }
 }
 
-impl<B: Bits> Body for Filter<B> {
-    fn offer(&mut self, batch: &[Offer], passed: &mut Vec<u64>) -> Result<(), DiskError> {
+impl<B: BitArray> SeenSet for Filter<B> {
+    fn lookup(&mut self, batch: &[Lookup], passed: &mut Vec<u64>) -> Result<(), DiskError> {
         let before = passed.len();
-        passed.extend(batch.iter().filter(|offer| self.bits.insert(offer.key)).map(|o| o.ticket));
+        passed.extend(batch.iter().filter(|lookup| self.bits.insert(lookup.key)).map(|o| o.ticket));
         self.losses.passed(passed.len() - before, self.rate());
         Ok(())
     }

@@ -1,24 +1,24 @@
-//! The body that holds a signature of every URL: 10 to 12.5 bytes each.
+//! The body that holds a fingerprint of every URL: 10 to 12.5 bytes each.
 //!
-//! A hash table in 256 shards. Each is probed from a place that rises with the signature, so that
+//! A hash table in 256 shards. Each is probed from a place that rises with the fingerprint, so that
 //! when it grows its slots go over in their order: memory is read and written from one end to the
 //! other, and a shard can grow by a quarter instead of doubling. Shards begin with different sizes,
 //! so that they never grow all at once.
 
-use super::body::{Body, Offer};
-use super::signature::{Signer, place};
+use super::fingerprint::{Fingerprinter, place};
+use super::seen_set::{Lookup, SeenSet};
 use crate::storage::DiskError;
 use crivello_common::hash::UrlKey;
 
 const SHARDS: usize = 256;
 /// Slots of the smallest shard in the beginning.
 const SLOTS_MIN: usize = 64;
-/// A slot that holds nothing; a signature that is the same is held as 1.
+/// A slot that holds nothing; a fingerprint that is the same is held as 1.
 const EMPTY: u64 = 0;
 
 /// See the module.
 pub struct Memory {
-    signer: Signer,
+    fingerprinter: Fingerprinter,
     shards: Vec<Shard>,
 }
 
@@ -45,13 +45,13 @@ impl Memory {
     pub fn new() -> Self {
         // From 64 to 319 slots: the sizes at which they grow are spread evenly ever after.
         let shard = |n| Shard { slots: vec![EMPTY; SLOTS_MIN + n], used: 0 };
-        Self { signer: Signer::random(), shards: (0..SHARDS).map(shard).collect() }
+        Self { fingerprinter: Fingerprinter::random(), shards: (0..SHARDS).map(shard).collect() }
     }
 
     /// Remembers a URL; whether it is new.
     pub fn insert(&mut self, key: UrlKey) -> bool {
-        let signature = self.signer.sign(key);
-        self.shards[place(signature, SHARDS)].insert(signature.max(1))
+        let fingerprint = self.fingerprinter.fingerprint(key);
+        self.shards[place(fingerprint, SHARDS)].insert(fingerprint.max(1))
     }
 
     /// URLs that it knows.
@@ -68,12 +68,12 @@ impl Memory {
 }
 
 impl Shard {
-    fn insert(&mut self, signature: u64) -> bool {
-        let at = self.find(signature);
-        if self.slots[at] == signature {
+    fn insert(&mut self, fingerprint: u64) -> bool {
+        let at = self.find(fingerprint);
+        if self.slots[at] == fingerprint {
             return false;
         }
-        self.slots[at] = signature;
+        self.slots[at] = fingerprint;
         self.used += 1;
         if self.used * 5 > self.slots.len() * 4 {
             self.grow();
@@ -82,10 +82,10 @@ impl Shard {
     }
 
     /// Where it is, or the empty slot where it would be.
-    fn find(&self, signature: u64) -> usize {
+    fn find(&self, fingerprint: u64) -> usize {
         // The upper bits are the same in the whole shard.
-        let mut at = place(signature.wrapping_mul(SHARDS as u64), self.slots.len());
-        while self.slots[at] != EMPTY && self.slots[at] != signature {
+        let mut at = place(fingerprint.wrapping_mul(SHARDS as u64), self.slots.len());
+        while self.slots[at] != EMPTY && self.slots[at] != fingerprint {
             at += 1;
             if at == self.slots.len() {
                 at = 0;
@@ -97,16 +97,16 @@ impl Shard {
     fn grow(&mut self) {
         let n = self.slots.len() + self.slots.len() / 4;
         let before = std::mem::replace(&mut self.slots, vec![EMPTY; n]);
-        for signature in before.into_iter().filter(|&slot| slot != EMPTY) {
-            let at = self.find(signature);
-            self.slots[at] = signature;
+        for fingerprint in before.into_iter().filter(|&slot| slot != EMPTY) {
+            let at = self.find(fingerprint);
+            self.slots[at] = fingerprint;
         }
     }
 }
 
-impl Body for Memory {
-    fn offer(&mut self, batch: &[Offer], passed: &mut Vec<u64>) -> Result<(), DiskError> {
-        passed.extend(batch.iter().filter(|offer| self.insert(offer.key)).map(|o| o.ticket));
+impl SeenSet for Memory {
+    fn lookup(&mut self, batch: &[Lookup], passed: &mut Vec<u64>) -> Result<(), DiskError> {
+        passed.extend(batch.iter().filter(|lookup| self.insert(lookup.key)).map(|o| o.ticket));
         Ok(())
     }
 

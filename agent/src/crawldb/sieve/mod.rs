@@ -1,7 +1,7 @@
 //! The sieve: lets each URL through once, for the life of the crawl.
 //!
 //! In front stands a [`RecentKeys`] table, which answers for the links that every page repeats;
-//! behind it a [`Body`], chosen by `state.sieve`, for all others. What passes is written by the
+//! behind it a [`SeenSet`], chosen by `state.sieve`, for all others. What passes is written by the
 //! caller, in the same write batch as everything else that follows from it: the rows of `seen` are
 //! what is known of each URL, whatever the body. A body in memory is filled from them at a start.
 //!
@@ -10,19 +10,19 @@
 
 mod blocked_bloom;
 mod bloom;
-mod body;
 mod filter;
+mod fingerprint;
 mod memory;
 mod offline;
-mod rocks;
-mod signature;
+mod rocks_seen;
+mod seen_set;
 
 pub use blocked_bloom::BlockedBloom;
 pub use bloom::Bloom;
-pub use body::{Body, Losses, Offer};
 pub use memory::Memory;
 pub use offline::Offline;
-pub use rocks::Rocks;
+pub use rocks_seen::RocksSeen;
+pub use seen_set::{Lookup, Losses, SeenSet};
 
 use super::recent::RecentKeys;
 use crate::storage::{Database, DiskError, Family, keys};
@@ -43,7 +43,7 @@ pub struct SieveCounts {
     /// Of these, let through.
     pub fresh: u64,
     /// Bytes that the body holds in memory.
-    pub body_bytes: usize,
+    pub seen_bytes: usize,
     /// What the body loses.
     pub losses: Losses,
 }
@@ -53,11 +53,11 @@ pub struct SieveCounts {
 pub struct Sieve {
     disk: Arc<Database>,
     recent: RecentKeys,
-    body: Box<dyn Body>,
+    seen: Box<dyn SeenSet>,
     /// Whether the table holds keys that are no longer on disk.
     stale: bool,
     counts: SieveCounts,
-    offers: Vec<Offer>,
+    lookups: Vec<Lookup>,
     passed: Vec<u64>,
     look_ups: Option<Stopwatch>,
 }
@@ -69,14 +69,14 @@ impl Sieve {
     /// # Errors
     /// When the disk fails.
     pub fn open(disk: Arc<Database>, settings: &State) -> Result<Self, DiskError> {
-        let body = body(&disk, settings)?;
+        let seen = seen_set(&disk, settings)?;
         Ok(Self {
             disk,
             recent: RecentKeys::new(settings.sieve_cache),
-            body,
+            seen,
             stale: false,
             counts: SieveCounts::default(),
-            offers: Vec::new(),
+            lookups: Vec::new(),
             passed: Vec::new(),
             look_ups: None,
         })
@@ -93,7 +93,7 @@ impl Sieve {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn sift(
+    pub fn dedup(
         &mut self,
         urls: &[UrlKey],
         asked: usize,
@@ -101,32 +101,33 @@ impl Sieve {
     ) -> Result<(), DiskError> {
         let watch = self.look_ups.clone().filter(|_| !urls.is_empty());
         let began = watch.as_ref().map(Stopwatch::begin);
-        let sifted = self.sift_batch(urls, fresh).and_then(|()| self.find_lost(urls, asked, fresh));
+        let result =
+            self.dedup_batch(urls, fresh).and_then(|()| self.find_lost(urls, asked, fresh));
         if let (Some(watch), Some(began)) = (watch, began) {
             watch.end(began);
         }
         self.counts.fresh += fresh.iter().map(|&fresh| u64::from(fresh)).sum::<u64>();
-        sifted
+        result
     }
 
-    fn sift_batch(&mut self, urls: &[UrlKey], fresh: &mut Vec<bool>) -> Result<(), DiskError> {
+    fn dedup_batch(&mut self, urls: &[UrlKey], fresh: &mut Vec<bool>) -> Result<(), DiskError> {
         fresh.clear();
         fresh.resize(urls.len(), false);
         self.counts.offered += urls.len() as u64;
         if std::mem::take(&mut self.stale) {
             self.recent.clear();
         }
-        self.offers.clear();
+        self.lookups.clear();
         for (ticket, &key) in (0..).zip(urls) {
             if self.recent.touch(key) {
                 self.counts.recent += 1;
             } else {
-                self.offers.push(Offer { key, ticket });
+                self.lookups.push(Lookup { key, ticket });
             }
         }
-        self.counts.looked_up += self.offers.len() as u64;
+        self.counts.looked_up += self.lookups.len() as u64;
         self.passed.clear();
-        self.body.offer(&self.offers, &mut self.passed)?;
+        self.seen.lookup(&self.lookups, &mut self.passed)?;
         for &ticket in &self.passed {
             fresh[ticket as usize] = true;
         }
@@ -140,7 +141,7 @@ impl Sieve {
         asked: usize,
         fresh: &mut [bool],
     ) -> Result<(), DiskError> {
-        if asked >= urls.len() || self.body.losses().rate <= 0.0 {
+        if asked >= urls.len() || self.seen.losses().rate <= 0.0 {
             return Ok(());
         }
         let passed = (0..urls.len()).filter(|&i| fresh[i]).map(|i| (urls[i], i));
@@ -167,15 +168,15 @@ impl Sieve {
     /// What was asked so far.
     #[must_use]
     pub fn counts(&self) -> SieveCounts {
-        let (body_bytes, losses) = (self.body.memory(), self.body.losses());
-        SieveCounts { body_bytes, losses, ..self.counts }
+        let (seen_bytes, losses) = (self.seen.memory(), self.seen.losses());
+        SieveCounts { seen_bytes, losses, ..self.counts }
     }
 }
 
 /// The body that the settings name, with all that is on disk.
-fn body(disk: &Arc<Database>, settings: &State) -> Result<Box<dyn Body>, DiskError> {
+fn seen_set(disk: &Arc<Database>, settings: &State) -> Result<Box<dyn SeenSet>, DiskError> {
     Ok(match settings.sieve {
-        SieveKind::Rocksdb => Box::new(Rocks::new(disk.clone())),
+        SieveKind::Rocksdb => Box::new(RocksSeen::new(disk.clone())),
         SieveKind::Memory => {
             let mut memory = Memory::new();
             each_known(disk, |key| {

@@ -15,7 +15,7 @@ fn key(n: u64) -> UrlKey {
 /// A body, and what its owner does with what has passed.
 struct Subject {
     name: &'static str,
-    body: Box<dyn Body>,
+    body: Box<dyn SeenSet>,
     /// It lets through all that is new.
     exact: bool,
     /// It answers at once.
@@ -29,7 +29,7 @@ impl Subject {
         let of = |name, body, exact| Self { name, body, exact, prompt: true, disk: None };
         // So small that the filters lose, and that the files are merged many times.
         let (filter, gathers) = (ByteSize(256), ByteSize(24 * 50));
-        let rocks = of("rocksdb", Box::new(Rocks::new(disk.clone())), true);
+        let rocks = of("rocksdb", Box::new(RocksSeen::new(disk.clone())), true);
         let offline = Offline::open(&dir.join("offline"), gathers).unwrap();
         vec![
             Self { disk: Some(disk), ..rocks },
@@ -41,11 +41,11 @@ impl Subject {
     }
 
     /// What passes of a batch that begins with this ticket.
-    fn offer(&mut self, keys: &[u64], ticket: u64) -> Vec<u64> {
-        let offer = |(ticket, &n)| Offer { key: key(n), ticket };
-        let batch: Vec<Offer> = (ticket..).zip(keys).map(offer).collect();
+    fn lookup(&mut self, keys: &[u64], ticket: u64) -> Vec<u64> {
+        let lookup = |(ticket, &n)| Lookup { key: key(n), ticket };
+        let batch: Vec<Lookup> = (ticket..).zip(keys).map(lookup).collect();
         let mut passed = Vec::new();
-        self.body.offer(&batch, &mut passed).unwrap();
+        self.body.lookup(&batch, &mut passed).unwrap();
         if let Some(disk) = &self.disk {
             let mut rows = Batch::default();
             for &ticket_of in &passed {
@@ -76,7 +76,7 @@ proptest! {
         for mut subject in Subject::all(dir.path()) {
             let (mut passed, mut ticket) = (Vec::new(), 0);
             for keys in &batches {
-                passed.extend(subject.offer(keys, ticket));
+                passed.extend(subject.lookup(keys, ticket));
                 ticket += keys.len() as u64;
                 if subject.exact && subject.prompt {
                     let so_far = wanted.iter().take_while(|&&first| first < ticket);
@@ -104,24 +104,24 @@ fn a_filter_knows_what_it_loses() {
     for (name, n_urls) in
         [("bloom", 100_000), ("bloom", 250_000), ("blocked", 100_000), ("blocked", 250_000)]
     {
-        let mut body: Box<dyn Body> = match name {
+        let mut body: Box<dyn SeenSet> = match name {
             "bloom" => Box::new(Bloom::new(size)),
             _ => Box::new(BlockedBloom::new(size)),
         };
         let mut passed = Vec::new();
         for first in (0..n_urls).step_by(1_000) {
-            let batch: Vec<Offer> =
-                (first..first + 1_000).map(|n| Offer { key: key(n), ticket: n }).collect();
-            body.offer(&batch, &mut passed).unwrap();
+            let batch: Vec<Lookup> =
+                (first..first + 1_000).map(|n| Lookup { key: key(n), ticket: n }).collect();
+            body.lookup(&batch, &mut passed).unwrap();
         }
         let is_near = |a: f64, b: f64| a < b * 1.2 && b < a * 1.2;
         let (lost, said) = (n_urls as f64 - passed.len() as f64, body.losses().urls);
         assert!(is_near(lost, said), "{name}, {n_urls}: {lost} were lost, it says {said}");
         assert!(lost > 500.0, "{name}, {n_urls}: {lost} are too few to compare");
         let (before, rate) = (passed.len(), body.losses().rate);
-        let more: Vec<Offer> =
-            (0..2_000).map(|n| Offer { key: key(1 << 40 | n), ticket: n }).collect();
-        body.offer(&more, &mut passed).unwrap();
+        let more: Vec<Lookup> =
+            (0..2_000).map(|n| Lookup { key: key(1 << 40 | n), ticket: n }).collect();
+        body.lookup(&more, &mut passed).unwrap();
         let share = 1.0 - (passed.len() - before) as f64 / 2_000.0;
         assert!(is_near(share, rate), "{name}: {share} is lost, it says {rate}");
         assert_eq!(body.memory(), size.as_usize());
@@ -144,10 +144,10 @@ fn a_filter_takes_as_many_urls_as_the_settings_promise() {
 }
 
 /// A sieve over rows that nobody writes unless it says so.
-fn sieve(dir: &Path, body: Box<dyn Body>) -> Sieve {
+fn sieve(dir: &Path, body: Box<dyn SeenSet>) -> Sieve {
     let settings = State { sieve_cache: ByteSize::kib(64), ..State::default() };
     let disk = Arc::new(Database::open(dir, true, &settings).unwrap());
-    Sieve { body, ..Sieve::open(disk, &settings).unwrap() }
+    Sieve { seen: body, ..Sieve::open(disk, &settings).unwrap() }
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn what_was_asked_for_is_never_lost() {
     let mut sieve = sieve(dir.path(), Box::new(Bloom::new(ByteSize(8))));
     let mut fresh = Vec::new();
     let links: Vec<UrlKey> = (0..500).map(key).collect();
-    sieve.sift(&links, links.len(), &mut fresh).unwrap();
+    sieve.dedup(&links, links.len(), &mut fresh).unwrap();
     let lost = fresh.iter().filter(|&&fresh| !fresh).count();
     assert!(lost > 400, "{lost}");
     let mut rows = Batch::default();
@@ -168,7 +168,7 @@ fn what_was_asked_for_is_never_lost() {
     // A link, and the same and two others as seeds, each twice.
     let urls: Vec<UrlKey> = [1_000, 1_000, 1_001, 499, 1_001, 499].map(key).to_vec();
     let was_fresh = fresh[499];
-    sieve.sift(&urls, 1, &mut fresh).unwrap();
+    sieve.dedup(&urls, 1, &mut fresh).unwrap();
     assert_eq!(fresh, [false, true, true, !was_fresh, false, false]);
     assert_eq!(sieve.counts().fresh, 500 - lost as u64 + 2 + u64::from(!was_fresh));
 }
@@ -179,13 +179,13 @@ fn it_counts_what_it_is_asked_and_forgets_when_told() {
     let mut sieve = sieve(dir.path(), Box::<Memory>::default());
     let mut fresh = Vec::new();
     let urls: Vec<UrlKey> = [1, 2, 1, 3].map(key).to_vec();
-    sieve.sift(&urls, urls.len(), &mut fresh).unwrap();
+    sieve.dedup(&urls, urls.len(), &mut fresh).unwrap();
     assert_eq!(fresh, [true, true, false, true]);
     let counts = sieve.counts();
     assert_eq!((counts.offered, counts.recent, counts.looked_up, counts.fresh), (4, 1, 3, 3));
-    assert!(counts.body_bytes > 0);
+    assert!(counts.seen_bytes > 0);
     sieve.forget();
-    sieve.sift(&urls, urls.len(), &mut fresh).unwrap();
+    sieve.dedup(&urls, urls.len(), &mut fresh).unwrap();
     assert_eq!(fresh, [false; 4], "the body has not forgotten");
     assert_eq!(sieve.counts().looked_up, 6);
 }

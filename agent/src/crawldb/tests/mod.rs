@@ -2,7 +2,7 @@
 //! each URL is handed out until it is committed, never twice at once, in the order of first
 //! appearance, and nothing is lost.
 
-mod blocking;
+mod blocked_hosts;
 mod model;
 mod sieves;
 mod transfer;

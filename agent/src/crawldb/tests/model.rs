@@ -3,8 +3,8 @@
 mod desk;
 pub mod exchange;
 
-use super::super::{Group, Ledger, Unsettled};
-use crate::messages::{DeskNote, Fact, Found, LedgerNote, LinkKind, Queued, RobotsRecord};
+use super::super::{CommitBatch, CrawlDb, PendingPage};
+use crate::messages::{Fact, Found, LinkKind, Queued, RobotsRecord, ToFrontier, ToWorkbench};
 use crate::storage::{Database, Family};
 use crivello_common::config::{AssignBy, Limits, Settings};
 use crivello_common::failure::Failure;
@@ -64,14 +64,14 @@ struct OnDesk {
 pub struct Model {
     dir: tempfile::TempDir,
     settings: Settings,
-    ledger: Option<Ledger>,
+    ledger: Option<CrawlDb>,
     disk: Option<Arc<Database>>,
     n_hosts: u16,
     now: Timestamp,
     desk: BTreeMap<HostKey, OnDesk>,
     names: BTreeMap<HostKey, Arc<str>>,
-    group: Group,
-    unsettled: Vec<Unsettled>,
+    group: CommitBatch,
+    pending_pages: Vec<PendingPage>,
     /// What was told of all commits so far.
     pub told: Vec<Fact>,
     /// Other agents' facts are among the rows.
@@ -100,8 +100,8 @@ impl Model {
             now: Timestamp::from_secs(1_000_000),
             desk: BTreeMap::new(),
             names: BTreeMap::new(),
-            group: Group::default(),
-            unsettled: Vec::new(),
+            group: CommitBatch::default(),
+            pending_pages: Vec::new(),
             told: Vec::new(),
             merged: false,
             found: BTreeSet::new(),
@@ -118,11 +118,11 @@ impl Model {
         let disk = Database::open(self.dir.path(), true, &self.settings.state).unwrap();
         let disk = Arc::new(disk);
         self.ledger =
-            Some(Ledger::open(disk.clone(), &self.settings).unwrap().sharing(exchange::ME));
+            Some(CrawlDb::open(disk.clone(), &self.settings).unwrap().sharing(exchange::ME));
         self.disk = Some(disk);
     }
 
-    fn ledger(&mut self) -> &mut Ledger {
+    fn ledger(&mut self) -> &mut CrawlDb {
         self.ledger.as_mut().unwrap()
     }
 
@@ -131,7 +131,7 @@ impl Model {
     }
 
     pub fn unresolved(&mut self, kind: Failure) {
-        self.ledger().note(DeskNote::Unresolved { kind });
+        self.ledger().on_workbench(ToFrontier::NameFailed { kind });
     }
 
     /// The robots.txt of all hosts on the desk is this.
@@ -146,7 +146,7 @@ impl Model {
                 failures: 0,
                 rules: Some(Arc::clone(rules)),
             };
-            self.ledger().note(DeskNote::Robots { host, origin, record });
+            self.ledger().on_workbench(ToFrontier::Robots { host, origin, record });
         }
     }
 
@@ -194,14 +194,14 @@ impl Model {
                 }
             }
             Step::Want(hosts) => {
-                self.ledger().note(DeskNote::Want { hosts });
+                self.ledger().on_workbench(ToFrontier::WantHosts { hosts });
                 self.serve();
             }
             Step::Fetch { pick, n } => self.fetch(pick, n),
             Step::Leave { pick, rest_ms } => self.leave(pick, rest_ms),
             Step::Refill(pick) => {
                 if let Some(host) = self.pick(pick).filter(|host| !self.desk[host].called) {
-                    self.ledger().note(DeskNote::Refill { host });
+                    self.ledger().on_workbench(ToFrontier::Refill { host });
                     self.serve();
                 }
             }
@@ -209,7 +209,8 @@ impl Model {
             Step::Call(n) => {
                 let Found { url, host, .. } = self.url(n);
                 if !self.desk.contains_key(&host) {
-                    self.ledger().note(DeskNote::Call { host, name: url.host().into() });
+                    self.ledger()
+                        .on_workbench(ToFrontier::RequestHost { host, name: url.host().into() });
                     self.serve();
                 }
             }
@@ -225,7 +226,7 @@ impl Model {
                 self.group.away = vec![true; self.group.pages.len()];
                 self.commit();
             }
-            Step::Safe => self.group.settled.append(&mut self.unsettled),
+            Step::Safe => self.group.settled.append(&mut self.pending_pages),
             Step::Kill => self.kill(),
         }
     }
@@ -241,7 +242,7 @@ impl Model {
         self.ledger().serve(now, &mut |_, _| Ok(true), &mut notes).unwrap();
         for note in notes {
             match note {
-                LedgerNote::Due(due) => {
+                ToWorkbench::Due(due) => {
                     self.check_window(due.host, &due.urls);
                     let called = due.urls.is_empty();
                     let (window, pages_left) = (due.urls, due.pages_left);
@@ -249,11 +250,11 @@ impl Model {
                     let before = self.desk.insert(due.host, on_desk);
                     assert!(before.is_none(), "a host is handed over twice");
                 }
-                LedgerNote::More { host, urls, .. } => {
+                ToWorkbench::MoreUrls { host, urls, .. } => {
                     self.check_window(host, &urls);
                     self.desk.get_mut(&host).unwrap().window.extend(urls);
                 }
-                LedgerNote::Elsewhere { .. } | LedgerNote::Recall { .. } => {
+                ToWorkbench::NotOwned { .. } | ToWorkbench::Recall { .. } => {
                     panic!("all groups may be fetched")
                 }
             }
@@ -262,13 +263,13 @@ impl Model {
 
     /// Nothing that was dealt with or is handed out; in the order of first appearance.
     fn check_window(&self, host: HostKey, urls: &[Queued]) {
-        let mut last = self.desk.get(&host).and_then(|d| d.window.last()).map(|u| u.place);
+        let mut last = self.desk.get(&host).and_then(|d| d.window.last()).map(|u| u.queue_key);
         for url in urls {
-            assert!(last < Some(url.place), "out of order");
-            last = Some(url.place);
+            assert!(last < Some(url.queue_key), "out of order");
+            last = Some(url.queue_key);
             assert!(!self.dealt_with.contains(&url.hash), "fetched twice");
             let on_the_way = self.group.pages.iter().any(|(p, _)| {
-                p.host == host && p.row.as_ref().is_some_and(|r| r.place == url.place)
+                p.host == host && p.row.as_ref().is_some_and(|r| r.queue_key == url.queue_key)
             });
             assert!(!on_the_way, "handed out twice");
             let name = &self.names[&host];
@@ -282,9 +283,10 @@ impl Model {
         let now = self.now;
         let batch = self.ledger().prepare(&group, None, now).unwrap();
         self.disk.as_ref().unwrap().commit(&batch).unwrap();
-        let (news, unsettled) = (self.ledger().take_news(), self.ledger().take_unsettled());
+        let (news, unsettled) =
+            (self.ledger().drain_changes(), self.ledger().drain_pending_pages());
         self.told.extend(news);
-        self.unsettled.extend(unsettled);
+        self.pending_pages.extend(unsettled);
         self.found.append(&mut self.found_open);
         for (page, _) in &group.pages {
             let hash = page.row.as_ref().unwrap().hash;
@@ -312,8 +314,8 @@ impl Model {
     fn kill(&mut self) {
         let lost: Vec<Found> = self.group.found.clone();
         // The outbox has them still.
-        self.unsettled.append(&mut self.group.settled);
-        self.group = Group::default();
+        self.pending_pages.append(&mut self.group.settled);
+        self.group = CommitBatch::default();
         self.found_open.clear();
         self.desk.clear();
         self.dropping.clear();
@@ -332,10 +334,10 @@ impl Model {
             self.now = self.now + Duration::from_secs(2);
             self.take(Step::Safe);
             self.commit();
-            if self.ledger().totals().queued == 0 && self.unsettled.is_empty() {
+            if self.ledger().totals().queued == 0 && self.pending_pages.is_empty() {
                 return;
             }
-            self.ledger().note(DeskNote::Want { hosts: 3 });
+            self.ledger().on_workbench(ToFrontier::WantHosts { hosts: 3 });
             self.serve();
             for pick in (0..self.on_desk().len()).rev() {
                 let pick = u16::try_from(pick).unwrap();

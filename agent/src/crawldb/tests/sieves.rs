@@ -1,7 +1,7 @@
 //! A crawl's ledger behind each body of the sieve that a crawl can choose: kills, restarts, and
 //! restarts with another body let nothing through twice, and lose nothing.
 
-use super::super::{Group, Ledger};
+use super::super::{CommitBatch, CrawlDb};
 use crate::messages::{Found, LinkKind};
 use crate::storage::{Batch, Database};
 use crivello_common::config::{AssignBy, Settings, SieveKind};
@@ -17,7 +17,7 @@ const ALL: [SieveKind; 4] =
 
 struct House {
     disk: Arc<Database>,
-    ledger: Ledger,
+    ledger: CrawlDb,
 }
 
 fn found(n: u64) -> Found {
@@ -32,12 +32,12 @@ impl House {
         settings.state.sieve = sieve;
         settings.state.sieve_memory = ByteSize::mib(1);
         let disk = Arc::new(Database::open(dir, true, &settings.state).unwrap());
-        let ledger = Ledger::open(disk.clone(), &settings).unwrap();
+        let ledger = CrawlDb::open(disk.clone(), &settings).unwrap();
         Self { disk, ledger }
     }
 
     fn prepare(&mut self, urls: impl Iterator<Item = u64>) -> Batch {
-        let group = Group { found: urls.map(found).collect(), ..Group::default() };
+        let group = CommitBatch { found: urls.map(found).collect(), ..CommitBatch::default() };
         self.ledger.prepare(&group, None, Timestamp::from_secs(1)).unwrap()
     }
 }
@@ -89,7 +89,7 @@ fn what_a_body_in_memory_holds_and_loses_is_told() {
         let counts = House::open(dir.path(), kind).ledger.sieve_counts();
         let filters = matches!(kind, SieveKind::Bloom | SieveKind::BlockedBloom);
         assert_eq!(counts.losses.rate > 0.0, filters, "{kind:?}: {counts:?}");
-        assert_eq!(counts.body_bytes == 1 << 20, filters, "{kind:?}: {counts:?}");
-        assert_eq!(counts.body_bytes >= 10_000, kind != SieveKind::Rocksdb, "{kind:?}");
+        assert_eq!(counts.seen_bytes == 1 << 20, filters, "{kind:?}: {counts:?}");
+        assert_eq!(counts.seen_bytes >= 10_000, kind != SieveKind::Rocksdb, "{kind:?}");
     }
 }

@@ -3,7 +3,7 @@
 use super::model::exchange::Rows;
 use super::model::{Model, Step};
 use super::step;
-use crate::messages::{Fact, Role, Tag};
+use crate::messages::{Fact, GroupRole, Role};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 use proptest::prelude::*;
@@ -174,10 +174,10 @@ proptest! {
         model.set_tag(group, Some(pending()));
         model.delete(group);
         for _ in 0..kills {
-            model.chore();
+            model.job();
             model.take(Step::Kill);
         }
-        while model.chore() {}
+        while model.job() {}
         prop_assert_eq!(model.traces(group), 0);
         prop_assert_eq!(model.rows(), expected);
         model.recount();
@@ -198,23 +198,23 @@ proptest! {
         };
         for (open, step, kill) in turns {
             model.open_or_close(group, open);
-            if step && model.chore() && kill {
+            if step && model.job() && kill {
                 model.take(Step::Kill);
             }
         }
         model.open_or_close(group, false);
-        while model.chore() {}
+        while model.job() {}
         model.recount();
         prop_assert!(!model.scheduled().contains(&group));
         model.open_or_close(group, true);
-        while model.chore() {}
+        while model.job() {}
         model.recount();
         model.drain();
     }
 }
 
-const fn pending() -> Tag {
-    Tag { epoch: 3, role: Role::Pending { new: true } }
+const fn pending() -> GroupRole {
+    GroupRole { epoch: 3, role: Role::Pending { new: true } }
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_url_is_found_anew_after_its_group_was_deleted() {
     for group in model.groups() {
         model.delete(group);
     }
-    while model.chore() {}
+    while model.job() {}
     assert!(model.rows().queued.is_empty());
     model.take(Step::Find(vec![0, 1, 2, 3]));
     model.take(Step::Commit);
@@ -235,12 +235,12 @@ fn a_url_is_found_anew_after_its_group_was_deleted() {
 #[test]
 fn tags_are_in_the_commit_and_in_order() {
     let mut model = Model::new(1);
-    let authority = Role::Authority { standing: vec![(AgentId(1), 2)] };
-    let copy = Role::Copy { of: vec![AgentId(7)] };
+    let authority = Role::Authority { in_sync: vec![(AgentId(1), 2)] };
+    let copy = Role::Replica { from: vec![AgentId(7)] };
     let tags = [
         (GroupHash(5), pending()),
-        (GroupHash(6), Tag { epoch: 4, role: authority }),
-        (GroupHash(9), Tag { epoch: 5, role: copy }),
+        (GroupHash(6), GroupRole { epoch: 4, role: authority }),
+        (GroupHash(9), GroupRole { epoch: 5, role: copy }),
     ];
     model.set_tag(tags[2].0, Some(tags[2].1.clone()));
     model.set_tag(GroupHash(7), Some(pending()));
@@ -267,7 +267,7 @@ fn a_group_that_is_taken_in_for_later_is_scheduled_once_it_is_opened() {
     model.recount();
     assert!(model.scheduled().is_empty());
     groups.iter().for_each(|&group| model.open_or_close(group, true));
-    while model.chore() {}
+    while model.job() {}
     assert_eq!(model.scheduled(), groups);
 }
 
@@ -283,8 +283,8 @@ fn a_group_that_may_not_be_fetched_is_passed_until_it_may() {
         true
     });
     assert_eq!(asked, 0, "what was passed costs nothing");
-    model.look_again();
+    model.rescan_schedule();
     assert_eq!(model.served(|group| group == first).into_iter().collect::<Vec<_>>(), [first]);
-    model.look_again();
+    model.rescan_schedule();
     assert_eq!(model.served(|_| true).len(), groups.len() - 1);
 }

@@ -1,8 +1,8 @@
 //! All facts of a group, a chunk at a time.
 
-use super::super::Ledger;
-use super::super::chores::end_of;
-use super::super::news::{elsewhere, of_host};
+use super::super::CrawlDb;
+use super::super::changes::{elsewhere, of_host};
+use super::super::group_jobs::end_of;
 use crate::messages::Fact;
 use crate::storage::values::{HostRow, RobotsRow, Seen, decode_queued};
 use crate::storage::{DiskError, Family, keys};
@@ -15,13 +15,13 @@ const STAGES: [Family; 4] = [Family::Hosts, Family::Robots, Family::Frontier, Fa
 
 /// How far an export has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cursor {
+pub struct ExportCursor {
     stage: usize,
     /// The last key that was told of; empty for none of this stage.
     last: Vec<u8>,
 }
 
-impl Ledger {
+impl CrawlDb {
     /// The next facts of `group`, about `bytes_max` by [`Fact::weight`] but at least one, and where
     /// to go on; `None` when these were the last. They are those of the last commit: what changes
     /// while an export goes on is told of by whoever changes it.
@@ -31,9 +31,9 @@ impl Ledger {
     pub fn export(
         &self,
         group: GroupHash,
-        mut cursor: Cursor,
+        mut cursor: ExportCursor,
         bytes_max: usize,
-    ) -> Result<(Vec<Fact>, Option<Cursor>), DiskError> {
+    ) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
         let (mut facts, mut bytes) = (Vec::new(), 0);
         while let Some(&family) = STAGES.get(cursor.stage) {
             let mut from = cursor.last.clone();
@@ -59,7 +59,7 @@ impl Ledger {
             if full {
                 return Ok((facts, Some(cursor)));
             }
-            cursor = Cursor { stage: cursor.stage + 1, last: Vec::new() };
+            cursor = ExportCursor { stage: cursor.stage + 1, last: Vec::new() };
         }
         Ok((facts, None))
     }
@@ -67,7 +67,7 @@ impl Ledger {
 
 /// The names of hosts, whose rows follow each other.
 struct Names<'a> {
-    ledger: &'a Ledger,
+    ledger: &'a CrawlDb,
     last: Option<(HostKey, Arc<str>)>,
 }
 
@@ -105,8 +105,8 @@ fn read(
             Some(Fact::Robots { host, name, origin, record })
         }
         Family::Frontier => {
-            let place = keys::read_place(key).ok_or_else(malformed)?;
-            let (name, url) = (names.of(host)?, decode_queued(place, value)?);
+            let queue_key = keys::read_queue_key(key).ok_or_else(malformed)?;
+            let (name, url) = (names.of(host)?, decode_queued(queue_key, value)?);
             Some(Fact::Queued { host, name, url })
         }
         _ => match Seen::decode(value)? {

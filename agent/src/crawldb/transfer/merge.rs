@@ -1,11 +1,11 @@
 //! Facts joined into the rows, in one commit.
 
-use super::super::groups::Groups;
-use super::super::resident::Resident;
-use super::super::{Ledger, Map, mark};
+use super::super::domain_counters::DomainCounters;
+use super::super::host_in_memory::HostInMemory;
+use super::super::{CrawlDb, Map, mark};
 use super::join::{is_newer, join_closed, join_queued, join_states};
 use crate::messages::{Fact, Queued, RobotsRecord};
-use crate::storage::values::{HostRow, Kept, Outcome, RobotsRow, Seen, decode_queued};
+use crate::storage::values::{ArchivedPage, HostRow, RobotsRow, Seen, UrlOutcome, decode_queued};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlKey};
 use crivello_common::time::Timestamp;
@@ -13,7 +13,7 @@ use crivello_common::url::Origin;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A state that was begun without [`Ledger::sharing`] cannot take in what others know.
+/// A state that was begun without [`CrawlDb::sharing`] cannot take in what others know.
 const ALONE: DiskError =
     DiskError::Row { family: "seen", what: "written by an agent that crawled alone" };
 
@@ -25,7 +25,7 @@ struct Known {
     uncounted: BTreeSet<GroupHash>,
 }
 
-impl Ledger {
+impl CrawlDb {
     /// Joins facts into the rows: a commit of its own, with all tags that were set before it. The
     /// batches before it must have been committed, and none of its groups may be
     /// [being deleted](Self::is_deleting).
@@ -34,29 +34,29 @@ impl Ledger {
     /// When the disk fails; the ledger must then not be used any more.
     pub fn merge(&mut self, facts: &[Fact], now: Timestamp) -> Result<Batch, DiskError> {
         let mut batch = Batch::default();
-        let mut groups = Groups::default();
+        let mut counters = DomainCounters::default();
         let mut known = self.known(facts)?;
         for fact in facts {
             match fact {
                 Fact::Queued { host, name, url } => {
-                    self.meet(&mut groups, *host, name)?;
-                    self.merge_queued((&mut batch, &mut groups), &mut known, *host, url)?;
+                    self.meet(&mut counters, *host, name)?;
+                    self.merge_queued((&mut batch, &mut counters), &mut known, *host, url)?;
                 }
                 // What only a lost archive has is to be fetched again, whoever still says otherwise.
                 Fact::Done { url, outcome } if let Some(page) = self.refetch.lost(outcome) => {
                     let host = HostKey { group: url.group, host: HostHash::of(&page.name) };
-                    self.meet(&mut groups, host, &page.name)?;
-                    self.merge_queued((&mut batch, &mut groups), &mut known, host, &page.url)?;
+                    self.meet(&mut counters, host, &page.name)?;
+                    self.merge_queued((&mut batch, &mut counters), &mut known, host, &page.url)?;
                 }
                 Fact::Done { url, outcome } => {
                     self.merge_done(&mut batch, &mut known, *url, outcome)?;
                 }
                 Fact::Host { host, name, .. } => {
-                    self.meet(&mut groups, *host, name)?;
-                    self.merge_host(&mut groups, *host, fact)?;
+                    self.meet(&mut counters, *host, name)?;
+                    self.merge_host(&mut counters, *host, fact)?;
                 }
                 Fact::Robots { host, name, origin, record } => {
-                    self.meet(&mut groups, *host, name)?;
+                    self.meet(&mut counters, *host, name)?;
                     self.merge_robots(*host, *origin, record)?;
                 }
             }
@@ -66,7 +66,7 @@ impl Ledger {
                 self.reopen_domain(group)?;
             }
         }
-        self.finish(&mut batch, &groups, now)?;
+        self.finish(&mut batch, &counters, now)?;
         Ok(batch)
     }
 
@@ -82,7 +82,7 @@ impl Ledger {
                 Fact::Done { url, outcome } => {
                     urls.push(*url);
                     let lost = self.refetch.lost(outcome);
-                    let host = |page: &Kept| HostHash::of(&page.name);
+                    let host = |page: &ArchivedPage| HostHash::of(&page.name);
                     let host = lost.map(|page| HostKey { group: url.group, host: host(page) });
                     hosts.extend(host);
                 }
@@ -110,7 +110,7 @@ impl Ledger {
     /// Makes the row of a host that is heard of for the first time.
     fn meet(
         &mut self,
-        groups: &mut Groups,
+        counters: &mut DomainCounters,
         host: HostKey,
         name: &Arc<str>,
     ) -> Result<(), DiskError> {
@@ -118,18 +118,18 @@ impl Ledger {
             return Ok(());
         }
         if self.limits.hosts_per_domain.is_some() {
-            groups.row(&self.disk, host.group)?.hosts += 1;
+            counters.row(&self.disk, host.group)?.hosts += 1;
         }
-        let mut resident = Resident::new(HostRow { name: name.clone(), ..HostRow::default() });
-        mark(&mut self.dirty, host, &mut resident);
-        self.hosts.insert(host, resident);
+        let mut entry = HostInMemory::new(HostRow { name: name.clone(), ..HostRow::default() });
+        mark(&mut self.dirty, host, &mut entry);
+        self.hosts.insert(host, entry);
         self.totals.hosts += 1;
         Ok(())
     }
 
     fn merge_queued(
         &mut self,
-        (batch, groups): (&mut Batch, &mut Groups),
+        (batch, counters): (&mut Batch, &mut DomainCounters),
         known: &mut Known,
         host: HostKey,
         theirs: &Queued,
@@ -142,34 +142,35 @@ impl Ledger {
         match known.seen.get(&key) {
             Some(Seen::Done(_)) if !lost => {}
             Some(&Seen::Queued(at)) => {
-                let (of, place) = at.ok_or(ALONE)?;
+                let (of, queue_key) = at.ok_or(ALONE)?;
                 let host = HostKey { group: host.group, host: of };
                 let ours = match known.queued.get(&key) {
                     Some(ours) => Some(ours.clone()),
                     None => {
-                        let row = self.disk.get(Family::Frontier, &keys::frontier(host, place))?;
-                        row.map(|row| decode_queued(place, &row)).transpose()?
+                        let row =
+                            self.disk.get(Family::Frontier, &keys::frontier(host, queue_key))?;
+                        row.map(|row| decode_queued(queue_key, &row)).transpose()?
                     }
                 };
                 let what = "a URL that is said to be queued is not there";
                 let mut ours = ours.ok_or(DiskError::Row { family: "frontier", what })?;
                 if join_queued(&mut ours, theirs) {
                     self.write_queued(batch, host, &ours);
-                    if let Some(resident) = self.hosts.get(&host) {
-                        self.news.queued(host, &resident.row.name, &ours);
+                    if let Some(entry) = self.hosts.get(&host) {
+                        self.changes.queued(host, &entry.row.name, &ours);
                     }
                     known.queued.insert(key, ours);
                 }
             }
             _ => {
-                let url = Queued { place: self.next_place(), ..theirs.clone() };
+                let url = Queued { queue_key: self.next_queue_key(), ..theirs.clone() };
                 self.totals.seen += u64::from(!lost);
                 if lost {
-                    self.uncount_page(groups, host)?;
+                    self.uncount_page(counters, host)?;
                     known.uncounted.insert(host.group);
                 }
                 self.enqueue(batch, host, &url);
-                known.seen.insert(key, Seen::Queued(Some((host.host, url.place))));
+                known.seen.insert(key, Seen::Queued(Some((host.host, url.queue_key))));
                 known.queued.insert(key, url);
             }
         }
@@ -181,9 +182,9 @@ impl Ledger {
         batch: &mut Batch,
         known: &mut Known,
         url: UrlKey,
-        outcome: &Outcome,
+        outcome: &UrlOutcome,
     ) -> Result<(), DiskError> {
-        let lost = |before: &Outcome| self.refetch.lost(before).is_some();
+        let lost = |before: &UrlOutcome| self.refetch.lost(before).is_some();
         match known.seen.insert(url, Seen::Done(outcome.clone())) {
             Some(Seen::Done(before)) if !lost(&before) => {
                 // The first one stays.
@@ -191,17 +192,17 @@ impl Ledger {
             }
             Some(Seen::Done(_)) => {
                 self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
-                self.news.done(url, outcome);
+                self.changes.done(url, outcome);
             }
             Some(Seen::Queued(at)) => {
-                let (host, place) = at.ok_or(ALONE)?;
+                let (host, queue_key) = at.ok_or(ALONE)?;
                 let host = HostKey { group: url.group, host };
-                self.put_away(batch, host, place, url.url, outcome);
+                self.finish_url(batch, host, queue_key, url.url, outcome);
             }
             None => {
                 self.totals.seen += 1;
                 self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
-                self.news.done(url, outcome);
+                self.changes.done(url, outcome);
             }
         }
         Ok(())
@@ -209,30 +210,30 @@ impl Ledger {
 
     fn merge_host(
         &mut self,
-        groups: &mut Groups,
+        counters: &mut DomainCounters,
         host: HostKey,
         fact: &Fact,
     ) -> Result<(), DiskError> {
         let Fact::Host { state, closed, pages, bytes, .. } = fact else { return Ok(()) };
-        let Some(resident) = self.hosts.get_mut(&host) else { return Ok(()) };
-        let before = resident.row.clone();
-        let row = &mut resident.row;
+        let Some(entry) = self.hosts.get_mut(&host) else { return Ok(()) };
+        let before = entry.row.clone();
+        let row = &mut entry.row;
         join_states(&mut row.state, state);
         row.closed = join_closed(row.closed, *closed);
         row.pages = row.pages.max(*pages);
         row.bytes = row.bytes.max(*bytes);
         let n_pages = row.pages - before.pages;
-        if resident.on_desk {
+        if entry.on_workbench {
             // The workbench knows nothing of this, and will say what it knows.
-            let heard = resident.heard.get_or_insert_default();
-            join_states(heard, state);
+            let merged_while_out = entry.merged_while_out.get_or_insert_default();
+            join_states(merged_while_out, state);
         }
-        if resident.row != before {
-            resident.reschedule = true;
-            mark(&mut self.dirty, host, resident);
+        if entry.row != before {
+            entry.reschedule = true;
+            mark(&mut self.dirty, host, entry);
         }
         if n_pages > 0 && self.limits.pages_per_domain.is_some() {
-            groups.row(&self.disk, host.group)?.pages += n_pages;
+            counters.row(&self.disk, host.group)?.pages += n_pages;
         }
         Ok(())
     }
@@ -251,7 +252,7 @@ impl Ledger {
         let ours = ours.map(|value| RobotsRow::decode(&value)).transpose()?;
         if ours.is_none_or(|ours| is_newer(theirs, &ours)) {
             self.robots.push((key.to_vec(), RobotsRow::encode(theirs)));
-            self.change(host, |resident| resident.row.robots = true);
+            self.change(host, |entry| entry.row.robots = true);
         }
         Ok(())
     }

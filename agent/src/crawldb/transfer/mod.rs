@@ -8,5 +8,5 @@ mod export;
 mod join;
 mod merge;
 
-pub use export::Cursor;
+pub use export::ExportCursor;
 pub(super) use join::join_states;

@@ -1,7 +1,7 @@
 //! Robots.txt requests between the workbenches of two agents, on the scheduler's side.
 
 use crate::limits::GUESTS_MAX;
-use crate::messages::{RemoteRobotsQueues, RobotsFound};
+use crate::messages::{RemoteRobotsQueues, RobotsOutcome};
 use crate::workbench::Workbench;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
@@ -10,13 +10,13 @@ use tokio::sync::oneshot;
 
 /// Who among other agents waits for what is asked for here; the scheduler's.
 #[derive(Debug, Default)]
-pub struct PeerRobotsRequests(HashMap<CrawlUrl, Vec<oneshot::Sender<RobotsFound>>>);
+pub struct PeerRobotsRequests(HashMap<CrawlUrl, Vec<oneshot::Sender<RobotsOutcome>>>);
 
 impl PeerRobotsRequests {
     /// Tells the workbench what other agents want, and what they have found.
     pub fn hear(&mut self, queues: &RemoteRobotsQueues, bench: &mut Workbench, now: Timestamp) {
         while let Some((url, found)) = queues.answers.pop() {
-            bench.heard_from_abroad(&url, &found, now);
+            bench.on_remote_robots(&url, &found, now);
         }
         while let Some((url, answer)) = queues.from_peers.pop() {
             if self.0.len() >= GUESTS_MAX {
@@ -29,11 +29,11 @@ impl PeerRobotsRequests {
                     let asked_before = !waiting.is_empty();
                     waiting.push(answer);
                     if !asked_before {
-                        bench.ask_for_guest(url, now);
+                        bench.request_for_peer(url, now);
                     }
                 }
                 None if room => {
-                    bench.ask_for_guest(url.clone(), now);
+                    bench.request_for_peer(url.clone(), now);
                     self.0.insert(url, vec![answer]);
                 }
                 None => {}
@@ -43,12 +43,12 @@ impl PeerRobotsRequests {
 
     /// Takes what the workbench has found for other agents, and what it wants of them.
     pub fn speak(&mut self, queues: &RemoteRobotsQueues, bench: &mut Workbench) {
-        for (url, found) in bench.take_guest_answers() {
+        for (url, found) in bench.take_peer_replies() {
             for answer in self.0.remove(&url).unwrap_or_default() {
                 let _ = answer.send(found.clone());
             }
         }
-        for url in bench.take_to_ask() {
+        for url in bench.take_remote_requests() {
             // There is room: the workbench waits for no more than that.
             if let Err(url) = queues.requests.push(url) {
                 tracing::error!(%url, "the envoy's queue is full");

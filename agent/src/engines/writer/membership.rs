@@ -3,7 +3,7 @@
 
 use crate::cluster::{Fate, Member};
 use crate::engines::writer::{Writer, WriterError};
-use crate::messages::{LedgerNote, WriterMsg};
+use crate::messages::{ToWorkbench, WriterMsg};
 use crate::report::Ended;
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
@@ -40,7 +40,7 @@ impl Writer {
     }
 
     fn take_part_as(&mut self, member: &mut Member, now: Timestamp) -> Result<(), WriterError> {
-        if self.group.is_empty() && !self.books.ledger.has_news() && !member.has_news() {
+        if self.group.is_empty() && !self.books.ledger.has_changes() && !member.has_news() {
             self.group_since = now;
         }
         member.hear(&mut self.books.ledger, &mut self.group, now)?;
@@ -59,7 +59,7 @@ impl Writer {
         member.step(&mut self.books.ledger, now)?;
         let groups = member.take_recalls();
         if !groups.is_empty() {
-            self.replies.push_back(LedgerNote::Recall { groups });
+            self.replies.push_back(ToWorkbench::Recall { groups });
         }
         for _ in 0..CHORES_AT_ONCE {
             if !self.do_chore(now)? {
@@ -73,7 +73,7 @@ impl Writer {
 
     /// Commits what others have told, and what custody has decided.
     fn merge(&mut self, member: &mut Member, now: Timestamp) -> Result<(), WriterError> {
-        if !member.has_merges() && !self.books.ledger.tags().has_news() {
+        if !member.has_merges() && !self.books.ledger.group_rows().has_changes() {
             return Ok(());
         }
         let facts = member.take_merges();
@@ -93,7 +93,7 @@ impl Writer {
     fn refetch(&mut self, member: &mut Member, now: Timestamp) -> Result<(), WriterError> {
         let disk = self.books.disk.clone();
         let ledger = &mut self.books.ledger;
-        let Some(mut batch) = ledger.refetch_some(now)? else { return Ok(()) };
+        let Some(mut batch) = ledger.step_refetch(now)? else { return Ok(()) };
         member.merged(ledger, &mut batch, &disk)?;
         self.insist(|_| disk.commit(&batch).map_err(WriterError::from))?;
         self.tell_totals();
@@ -103,7 +103,7 @@ impl Writer {
 
     /// A step of work on whole groups; says whether there was one.
     fn do_chore(&mut self, now: Timestamp) -> Result<bool, WriterError> {
-        let Some(batch) = self.books.ledger.chore(now)? else { return Ok(false) };
+        let Some(batch) = self.books.ledger.step_job(now)? else { return Ok(false) };
         let disk = self.books.disk.clone();
         self.insist(|_| disk.commit(&batch).map_err(WriterError::from))?;
         self.tell_totals();
@@ -125,7 +125,7 @@ impl Writer {
         let Some(member) = &mut self.member else { return Ok(None) };
         let ledger = &mut self.books.ledger;
         let no_visit = self.shared.status.visits.load(Acquire) == 0;
-        let read = !ledger.has_news() && !ledger.refetches() && !ledger.is_blocking();
+        let read = !ledger.has_changes() && !ledger.is_refetching() && !ledger.is_blocking();
         let quiet = settled && no_visit && read && member.is_settled();
         let idle = quiet && (self.quiet == Some(Ended::Limit) || !ledger.has_queue()?);
         member.tell(idle);
@@ -139,7 +139,7 @@ impl Writer {
     pub(super) fn may_fetch(
         member: &mut Option<Box<Member>>,
         group: GroupHash,
-        rows: &mut crate::crawldb::TagRows,
+        rows: &mut crate::crawldb::GroupRows,
         now: Timestamp,
     ) -> Result<bool, crate::storage::DiskError> {
         match member {

@@ -21,9 +21,9 @@ impl Writer {
             self.desk.wake();
         }
         if ledger.is_blocking() {
-            ledger.block_some(now)?;
+            ledger.step_block_scan(now)?;
         }
-        if ledger.looks_through_hosts() {
+        if ledger.is_scanning_hosts() {
             self.next_due = now + STEP_PAUSE;
         }
         let changes = Some(ledger.block_changes());

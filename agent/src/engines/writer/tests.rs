@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::crawldb::Totals;
-use crate::messages::DeskNote;
+use crate::messages::ToFrontier;
 use crate::store::CrawlLabel;
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::failure::Failure;
@@ -18,7 +18,7 @@ fn accountant(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
     std::fs::create_dir(dir.join("warc")).unwrap();
     let label = CrawlLabel { id: 0, settings_toml: String::new() };
     let books = Stores {
-        ledger: Ledger::open(disk.clone(), &settings).unwrap(),
+        ledger: CrawlDb::open(disk.clone(), &settings).unwrap(),
         archive: Archive::open(&dir.join("warc"), None, &settings, label).unwrap(),
         dir: dir.to_owned(),
         duplicates: Arc::new(Duplicates::new(disk.clone())),
@@ -38,8 +38,8 @@ fn note() -> WriterMsg {
     let host = url.host_key(AssignBy::Domain);
     let reason = crivello_common::discard::Discard::GaveUp;
     WriterMsg::Notes(vec![
-        DeskNote::Unresolved { kind: Failure::DnsNoSuchName },
-        DeskNote::Refuse { host, urls: Vec::new(), reason },
+        ToFrontier::NameFailed { kind: Failure::DnsNoSuchName },
+        ToFrontier::DiscardUrls { host, urls: Vec::new(), reason },
     ])
 }
 

@@ -5,7 +5,7 @@ use super::kit::{
     visit_origin,
 };
 use crate::fetch::run;
-use crate::messages::{Outcome, Signal, Truncation};
+use crate::messages::{FetchOutcome, Signal, Truncation};
 use crivello_common::failure::Failure;
 use crivello_common::units::ByteSize;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 fn failure(ended: &Ended) -> Failure {
     assert_eq!(ended.fetched.len(), 1);
-    let Outcome::Failed(failure) = ended.fetched[0].outcome else {
+    let FetchOutcome::Failed(failure) = ended.fetched[0].outcome else {
         panic!("{:?}", ended.fetched[0].outcome);
     };
     assert_eq!(ended.verdict.signal, Signal::Failed(failure));
@@ -232,7 +232,7 @@ async fn an_address_outside_the_allowed_networks_is_not_contacted() {
         assert_eq!(ended.fetched.len(), 2);
         for fetched in &ended.fetched {
             let reason = crivello_common::discard::Discard::AddressDenied;
-            assert!(matches!(fetched.outcome, Outcome::Discarded(r) if r == reason));
+            assert!(matches!(fetched.outcome, FetchOutcome::Discarded(r) if r == reason));
         }
     }
     assert_eq!(*server.connections.lock(), 0);

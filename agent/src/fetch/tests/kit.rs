@@ -2,8 +2,8 @@
 
 use crate::fetch::{FetchContext, Sink, run};
 use crate::messages::{
-    Errand, Fetched, HandedOut, Outcome, Place, Queued, Response, RobotsErrand, Turn, Verdict,
-    Visit,
+    FetchOutcome, Fetched, HandedOut, QueueKey, Queued, Response, RobotsRequest, Verdict, Visit,
+    VisitDeadline, VisitTask,
 };
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::hash::UrlHash;
@@ -69,7 +69,7 @@ impl Ended {
 
     pub(super) fn response(&self, n: usize) -> &Response {
         match &self.fetched[n].outcome {
-            Outcome::Response(response) => response,
+            FetchOutcome::Response(response) => response,
             other => panic!("no response: {other:?}"),
         }
     }
@@ -98,7 +98,7 @@ pub(super) fn visit(server: SocketAddr, paths: &[&str]) -> Visit {
 
 pub(super) fn visit_origin(origin: Origin, name: &str, address: IpAddr, paths: &[&str]) -> Visit {
     let queued = |(seq, path): (usize, &&str)| Queued {
-        place: Place { priority: 0, seq: seq as u64 },
+        queue_key: QueueKey { priority: 0, seq: seq as u64 },
         hash: UrlHash::of(path),
         origin,
         path: (*path).into(),
@@ -110,9 +110,9 @@ pub(super) fn visit_origin(origin: Origin, name: &str, address: IpAddr, paths: &
         host: host_key(name, AssignBy::Domain),
         name: name.into(),
         address,
-        turn: Turn::default(),
+        deadline: VisitDeadline::default(),
         handed_out: HandedOut::default(),
-        errand: Errand::Pages {
+        task: VisitTask::Pages {
             origin,
             rules: Arc::new(Rules::default()),
             urls: paths.iter().enumerate().map(queued).collect(),
@@ -128,9 +128,9 @@ pub(super) fn robots_visit(server: SocketAddr) -> Visit {
         host,
         name: HOST.into(),
         address: server.ip(),
-        turn: Turn::default(),
+        deadline: VisitDeadline::default(),
         handed_out: HandedOut::default(),
-        errand: Errand::Robots(RobotsErrand {
+        task: VisitTask::Robots(RobotsRequest {
             for_host: host,
             for_name: HOST.into(),
             for_origin: origin,

@@ -5,7 +5,7 @@ use super::kit::{Ended, Recorder, Server, Step, ok, robots_visit, send, serve, s
 use crate::fetch::rooms::{Held, Rooms};
 use crate::fetch::{FetchContext, Sink, run};
 use crate::limits::{BODY_FREE, BODY_UNIT};
-use crate::messages::{Fetched, Outcome, Truncation, Verdict, Visit};
+use crate::messages::{FetchOutcome, Fetched, Truncation, Verdict, Visit};
 use crivello_common::time::Clock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ struct Parsed(Arc<Recorder>);
 
 impl Sink for Parsed {
     fn fetched(&self, mut fetched: Fetched) {
-        if let Outcome::Response(response) = &mut fetched.outcome {
+        if let FetchOutcome::Response(response) = &mut fetched.outcome {
             response.room = None;
         }
         self.0.fetched(fetched);

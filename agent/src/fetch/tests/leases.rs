@@ -4,7 +4,7 @@ use super::kit::{
     Ended, HOST, LOOPBACK, Recorder, Step, context, ok, robots_visit, send, serve, settings, visit,
 };
 use crate::fetch::{FetchContext, Sink, run};
-use crate::messages::{Errand, Fetched, Outcome, Signal, Verdict};
+use crate::messages::{FetchOutcome, Fetched, Signal, Verdict, VisitTask};
 use crivello_common::config::{Fetch, Settings};
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
@@ -111,7 +111,7 @@ async fn a_panic_costs_the_url_an_attempt_and_the_host_a_failure() {
     assert_eq!(ended.verdict.signal, Signal::Failed(Failure::Disconnected));
     assert_eq!(ended.verdict.returned.len(), 1);
     assert_eq!(ended.fetched[0].url.host(), HOST);
-    assert!(matches!(ended.fetched[0].outcome, Outcome::Failed(Failure::Disconnected)));
+    assert!(matches!(ended.fetched[0].outcome, FetchOutcome::Failed(Failure::Disconnected)));
 }
 
 /// Disallowed and denied URLs are no requests, but each of them takes room behind this one.
@@ -124,7 +124,7 @@ async fn a_visit_returns_what_there_is_no_room_for() {
         let paths: Vec<String> = (0..300).map(|n| format!("/{n}")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         let mut visit = visit((LOOPBACK, 9).into(), &paths);
-        if let Errand::Pages { rules: of_visit, .. } = &mut visit.errand {
+        if let VisitTask::Pages { rules: of_visit, .. } = &mut visit.task {
             *of_visit = Arc::new(rules);
         }
         let recorder = Arc::new(Recorder { room: Some(7), ..Recorder::default() });

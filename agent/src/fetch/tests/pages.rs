@@ -4,7 +4,7 @@
 use super::kit::{
     LOOPBACK, Step, carry_out, ok, origin, send, serve, settings, visit, visit_origin,
 };
-use crate::messages::{Errand, Outcome, Signal, Visit};
+use crate::messages::{FetchOutcome, Signal, Visit, VisitTask};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn with_requests_max(mut visit: Visit, n: u32) -> Visit {
-    if let Errand::Pages { requests_max, .. } = &mut visit.errand {
+    if let VisitTask::Pages { requests_max, .. } = &mut visit.task {
         *requests_max = n;
     }
     visit
@@ -40,7 +40,7 @@ async fn what_robots_txt_disallows_is_discarded_without_a_request() {
     let server = serve(script).await;
     let paths = ["/no/1", "/a", "/no/2?x", "/b", "/no/3", "/c"];
     let mut visit = with_requests_max(visit(server.address, &paths), 2);
-    if let Errand::Pages { rules, .. } = &mut visit.errand {
+    if let VisitTask::Pages { rules, .. } = &mut visit.task {
         *rules = Arc::new(Rules::parse(b"User-agent: crivello\nDisallow: /no/", "crivello"));
     }
     let ended = carry_out(visit, &settings()).await;
@@ -48,8 +48,8 @@ async fn what_robots_txt_disallows_is_discarded_without_a_request() {
         .fetched
         .iter()
         .map(|fetched| match fetched.outcome {
-            Outcome::Response(_) => "page",
-            Outcome::Discarded(Discard::Robots) => "robots",
+            FetchOutcome::Response(_) => "page",
+            FetchOutcome::Discarded(Discard::Robots) => "robots",
             _ => "?",
         })
         .collect();
@@ -128,7 +128,10 @@ async fn a_server_that_asks_to_slow_down_is_left_alone() {
         let ended = carry_out(visit(server.address, &["/a", "/b"]), &settings()).await;
         let wait = expected.map(Duration::from_secs);
         assert_eq!(ended.verdict.signal, Signal::SlowDown(wait), "{head}");
-        assert!(matches!(ended.fetched[0].outcome, Outcome::Failed(Failure::SlowDown)), "{head}");
+        assert!(
+            matches!(ended.fetched[0].outcome, FetchOutcome::Failed(Failure::SlowDown)),
+            "{head}"
+        );
         assert_eq!((ended.verdict.pages, ended.verdict.returned.len()), (0, 1));
     }
 }
@@ -149,7 +152,7 @@ async fn a_url_that_cannot_be_sent_is_discarded_and_not_counted() {
     let server = serve(vec![Step::Read, ok("x")]).await;
     let long = format!("/{}", "a".repeat(70_000));
     let ended = carry_out(visit(server.address, &[&long, "/b"]), &settings()).await;
-    assert!(matches!(ended.fetched[0].outcome, Outcome::Discarded(Discard::Unparsable)));
+    assert!(matches!(ended.fetched[0].outcome, FetchOutcome::Discarded(Discard::Unparsable)));
     assert_eq!(&ended.response(1).body[..], b"x");
     assert_eq!(ended.verdict.requests, 1);
 }

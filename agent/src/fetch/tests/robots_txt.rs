@@ -2,7 +2,7 @@
 
 use super::kit::{Ended, Step, carry_out, ok, robots_visit, send, serve, settings};
 use crate::limits::ROBOTS_SIZE_MAX;
-use crate::messages::{Outcome, RobotsFound, Signal};
+use crate::messages::{FetchOutcome, RobotsOutcome, Signal};
 use crivello_common::failure::Failure;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -18,9 +18,9 @@ async fn ask(steps: Vec<Step>) -> Ended {
     ended
 }
 
-fn found(ended: &Ended) -> &RobotsFound {
+fn found(ended: &Ended) -> &RobotsOutcome {
     let answer = ended.verdict.robots.as_ref().unwrap();
-    assert_eq!(answer.errand.hops, 0);
+    assert_eq!(answer.request.hops, 0);
     &answer.found
 }
 
@@ -67,7 +67,7 @@ async fn the_rules_are_those_for_our_name() {
         Sitemap: http://a.example/map.xml\n";
     for padding in [0, 100_000] {
         let ended = ask(vec![ok(&format!("#{}\n{body}", "x".repeat(padding)))]).await;
-        let RobotsFound::Rules(rules) = found(&ended) else { panic!("{:?}", found(&ended)) };
+        let RobotsOutcome::Rules(rules) = found(&ended) else { panic!("{:?}", found(&ended)) };
         assert!(rules.allows("/yes") && !rules.allows("/no/1"));
         assert!(rules.sitemaps().is_empty(), "they are read by the parsers, and not kept");
     }
@@ -80,7 +80,7 @@ async fn a_redirect_is_handed_back_in_normal_form() {
         ("//other.test/robots.txt", "http://other.test/robots.txt"),
     ] {
         let ended = ask(status(&format!("301 Moved\r\nLocation: {location}"))).await;
-        let RobotsFound::Redirect(url) = found(&ended) else { panic!("{:?}", found(&ended)) };
+        let RobotsOutcome::Redirect(url) = found(&ended) else { panic!("{:?}", found(&ended)) };
         assert_eq!(url.as_str(), expected);
     }
 }
@@ -90,7 +90,7 @@ async fn a_long_file_is_used_as_far_as_it_is_read() {
     let line = b"Disallow: /x\n".repeat(1_000);
     let head = send("HTTP/1.1 200 OK\r\n\r\n");
     let ended = ask(vec![head, Step::SendForEver(line)]).await;
-    assert!(matches!(found(&ended), RobotsFound::Rules(_)), "{:?}", found(&ended));
+    assert!(matches!(found(&ended), RobotsOutcome::Rules(_)), "{:?}", found(&ended));
     assert_eq!(ended.response(0).body.len(), ROBOTS_SIZE_MAX);
     assert_eq!(ended.verdict.signal, Signal::Well);
 }
@@ -98,12 +98,12 @@ async fn a_long_file_is_used_as_far_as_it_is_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_broke_off_is_no_file() {
     let ended = ask(vec![send("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-agent: *")]).await;
-    assert!(matches!(found(&ended), RobotsFound::Unreachable));
+    assert!(matches!(found(&ended), RobotsOutcome::Unreachable));
     assert_eq!(ended.verdict.signal, Signal::Failed(Failure::Disconnected));
     let ended = ask(vec![Step::Reset]).await;
-    assert!(matches!(found(&ended), RobotsFound::Unreachable));
+    assert!(matches!(found(&ended), RobotsOutcome::Unreachable));
     let [told] = &ended.fetched[..] else { panic!("to be counted: {:?}", ended.fetched) };
-    assert!(matches!(told.outcome, Outcome::Failed(Failure::Disconnected)), "{told:?}");
+    assert!(matches!(told.outcome, FetchOutcome::Failed(Failure::Disconnected)), "{told:?}");
     assert!(told.row.is_none());
 }
 
@@ -127,7 +127,7 @@ async fn a_body_gzipped_unasked_is_read_under_the_cap() {
     for repeat in [1, 100_000] {
         let body = gzip(RULES.repeat(repeat).as_bytes());
         let ended = ask_body("Content-Encoding: GZip\r\n", body.clone()).await;
-        let RobotsFound::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
+        let RobotsOutcome::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
         assert!(!read.allows("/no") && read.heap_size() <= 2 * ROBOTS_SIZE_MAX);
         assert_eq!(ended.response(0).body, body, "archived as received");
     }
@@ -144,11 +144,11 @@ async fn the_bytes_say_whether_they_are_gzip() {
         ("Content-Encoding: gzip\r\n", two),
     ] {
         let ended = ask_body(headers, body).await;
-        let RobotsFound::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
+        let RobotsOutcome::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
         assert!(!read.allows("/no") && read.allows("/yes"), "{headers}");
     }
     let ended = ask_body("Content-Encoding: gzip\r\n", "").await;
-    assert!(matches!(found(&ended), RobotsFound::Rules(_)), "an empty file has no rules");
+    assert!(matches!(found(&ended), RobotsOutcome::Rules(_)), "an empty file has no rules");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,7 +170,7 @@ async fn what_cannot_be_decoded_is_no_file() {
     ] {
         let ended = ask_body(headers, body.clone()).await;
         let shown = format!("{headers}{}: {:?}", body.escape_ascii(), found(&ended));
-        assert!(matches!(found(&ended), RobotsFound::Unreachable), "{shown}");
+        assert!(matches!(found(&ended), RobotsOutcome::Unreachable), "{shown}");
     }
 }
 
@@ -186,7 +186,7 @@ async fn a_long_gzip_is_used_as_far_as_it_is_read() {
     let body = gzip(text.as_bytes());
     assert!(body.len() > ROBOTS_SIZE_MAX, "{} bytes", body.len());
     let ended = ask_body("Content-Encoding: gzip\r\n", body).await;
-    let RobotsFound::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
+    let RobotsOutcome::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
     assert_eq!(ended.response(0).body.len(), ROBOTS_SIZE_MAX);
     assert!(!read.allows("/no") && read.allows("/yes"));
 }

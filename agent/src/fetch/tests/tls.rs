@@ -4,7 +4,7 @@ use super::kit::{Recorder, Step, carry_out, context, ok, send, serve, settings, 
 use crate::fetch::rooms::{Held, Rooms};
 use crate::fetch::{FetchContext, run};
 use crate::limits::BODY_FREE;
-use crate::messages::{Outcome, Visit};
+use crate::messages::{FetchOutcome, Visit};
 use bytes::Bytes;
 use crivello_common::failure::Failure;
 use crivello_common::time::Clock;
@@ -79,7 +79,7 @@ async fn an_unknown_certificate_counts_only_when_certificates_are_verified() {
     }
     let ended = carry_out(https(server, &["/"]), &settings).await;
     let outcome = &ended.fetched[0].outcome;
-    assert!(matches!(outcome, Outcome::Failed(Failure::Tls)), "{outcome:?}");
+    assert!(matches!(outcome, FetchOutcome::Failed(Failure::Tls)), "{outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +111,10 @@ async fn broken_handshakes_are_tls_failures() {
         let server = serve([vec![Step::ReadSome], script].concat()).await;
         let ended = carry_out(https(server.address, &["/"]), &settings()).await;
         let outcome = &ended.fetched[0].outcome;
-        assert!(matches!(outcome, Outcome::Failed(f) if *f == expected), "{name}: {outcome:?}");
+        assert!(
+            matches!(outcome, FetchOutcome::Failed(f) if *f == expected),
+            "{name}: {outcome:?}"
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! Asking the scheduler how hosts stand on the workbench, without ever keeping it.
 
-use crate::messages::{HostQuery, OnBench, SchedulerQueues};
+use crate::messages::{HostQuery, HostSnapshot, SchedulerQueues};
 use crivello_common::hash::HostKey;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -14,7 +14,7 @@ pub async fn ask(
     desk: &SchedulerQueues,
     hosts: Vec<HostKey>,
     thorough: bool,
-) -> Option<Vec<Option<OnBench>>> {
+) -> Option<Vec<Option<HostSnapshot>>> {
     let (reply, answered) = oneshot::channel();
     desk.queries.push(HostQuery { hosts, thorough, reply }).ok()?;
     desk.wake();

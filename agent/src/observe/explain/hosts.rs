@@ -1,7 +1,7 @@
 //! The hosts that an agent knows of, the first few by some order.
 
 use crate::api::HostsWanted;
-use crate::messages::OnBench;
+use crate::messages::HostSnapshot;
 use crate::observe::explain::{Place, shelf};
 use crate::storage::DiskError;
 use crate::storage::values::HostRow;
@@ -52,7 +52,7 @@ pub fn find(place: &Place, wanted: &HostsWanted, most: usize) -> Result<Found, D
 pub fn tell(
     place: &Place,
     found: &Found,
-    bench: &[Option<OnBench>],
+    bench: &[Option<HostSnapshot>],
     owners: Option<&Owners>,
     crawl: &Crawl,
     now: Timestamp,

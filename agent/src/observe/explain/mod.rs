@@ -16,10 +16,10 @@ mod tests;
 pub use crawl::of_directory;
 
 use crate::api::{About, HostsWanted, Unanswered};
-use crate::ip_leases::lender_of;
+use crate::ip_leases::lessor_of;
 use crate::limits::{HOSTS_LOOKED_AT, WHYS_AT_ONCE};
 use crate::links::LinkRules;
-use crate::messages::{Lists, OnBench, RobotsRecord, Role, SchedulerQueues};
+use crate::messages::{HostSnapshot, Lists, RobotsRecord, Role, SchedulerQueues};
 use crate::shared::Shared;
 use crate::shared::live_settings::RulesInForce;
 use crate::storage::{Database, DiskError};
@@ -167,8 +167,8 @@ impl Informer {
     }
 
     /// The other agent that lends the turn at a host's address.
-    fn lender(&self, owners: Option<&Owners>, bench: &OnBench) -> Option<AgentId> {
-        let lender = lender_of(owners?, bench.address.as_ref()?.address);
+    fn lender(&self, owners: Option<&Owners>, bench: &HostSnapshot) -> Option<AgentId> {
+        let lender = lessor_of(owners?, bench.address.as_ref()?.address);
         lender.filter(|&lender| lender != self.me)
     }
 }
@@ -186,7 +186,7 @@ impl Place {
         &self,
         asked: &Asked<'_>,
         owners: Option<&Owners>,
-        bench: Option<&OnBench>,
+        bench: Option<&HostSnapshot>,
         lender: Option<AgentId>,
         crawl: &why::Crawl,
         now: Timestamp,
@@ -259,7 +259,7 @@ impl Place {
             // Alone, or as it was when the process ended.
             let kind = match tag.map(|tag| tag.role) {
                 None | Some(Role::Authority { .. }) => HoldKind::Authority,
-                Some(Role::Copy { .. }) => HoldKind::Copy,
+                Some(Role::Replica { .. }) => HoldKind::Copy,
                 Some(Role::Pending { .. }) => HoldKind::Pending,
             };
             return Ok(Hold { kind, owner: None });
@@ -275,7 +275,7 @@ impl Place {
                     HoldKind::Authority
                 }
                 _ if is_own => HoldKind::Pending,
-                Role::Copy { .. } => HoldKind::Copy,
+                Role::Replica { .. } => HoldKind::Copy,
                 Role::Authority { .. } | Role::Pending { .. } => HoldKind::Leaving,
             },
         };

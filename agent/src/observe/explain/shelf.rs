@@ -2,14 +2,14 @@
 //! harms nobody.
 
 use crate::limits::AHEAD_MAX;
-use crate::messages::{Place, Queued, RobotsRecord};
+use crate::messages::{QueueKey, Queued, RobotsRecord};
 use crate::storage::values::{GroupRow, HostRow, RobotsRow, Seen, decode_queued};
 use crate::storage::{Database, DiskError, Family, GroupState, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::url::Origin;
 
 /// Beyond all places of a queue.
-const LAST: Place = Place { priority: u8::MAX, seq: u64::MAX };
+const LAST: QueueKey = QueueKey { priority: u8::MAX, seq: u64::MAX };
 
 /// The row of a host.
 pub fn host(disk: &Database, key: HostKey) -> Result<Option<HostRow>, DiskError> {
@@ -52,16 +52,16 @@ pub fn seen(disk: &Database, key: UrlKey) -> Result<Option<Seen>, DiskError> {
 pub fn queued(
     disk: &Database,
     host: HostKey,
-    at: Option<Place>,
+    at: Option<QueueKey>,
     hash: UrlHash,
 ) -> Result<(Option<Queued>, Option<u64>), DiskError> {
-    let from = keys::frontier(host, Place::default());
+    let from = keys::frontier(host, QueueKey::default());
     let end = keys::frontier(host, at.unwrap_or(LAST));
     let (mut n_before, mut row) = (0, None);
     disk.walk(Family::Frontier, &from, &end, |key, value| {
         // A crawl alone does not note the place: it is the row that says so.
-        if let (None, Some(place)) = (at, keys::read_place(key)) {
-            let url = decode_queued(place, value)?;
+        if let (None, Some(queue_key)) = (at, keys::read_queue_key(key)) {
+            let url = decode_queued(queue_key, value)?;
             if url.hash == hash {
                 row = Some(url);
                 return Ok(false);
@@ -70,9 +70,9 @@ pub fn queued(
         n_before += 1;
         Ok(n_before < AHEAD_MAX)
     })?;
-    if let Some(place) = at {
-        let value = disk.get(Family::Frontier, &keys::frontier(host, place))?;
-        row = value.map(|value| decode_queued(place, &value)).transpose()?;
+    if let Some(queue_key) = at {
+        let value = disk.get(Family::Frontier, &keys::frontier(host, queue_key))?;
+        row = value.map(|value| decode_queued(queue_key, &value)).transpose()?;
     }
     let is_counted = row.is_some() && n_before < AHEAD_MAX;
     Ok((row, is_counted.then_some(n_before as u64)))

@@ -1,9 +1,11 @@
 //! A disk on which everything was written by hand, and what is told of it.
 
 use super::*;
-use crate::crawldb::BEHIND;
-use crate::messages::{LinkKind, Place as At, Queued, Tag};
-use crate::storage::values::{GroupRow, HostRow, Kept, Outcome, RobotsRow, Seen, encode_queued};
+use crate::crawldb::PRIORITY_PENDING;
+use crate::messages::{GroupRole, LinkKind, QueueKey as At, Queued};
+use crate::storage::values::{
+    ArchivedPage, GroupRow, HostRow, RobotsRow, Seen, UrlOutcome, encode_queued,
+};
 use crate::storage::{Batch, Family, GroupState, keys};
 use crivello_common::assignment::StrategyKind;
 use crivello_common::failure::Failure;
@@ -90,9 +92,9 @@ impl Disk {
     }
 }
 
-fn queued(url: &CrawlUrl, place: At) -> Queued {
+fn queued(url: &CrawlUrl, queue_key: At) -> Queued {
     Queued {
-        place,
+        queue_key,
         hash: url.hash(),
         origin: url.origin(),
         path: url.path_and_query().into(),
@@ -115,7 +117,7 @@ fn a_url_that_waits_is_found_whether_or_not_its_place_was_noted() {
     for (seq, is_noted) in [(2, false), (3, true), (5, false), (9, true)] {
         disk.queued(&format!("http://a.test/{seq}"), at(seq), is_noted);
     }
-    disk.queued("http://a.test/behind", At { priority: BEHIND, seq: 1 }, true);
+    disk.queued("http://a.test/behind", At { priority: PRIORITY_PENDING, seq: 1 }, true);
     disk.commit();
     for (seq, ahead) in [(2, 0), (3, 1), (5, 2), (9, 3)] {
         let story = disk.story(&format!("http://a.test/{seq}"));
@@ -135,17 +137,17 @@ fn what_was_dealt_with_is_told_as_it_ended() {
     std::fs::write(disk.place.dir.join(file), "").unwrap();
     let kept = |by| {
         let page = queued(&url("http://a.test/own"), at(1));
-        Some(Arc::new(Kept { by: AgentId(by), name: "a.test".into(), url: page }))
+        Some(Arc::new(ArchivedPage { by: AgentId(by), name: "a.test".into(), url: page }))
     };
     let fetched =
-        |record, page| Seen::Done(Outcome::Fetched { at: NOW, status: 200, record, page });
+        |record, page| Seen::Done(UrlOutcome::Fetched { at: NOW, status: 200, record, page });
     disk.seen(&url("http://a.test/alone"), &fetched(Some((3, 77)), None));
     disk.seen(&url("http://a.test/own"), &fetched(Some((3, 99)), kept(0)));
     disk.seen(&url("http://a.test/other"), &fetched(Some((3, 11)), kept(5)));
     disk.seen(&url("http://a.test/nowhere"), &fetched(None, None));
-    disk.seen(&url("http://a.test/failed"), &Seen::Done(Outcome::Failed(Failure::Tls)));
+    disk.seen(&url("http://a.test/failed"), &Seen::Done(UrlOutcome::Failed(Failure::Tls)));
     let robots = crivello_common::discard::Discard::Robots;
-    disk.seen(&url("http://a.test/private/x"), &Seen::Done(Outcome::Discarded(robots)));
+    disk.seen(&url("http://a.test/private/x"), &Seen::Done(UrlOutcome::Discarded(robots)));
     let rules = Rules::parse(b"User-agent: *\nDisallow: /private/", "crivello");
     let record = RobotsRecord {
         asked: NOW,
@@ -231,8 +233,8 @@ fn whose_a_group_is_follows_from_the_view_and_the_tag() {
         names.find(|name| owners.owner(disk_key(name).group) == Some(AgentId(owner))).unwrap()
     };
     let (own, others) = (name_of(0), name_of(1));
-    let authority = || Role::Authority { standing: Vec::new() };
-    let copy = || Role::Copy { of: Vec::new() };
+    let authority = || Role::Authority { in_sync: Vec::new() };
+    let copy = || Role::Replica { from: Vec::new() };
     for (host, tag, kind) in [
         (&own, None, HoldKind::None),
         (&own, Some((4, authority())), HoldKind::Authority),
@@ -244,7 +246,7 @@ fn whose_a_group_is_follows_from_the_view_and_the_tag() {
         (&others, Some((9, copy())), HoldKind::Copy),
         (&others, Some((9, authority())), HoldKind::Leaving),
     ] {
-        let tag = tag.map(|(epoch, role)| Tag { epoch, role });
+        let tag = tag.map(|(epoch, role)| GroupRole { epoch, role });
         let state = GroupState { open: true, tag };
         let key = disk.key(host).group.to_bytes();
         disk.put(Family::Groups, &key, &state.encode());

@@ -1,11 +1,11 @@
 //! What became of one URL, or will.
 
-use crate::crawldb::BEHIND;
-use crate::messages::{Flight, LinkKind};
+use crate::crawldb::PRIORITY_PENDING;
+use crate::messages::{LinkKind, VisitInFlight};
 use crate::observe::explain::Place;
 use crate::observe::explain::shelf;
 use crate::storage::DiskError;
-use crate::storage::values::{Outcome, Seen};
+use crate::storage::values::{Seen, UrlOutcome};
 use crate::store;
 use crate::why::{OriginFacts, decisive};
 use crivello_common::discard::Discard;
@@ -25,7 +25,7 @@ pub struct AtHost<'a> {
     /// Its robots.txt.
     pub robots: &'a [OriginFacts],
     /// The visit that it is on.
-    pub flight: Option<&'a Flight>,
+    pub flight: Option<&'a VisitInFlight>,
 }
 
 /// See the module. Reads the disk.
@@ -87,12 +87,12 @@ fn queued(
     place: &Place,
     url: &CrawlUrl,
     at: &AtHost<'_>,
-    waits: Option<(crivello_common::hash::HostHash, crate::messages::Place)>,
+    waits: Option<(crivello_common::hash::HostHash, crate::messages::QueueKey)>,
 ) -> Result<UrlStory, DiskError> {
     let waits_at = waits.map(|(_, waits_at)| waits_at);
     let (row, ahead) = shelf::queued(&place.disk, at.key, waits_at, url.hash())?;
     let page = place.recent.as_ref().and_then(|shared| shared.status.recent.page_of(url.as_str()));
-    let is_behind = row.as_ref().is_some_and(|row| row.place.priority == BEHIND);
+    let is_behind = row.as_ref().is_some_and(|row| row.queue_key.priority == PRIORITY_PENDING);
     let in_flight = at.flight.is_some_and(|flight| flight.urls.contains(&url.hash()));
     let mut story = match page {
         _ if is_behind => UrlStory {
@@ -117,17 +117,17 @@ fn queued(
     Ok(story)
 }
 
-fn done(place: &Place, url: &CrawlUrl, at: &AtHost<'_>, outcome: &Outcome) -> UrlStory {
+fn done(place: &Place, url: &CrawlUrl, at: &AtHost<'_>, outcome: &UrlOutcome) -> UrlStory {
     match outcome {
-        Outcome::Discarded(reason) => {
+        UrlOutcome::Discarded(reason) => {
             because(UrlFate::Discarded, *reason, meaning(place, url, at, *reason))
         }
-        Outcome::Failed(kind) => UrlStory {
+        UrlOutcome::Failed(kind) => UrlStory {
             reason: kind.name().to_owned(),
             meaning: "all attempts failed, the last of them so".to_owned(),
             ..of(UrlFate::Failed)
         },
-        Outcome::Fetched { at, status, record, page } => {
+        UrlOutcome::Fetched { at, status, record, page } => {
             let by = page.as_ref().map_or(place.me, |page| page.by);
             let mut story = UrlStory {
                 fetched: Timestamp::from_secs(at.as_secs()).0,

@@ -1,6 +1,6 @@
 //! All numbers of an agent as they are when somebody asks.
 
-use crate::crawldb::{Roles, SieveCounts, Totals, roles};
+use crate::crawldb::{RoleCounts, SieveCounts, Totals, count_roles};
 use crate::fetch::{Dns, FetchContext};
 use crate::observe::metrics::process::{Process, bytes_free, bytes_in};
 use crate::observe::metrics::{Post, Sources};
@@ -49,7 +49,7 @@ pub struct Cluster {
     pub handoffs: u64,
     pub is_idle: bool,
     pub work: u64,
-    pub roles: Roles,
+    pub roles: RoleCounts,
     pub peers: Vec<Peer>,
 }
 
@@ -136,7 +136,7 @@ impl Cluster {
             is_idle: standing.idle,
             work: post.status.work(),
             // What cannot be read is told where it matters.
-            roles: roles(&sources.disk).unwrap_or_default(),
+            roles: count_roles(&sources.disk).unwrap_or_default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::kit::{ME, OTHER, PEER, big, facts, hear, node, node_at, sender, until, view};
 use crate::limits::{PEER_QUEUE_BYTES, PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::Ack;
-use crate::peers::{Body, Message, PeerEvent, PingReply, Rejected, Why};
+use crate::peers::{Body, OwnershipMessage, PeerEvent, PingReply, Rejected, Why};
 use bytes::Bytes;
 use crivello_common::view::AgentId;
 use std::net::Ipv4Addr;
@@ -21,7 +21,7 @@ async fn all_arrives_in_order_and_as_it_was() {
     let (outgoing, mut hears) = sender(None);
     outgoing.set_view(&view);
     let mut sent: Vec<_> = (0..1_000).map(facts).collect();
-    sent.push(Body::Say(Message::Scanned));
+    sent.push(Body::Say(OwnershipMessage::ScanDone));
     let mut ids = Vec::new();
     for body in &sent {
         ids.push(outgoing.offer(PEER, body.clone()).unwrap());

@@ -1,8 +1,8 @@
 //! Agents that are nothing but the two ends of the transport.
 
-use crate::messages::{Ack, RobotsFound};
+use crate::messages::{Ack, RobotsOutcome};
 use crate::peers::{
-    Batch, Body, ExtraServices, Outgoing, PacketOrigin, PeerEvent, PeerHandler, PeerServer,
+    Body, ExtraServices, LeaseBatch, Outgoing, PacketOrigin, PeerEvent, PeerHandler, PeerServer,
 };
 use bytes::Bytes;
 use crivello_common::time::Clock;
@@ -30,8 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Default)]
 pub struct Inbox {
     pub got: Mutex<Vec<Body>>,
-    pub turns: Mutex<Vec<Batch>>,
-    pub robots: Mutex<Vec<(CrawlUrl, RobotsFound)>>,
+    pub turns: Mutex<Vec<LeaseBatch>>,
+    pub robots: Mutex<Vec<(CrawlUrl, RobotsOutcome)>>,
     /// Answers wait in `held` while this is set.
     pub hold: AtomicBool,
     pub held: Mutex<Vec<oneshot::Sender<Ack>>>,
@@ -52,13 +52,13 @@ impl PeerHandler for Inbox {
         }
     }
 
-    fn turns(&self, from: AgentId, _: u64, batch: Batch, answer: oneshot::Sender<Ack>) {
+    fn turns(&self, from: AgentId, _: u64, batch: LeaseBatch, answer: oneshot::Sender<Ack>) {
         assert_eq!(from, ME);
         self.turns.lock().push(batch);
         let _ = answer.send(Ack::Done);
     }
 
-    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsFound>) {
+    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsOutcome>) {
         // What is not known there is let go unanswered.
         if let Some((_, found)) = self.robots.lock().iter().find(|(known, _)| *known == url) {
             let _ = answer.send(found.clone());

@@ -1,5 +1,5 @@
 use super::kit::{ME, PEER, node, sender, view};
-use crate::messages::RobotsFound;
+use crate::messages::RobotsOutcome;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
 use crivello_proto::v1;
@@ -17,10 +17,10 @@ async fn whatever_is_found_for_another_agent_arrives_as_it_was() {
     let url = |n: u32| CrawlUrl::parse(&format!("http://{n}.example/robots.txt")).unwrap();
     let rules = Rules::parse(b"User-agent: *\nDisallow: /private\nCrawl-delay: 3", "crivello");
     let all = [
-        RobotsFound::Rules(Arc::new(rules)),
-        RobotsFound::Missing,
-        RobotsFound::Unreachable,
-        RobotsFound::Redirect(url(9)),
+        RobotsOutcome::Rules(Arc::new(rules)),
+        RobotsOutcome::Missing,
+        RobotsOutcome::Unreachable,
+        RobotsOutcome::Redirect(url(9)),
     ];
     node.inbox.robots.lock().extend((0..).map(url).zip(all.clone()));
     for (n, found) in (0..).zip(all) {
@@ -28,7 +28,7 @@ async fn whatever_is_found_for_another_agent_arrives_as_it_was() {
         assert_eq!(format!("{answer:?}"), format!("{found:?}"));
     }
     let silent = outgoing.robots(PEER, &url(100)).await.unwrap();
-    assert!(matches!(silent, RobotsFound::Unreachable), "{silent:?}");
+    assert!(matches!(silent, RobotsOutcome::Unreachable), "{silent:?}");
     outgoing.set_view(&super::kit::view(6, &[node.server.address()]));
     let refused = outgoing.robots(PEER, &url(0)).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");

@@ -1,6 +1,6 @@
 use super::kit::{ME, PEER, node, sender, view};
-use crate::messages::{HeldFor, Report, TurnNews, TurnNote};
-use crate::peers::{Batch, Brought};
+use crate::messages::{LeaseNotice, LeaseReport, LeaseRequest, ReportedLease};
+use crate::peers::{Brought, LeaseBatch};
 use crivello_common::time::Timestamp;
 use crivello_proto::v1;
 use crivello_proto::v1::peer_client::PeerClient;
@@ -21,18 +21,25 @@ async fn what_is_said_of_turns_arrives_as_it_was() {
     outgoing.set_view(&view);
     let (asked, rest) = (Timestamp(1_700_000_000_000_001), Duration::from_micros(1_234_567));
     let left = Duration::from_secs(3);
-    let batch = Batch {
+    let batch = LeaseBatch {
         number: 1,
-        report: Some(Report { held: vec![HeldFor { address: V6, asked, left }], is_clear: true }),
+        report: Some(LeaseReport {
+            held: vec![ReportedLease { address: V6, asked, left }],
+            is_clear: true,
+        }),
         notes: vec![
-            TurnNote::Return { address: V4, asked, rest: Duration::ZERO },
-            TurnNote::Ask { address: V4, asked },
-            TurnNote::Return { address: V6, asked, rest },
+            LeaseRequest::Return { address: V4, asked, rest: Duration::ZERO },
+            LeaseRequest::Acquire { address: V4, asked },
+            LeaseRequest::Return { address: V6, asked, rest },
         ],
-        news: vec![TurnNews::Lent { address: V6, asked, rest }, TurnNews::Wanted { address: V4 }],
+        news: vec![
+            LeaseNotice::Granted { address: V6, asked, rest },
+            LeaseNotice::Wanted { address: V4 },
+        ],
     };
     assert_eq!(outgoing.turns(PEER, 5, batch.clone()).await.unwrap(), Brought::Taken);
-    let nothing = Batch { number: 2, report: Some(Report::default()), ..Batch::default() };
+    let nothing =
+        LeaseBatch { number: 2, report: Some(LeaseReport::default()), ..LeaseBatch::default() };
     assert_eq!(outgoing.turns(PEER, 5, nothing.clone()).await.unwrap(), Brought::Taken);
     assert_eq!(*node.inbox.turns.lock(), [batch, nothing.clone()]);
     let refused = outgoing.turns(PEER, 4, nothing).await.unwrap();

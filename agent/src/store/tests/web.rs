@@ -1,6 +1,6 @@
 //! Responses as the fetcher would hand them over, and archives in a directory of their own.
 
-use crate::messages::{Fetched, HandedOut, Outcome, Record, Response};
+use crate::messages::{FetchOutcome, Fetched, HandedOut, Record, Response};
 use crate::store::{Archive, CrawlLabel, Digests, Error, Place, Position, Recorder};
 use bytes::Bytes;
 use crivello_common::config::{AssignBy, Settings};
@@ -36,7 +36,7 @@ pub fn fetched(url: &str) -> Fetched {
         address: "192.0.2.7".parse().unwrap(),
         at: NOON,
         took: Duration::from_millis(12),
-        outcome: Outcome::Discarded(crivello_common::discard::Discard::Robots),
+        outcome: FetchOutcome::Discarded(crivello_common::discard::Discard::Robots),
         handed_out: HandedOut::default(),
         traced: None,
     }

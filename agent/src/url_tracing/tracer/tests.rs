@@ -12,7 +12,7 @@ fn tracer(rate: f64) -> Tracer {
     Tracer::new("crawl", &settings, T)
 }
 
-fn fetched(path: &str, outcome: Outcome, took: Duration) -> Fetched {
+fn fetched(path: &str, outcome: FetchOutcome, took: Duration) -> Fetched {
     let url = CrawlUrl::parse(&format!("http://a.test/{path}")).unwrap();
     Fetched {
         host: url.host_key(AssignBy::Domain),
@@ -31,12 +31,12 @@ fn fetched(path: &str, outcome: Outcome, took: Duration) -> Fetched {
 #[test]
 fn failures_are_told_at_rate_zero_and_no_more_than_so_many_a_second() {
     let tracer = tracer(0.0);
-    let mut well = fetched("well", Outcome::Discarded(Discard::Robots), Duration::ZERO);
+    let mut well = fetched("well", FetchOutcome::Discarded(Discard::Robots), Duration::ZERO);
     tracer.visited(&mut well);
     assert!(well.traced.is_none() && tracer.recent(None, 10).is_empty());
     for n in 0..100 {
         let mut failed =
-            fetched(&n.to_string(), Outcome::Failed(Failure::Tls), Duration::from_millis(1));
+            fetched(&n.to_string(), FetchOutcome::Failed(Failure::Tls), Duration::from_millis(1));
         tracer.visited(&mut failed);
         assert_eq!(failed.traced.is_some(), n < u32::from(ALWAYS_TRACED_A_SECOND));
     }

@@ -1,6 +1,8 @@
 //! The facts of one case.
 
-use crate::messages::{BenchAddress, BenchStand, BenchTurn, Lists, OnBench, RobotsRecord};
+use crate::messages::{
+    AddressSnapshot, HostSnapshot, IpLeaseState, Lists, RobotsRecord, SnapshotPhase,
+};
 use crate::storage::values::HostRow;
 use crate::why::{Crawl, Facts, Hold, OriginFacts, Waits, reason};
 use crivello_common::config::Settings;
@@ -25,7 +27,7 @@ pub fn secs(n: u64) -> Duration {
 pub struct Case {
     pub hold: Hold,
     pub row: Option<HostRow>,
-    pub bench: Option<OnBench>,
+    pub bench: Option<HostSnapshot>,
     pub robots: Vec<OriginFacts>,
     pub lender: Option<AgentId>,
     pub crawl: Crawl,
@@ -36,16 +38,16 @@ pub struct Case {
 pub fn case(change: impl FnOnce(&mut Case)) -> Case {
     let state = HostState { next: NOW, last_ended: NOW - secs(2), ..HostState::default() };
     let row = HostRow { queued: 5, pages: 57, state: state.clone(), ..HostRow::default() };
-    let address = BenchAddress {
+    let address = AddressSnapshot {
         address: "192.0.2.7".parse().unwrap(),
         next: Timestamp::ZERO,
         last: None,
         visited: None,
         before: 0,
-        turn: BenchTurn::NotNeeded,
+        turn: IpLeaseState::NotNeeded,
     };
-    let bench = OnBench {
-        stand: BenchStand::Waiting,
+    let bench = HostSnapshot {
+        phase: SnapshotPhase::Waiting,
         state,
         in_window: 5,
         address: Some(address),
@@ -70,7 +72,7 @@ pub fn case(change: impl FnOnce(&mut Case)) -> Case {
 }
 
 impl Case {
-    pub fn bench(&mut self) -> &mut OnBench {
+    pub fn bench(&mut self) -> &mut HostSnapshot {
         self.bench.as_mut().unwrap()
     }
 
@@ -78,7 +80,7 @@ impl Case {
         self.row.as_mut().unwrap()
     }
 
-    pub fn at(&mut self) -> &mut BenchAddress {
+    pub fn at(&mut self) -> &mut AddressSnapshot {
         self.bench().address.as_mut().unwrap()
     }
 

@@ -3,7 +3,7 @@
 mod case;
 
 use super::*;
-use crate::messages::{BenchStand, BenchTurn, Flight};
+use crate::messages::{IpLeaseState, SnapshotPhase, VisitInFlight};
 use case::{HTTP, NOW, case, expect, record, secs};
 use crivello_common::config::{DomainDelay, Settings};
 use crivello_common::discard::Discard;
@@ -27,14 +27,15 @@ fn what_settles_the_question_is_said_first() {
     expect(&elsewhere, WaitReason::UnknownHost, secs(0), &["agent 2 owns its group"]);
     let flying = case(|c| {
         c.crawl.is_paused = true;
-        c.bench().stand = BenchStand::InFlight;
+        c.bench().phase = SnapshotPhase::InFlight;
         let urls = smallvec![UrlHash(1), UrlHash(2)];
-        c.bench().flight = Some(Flight { since: NOW - Duration::from_millis(300), urls, taken: 2 });
+        c.bench().flight =
+            Some(VisitInFlight { since: NOW - Duration::from_millis(300), urls, taken: 2 });
     });
     expect(&flying, WaitReason::InFlight, secs(0), &["for 2 URLs", "since 300 ms"]);
     let robots = case(|c| {
-        c.bench().stand = BenchStand::InFlight;
-        c.bench().flight = Some(Flight { since: NOW, urls: smallvec![], taken: 0 });
+        c.bench().phase = SnapshotPhase::InFlight;
+        c.bench().flight = Some(VisitInFlight { since: NOW, urls: smallvec![], taken: 0 });
     });
     expect(&robots, WaitReason::InFlight, secs(0), &["for a robots.txt"]);
     let empty = case(|c| c.row().queued = 0);
@@ -241,20 +242,20 @@ fn what_happens_at_the_address_is_told_with_the_other_host() {
 fn turns_names_and_roundabout_robots_are_waited_for() {
     let asked = case(|c| {
         c.lender = Some(AgentId(3));
-        c.at().turn = BenchTurn::Asked(NOW - Duration::from_millis(400));
+        c.at().turn = IpLeaseState::Asked(NOW - Duration::from_millis(400));
     });
     expect(&asked, WaitReason::Turn, secs(0), &["192.0.2.7", "asked of agent 3", "400 ms ago"]);
-    let own = case(|c| c.at().turn = BenchTurn::NotAsked);
+    let own = case(|c| c.at().turn = IpLeaseState::NotAsked);
     expect(&own, WaitReason::Turn, secs(0), &["about to be asked", "this agent itself"]);
-    expect(&case(|c| c.at().turn = BenchTurn::Here), WaitReason::Due, secs(0), &[]);
+    expect(&case(|c| c.at().turn = IpLeaseState::Here), WaitReason::Due, secs(0), &[]);
     let resolving = case(|c| {
-        c.bench().stand = BenchStand::Resolving;
+        c.bench().phase = SnapshotPhase::Resolving;
         c.bench().address = None;
     });
     expect(&resolving, WaitReason::Resolving, secs(0), &["its name is being resolved"]);
     let away = case(|c| {
         let (at, deadline) = (Some("b.test".into()), NOW + secs(30));
-        c.bench().stand = BenchStand::Away { origin: HTTP, at, deadline };
+        c.bench().phase = SnapshotPhase::Away { origin: HTTP, at, deadline };
     });
     let parts = ["http://a.test/robots.txt leads to b.test", "out of reach after 30 s"];
     expect(&away, WaitReason::Robots, secs(0), &parts);
@@ -263,12 +264,12 @@ fn turns_names_and_roundabout_robots_are_waited_for() {
 #[test]
 fn a_host_that_is_due_says_what_it_waits_for_all_the_same() {
     expect(
-        &case(|c| c.bench().stand = BenchStand::Dry),
+        &case(|c| c.bench().phase = SnapshotPhase::Dry),
         WaitReason::Due,
         secs(0),
         &["the next of"],
     );
-    let asleep = case(|c| c.bench().stand = BenchStand::Asleep);
+    let asleep = case(|c| c.bench().phase = SnapshotPhase::Asleep);
     expect(&asleep, WaitReason::Due, secs(0), &["about to be resolved"]);
     let full = case(|c| c.crawl.pipeline_is_full = true);
     expect(&full, WaitReason::Due, secs(0), &["faster than they are parsed"]);

@@ -1,9 +1,9 @@
 //! A workbench with a ledger, a resolver and fetchers that do as the test says.
 
 use crate::messages::{
-    DeskNote, Due, Errand, LedgerNote, LinkKind, Place, Queued, Resolution, ResolveError, Resolved,
-    RobotsAnswer, RobotsErrand, RobotsFound, RobotsRecord, Signal, TurnNews, TurnNote, Verdict,
-    Visit,
+    DueHost, LeaseNotice, LeaseRequest, LinkKind, QueueKey, Queued, Resolution, ResolveError,
+    Resolved, RobotsAnswer, RobotsOutcome, RobotsRecord, RobotsRequest, Signal, ToFrontier,
+    ToWorkbench, Verdict, Visit, VisitTask,
 };
 use crate::workbench::Workbench;
 use crivello_common::config::{AssignBy, Settings};
@@ -37,7 +37,7 @@ pub fn ip(n: u8) -> IpAddr {
 /// The `seq`-th URL of a host.
 pub fn url(origin: Origin, seq: u64) -> Queued {
     Queued {
-        place: Place { priority: 0, seq },
+        queue_key: QueueKey { priority: 0, seq },
         hash: UrlHash(seq),
         origin,
         path: format!("/{seq}").into(),
@@ -83,15 +83,15 @@ impl Desk {
 
     /// The same among other agents, where whoever asks for a turn gets it.
     pub fn among_others(mut self) -> Self {
-        self.bench = self.bench.sharing();
+        self.bench = self.bench.among_others();
         self
     }
 
     /// A host that was called for belongs to another agent.
     pub fn elsewhere(&mut self, name: &str) {
-        let called = |n: &DeskNote| matches!(n, DeskNote::Call { host, .. } if *host == key(name));
+        let called = |n: &ToFrontier| matches!(n, ToFrontier::RequestHost { host, .. } if *host == key(name));
         assert!(self.notes().iter().any(called), "nobody called for {name}");
-        self.bench.note(LedgerNote::Elsewhere { host: key(name) }, self.now);
+        self.bench.on_frontier(ToWorkbench::NotOwned { host: key(name) }, self.now);
     }
 
     pub fn wait(&mut self, d: Duration) {
@@ -99,8 +99,8 @@ impl Desk {
     }
 
     /// A host whose robots.txt is known and allows everything.
-    pub fn host(&self, name: &str, urls: Vec<Queued>) -> Due {
-        Due {
+    pub fn host(&self, name: &str, urls: Vec<Queued>) -> DueHost {
+        DueHost {
             host: key(name),
             name: Arc::from(name),
             state: HostState::default(),
@@ -112,16 +112,16 @@ impl Desk {
     }
 
     /// The same without any robots.txt.
-    pub fn stranger(&self, name: &str, urls: Vec<Queued>) -> Due {
-        Due { robots: Vec::new(), ..self.host(name, urls) }
+    pub fn stranger(&self, name: &str, urls: Vec<Queued>) -> DueHost {
+        DueHost { robots: Vec::new(), ..self.host(name, urls) }
     }
 
-    pub fn due(&mut self, due: Due) {
-        self.bench.note(LedgerNote::Due(Box::new(due)), self.now);
+    pub fn due(&mut self, due: DueHost) {
+        self.bench.on_frontier(ToWorkbench::Due(Box::new(due)), self.now);
     }
 
     /// Lets a host in and resolves it.
-    pub fn enter(&mut self, due: Due, address: IpAddr) {
+    pub fn enter(&mut self, due: DueHost, address: IpAddr) {
         let name = due.name.clone();
         self.due(due);
         self.answer(&name, address);
@@ -148,10 +148,11 @@ impl Desk {
         if let Some(visit) = self.bench.acquire(self.now) {
             return visit;
         }
-        for note in self.bench.take_turn_notes(self.now) {
-            if let TurnNote::Ask { address, asked } = note {
+        for note in self.bench.take_lease_requests(self.now) {
+            if let LeaseRequest::Acquire { address, asked } = note {
                 let rest = Duration::ZERO;
-                self.bench.turn(&TurnNews::Lent { address, asked, rest }, self.now);
+                self.bench
+                    .on_lease_notice(&LeaseNotice::Granted { address, asked, rest }, self.now);
             }
         }
         self.bench.acquire(self.now).expect("nothing to visit")
@@ -168,9 +169,9 @@ impl Desk {
 
     /// What a visit that sent one request a URL brings back.
     pub fn verdict(&self, visit: &Visit) -> Verdict {
-        let n = match &visit.errand {
-            Errand::Robots(_) => 1,
-            Errand::Pages { urls, .. } => urls.len() as u32,
+        let n = match &visit.task {
+            VisitTask::Robots(_) => 1,
+            VisitTask::Pages { urls, .. } => urls.len() as u32,
         };
         Verdict {
             host: visit.host,
@@ -196,40 +197,43 @@ impl Desk {
     }
 
     /// Ends a visit for robots.txt with this.
-    pub fn found(&mut self, visit: &Visit, found: RobotsFound) {
-        let robots = Some(RobotsAnswer { errand: errand(visit).clone(), found });
+    pub fn found(&mut self, visit: &Visit, found: RobotsOutcome) {
+        let robots = Some(RobotsAnswer { request: request(visit).clone(), found });
         self.release(Verdict { robots, pages: 0, ..self.verdict(visit) });
     }
 
     /// The notes since the last time, the standing order and what is only counted aside.
-    pub fn notes(&mut self) -> Vec<DeskNote> {
-        let notes = self.bench.take_notes().into_iter();
-        let aside =
-            |note: &DeskNote| matches!(note, DeskNote::Want { .. } | DeskNote::Unresolved { .. });
+    pub fn notes(&mut self) -> Vec<ToFrontier> {
+        let notes = self.bench.take_messages().into_iter();
+        let aside = |note: &ToFrontier| {
+            matches!(note, ToFrontier::WantHosts { .. } | ToFrontier::NameFailed { .. })
+        };
         notes.filter(|note| !aside(note)).collect()
     }
 
     /// The last order since the last time.
     pub fn order(&mut self) -> Option<u32> {
-        let notes = self.bench.take_notes().into_iter().rev();
+        let notes = self.bench.take_messages().into_iter().rev();
         notes
-            .filter_map(|n| if let DeskNote::Want { hosts } = n { Some(hosts) } else { None })
+            .filter_map(
+                |n| if let ToFrontier::WantHosts { hosts } = n { Some(hosts) } else { None },
+            )
             .next()
     }
 }
 
 /// The places of the URLs of a visit for pages.
 pub fn pages(visit: &Visit) -> Vec<u64> {
-    match &visit.errand {
-        Errand::Pages { urls, .. } => urls.iter().map(|url| url.place.seq).collect(),
-        Errand::Robots(errand) => panic!("asks for {}", errand.url),
+    match &visit.task {
+        VisitTask::Pages { urls, .. } => urls.iter().map(|url| url.queue_key.seq).collect(),
+        VisitTask::Robots(request) => panic!("asks for {}", request.url),
     }
 }
 
-/// The errand of a visit for robots.txt.
-pub fn errand(visit: &Visit) -> &RobotsErrand {
-    match &visit.errand {
-        Errand::Robots(errand) => errand,
-        Errand::Pages { .. } => panic!("asks for pages"),
+/// The request of a visit for robots.txt.
+pub fn request(visit: &Visit) -> &RobotsRequest {
+    match &visit.task {
+        VisitTask::Robots(request) => request,
+        VisitTask::Pages { .. } => panic!("asks for pages"),
     }
 }

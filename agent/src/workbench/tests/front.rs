@@ -1,7 +1,7 @@
 //! How many hosts are asked for, and which of them make room.
 
 use super::desk::{Desk, HTTP, ip, key, pages, secs, url, urls};
-use crate::messages::{DeskNote, Due, LedgerNote, Queued, RobotsFound, Signal, Verdict};
+use crate::messages::{DueHost, Queued, RobotsOutcome, Signal, ToFrontier, ToWorkbench, Verdict};
 use crivello_common::hash::HostKey;
 use crivello_common::url::CrawlUrl;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use std::time::Duration;
 fn the_front_begins_at_twice_the_fetchers_and_grows_when_they_starve() {
     let mut desk = Desk::new(|s| s.fetch.visits_max = 4);
     assert_eq!(desk.order(), Some(8));
-    assert_eq!(desk.order(), None, "a standing order is not repeated");
+    assert_eq!(desk.order(), None, "a freshness order is not repeated");
     for n in 0..8 {
         desk.enter(desk.host(&format!("{n}.example"), urls(2)), ip(n));
         desk.bench.starving(desk.now);
     }
-    assert_eq!(desk.bench.census(desk.now).front_wanted, 11);
+    assert_eq!(desk.bench.stats(desk.now).front_wanted, 11);
     assert_eq!(desk.order(), Some(3));
 }
 
@@ -35,14 +35,14 @@ fn crowd(delay: Duration) -> Desk {
 #[test]
 fn the_front_shrinks_back_when_too_many_are_ready_for_a_while() {
     let mut desk = crowd(Duration::from_millis(100));
-    let grown = desk.bench.census(desk.now).front_wanted;
+    let grown = desk.bench.stats(desk.now).front_wanted;
     assert!(grown >= 60, "{grown}");
     for _ in 0..200 {
         desk.wait(secs(3));
         let visit = desk.visit();
         desk.done(&visit);
     }
-    assert_eq!(desk.bench.census(desk.now).front_wanted, 4);
+    assert_eq!(desk.bench.stats(desk.now).front_wanted, 4);
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn the_front_shrinks_to_what_the_delay_needs_and_no_further() {
         let Some(visit) = desk.bench.acquire(desk.now) else { panic!("starved after {second} s") };
         desk.done(&visit);
     }
-    let census = desk.bench.census(desk.now);
-    assert!((17..=20).contains(&census.front_wanted), "{census:?}");
-    assert!(census.front_held <= census.front_wanted + census.front_wanted / 8, "{census:?}");
+    let stats = desk.bench.stats(desk.now);
+    assert!((17..=20).contains(&stats.front_wanted), "{stats:?}");
+    assert!(stats.front_held <= stats.front_wanted + stats.front_wanted / 8, "{stats:?}");
 }
 
 #[test]
@@ -68,30 +68,30 @@ fn hosts_leave_when_the_front_has_shrunk_however_short_their_delay() {
                 desk.done(&visit);
             }
         }
-        let census = desk.bench.census(desk.now);
-        let few = census.front_wanted + census.front_wanted / 8;
-        assert!(census.front_held <= few.min(20), "{delay:?}: {census:?}");
+        let stats = desk.bench.stats(desk.now);
+        let few = stats.front_wanted + stats.front_wanted / 8;
+        assert!(stats.front_held <= few.min(20), "{delay:?}: {stats:?}");
     }
 }
 
 /// Who leaves when `a.example` comes to rest, where only one host may stay and `b.example` could be
-/// visited; while more of the latter's queue is on its way, or another host's errand waits there.
-fn leaves_for(more: bool, errand: bool) -> Vec<HostKey> {
+/// visited; while more of the latter's queue is on its way, or another host's request waits there.
+fn leaves_for(more: bool, request: bool) -> Vec<HostKey> {
     let mut desk = Desk::new(|s| {
         s.fetch.visits_max = 1;
         s.state.hosts_max = 3;
     });
     desk.enter(desk.host("a.example", urls(9)), ip(1));
-    desk.enter(Due { more, ..desk.host("b.example", urls(2)) }, ip(2));
+    desk.enter(DueHost { more, ..desk.host("b.example", urls(2)) }, ip(2));
     for _ in 0..2 {
         let visit = desk.visit();
         desk.done(&visit);
     }
-    if errand {
+    if request {
         desk.enter(desk.stranger("c.example", urls(1)), ip(3));
         let visit = desk.visit();
         let to = CrawlUrl::parse("http://b.example/robots.txt").unwrap();
-        desk.found(&visit, RobotsFound::Redirect(to));
+        desk.found(&visit, RobotsOutcome::Redirect(to));
     }
     desk.wait(secs(60));
     let visit = desk.visit();
@@ -100,7 +100,7 @@ fn leaves_for(more: bool, errand: bool) -> Vec<HostKey> {
     desk.bench.reconfigure(&desk.settings, desk.now);
     desk.notes();
     desk.done(&visit);
-    let left = |note| if let DeskNote::Leave { host, .. } = note { Some(host) } else { None };
+    let left = |note| if let ToFrontier::Leave { host, .. } = note { Some(host) } else { None };
     desk.notes().into_iter().filter_map(left).collect()
 }
 
@@ -119,25 +119,25 @@ fn no_more_hosts_than_memory_allows() {
         desk.due(desk.host(&format!("{n}.example"), urls(2)));
     }
     let notes = desk.notes();
-    let [DeskNote::Leave { unused, .. }] = &notes[..] else { panic!("{notes:?}") };
+    let [ToFrontier::Leave { unused, .. }] = &notes[..] else { panic!("{notes:?}") };
     assert_eq!(unused.len(), 2);
     for _ in 0..9 {
         desk.bench.starving(desk.now);
     }
-    assert_eq!(desk.bench.census(desk.now).front_wanted, 2);
-    assert_eq!(desk.bench.census(desk.now).hosts, 2);
+    assert_eq!(desk.bench.stats(desk.now).front_wanted, 2);
+    assert_eq!(desk.bench.stats(desk.now).hosts, 2);
 }
 
 #[test]
 fn no_more_urls_than_memory_allows() {
     let mut desk = Desk::new(|s| s.state.window_urls_max = 10);
-    desk.enter(Due { more: true, ..desk.host("a.example", urls(2)) }, ip(1));
+    desk.enter(DueHost { more: true, ..desk.host("a.example", urls(2)) }, ip(1));
     desk.enter(desk.host("b.example", urls(9)), ip(2));
     desk.due(desk.host("c.example", urls(1)));
-    assert!(matches!(desk.notes()[..], [DeskNote::Leave { .. }]), "beyond the windows' bound");
+    assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "beyond the windows' bound");
     let visits = [desk.visit(), desk.visit()];
-    assert_eq!(desk.bench.census(desk.now).window_urls, 9);
-    let refills = desk.notes().iter().filter(|n| matches!(n, DeskNote::Refill { .. })).count();
+    assert_eq!(desk.bench.stats(desk.now).window_urls, 9);
+    let refills = desk.notes().iter().filter(|n| matches!(n, ToFrontier::Refill { .. })).count();
     assert_eq!(refills, 0, "no more is asked for at the bound");
     for visit in &visits {
         desk.done(visit);
@@ -149,20 +149,20 @@ fn long_urls_take_more_of_memory() {
     let mut desk = Desk::new(|s| s.state.window_urls_max = 10);
     let long = |url| Queued { path: "/".repeat(2_048).into(), ..url };
     desk.enter(desk.host("a.example", urls(2).into_iter().map(long).collect()), ip(1));
-    assert_eq!(desk.bench.census(desk.now).window_urls, 18);
+    assert_eq!(desk.bench.stats(desk.now).window_urls, 18);
     desk.due(desk.host("b.example", urls(1)));
-    assert!(matches!(desk.notes()[..], [DeskNote::Leave { .. }]), "beyond the windows' bound");
+    assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "beyond the windows' bound");
     let visit = desk.visit();
-    assert_eq!(desk.bench.census(desk.now).window_urls, 9);
+    assert_eq!(desk.bench.stats(desk.now).window_urls, 9);
     desk.done(&visit);
     desk.bench.close(desk.now);
-    assert_eq!(desk.bench.census(desk.now).window_urls, 0);
+    assert_eq!(desk.bench.stats(desk.now).window_urls, 0);
 }
 
 /// The places of each host's URLs that came back though the host stays.
-fn returned(notes: &[DeskNote]) -> Vec<(HostKey, Vec<u64>)> {
+fn returned(notes: &[ToFrontier]) -> Vec<(HostKey, Vec<u64>)> {
     let returned = notes.iter().filter_map(|note| match note {
-        DeskNote::Return { host, unused } => Some((*host, unused)),
+        ToFrontier::ReturnUrls { host, unused } => Some((*host, unused)),
         _ => None,
     });
     returned.map(|(host, unused)| (host, unused.iter().map(|p| p.seq).collect())).collect()
@@ -183,13 +183,13 @@ fn long_windows_make_room_for_hosts() {
     let visit = desk.visit();
     assert_eq!((visit.host, pages(&visit)), (key("0.example"), (0..5).collect()));
     desk.bench.starving(desk.now);
-    let notes = desk.bench.take_notes();
+    let notes = desk.bench.take_messages();
     // Half of a quarter of the room for each.
     let expected = [("0.example", 17..55), ("1.example", 12..40)];
     let expected = expected.map(|(name, places)| (key(name), places.collect::<Vec<u64>>()));
     assert_eq!(returned(&notes), expected);
-    assert!(matches!(notes.last(), Some(DeskNote::Want { hosts: 1 })), "{notes:?}");
-    assert_eq!(desk.bench.census(desk.now).window_urls, 12 + 12 + 10);
+    assert!(matches!(notes.last(), Some(ToFrontier::WantHosts { hosts: 1 })), "{notes:?}");
+    assert_eq!(desk.bench.stats(desk.now).window_urls, 12 + 12 + 10);
     // What was on the visit comes back in front; and what comes then, when it is asked for.
     desk.release(Verdict { requests: 0, pages: 0, returned: urls(5), ..desk.verdict(&visit) });
     let mut visited = Vec::new();
@@ -216,15 +216,15 @@ fn a_share_is_that_of_a_host_however_many_an_address_has() {
     }
     desk.bench.starving(desk.now);
     // Four addresses are wanted: of forty hosts, such as these.
-    let notes = desk.bench.take_notes();
+    let notes = desk.bench.take_messages();
     let returned = returned(&notes);
     assert_eq!(returned.len(), 10);
     assert!(returned.iter().all(|(_, places)| *places == (5..40).collect::<Vec<u64>>()));
-    assert!(matches!(notes.last(), Some(DeskNote::Want { hosts: 3 })), "{notes:?}");
+    assert!(matches!(notes.last(), Some(ToFrontier::WantHosts { hosts: 3 })), "{notes:?}");
 }
 
-fn asked_for_more(notes: &[DeskNote], name: &str) -> bool {
-    notes.iter().any(|note| matches!(note, DeskNote::Refill { host } if *host == key(name)))
+fn asked_for_more(notes: &[ToFrontier], name: &str) -> bool {
+    notes.iter().any(|note| matches!(note, ToFrontier::Refill { host } if *host == key(name)))
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_window_is_whole_while_more_of_it_is_on_its_way() {
         s.politeness.burst = 20;
         s.state.window_urls_max = 100;
     });
-    desk.enter(Due { more: true, ..desk.host("a.example", urls(80)) }, ip(0));
+    desk.enter(DueHost { more: true, ..desk.host("a.example", urls(80)) }, ip(0));
     for _ in 0..2 {
         let visit = desk.visit();
         desk.done(&visit);
@@ -245,7 +245,10 @@ fn a_window_is_whole_while_more_of_it_is_on_its_way() {
     desk.bench.starving(desk.now);
     assert_eq!(returned(&desk.notes()), [(key("b.example"), (12..60).collect())]);
     let more = (80..90).map(|seq| url(HTTP, seq)).collect();
-    desk.bench.note(LedgerNote::More { host: key("a.example"), urls: more, more: false }, desk.now);
+    desk.bench.on_frontier(
+        ToWorkbench::MoreUrls { host: key("a.example"), urls: more, more: false },
+        desk.now,
+    );
     let visits = [desk.visit(), desk.visit()];
     let of = visits.iter().find(|visit| visit.host == key("a.example"));
     assert_eq!(of.map(pages), Some((40..60).collect()), "its head is as it was");
@@ -274,12 +277,12 @@ fn resting_hosts_make_room_when_others_want_it() {
     desk.notes();
     let signal = Signal::SlowDown(Some(secs(100)));
     desk.release(Verdict { signal, ..desk.verdict(&a) });
-    assert!(matches!(desk.notes()[..], [DeskNote::Leave { .. }]), "the front is full");
+    assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "the front is full");
     desk.release(Verdict { signal, ..desk.verdict(&b) });
-    assert!(matches!(desk.notes()[..], [DeskNote::State { .. }]), "now there is room");
+    assert!(matches!(desk.notes()[..], [ToFrontier::HostState { .. }]), "now there is room");
     desk.enter(desk.host("2.example", urls(9)), ip(2));
     desk.bench.starving(desk.now);
-    assert!(desk.notes().iter().any(|n| matches!(n, DeskNote::Leave { .. })));
+    assert!(desk.notes().iter().any(|n| matches!(n, ToFrontier::Leave { .. })));
 }
 
 #[test]

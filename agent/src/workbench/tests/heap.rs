@@ -7,7 +7,7 @@ use proptest::prelude::*;
 struct Told(Vec<u32>);
 
 impl Positions for Told {
-    fn stands(&mut self, id: u32, position: u32) {
+    fn set_position(&mut self, id: u32, position: u32) {
         self.0[id as usize] = position;
     }
 }

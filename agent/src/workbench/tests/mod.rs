@@ -3,12 +3,12 @@
 pub(crate) mod desk;
 mod front;
 mod heap;
+mod ip_leases;
 mod model;
 mod names;
-mod question;
 mod robots;
 mod rules;
 mod settings;
-mod sharing;
 mod slab;
+mod snapshot;
 mod visits;

@@ -1,7 +1,7 @@
 //! Names, addresses, and addresses that change.
 
 use super::desk::{Desk, ip, secs, urls};
-use crate::messages::{DeskNote, Due, ResolveError, Resolved, Signal, Verdict};
+use crate::messages::{DueHost, ResolveError, Resolved, Signal, ToFrontier, Verdict};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::WaitRule;
@@ -52,8 +52,8 @@ fn a_host_that_comes_back_elsewhere_waits_too() {
         let visit = desk.visit();
         desk.done(&visit);
         let notes = desk.notes();
-        let [DeskNote::Leave { state, .. }] = &notes[..] else { panic!("{notes:?}") };
-        desk.due(Due { state: state.clone(), ..desk.host("a.example", urls(1)) });
+        let [ToFrontier::Leave { state, .. }] = &notes[..] else { panic!("{notes:?}") };
+        desk.due(DueHost { state: state.clone(), ..desk.host("a.example", urls(1)) });
         assert!(desk.bench.acquire(desk.now).is_none());
         desk.wait(secs(5));
         assert!(desk.bench.acquire(desk.now).is_none());
@@ -71,7 +71,7 @@ fn a_fetcher_that_saw_another_address_holds_the_host_back() {
     let signal = Signal::Failed(Failure::AddressChanged);
     desk.release(Verdict { signal, pages: 0, ..desk.verdict(&visit) });
     let notes = desk.notes();
-    let Some(DeskNote::State { state, .. }) = notes.last() else { panic!("{notes:?}") };
+    let Some(ToFrontier::HostState { state, .. }) = notes.last() else { panic!("{notes:?}") };
     assert_eq!((state.next, state.rule), (desk.now + secs(16), WaitRule::AddressChange));
     desk.wait(secs(16));
     assert!(desk.bench.acquire(desk.now).is_none());
@@ -88,11 +88,11 @@ fn a_name_that_does_not_exist_is_dropped_for_now_and_a_forbidden_one_for_good() 
         desk.due(desk.host("a.example", urls(1)));
         desk.resolve("a.example", Err(answer));
         let notes = desk.notes();
-        let Some(DeskNote::Drop { reason, forever, .. }) = notes.last() else {
+        let Some(ToFrontier::Drop { reason, forever, .. }) = notes.last() else {
             panic!("{notes:?}")
         };
         assert_eq!((*reason, *forever), (expected, ever));
-        assert_eq!(desk.bench.census(desk.now).hosts, 0);
+        assert_eq!(desk.bench.stats(desk.now).hosts, 0);
     }
 }
 
@@ -110,6 +110,6 @@ fn silent_name_servers_rest_the_host() {
     let visit = desk.visit();
     desk.done(&visit);
     let notes = desk.notes();
-    let [DeskNote::Leave { state, .. }] = &notes[..] else { panic!("{notes:?}") };
+    let [ToFrontier::Leave { state, .. }] = &notes[..] else { panic!("{notes:?}") };
     assert_eq!(state.failures.iter().count(), 0);
 }

@@ -1,7 +1,7 @@
-//! robots.txt first: the errands, whom they wait for, and what becomes of a host without an answer.
+//! robots.txt first: the requests, whom they wait for, and what becomes of a host without an answer.
 
-use super::desk::{Desk, HTTP, HTTPS, errand, ip, key, ms, open, pages, secs, url, urls};
-use crate::messages::{DeskNote, Due, RobotsFound, RobotsRecord, Signal, Verdict};
+use super::desk::{Desk, HTTP, HTTPS, ip, key, ms, open, pages, request, secs, url, urls};
+use crate::messages::{DueHost, RobotsOutcome, RobotsRecord, Signal, ToFrontier, Verdict};
 use crivello_common::config::RobotsExemption;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -9,12 +9,12 @@ use crivello_common::politeness::ROBOTS_TRIES_MAX;
 use crivello_common::url::CrawlUrl;
 use std::sync::Arc;
 
-fn to(url: &str) -> RobotsFound {
-    RobotsFound::Redirect(CrawlUrl::parse(url).unwrap())
+fn to(url: &str) -> RobotsOutcome {
+    RobotsOutcome::Redirect(CrawlUrl::parse(url).unwrap())
 }
 
-fn rules() -> RobotsFound {
-    RobotsFound::Rules(Arc::default())
+fn rules() -> RobotsOutcome {
+    RobotsOutcome::Rules(Arc::default())
 }
 
 #[test]
@@ -22,11 +22,11 @@ fn an_origin_is_asked_before_anything_else_and_that_counts_for_the_delay() {
     let mut desk = Desk::new(|_| {});
     desk.enter(desk.stranger("a.example", vec![url(HTTP, 0), url(HTTPS, 1)]), ip(1));
     let visit = desk.visit();
-    assert_eq!(errand(&visit).url.as_str(), "http://a.example/robots.txt");
+    assert_eq!(request(&visit).url.as_str(), "http://a.example/robots.txt");
     desk.found(&visit, rules());
     let notes = desk.notes();
     match &notes[..] {
-        [DeskNote::Robots { origin: HTTP, record, .. }, DeskNote::State { .. }] => {
+        [ToFrontier::Robots { origin: HTTP, record, .. }, ToFrontier::HostState { .. }] => {
             assert_eq!(*record, open(desk.now));
         }
         notes => panic!("{notes:?}"),
@@ -37,8 +37,8 @@ fn an_origin_is_asked_before_anything_else_and_that_counts_for_the_delay() {
     desk.done(&visit);
     desk.wait(secs(10));
     let visit = desk.visit();
-    assert_eq!(errand(&visit).url.as_str(), "https://a.example/robots.txt");
-    desk.found(&visit, RobotsFound::Missing);
+    assert_eq!(request(&visit).url.as_str(), "https://a.example/robots.txt");
+    desk.found(&visit, RobotsOutcome::Missing);
     desk.wait(secs(10));
     assert_eq!(pages(&desk.visit()), [1]);
 }
@@ -49,13 +49,13 @@ fn old_rules_are_asked_for_again_and_a_day_is_the_most() {
         let mut desk = Desk::new(|s| s.politeness.robots_age_max = age_max);
         let fetched = desk.now - (stale_after - ms(10_000));
         let robots = vec![(HTTP, open(fetched))];
-        let mut due = Due { robots, ..desk.host("a.example", urls(2)) };
+        let mut due = DueHost { robots, ..desk.host("a.example", urls(2)) };
         due.state.last_ended = desk.now - secs(60);
         desk.enter(due, ip(1));
         let visit = desk.visit();
         desk.done(&visit);
         desk.none_for(secs(10));
-        errand(&desk.visit());
+        request(&desk.visit());
     }
 }
 
@@ -66,7 +66,7 @@ fn an_agreed_host_is_not_asked() {
     desk.enter(desk.stranger("a.example", urls(1)), ip(1));
     pages(&desk.visit());
     desk.enter(desk.stranger("www.a.example", urls(1)), ip(2));
-    errand(&desk.visit());
+    request(&desk.visit());
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn a_redirect_on_the_same_host_is_its_next_visit() {
     desk.found(&visit, to("https://a.example/robots.txt"));
     desk.none_for(secs(10));
     let visit = desk.visit();
-    assert_eq!((errand(&visit).hops, errand(&visit).for_origin), (1, HTTP));
-    assert_eq!(errand(&visit).url.as_str(), "https://a.example/robots.txt");
+    assert_eq!((request(&visit).hops, request(&visit).for_origin), (1, HTTP));
+    assert_eq!(request(&visit).url.as_str(), "https://a.example/robots.txt");
     desk.found(&visit, rules());
     desk.wait(secs(10));
     pages(&desk.visit());
@@ -90,7 +90,7 @@ fn more_than_five_redirects_are_a_missing_file() {
     desk.enter(desk.stranger("a.example", urls(1)), ip(1));
     for hops in 0..=5 {
         let visit = desk.visit();
-        assert_eq!(errand(&visit).hops, hops);
+        assert_eq!(request(&visit).hops, hops);
         desk.found(&visit, to(&format!("http://a.example/{hops}")));
         desk.wait(secs(10));
     }
@@ -106,12 +106,12 @@ fn a_redirect_to_a_host_in_memory_waits_for_its_turn() {
     let visit = desk.visit();
     desk.found(&visit, to("http://www.example.com/robots.txt"));
     assert!(desk.bench.acquire(desk.now).is_none());
-    assert_eq!(desk.bench.census(desk.now).away, 1);
+    assert_eq!(desk.bench.stats(desk.now).away, 1);
     desk.done(&own);
     desk.wait(secs(10));
     let visit = desk.visit();
     assert_eq!((visit.host, visit.address), (key("www.example.com"), ip(1)));
-    assert_eq!((errand(&visit).for_host, errand(&visit).hops), (key("example.com"), 1));
+    assert_eq!((request(&visit).for_host, request(&visit).hops), (key("example.com"), 1));
     desk.found(&visit, rules());
     pages(&desk.visit());
     assert!(desk.bench.acquire(desk.now).is_none(), "the other host owes its delay");
@@ -125,9 +125,9 @@ fn a_redirect_to_a_host_on_disk_calls_it_with_its_state() {
     desk.notes();
     desk.found(&visit, to("http://www.example.com/robots.txt"));
     let notes = desk.notes();
-    let called = notes
-        .iter()
-        .any(|n| matches!(n, DeskNote::Call { host, .. } if *host == key("www.example.com")));
+    let called = notes.iter().any(
+        |n| matches!(n, ToFrontier::RequestHost { host, .. } if *host == key("www.example.com")),
+    );
     assert!(called, "{notes:?}");
     let mut due = desk.stranger("www.example.com", Vec::new());
     due.state.next = desk.now + secs(20);
@@ -139,10 +139,10 @@ fn a_redirect_to_a_host_on_disk_calls_it_with_its_state() {
     let visit = desk.visit();
     assert_eq!(visit.host, key("www.example.com"));
     desk.notes();
-    desk.found(&visit, RobotsFound::Missing);
+    desk.found(&visit, RobotsOutcome::Missing);
     let notes = desk.notes();
-    let leaves = |n: &DeskNote| {
-        matches!(n, DeskNote::Leave { host, state, .. }
+    let leaves = |n: &ToFrontier| {
+        matches!(n, ToFrontier::Leave { host, state, .. }
             if *host == key("www.example.com") && state.next == desk.now + secs(10))
     };
     assert!(notes.iter().any(leaves), "{notes:?}");
@@ -162,7 +162,7 @@ fn hosts_that_send_theirs_to_one_place_share_one_request() {
     desk.done(&own);
     desk.wait(secs(10));
     let visit = desk.visit();
-    errand(&visit);
+    request(&visit);
     desk.found(&visit, rules());
     for _ in 0..3 {
         pages(&desk.visit());
@@ -188,14 +188,14 @@ fn a_hosts_own_pages_go_on_between_errands_for_others() {
     desk.done(&own);
     desk.wait(secs(10));
     let visit = desk.visit();
-    errand(&visit);
-    desk.found(&visit, RobotsFound::Unreachable);
+    request(&visit);
+    desk.found(&visit, RobotsOutcome::Unreachable);
     desk.wait(secs(10));
     let visit = desk.visit();
     assert_eq!((visit.host, pages(&visit).len()), (key("www.example.com"), 1));
     desk.done(&visit);
     desk.wait(secs(10));
-    errand(&desk.visit());
+    request(&desk.visit());
 }
 
 #[test]
@@ -208,10 +208,10 @@ fn nobody_waits_for_another_hosts_turn_for_ever() {
     desk.notes();
     assert!(desk.bench.acquire(desk.now).is_none());
     let notes = desk.notes();
-    let [DeskNote::Robots { record, .. }] = &notes[..] else { panic!("{notes:?}") };
+    let [ToFrontier::Robots { record, .. }] = &notes[..] else { panic!("{notes:?}") };
     assert_eq!((record.failures, record.rules.is_none()), (1, true));
     desk.none_for(secs(60));
-    errand(&desk.visit());
+    request(&desk.visit());
 }
 
 #[test]
@@ -225,8 +225,8 @@ fn two_hosts_that_wait_for_each_other_both_go_on() {
     desk.found(&b, to("http://a.example/x"));
     desk.wait(secs(10));
     let (a, b) = (desk.visit(), desk.visit());
-    desk.found(&a, RobotsFound::Missing);
-    desk.found(&b, RobotsFound::Missing);
+    desk.found(&a, RobotsOutcome::Missing);
+    desk.found(&b, RobotsOutcome::Missing);
     desk.wait(secs(10));
     pages(&desk.visit());
     pages(&desk.visit());
@@ -238,9 +238,9 @@ fn known_rules_hold_while_robots_txt_is_unreachable() {
     let mut record = open(desk.now - secs(90_000));
     record.fetched = record.asked;
     let robots = vec![(HTTP, record)];
-    desk.enter(Due { robots, ..desk.host("a.example", urls(1)) }, ip(1));
+    desk.enter(DueHost { robots, ..desk.host("a.example", urls(1)) }, ip(1));
     let visit = desk.visit();
-    desk.found(&visit, RobotsFound::Unreachable);
+    desk.found(&visit, RobotsOutcome::Unreachable);
     desk.wait(secs(10));
     pages(&desk.visit());
 }
@@ -251,27 +251,27 @@ fn an_unreachable_robots_txt_rests_the_host_and_then_gives_it_up() {
     desk.enter(desk.stranger("a.example", urls(2)), ip(1));
     for rest in [60, 120, 240] {
         let visit = desk.visit();
-        desk.found(&visit, RobotsFound::Unreachable);
+        desk.found(&visit, RobotsOutcome::Unreachable);
         desk.none_for(secs(rest));
     }
     let visit = desk.visit();
     desk.notes();
-    desk.found(&visit, RobotsFound::Unreachable);
+    desk.found(&visit, RobotsOutcome::Unreachable);
     let notes = desk.notes();
-    let [DeskNote::Robots { record, .. }, DeskNote::Leave { state, unused, .. }] = &notes[..]
+    let [ToFrontier::Robots { record, .. }, ToFrontier::Leave { state, unused, .. }] = &notes[..]
     else {
         panic!("{notes:?}")
     };
     assert_eq!((state.next, unused.len(), record.failures), (desk.now + secs(480), 2, 4));
     desk.wait(secs(480));
     let robots = vec![(HTTP, record.clone())];
-    desk.enter(Due { state: state.clone(), robots, ..desk.host("a.example", urls(2)) }, ip(1));
+    desk.enter(DueHost { state: state.clone(), robots, ..desk.host("a.example", urls(2)) }, ip(1));
     let visit = desk.visit();
-    desk.found(&visit, RobotsFound::Unreachable);
+    desk.found(&visit, RobotsOutcome::Unreachable);
     let notes = desk.notes();
-    let dropped = |n: &DeskNote| {
+    let dropped = |n: &ToFrontier| {
         let reason = Discard::RobotsUnreachable;
-        matches!(n, DeskNote::Drop { reason: r, forever: false, .. } if *r == reason)
+        matches!(n, ToFrontier::Drop { reason: r, forever: false, .. } if *r == reason)
     };
     assert!(notes.iter().any(dropped), "{notes:?}");
 }
@@ -284,7 +284,7 @@ fn an_origin_that_never_answers_does_not_take_the_others_with_it() {
     let signal = Signal::Failed(Failure::ConnectRefused);
     let mut seen = Vec::new();
     for _ in 0..20 {
-        if desk.bench.census(desk.now).hosts == 0 {
+        if desk.bench.stats(desk.now).hosts == 0 {
             break;
         }
         let Some(at) = desk.bench.next_time() else { panic!("it hangs") };
@@ -294,14 +294,15 @@ fn an_origin_that_never_answers_does_not_take_the_others_with_it() {
             continue;
         };
         let verdict = desk.verdict(&visit);
-        match &visit.errand {
-            crate::messages::Errand::Robots(errand) if errand.for_origin == HTTP => {
-                let found = RobotsFound::Unreachable;
-                let robots = Some(crate::messages::RobotsAnswer { errand: errand.clone(), found });
+        match &visit.task {
+            crate::messages::VisitTask::Robots(request) if request.for_origin == HTTP => {
+                let found = RobotsOutcome::Unreachable;
+                let robots =
+                    Some(crate::messages::RobotsAnswer { request: request.clone(), found });
                 desk.release(Verdict { signal, robots, pages: 0, ..verdict });
             }
-            crate::messages::Errand::Robots(_) => desk.found(&visit, rules()),
-            crate::messages::Errand::Pages { .. } => {
+            crate::messages::VisitTask::Robots(_) => desk.found(&visit, rules()),
+            crate::messages::VisitTask::Pages { .. } => {
                 seen.extend(pages(&visit));
                 desk.release(verdict);
             }
@@ -309,9 +310,11 @@ fn an_origin_that_never_answers_does_not_take_the_others_with_it() {
     }
     assert_eq!(seen, [1, 2]);
     let refused: Vec<u64> = (desk.notes().into_iter())
-        .filter_map(|n| if let DeskNote::Refuse { urls, .. } = n { Some(urls) } else { None })
+        .filter_map(
+            |n| if let ToFrontier::DiscardUrls { urls, .. } = n { Some(urls) } else { None },
+        )
         .flatten()
-        .map(|url| url.place.seq)
+        .map(|url| url.queue_key.seq)
         .collect();
     assert_eq!(refused, [0, 3]);
 }
@@ -327,8 +330,8 @@ fn a_given_up_origin_is_asked_again_after_a_day() {
         rules: None,
     };
     let robots = vec![(HTTP, record)];
-    desk.enter(Due { robots, ..desk.host("a.example", urls(1)) }, ip(1));
-    errand(&desk.visit());
+    desk.enter(DueHost { robots, ..desk.host("a.example", urls(1)) }, ip(1));
+    request(&desk.visit());
 }
 
 #[test]
@@ -342,14 +345,18 @@ fn a_redirect_to_a_host_of_another_agent_is_asked_for_there() {
             desk.found(&visit, to(robots));
             desk.elsewhere("www.other.example");
         }
-        assert_eq!(desk.bench.take_to_ask(), [CrawlUrl::parse(robots).unwrap()], "once for both");
+        assert_eq!(
+            desk.bench.take_remote_requests(),
+            [CrawlUrl::parse(robots).unwrap()],
+            "once for both"
+        );
         let asked = CrawlUrl::parse(robots).unwrap();
-        desk.bench.heard_from_abroad(&asked, &found, desk.now);
-        if matches!(found, RobotsFound::Redirect(_)) {
+        desk.bench.on_remote_robots(&asked, &found, desk.now);
+        if matches!(found, RobotsOutcome::Redirect(_)) {
             desk.elsewhere("third.example");
             let next = CrawlUrl::parse("http://third.example/robots.txt").unwrap();
-            assert!(desk.bench.take_to_ask().contains(&next));
-            desk.bench.heard_from_abroad(&next, &RobotsFound::Missing, desk.now);
+            assert!(desk.bench.take_remote_requests().contains(&next));
+            desk.bench.on_remote_robots(&next, &RobotsOutcome::Missing, desk.now);
         }
         desk.wait(secs(10));
         for _ in 0..2 {
@@ -364,22 +371,22 @@ fn what_another_agent_wants_is_asked_in_the_hosts_turn() {
     let mut desk = Desk::new(|_| {}).among_others();
     desk.enter(desk.host("www.example.com", urls(3)), ip(1));
     let own = desk.visit();
-    desk.bench.ask_for_guest(robots.clone(), desk.now);
+    desk.bench.request_for_peer(robots.clone(), desk.now);
     desk.done(&own);
     assert!(desk.bench.acquire(desk.now).is_none(), "the host owes its delay");
     desk.wait(secs(10));
     let visit = desk.visit();
-    assert_eq!(errand(&visit).url, robots);
+    assert_eq!(request(&visit).url, robots);
     desk.found(&visit, rules());
-    let answers = desk.bench.take_guest_answers();
-    assert!(matches!(&answers[..], [(url, RobotsFound::Rules(_))] if *url == robots));
+    let answers = desk.bench.take_peer_replies();
+    assert!(matches!(&answers[..], [(url, RobotsOutcome::Rules(_))] if *url == robots));
     desk.wait(secs(10));
     pages(&desk.visit());
     // And one of a host that is another's: it is not sent on.
     let strange = CrawlUrl::parse("http://strange.example/robots.txt").unwrap();
-    desk.bench.ask_for_guest(strange.clone(), desk.now);
+    desk.bench.request_for_peer(strange.clone(), desk.now);
     desk.elsewhere("strange.example");
-    assert!(desk.bench.take_to_ask().is_empty());
-    let answers = desk.bench.take_guest_answers();
-    assert!(matches!(&answers[..], [(url, RobotsFound::Unreachable)] if *url == strange));
+    assert!(desk.bench.take_remote_requests().is_empty());
+    let answers = desk.bench.take_peer_replies();
+    assert!(matches!(&answers[..], [(url, RobotsOutcome::Unreachable)] if *url == strange));
 }

@@ -2,7 +2,7 @@
 
 use super::desk::{Desk, HTTP, ip, ms, open, secs, url, urls};
 use crate::limits::{ORIGINS_A_HOST_MAX, RULES_A_HOST, RULES_BYTES_MAX};
-use crate::messages::{DeskNote, Due, Errand, RobotsFound, RobotsRecord};
+use crate::messages::{DueHost, RobotsOutcome, RobotsRecord, ToFrontier, VisitTask};
 use crivello_common::discard::Discard;
 use crivello_common::robots::Rules;
 use crivello_common::url::{Origin, Scheme};
@@ -14,8 +14,8 @@ fn heavy() -> Arc<Rules> {
     Arc::new(Rules::parse(format!("User-agent: *\n{lines}").as_bytes(), "x"))
 }
 
-fn leaves(notes: &[DeskNote]) -> usize {
-    notes.iter().filter(|note| matches!(note, DeskNote::Leave { .. })).count()
+fn leaves(notes: &[ToFrontier]) -> usize {
+    notes.iter().filter(|note| matches!(note, ToFrontier::Leave { .. })).count()
 }
 
 #[test]
@@ -29,27 +29,27 @@ fn a_host_is_asked_for_so_many_robots_txt_and_no_more() {
     desk.enter(desk.stranger("a.example", window), ip(1));
     let (mut asked, mut fetched, mut refused) = (0, 0, Vec::new());
     while let Some(visit) = desk.bench.acquire(desk.now) {
-        match &visit.errand {
-            Errand::Robots(_) => {
+        match &visit.task {
+            VisitTask::Robots(_) => {
                 asked += 1;
-                desk.found(&visit, RobotsFound::Missing);
+                desk.found(&visit, RobotsOutcome::Missing);
             }
-            Errand::Pages { urls, .. } => {
+            VisitTask::Pages { urls, .. } => {
                 fetched += urls.len() as u64;
                 desk.done(&visit);
             }
         }
         for note in desk.notes() {
-            if let DeskNote::Refuse { urls, reason, .. } = note {
+            if let ToFrontier::DiscardUrls { urls, reason, .. } = note {
                 assert_eq!(reason, Discard::TooManyOrigins);
-                refused.extend(urls.iter().map(|url| url.place.seq));
+                refused.extend(urls.iter().map(|url| url.queue_key.seq));
             }
         }
         desk.wait(secs(10));
     }
     assert_eq!((asked, fetched), (most, 2 * most));
     assert_eq!(refused, [most, most + 1, most + 2, n + most, n + most + 1, n + most + 2]);
-    assert_eq!(desk.bench.census(desk.now).window_urls, 0);
+    assert_eq!(desk.bench.stats(desk.now).window_urls, 0);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn no_more_rules_than_memory_allows() {
     let mut desk = Desk::new(|_| {});
     let rules = heavy();
     let record = RobotsRecord { rules: Some(Arc::clone(&rules)), ..open(desk.now) };
-    let host = |desk: &Desk, n: usize| Due {
+    let host = |desk: &Desk, n: usize| DueHost {
         robots: vec![(HTTP, record.clone())],
         ..desk.host(&format!("{n}.example"), urls(2))
     };
@@ -71,12 +71,12 @@ fn no_more_rules_than_memory_allows() {
         let room = RULES_BYTES_MAX.saturating_sub((n + 1) * size) / RULES_A_HOST;
         assert!(desk.order().is_none_or(|order| order as usize <= room), "after {n} hosts");
     }
-    assert_eq!(desk.bench.census(desk.now).rules_bytes, most * size);
+    assert_eq!(desk.bench.stats(desk.now).rules_bytes, most * size);
     desk.due(host(&desk, most));
     assert_eq!(leaves(&desk.notes()), 1, "beyond the bound of the rules");
     desk.bench.close(desk.now);
     assert_eq!(leaves(&desk.notes()), most);
-    assert_eq!(desk.bench.census(desk.now).rules_bytes, 0);
+    assert_eq!(desk.bench.stats(desk.now).rules_bytes, 0);
 }
 
 /// The wait is shorter than those for which hosts leave otherwise.
@@ -93,8 +93,8 @@ fn hosts_that_learn_too_many_rules_leave_after_their_visit() {
     }
     let visits: Vec<_> = (0..n).map(|_| desk.visit()).collect();
     for visit in visits {
-        desk.found(&visit, RobotsFound::Rules(Arc::clone(&rules)));
-        assert!(desk.bench.census(desk.now).rules_bytes <= most * size);
+        desk.found(&visit, RobotsOutcome::Rules(Arc::clone(&rules)));
+        assert!(desk.bench.stats(desk.now).rules_bytes <= most * size);
     }
     assert_eq!(leaves(&desk.notes()), 5);
     desk.wait(secs(2));
@@ -102,5 +102,5 @@ fn hosts_that_learn_too_many_rules_leave_after_their_visit() {
         let visit = desk.visit();
         desk.done(&visit);
     }
-    assert_eq!(desk.bench.census(desk.now).rules_bytes, most * size, "below the margin they stay");
+    assert_eq!(desk.bench.stats(desk.now).rules_bytes, most * size, "below the margin they stay");
 }

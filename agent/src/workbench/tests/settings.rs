@@ -1,7 +1,7 @@
 //! New settings for hosts and addresses that are here already.
 
 use super::desk::{Desk, ip, key, secs, urls};
-use crate::messages::{DeskNote, ResolveError, RobotsFound, Signal, Verdict};
+use crate::messages::{ResolveError, RobotsOutcome, Signal, ToFrontier, Verdict};
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -65,7 +65,7 @@ fn a_paused_host_sleeps_until_it_is_resumed_and_keeps_its_delay() {
     change(&mut desk, |settings| settings.politeness.paused = paused("b.example"));
     desk.visit();
     assert!(desk.bench.acquire(desk.now).is_none(), "b.example came in paused");
-    assert_eq!(desk.bench.census(desk.now).hosts, 2);
+    assert_eq!(desk.bench.stats(desk.now).hosts, 2);
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn a_blocked_host_is_dropped_wherever_it_stands() {
         };
         let dropped = |desk: &mut Desk| {
             let notes = desk.notes().into_iter();
-            let mut notes = notes.skip_while(|note| !matches!(note, DeskNote::Blocked { .. }));
-            assert!(matches!(notes.next(), Some(DeskNote::Blocked { by, .. }) if by == block));
-            let Some(DeskNote::Drop { host, reason, forever, unused, .. }) = notes.next() else {
+            let mut notes = notes.skip_while(|note| !matches!(note, ToFrontier::BlockedBy { .. }));
+            assert!(matches!(notes.next(), Some(ToFrontier::BlockedBy { by, .. }) if by == block));
+            let Some(ToFrontier::Drop { host, reason, forever, unused, .. }) = notes.next() else {
                 panic!("{block}: it is not dropped");
             };
             assert_eq!((host, reason, forever), (key("a.example"), Discard::Blocked, false));
@@ -95,10 +95,10 @@ fn a_blocked_host_is_dropped_wherever_it_stands() {
         let visit = flies.visit();
         let _ = flies.notes();
         change(&mut flies, blocked);
-        assert!(flies.notes().iter().all(|note| !matches!(note, DeskNote::Drop { .. })));
+        assert!(flies.notes().iter().all(|note| !matches!(note, ToFrontier::Drop { .. })));
         flies.done(&visit);
         assert_eq!(dropped(&mut flies), 7, "{block}");
-        assert_eq!(flies.bench.census(flies.now).window_urls, 0);
+        assert_eq!(flies.bench.stats(flies.now).window_urls, 0);
     }
     // While its name is looked up: once it is known where it is.
     let mut desk =
@@ -107,7 +107,7 @@ fn a_blocked_host_is_dropped_wherever_it_stands() {
     desk.resolve("a.example", Err(ResolveError::Blocked(ip(1))));
     let notes = desk.notes();
     assert!(
-        notes.iter().any(|note| matches!(note, DeskNote::Drop { reason: Discard::Blocked, .. }))
+        notes.iter().any(|note| matches!(note, ToFrontier::Drop { reason: Discard::Blocked, .. }))
     );
 }
 
@@ -116,8 +116,8 @@ fn hosts_come_back_with_the_pages_that_other_limits_leave_them() {
     let mut desk = visited(10, 0);
     let _ = desk.notes();
     change(&mut desk, |settings| settings.limits.pages_per_host_max = Some(5));
-    assert!(desk.notes().iter().any(|note| matches!(note, DeskNote::Leave { .. })));
-    assert_eq!(desk.bench.census(desk.now).hosts, 0);
+    assert!(desk.notes().iter().any(|note| matches!(note, ToFrontier::Leave { .. })));
+    assert_eq!(desk.bench.stats(desk.now).hosts, 0);
     change(&mut desk, |settings| settings.politeness.burst = 5);
     desk.enter(desk.host("b.example", urls(2)), ip(2));
     desk.visit();
@@ -154,7 +154,7 @@ fn a_robots_txt_at_a_paused_host_of_another_agent_is_waited_for() {
     let mut desk = Desk::new(pause).among_others();
     desk.enter(desk.stranger("a.example", urls(1)), ip(1));
     let visit = desk.visit();
-    desk.found(&visit, RobotsFound::Redirect(robots.clone()));
+    desk.found(&visit, RobotsOutcome::Redirect(robots.clone()));
     desk.elsewhere("www.other.example");
     let nothing_comes_of_it = |desk: &mut Desk| {
         // Longer than anything is waited for that does not come.
@@ -162,22 +162,25 @@ fn a_robots_txt_at_a_paused_host_of_another_agent_is_waited_for() {
             desk.wait(secs(250));
             assert!(desk.bench.acquire(desk.now).is_none());
         }
-        assert!(desk.bench.take_to_ask().is_empty(), "somebody is asked while it is paused");
+        assert!(
+            desk.bench.take_remote_requests().is_empty(),
+            "somebody is asked while it is paused"
+        );
         let notes = desk.notes();
-        let failed = notes.iter().any(|note| matches!(note, DeskNote::Robots { .. }));
+        let failed = notes.iter().any(|note| matches!(note, ToFrontier::Robots { .. }));
         assert!(!failed, "that it is paused counts as a failure: {notes:?}");
     };
     nothing_comes_of_it(&mut desk);
     change(&mut desk, resume);
-    assert_eq!(desk.bench.take_to_ask(), std::slice::from_ref(&robots));
+    assert_eq!(desk.bench.take_remote_requests(), std::slice::from_ref(&robots));
     // Paused while it is being asked: its agent gives up, and that counts for nothing either.
     change(&mut desk, pause);
-    desk.bench.heard_from_abroad(&robots, &RobotsFound::Unreachable, desk.now);
+    desk.bench.on_remote_robots(&robots, &RobotsOutcome::Unreachable, desk.now);
     nothing_comes_of_it(&mut desk);
     change(&mut desk, resume);
-    assert_eq!(desk.bench.take_to_ask(), std::slice::from_ref(&robots));
-    desk.bench.heard_from_abroad(&robots, &RobotsFound::Missing, desk.now);
-    assert!(desk.notes().iter().any(|note| matches!(note, DeskNote::Robots { .. })));
+    assert_eq!(desk.bench.take_remote_requests(), std::slice::from_ref(&robots));
+    desk.bench.on_remote_robots(&robots, &RobotsOutcome::Missing, desk.now);
+    assert!(desk.notes().iter().any(|note| matches!(note, ToFrontier::Robots { .. })));
     desk.wait(secs(10));
     desk.visit();
 }

@@ -1,7 +1,7 @@
 //! When a host and an address may be visited, and for how many URLs.
 
 use super::desk::{Desk, HTTP, HTTPS, ip, key, ms, pages, secs, url, urls};
-use crate::messages::{DeskNote, Due, LedgerNote, Place, Signal, Verdict};
+use crate::messages::{DueHost, QueueKey, Signal, ToFrontier, ToWorkbench, Verdict};
 use crivello_common::config::{DomainDelay, PolitenessMode};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -42,15 +42,15 @@ fn an_address_is_remembered_when_its_last_host_has_left() {
     desk.enter(desk.host("a.example", urls(1)), ip(1));
     let visit = desk.visit();
     desk.done(&visit);
-    assert!(matches!(desk.notes()[..], [DeskNote::Leave { .. }]));
-    assert_eq!((desk.bench.census(desk.now).hosts, desk.bench.census(desk.now).ips), (0, 1));
+    assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]));
+    assert_eq!((desk.bench.stats(desk.now).hosts, desk.bench.stats(desk.now).ips), (0, 1));
     desk.enter(desk.host("b.example", urls(1)), ip(1));
     desk.none_for(secs(2));
     let visit = desk.visit();
     desk.done(&visit);
     desk.wait(secs(2));
     assert!(desk.bench.acquire(desk.now).is_none());
-    assert_eq!(desk.bench.census(desk.now).ips, 0, "memory returns");
+    assert_eq!(desk.bench.stats(desk.now).ips, 0, "memory returns");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_visit_without_a_request_costs_no_delay() {
 #[test]
 fn a_budget_is_never_exceeded_and_ends_the_host() {
     let mut desk = Desk::new(|s| s.politeness.burst = 2);
-    desk.enter(Due { pages_left: 3, ..desk.host("a.example", urls(9)) }, ip(1));
+    desk.enter(DueHost { pages_left: 3, ..desk.host("a.example", urls(9)) }, ip(1));
     let visit = desk.visit();
     assert_eq!(pages(&visit), [0, 1]);
     desk.release(Verdict { pages: 1, ..desk.verdict(&visit) });
@@ -122,33 +122,34 @@ fn a_budget_is_never_exceeded_and_ends_the_host() {
     desk.notes();
     desk.done(&visit);
     match &desk.notes()[..] {
-        [DeskNote::Drop { host, reason: Discard::HostLimit, forever: true, state, .. }] => {
+        [ToFrontier::Drop { host, reason: Discard::HostLimit, forever: true, state, .. }] => {
             assert_eq!((*host, state.requests), (key("a.example"), 4));
         }
         notes => panic!("{notes:?}"),
     }
-    assert_eq!(desk.bench.census(desk.now).hosts, 0);
+    assert_eq!(desk.bench.stats(desk.now).hosts, 0);
 }
 
 /// The ledger counts what it hands out as held here until it is told otherwise.
 #[test]
 fn a_host_that_asked_for_more_is_dropped_only_when_that_has_come() {
     let mut desk = Desk::new(|s| s.politeness.delay = ms(1));
-    desk.enter(Due { pages_left: 2, more: true, ..desk.host("a.example", urls(2)) }, ip(1));
+    desk.enter(DueHost { pages_left: 2, more: true, ..desk.host("a.example", urls(2)) }, ip(1));
     for _ in 0..2 {
         let visit = desk.visit();
         desk.done(&visit);
         desk.wait(secs(2));
     }
     let notes = desk.notes();
-    assert!(notes.iter().any(|n| matches!(n, DeskNote::Refill { .. })), "{notes:?}");
-    assert!(!notes.iter().any(|n| matches!(n, DeskNote::Drop { .. })), "{notes:?}");
+    assert!(notes.iter().any(|n| matches!(n, ToFrontier::Refill { .. })), "{notes:?}");
+    assert!(!notes.iter().any(|n| matches!(n, ToFrontier::Drop { .. })), "{notes:?}");
     assert!(desk.bench.acquire(desk.now).is_none());
-    let more = LedgerNote::More { host: key("a.example"), urls: vec![url(HTTP, 2)], more: true };
-    desk.bench.note(more, desk.now);
+    let more =
+        ToWorkbench::MoreUrls { host: key("a.example"), urls: vec![url(HTTP, 2)], more: true };
+    desk.bench.on_frontier(more, desk.now);
     match &desk.notes()[..] {
-        [DeskNote::Drop { unused, reason: Discard::HostLimit, .. }] => {
-            assert_eq!(unused.iter().map(|place| place.seq).collect::<Vec<_>>(), [2]);
+        [ToFrontier::Drop { unused, reason: Discard::HostLimit, .. }] => {
+            assert_eq!(unused.iter().map(|queue_key| queue_key.seq).collect::<Vec<_>>(), [2]);
         }
         notes => panic!("{notes:?}"),
     }
@@ -161,18 +162,18 @@ fn a_slow_down_rests_the_host_and_retry_after_counts() {
     let visit = desk.visit();
     let signal = Signal::SlowDown(Some(secs(120)));
     desk.release(Verdict { signal, ..desk.verdict(&visit) });
-    let census = desk.bench.census(desk.now);
-    assert_eq!((census.resting, census.waiting), (1, 0));
+    let stats = desk.bench.stats(desk.now);
+    assert_eq!((stats.resting, stats.waiting), (1, 0));
     desk.none_for(secs(120));
     let visit = desk.visit();
     desk.notes();
     let signal = Signal::SlowDown(Some(secs(3_600)));
     desk.release(Verdict { signal, ..desk.verdict(&visit) });
     match &desk.notes()[..] {
-        [DeskNote::Leave { state, unused, .. }] => {
+        [ToFrontier::Leave { state, unused, .. }] => {
             assert_eq!(state.next, desk.now + secs(3_600), "a long rest is on disk");
             assert_eq!(state.rule, WaitRule::RetryAfter);
-            assert_eq!(unused[..], [Place { priority: 0, seq: 2 }]);
+            assert_eq!(unused[..], [QueueKey { priority: 0, seq: 2 }]);
         }
         notes => panic!("{notes:?}"),
     }
@@ -195,22 +196,22 @@ fn a_host_that_keeps_failing_is_given_up() {
     }
     // The fourth rest is longer than five minutes: on disk.
     let notes = desk.notes();
-    let Some(DeskNote::Leave { state, unused, .. }) = notes.last() else { panic!("{notes:?}") };
+    let Some(ToFrontier::Leave { state, unused, .. }) = notes.last() else { panic!("{notes:?}") };
     assert_eq!((state.next, unused.len()), (desk.now + secs(480), 5));
     desk.wait(secs(480));
-    desk.enter(Due { state: state.clone(), ..desk.host("a.example", urls(5)) }, ip(1));
+    desk.enter(DueHost { state: state.clone(), ..desk.host("a.example", urls(5)) }, ip(1));
     let visit = desk.visit();
     let signal = Signal::Failed(Failure::ConnectTimeout);
     desk.release(Verdict { signal, pages: 0, ..desk.verdict(&visit) });
     let notes = desk.notes();
-    let dropped = DeskNote::Drop {
+    let dropped = ToFrontier::Drop {
         host: key("a.example"),
         state: HostState::default(),
         unused: Vec::new(),
         reason: Discard::GaveUp,
         forever: false,
     };
-    let same = |a: &DeskNote| std::mem::discriminant(a) == std::mem::discriminant(&dropped);
+    let same = |a: &ToFrontier| std::mem::discriminant(a) == std::mem::discriminant(&dropped);
     assert!(same(notes.last().unwrap()), "{notes:?}");
 }
 
@@ -242,23 +243,24 @@ fn after_a_kill_nobody_is_visited_before_a_whole_delay() {
 #[test]
 fn a_window_is_refilled_once_before_it_is_dry() {
     let mut desk = Desk::new(|s| s.politeness.delay = ms(1));
-    desk.enter(Due { more: true, ..desk.host("a.example", urls(4)) }, ip(1));
+    desk.enter(DueHost { more: true, ..desk.host("a.example", urls(4)) }, ip(1));
     let mut refills = 0;
     for expected in 0..4 {
         let visit = desk.visit();
         assert_eq!(pages(&visit), [expected]);
         desk.done(&visit);
-        refills += desk.notes().iter().filter(|n| matches!(n, DeskNote::Refill { .. })).count();
+        refills += desk.notes().iter().filter(|n| matches!(n, ToFrontier::Refill { .. })).count();
         assert_eq!(refills, usize::from(expected > 0));
         desk.wait(secs(2));
     }
     assert!(desk.bench.acquire(desk.now).is_none());
-    assert_eq!(desk.bench.census(desk.now).dry, 1);
-    let more = LedgerNote::More { host: key("a.example"), urls: vec![url(HTTP, 4)], more: false };
-    desk.bench.note(more, desk.now);
+    assert_eq!(desk.bench.stats(desk.now).dry, 1);
+    let more =
+        ToWorkbench::MoreUrls { host: key("a.example"), urls: vec![url(HTTP, 4)], more: false };
+    desk.bench.on_frontier(more, desk.now);
     let visit = desk.visit();
     desk.done(&visit);
-    assert!(matches!(desk.notes()[..], [DeskNote::Leave { .. }]), "dry and nothing behind");
+    assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "dry and nothing behind");
 }
 
 #[test]
@@ -286,12 +288,12 @@ fn a_closed_workbench_gives_everything_back() {
     let visit = desk.visit();
     desk.bench.close(desk.now);
     assert!(desk.bench.acquire(desk.now).is_none());
-    assert_eq!(desk.bench.census(desk.now).hosts, 1);
+    assert_eq!(desk.bench.stats(desk.now).hosts, 1);
     desk.done(&visit);
     let left = desk.notes().into_iter().filter_map(|note| match note {
-        DeskNote::Leave { unused, .. } => Some(unused.len()),
+        ToFrontier::Leave { unused, .. } => Some(unused.len()),
         _ => None,
     });
     assert_eq!(left.sum::<usize>(), 5);
-    assert_eq!(desk.bench.census(desk.now).window_urls, 0);
+    assert_eq!(desk.bench.stats(desk.now).window_urls, 0);
 }

@@ -1,7 +1,7 @@
 //! What survives a crash: rows, tags, and what waits to be told to others.
 
 use super::world::Page;
-use crivello_agent::ownership::{Tag, Tags};
+use crivello_agent::ownership::{GroupRole, Tags};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 use std::collections::BTreeMap;
@@ -30,19 +30,19 @@ pub struct Disk {
 }
 
 #[derive(Default)]
-pub struct TagRows(pub BTreeMap<GroupHash, Tag>);
+pub struct TagRows(pub BTreeMap<GroupHash, GroupRole>);
 
 impl Tags for TagRows {
-    fn tag(&self, group: GroupHash) -> Option<Tag> {
+    fn tag(&self, group: GroupHash) -> Option<GroupRole> {
         self.0.get(&group).cloned()
     }
-    fn set_tag(&mut self, group: GroupHash, tag: Option<Tag>) {
+    fn set_tag(&mut self, group: GroupHash, tag: Option<GroupRole>) {
         match tag {
             Some(tag) => self.0.insert(group, tag),
             None => self.0.remove(&group),
         };
     }
-    fn tags_after(&self, group: Option<GroupHash>, most: usize) -> Vec<(GroupHash, Tag)> {
+    fn tags_after(&self, group: Option<GroupHash>, most: usize) -> Vec<(GroupHash, GroupRole)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = group.map_or(Unbounded, Excluded);
         self.0

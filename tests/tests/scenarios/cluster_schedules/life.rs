@@ -4,7 +4,7 @@ use super::disk::{Cause, Item, State};
 use super::node::{Then, Wait};
 use super::wire::{Body, COPIES, MAIN, Reply};
 use super::world::{COORDINATOR, Event, LEASE, Page, World};
-use crivello_agent::ownership::{Custody, Effect, End};
+use crivello_agent::ownership::{Custody, Effect, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentState;
 use std::collections::BTreeSet;
@@ -163,7 +163,7 @@ impl World {
                         (page, if state == State::Pending { State::Queued } else { state })
                     });
                     let rows = rows.collect();
-                    let class = if end == End::Copy { COPIES } else { MAIN };
+                    let class = if end == TransferKind::Replica { COPIES } else { MAIN };
                     let id = n.send(to, class, Body::Rows(group, rows, end));
                     n.transfers.insert(id, (group, to));
                 }

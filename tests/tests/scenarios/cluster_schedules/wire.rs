@@ -5,7 +5,7 @@
 use super::disk::State;
 use super::node::Then;
 use super::world::{Event, Page, World};
-use crivello_agent::ownership::{End, Message};
+use crivello_agent::ownership::{OwnershipMessage, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::{AgentId, AgentState, View};
 use std::collections::{BTreeSet, VecDeque};
@@ -28,8 +28,8 @@ pub enum Body {
     /// A page, for the owner of its group or for one that copies it.
     Fact(Page, State),
     /// All rows of a group.
-    Rows(GroupHash, Vec<(Page, State)>, End),
-    Say(Message),
+    Rows(GroupHash, Vec<(Page, State)>, TransferKind),
+    Say(OwnershipMessage),
 }
 
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ impl World {
             }
             Body::Rows(group, rows, end) => {
                 let n = &mut self.nodes[to];
-                if let End::Handover { keeps, .. } = end {
+                if let TransferKind::Handoff { keeps, .. } = end {
                     let except = keeps.then_some(sender);
                     if let Some(c) = &mut n.custody {
                         c.store_as_owner(group, &mut n.disk.tags);

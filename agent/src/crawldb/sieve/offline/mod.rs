@@ -1,5 +1,5 @@
 //! The body of Mercator (Heydon and Najork 1999) and BUbiNG (Boldi et al. 2018): what is offered is
-//! gathered in memory, A, and merged now and then into a sorted file of all signatures, Z, which is
+//! gathered in memory, A, and merged now and then into a sorted file of all fingerprints, Z, which is
 //! read and written from one end to the other; what is new comes out in the order of first
 //! appearance. A third file of theirs, F, keeps the URLs themselves until their answer comes; here
 //! they are the owner's to keep, and a ticket stands for each.
@@ -12,16 +12,16 @@
 //! merge has let through is known from then on: an owner that dies before it has made use of it
 //! must not rely on hearing of it again.
 
-mod known;
+mod fingerprint_file;
 
-use super::body::{Body, Offer};
-use super::signature::Signer;
+use super::fingerprint::Fingerprinter;
+use super::seen_set::{Lookup, SeenSet};
 use crate::storage::DiskError;
 use crivello_common::units::ByteSize;
-use known::Known;
+use fingerprint_file::FingerprintFile;
 use std::path::Path;
 
-/// Bytes of memory for each URL that waits: its signature and its ticket, and in the end, if it
+/// Bytes of memory for each URL that waits: its fingerprint and its ticket, and in the end, if it
 /// is new, the ticket once more.
 const WAITING_BYTES: usize = 24;
 
@@ -29,8 +29,8 @@ const WAITING_BYTES: usize = 24;
 #[derive(Debug)]
 pub struct Offline {
     /// Z.
-    known: Known,
-    /// A: signatures and tickets.
+    known: FingerprintFile,
+    /// A: fingerprints and tickets.
     waiting: Vec<(u64, u64)>,
     /// How many may wait.
     room: usize,
@@ -44,7 +44,7 @@ impl Offline {
     /// When the disk fails or the file is damaged.
     pub fn open(dir: &Path, memory: ByteSize) -> Result<Self, DiskError> {
         let room = (memory.as_usize() / WAITING_BYTES).max(1);
-        Ok(Self { known: Known::open(dir)?, waiting: Vec::with_capacity(room), room })
+        Ok(Self { known: FingerprintFile::open(dir)?, waiting: Vec::with_capacity(room), room })
     }
 
     /// URLs that were let through, now or before it was opened.
@@ -56,7 +56,7 @@ impl Offline {
     fn merge(&mut self, passed: &mut Vec<u64>) -> Result<(), DiskError> {
         // The first of equal ones speaks for all.
         self.waiting.sort_unstable();
-        self.waiting.dedup_by_key(|(signature, _)| *signature);
+        self.waiting.dedup_by_key(|(fingerprint, _)| *fingerprint);
         // As long as this fails, all of them go on waiting.
         let mut fresh = self.known.merge(&self.waiting)?;
         self.waiting.clear();
@@ -66,13 +66,14 @@ impl Offline {
     }
 }
 
-impl Body for Offline {
-    fn offer(&mut self, batch: &[Offer], passed: &mut Vec<u64>) -> Result<(), DiskError> {
+impl SeenSet for Offline {
+    fn lookup(&mut self, batch: &[Lookup], passed: &mut Vec<u64>) -> Result<(), DiskError> {
         if self.waiting.len() + batch.len() > self.room {
             self.flush(passed)?;
         }
-        let sign = |offer: &Offer| (Signer::fixed().sign(offer.key), offer.ticket);
-        self.waiting.extend(batch.iter().map(sign));
+        let fingerprint =
+            |lookup: &Lookup| (Fingerprinter::fixed().fingerprint(lookup.key), lookup.ticket);
+        self.waiting.extend(batch.iter().map(fingerprint));
         Ok(())
     }
 
@@ -81,7 +82,7 @@ impl Body for Offline {
     }
 
     fn memory(&self) -> usize {
-        self.waiting.capacity() * size_of::<(u64, u64)>() + known::BUFFERS
+        self.waiting.capacity() * size_of::<(u64, u64)>() + fingerprint_file::BUFFERS
     }
 }
 

@@ -4,10 +4,10 @@ use super::*;
 use crivello_common::hash::{GroupHash, UrlHash, UrlKey};
 use std::fs;
 
-fn offers(keys: impl IntoIterator<Item = u64>, ticket: u64) -> Vec<Offer> {
+fn lookups(keys: impl IntoIterator<Item = u64>, ticket: u64) -> Vec<Lookup> {
     let key = |n| UrlKey { group: GroupHash(n % 3), url: UrlHash(n) };
-    let offers = keys.into_iter().zip(ticket..);
-    offers.map(|(n, ticket)| Offer { key: key(n), ticket }).collect()
+    let lookups = keys.into_iter().zip(ticket..);
+    lookups.map(|(n, ticket)| Lookup { key: key(n), ticket }).collect()
 }
 
 fn flushed(sieve: &mut Offline) -> Vec<u64> {
@@ -21,9 +21,9 @@ fn answers_come_when_it_is_full_and_in_order_of_first_appearance() {
     let dir = tempfile::tempdir().unwrap();
     let mut sieve = Offline::open(dir.path(), ByteSize(4 * WAITING_BYTES as u64)).unwrap();
     let mut passed = Vec::new();
-    sieve.offer(&offers([9, 3, 9, 7], 10), &mut passed).unwrap();
+    sieve.lookup(&lookups([9, 3, 9, 7], 10), &mut passed).unwrap();
     assert!(passed.is_empty(), "it is just full");
-    sieve.offer(&offers([3, 1], 14), &mut passed).unwrap();
+    sieve.lookup(&lookups([3, 1], 14), &mut passed).unwrap();
     assert_eq!(passed, [10, 11, 13]);
     assert_eq!(flushed(&mut sieve), [15]);
     assert!(flushed(&mut sieve).is_empty());
@@ -34,15 +34,15 @@ fn answers_come_when_it_is_full_and_in_order_of_first_appearance() {
 fn a_kill_forgets_what_waits_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let mut sieve = Offline::open(dir.path(), ByteSize::mib(1)).unwrap();
-    sieve.offer(&offers(0..100, 0), &mut Vec::new()).unwrap();
+    sieve.lookup(&lookups(0..100, 0), &mut Vec::new()).unwrap();
     assert_eq!(flushed(&mut sieve).len(), 100);
-    sieve.offer(&offers(100..120, 100), &mut Vec::new()).unwrap();
+    sieve.lookup(&lookups(100..120, 100), &mut Vec::new()).unwrap();
     drop(sieve);
     // In the middle of a merge.
     fs::write(dir.path().join("known.new"), "CRVSIEV1 and half").unwrap();
     let mut sieve = Offline::open(dir.path(), ByteSize::mib(1)).unwrap();
     assert_eq!(sieve.known(), 100);
-    sieve.offer(&offers(90..120, 200), &mut Vec::new()).unwrap();
+    sieve.lookup(&lookups(90..120, 200), &mut Vec::new()).unwrap();
     assert_eq!(flushed(&mut sieve), (210..230).collect::<Vec<_>>());
     assert!(!dir.path().join("known.new").exists());
 }
@@ -51,7 +51,7 @@ fn a_kill_forgets_what_waits_and_nothing_else() {
 fn a_merge_that_fails_can_be_tried_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut sieve = Offline::open(dir.path(), ByteSize::mib(1)).unwrap();
-    sieve.offer(&offers([5, 5, 6], 0), &mut Vec::new()).unwrap();
+    sieve.lookup(&lookups([5, 5, 6], 0), &mut Vec::new()).unwrap();
     let in_the_way = dir.path().join("known.new");
     fs::create_dir(&in_the_way).unwrap();
     let error = sieve.flush(&mut Vec::new()).unwrap_err();
@@ -64,7 +64,7 @@ fn a_merge_that_fails_can_be_tried_again() {
 fn damage_is_noticed_before_anything_is_let_through() {
     let dir = tempfile::tempdir().unwrap();
     let mut sieve = Offline::open(dir.path(), ByteSize::mib(1)).unwrap();
-    sieve.offer(&offers(0..50, 0), &mut Vec::new()).unwrap();
+    sieve.lookup(&lookups(0..50, 0), &mut Vec::new()).unwrap();
     flushed(&mut sieve);
     let path = dir.path().join("known");
     let whole = fs::read(&path).unwrap();
@@ -74,7 +74,7 @@ fn damage_is_noticed_before_anything_is_let_through() {
         bytes[at] ^= 0x10;
         fs::write(&path, &bytes).unwrap();
         let merged = Offline::open(dir.path(), ByteSize::mib(1)).and_then(|mut sieve| {
-            sieve.offer(&offers(50..51, 0), &mut Vec::new())?;
+            sieve.lookup(&lookups(50..51, 0), &mut Vec::new())?;
             sieve.flush(&mut Vec::new())
         });
         let error = merged.unwrap_err().to_string();
@@ -84,7 +84,7 @@ fn damage_is_noticed_before_anything_is_let_through() {
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
         let merged = Offline::open(dir.path(), ByteSize::mib(1)).and_then(|mut sieve| {
-            sieve.offer(&offers(50..51, 0), &mut Vec::new())?;
+            sieve.lookup(&lookups(50..51, 0), &mut Vec::new())?;
             sieve.flush(&mut Vec::new())
         });
         assert!(merged.is_err(), "{length} bytes");

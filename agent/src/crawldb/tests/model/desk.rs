@@ -1,7 +1,7 @@
 //! What a workbench does with the hosts it was handed.
 
 use super::Model;
-use crate::messages::{DeskNote, Page, PageEnd};
+use crate::messages::{Page, PageEnd, ToFrontier};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::politeness::HostState;
 use std::time::Duration;
@@ -38,36 +38,36 @@ impl Model {
     pub(super) fn leave(&mut self, pick: u16, rest_ms: Option<u16>) {
         let Some(host) = self.pick(pick) else { return };
         let desk = self.desk.remove(&host).unwrap();
-        let unused = desk.window.iter().map(|url| url.place).collect();
+        let unused = desk.window.iter().map(|url| url.queue_key).collect();
         let mut state = desk.state;
         if let Some(ms) = rest_ms {
             state.next = self.now + Duration::from_millis(ms.into());
         }
-        self.ledger().note(DeskNote::Leave { host, state, unused });
+        self.ledger().on_workbench(ToFrontier::Leave { host, state, unused });
     }
 
     pub(super) fn give_back(&mut self, pick: u16, keep: u8) {
         let Some(host) = self.pick(pick) else { return };
         let window = &mut self.desk.get_mut(&host).unwrap().window;
         let cut = window.split_off(usize::from(keep).min(window.len()));
-        let unused = cut.iter().map(|url| url.place).collect();
-        self.ledger().note(DeskNote::Return { host, unused });
+        let unused = cut.iter().map(|url| url.queue_key).collect();
+        self.ledger().on_workbench(ToFrontier::ReturnUrls { host, unused });
     }
 
     pub(super) fn drop_host(&mut self, pick: u16, forever: bool) {
         let Some(host) = self.pick(pick) else { return };
         let desk = self.desk.remove(&host).unwrap();
-        let unused = desk.window.iter().map(|url| url.place).collect();
+        let unused = desk.window.iter().map(|url| url.queue_key).collect();
         let (state, reason) = (HostState::default(), Discard::AddressDenied);
-        self.ledger().note(DeskNote::Drop { host, state, unused, reason, forever });
+        self.ledger().on_workbench(ToFrontier::Drop { host, state, unused, reason, forever });
         self.dropping.insert(host);
     }
 
     pub(super) fn reach_limit(&mut self, pick: u16) {
         let Some(host) = self.pick(pick) else { return };
         let desk = self.desk.remove(&host).unwrap();
-        let unused = desk.window.iter().map(|url| url.place).collect();
+        let unused = desk.window.iter().map(|url| url.queue_key).collect();
         let (state, reason) = (HostState::default(), Discard::HostLimit);
-        self.ledger().note(DeskNote::Drop { host, state, unused, reason, forever: true });
+        self.ledger().on_workbench(ToFrontier::Drop { host, state, unused, reason, forever: true });
     }
 }

@@ -1,10 +1,10 @@
 //! Models as agents that tell each other of their groups.
 
 use super::Model;
-use crate::crawldb::Cursor;
-use crate::crawldb::unsettled::END_OF_QUEUE;
-use crate::messages::{DeskNote, Fact, LedgerNote, RobotsRecord, Tag};
-use crate::storage::values::{HostRow, Outcome, RobotsRow, Seen, decode_queued};
+use crate::crawldb::ExportCursor;
+use crate::crawldb::pending_page::END_OF_QUEUE;
+use crate::messages::{Fact, GroupRole, RobotsRecord, ToFrontier, ToWorkbench};
+use crate::storage::values::{HostRow, RobotsRow, Seen, UrlOutcome, decode_queued};
 use crate::storage::{Family, GroupState, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
 use crivello_common::time::Timestamp;
@@ -51,7 +51,7 @@ impl Model {
             }
         });
         self.each(Family::Frontier, |key, value| {
-            let url = decode_queued(keys::read_place(key).unwrap(), value).unwrap();
+            let url = decode_queued(keys::read_queue_key(key).unwrap(), value).unwrap();
             let queue = rows.queued.entry(keys::read_host(key).unwrap()).or_default();
             queue.push((url.hash, url.depth, url.attempts));
         });
@@ -94,15 +94,20 @@ impl Model {
         self.each(Family::Seen, |key, value| {
             n_seen += 1;
             let group = keys::read_host(key).unwrap().group;
-            if let Seen::Queued(Some((host, place))) = Seen::decode(value).unwrap() {
-                waiting.insert((HostKey { group, host }, place, keys::read_url_hash(key).unwrap()));
+            if let Seen::Queued(Some((host, queue_key))) = Seen::decode(value).unwrap() {
+                waiting.insert((
+                    HostKey { group, host },
+                    queue_key,
+                    keys::read_url_hash(key).unwrap(),
+                ));
             }
         });
         let (mut queued, mut by_host) = (BTreeSet::new(), BTreeMap::<HostKey, u64>::new());
         self.each(Family::Frontier, |key, value| {
-            let (host, place) = (keys::read_host(key).unwrap(), keys::read_place(key).unwrap());
-            queued.insert((host, place, decode_queued(place, value).unwrap().hash));
-            if place < END_OF_QUEUE {
+            let (host, queue_key) =
+                (keys::read_host(key).unwrap(), keys::read_queue_key(key).unwrap());
+            queued.insert((host, queue_key, decode_queued(queue_key, value).unwrap().hash));
+            if queue_key < END_OF_QUEUE {
                 *by_host.entry(host).or_default() += 1;
             }
         });
@@ -136,7 +141,7 @@ impl Model {
     pub fn tell(&mut self, bytes_max: usize) -> Vec<Vec<Fact>> {
         let mut chunks = Vec::new();
         for group in self.groups() {
-            let mut next = Some(Cursor::default());
+            let mut next = Some(ExportCursor::default());
             while let Some(cursor) = next {
                 let (facts, rest) = self.ledger().export(group, cursor, bytes_max).unwrap();
                 let last = facts.last().map_or(0, Fact::weight);
@@ -162,9 +167,9 @@ impl Model {
     }
 
     /// One step of what is to be done to groups; false when there is none.
-    pub fn chore(&mut self) -> bool {
+    pub fn job(&mut self) -> bool {
         let now = self.now;
-        let batch = self.ledger().chore(now).unwrap();
+        let batch = self.ledger().step_job(now).unwrap();
         if let Some(batch) = &batch {
             self.disk.as_ref().unwrap().commit(batch).unwrap();
         }
@@ -176,9 +181,9 @@ impl Model {
     pub fn lose_archive(&mut self, steps_max: usize) {
         self.merged = true;
         let now = self.now;
-        self.ledger().set_refetched(&[ME]);
+        self.ledger().set_lost_archives(&[ME]);
         for _ in 0..steps_max {
-            let Some(batch) = self.ledger().refetch_some(now).unwrap() else { return };
+            let Some(batch) = self.ledger().step_refetch(now).unwrap() else { return };
             self.disk.as_ref().unwrap().commit(&batch).unwrap();
         }
     }
@@ -186,18 +191,18 @@ impl Model {
     /// A view says that its own archive is lost; what came before is told.
     pub fn learn_of_loss(&mut self) {
         self.merged = true;
-        self.ledger().take_news();
-        self.ledger().set_refetched(&[ME]);
+        self.ledger().drain_changes();
+        self.ledger().set_lost_archives(&[ME]);
     }
 
     /// One step of looking through its rows; what it changed, and whether there was one.
     pub fn look_through(&mut self) -> (Vec<Fact>, bool) {
         let now = self.now;
-        let Some(batch) = self.ledger().refetch_some(now).unwrap() else {
+        let Some(batch) = self.ledger().step_refetch(now).unwrap() else {
             return (Vec::new(), false);
         };
         self.disk.as_ref().unwrap().commit(&batch).unwrap();
-        (self.ledger().take_news(), true)
+        (self.ledger().drain_changes(), true)
     }
 
     /// URLs that were fetched, and not set aside or given up.
@@ -205,7 +210,7 @@ impl Model {
         let mut fetched = BTreeSet::new();
         self.each(Family::Seen, |key, value| {
             let group = keys::read_host(key).unwrap().group;
-            if let Seen::Done(Outcome::Fetched { .. }) = Seen::decode(value).unwrap() {
+            if let Seen::Done(UrlOutcome::Fetched { .. }) = Seen::decode(value).unwrap() {
                 fetched.insert((group, keys::read_url_hash(key).unwrap()));
             }
         });
@@ -237,14 +242,14 @@ impl Model {
         n
     }
 
-    pub fn set_tag(&mut self, group: GroupHash, tag: Option<Tag>) {
-        self.ledger().tags().set_tag(group, tag).unwrap();
+    pub fn set_tag(&mut self, group: GroupHash, tag: Option<GroupRole>) {
+        self.ledger().group_rows().set_tag(group, tag).unwrap();
     }
 
     /// All tags, in order.
-    pub fn tags(&mut self) -> Vec<(GroupHash, Tag)> {
-        let mut tags: Vec<(GroupHash, Tag)> = Vec::new();
-        let tag_rows = self.ledger().tags();
+    pub fn tags(&mut self) -> Vec<(GroupHash, GroupRole)> {
+        let mut tags: Vec<(GroupHash, GroupRole)> = Vec::new();
+        let tag_rows = self.ledger().group_rows();
         loop {
             let some = tag_rows.tags_after(tags.last().map(|&(g, _)| g), 3).unwrap();
             for (group, tag) in &some {
@@ -260,16 +265,16 @@ impl Model {
     /// The groups of the hosts that are handed out while only some may be fetched.
     pub fn served(&mut self, mut may_fetch: impl FnMut(GroupHash) -> bool) -> BTreeSet<GroupHash> {
         let (now, mut notes) = (self.now, Vec::new());
-        self.ledger().note(DeskNote::Want { hosts: 100 });
+        self.ledger().on_workbench(ToFrontier::WantHosts { hosts: 100 });
         self.ledger().serve(now, &mut |group, _| Ok(may_fetch(group)), &mut notes).unwrap();
-        let group = |note: &LedgerNote| match note {
-            LedgerNote::Due(due) => Some(due.host.group),
+        let group = |note: &ToWorkbench| match note {
+            ToWorkbench::Due(due) => Some(due.host.group),
             _ => None,
         };
         notes.iter().filter_map(group).collect()
     }
 
-    pub fn look_again(&mut self) {
-        self.ledger().look_again();
+    pub fn rescan_schedule(&mut self) {
+        self.ledger().rescan_schedule();
     }
 }

@@ -1,7 +1,7 @@
 //! What the web sees, and the judgment.
 
 use super::world::{CALM, Event, SETTLED, World};
-use crate::messages::{Errand, Signal, Verdict, Visit};
+use crate::messages::{Signal, Verdict, Visit, VisitTask};
 use crate::workbench::tests::desk::ms;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -44,13 +44,13 @@ impl World {
         let now = self.now;
         let Some(node) = self.living(by, life) else { return };
         let ahead = node.ahead;
-        let turn = visit.turn.end() - ahead;
+        let turn = visit.deadline.end() - ahead;
         if now < answers && now < turn {
             let wait = answers.min(turn).since(now);
             return self.at(wait, Event::Ends { by, life, visit, began, answers });
         }
         node.visits.remove(&visit.address);
-        let Errand::Pages { urls, .. } = visit.errand else { panic!("robots") };
+        let VisitTask::Pages { urls, .. } = visit.task else { panic!("robots") };
         let is_cut = now < answers;
         node.bench.release(
             Verdict {

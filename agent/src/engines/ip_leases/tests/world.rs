@@ -4,8 +4,8 @@
 //! Agents' clocks differ by hours. Messages are late, lost, or answered too late; agents join, leave,
 //! are killed, come back, or are cut off and fetch on until their fence closes.
 
-use crate::ip_leases::{Batch, TurnDesk};
-use crate::messages::{Delivery, LedgerNote, Resolution, Resolved, Visit};
+use crate::ip_leases::{IpLeaseClient, LeaseBatch};
+use crate::messages::{Delivery, Resolution, Resolved, ToWorkbench, Visit};
 use crate::workbench::Workbench;
 use crate::workbench::tests::desk::{HTTP, key, ms, open, secs, url};
 use crivello_common::assignment::{Owners, StrategyKind};
@@ -55,7 +55,7 @@ pub(super) enum Event {
         from: AgentId,
         to: AgentId,
         epoch: u64,
-        batch: Batch,
+        batch: LeaseBatch,
     },
     /// An agent hears whether its batch has come.
     Sent {
@@ -85,7 +85,7 @@ pub(super) struct Node {
     /// What its clock is ahead of the true time.
     pub(super) ahead: Duration,
     pub(super) bench: Workbench,
-    desk: TurnDesk,
+    desk: IpLeaseClient,
     pub(super) fenced: bool,
     pub(super) visits: HashMap<IpAddr, Timestamp>,
 }
@@ -121,7 +121,7 @@ fn address(n: u8) -> IpAddr {
 
 /// A host falls due, and is resolved.
 fn enter(bench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, local: Timestamp) {
-    let due = crate::messages::Due {
+    let due = crate::messages::DueHost {
         host: key(name),
         name: Arc::from(name),
         state: HostState::default(),
@@ -130,7 +130,7 @@ fn enter(bench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, local:
         more: false,
         pages_left: u64::MAX,
     };
-    bench.note(LedgerNote::Due(Box::new(due)), local);
+    bench.on_frontier(ToWorkbench::Due(Box::new(due)), local);
     let answer = Ok(Resolved { address, until: local + secs(100_000) });
     bench.resolved(&Resolution { host: key(name), answer }, local);
 }
@@ -227,14 +227,14 @@ impl World {
         self.lives += 1;
         let ahead = secs(self.dice.below(10_000));
         let local = self.now + ahead;
-        let mut bench = Workbench::new(&self.settings, local, true).sharing();
+        let mut bench = Workbench::new(&self.settings, local, true).among_others();
         for n in 0..self.n_ips {
             for host in 0..=self.dice.below(3) {
                 let name = format!("h{host}-{n}.agent{}.example", id.0);
                 enter(&mut bench, &name, address(n), 2_000, local);
             }
         }
-        let desk = TurnDesk::new(id, self.settings.politeness.ip_delay);
+        let desk = IpLeaseClient::new(id, self.settings.politeness.ip_delay);
         let (life, visits) = (self.lives, HashMap::new());
         self.nodes.insert(id, Node { life, ahead, bench, desk, fenced: false, visits });
         self.at(ROUND, Event::Round(id, self.lives));
@@ -277,7 +277,7 @@ impl World {
                 if view.epoch > node.desk.epoch() {
                     let owners = Owners::new(StrategyKind::Permutation, view).unwrap();
                     node.desk.begin(Arc::new(owners));
-                    let held = node.bench.begin_turns(now + node.ahead);
+                    let held = node.bench.begin_lease_epoch(now + node.ahead);
                     node.desk.uses(held, now + node.ahead);
                 }
             }
@@ -322,18 +322,18 @@ impl World {
         }
         node.desk.tick(local);
         for news in node.desk.take_news() {
-            node.bench.turn(&news, local);
+            node.bench.on_lease_notice(&news, local);
         }
         let mut begun = Vec::new();
         while let Some(visit) = node.bench.acquire(local) {
             begun.push(visit);
         }
-        for note in node.bench.take_turn_notes(local) {
+        for note in node.bench.take_lease_requests(local) {
             node.desk.note(note, local);
         }
         let epoch = node.desk.epoch();
         let batches = node.desk.take_batches(local);
-        let _ = node.bench.take_notes();
+        let _ = node.bench.take_messages();
         for visit in begun {
             self.begins(id, life, visit);
         }

@@ -103,6 +103,6 @@ pub const ALL: &[Family<Reading>] = &[
         "answers",
         &[],
         "Answers that came for hosts no longer in memory, in this run",
-        |r, s| s.one(r.census.strays),
+        |r, s| s.one(r.census.unknown_host_replies),
     ),
 ];

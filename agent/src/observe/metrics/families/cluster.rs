@@ -83,14 +83,14 @@ pub const ALL: &[Family<Reading>] = &[
         },
     ),
     gauge("crivello_turns_held", "addresses", &[], "Addresses whose turn is here", |r, s| {
-        with(r, |_| s.one(r.census.turns_held));
+        with(r, |_| s.one(r.census.ip_leases_held));
     }),
     gauge(
         "crivello_turns_lent",
         "addresses",
         &[],
         "Addresses whose turn other agents have from this one",
-        |r, s| with(r, |_| s.one(r.shared.measured.turns_lent.load(Relaxed))),
+        |r, s| with(r, |_| s.one(r.shared.measured.ip_leases_lent.load(Relaxed))),
     ),
 ];
 

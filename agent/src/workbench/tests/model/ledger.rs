@@ -2,7 +2,7 @@
 
 use super::{Dice, Event, Events};
 use crate::messages::{
-    DeskNote, Due, Errand, LedgerNote, Queued, RobotsRecord, Signal, Verdict, Visit,
+    DueHost, Queued, RobotsRecord, Signal, ToFrontier, ToWorkbench, Verdict, Visit, VisitTask,
 };
 use crate::workbench::tests::desk::{HTTP, HTTPS, key, url};
 use crivello_common::discard::Discard;
@@ -33,7 +33,7 @@ struct Row {
 }
 
 /// See the module.
-pub struct Ledger {
+pub struct CrawlDb {
     rows: BTreeMap<HostKey, Row>,
     wanted: u32,
     n_urls: usize,
@@ -44,7 +44,7 @@ pub struct Ledger {
     pub left_ready: Vec<HostKey>,
 }
 
-impl Ledger {
+impl CrawlDb {
     pub fn new(dice: &mut Dice) -> Self {
         let mut rows = BTreeMap::new();
         let mut n_urls = 0;
@@ -67,19 +67,24 @@ impl Ledger {
         self.rows.values().nth(n).map_or("elsewhere.example".into(), |row| row.name.clone())
     }
 
-    pub fn hear(&mut self, note: DeskNote, now: Timestamp, dice: &mut Dice) -> Option<LedgerNote> {
+    pub fn hear(
+        &mut self,
+        note: ToFrontier,
+        now: Timestamp,
+        dice: &mut Dice,
+    ) -> Option<ToWorkbench> {
         match note {
-            DeskNote::Blocked { .. } => {}
-            DeskNote::Unresolved { .. } => {}
-            DeskNote::Want { hosts } => self.wanted = hosts,
-            DeskNote::Refill { host } => {
+            ToFrontier::BlockedBy { .. } => {}
+            ToFrontier::NameFailed { .. } => {}
+            ToFrontier::WantHosts { hosts } => self.wanted = hosts,
+            ToFrontier::Refill { host } => {
                 let row = self.rows.get_mut(&host).unwrap();
                 assert!(row.out && !row.refilling, "asked twice");
                 row.refilling = true;
                 let urls = row.take(1 + dice.below(9));
-                return Some(LedgerNote::More { host, urls, more: !row.queue.is_empty() });
+                return Some(ToWorkbench::MoreUrls { host, urls, more: !row.queue.is_empty() });
             }
-            DeskNote::Call { host, name } => {
+            ToFrontier::RequestHost { host, name } => {
                 let row = self.rows.entry(host).or_insert_with(|| Row {
                     name: name.to_string(),
                     pages_max: u64::MAX,
@@ -87,41 +92,41 @@ impl Ledger {
                 });
                 row.called = true;
                 if !row.out && dice.percent(90) {
-                    return Some(LedgerNote::Due(Box::new(row.due(host, dice.below(4)))));
+                    return Some(ToWorkbench::Due(Box::new(row.due(host, dice.below(4)))));
                 }
             }
-            DeskNote::Refuse { host, urls, reason } => {
+            ToFrontier::DiscardUrls { host, urls, reason } => {
                 assert_eq!(reason, Discard::RobotsUnreachable);
                 let row = self.rows.get_mut(&host).unwrap();
                 for refused in urls {
-                    row.held.retain(|url| url.place != refused.place);
+                    row.held.retain(|url| url.queue_key != refused.queue_key);
                     self.n_ended += 1;
                 }
             }
-            DeskNote::State { host, state } => {
+            ToFrontier::HostState { host, state } => {
                 let row = self.rows.get_mut(&host).unwrap();
                 assert!(row.out);
                 row.state = HostState::from_bytes(&state.to_bytes()).unwrap();
             }
-            DeskNote::Robots { host, origin, record } => {
+            ToFrontier::Robots { host, origin, record } => {
                 let row = self.rows.get_mut(&host).unwrap();
                 row.robots.retain(|(o, _)| *o != origin);
                 row.robots.push((origin, record));
             }
-            DeskNote::Return { host, unused } => {
+            ToFrontier::ReturnUrls { host, unused } => {
                 self.n_returned += unused.len();
                 let row = self.rows.get_mut(&host).unwrap();
                 assert!(row.out && !row.refilling, "returned although more is coming");
                 let kept = row.held.len() - unused.len();
-                assert!(row.held[kept..].iter().map(|url| url.place).eq(unused), "not the end");
+                assert!(row.held[kept..].iter().map(|url| url.queue_key).eq(unused), "not the end");
                 for url in row.held.drain(kept..).rev() {
                     row.queue.push_front(url);
                 }
             }
-            DeskNote::Leave { host, state, unused } => {
+            ToFrontier::Leave { host, state, unused } => {
                 let row = self.rows.get_mut(&host).unwrap();
                 assert!(row.out && !row.refilling && row.flying.is_empty(), "left too early");
-                let held = row.held.iter().map(|url| url.place);
+                let held = row.held.iter().map(|url| url.queue_key);
                 let n_unused = unused.len();
                 assert!(held.eq(unused), "forgotten or invented");
                 assert!(state.next <= now + std::time::Duration::from_secs(86_400));
@@ -131,10 +136,10 @@ impl Ledger {
                 row.come_back();
                 row.state = state;
             }
-            DeskNote::Drop { host, state, unused, reason, forever } => {
+            ToFrontier::Drop { host, state, unused, reason, forever } => {
                 let row = self.rows.get_mut(&host).unwrap();
                 assert!(row.out && row.flying.is_empty());
-                let held = row.held.iter().map(|url| url.place);
+                let held = row.held.iter().map(|url| url.queue_key);
                 assert!(row.refilling || held.eq(unused), "forgotten or invented");
                 assert_eq!(forever, reason == Discard::HostLimit);
                 assert!(reason != Discard::HostLimit || row.pages == row.pages_max, "too early");
@@ -149,14 +154,14 @@ impl Ledger {
     }
 
     /// A note arrived at the workbench.
-    pub fn delivered(&mut self, note: &LedgerNote) {
-        if let LedgerNote::More { host, .. } = note {
+    pub fn delivered(&mut self, note: &ToWorkbench) {
+        if let ToWorkbench::MoreUrls { host, .. } = note {
             self.rows.get_mut(host).unwrap().refilling = false;
         }
     }
 
     /// The next host that is due, against the order.
-    pub fn due(&mut self, now: Timestamp, dice: &mut Dice) -> Option<Due> {
+    pub fn due(&mut self, now: Timestamp, dice: &mut Dice) -> Option<DueHost> {
         let fits = |row: &Row| !row.out && !row.queue.is_empty() && row.state.next <= now;
         let (&host, row) = self.rows.iter_mut().find(|(_, row)| fits(row))?;
         self.wanted = self.wanted.checked_sub(1)?;
@@ -172,7 +177,7 @@ impl Ledger {
     pub fn handed_out(&mut self, visit: &Visit) {
         let row = self.rows.get_mut(&visit.host).unwrap();
         assert!(row.flying.is_empty());
-        let Errand::Pages { urls, requests_max, origin, .. } = &visit.errand else {
+        let VisitTask::Pages { urls, requests_max, origin, .. } = &visit.task else {
             return;
         };
         assert!(!urls.is_empty() && *requests_max as usize <= urls.len());
@@ -227,9 +232,11 @@ impl Ledger {
     /// Those of them that have not arrived.
     pub fn on_the_way(&self, events: &Events) -> usize {
         let n = |event: &Event| match event {
-            Event::Note(LedgerNote::Due(due)) => due.urls.len(),
+            Event::Note(ToWorkbench::Due(due)) => due.urls.len(),
             // What comes for a host that was dropped is dropped too.
-            Event::Note(LedgerNote::More { host, urls, .. }) if self.rows[host].out => urls.len(),
+            Event::Note(ToWorkbench::MoreUrls { host, urls, .. }) if self.rows[host].out => {
+                urls.len()
+            }
             _ => 0,
         };
         events.values().map(n).sum()
@@ -256,10 +263,10 @@ impl Row {
         urls
     }
 
-    fn due(&mut self, host: HostKey, n: u64) -> Due {
+    fn due(&mut self, host: HostKey, n: u64) -> DueHost {
         self.out = true;
         let urls = self.take(n);
-        Due {
+        DueHost {
             host,
             name: Arc::from(self.name.as_str()),
             state: self.state.clone(),

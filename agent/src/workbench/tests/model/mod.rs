@@ -13,8 +13,8 @@ mod witness;
 
 use super::desk::{ms, secs};
 use crate::messages::{
-    Errand, LedgerNote, Resolution, ResolveError, Resolved, RobotsAnswer, RobotsFound, Signal,
-    Verdict, Visit,
+    Resolution, ResolveError, Resolved, RobotsAnswer, RobotsOutcome, Signal, ToWorkbench, Verdict,
+    Visit, VisitTask,
 };
 use crate::workbench::Workbench;
 use crivello_common::config::{PolitenessMode, Settings};
@@ -22,7 +22,7 @@ use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
-use ledger::Ledger;
+use ledger::CrawlDb;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -53,7 +53,7 @@ impl Dice {
 }
 
 enum Event {
-    Note(LedgerNote),
+    Note(ToWorkbench),
     Resolved(Resolution),
     Verdict(Box<Verdict>),
 }
@@ -62,7 +62,7 @@ struct World {
     dice: Dice,
     settings: Settings,
     bench: Workbench,
-    ledger: Ledger,
+    ledger: CrawlDb,
     witness: Witness,
     now: Timestamp,
     events: Events,
@@ -102,7 +102,7 @@ impl World {
         let now = Timestamp::from_secs(1_700_000_000);
         Self {
             bench: Workbench::new(&settings, now, false),
-            ledger: Ledger::new(&mut dice),
+            ledger: CrawlDb::new(&mut dice),
             witness: Witness::new(&settings),
             fetchers: settings.fetch.visits_max as usize,
             trouble: dice.pick(&[0, 5, 40]),
@@ -152,7 +152,7 @@ impl World {
             match entry.remove() {
                 Event::Note(note) => {
                     self.ledger.delivered(&note);
-                    self.bench.note(note, self.now);
+                    self.bench.on_frontier(note, self.now);
                 }
                 Event::Resolved(resolution) => {
                     self.witness.resolved(&resolution);
@@ -198,21 +198,21 @@ impl World {
     }
 
     fn exchange(&mut self) {
-        for note in self.bench.take_notes() {
+        for note in self.bench.take_messages() {
             if let Some(answer) = self.ledger.hear(note, self.now, &mut self.dice) {
                 self.later(200, Event::Note(answer));
             }
         }
         while let Some(due) = self.ledger.due(self.now, &mut self.dice) {
-            self.later(200, Event::Note(LedgerNote::Due(Box::new(due))));
+            self.later(200, Event::Note(ToWorkbench::Due(Box::new(due))));
         }
         for (host, _) in self.bench.take_to_resolve() {
-            let answer = self.look_up(host);
+            let answer = self.snapshot(host);
             self.later(3_000, Event::Resolved(Resolution { host, answer }));
         }
     }
 
-    fn look_up(&mut self, host: HostKey) -> Result<Resolved, ResolveError> {
+    fn snapshot(&mut self, host: HostKey) -> Result<Resolved, ResolveError> {
         if self.dice.percent(self.trouble / 4) {
             let errors = [ResolveError::NoSuchName, ResolveError::Unavailable];
             return Err(self.dice.pick(&errors));
@@ -236,12 +236,12 @@ impl World {
             pages: 0,
             robots: None,
         };
-        match visit.errand {
-            Errand::Robots(errand) => {
+        match visit.task {
+            VisitTask::Robots(request) => {
                 let found = self.robots(verdict.signal);
-                verdict.robots = Some(RobotsAnswer { errand, found });
+                verdict.robots = Some(RobotsAnswer { request, found });
             }
-            Errand::Pages { mut urls, .. } => {
+            VisitTask::Pages { mut urls, .. } => {
                 let tried = if self.dice.percent(self.trouble) {
                     self.dice.below(urls.len() as u64 + 1)
                 } else {
@@ -270,28 +270,28 @@ impl World {
         }
     }
 
-    fn robots(&mut self, signal: Signal) -> RobotsFound {
+    fn robots(&mut self, signal: Signal) -> RobotsOutcome {
         if signal != Signal::Well || self.dice.percent(self.trouble / 2) {
-            return RobotsFound::Unreachable;
+            return RobotsOutcome::Unreachable;
         }
         match self.dice.below(10) {
-            0..6 => RobotsFound::Rules(Arc::default()),
-            6..8 => RobotsFound::Missing,
+            0..6 => RobotsOutcome::Rules(Arc::default()),
+            6..8 => RobotsOutcome::Missing,
             _ => {
                 let (name, path) = (self.ledger.any_name(&mut self.dice), self.dice.below(3));
                 let url = format!("https://{name}/{path}/robots.txt");
-                RobotsFound::Redirect(CrawlUrl::parse(&url).unwrap())
+                RobotsOutcome::Redirect(CrawlUrl::parse(&url).unwrap())
             }
         }
     }
 
     /// What holds at any time.
     fn check(&self) {
-        let census = self.bench.census(self.now);
-        assert_eq!(census.in_flight, self.in_flight);
-        assert_eq!(census.window_urls, self.ledger.held() - self.ledger.on_the_way(&self.events));
+        let stats = self.bench.stats(self.now);
+        assert_eq!(stats.in_flight, self.in_flight);
+        assert_eq!(stats.window_urls, self.ledger.held() - self.ledger.on_the_way(&self.events));
         let most = self.settings.state.hosts_max as usize + self.ledger.called();
-        assert!(census.hosts <= most, "{census:?}");
+        assert!(stats.hosts <= most, "{stats:?}");
     }
 
     /// To the next moment at which anything happens; `false` when nothing ever will.
@@ -320,8 +320,8 @@ impl World {
         self.ledger.is_exhausted();
         self.now = self.now + self.settings.politeness.ip_delay;
         assert!(self.bench.acquire(self.now).is_none());
-        let census = self.bench.census(self.now);
-        assert_eq!((census.hosts, census.ips, census.window_urls), (0, 0, 0), "memory returns");
+        let stats = self.bench.stats(self.now);
+        assert_eq!((stats.hosts, stats.ips, stats.window_urls), (0, 0, 0), "memory returns");
     }
 }
 

@@ -1,6 +1,8 @@
 //! What an outside observer sees, and the promises it checks against its own notes.
 
-use crate::messages::{Errand, Resolution, RobotsErrand, RobotsFound, Signal, Verdict, Visit};
+use crate::messages::{
+    Resolution, RobotsOutcome, RobotsRequest, Signal, Verdict, Visit, VisitTask,
+};
 use crivello_common::config::{PolitenessMode, Settings};
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
@@ -57,7 +59,7 @@ impl Witness {
         if let Some(&(old, until)) = self.connections.get(&host) {
             assert!(old == ip || until < now, "a connection to {old} may be open");
         }
-        if let Errand::Pages { origin, requests_max, .. } = &visit.errand {
+        if let VisitTask::Pages { origin, requests_max, .. } = &visit.task {
             let url = CrawlUrl::from_parts(*origin, &visit.name, "/robots.txt");
             assert!(self.is_known(url), "before its robots.txt");
             assert!(*requests_max <= self.burst(), "too many at once");
@@ -78,19 +80,19 @@ impl Witness {
             self.put_off(host, now + wait);
         }
         if let Some(answer) = &verdict.robots {
-            self.heard(&answer.errand, &answer.found);
+            self.heard(&answer.request, &answer.found);
         }
     }
 
-    fn heard(&mut self, errand: &RobotsErrand, found: &RobotsFound) {
+    fn heard(&mut self, request: &RobotsRequest, found: &RobotsOutcome) {
         match found {
-            RobotsFound::Rules(..) | RobotsFound::Missing => {
-                self.files.insert(errand.url.clone());
+            RobotsOutcome::Rules(..) | RobotsOutcome::Missing => {
+                self.files.insert(request.url.clone());
             }
-            RobotsFound::Redirect(url) => {
-                self.redirects.entry(errand.url.clone()).or_default().insert(url.clone());
+            RobotsOutcome::Redirect(url) => {
+                self.redirects.entry(request.url.clone()).or_default().insert(url.clone());
             }
-            RobotsFound::Unreachable => {}
+            RobotsOutcome::Unreachable => {}
         }
     }
 

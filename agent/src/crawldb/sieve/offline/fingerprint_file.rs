@@ -1,0 +1,186 @@
+//! The sorted file of fingerprints, and its merge with others.
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 8 | `CRVSIEV1` |
+//! | 8 × n | fingerprints, little-endian, rising |
+//! | 8 | n, little-endian |
+//! | 8 | XXH3 of the fingerprints' bytes, little-endian |
+
+use crate::storage::DiskError;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::Xxh3Default;
+
+const NAME: &str = "known";
+const NEW: &str = "known.new";
+const MAGIC: &[u8; 8] = b"CRVSIEV1";
+const NUMBER: usize = size_of::<u64>();
+/// Everything but the fingerprints.
+const FRAME: u64 = 3 * NUMBER as u64;
+const BUFFER: usize = 1 << 20;
+/// Bytes of both buffers of a merge.
+pub const BUFFERS: usize = 2 * BUFFER;
+
+/// See the module.
+#[derive(Debug)]
+pub struct FingerprintFile {
+    dir: PathBuf,
+    count: u64,
+}
+
+impl FingerprintFile {
+    /// Opens the file in `dir`, or begins one. Its bytes are proved when they are read for a merge.
+    pub fn open(dir: &Path) -> Result<Self, DiskError> {
+        let mut known = Self { dir: dir.to_owned(), count: 0 };
+        let opened = fs::create_dir_all(dir).and_then(|()| known.read_frame());
+        known.count = opened.map_err(|source| known.error("cannot be opened", source))?;
+        Ok(known)
+    }
+
+    /// Fingerprints in it.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn read_frame(&self) -> io::Result<u64> {
+        let mut file = match File::open(self.dir.join(NAME)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(error),
+        };
+        let length = file.metadata()?.len();
+        // None is written without fingerprints.
+        let n = length.checked_sub(FRAME).filter(|&n| n > 0 && n % NUMBER as u64 == 0);
+        let n = n.ok_or_else(|| damage("its length is that of no such file"))? / NUMBER as u64;
+        let mut magic = [0; NUMBER];
+        file.read_exact(&mut magic)?;
+        if magic != *MAGIC {
+            return Err(damage("it does not begin as such a file does"));
+        }
+        Ok(n)
+    }
+
+    /// Adds those of `others` (fingerprints, rising, and tickets) that are not there; says which
+    /// tickets these have. When it fails, the file is as it was.
+    pub fn merge(&mut self, others: &[(u64, u64)]) -> Result<Vec<u64>, DiskError> {
+        let merged = self.write_merged(others);
+        let fresh = merged.map_err(|source| self.error("cannot be merged", source))?;
+        self.count += fresh.len() as u64;
+        Ok(fresh)
+    }
+
+    fn write_merged(&self, others: &[(u64, u64)]) -> io::Result<Vec<u64>> {
+        let mut old = Reader::open(&self.dir.join(NAME), self.count)?;
+        let mut new = Writer::create(&self.dir.join(NEW))?;
+        let mut fresh = Vec::new();
+        for &(fingerprint, ticket) in others {
+            while let Some(known) = old.next.filter(|&known| known < fingerprint) {
+                new.write(known)?;
+                old.step()?;
+            }
+            if old.next == Some(fingerprint) {
+                continue;
+            }
+            new.write(fingerprint)?;
+            fresh.push(ticket);
+        }
+        while let Some(known) = old.next {
+            new.write(known)?;
+            old.step()?;
+        }
+        new.finish()?;
+        fs::rename(self.dir.join(NEW), self.dir.join(NAME))?;
+        File::open(&self.dir)?.sync_all()?;
+        Ok(fresh)
+    }
+
+    fn error(&self, what: &'static str, source: io::Error) -> DiskError {
+        DiskError::File { path: self.dir.join(NAME), what, source }
+    }
+}
+
+/// Reads the fingerprints one by one, and proves them.
+struct Reader {
+    file: Option<BufReader<File>>,
+    left: u64,
+    count: u64,
+    sum: Xxh3Default,
+    next: Option<u64>,
+}
+
+impl Reader {
+    fn open(path: &Path, count: u64) -> io::Result<Self> {
+        let file = if count == 0 { None } else { Some(File::open(path)?) };
+        let mut file = file.map(|file| BufReader::with_capacity(BUFFER, file));
+        if let Some(file) = &mut file {
+            number(file)?; // The magic.
+        }
+        let mut reader = Self { file, left: count, count, sum: Xxh3Default::new(), next: None };
+        reader.step()?;
+        Ok(reader)
+    }
+
+    /// Goes on to the next one; at the end the sum must be right.
+    fn step(&mut self) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        if self.left == 0 {
+            let (count, sum) = (number(file)?, number(file)?);
+            if (u64::from_le_bytes(count), u64::from_le_bytes(sum))
+                != (self.count, self.sum.digest())
+            {
+                return Err(damage("its checksum is wrong"));
+            }
+            (self.file, self.next) = (None, None);
+            return Ok(());
+        }
+        let bytes = number(file)?;
+        self.sum.update(&bytes);
+        let fingerprint = u64::from_le_bytes(bytes);
+        if self.next.is_some_and(|before| before >= fingerprint) {
+            return Err(damage("it is not sorted"));
+        }
+        (self.left, self.next) = (self.left - 1, Some(fingerprint));
+        Ok(())
+    }
+}
+
+/// Writes fingerprints one by one.
+struct Writer {
+    file: BufWriter<File>,
+    count: u64,
+    sum: Xxh3Default,
+}
+
+impl Writer {
+    fn create(path: &Path) -> io::Result<Self> {
+        let mut file = BufWriter::with_capacity(BUFFER, File::create(path)?);
+        file.write_all(MAGIC)?;
+        Ok(Self { file, count: 0, sum: Xxh3Default::new() })
+    }
+
+    fn write(&mut self, fingerprint: u64) -> io::Result<()> {
+        let bytes = fingerprint.to_le_bytes();
+        self.sum.update(&bytes);
+        self.count += 1;
+        self.file.write_all(&bytes)
+    }
+
+    /// Brings all to the disk's surface.
+    fn finish(mut self) -> io::Result<()> {
+        self.file.write_all(&self.count.to_le_bytes())?;
+        self.file.write_all(&self.sum.digest().to_le_bytes())?;
+        self.file.into_inner()?.sync_all()
+    }
+}
+
+fn number(file: &mut impl Read) -> io::Result<[u8; NUMBER]> {
+    let mut bytes = [0; NUMBER];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn damage(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("it is damaged: {what}"))
+}

@@ -1,0 +1,159 @@
+//! What a robots.txt record says now, and what an answer makes of it (RFC 9309 section 2.3.1);
+//! the requests on the way to one.
+
+use crate::limits::ROBOTS_HOPS_MAX;
+use crate::messages::{RobotsOutcome, RobotsRecord, RobotsRequest};
+use crivello_common::config::Politeness;
+use crivello_common::hash::HostKey;
+use crivello_common::politeness::{ROBOTS_TRIES_MAX, robots_rest};
+use crivello_common::robots::Rules;
+use crivello_common::time::Timestamp;
+use crivello_common::url::{CrawlUrl, Origin};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// RFC 9309 section 2.4: no longer than a day without asking again.
+const AGE_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// The requests that lead to a host, and the one it waits for elsewhere.
+#[derive(Debug, Default)]
+pub(super) struct RobotsState {
+    /// To be done here: its own first.
+    pub requests: VecDeque<RobotsRequest>,
+    /// That of another host for which it is being visited.
+    pub doing: Option<RobotsRequest>,
+    /// Whether the last visit here was for another host; then the host itself is next.
+    pub lent: bool,
+    /// Its own request that waits for another host's turn.
+    pub away: Option<PendingRedirect>,
+}
+
+/// A host's own request, at another host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PendingRedirect {
+    /// The origin whose robots.txt is wanted.
+    pub origin: Origin,
+    /// The host whose turn it waits for.
+    pub at: HostKey,
+    /// It is taken as unreachable after this.
+    pub deadline: Timestamp,
+}
+
+/// What is known of an origin at some moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Freshness {
+    /// These rules hold.
+    Open(Arc<Rules>),
+    /// It must be asked before anything else of this origin.
+    Ask {
+        /// Whether it did not answer the last time, and no older rules are known.
+        failing: bool,
+    },
+    /// It did not answer; to be asked again then.
+    Wait(Timestamp),
+    /// It did not answer so often that its URLs are set aside.
+    GivenUp,
+    /// Its host has as many origins as are asked: its URLs are set aside.
+    Barred,
+}
+
+/// What `record` says at `now`. However short `robots_age_max` is, rules serve for one visit:
+/// until the host's last request (`last_ended`) is later than the one for robots.txt.
+pub(super) fn freshness(
+    record: Option<&RobotsRecord>,
+    now: Timestamp,
+    last_ended: Timestamp,
+    politeness: &Politeness,
+) -> Freshness {
+    let Some(record) = record else {
+        return Freshness::Ask { failing: false };
+    };
+    let again = asked_again(record, last_ended, politeness);
+    match &record.rules {
+        _ if now >= again => {
+            Freshness::Ask { failing: record.unreachable_since.is_some() && record.rules.is_none() }
+        }
+        Some(rules) => Freshness::Open(Arc::clone(rules)),
+        None if record.failures >= ROBOTS_TRIES_MAX => Freshness::GivenUp,
+        None => Freshness::Wait(again),
+    }
+}
+
+/// When an origin's robots.txt is asked for again: until then what `record` says holds.
+#[must_use]
+pub fn asked_again(
+    record: &RobotsRecord,
+    last_ended: Timestamp,
+    politeness: &Politeness,
+) -> Timestamp {
+    let age_max = politeness.robots_age_max.min(AGE_MAX);
+    match record.unreachable_since {
+        None if last_ended <= record.asked => record.asked + AGE_MAX,
+        None => record.asked + age_max,
+        Some(_) if record.rules.is_none() && record.failures >= ROBOTS_TRIES_MAX => {
+            record.asked + age_max
+        }
+        Some(_) => record.asked + robots_rest(record.failures, politeness).min(age_max),
+    }
+}
+
+/// The record after an answer that is no redirect, and the body to be kept where it is new.
+pub(super) fn learn(
+    before: Option<&RobotsRecord>,
+    found: &RobotsOutcome,
+    now: Timestamp,
+) -> RobotsRecord {
+    let reached = |rules| RobotsRecord {
+        asked: now,
+        fetched: now,
+        unreachable_since: None,
+        failures: 0,
+        rules: Some(rules),
+    };
+    match found {
+        RobotsOutcome::Rules(rules) => reached(Arc::clone(rules)),
+        RobotsOutcome::Missing => reached(Rules::allow_all().shared()),
+        RobotsOutcome::Unreachable | RobotsOutcome::Redirect(_) => RobotsRecord {
+            asked: now,
+            fetched: before.map_or(Timestamp::ZERO, |b| b.fetched),
+            unreachable_since: before.and_then(|b| b.unreachable_since).or(Some(now)),
+            failures: before.map_or(0, |b| b.failures).saturating_add(1),
+            rules: before.and_then(|b| b.rules.clone()),
+        },
+    }
+}
+
+/// The first hop to an origin's robots.txt.
+pub(super) fn first_hop(host: HostKey, name: &Arc<str>, origin: Origin) -> RobotsRequest {
+    RobotsRequest {
+        for_host: host,
+        for_name: Arc::clone(name),
+        for_origin: origin,
+        url: CrawlUrl::from_parts(origin, name, "/robots.txt"),
+        hops: 0,
+    }
+}
+
+/// The hop after a redirect to `url`, or `None` after too many of them: then robots.txt counts as
+/// missing (RFC 9309 section 2.3.1.2).
+pub(super) fn next_hop(request: &RobotsRequest, url: CrawlUrl) -> Option<RobotsRequest> {
+    let hops = request.hops + 1;
+    (hops <= ROBOTS_HOPS_MAX).then(|| RobotsRequest { url, hops, ..request.clone() })
+}
+
+/// Replaces or adds what is known of one origin.
+pub(super) fn set_record(
+    robots: &mut Box<[(Origin, RobotsRecord)]>,
+    origin: Origin,
+    record: RobotsRecord,
+) {
+    if let Some(slot) = robots.iter_mut().find(|(o, _)| *o == origin) {
+        slot.1 = record;
+    } else {
+        let mut all = std::mem::take(robots).into_vec();
+        all.reserve_exact(1);
+        all.push((origin, record));
+        *robots = all.into_boxed_slice();
+    }
+}
