@@ -10,10 +10,10 @@ use super::Ledger;
 use crate::messages::BlockCount;
 use crate::storage::values::HostRow;
 use crate::storage::{DiskError, Family, keys};
-use crivello_common::config::{Block, Blocklist, Politeness, Settings};
+use crivello_common::config::{BlockEntry, Blocklist, Politeness, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
-use crivello_common::politeness::{Pace, WaitRule};
+use crivello_common::politeness::{HostPolicy, WaitRule};
 use crivello_common::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,7 +92,7 @@ impl Blocking {
     /// Whether the ordinary delay is what the host waits for, and is shorter now.
     fn falls_due_earlier(&self, row: &HostRow) -> bool {
         let mut state = row.state.clone();
-        state.repace(&Pace::of(&self.politeness, &row.name, None));
+        state.reapply_policy(&HostPolicy::of(&self.politeness, &row.name, None));
         is_ordinary(state.rule) && is_ordinary(row.state.rule) && state.next < row.state.next
     }
 
@@ -154,7 +154,7 @@ impl Ledger {
     #[must_use]
     pub fn block_counts(&self) -> Vec<BlockCount> {
         let done = self.blocking.at.is_none() && self.blocking.awaited.is_empty();
-        let count = |block: &Block| {
+        let count = |block: &BlockEntry| {
             let what = block.to_string();
             let (hosts, urls) = self.blocking.counts.get(&what).copied().unwrap_or_default();
             BlockCount { what, done, hosts, urls }
@@ -257,7 +257,7 @@ impl Ledger {
                 continue;
             };
             let row = &mut resident.row;
-            row.state.repace(&Pace::of(&self.blocking.politeness, &row.name, None));
+            row.state.reapply_policy(&HostPolicy::of(&self.blocking.politeness, &row.name, None));
             resident.reschedule = true;
             super::mark(&mut self.dirty, host, resident);
         }

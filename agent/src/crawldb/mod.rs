@@ -52,7 +52,7 @@ use chores::Chores;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
-use crivello_common::metrics::Stopwatch;
+use crivello_common::metrics::Timer;
 use crivello_common::view::AgentId;
 use fates::Fates;
 use hashbrown::HashMap;
@@ -190,7 +190,7 @@ impl Ledger {
 
     /// The same, which has the look-ups of its sieve measured.
     #[must_use]
-    pub fn timed(mut self, look_ups: Stopwatch) -> Self {
+    pub fn timed(mut self, look_ups: Timer) -> Self {
         self.sieve.time(look_ups);
         self
     }

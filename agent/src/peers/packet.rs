@@ -4,7 +4,7 @@ use super::PeerError;
 use crate::messages::{End, Message};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
-use crivello_proto::v1::{self, end::Kind, packet::Body as Wire};
+use crivello_proto::v1::{self, packet::Body as Wire, transfer_kind::Kind};
 
 /// Each class has its own order and its own bounds to each agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,11 +56,13 @@ fn in_house(groups: v1::Groups) -> Vec<GroupHash> {
     groups.groups.into_iter().map(GroupHash).collect()
 }
 
-impl From<End> for v1::End {
+impl From<End> for v1::TransferKind {
     fn from(end: End) -> Self {
         let kind = match end {
-            End::Handover { authority, keeps } => Kind::Handover(v1::Handover { authority, keeps }),
-            End::Copy => Kind::Copy(v1::Nothing {}),
+            End::Handover { authority, keeps } => {
+                Kind::Handover(v1::Handover { authority, sender_keeps_replica: keeps })
+            }
+            End::Copy => Kind::Replica(v1::Empty {}),
         };
         Self { kind: Some(kind) }
     }
@@ -70,15 +72,15 @@ impl From<Body> for Wire {
     fn from(body: Body) -> Self {
         match body {
             Body::Facts(facts) => Self::Facts(v1::Facts { facts }),
-            Body::Copies(facts) => Self::Copies(v1::Facts { facts }),
+            Body::Copies(facts) => Self::ReplicaFacts(v1::Facts { facts }),
             Body::Rows { group, facts, end, last } => {
-                Self::Rows(v1::Rows { group: group.0, facts, end: Some(end.into()), last })
+                Self::Rows(v1::Rows { group: group.0, facts, kind: Some(end.into()), last })
             }
-            Body::Say(Message::Hold(groups)) => Self::Hold(on_wire(groups)),
-            Body::Say(Message::Scanned) => Self::Scanned(v1::Nothing {}),
-            Body::Say(Message::Brought) => Self::Brought(v1::Nothing {}),
-            Body::Say(Message::MayDrop(groups)) => Self::MayDrop(on_wire(groups)),
-            Body::Say(Message::Drop(groups)) => Self::Drop(on_wire(groups)),
+            Body::Say(Message::Hold(groups)) => Self::WillSend(on_wire(groups)),
+            Body::Say(Message::Scanned) => Self::ScanDone(v1::Empty {}),
+            Body::Say(Message::Brought) => Self::HandoffDone(v1::Empty {}),
+            Body::Say(Message::MayDrop(groups)) => Self::MayDropReplica(on_wire(groups)),
+            Body::Say(Message::Drop(groups)) => Self::DropReplica(on_wire(groups)),
         }
     }
 }
@@ -90,22 +92,22 @@ impl TryFrom<Option<Wire>> for Body {
         let missing = |what: &str| PeerError::Malformed(format!("the packet has no {what}"));
         Ok(match body.ok_or_else(|| missing("body"))? {
             Wire::Facts(v1::Facts { facts }) => Self::Facts(facts),
-            Wire::Copies(v1::Facts { facts }) => Self::Copies(facts),
-            Wire::Rows(v1::Rows { group, facts, end, last }) => {
+            Wire::ReplicaFacts(v1::Facts { facts }) => Self::Copies(facts),
+            Wire::Rows(v1::Rows { group, facts, kind: end, last }) => {
                 let kind = end.and_then(|end| end.kind).ok_or_else(|| missing("end"))?;
                 let end = match kind {
-                    Kind::Handover(v1::Handover { authority, keeps }) => {
+                    Kind::Handover(v1::Handover { authority, sender_keeps_replica: keeps }) => {
                         End::Handover { authority, keeps }
                     }
-                    Kind::Copy(v1::Nothing {}) => End::Copy,
+                    Kind::Replica(v1::Empty {}) => End::Copy,
                 };
                 Self::Rows { group: GroupHash(group), facts, end, last }
             }
-            Wire::Hold(groups) => Self::Say(Message::Hold(in_house(groups))),
-            Wire::Scanned(v1::Nothing {}) => Self::Say(Message::Scanned),
-            Wire::Brought(v1::Nothing {}) => Self::Say(Message::Brought),
-            Wire::MayDrop(groups) => Self::Say(Message::MayDrop(in_house(groups))),
-            Wire::Drop(groups) => Self::Say(Message::Drop(in_house(groups))),
+            Wire::WillSend(groups) => Self::Say(Message::Hold(in_house(groups))),
+            Wire::ScanDone(v1::Empty {}) => Self::Say(Message::Scanned),
+            Wire::HandoffDone(v1::Empty {}) => Self::Say(Message::Brought),
+            Wire::MayDropReplica(groups) => Self::Say(Message::MayDrop(in_house(groups))),
+            Wire::DropReplica(groups) => Self::Say(Message::Drop(in_house(groups))),
         })
     }
 }
@@ -143,7 +145,9 @@ mod tests {
     fn what_lacks_a_part_is_refused() {
         assert!(Body::try_from(None).is_err());
         assert!(Body::try_from(Some(Wire::Rows(v1::Rows::default()))).is_err());
-        let end = Some(v1::End { kind: None });
-        assert!(Body::try_from(Some(Wire::Rows(v1::Rows { end, ..v1::Rows::default() }))).is_err());
+        let kind = Some(v1::TransferKind { kind: None });
+        assert!(
+            Body::try_from(Some(Wire::Rows(v1::Rows { kind, ..v1::Rows::default() }))).is_err()
+        );
     }
 }
