@@ -1,7 +1,7 @@
 //! What a crawl looks like at one moment: plain numbers that a panel or a log line can show, and
 //! what sets the pace just now.
 
-use crivello_common::pace::Pace;
+use crivello_common::bottleneck::Bottleneck;
 use std::time::Duration;
 
 /// The state of a crawl at one moment. Counters cover the whole crawl, earlier runs included;
@@ -37,7 +37,7 @@ pub struct Snapshot {
     /// Pages until the page limit, of all agents together; `None` without one, and while nobody knows.
     pub pages_left: Option<u64>,
     /// What sets the pace.
-    pub pace: Pace,
+    pub pace: Bottleneck,
 }
 
 /// Hosts with something to fetch, by what they wait for.
@@ -97,45 +97,49 @@ impl Evidence {
     /// Names what sets the pace: the first that holds, from what stops everything to what merely
     /// slows.
     #[must_use]
-    pub const fn pace(&self) -> Pace {
+    pub const fn pace(&self) -> Bottleneck {
         let (e, h) = (self, self.hosts);
         if e.stopping {
-            Pace::Draining
+            Bottleneck::Draining
         } else if e.limit_reached {
-            Pace::Limit
+            Bottleneck::Limit
         } else if e.disk_full {
-            Pace::DiskFull
+            Bottleneck::DiskFull
         } else if e.offline {
-            Pace::Offline
+            Bottleneck::Offline
         } else if nearly(e.unparsed_pages + e.uncommitted_pages, e.pipeline_pages_max) {
-            if e.uncommitted_pages > e.unparsed_pages { Pace::DiskSlow } else { Pace::Cpu }
+            if e.uncommitted_pages > e.unparsed_pages {
+                Bottleneck::DiskSlow
+            } else {
+                Bottleneck::Cpu
+            }
         } else if nearly(e.visits, e.visits_max) {
-            Pace::SlowServers
+            Bottleneck::SlowServers
         } else if h.resolving > 0 && h.resolving > e.visits + h.ready && h.resolving > h.waiting {
             if e.dns_silent {
-                Pace::DnsSilent
+                Bottleneck::DnsSilent
             } else if e.pages_run == 0 && e.elapsed.as_secs() < STARTING_SECS {
-                Pace::Starting
+                Bottleneck::Starting
             } else {
-                Pace::Dns
+                Bottleneck::Dns
             }
         } else if h.ready > e.visits {
-            Pace::Cpu
+            Bottleneck::Cpu
         } else if h.waiting > 0 && h.waiting >= e.visits {
-            Pace::FewHosts { delay: e.delay }
+            Bottleneck::FewHosts { delay: e.delay }
         } else if e.visits > 0 {
-            Pace::SlowServers
+            Bottleneck::SlowServers
         } else if h.resting > 0 {
-            if e.dns_silent { Pace::DnsSilent } else { Pace::Resting }
+            if e.dns_silent { Bottleneck::DnsSilent } else { Bottleneck::Resting }
         } else if h.paused > 0 {
-            Pace::Paused
+            Bottleneck::Paused
         } else if e.pages_run == 0 {
-            Pace::Starting
+            Bottleneck::Starting
         } else if e.urls_queued > 0 {
             // On the disk, or between it and the workbench.
-            Pace::NoneDue
+            Bottleneck::NoneDue
         } else {
-            Pace::Seeds
+            Bottleneck::Seeds
         }
     }
 }
@@ -170,43 +174,46 @@ mod tests {
         let e = running();
         let paused = |resting| HostGauges { paused: 3, ..hosts(0, 0, resting, 0) };
         let cases = [
-            (Evidence { stopping: true, disk_full: true, ..e }, Pace::Draining),
-            (Evidence { limit_reached: true, disk_full: true, ..e }, Pace::Limit),
-            (Evidence { disk_full: true, visits: 1_000, ..e }, Pace::DiskFull),
-            (Evidence { offline: true, hosts: hosts(9, 9, 9, 9), ..e }, Pace::Offline),
-            (Evidence { unparsed_pages: 3_900, ..e }, Pace::Cpu),
-            (Evidence { uncommitted_pages: 3_000, unparsed_pages: 900, ..e }, Pace::DiskSlow),
-            (Evidence { visits: 950, hosts: hosts(5_000, 0, 0, 0), ..e }, Pace::SlowServers),
-            (Evidence { hosts: hosts(0, 2, 0, 50), ..e }, Pace::Dns),
-            (Evidence { pages_run: 0, hosts: hosts(0, 0, 0, 5), ..e }, Pace::Starting),
-            (Evidence { pages_run: 0, elapsed: DELAY, hosts: hosts(0, 0, 0, 5), ..e }, Pace::Dns),
+            (Evidence { stopping: true, disk_full: true, ..e }, Bottleneck::Draining),
+            (Evidence { limit_reached: true, disk_full: true, ..e }, Bottleneck::Limit),
+            (Evidence { disk_full: true, visits: 1_000, ..e }, Bottleneck::DiskFull),
+            (Evidence { offline: true, hosts: hosts(9, 9, 9, 9), ..e }, Bottleneck::Offline),
+            (Evidence { unparsed_pages: 3_900, ..e }, Bottleneck::Cpu),
+            (Evidence { uncommitted_pages: 3_000, unparsed_pages: 900, ..e }, Bottleneck::DiskSlow),
+            (Evidence { visits: 950, hosts: hosts(5_000, 0, 0, 0), ..e }, Bottleneck::SlowServers),
+            (Evidence { hosts: hosts(0, 2, 0, 50), ..e }, Bottleneck::Dns),
+            (Evidence { pages_run: 0, hosts: hosts(0, 0, 0, 5), ..e }, Bottleneck::Starting),
+            (
+                Evidence { pages_run: 0, elapsed: DELAY, hosts: hosts(0, 0, 0, 5), ..e },
+                Bottleneck::Dns,
+            ),
             (
                 Evidence { pages_run: 0, dns_silent: true, hosts: hosts(0, 0, 0, 5), ..e },
-                Pace::DnsSilent,
+                Bottleneck::DnsSilent,
             ),
-            (Evidence { dns_silent: true, hosts: hosts(0, 0, 4, 0), ..e }, Pace::DnsSilent),
+            (Evidence { dns_silent: true, hosts: hosts(0, 0, 4, 0), ..e }, Bottleneck::DnsSilent),
             (
                 Evidence { dns_silent: true, hosts: hosts(0, 3, 4, 0), ..e },
-                Pace::FewHosts { delay: DELAY },
+                Bottleneck::FewHosts { delay: DELAY },
             ),
-            (Evidence { visits: 10, hosts: hosts(500, 900, 0, 0), ..e }, Pace::Cpu),
+            (Evidence { visits: 10, hosts: hosts(500, 900, 0, 0), ..e }, Bottleneck::Cpu),
             (
                 Evidence { visits: 3, hosts: hosts(0, 30, 9, 0), ..e },
-                Pace::FewHosts { delay: DELAY },
+                Bottleneck::FewHosts { delay: DELAY },
             ),
-            (Evidence { visits: 30, hosts: hosts(0, 3, 0, 0), ..e }, Pace::SlowServers),
-            (Evidence { hosts: hosts(0, 0, 4, 0), ..e }, Pace::Resting),
-            (Evidence { urls_queued: 9, hosts: paused(0), ..e }, Pace::Paused),
-            (Evidence { pages_run: 0, hosts: paused(0), ..e }, Pace::Paused),
-            (Evidence { hosts: paused(1), ..e }, Pace::Resting),
-            (Evidence { visits: 1, hosts: paused(0), ..e }, Pace::SlowServers),
-            (Evidence { pages_run: 0, urls_queued: 1, ..e }, Pace::Starting),
-            (Evidence { urls_queued: 1, ..e }, Pace::NoneDue),
-            (e, Pace::Seeds),
+            (Evidence { visits: 30, hosts: hosts(0, 3, 0, 0), ..e }, Bottleneck::SlowServers),
+            (Evidence { hosts: hosts(0, 0, 4, 0), ..e }, Bottleneck::Resting),
+            (Evidence { urls_queued: 9, hosts: paused(0), ..e }, Bottleneck::Paused),
+            (Evidence { pages_run: 0, hosts: paused(0), ..e }, Bottleneck::Paused),
+            (Evidence { hosts: paused(1), ..e }, Bottleneck::Resting),
+            (Evidence { visits: 1, hosts: paused(0), ..e }, Bottleneck::SlowServers),
+            (Evidence { pages_run: 0, urls_queued: 1, ..e }, Bottleneck::Starting),
+            (Evidence { urls_queued: 1, ..e }, Bottleneck::NoneDue),
+            (e, Bottleneck::Seeds),
         ];
         for (evidence, pace) in cases {
             assert_eq!(evidence.pace(), pace, "{evidence:?}");
-            assert!(pace.place() < Pace::NAMES.len(), "{pace:?} has no name");
+            assert!(pace.index() < Bottleneck::NAMES.len(), "{pace:?} has no name");
         }
     }
 }

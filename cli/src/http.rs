@@ -14,8 +14,8 @@ use crivello_agent::metrics as agent;
 use crivello_common::metrics;
 use crivello_coordinator::metrics as coordinator;
 use crivello_proto::LiveToken;
+use crivello_proto::http_server::{self, HttpLimits};
 use crivello_proto::tls::{Https, HttpsFiles};
-use crivello_proto::web::{self, Bounds};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::{Builder, Runtime};
@@ -145,10 +145,15 @@ impl MetricsServer {
             .context("cannot start the thread of --http")?;
         let guard = runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        https.iter().for_each(Https::keep_fresh);
-        token.iter().for_each(LiveToken::keep_fresh);
+        https.iter().for_each(Https::watch);
+        token.iter().for_each(LiveToken::watch);
         let scheme = if https.is_some() { "https" } else { "http" };
-        runtime.spawn(web::serve(listener, https, router(meters, token), Bounds::default()));
+        runtime.spawn(http_server::serve(
+            listener,
+            https,
+            router(meters, token),
+            HttpLimits::default(),
+        ));
         screen::print_line(&format!("metrics at {scheme}://{bound}/metrics"));
         drop(guard);
         Ok(Self { runtime: Some(runtime) })
@@ -182,7 +187,7 @@ fn router(meters: Meters, token: Option<LiveToken>) -> Router {
 async fn metrics_page(State(state): State<MetricsState>, headers: HeaderMap) -> Response {
     let MetricsState { meters, token, readers } = state;
     let sent = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    if token.is_some_and(|token| !sent.is_some_and(|sent| token.is_in(sent))) {
+    if token.is_some_and(|token| !sent.is_some_and(|sent| token.matches_header(sent))) {
         let why = "a token is required: send `Authorization: Bearer TOKEN`\n";
         return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], why).into_response();
     }

@@ -154,7 +154,7 @@ impl Row {
 mod tests {
     use super::*;
     use crivello_agent::progress::HostGauges;
-    use crivello_common::pace::Pace;
+    use crivello_common::bottleneck::Bottleneck;
 
     fn busy() -> Snapshot {
         Snapshot {
@@ -165,7 +165,7 @@ mod tests {
             urls_queued: 1_234_567,
             hosts: HostGauges { ready: 12, waiting: 834, resting: 3, resolving: 4, paused: 5 },
             pages_left: Some(7_655),
-            pace: Pace::FewHosts { delay: Duration::from_secs(10) },
+            pace: Bottleneck::FewHosts { delay: Duration::from_secs(10) },
             ..Snapshot::default()
         }
     }
@@ -196,7 +196,7 @@ mod tests {
             "paused 5",
             "errors 0",
             "7,655 pages",
-            "the delay of few hosts (10 s",
+            "few hosts: all wait for their delay of 10 s",
         ] {
             assert!(text.contains(word), "no {word:?} in\n{text}");
         }

@@ -10,7 +10,9 @@ use crate::report_file::ReportFile;
 use crate::seeds;
 use anyhow::anyhow;
 use crivello_agent::Otlp;
-use crivello_common::config::{Given, HALF_BEGUN, Raw, SETTINGS_FILE, Settings};
+use crivello_common::config::{
+    NEW_SETTINGS_FILE, RawSettings, SETTINGS_FILE, Settings, TypedSettings,
+};
 use crivello_coordinator::given_last;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -22,7 +24,7 @@ pub struct Plan {
     /// Checked settings.
     pub settings: Settings,
     /// Settings of the command line and of `--config`, as TOML values.
-    pub given: Given,
+    pub given: TypedSettings,
     /// Directory of the crawl: new, empty, or that of an existing crawl.
     pub out: PathBuf,
     /// Number of agents. With several, each has a directory in `out`.
@@ -120,7 +122,7 @@ fn settings_dir(out: &Path, agents: usize) -> Result<PathBuf, CliError> {
 pub fn settings_in(
     (flag, dir): (&str, &Path),
     args: &SettingsArgs,
-) -> Result<(Settings, Given), CliError> {
+) -> Result<(Settings, TypedSettings), CliError> {
     settings_of(dir, is_crawl(flag, dir)?, args)
 }
 
@@ -131,13 +133,13 @@ fn settings_of(
     dir: &Path,
     resume: bool,
     args: &SettingsArgs,
-) -> Result<(Settings, Given), CliError> {
+) -> Result<(Settings, TypedSettings), CliError> {
     let last = given_last(dir)?;
     let kept = resume.then(|| read_kept(&dir.join(SETTINGS_FILE))).transpose()?;
     let given = args.config.as_deref().map(read_given).transpose()?;
     let kept = kept.as_ref().map(|(n, t)| (n.as_str(), t.as_str()));
     let files: Vec<_> = given.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
-    Raw::resume(kept, &last, &files, &args.sets, &flags(args)).map_err(|errors| {
+    RawSettings::resume(kept, &last, &files, &args.sets, &flags(args)).map_err(|errors| {
         let mut problems = errors.to_string();
         // The setting that newcomers forget: name its flag, too.
         if args.contact.is_none() && problems.contains("identity.contact") {
@@ -153,7 +155,7 @@ fn is_crawl(flag: &str, dir: &Path) -> Result<bool, CliError> {
     if dir.join(SETTINGS_FILE).is_file() {
         return Ok(true);
     }
-    if dir.join(HALF_BEGUN).is_file() {
+    if dir.join(NEW_SETTINGS_FILE).is_file() {
         return Ok(false);
     }
     let entry = match fs::read_dir(dir) {
@@ -175,7 +177,7 @@ fn read_kept(file: &Path) -> Result<(String, String), CliError> {
     let name = file.display().to_string();
     let text = fs::read_to_string(file)
         .map_err(|error| CliError::Internal(anyhow!("{name} cannot be read: {error}")))?;
-    let mut raw = Raw::default();
+    let mut raw = RawSettings::default();
     raw.file(&name, &text).map_err(CliError::usage)?;
     let missing = raw.missing();
     match missing.first() {
@@ -273,8 +275,8 @@ mod tests {
         ]);
         let file = ("file", "[politeness]\ndelay = \"400s\"\n");
         let (sets, flags) = (&args.settings.sets, flags(&args.settings));
-        let none = Given::new();
-        let read = Raw::resume(None, &none, &[file], sets, &flags);
+        let none = TypedSettings::new();
+        let read = RawSettings::resume(None, &none, &[file], sets, &flags);
         let (s, given) = read.expect("the settings are valid");
         assert_eq!(given["politeness.delay"], "\"4s\"");
         assert_eq!(s.identity.contact, "me@a.example");

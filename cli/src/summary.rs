@@ -88,7 +88,7 @@ fn numbers(rows: impl IntoIterator<Item = (String, u64)>) -> Vec<(String, String
 /// Counts with the meaning of each reason.
 fn explained(rows: Vec<(String, u64)>) -> Vec<(String, String)> {
     let explain = |(name, n): (String, String)| match Discard::from_name(&name) {
-        Some(reason) => (name, format!("{n}  {}", reason.meaning())),
+        Some(reason) => (name, format!("{n}  {}", reason.description())),
         None => (name, n),
     };
     numbers(rows).into_iter().map(explain).collect()

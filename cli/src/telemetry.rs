@@ -3,7 +3,7 @@
 use crate::args::LogFormat;
 use crate::exit::CliError;
 use crate::screen::{self, LogLine};
-use crivello_common::runtime::{log_began, log_filter};
+use crivello_common::runtime::{parse_log_filter, register_log};
 use std::io::IsTerminal;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -20,8 +20,8 @@ const FILTER_QUIET: &str = "warn";
 pub fn start(filter: Option<&str>, quiet: bool, format: LogFormat) -> Result<(), CliError> {
     let default = if quiet { FILTER_QUIET } else { FILTER };
     let filter = filter.filter(|f| !f.is_empty()).unwrap_or(default);
-    let parsed =
-        log_filter(filter).map_err(|error| CliError::usage(format!("--log {filter}: {error}")))?;
+    let parsed = parse_log_filter(filter)
+        .map_err(|error| CliError::usage(format!("--log {filter}: {error}")))?;
     let (layer, handle) = reload::Layer::new(parsed);
     let ansi = std::io::stderr().is_terminal() && screen::style().color;
     let lines = fmt::layer().with_target(false).with_writer(LogLine::default);
@@ -33,6 +33,6 @@ pub fn start(filter: Option<&str>, quiet: bool, format: LogFormat) -> Result<(),
     #[cfg(feature = "console")]
     let subscriber = subscriber.with(console_subscriber::spawn());
     subscriber.try_init().map_err(|error| anyhow::anyhow!("cannot set up the log: {error}"))?;
-    log_began(filter, move |filter| handle.reload(filter).map_err(|error| error.to_string()));
+    register_log(filter, move |filter| handle.reload(filter).map_err(|error| error.to_string()));
     Ok(())
 }

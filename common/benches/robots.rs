@@ -1,5 +1,5 @@
-//! What reading and matching a robots.txt cost: a small file, 1,000 rules, a bomb of
-//! wildcards, and a file full of them.
+//! The cost of parsing and matching a robots.txt: a small file, 1,000 rules, a wildcard bomb, and a
+//! file full of them.
 #![allow(missing_docs, reason = "made by criterion's macros")]
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};

@@ -1,8 +1,7 @@
-//! Small closed sets of named things, stored on disk by number: how requests fail, why URLs are
-//! discarded.
+//! Enums whose values are stored on disk by number and reported by name: failures, discards.
 
 /// Declares an enum whose variants have a number (on disk) and a name (in reports, metrics and
-/// configuration). Numbers run from 0 without gaps.
+/// settings). Numbers run from 0 without gaps.
 macro_rules! closed_set {
     (
         $(#[$doc:meta])*
@@ -18,7 +17,7 @@ macro_rules! closed_set {
         }
 
         impl $set {
-            /// All of them, in the order of their numbers.
+            /// All variants, in the order of their numbers.
             pub const ALL: [Self; [$($code),+].len()] = [$(Self::$variant),+];
 
             /// The name used in reports and metrics.
@@ -58,7 +57,7 @@ mod tests {
     use crate::failure::Failure;
 
     #[test]
-    fn numbers_are_places_and_names_are_unique() {
+    fn numbers_have_no_gaps_and_names_are_unique() {
         let sets = [
             Discard::ALL
                 .map(|d| (d.code(), d.name(), Discard::from_code(d.code()).is_some()))
@@ -68,8 +67,8 @@ mod tests {
                 .to_vec(),
         ];
         for set in sets {
-            for (place, (code, name, known)) in set.iter().enumerate() {
-                assert_eq!(usize::from(*code), place, "{name}");
+            for (index, (code, name, known)) in set.iter().enumerate() {
+                assert_eq!(usize::from(*code), index, "{name}");
                 assert!(known, "{name}");
                 assert_eq!(set.iter().filter(|(_, other, _)| other == name).count(), 1, "{name}");
             }

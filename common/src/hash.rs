@@ -1,8 +1,8 @@
-//! The names of things on disk and on the wire: 64-bit XXH3 hashes with fixed seeds.
+//! Keys on disk and on the wire: 64-bit XXH3 hashes with fixed seeds.
 //!
 //! XXH3 is a published, frozen function, so agents of different builds (and tools in other
-//! languages) agree. A URL is identified by its hash *within its group*: two URLs are taken for
-//! one only if group and URL hash both collide.
+//! languages) compute the same keys. A URL is identified by its hash *within its group*: two URLs
+//! are confused only if both the group hash and the URL hash collide.
 
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -18,13 +18,13 @@ macro_rules! hash_name {
         pub struct $name(pub u64);
 
         impl $name {
-            /// The hash of `text`, which must already be in normal form.
+            /// Hashes `text`, which must be in normal form.
             #[must_use]
             pub fn of(text: &str) -> Self {
                 Self(xxh3_64_with_seed(text.as_bytes(), $seed))
             }
 
-            /// The eight big-endian bytes that keys on disk begin with.
+            /// Eight big-endian bytes, as in keys on disk.
             #[must_use]
             pub const fn to_bytes(self) -> [u8; 8] {
                 self.0.to_be_bytes()
@@ -52,28 +52,28 @@ macro_rules! hash_name {
 }
 
 hash_name!(
-    /// The hash of a group: what is assigned to an agent as one piece, by default all hosts of
-    /// one registrable domain.
+    /// The hash of a group, the unit of assignment to agents: by default all hosts of one
+    /// registrable domain.
     GroupHash,
     GROUP_SEED
 );
 hash_name!(
-    /// The hash of a host name: the unit that is queued, scheduled and spared.
+    /// The hash of a host name, the unit of queueing, scheduling and politeness.
     HostHash,
     HOST_SEED
 );
 hash_name!(
-    /// The hash of a whole URL in normal form; an identity only together with its group.
+    /// The hash of a whole URL in normal form. It identifies a URL only together with its group.
     UrlHash,
     URL_SEED
 );
 
-/// A host and the group it belongs to: the key of everything that is kept per host.
+/// A host and its group: the key of per-host data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct HostKey {
-    /// The group the host belongs to.
+    /// The group of the host.
     pub group: GroupHash,
-    /// The host itself.
+    /// The host.
     pub host: HostHash,
 }
 

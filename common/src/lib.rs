@@ -1,20 +1,20 @@
-//! The pure words of the crawler: no file, socket, clock or thread is touched here, except in
-//! [`runtime`], which the binaries use to set themselves up.
+//! Types and pure functions shared by all crates. Nothing here touches a file, a socket, a clock or
+//! a thread, except [`runtime`], process setup for the binaries, and [`time::Clock`].
 //!
-//! A newcomer reads [`url`], [`hash`], [`assignment`], [`robots`] and [`politeness`] in this
-//! order: what is crawled, how it is named, who crawls it, whether it may be, and when.
+//! Reading order for newcomers: [`url`] (normal form), [`hash`] (keys), [`assignment`] (which agent
+//! crawls a group), [`robots`] (whether a URL may be fetched), [`politeness`] (when).
 
 mod closed_set;
 
 pub mod assignment;
+pub mod bottleneck;
+pub mod completion;
 pub mod config;
 pub mod discard;
 pub mod failure;
 pub mod hash;
 pub mod metrics;
-pub mod pace;
 pub mod politeness;
-pub mod quiet;
 pub mod robots;
 pub mod runtime;
 pub mod time;

@@ -1,8 +1,8 @@
-//! Points in time as the crawler keeps them: microseconds since 1970, in order, on disk.
+//! Timestamps in microseconds since 1970, and the only clock.
 //!
-//! Pure parts take `now: Timestamp` as an argument. The one place that reads a clock is
-//! [`Clock`]: it reads the wall clock once and a steady one from then on, so a clock that jumps
-//! while the crawler runs can neither hurry nor stall it.
+//! Pure code takes `now: Timestamp` as an argument. Only [`Clock`] reads a clock: the wall clock
+//! once, and a monotonic one from then on, so a jump of the wall clock neither speeds up nor stalls
+//! a running crawler.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -13,21 +13,21 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// Before everything.
+    /// The earliest timestamp.
     pub const ZERO: Self = Self(0);
-    /// After everything.
+    /// The latest timestamp.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The time from `earlier` to `self`, or zero when `earlier` is later.
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 
-    /// The same point in time by a clock that shows so many microseconds more. [`Self::ZERO`] and
-    /// [`Self::MAX`] stay what they are.
+    /// This point in time on a clock that is `micros` ahead. [`Self::ZERO`] and [`Self::MAX`] are
+    /// unchanged.
     #[must_use]
-    pub const fn by_clock_ahead(self, micros: i64) -> Self {
+    pub const fn on_clock_ahead(self, micros: i64) -> Self {
         match self {
             Self::ZERO | Self::MAX => self,
             Self(at) => Self(at.saturating_add_signed(micros)),
@@ -82,26 +82,26 @@ impl fmt::Display for Timestamp {
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     wall: Timestamp,
-    /// What the steady clock said then.
+    /// The monotonic clock at that moment.
     origin: Duration,
 }
 
 impl Clock {
-    /// Reads the wall clock; from now on only the steady clock counts.
+    /// Reads the wall clock; from now on only the monotonic clock is read.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the clocks")]
     pub fn start() -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { wall: Timestamp::ZERO + wall, origin: steady() }
+        Self { wall: Timestamp::ZERO + wall, origin: monotonic() }
     }
 
-    /// The present.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.wall + steady().saturating_sub(self.origin)
+        self.wall + monotonic().saturating_sub(self.origin)
     }
 
-    /// The monotonic instant that corresponds to `at`, for timers; now, when `at` is past.
+    /// The [`Instant`] that corresponds to `at`, for timers; the current one if `at` is past.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the clocks")]
     pub fn instant(&self, at: Timestamp) -> Instant {
@@ -110,9 +110,9 @@ impl Clock {
     }
 }
 
-/// A clock that nobody sets and that goes on while the machine sleeps: hosts rest meanwhile.
+/// The monotonic clock that also advances while the machine is suspended, as politeness delays do.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn steady() -> Duration {
+fn monotonic() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     let time = clock_gettime(ClockId::Boottime);
     Duration::new(
@@ -121,10 +121,10 @@ fn steady() -> Duration {
     )
 }
 
-/// A clock that nobody sets.
+/// The monotonic clock.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the clocks")]
-fn steady() -> Duration {
+fn monotonic() -> Duration {
     static ORIGIN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
     ORIGIN.elapsed()
 }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_goes_on_and_timers_agree_with_it() {
+    fn the_clock_advances_and_timers_agree_with_it() {
         let clock = Clock::start();
         let (before, hour) = (clock.now(), Duration::from_secs(3_600));
         std::thread::sleep(Duration::from_millis(5));

@@ -1,12 +1,11 @@
-//! Quantities as people write them: `10s`, `64MiB`. A number without its unit is refused, and so
-//! is one that is not a whole number of nanoseconds or bytes.
+//! Durations and sizes as people write them: `10s`, `64MiB`. A number without a unit is an error,
+//! and so is one that is not a whole number of nanoseconds or bytes.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Units of time, ascending, in nanoseconds. The first name of each is the one written.
+/// Units of time, ascending, in nanoseconds. Output uses the first name of each.
 const TIME: [(&[&str], u128); 7] = [
     (&["ns"], 1),
     (&["us", "µs"], 1_000),
@@ -28,48 +27,49 @@ const SIZE: [(&[&str], u128); 5] = [
 
 type Units = [(&'static [&'static str], u128)];
 
-/// Why a quantity could not be read, and what to write instead.
+/// The reason for which a quantity cannot be parsed, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// Nothing there, or no number where one is expected.
+    /// The text is empty, or has no number where one is expected.
     #[error("{text:?} is not a quantity; write a number and its unit, such as {example:?}")]
     NotAQuantity {
-        /// What was typed.
+        /// The text as typed.
         text: String,
-        /// What could be written.
+        /// A valid example.
         example: &'static str,
     },
     /// A number without a unit.
     #[error("{text:?} has no unit; write {suggestion:?}, or another of the units {units}")]
     NoUnit {
-        /// What was typed.
+        /// The text as typed.
         text: String,
-        /// What was probably meant.
+        /// The probable intention.
         suggestion: String,
-        /// The units there are.
+        /// The known units.
         units: String,
     },
-    /// A unit that does not exist.
+    /// An unknown unit.
     #[error("{text:?} has the unknown unit {unit:?}; the units are {units}")]
     UnknownUnit {
-        /// What was typed.
+        /// The text as typed.
         text: String,
         /// The unit in it.
         unit: String,
-        /// The units there are.
+        /// The known units.
         units: String,
     },
-    /// Too large, or finer than the smallest unit.
+    /// The quantity is too large, or finer than the smallest unit.
     #[error("{text:?} is too large, or finer than one {unit:?}")]
     Range {
-        /// What was typed.
+        /// The text as typed.
         text: String,
         /// The smallest unit.
         unit: &'static str,
     },
 }
 
-/// Reads a duration: one or more of a number and a unit (`10s`, `250ms`, `1m30s`, `2min`, `1.5h`).
+/// Parses a duration: one or more pairs of number and unit (`10s`, `250ms`, `1m30s`, `2min`,
+/// `1.5h`).
 ///
 /// # Errors
 /// See [`UnitError`].
@@ -80,32 +80,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     Ok(Duration::new(secs, (nanos % 1_000_000_000) as u32))
 }
 
-/// Writes a duration with the largest unit that it is a whole number of: `10s`, `90s`, `2min`.
+/// Formats a duration as a whole number of the largest possible unit: `10s`, `90s`, `2min`.
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
     if duration.is_zero() { "0s".to_owned() } else { format(duration.as_nanos(), &TIME) }
-}
-
-/// For `#[serde(with = "…::units::duration")]`: a duration as a string with its unit.
-pub mod duration {
-    use super::{Duration, format_duration, parse_duration};
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    /// Writes `10s`.
-    ///
-    /// # Errors
-    /// The serializer's.
-    pub fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&format_duration(*duration))
-    }
-
-    /// Reads `10s`.
-    ///
-    /// # Errors
-    /// The deserializer's, and those of [`parse_duration`].
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        parse_duration(&String::deserialize(from)?).map_err(serde::de::Error::custom)
-    }
 }
 
 /// A number of bytes.
@@ -131,7 +109,7 @@ impl ByteSize {
         Self(n << 30)
     }
 
-    /// As a length in memory, the largest one if it does not fit.
+    /// The size as `usize`, saturating.
     #[must_use]
     pub fn as_usize(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
@@ -155,19 +133,7 @@ impl FromStr for ByteSize {
     }
 }
 
-impl Serialize for ByteSize {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ByteSize {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-/// The sum of all numbers times their units in `text`.
+/// The sum over all pairs of number and unit in `text`.
 fn parse(
     text: &str,
     units: &Units,
@@ -213,7 +179,7 @@ fn unit_error(text: &str, number: &str, unit: &str, units: &Units, usual: &str) 
     }
 }
 
-/// A decimal number times `factor`; `None` when that is too large or not a whole number.
+/// A decimal number times `factor`; `None` if that is too large or not a whole number.
 fn scale(number: &str, factor: u128) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let fraction = fraction.trim_end_matches('0');
@@ -236,7 +202,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn durations_are_read_as_written() {
+    fn durations_are_parsed() {
         let ms = Duration::from_millis;
         for (text, wanted) in [
             ("10s", ms(10_000)),
@@ -256,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read_as_written() {
+    fn sizes_are_parsed() {
         for (text, wanted) in [
             ("64MiB", ByteSize::mib(64)),
             ("1GiB", ByteSize::gib(1)),
@@ -269,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused_with_what_to_write() {
+    fn an_invalid_quantity_is_rejected_with_what_to_write() {
         for (text, part) in [
             ("10", "has no unit; write \"10s\""),
             ("1.5", "has no unit; write \"1.5s\""),

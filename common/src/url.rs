@@ -1,13 +1,12 @@
-//! URLs in normal form, and what they are called on disk.
+//! URLs in normal form, and their keys.
 //!
-//! The normal form is the WHATWG URL (the `url` crate) with: the fragment and the default port
-//! dropped, the host's trailing dot dropped, percent-encoding normalized (RFC 3986 section 6.2.2:
-//! upper-case hex, unreserved characters decoded). The query is not sorted and the case of the
-//! path is kept. Normalizing is idempotent, and [`CrawlUrl::from_parts`] rebuilds exactly what was
-//! taken apart.
+//! The normal form is the WHATWG URL (the `url` crate) without fragment, default port and trailing
+//! dot of the host, and with normalized percent-encoding (RFC 3986 section 6.2.2: upper-case hex,
+//! unreserved characters decoded). The query is not sorted, and the case of the path is kept.
+//! Normalization is idempotent, and [`CrawlUrl::from_parts`] rebuilds a URL exactly.
 //!
-//! Refused are URLs with credentials, hosts with an empty label (no such name exists) and URLs of
-//! more than [`TEXT_MAX`] bytes.
+//! URLs with credentials, hosts with an empty label (no such name exists) and URLs of more than
+//! [`TEXT_MAX`] bytes are rejected.
 
 mod base;
 mod percent;
@@ -24,13 +23,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use url::Position;
 
-/// Bytes of the longest URL there can be, whatever the settings say.
+/// The maximum length of a URL in bytes, whatever the settings are.
 pub const TEXT_MAX: usize = 65_535;
 
-/// The number of this normal form. Another number means that stored hashes are of other texts.
+/// The version of the normal form. Stored hashes of another version are of different texts.
 pub const NORMAL_FORM: u32 = 1;
 
-/// The two schemes that are crawled.
+/// The schemes that are crawled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Scheme {
@@ -70,17 +69,17 @@ impl Scheme {
     }
 }
 
-/// Scheme and port on a host: the unit of robots.txt.
+/// Scheme and port of a host: the unit of robots.txt.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Origin {
     /// The scheme.
     pub scheme: Scheme,
-    /// The port, default ports included.
+    /// The port, also if it is the default.
     pub port: u16,
 }
 
 impl Origin {
-    /// `http://host:port`, the port only where it is not the scheme's default.
+    /// `http://host:port`; the port is omitted if it is the scheme's default.
     #[must_use]
     pub fn on_host(self, host: &str) -> String {
         let scheme = self.scheme.as_str();
@@ -112,8 +111,8 @@ impl CrawlUrl {
         Self::from_url(url::Url::parse(text).map_err(|_| Discard::Unparsable)?)
     }
 
-    /// Resolves `href` against `base` and normalizes the result. For many hrefs of one page
-    /// [`Base::join`] is faster.
+    /// Resolves `href` against `base` and normalizes the result. [`Base::join`] is faster for many
+    /// links of one page.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -163,7 +162,7 @@ impl CrawlUrl {
         })
     }
 
-    /// Puts a URL together again from its parts, all already in normal form.
+    /// Builds a URL from its parts, which must be in normal form.
     #[must_use]
     pub fn from_parts(origin: Origin, host: &str, path_and_query: &str) -> Self {
         let mut text = origin.on_host(host);
@@ -191,7 +190,7 @@ impl CrawlUrl {
         &self.text[Range { start: self.host_start as usize, end: self.host_end as usize }]
     }
 
-    /// The address, where the host is an IP literal; the crate has brought odd forms of IPv4
+    /// The address, if the host is an IP literal. The `url` crate has converted other notations of IPv4
     /// (`0x7f.1`, `2130706433`) to four decimal numbers.
     #[must_use]
     pub fn host_literal(&self) -> Option<IpAddr> {
@@ -204,20 +203,20 @@ impl CrawlUrl {
         self.origin
     }
 
-    /// Path and query, beginning with `/`.
+    /// Path and query, starting with `/`.
     #[must_use]
     pub fn path_and_query(&self) -> &str {
         &self.text[self.path_start as usize..]
     }
 
-    /// The path alone.
+    /// The path without the query.
     #[must_use]
     pub fn path(&self) -> &str {
         let rest = self.path_and_query();
         rest.split_once('?').map_or(rest, |(path, _)| path)
     }
 
-    /// The name of this URL's host on disk.
+    /// The key of this URL's host.
     #[must_use]
     pub fn host_key(&self, by: AssignBy) -> HostKey {
         host_key(self.host(), by)
@@ -229,7 +228,7 @@ impl CrawlUrl {
         UrlHash::of(&self.text)
     }
 
-    /// This URL's identity.
+    /// The key of this URL.
     #[must_use]
     pub fn key(&self, by: AssignBy) -> UrlKey {
         UrlKey { group: GroupHash::of(group_name(self.host(), by)), url: self.hash() }
@@ -248,8 +247,8 @@ impl fmt::Debug for CrawlUrl {
     }
 }
 
-/// The group's name of a host in normal form: the registrable domain (public-suffix list, private
-/// section included), or the host itself where there is none or when groups are hosts.
+/// The name of a host's group: the registrable domain (public-suffix list with its private section),
+/// or the host itself if it has none or if groups are hosts. The host must be in normal form.
 #[must_use]
 pub fn group_name(host: &str, by: AssignBy) -> &str {
     match by {
@@ -258,19 +257,19 @@ pub fn group_name(host: &str, by: AssignBy) -> &str {
     }
 }
 
-/// The registrable domain of a host, or the host itself: an IP literal, a public suffix.
+/// The registrable domain of a host; the host itself if it is an IP literal or a public suffix.
 #[must_use]
 pub fn registrable_domain(host: &str) -> &str {
     if ip_literal(host).is_some() { host } else { psl::domain_str(host).unwrap_or(host) }
 }
 
-/// The name of a host (in normal form) on disk.
+/// The key of a host in normal form.
 #[must_use]
 pub fn host_key(host: &str, by: AssignBy) -> HostKey {
     HostKey { group: GroupHash::of(group_name(host, by)), host: HostHash::of(host) }
 }
 
-/// The address that a host in normal form is, if it is one.
+/// The address, if a host in normal form is an IP literal.
 fn ip_literal(host: &str) -> Option<IpAddr> {
     if let Some(bracketed) = host.strip_prefix('[') {
         return bracketed.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6);
@@ -279,7 +278,7 @@ fn ip_literal(host: &str) -> Option<IpAddr> {
     if may_be { host.parse::<Ipv4Addr>().ok().map(IpAddr::V4) } else { None }
 }
 
-/// Whether a host has at least one label, and none that is empty.
+/// Whether a host has at least one label and no empty label.
 fn has_labels(host: &str) -> bool {
     let mut before = b'.';
     for &byte in host.as_bytes() {

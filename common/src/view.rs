@@ -1,22 +1,22 @@
-//! All agents that are known, and how they are: what the cluster agrees on, numbered.
+//! The view: a numbered list of all known agents with their states.
 //!
-//! A view with a higher epoch replaces one with a lower. A single agent lives in a view of one.
+//! A view with a higher epoch replaces one with a lower epoch. A single agent has a view of one.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// Slots that agents can hold; fixed for all time, because the `permutation` strategy shuffles
-/// them (see [`crate::assignment`]). Also the highest number of agents.
+/// The number of slots, and so the maximum number of agents. It never changes, because the
+/// `permutation` strategy shuffles the slots (see [`crate::assignment`]).
 pub const SLOTS: u16 = 1_024;
-/// The largest weight of an agent.
+/// The maximum weight of an agent.
 pub const WEIGHT_MAX: u16 = 64;
-/// Bytes of an agent's name.
+/// The maximum length of an agent's name, in bytes.
 pub const NAME_MAX: usize = 255;
-/// Bytes of an agent's address: a DNS name, a colon and a port.
+/// The maximum length of an agent's address in bytes: a DNS name, a colon and a port.
 pub const ADDRESS_MAX: usize = 253 + 6;
 
-/// An agent, for the life of the crawl: one that comes back keeps its number.
+/// The id of an agent, for the life of the crawl. An agent that restarts keeps it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct AgentId(pub u32);
 
@@ -26,91 +26,91 @@ impl fmt::Display for AgentId {
     }
 }
 
-/// How an agent is.
+/// The state of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum AgentState {
-    /// It crawls: it owns groups.
+    /// The agent owns groups and crawls.
     #[default]
     Active = 0,
-    /// It is leaving: it hands over its groups and takes none.
+    /// The agent is leaving: it hands over its groups and receives none.
     Draining = 1,
-    /// Its lease ran out.
+    /// The agent's lease expired.
     Dead = 2,
 }
 
-/// What the crawl as a whole is to do.
+/// The state of the whole crawl.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum RunState {
-    /// Fetch.
+    /// Agents fetch.
     #[default]
     Running = 0,
-    /// Fetch nothing, and go on with everything else.
+    /// Agents fetch nothing and do everything else.
     Paused = 1,
-    /// Save and end.
+    /// Agents save their state and exit.
     Stopping = 2,
 }
 
-/// An agent as the view knows it.
+/// An agent in a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agent {
-    /// Its number.
+    /// The id of the agent.
     pub id: AgentId,
-    /// The name people gave it; no two agents of a view have the same. See [`check_name`].
+    /// The name, unique within a view. See [`check_name`].
     pub name: String,
-    /// Where peers reach it, `host:port`; empty for an agent that is alone. See
-    /// [`check_address`].
+    /// The address for peers, `host:port`; empty for a single agent. See [`check_address`].
     pub address: String,
     /// The first of its `weight` consecutive slots, below [`SLOTS`]. It never changes.
     pub slot: u16,
-    /// Its share of the groups, relative to the others; 1 to [`WEIGHT_MAX`].
+    /// The share of the groups, relative to other agents; 1 to [`WEIGHT_MAX`].
     pub weight: u16,
-    /// How it is.
+    /// The state of the agent.
     pub state: AgentState,
-    /// The epoch in which it was last taken in: others may have taken over since then what it held
-    /// before.
-    pub since: u64,
-    /// Drawn when its directory was made: one that lost its disk is another agent.
-    pub disk: u64,
-    /// Of a dead one: it may have what nobody else has. Before it died there were fewer agents than
-    /// are to hold each URL, and it had not yet copied all of it since.
-    pub alone: bool,
+    /// The epoch in which the agent last joined. Groups that it held before may have been taken
+    /// over since then.
+    pub joined_epoch: u64,
+    /// A random number drawn when the agent's directory was created. An agent that lost its disk is
+    /// a different agent.
+    pub disk_id: u64,
+    /// For a dead agent: it may hold data that no other agent has, because fewer agents than the
+    /// replication were alive, and it had not replicated all of its data since.
+    pub unreplicated: bool,
 }
 
 /// A numbered list of all known agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct View {
-    /// Grows with every change.
+    /// The number of the view. It grows with every change.
     pub epoch: u64,
-    /// What all agents are to do.
+    /// The state of the crawl.
     pub run: RunState,
-    /// In any order.
+    /// The agents, in any order.
     pub agents: Vec<Agent>,
-    /// Agents that are gone with their archives: what only they fetched is to be fetched again.
+    /// Agents that were lost with their archives. What only they fetched is fetched again.
     pub refetched: Vec<AgentId>,
 }
 
-/// Why a view cannot be used.
+/// The reason for which a view is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ViewError {
-    /// Two agents have the same number.
-    #[error("two agents have the number {0}")]
+    /// Two agents have the same id.
+    #[error("two agents have the id {0}")]
     SameId(AgentId),
     /// Two agents have the same name.
     #[error("two agents have the name {0:?}")]
     SameName(String),
-    /// See [`check_name`].
-    #[error("agent {0} has a name that cannot be: {1}")]
+    /// A name does not pass [`check_name`].
+    #[error("agent {0} has an invalid name: {1}")]
     Name(AgentId, &'static str),
-    /// See [`check_address`].
-    #[error("agent {0} has an address that cannot be: {1}")]
+    /// An address does not pass [`check_address`].
+    #[error("agent {0} has an invalid address: {1}")]
     Address(AgentId, &'static str),
-    /// A weight of 0, or above [`WEIGHT_MAX`].
-    #[error("agent {0} has the weight {1}, not 1 to {WEIGHT_MAX}")]
+    /// A weight is 0, or above [`WEIGHT_MAX`].
+    #[error("agent {0} has the weight {1}; it must be 1 to {WEIGHT_MAX}")]
     Weight(AgentId, u16),
-    /// Slots beyond [`SLOTS`], or another agent's.
-    #[error("agent {0} has slots that do not exist or belong to another")]
+    /// Slots are beyond [`SLOTS`], or belong to another agent.
+    #[error("agent {0} has slots that do not exist or belong to another agent")]
     Slots(AgentId),
 }
 
@@ -121,22 +121,31 @@ impl View {
         let state = AgentState::Active;
         let (name, address) = (name.to_owned(), String::new());
         let id = AgentId(0);
-        let (slot, weight, since, disk, alone) = (0, 1, 1, 0, false);
-        let agent = Agent { id, name, address, slot, weight, state, since, disk, alone };
+        let agent = Agent {
+            id,
+            name,
+            address,
+            slot: 0,
+            weight: 1,
+            state,
+            joined_epoch: 1,
+            disk_id: 0,
+            unreplicated: false,
+        };
         Self { epoch: 1, agents: vec![agent], ..Self::default() }
     }
 
-    /// The agent of this number.
+    /// The agent with this id.
     #[must_use]
     pub fn agent(&self, id: AgentId) -> Option<&Agent> {
         self.agents.iter().find(|a| a.id == id)
     }
 
-    /// Whether numbers and names are unique, names and addresses well-formed, weights within
-    /// bounds, and slots distinct.
+    /// Checks that ids and names are unique, names and addresses well-formed, weights within bounds
+    /// and slots distinct.
     ///
     /// # Errors
-    /// Names the first agent for which that does not hold.
+    /// The first agent that fails the check.
     pub fn check(&self) -> Result<(), ViewError> {
         let (mut ids, mut names) = (HashSet::new(), HashSet::new());
         let mut taken = [false; SLOTS as usize];
@@ -160,7 +169,7 @@ impl View {
         Ok(())
     }
 
-    /// The lowest place for a newcomer's slots, if there is one.
+    /// The lowest slot at which a new agent of this weight fits.
     #[must_use]
     pub fn free_slot(&self, weight: u16) -> Option<u16> {
         let fits = |slot: u16| {
@@ -174,37 +183,37 @@ impl View {
 }
 
 impl Agent {
-    /// Its slots.
+    /// The slots of the agent.
     #[must_use]
     pub fn slots(&self) -> std::ops::Range<usize> {
         usize::from(self.slot)..usize::from(self.slot) + usize::from(self.weight)
     }
 }
 
-/// Whether people can read and type `name`.
+/// Checks that `name` can be read and typed by people.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The rule that `name` violates.
 pub fn check_name(name: &str) -> Result<(), &'static str> {
     if name.is_empty() || name.len() > NAME_MAX {
-        return Err("it takes 1 to 255 bytes");
+        return Err("it must have 1 to 255 bytes");
     }
     if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err("it has white space or a control character in it");
+        return Err("it contains white space or a control character");
     }
     Ok(())
 }
 
-/// Whether `address` is a host and a port: `crawler-3.example:7071`, `10.0.0.3:7071`,
-/// `[fd00::3]:7071`. Nothing is looked up.
+/// Checks that `address` is a host and a port: `crawler-3.example:7071`, `10.0.0.3:7071`,
+/// `[fd00::3]:7071`. Names are not resolved.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The rule that `address` violates.
 pub fn check_address(address: &str) -> Result<(), &'static str> {
     if address.len() > ADDRESS_MAX {
         return Err("it is too long");
     }
-    let (host, port) = address.rsplit_once(':').ok_or("it takes a host, a colon and a port")?;
+    let (host, port) = address.rsplit_once(':').ok_or("it must be a host, a colon and a port")?;
     let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
     if !digits || !port.parse::<u16>().is_ok_and(|port| port > 0) {
         return Err("its port is not a number from 1 to 65535");
@@ -226,8 +235,9 @@ mod tests {
 
     fn agent(id: u32, slot: u16, weight: u16) -> Agent {
         let (state, address) = (AgentState::Active, format!("10.0.0.1:{id}"));
-        let (id, name, disk) = (AgentId(id), format!("agent-{id}"), u64::from(id));
-        Agent { id, name, address, slot, weight, state, since: 1, disk, alone: false }
+        let (id, name, disk_id) = (AgentId(id), format!("agent-{id}"), u64::from(id));
+        let (joined_epoch, unreplicated) = (1, false);
+        Agent { id, name, address, slot, weight, state, joined_epoch, disk_id, unreplicated }
     }
 
     #[test]
@@ -287,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_gets_the_lowest_gap() {
+    fn a_new_agent_gets_the_lowest_gap() {
         let agents = vec![agent(1, 0, 4), agent(2, 6, 1_010)];
         let view = View { epoch: 1, agents, ..View::default() };
         assert_eq!(View::default().free_slot(1), Some(0));

@@ -5,10 +5,10 @@ use crate::lodge::Lodge;
 use crate::metrics::Meter;
 use crate::rpc::Rpc;
 use crate::watchers::Watchers;
-use crivello_common::config::{Given, Settings};
+use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::time::Clock;
 use crivello_common::view::RunState;
-use crivello_proto::guard::{Guarded, NODES_ASK};
+use crivello_proto::auth::{NODE_CALLS, RequireToken};
 use crivello_proto::incoming::Incoming;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_server::CoordinatorServer;
@@ -69,7 +69,7 @@ impl Coordinator {
         settings: &Settings,
         listen: Listen,
     ) -> Result<Self, CoordinatorError> {
-        Self::start_given(dir, settings, Given::new(), listen).await
+        Self::start_given(dir, settings, TypedSettings::new(), listen).await
     }
 
     /// The same with what was typed to have these settings, to be kept until the next start (see
@@ -80,7 +80,7 @@ impl Coordinator {
     pub async fn start_given(
         dir: &Path,
         settings: &Settings,
-        given: Given,
+        given: TypedSettings,
         listen: Listen,
     ) -> Result<Self, CoordinatorError> {
         let clock = Clock::start();
@@ -107,8 +107,8 @@ impl Coordinator {
             crawl_id: crawl_id.clone(),
         };
         let rpc = Arc::new(Rpc { lodge: lodge.clone(), watchers, crawl_id: crawl_id.clone() });
-        listen.tls.iter().for_each(Tls::keep_fresh);
-        listen.token.iter().for_each(LiveToken::keep_fresh);
+        listen.tls.iter().for_each(Tls::watch);
+        listen.token.iter().for_each(LiveToken::watch);
         let services = services(server, Arc::clone(&rpc), listen.token).await?;
         let (end, ended) = oneshot::channel();
         let incoming = Incoming::new(listener, listen.tls);
@@ -205,7 +205,7 @@ async fn services(
     let coordinator = CoordinatorServer::from_arc(rpc)
         .max_decoding_message_size(REQUEST_SIZE_MAX)
         .max_encoding_message_size(RESPONSE_SIZE_MAX);
-    let coordinator = Guarded::new(coordinator, token, NODES_ASK);
+    let coordinator = RequireToken::new(coordinator, token, NODE_CALLS);
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<CoordinatorServer<Rpc>>().await;
     Ok(server.add_service(coordinator).add_service(health_service).add_service(reflection))

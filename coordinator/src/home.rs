@@ -12,7 +12,7 @@
 use crate::journal::{Crawl, JOURNAL, Journal, JournalError, Opened, Record};
 use crate::members::EPOCHS_A_STEP;
 use crate::settings::Charter;
-use crivello_common::config::{Given, HALF_BEGUN, SETTINGS_FILE, Settings};
+use crivello_common::config::{NEW_SETTINGS_FILE, SETTINGS_FILE, Settings, TypedSettings};
 use crivello_common::time::Timestamp;
 use crivello_common::view::View;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,7 +70,7 @@ impl Home {
     pub(crate) fn open(
         dir: &Path,
         settings: &Settings,
-        given: Given,
+        given: TypedSettings,
         now: Timestamp,
     ) -> Result<Self, CoordinatorError> {
         let shared = settings.check_shared();
@@ -92,13 +92,13 @@ fn begin(
     settings: &Settings,
     now: Timestamp,
 ) -> Result<(Journal, Record), CoordinatorError> {
-    if dir.join(JOURNAL).exists() && !dir.join(HALF_BEGUN).exists() {
+    if dir.join(JOURNAL).exists() && !dir.join(NEW_SETTINGS_FILE).exists() {
         return Err(CoordinatorError::Refused(format!(
             "{} has a journal but no {SETTINGS_FILE}: it is not a crawl that can be resumed; choose another --data, or move it away",
             dir.display()
         )));
     }
-    let made = fs::create_dir_all(dir).and_then(|()| fs::write(dir.join(HALF_BEGUN), ""));
+    let made = fs::create_dir_all(dir).and_then(|()| fs::write(dir.join(NEW_SETTINGS_FILE), ""));
     made.map_err(|error| {
         let dir = dir.display();
         CoordinatorError::Refused(format!(
@@ -107,7 +107,7 @@ fn begin(
     })?;
     let Opened { journal, .. } = Journal::open(dir)?;
     let id = format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0);
-    let crawl = Crawl { id, begun: now.to_string(), meaning: settings.meaning() };
+    let crawl = Crawl { id, begun: now.to_string(), meaning: settings.fingerprint_text() };
     let view = View { epoch: 1, ..View::default() };
     let (allowed, drains, lone) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     let record = Record { crawl, next_id: 1, view, allowed, drains, lone };
@@ -130,7 +130,7 @@ fn resume(dir: &Path, settings: &Settings) -> Result<(Journal, Record), Coordina
     let mut record = last.ok_or_else(|| {
         CoordinatorError::Broken(format!("{}: the journal vanished", dir.display()))
     })?;
-    let differences = settings.meaning_differences(&record.crawl.meaning);
+    let differences = settings.fingerprint_differences(&record.crawl.meaning);
     if !differences.is_empty() {
         let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
         return Err(CoordinatorError::Refused(format!(

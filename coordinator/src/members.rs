@@ -339,7 +339,7 @@ impl Members {
             let over = self.leases.get(&agent.id).is_none_or(|lease| lease.until <= self.now);
             if over && agent.state != AgentState::Dead {
                 agent.state = AgentState::Dead;
-                agent.alone = self.lone.contains(&agent.id);
+                agent.unreplicated = self.lone.contains(&agent.id);
                 any = true;
             }
         }

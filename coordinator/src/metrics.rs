@@ -2,7 +2,9 @@
 //! and a test holds both together.
 
 use crate::watchers::Watchers;
-use crivello_common::metrics::{self, Described, Family, Histogram, WORK, counter, gauge, timing};
+use crivello_common::metrics::{
+    self, FamilyInfo, Histogram, MetricFamily, WORK_BUCKETS, counter, gauge, timing,
+};
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentState, RunState, View};
 use std::sync::Arc;
@@ -31,7 +33,7 @@ impl Default for Counts {
     fn default() -> Self {
         let [write_errors, heartbeats, requests, refusals, turned_away, dealt, limit] =
             std::array::from_fn(|_| AtomicU64::new(0));
-        let writes = Histogram::new(WORK);
+        let writes = Histogram::new(WORK_BUCKETS);
         Self { writes, write_errors, heartbeats, requests, refusals, turned_away, dealt, limit }
     }
 }
@@ -73,12 +75,12 @@ const STATES: [(&str, AgentState); 3] = [
 ];
 
 /// What the numbers are called and mean, in the order in which they are told.
-pub fn described() -> impl Iterator<Item = Described> {
-    FAMILIES.iter().map(Described::from)
+pub fn described() -> impl Iterator<Item = FamilyInfo> {
+    FAMILIES.iter().map(FamilyInfo::from)
 }
 
 /// Every number that a coordinator tells.
-const FAMILIES: &[Family<Meter>] = &[
+const FAMILIES: &[MetricFamily<Meter>] = &[
     gauge(
         "crivello_coordinator_info",
         "1",

@@ -83,7 +83,7 @@ impl Rpc {
         let weight = u16::try_from(join.weight).map_err(|_| Denied::from(Refusal::BadWeight))?;
         check_address(&join.address).map_err(|why| Denied::from(Refusal::BadAddress(why)))?;
         try_address(&join.address, from).await.map_err(Status::failed_precondition)?;
-        let v1::JoinRequest { disk, name, address, .. } = join;
+        let v1::JoinRequest { disk_id: disk, name, address, .. } = join;
         if disk == 0 {
             return Err(Status::invalid_argument("a directory needs a number other than 0"));
         }
@@ -120,8 +120,8 @@ impl Rpc {
     }
 }
 
-const fn told(pages: v1::Pages, process: Process) -> Told {
-    let v1::Pages { allowed, fetched, wants, number } = pages;
+const fn told(pages: v1::QuotaReport, process: Process) -> Told {
+    let v1::QuotaReport { allowed, fetched, wanted: wants, number } = pages;
     Told { allowed, fetched, wants, said: (process, number) }
 }
 
@@ -143,7 +143,7 @@ impl Coordinator for Rpc {
         &self,
         request: Request<v1::HeartbeatRequest>,
     ) -> Answer<v1::HeartbeatResponse> {
-        let v1::HeartbeatRequest { id, process: number, epoch, pages, settled } =
+        let v1::HeartbeatRequest { id, process: number, epoch, quota: pages, replicated: settled } =
             request.into_inner();
         let (id, process) = (AgentId(id), process(number)?);
         let told = pages.map(|pages| (id, told(pages, process)));
@@ -151,19 +151,25 @@ impl Coordinator for Rpc {
         let granted = self.ask(Ask::Beat(beat, told)).await?;
         let (_, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
         let lease_ms = millis(lease);
-        let allowance = |Allowed { allowed, is_scarce, is_used_up, left }| v1::Allowance {
+        let allowance = |Allowed { allowed, is_scarce, is_used_up, left }| v1::QuotaGrant {
             allowed,
             is_scarce,
             is_used_up,
-            left,
+            remaining: left,
         };
         let pages = granted.pages.map(allowance);
         let epoch = granted.view.epoch;
-        Ok(Response::new(v1::HeartbeatResponse { lease_ms, epoch, pages }))
+        Ok(Response::new(v1::HeartbeatResponse { lease_ms, epoch, quota: pages }))
     }
 
     async fn leave(&self, request: Request<v1::LeaveRequest>) -> Answer<v1::LeaveResponse> {
-        let v1::LeaveRequest { id, process: number, back, stays, pages } = request.into_inner();
+        let v1::LeaveRequest {
+            id,
+            process: number,
+            will_return: back,
+            cancel_drain: stays,
+            quota: pages,
+        } = request.into_inner();
         let (id, process) = (AgentId(id), process(number)?);
         let told = pages.map(|pages| (id, told(pages, process)));
         let event = match back {
@@ -192,7 +198,7 @@ impl Coordinator for Rpc {
         let listed = self.ask(Ask::List).await?;
         let lease = |(id, left, epoch): (AgentId, Duration, u64)| v1::AgentLease {
             id: id.0,
-            left_ms: millis(left),
+            remaining_ms: millis(left),
             epoch,
         };
         Ok(Response::new(v1::ListAgentsResponse {
@@ -255,7 +261,7 @@ impl Coordinator for Rpc {
         let filter = request.into_inner().filter;
         let before = set_log_filter(&filter).map_err(Status::invalid_argument)?;
         tracing::info!("the log's filter is {filter} now, it was {before}");
-        Ok(Response::new(v1::SetLogLevelResponse { before }))
+        Ok(Response::new(v1::SetLogLevelResponse { previous: before }))
     }
 }
 

@@ -10,7 +10,7 @@
 
 use crate::home::CoordinatorError;
 use crivello_common::config::{
-    Edit, EditError, Edited, Given, HALF_BEGUN, SETTINGS_FILE, Settings,
+    Edit, EditError, EditedSettings, NEW_SETTINGS_FILE, SETTINGS_FILE, Settings, TypedSettings,
 };
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -64,7 +64,7 @@ pub(crate) struct Charter {
     dir: PathBuf,
     settings: Settings,
     revision: u64,
-    given: Given,
+    given: TypedSettings,
     in_force: watch::Sender<Arc<Revised>>,
 }
 
@@ -77,7 +77,7 @@ impl Charter {
     pub(crate) fn open(
         dir: &Path,
         settings: &Settings,
-        given: Given,
+        given: TypedSettings,
     ) -> Result<Self, CoordinatorError> {
         let (last, typed_last) = read(dir)?;
         let write = |error: io::Error| {
@@ -107,7 +107,7 @@ impl Charter {
         &mut self,
         edits: &[(String, Edit)],
         known: u64,
-    ) -> Result<Edited, Unchanged> {
+    ) -> Result<EditedSettings, Unchanged> {
         let in_force = self.revision;
         if known != 0 && known != in_force {
             return Err(Unchanged::Outdated { known, in_force });
@@ -145,11 +145,11 @@ impl Charter {
 ///
 /// # Errors
 /// When the file is damaged.
-pub fn given_last(dir: &Path) -> Result<Given, CoordinatorError> {
+pub fn given_last(dir: &Path) -> Result<TypedSettings, CoordinatorError> {
     read(dir).map(|(_, given)| given)
 }
 
-fn read(dir: &Path) -> Result<(u64, Given), CoordinatorError> {
+fn read(dir: &Path) -> Result<(u64, TypedSettings), CoordinatorError> {
     let path = dir.join(REVISION_FILE);
     let damaged = |why: String| {
         CoordinatorError::Broken(format!(
@@ -159,7 +159,9 @@ fn read(dir: &Path) -> Result<(u64, Given), CoordinatorError> {
     };
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((0, Given::new())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok((0, TypedSettings::new()));
+        }
         Err(error) => return Err(damaged(error.to_string())),
     };
     let table: toml::Table =
@@ -173,7 +175,7 @@ fn read(dir: &Path) -> Result<(u64, Given), CoordinatorError> {
     Ok((revision, typed.collect()))
 }
 
-fn write_revision(dir: &Path, revision: u64, given: &Given) -> io::Result<()> {
+fn write_revision(dir: &Path, revision: u64, given: &TypedSettings) -> io::Result<()> {
     let typed: toml::Table =
         given.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
     let text = format!(
@@ -186,7 +188,7 @@ fn write_revision(dir: &Path, revision: u64, given: &Given) -> io::Result<()> {
 fn write_settings(dir: &Path, settings: &Settings) -> io::Result<()> {
     let text =
         format!("# The settings in force of the crawl in this directory.\n{}", settings.to_toml());
-    replace(dir, HALF_BEGUN, SETTINGS_FILE, &text)
+    replace(dir, NEW_SETTINGS_FILE, SETTINGS_FILE, &text)
 }
 
 /// Writes a file, whole or not at all, also when the power is cut.
@@ -222,7 +224,7 @@ mod tests {
     #[test]
     fn an_edit_is_on_disk_before_anybody_hears_of_it_and_the_revision_rises_across_starts() {
         let dir = tempdir().unwrap();
-        let given = Given::from([("politeness.delay".to_owned(), "\"1s\"".to_owned())]);
+        let given = TypedSettings::from([("politeness.delay".to_owned(), "\"1s\"".to_owned())]);
         let mut charter = Charter::open(dir.path(), &settings(), given.clone()).unwrap();
         let watched = charter.watch();
         assert_eq!(watched.borrow().revision, 1);
@@ -246,7 +248,7 @@ mod tests {
         drop(charter);
 
         // Killed in the middle of a write: what was half written is nothing.
-        for new in [REVISION_NEW, HALF_BEGUN] {
+        for new in [REVISION_NEW, NEW_SETTINGS_FILE] {
             fs::write(dir.path().join(new), "revision = 9").unwrap();
         }
         assert_eq!(given_last(dir.path()).unwrap(), given);
@@ -258,10 +260,10 @@ mod tests {
     #[test]
     fn a_kill_between_the_two_files_only_skips_a_number() {
         let dir = tempdir().unwrap();
-        let charter = Charter::open(dir.path(), &settings(), Given::new()).unwrap();
+        let charter = Charter::open(dir.path(), &settings(), TypedSettings::new()).unwrap();
         write_revision(dir.path(), 2, &charter.given).unwrap();
         drop(charter);
-        let mut again = Charter::open(dir.path(), &kept(dir.path()), Given::new()).unwrap();
+        let mut again = Charter::open(dir.path(), &kept(dir.path()), TypedSettings::new()).unwrap();
         assert_eq!(again.publish().revision, 3);
         again.edit(&set("politeness.delay", "3s"), 0).unwrap();
         assert_eq!(again.publish().revision, 4);
@@ -270,7 +272,7 @@ mod tests {
     #[test]
     fn what_cannot_be_written_has_not_happened() {
         let dir = tempdir().unwrap();
-        let mut charter = Charter::open(dir.path(), &settings(), Given::new()).unwrap();
+        let mut charter = Charter::open(dir.path(), &settings(), TypedSettings::new()).unwrap();
         fs::create_dir(dir.path().join(REVISION_NEW)).unwrap();
         let refused = charter.edit(&set("politeness.delay", "3s"), 0);
         assert!(matches!(refused, Err(Unchanged::Unwritten(_))), "{refused:?}");
@@ -284,7 +286,7 @@ mod tests {
         for text in ["revision = ", "revision = -1\n[typed]\n", "revision = 1\n", "[typed]\n", "\0"]
         {
             fs::write(dir.path().join(REVISION_FILE), text).unwrap();
-            let error = Charter::open(dir.path(), &settings(), Given::new()).unwrap_err();
+            let error = Charter::open(dir.path(), &settings(), TypedSettings::new()).unwrap_err();
             assert!(error.to_string().contains("revision.toml is damaged"), "{text}: {error}");
             assert!(!dir.path().join(SETTINGS_FILE).exists());
         }

@@ -5,8 +5,8 @@ use super::poll::Listing;
 use super::words;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState};
-use crivello_proto::crowd::{Answer, Silence};
-use crivello_proto::{pace, v1};
+use crivello_proto::agents::{AgentCallError, Answer};
+use crivello_proto::{bottleneck, v1};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(super) struct Seen {
     /// When it said that.
     at: Timestamp,
     details: Option<v1::DetailsResponse>,
-    trouble: Option<Silence>,
+    trouble: Option<AgentCallError>,
     samples: VecDeque<Sample>,
 }
 
@@ -179,7 +179,8 @@ impl Found<'_> {
 
     fn agent(&self, agent: &Agent) -> Value {
         let lease = self.listing.leases.get(&agent.id);
-        let lease = lease.filter(|_| agent.state != AgentState::Dead).map(|lease| lease.left_ms);
+        let lease =
+            lease.filter(|_| agent.state != AgentState::Dead).map(|lease| lease.remaining_ms);
         let seen = self.agents.get(&agent.id).filter(|_| agent.state != AgentState::Dead);
         let mut value = json!({
             "id": agent.id.0,
@@ -189,7 +190,7 @@ impl Found<'_> {
             "weight": agent.weight,
             "share": self.shares.get(&agent.id).copied().unwrap_or(0.0),
             "lease_left_ms": lease,
-            "unreachable": seen.and_then(|s| s.trouble.as_ref()).map(Silence::to_string),
+            "unreachable": seen.and_then(|s| s.trouble.as_ref()).map(AgentCallError::to_string),
             "heard": seen.is_some_and(|s| s.status.is_some()),
         });
         let more = seen.map(load).unwrap_or(Value::Null);
@@ -203,7 +204,7 @@ impl Found<'_> {
 /// What sets an agent's pace, in the words of `crivello status`.
 fn pace_words(progress: &v1::Progress) -> String {
     let unknown = || "unknown to this version of the coordinator".to_owned();
-    pace::read(progress).map_or_else(unknown, |pace| pace.to_string())
+    bottleneck::from_wire(progress).map_or_else(unknown, |pace| pace.to_string())
 }
 
 /// What an agent said of itself; nothing when it said nothing.

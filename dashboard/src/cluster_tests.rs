@@ -11,7 +11,7 @@ fn listing() -> Listing {
         (agent.name, agent.state, agent.id) = (name.to_owned(), state, AgentId(id));
         view.agents.push(agent);
     }
-    let lease = |id| (AgentId(id), v1::AgentLease { id, left_ms: 900, epoch: 7 });
+    let lease = |id| (AgentId(id), v1::AgentLease { id, remaining_ms: 900, epoch: 7 });
     Listing { crawl: "c0ffee".into(), view, leases: [lease(0), lease(2)].into(), revision: 4 }
 }
 
@@ -21,8 +21,8 @@ fn status(process: u64, pages: u64) -> v1::StatusResponse {
         bytes: 10 * pages,
         pages_by_class: vec![0, pages],
         urls_queued: 5,
-        pace: v1::Pace::FewHosts.into(),
-        pace_delay_ms: 250,
+        bottleneck: v1::Bottleneck::FewHosts.into(),
+        bottleneck_delay_ms: 250,
         ..v1::Progress::default()
     };
     v1::StatusResponse {
@@ -56,7 +56,7 @@ fn what_is_heard_is_added_up_and_the_dead_count_for_nothing() {
         let seen = agents.get_mut(&AgentId(id)).expect("it is there");
         seen.hear(Ok(status(1, 110)), Some(Ok(details)), at(100));
     }
-    let away = Silence::Unreachable("does not answer".to_owned());
+    let away = AgentCallError::Unreachable("does not answer".to_owned());
     agents.entry(AgentId(1)).or_default().hear(Err(away), None, at(100));
     let json = found(&listing, &agents, &shares);
     let totals = &json["totals"];
@@ -67,7 +67,7 @@ fn what_is_heard_is_added_up_and_the_dead_count_for_nothing() {
     let [a, b, c] = [0, 1, 2].map(|i| &json["agents"][i]);
     assert_eq!((&a["share"], &a["lease_left_ms"]), (&0.75.into(), &900.into()));
     assert_eq!(a["memory_bytes"], 9);
-    assert_eq!(a["pace"], "the delay of few hosts (0.25 s between requests)");
+    assert_eq!(a["pace"], "few hosts: all wait for their delay of 0.25 s");
     assert_eq!((&b["unreachable"], &b["heard"]), (&"does not answer".into(), &false.into()));
     assert_eq!((&c["state"], &c["lease_left_ms"]), (&"dead".into(), &Value::Null));
     assert_eq!(c["pages"], Value::Null);
@@ -77,7 +77,7 @@ fn what_is_heard_is_added_up_and_the_dead_count_for_nothing() {
 fn an_agent_that_falls_silent_is_remembered_for_a_while() {
     let mut seen = Seen::default();
     seen.hear(Ok(status(1, 100)), None, at(10));
-    let away = || Err(Silence::Unreachable("does not answer".to_owned()));
+    let away = || Err(AgentCallError::Unreachable("does not answer".to_owned()));
     seen.hear(away(), None, at(12));
     assert!(seen.status.is_some() && seen.trouble.is_some());
     seen.hear(away(), None, at(17));

@@ -36,7 +36,9 @@ impl Events {
         }
         for agent in &after.agents {
             let was = before.agent(agent.id);
-            if was.map(|was| (was.state, was.since)) != Some((agent.state, agent.since)) {
+            if was.map(|was| (was.state, was.joined_epoch))
+                != Some((agent.state, agent.joined_epoch))
+            {
                 self.add_agent(now, was.map(|was| was.state), agent);
             }
         }
@@ -127,7 +129,7 @@ mod tests {
     fn an_agent_that_came_back_is_told_even_if_its_death_was_not_seen() {
         let one = View::of_one("a");
         let mut again = one.clone();
-        again.agents[0].since += 4;
+        again.agents[0].joined_epoch += 4;
         let mut events = Events::default();
         events.compare(&one, &again, 1);
         assert_eq!(events.json()[0]["text"], "a came back");

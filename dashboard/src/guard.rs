@@ -108,7 +108,8 @@ impl Guard {
     /// Whether it shows the token, or there is none.
     fn knows(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
-        let bearer = headers.get(AUTHORIZATION).is_some_and(|value| token.is_in(value.as_bytes()));
+        let bearer =
+            headers.get(AUTHORIZATION).is_some_and(|value| token.matches_header(value.as_bytes()));
         bearer || login::is_in(&token.now(), headers)
     }
 

@@ -64,7 +64,7 @@ pub(super) async fn login(Shared(state): Shared<State>, bytes: Bytes) -> Result<
     };
     // Guessing keeps only guessers waiting.
     let _seat = SEATS.acquire().await;
-    if !token.is(shown.trim().as_bytes()) {
+    if !token.matches(shown.trim().as_bytes()) {
         sleep(PENALTY).await;
         return Err(Refusal::new(StatusCode::UNAUTHORIZED, "that is not the token"));
     }

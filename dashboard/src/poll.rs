@@ -8,7 +8,7 @@ use super::history::History;
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId, View};
-use crivello_proto::crowd::{Answer, Client, Crowd, living};
+use crivello_proto::agents::{AgentClients, Answer, Client, living};
 use crivello_proto::{LocalCoordinator, v1};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub(super) async fn members(
 /// Looks, and goes on looking until nobody cares any more.
 pub(super) async fn run(
     coordinator: LocalCoordinator,
-    crowd: Arc<Crowd>,
+    crowd: Arc<AgentClients>,
     clock: Clock,
     board: watch::Sender<Arc<Board>>,
 ) {
@@ -93,7 +93,7 @@ pub(super) async fn run(
 
 struct Poll {
     coordinator: LocalCoordinator,
-    crowd: Arc<Crowd>,
+    crowd: Arc<AgentClients>,
     clock: Clock,
     /// Questions on their way; one an agent.
     asking: JoinSet<Heard>,
@@ -113,7 +113,7 @@ impl Poll {
         let now = self.clock.now();
         let view = &listing.view;
         self.agents.retain(|id, _| view.agent(*id).is_some());
-        self.crowd.keep(view);
+        self.crowd.retain(view);
         for agent in living(view) {
             self.begin(agent, &listing.crawl, n.is_multiple_of(DETAILS_EVERY));
         }

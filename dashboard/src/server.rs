@@ -13,9 +13,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use crivello_common::time::Clock;
-use crivello_proto::crowd::Crowd;
+use crivello_proto::agents::AgentClients;
 use crivello_proto::tls::Https;
-use crivello_proto::{LiveToken, LocalCoordinator, web};
+use crivello_proto::{LiveToken, LocalCoordinator, http_server};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -77,17 +77,22 @@ impl Dashboard {
 
     /// Serves the dashboard until the returned tasks are dropped. Within a runtime.
     #[must_use]
-    pub fn serve(self, coordinator: LocalCoordinator, agents: Arc<Crowd>) -> JoinSet<()> {
+    pub fn serve(self, coordinator: LocalCoordinator, agents: Arc<AgentClients>) -> JoinSet<()> {
         let Self { listener, at, options: Options { names, token, https, metrics } } = self;
         let (clock, crowd) = (Clock::start(), agents);
-        token.iter().for_each(LiveToken::keep_fresh);
+        token.iter().for_each(LiveToken::watch);
         let (found, board) = watch::channel(Arc::new(Board::default()));
         let guard = Guard::new(at, names, token, https.is_some());
         let state = State::new(coordinator.clone(), Arc::clone(&crowd), board, guard, metrics);
         let mut tasks = JoinSet::new();
         tasks.spawn(poll::run(coordinator, crowd, clock, found));
-        https.iter().for_each(Https::keep_fresh);
-        tasks.spawn(web::serve(listener, https, routes(state), web::Bounds::default()));
+        https.iter().for_each(Https::watch);
+        tasks.spawn(http_server::serve(
+            listener,
+            https,
+            routes(state),
+            http_server::HttpLimits::default(),
+        ));
         tasks
     }
 }

@@ -3,7 +3,7 @@
 use super::guard::Guard;
 use super::poll::Board;
 use crivello_proto::LocalCoordinator;
-use crivello_proto::crowd::Crowd;
+use crivello_proto::agents::AgentClients;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
@@ -42,7 +42,7 @@ pub(super) struct State {
     /// The coordinator, by the calls that it also answers over the network.
     pub(super) coordinator: LocalCoordinator,
     /// The way to the agents.
-    pub(super) crowd: Arc<Crowd>,
+    pub(super) crowd: Arc<AgentClients>,
     /// What was found in the last round.
     pub(super) board: watch::Receiver<Arc<Board>>,
     pub(super) guard: Arc<Guard>,
@@ -55,7 +55,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(
         coordinator: LocalCoordinator,
-        crowd: Arc<Crowd>,
+        crowd: Arc<AgentClients>,
         board: watch::Receiver<Arc<Board>>,
         guard: Guard,
         metrics: Option<MetricsText>,

@@ -1,7 +1,7 @@
-//! The way to other nodes, with TLS or without.
+//! Connections to other nodes, with or without TLS.
 
-use crate::io::Io;
-use crate::tls::{Kind, Reason, Refuser, Tls};
+use crate::stream::NodeStream;
+use crate::tls::{RejectedBy, Rejection, RejectionKind, Tls};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -18,20 +18,20 @@ use tonic::codegen::http::Uri;
 use tonic::transport::{Channel, Endpoint, Error};
 use tower::Service;
 
-/// For the handshake.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// For the first word of who was connected to, which is the sign that it trusts us; without it we
-/// go on, and hear later.
-const FIRST_PATIENCE: Duration = Duration::from_secs(2);
+/// The timeout of the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time to wait for the first bytes of the other node, which show that it accepts our certificate.
+/// Without them the connection is used anyway, and a rejection shows up later.
+const FIRST_BYTES_TIMEOUT: Duration = Duration::from_secs(2);
 const FIRST_BYTES_MAX: usize = 1 << 10;
 const HTTPS_PORT: u16 = 443;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The way to who is at `url`, which begins with `https://` just when there is `tls`.
+/// The endpoint at `url`, which must be `https://` with `tls`, and `http://` without.
 ///
 /// # Errors
-/// What is wrong with the URL, in words.
+/// What is wrong with the URL.
 pub fn endpoint(url: &str, tls: Option<&Tls>) -> Result<Endpoint, String> {
     let parsed: Uri = url.parse().map_err(|error| format!("{error}"))?;
     match (parsed.scheme_str(), tls.is_some()) {
@@ -39,26 +39,26 @@ pub fn endpoint(url: &str, tls: Option<&Tls>) -> Result<Endpoint, String> {
             Endpoint::from_shared(url.to_owned()).map_err(|error| error.to_string())
         }
         (Some("https"), true) => {
-            let host = parsed.host().filter(|host| !host.is_empty()).ok_or("it names no host")?;
+            let host = parsed.host().filter(|host| !host.is_empty()).ok_or("it has no host")?;
             let port = parsed.port_u16().unwrap_or(HTTPS_PORT);
             to(&format!("{host}:{port}"), tls).map_err(|error| error.to_string())
         }
         (Some("http"), true) => {
-            Err("the TLS files need an address that begins with https://".to_owned())
+            Err("with TLS files the address must begin with https://".to_owned())
         }
         (Some("https"), false) => {
             Err("give --tls-cert, --tls-key and --tls-ca, or http://".to_owned())
         }
-        _ => Err("an address such as http://127.0.0.1:7070 is needed".to_owned()),
+        _ => Err("write an address such as http://127.0.0.1:7070".to_owned()),
     }
 }
 
-/// The way to who is at `address`, a host and a port.
+/// The endpoint at `address`, a host and a port.
 ///
 /// # Errors
-/// When it is no address.
+/// The address is invalid.
 pub fn to(address: &str, tls: Option<&Tls>) -> Result<Endpoint, Error> {
-    // The channel's own TLS cannot change its certificates, so it must not hear of any.
+    // The channel's own TLS cannot reload certificates, so TLS is done by the connector.
     let endpoint = Endpoint::from_shared(format!("http://{address}"))?;
     match format!("https://{address}").parse::<Uri>() {
         Ok(origin) if tls.is_some() => Ok(endpoint.origin(origin)),
@@ -66,17 +66,16 @@ pub fn to(address: &str, tls: Option<&Tls>) -> Result<Endpoint, Error> {
     }
 }
 
-/// Connects when there is something to say, each time with the certificates in force. No proxy is
-/// asked, whatever the environment says.
+/// A channel that connects on demand, each time with the certificates in force. It uses no proxy.
 #[must_use]
 pub fn lazy(endpoint: &Endpoint, tls: Option<&Tls>) -> Channel {
     endpoint.connect_with_connector_lazy(Connector::new(tls))
 }
 
-/// Connects.
+/// Connects to `endpoint`.
 ///
 /// # Errors
-/// When nobody is there, or one of both does not trust the other.
+/// The node is unreachable, or one of the two rejects the other's certificate.
 pub async fn connect(endpoint: &Endpoint, tls: Option<&Tls>) -> Result<Channel, Error> {
     endpoint.connect_with_connector(Connector::new(tls)).await
 }
@@ -95,7 +94,7 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Io>;
+    type Response = TokioIo<NodeStream>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
@@ -107,44 +106,57 @@ impl Service<Uri> for Connector {
         let (connecting, tls) = (self.tcp.call(to.clone()), self.tls.clone());
         async move {
             let stream = connecting.await?.into_inner();
-            let Some(tls) = tls else { return Ok(TokioIo::new(Io::plain_to(stream))) };
+            let Some(tls) = tls else {
+                return Ok(TokioIo::new(NodeStream::plain_detecting_tls(stream)));
+            };
             let address = to.authority().map(ToString::to_string).unwrap_or_default();
-            let met = timeout(PATIENCE + FIRST_PATIENCE, meet(stream, &to, &tls)).await;
-            let met = met.unwrap_or_else(|_| {
-                Err(Reason::new(Refuser::Nobody, Kind::Broken, "it is silent: does it speak TLS?"))
+            let limit = HANDSHAKE_TIMEOUT + FIRST_BYTES_TIMEOUT;
+            let connected = timeout(limit, handshake(stream, &to, &tls)).await;
+            let connected = connected.unwrap_or_else(|_| {
+                let (by, kind) = (RejectedBy::Neither, RejectionKind::Broken);
+                Err(Rejection::new(by, kind, "it does not respond: does it use TLS?"))
             });
-            met.map(TokioIo::new).map_err(|reason| {
-                tls.log().not_reached(&address, &reason);
-                BoxError::from(io::Error::other(words(&address, &reason)))
+            connected.map(TokioIo::new).map_err(|rejection| {
+                tls.log().log_outbound(&address, &rejection);
+                BoxError::from(io::Error::other(message(&address, &rejection)))
             })
         }
         .boxed()
     }
 }
 
-fn words(address: &str, reason: &Reason) -> String {
-    match reason.by {
-        Refuser::Us => format!("{address} is not spoken to: {}", reason.text),
-        Refuser::Them => format!("{address} does not let us in: {}", reason.text),
-        Refuser::Nobody => format!("{address}: {}", reason.text),
+fn message(address: &str, rejection: &Rejection) -> String {
+    match rejection.by {
+        RejectedBy::Local => format!("{address} is not trusted: {}", rejection.text),
+        RejectedBy::Remote => format!("{address} rejects this node: {}", rejection.text),
+        RejectedBy::Neither => format!("{address}: {}", rejection.text),
     }
 }
 
-pub(crate) async fn meet(stream: TcpStream, to: &Uri, tls: &Tls) -> Result<Io, Reason> {
+pub(crate) async fn handshake(
+    stream: TcpStream,
+    to: &Uri,
+    tls: &Tls,
+) -> Result<NodeStream, Rejection> {
     let host = to.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    let name = ServerName::try_from(host)
-        .map_err(|error| Reason::new(Refuser::Us, Kind::Name, error.to_string()))?;
+    let name = ServerName::try_from(host).map_err(|error| {
+        Rejection::new(RejectedBy::Local, RejectionKind::Name, error.to_string())
+    })?;
     let connecting = TlsConnector::from(tls.client()).connect(name, stream);
-    let mut stream = connecting.await.map_err(|error| Reason::of_io(&error))?;
-    // Only now does the other one look at our certificate.
+    let mut stream = connecting.await.map_err(|error| Rejection::of_io(&error))?;
+    // The other node verifies our certificate only after the handshake.
     let mut first = vec![0; FIRST_BYTES_MAX];
-    match timeout(FIRST_PATIENCE, stream.read(&mut first)).await {
+    match timeout(FIRST_BYTES_TIMEOUT, stream.read(&mut first)).await {
         Ok(Ok(0)) => {
-            return Err(Reason::new(Refuser::Nobody, Kind::Broken, "it closed the connection"));
+            return Err(Rejection::new(
+                RejectedBy::Neither,
+                RejectionKind::Broken,
+                "it closed the connection",
+            ));
         }
         Ok(Ok(n)) => first.truncate(n),
-        Ok(Err(error)) => return Err(Reason::of_io(&error)),
+        Ok(Err(error)) => return Err(Rejection::of_io(&error)),
         Err(_) => first.clear(),
     }
-    Ok(Io::tls(TlsStream::Client(stream), first))
+    Ok(NodeStream::tls(TlsStream::Client(stream), first))
 }

@@ -1,8 +1,8 @@
-//! Those who connect to a node, once it is clear who they are.
+//! Accepts connections to a node and authenticates them.
 
-use crate::io::Io;
-use crate::sayings::Sayings;
-use crate::tls::{Kind, Reason, Refuser, Tls};
+use crate::rejection_log::RejectionLog;
+use crate::stream::NodeStream;
+use crate::tls::{RejectedBy, Rejection, RejectionKind, Tls};
 use futures_util::Stream;
 use std::io;
 use std::net::SocketAddr;
@@ -16,34 +16,34 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::{TlsAcceptor, TlsStream};
 
-/// Connections whose other side has not shown who it is yet. More wait in the system's queue.
+/// The maximum number of handshakes in progress. Further connections wait in the system's queue.
 const HANDSHAKES_MAX: usize = 256;
-/// For that.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Before another try, when the system gives no connection (it has no file left, for instance).
-const PAUSE: Duration = Duration::from_millis(100);
-/// Between two lines in the log about that, as lines about anybody.
-const ACCEPT: &str = "the listening socket";
-/// For one who is refused to hear why,
-const FAREWELL_PATIENCE: Duration = Duration::from_secs(1);
-/// and what it may say meanwhile.
-const FAREWELL_BYTES_MAX: u64 = 64 << 10;
-/// How a handshake begins.
-const HANDSHAKE: [u8; 2] = [0x16, 0x03];
+/// The timeout of a handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause after a failed accept, for example if no file descriptor is free.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// The name of the listening socket in the log, which limits messages per name.
+const LISTENER: &str = "the listening socket";
+/// The time for a rejected node to read the reason,
+const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
+/// and the number of bytes that it may send in that time.
+const LINGER_BYTES_MAX: u64 = 64 << 10;
+/// The first bytes of a TLS handshake.
+const TLS_HANDSHAKE: [u8; 2] = [0x16, 0x03];
 
-/// The connections to a listening socket: with TLS those who are trusted, without all. Ends never;
-/// the socket is free when this is dropped.
+/// The stream of connections to a listening socket; with TLS only authenticated ones. It never ends,
+/// and closes the socket when dropped.
 #[derive(Debug)]
 pub struct Incoming {
     listener: TcpListener,
     tls: Option<Tls>,
-    handshakes: JoinSet<Option<Io>>,
+    handshakes: JoinSet<Option<NodeStream>>,
     pause: Option<Pin<Box<Sleep>>>,
-    log: Arc<Sayings>,
+    log: Arc<RejectionLog>,
 }
 
 impl Incoming {
-    /// Those who connect to `listener`.
+    /// The connections to `listener`.
     #[must_use]
     pub fn new(listener: TcpListener, tls: Option<Tls>) -> Self {
         let (handshakes, log) = (JoinSet::new(), Arc::default());
@@ -52,7 +52,7 @@ impl Incoming {
 }
 
 impl Stream for Incoming {
-    type Item = io::Result<Io>;
+    type Item = io::Result<NodeStream>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
@@ -72,74 +72,80 @@ impl Stream for Incoming {
             match ready!(this.listener.poll_accept(cx)) {
                 Ok((stream, peer)) => {
                     let (tls, log) = (this.tls.clone(), Arc::clone(&this.log));
-                    this.handshakes.spawn(welcome(stream, peer, tls, log));
+                    this.handshakes.spawn(accept(stream, peer, tls, log));
                 }
                 Err(error) => {
-                    if this.log.is_due(ACCEPT, Refuser::Nobody, Kind::Broken) {
-                        tracing::warn!("nobody can connect just now: {error}");
+                    if this.log.is_due(LISTENER, RejectedBy::Neither, RejectionKind::Broken) {
+                        tracing::warn!("cannot accept connections: {error}");
                     }
-                    this.pause = Some(Box::pin(sleep(PAUSE)));
+                    this.pause = Some(Box::pin(sleep(ACCEPT_PAUSE)));
                 }
             }
         }
     }
 }
 
-async fn welcome(
+async fn accept(
     stream: TcpStream,
     peer: SocketAddr,
     tls: Option<Tls>,
-    log: Arc<Sayings>,
-) -> Option<Io> {
-    // Without it, small answers come late; no more.
+    log: Arc<RejectionLog>,
+) -> Option<NodeStream> {
+    // If this fails, small messages are delayed, but nothing else.
     let _ = stream.set_nodelay(true);
-    let met = async {
+    let handshake = async {
         match tls {
-            Some(tls) => meet(stream, &tls).await,
-            None => meet_plainly(stream).await,
+            Some(tls) => handshake(stream, &tls).await,
+            None => detect_plain(stream).await,
         }
     };
-    let late = || Reason::new(Refuser::Nobody, Kind::Broken, "it did not show in time who it is");
-    let (reason, stream) = match timeout(PATIENCE, met).await {
+    let broken = |text| Rejection::new(RejectedBy::Neither, RejectionKind::Broken, text);
+    let (rejection, stream) = match timeout(HANDSHAKE_TIMEOUT, handshake).await {
         Ok(Ok(io)) => return Some(io),
-        Ok(Err((reason, stream))) => (reason, Some(stream)),
-        Err(_) => (late(), None),
+        Ok(Err((rejection, stream))) => (rejection, Some(stream)),
+        Err(_) => (broken("it did not complete the handshake in time"), None),
     };
-    log.not_let_in(&peer.ip().to_string(), &peer.to_string(), &reason);
+    log.log_inbound(&peer.ip().to_string(), &peer.to_string(), &rejection);
     if let Some(stream) = stream {
-        // Whoever goes on speaking to a socket that is closed would not read why it was.
-        let _ = timeout(FAREWELL_PATIENCE, farewell(stream)).await;
+        // A node that still sends to a closed socket would not read the reason.
+        let _ = timeout(LINGER_TIMEOUT, linger_close(stream)).await;
     }
     None
 }
 
-pub(crate) async fn meet(stream: TcpStream, tls: &Tls) -> Result<Io, (Reason, TcpStream)> {
+pub(crate) async fn handshake(
+    stream: TcpStream,
+    tls: &Tls,
+) -> Result<NodeStream, (Rejection, TcpStream)> {
     let accepting = TlsAcceptor::from(tls.server()).accept(stream).into_fallible();
     match accepting.await {
-        Ok(stream) => Ok(Io::tls(TlsStream::Server(stream), Vec::new())),
-        Err((error, stream)) => Err((Reason::of_io(&error), stream)),
+        Ok(stream) => Ok(NodeStream::tls(TlsStream::Server(stream), Vec::new())),
+        Err((error, stream)) => Err((Rejection::of_io(&error), stream)),
     }
 }
 
-async fn meet_plainly(stream: TcpStream) -> Result<Io, (Reason, TcpStream)> {
-    let mut first = [0; HANDSHAKE.len()];
+async fn detect_plain(stream: TcpStream) -> Result<NodeStream, (Rejection, TcpStream)> {
+    let mut first = [0; TLS_HANDSHAKE.len()];
     match stream.peek(&mut first).await {
-        Ok(n) if n > 0 && first[..n] == HANDSHAKE[..n] => Err((
-            Reason::new(
-                Refuser::Us,
-                Kind::NotTls,
-                "it speaks TLS, and this node was started without (--tls-cert, --tls-key, --tls-ca)",
+        Ok(n) if n > 0 && first[..n] == TLS_HANDSHAKE[..n] => Err((
+            Rejection::new(
+                RejectedBy::Local,
+                RejectionKind::NotTls,
+                "it uses TLS, and this node was started without (--tls-cert, --tls-key, --tls-ca)",
             ),
             stream,
         )),
-        Ok(n) if n > 0 => Ok(Io::plain(stream)),
-        Ok(_) => Err((Reason::new(Refuser::Nobody, Kind::Broken, "it said nothing"), stream)),
-        Err(error) => Err((Reason::of_io(&error), stream)),
+        Ok(n) if n > 0 => Ok(NodeStream::plain(stream)),
+        Ok(_) => Err((
+            Rejection::new(RejectedBy::Neither, RejectionKind::Broken, "it sent nothing"),
+            stream,
+        )),
+        Err(error) => Err((Rejection::of_io(&error), stream)),
     }
 }
 
-pub(crate) async fn farewell(mut stream: TcpStream) -> io::Result<()> {
+pub(crate) async fn linger_close(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await?;
-    tokio::io::copy(&mut stream.take(FAREWELL_BYTES_MAX), &mut tokio::io::sink()).await?;
+    tokio::io::copy(&mut stream.take(LINGER_BYTES_MAX), &mut tokio::io::sink()).await?;
     Ok(())
 }

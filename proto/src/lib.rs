@@ -1,25 +1,24 @@
-//! The wire: what agents and the coordinator say to each other, as Protocol Buffers over gRPC, and
-//! how connections between them are made and guarded ([`tls`], [`dial`], [`incoming`], [`guard`]),
-//! how people ask agents ([`crowd`]), and how browsers are served ([`web`]).
+//! The wire format: Protocol Buffers over gRPC between agents and the coordinator. Also connections
+//! ([`dial`], [`incoming`]), their security ([`tls`], [`auth`]), clients of the agents ([`agents`]),
+//! and the HTTP server for browsers and Prometheus ([`http_server`]).
 //!
-//! Only the rooms that speak to peers know these types. Everything that arrives is checked where
-//! it is converted ([`view`]), never later.
+//! Messages are validated where they are converted ([`view`]), and nowhere else.
 
-pub mod crowd;
+pub mod agents;
+pub mod auth;
+pub mod bottleneck;
 pub mod dial;
-mod fresh;
-pub mod guard;
+pub mod http_server;
 pub mod incoming;
-mod io;
 mod live_token;
-pub mod pace;
-mod sayings;
+mod rejection_log;
+mod reload;
+mod stream;
 pub mod tls;
 pub mod view;
-pub mod web;
 
-pub use io::Io;
 pub use live_token::LiveToken;
+pub use stream::NodeStream;
 
 /// Version 1 of the wire format.
 #[expect(
@@ -35,25 +34,25 @@ pub mod v1 {
 /// A client of a coordinator in the same process: its service, without a network in between.
 pub type LocalCoordinator = v1::coordinator_client::CoordinatorClient<tonic::service::Routes>;
 
-/// The descriptors of [`v1`], for gRPC reflection.
+/// The file descriptors of [`v1`], for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/crivello.v1.bin"));
 
-/// The version of what agents say to each other and keep on disk. Agents of one crawl have the
-/// same; raised with every change that others could not follow.
+/// The version of the wire format and of the format on disk. All agents of a crawl have the same. It
+/// rises with every incompatible change.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// The longest request to the coordinator, in bytes.
+/// The maximum size of a request to the coordinator, in bytes.
 pub const REQUEST_SIZE_MAX: usize = 64 << 10;
-/// The longest answer of the coordinator, in bytes: a view of 1,024 agents takes 600 KiB, the
-/// rest is for the settings, whose lists have no bound of their own.
+/// The maximum size of a response of the coordinator, in bytes. A view of 1,024 agents takes 600 KiB;
+/// the rest is for the settings, which have lists of any length.
 pub const RESPONSE_SIZE_MAX: usize = 16 << 20;
-/// The longest packet from one agent to another, in bytes.
+/// The maximum size of a packet between agents, in bytes.
 pub const PACKET_SIZE_MAX: usize = 4 << 20;
-/// The longest answer to one, in bytes: it may hold a view.
-pub const REPLY_SIZE_MAX: usize = 2 << 20;
-/// The longest batch of seeds, in bytes.
+/// The maximum size of the acknowledgement of a packet, in bytes. It may contain a view.
+pub const ACK_SIZE_MAX: usize = 2 << 20;
+/// The maximum size of a batch of seeds, in bytes.
 pub const SEEDS_SIZE_MAX: usize = 1 << 20;
-/// The most lines of one.
+/// The maximum number of lines in a batch of seeds.
 pub const SEED_LINES_MAX: usize = 1_000;
-/// The longest answer to people, in bytes: a word on each line.
-pub const ANSWER_SIZE_MAX: usize = 1 << 20;
+/// The maximum size of an agent's response to a control request, in bytes.
+pub const CONTROL_RESPONSE_SIZE_MAX: usize = 1 << 20;

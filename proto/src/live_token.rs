@@ -1,48 +1,48 @@
-//! The cluster's token, read anew when its file changes. Clones are the same.
+//! The cluster's token, reloaded when its file changes.
 
-use crate::fresh::{Fresh, Made};
+use crate::reload::{Reloadable, Reloading};
 use crivello_common::runtime::{Token, TokenError};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// See the module.
+/// The cluster's token, reloaded when its file changes. Clones share it.
 #[derive(Clone)]
-pub struct LiveToken(Arc<Fresh<Word>>);
+pub struct LiveToken(Arc<Reloading<ComparableToken>>);
 
-/// Says nothing: it is nobody's business.
+/// Hides the secret.
 impl fmt::Debug for LiveToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LiveToken")
     }
 }
 
-/// A token that can be told from another.
+/// A token with equality.
 #[derive(Clone)]
-struct Word(Token);
+struct ComparableToken(Token);
 
-impl PartialEq for Word {
+impl PartialEq for ComparableToken {
     fn eq(&self, other: &Self) -> bool {
-        self.0.is(other.0.secret().as_bytes())
+        self.0.matches(other.0.secret().as_bytes())
     }
 }
 
-impl Made for Word {
+impl Reloadable for ComparableToken {
     type Files = PathBuf;
-    type Pem = Self;
+    type Contents = Self;
     type Error = TokenError;
 
-    const WHAT: &'static str = "the token's file";
+    const NAME: &'static str = "the token file";
 
     fn read(file: &PathBuf) -> Result<Self, TokenError> {
         Token::read(file).map(Self)
     }
 
-    fn make(word: Self) -> Result<Self, TokenError> {
-        Ok(word)
+    fn build(token: Self) -> Result<Self, TokenError> {
+        Ok(token)
     }
 
-    fn pem(&self) -> &Self {
+    fn contents(&self) -> &Self {
         self
     }
 
@@ -51,43 +51,42 @@ impl Made for Word {
     }
 
     fn effect(file: &PathBuf) -> String {
-        format!("who asks must show the token in {} from now on", file.display())
+        format!("from now on, calls need the token in {}", file.display())
     }
 }
 
 impl LiveToken {
-    /// What is in this file; see [`Self::keep_fresh`].
+    /// Reads the token from `file`; see [`Self::watch`].
     ///
     /// # Errors
-    /// When it cannot be read, or holds no token.
+    /// The file cannot be read, or has no valid token.
     pub fn load(file: &Path) -> Result<Self, TokenError> {
-        Fresh::load(file.to_owned()).map(|fresh| Self(Arc::new(fresh)))
+        Reloading::load(file.to_owned()).map(|token| Self(Arc::new(token)))
     }
 
-    /// Has a task of the present runtime look at the file every second, for as long as this and its
-    /// clones are there. What has changed is in force within three seconds; a file that holds no
-    /// token changes nothing but the log.
-    pub fn keep_fresh(&self) {
-        self.0.keep();
+    /// Spawns a task that reads the file every second, as long as this token and its clones exist. A
+    /// change is in force within three seconds. An invalid file is logged and ignored.
+    pub fn watch(&self) {
+        self.0.watch();
     }
 
-    /// That in force.
+    /// The token in force.
     #[must_use]
     pub fn now(&self) -> Token {
         self.0.now().0.clone()
     }
 
-    /// Whether the value of an `authorization` header shows it.
+    /// Whether the value of an `authorization` header carries the token in force.
     #[must_use]
-    pub fn is_in(&self, header: &[u8]) -> bool {
-        self.0.now().0.is_in(header)
+    pub fn matches_header(&self, header: &[u8]) -> bool {
+        self.0.now().0.matches_header(header)
     }
 }
 
 impl From<Token> for LiveToken {
-    /// This one, for good.
+    /// A token that never changes.
     fn from(token: Token) -> Self {
-        Self(Arc::new(Fresh::fixed(Word(token))))
+        Self(Arc::new(Reloading::fixed(ComparableToken(token))))
     }
 }
 
@@ -102,25 +101,25 @@ mod tests {
     const NEW: &str = "fedcba9876543210";
 
     #[tokio::test]
-    async fn a_new_file_is_taken_and_a_bad_one_is_not() {
+    async fn a_valid_new_file_is_used_and_an_invalid_one_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("token");
         fs::write(&file, OLD).unwrap();
         let token = LiveToken::load(&file).unwrap();
         let clone = token.clone();
-        token.keep_fresh();
+        token.watch();
         fs::write(&file, "short").unwrap();
         sleep(Duration::from_secs(3)).await;
         assert_eq!(clone.now().secret(), OLD);
         fs::write(&file, format!("{NEW}\n")).unwrap();
-        let taken = async {
+        let reloaded = async {
             while clone.now().secret() != NEW {
                 sleep(Duration::from_millis(50)).await;
             }
         };
-        timeout(Duration::from_secs(20), taken).await.expect("it is in force");
-        assert!(clone.is_in(b"Bearer fedcba9876543210"));
-        assert!(!clone.is_in(b"Bearer 0123456789abcdef"));
+        timeout(Duration::from_secs(20), reloaded).await.expect("it is in force");
+        assert!(clone.matches_header(b"Bearer fedcba9876543210"));
+        assert!(!clone.matches_header(b"Bearer 0123456789abcdef"));
         assert_eq!(format!("{clone:?}"), "LiveToken");
     }
 }

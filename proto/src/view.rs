@@ -1,26 +1,26 @@
-//! Views on the wire and in the house.
+//! Conversion of views to and from the wire.
 
 use crate::v1;
 use crivello_common::view::{Agent, AgentId, AgentState, RunState, View, ViewError};
 
-/// Why a view that arrived cannot be used.
+/// The reason for which a received view is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum BadView {
-    /// A number that stands for nothing, or nothing where something is needed.
-    #[error("the view has a {field} of {number}, which means nothing to this build")]
+pub enum InvalidView {
+    /// A number is unknown or missing.
+    #[error("the view has a {field} of {number}, which is unknown to this build")]
     Number {
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// The value of the field.
         number: i64,
     },
-    /// It says what cannot be.
-    #[error("the view cannot be: {0}")]
-    Impossible(#[from] ViewError),
+    /// The view does not pass [`View::check`].
+    #[error("the view is inconsistent: {0}")]
+    Inconsistent(#[from] ViewError),
 }
 
-const fn unknown(field: &'static str, number: i64) -> BadView {
-    BadView::Number { field, number }
+const fn unknown(field: &'static str, number: i64) -> InvalidView {
+    InvalidView::Number { field, number }
 }
 
 impl From<RunState> for v1::RunState {
@@ -33,7 +33,7 @@ impl From<RunState> for v1::RunState {
     }
 }
 
-/// What the number of a run state means; `None` for one that means nothing.
+/// The run state with this number; `None` if it is unknown.
 #[must_use]
 pub fn run_state(number: i32) -> Option<RunState> {
     match v1::RunState::try_from(number).ok()? {
@@ -54,7 +54,7 @@ impl From<AgentState> for v1::AgentState {
     }
 }
 
-/// What the number of an agent's state means; `None` for one that means nothing.
+/// The agent state with this number; `None` if it is unknown.
 #[must_use]
 pub fn agent_state(number: i32) -> Option<AgentState> {
     match v1::AgentState::try_from(number).ok()? {
@@ -85,18 +85,18 @@ impl From<&Agent> for v1::Agent {
             slot: agent.slot.into(),
             weight: agent.weight.into(),
             state: v1::AgentState::from(agent.state).into(),
-            since: agent.since,
-            disk: agent.disk,
-            alone: agent.alone,
+            joined_epoch: agent.joined_epoch,
+            disk_id: agent.disk_id,
+            unreplicated: agent.unreplicated,
         }
     }
 }
 
 impl TryFrom<v1::View> for View {
-    type Error = BadView;
+    type Error = InvalidView;
 
-    /// Checked by [`View::check`].
-    fn try_from(view: v1::View) -> Result<Self, BadView> {
+    /// Converts a view and checks it by [`View::check`].
+    fn try_from(view: v1::View) -> Result<Self, InvalidView> {
         let run = run_state(view.run).ok_or_else(|| unknown("run state", view.run.into()))?;
         let agents: Result<_, _> = view.agents.into_iter().map(Agent::try_from).collect();
         let refetched = view.refetched.into_iter().map(AgentId).collect();
@@ -107,10 +107,10 @@ impl TryFrom<v1::View> for View {
 }
 
 impl TryFrom<v1::Agent> for Agent {
-    type Error = BadView;
+    type Error = InvalidView;
 
-    /// On its own: that nobody else has its id, name or slots is for the view to say.
-    fn try_from(agent: v1::Agent) -> Result<Self, BadView> {
+    /// Converts an agent. That its id, name and slots are unique is checked for the whole view.
+    fn try_from(agent: v1::Agent) -> Result<Self, InvalidView> {
         let small = |field, n: u32| u16::try_from(n).map_err(|_| unknown(field, n.into()));
         let state = agent_state(agent.state);
         Ok(Self {
@@ -120,9 +120,9 @@ impl TryFrom<v1::Agent> for Agent {
             state: state.ok_or_else(|| unknown("agent state", agent.state.into()))?,
             name: agent.name,
             address: agent.address,
-            since: agent.since,
-            disk: agent.disk,
-            alone: agent.alone,
+            joined_epoch: agent.joined_epoch,
+            disk_id: agent.disk_id,
+            unreplicated: agent.unreplicated,
         })
     }
 }
@@ -138,16 +138,18 @@ mod tests {
         let number = || prop_oneof![0..4_u32, any::<u32>()];
         let marks = (any::<u64>(), any::<u64>(), any::<bool>());
         (number(), text(), text(), number(), number(), -1..5_i32, marks).prop_map(
-            |(id, name, address, slot, weight, state, (since, disk, alone))| v1::Agent {
-                id,
-                name,
-                address,
-                slot,
-                weight,
-                state,
-                since,
-                disk,
-                alone,
+            |(id, name, address, slot, weight, state, (joined_epoch, disk_id, unreplicated))| {
+                v1::Agent {
+                    id,
+                    name,
+                    address,
+                    slot,
+                    weight,
+                    state,
+                    joined_epoch,
+                    disk_id,
+                    unreplicated,
+                }
             },
         )
     }
@@ -156,7 +158,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_taken_is_sound_and_is_sent_as_it_came(
+        fn an_accepted_view_is_valid_and_round_trips(
             epoch: u64,
             run in -1..5_i32,
             agents in proptest::collection::vec(any_agent(), 0..4),
@@ -170,7 +172,7 @@ mod tests {
         }
 
         #[test]
-        fn garbage_is_refused_or_sound(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn garbage_is_rejected_or_valid(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(sent) = v1::View::decode(bytes.as_slice())
                 && let Ok(view) = View::try_from(sent)
             {
@@ -180,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_without_a_meaning_are_named() {
+    fn unknown_numbers_are_reported() {
         let of = |view: v1::View| View::try_from(view).map_err(|e| e.to_string());
         let mut sent = v1::View::from(&View::of_one("a"));
         assert_eq!(of(sent.clone()), Ok(View::of_one("a")));
         sent.run = 9;
         assert_eq!(
             of(sent.clone()),
-            Err("the view has a run state of 9, which means nothing to this build".into())
+            Err("the view has a run state of 9, which is unknown to this build".into())
         );
         sent.run = 1;
         sent.agents[0].slot = 70_000;

@@ -43,7 +43,7 @@ impl About {
             NeitherNor { text: shown.to_owned(), why }
         };
         if text.contains("://") {
-            return CrawlUrl::parse(text).map(Self::Url).map_err(|why| refuse(why.meaning()));
+            return CrawlUrl::parse(text).map(Self::Url).map_err(|why| refuse(why.description()));
         }
         if text.is_empty() {
             return Err(refuse("nothing was given"));
@@ -181,7 +181,7 @@ mod tests {
             ("", "nothing was given"),
             ("a.test/x", "begins with http://"),
             ("ftp://a.test/", "neither http nor https"),
-            ("http://", "no URL at all"),
+            ("http://", "not a valid URL"),
             ("two words", "white space"),
             ("a..test", "no such host"),
             ("a:b:c", "no such host"),

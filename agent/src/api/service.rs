@@ -10,7 +10,7 @@ use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use crivello_proto::v1::control_server::{Control, ControlServer};
 use crivello_proto::v1::{self, seed_response};
-use crivello_proto::{ANSWER_SIZE_MAX, SEED_LINES_MAX, SEEDS_SIZE_MAX};
+use crivello_proto::{CONTROL_RESPONSE_SIZE_MAX, SEED_LINES_MAX, SEEDS_SIZE_MAX};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, FuturesOrdered, unfold};
 use futures_util::{FutureExt, StreamExt};
@@ -35,7 +35,7 @@ pub fn service(house: Arc<dyn AgentApi>) -> Service {
     let seats = Arc::new(Semaphore::new(SEED_STREAMS_MAX));
     ControlServer::new(Counter { house, seats })
         .max_decoding_message_size(SEEDS_SIZE_MAX)
-        .max_encoding_message_size(ANSWER_SIZE_MAX)
+        .max_encoding_message_size(CONTROL_RESPONSE_SIZE_MAX)
 }
 
 /// See [`service`].
@@ -58,15 +58,15 @@ impl Control for Counter {
         Ok(Response::new(v1::StatusResponse::from(&status)))
     }
 
-    async fn archived(
+    async fn count_archived(
         &self,
-        request: Request<v1::ArchivedRequest>,
-    ) -> Result<Response<v1::ArchivedResponse>, Status> {
+        request: Request<v1::CountArchivedRequest>,
+    ) -> Result<Response<v1::CountArchivedResponse>, Status> {
         let (answer, answered) = oneshot::channel();
-        self.house.archived(AgentId(request.into_inner().by), answer);
+        self.house.archived(AgentId(request.into_inner().agent), answer);
         let pages = answered.await.map_err(|_| Status::unavailable("not now"))?;
         let pages = pages.ok_or_else(|| Status::internal("its state cannot be read"))?;
-        Ok(Response::new(v1::ArchivedResponse { pages }))
+        Ok(Response::new(v1::CountArchivedResponse { pages }))
     }
 
     async fn why(
@@ -94,7 +94,12 @@ impl Control for Counter {
         &self,
         _: Request<v1::BlocksRequest>,
     ) -> Result<Response<v1::BlocksResponse>, Status> {
-        let block = |BlockCount { what, done, hosts, urls }| v1::Block { what, done, hosts, urls };
+        let block = |BlockCount { what, done, hosts, urls }| v1::BlockProgress {
+            entry: what,
+            done,
+            hosts,
+            urls,
+        };
         let blocks = self.house.blocks().into_iter().map(block).collect();
         Ok(Response::new(v1::BlocksResponse { blocks }))
     }
@@ -125,7 +130,7 @@ impl Control for Counter {
         let filter = request.into_inner().filter;
         let before = set_log_filter(&filter).map_err(Status::invalid_argument)?;
         tracing::info!("the log's filter is {filter} now, it was {before}");
-        Ok(Response::new(v1::SetLogLevelResponse { before }))
+        Ok(Response::new(v1::SetLogLevelResponse { previous: before }))
     }
 
     async fn details(
@@ -219,29 +224,29 @@ impl Bringer {
         }
         let word = answered.map(move |answer| {
             let answer = answer.unwrap_or(SeedAnswer::NotNow);
-            v1::SeedResponse { id, verdict: Some(verdict(answer, &places, refused)) }
+            v1::SeedResponse { id, outcome: Some(verdict(answer, &places, refused)) }
         });
         self.pending.push_back(word.boxed());
         Ok(())
     }
 }
 
-fn refusal(line: u32, reason: Discard) -> v1::RefusedSeed {
-    v1::RefusedSeed { line, why: reason.meaning().to_owned() }
+fn refusal(line: u32, reason: Discard) -> v1::RejectedSeed {
+    v1::RejectedSeed { line, reason: reason.description().to_owned() }
 }
 
 /// The house's word; `places` are the lines of the URLs that it was given.
 fn verdict(
     answer: SeedAnswer,
     places: &[u32],
-    mut refused: Vec<v1::RefusedSeed>,
-) -> seed_response::Verdict {
+    mut refused: Vec<v1::RejectedSeed>,
+) -> seed_response::Outcome {
     let SeedAnswer::Safe { refused: not_let_in } = answer else {
-        return seed_response::Verdict::NotNow(v1::Nothing {});
+        return seed_response::Outcome::Retry(v1::Empty {});
     };
     let taken = (places.len() as u64).saturating_sub(not_let_in.len() as u64);
     let lines = not_let_in.iter().filter_map(|&(i, reason)| Some(refusal(*places.get(i)?, reason)));
     refused.extend(lines);
     refused.sort_by_key(|refused| refused.line);
-    seed_response::Verdict::Safe(v1::SeedsSafe { taken, refused })
+    seed_response::Outcome::Stored(v1::SeedsStored { accepted: taken, rejected: refused })
 }

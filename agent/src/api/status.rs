@@ -1,9 +1,9 @@
 //! How an agent stands, and the same on the wire.
 
 use crate::progress::{HostGauges, Snapshot};
-use crivello_common::quiet::Said;
+use crivello_common::completion::AgentReply;
 use crivello_common::view::{AgentId, AgentState, RunState};
-use crivello_proto::pace;
+use crivello_proto::bottleneck;
 use crivello_proto::v1;
 use crivello_proto::view::{agent_state, run_state};
 use std::time::Duration;
@@ -55,8 +55,8 @@ pub struct BadStatus(pub &'static str, pub i64);
 impl AgentStatus {
     /// What counts when the end of the crawl is looked for.
     #[must_use]
-    pub const fn said(&self) -> Said {
-        Said { process: self.process, epoch: self.epoch, idle: self.idle, work: self.work }
+    pub const fn said(&self) -> AgentReply {
+        AgentReply { process: self.process, epoch: self.epoch, idle: self.idle, work: self.work }
     }
 }
 
@@ -113,7 +113,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 fn progress(s: &Snapshot) -> v1::Progress {
-    let (pace, delay) = pace::number(s.pace);
+    let (pace, delay) = bottleneck::to_wire(s.pace);
     v1::Progress {
         elapsed_ms: millis(s.elapsed),
         pages: s.pages,
@@ -133,8 +133,8 @@ fn progress(s: &Snapshot) -> v1::Progress {
         visits: s.visits,
         pipeline_pages: s.pipeline_pages,
         pages_left: s.pages_left,
-        pace: pace.into(),
-        pace_delay_ms: millis(delay),
+        bottleneck: pace.into(),
+        bottleneck_delay_ms: millis(delay),
     }
 }
 
@@ -165,6 +165,6 @@ fn snapshot(p: &v1::Progress) -> Result<Snapshot, BadStatus> {
         visits: p.visits,
         pipeline_pages: p.pipeline_pages,
         pages_left: p.pages_left,
-        pace: pace::read(p).ok_or_else(|| BadStatus("pace", p.pace.into()))?,
+        pace: bottleneck::from_wire(p).ok_or_else(|| BadStatus("pace", p.bottleneck.into()))?,
     })
 }

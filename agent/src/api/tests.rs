@@ -1,11 +1,11 @@
 use super::*;
 use crate::messages::BlockCount;
 use crate::progress::{HostGauges, Snapshot};
-use crivello_common::pace::Pace;
+use crivello_common::bottleneck::Bottleneck;
 use crivello_common::view::{AgentId, AgentState, RunState};
 use crivello_proto::v1::HostOrder;
 use crivello_proto::v1::control_client::ControlClient;
-use crivello_proto::v1::seed_response::Verdict;
+use crivello_proto::v1::seed_response::Outcome;
 use crivello_proto::v1::{self, SeedRequest, SeedResponse};
 use crivello_proto::{SEED_LINES_MAX, SEEDS_SIZE_MAX};
 use futures_util::future::{BoxFuture, ready};
@@ -131,7 +131,7 @@ fn standing() -> AgentStatus {
             visits: 18,
             pipeline_pages: 19,
             pages_left: Some(0),
-            pace: Pace::FewHosts { delay: Duration::from_millis(250) },
+            pace: Bottleneck::FewHosts { delay: Duration::from_millis(250) },
         },
     }
 }
@@ -163,9 +163,12 @@ async fn next(answers: &mut Streaming<SeedResponse>) -> Result<SeedResponse, Sta
 
 fn safe(id: u64, taken: u64, refused: &[(u32, Discard)]) -> SeedResponse {
     let refusal =
-        |&(line, why): &(u32, Discard)| v1::RefusedSeed { line, why: why.meaning().into() };
+        |&(line, why): &(u32, Discard)| v1::RejectedSeed { line, reason: why.description().into() };
     let refused = refused.iter().map(refusal).collect();
-    SeedResponse { id, verdict: Some(Verdict::Safe(v1::SeedsSafe { taken, refused })) }
+    SeedResponse {
+        id,
+        outcome: Some(Outcome::Stored(v1::SeedsStored { accepted: taken, rejected: refused })),
+    }
 }
 
 #[tokio::test]
@@ -194,17 +197,17 @@ fn every_pace_and_only_a_pace_has_a_number() {
     let mut paces = 0;
     for number in -1..100 {
         let mut sent = v1::StatusResponse::from(&standing());
-        sent.progress.as_mut().unwrap().pace = number;
+        sent.progress.as_mut().unwrap().bottleneck = number;
         match AgentStatus::try_from(sent.clone()) {
             Ok(status) => {
                 paces += 1;
-                let back = v1::StatusResponse::from(&status).progress.unwrap().pace;
+                let back = v1::StatusResponse::from(&status).progress.unwrap().bottleneck;
                 assert_eq!(back, number);
             }
             Err(BadStatus(field, n)) => assert_eq!((field, n), ("pace", number.into())),
         }
     }
-    assert_eq!(paces, Pace::NAMES.len());
+    assert_eq!(paces, Bottleneck::NAMES.len());
     let wrong = v1::StatusResponse { run: 9, ..v1::StatusResponse::from(&standing()) };
     assert!(AgentStatus::try_from(wrong).unwrap_err().to_string().contains("run state is 9"));
 }
@@ -265,7 +268,7 @@ async fn nothing_is_answered_before_it_is_safe_and_in_its_order() {
     }
     for n in 0..100 {
         let answer = next(&mut answers).await.unwrap();
-        let not_now = SeedResponse { id: 1, verdict: Some(Verdict::NotNow(v1::Nothing {})) };
+        let not_now = SeedResponse { id: 1, outcome: Some(Outcome::Retry(v1::Empty {})) };
         assert_eq!(answer, if n == 1 { not_now } else { safe(n, 1, &[]) });
     }
 }

@@ -27,7 +27,7 @@ use crate::store::{Archive, CrawlLabel, Position};
 use crate::workbench::Workbench;
 use arc_swap::ArcSwap;
 use crivello_common::config::Settings;
-use crivello_common::metrics::{Stopwatch, WORK};
+use crivello_common::metrics::{Timer, WORK_BUCKETS};
 use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
 use crossbeam::channel::bounded;
@@ -55,7 +55,7 @@ impl Build {
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings)?));
-        let look_ups = Stopwatch::new(clock, WORK);
+        let look_ups = Timer::new(clock, WORK_BUCKETS);
         let ledger = CrawlDb::open(disk.clone(), &settings)?.timed(look_ups.clone());
         let ledger = seat.iter().fold(ledger, |ledger, seat| ledger.sharing(seat.id));
         let archive = open_archive(&home, &disk, &settings)?;
@@ -136,7 +136,7 @@ fn meter(
     desk: &Arc<SchedulerQueues>,
     disk: &Arc<Database>,
     (context, dns): (Arc<FetchContext>, Arc<Dns>),
-    look_ups: Stopwatch,
+    look_ups: Timer,
 ) -> Meter {
     Meter::new(Sources {
         crawl_id: home.identity.crawl_id.clone(),

@@ -21,7 +21,7 @@ use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::LiveToken;
-use crivello_proto::guard::{Guarded, Show};
+use crivello_proto::auth::{BearerToken, RequireToken};
 use crivello_proto::tls::Tls;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -164,7 +164,7 @@ async fn become_member(
     clock: Clock,
 ) -> Result<(Coordinator, Joined), AgentError> {
     let (url, tls) = (&options.coordinator, options.tls.as_ref());
-    let coordinator = Coordinator::at(url, tls, Show::new(options.token.as_ref()), clock)?;
+    let coordinator = Coordinator::at(url, tls, BearerToken::new(options.token.as_ref()), clock)?;
     let joined = coordinator.join(joining, known, stop).await?;
     let stopped = || OpenError::Broken("it was stopped while it waited to join".to_owned());
     Ok((coordinator, joined.ok_or_else(stopped)?))
@@ -177,12 +177,12 @@ async fn serve(
     hall: &Arc<ControlHandler>,
     clock: Clock,
 ) -> Result<PeerServer, AgentError> {
-    options.tls.iter().for_each(Tls::keep_fresh);
-    options.token.iter().for_each(LiveToken::keep_fresh);
+    options.tls.iter().for_each(Tls::watch);
+    options.token.iter().for_each(LiveToken::watch);
     let listener = bind(options.listen).await?;
     let inbox = Arc::new(inbox.clone());
     let house = Arc::clone(hall) as Arc<dyn api::AgentApi>;
-    let control = Guarded::new(api::service(house), options.token.clone(), &[]);
+    let control = RequireToken::new(api::service(house), options.token.clone(), &[]);
     let beside = ExtraServices { routes: Routes::new(control), names: &[api::NAME] };
     PeerServer::start(listener, options.tls.clone(), views, inbox, beside, clock)
         .await

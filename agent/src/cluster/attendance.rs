@@ -67,13 +67,14 @@ impl Heartbeat {
             let mut client = self.coordinator.client.clone();
             let pages = portion.tell(&self.shared, self.is_leaving());
             let settled = self.shared.status.settled_in.load(Relaxed) == epoch;
-            let beat = v1::HeartbeatRequest { id, process, epoch, pages, settled };
+            let beat =
+                v1::HeartbeatRequest { id, process, epoch, quota: pages, replicated: settled };
             let beat = client.heartbeat(beat);
             let answered = tokio::time::timeout(PATIENCE.min(self.lease), beat).await;
             let status = match answered {
                 Ok(Ok(answer)) => {
                     let answer = answer.into_inner();
-                    if let Some(allowance) = answer.pages {
+                    if let Some(allowance) = answer.quota {
                         portion.hear(allowance, &self.shared);
                     }
                     let lease = Duration::from_millis(answer.lease_ms);

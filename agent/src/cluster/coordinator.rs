@@ -4,7 +4,7 @@ use crate::cluster::Membership;
 use crate::storage::OpenError;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentId, View};
-use crivello_proto::guard::Show;
+use crivello_proto::auth::BearerToken;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{FORMAT_VERSION, RESPONSE_SIZE_MAX, dial, v1};
@@ -61,7 +61,7 @@ pub struct Joined {
 pub struct Coordinator {
     pub(super) client: CoordinatorClient<Channel>,
     /// For what people may ask.
-    shown: Show,
+    shown: BearerToken,
     clock: Clock,
 }
 
@@ -70,7 +70,12 @@ impl Coordinator {
     ///
     /// # Errors
     /// A refusal when the address cannot be used.
-    pub fn at(url: &str, tls: Option<&Tls>, shown: Show, clock: Clock) -> Result<Self, OpenError> {
+    pub fn at(
+        url: &str,
+        tls: Option<&Tls>,
+        shown: BearerToken,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
         let endpoint = dial::endpoint(url, tls)
             .map_err(|why| OpenError::Refused(format!("--coordinator {url}: {why}")))?;
         let endpoint = endpoint
@@ -139,7 +144,7 @@ impl Coordinator {
             name: known.name.clone(),
             weight: joining.weight.into(),
             address: joining.address.clone(),
-            disk: known.disk,
+            disk_id: known.disk,
         };
         let answer = self.client.clone().join(request).await?.into_inner();
         let view = answer.view.ok_or_else(|| Status::internal("it gave no view"))?;
@@ -163,7 +168,7 @@ impl Coordinator {
     pub async fn drain(&self, id: AgentId) -> Result<(), String> {
         let mut client = self.client.clone();
         let mut request = tonic::Request::new(v1::DrainRequest { agent: id.to_string() });
-        self.shown.add(&mut request);
+        self.shown.add_to(&mut request);
         let asked = client.drain(request);
         match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(_)) => Ok(()),
@@ -176,9 +181,15 @@ impl Coordinator {
     /// asked to be drained, and takes that back. What it was allowed beyond `fetched` pages is free.
     pub async fn leave(&self, seat: (AgentId, u64), back: bool, stays: bool, fetched: Option<u64>) {
         let ((id, process), number) = (seat, self.clock.now().0);
-        let pages = |fetched| v1::Pages { allowed: fetched, fetched, wants: 0, number };
+        let pages = |fetched| v1::QuotaReport { allowed: fetched, fetched, wanted: 0, number };
         let pages = fetched.map(pages);
-        let request = v1::LeaveRequest { id: id.0, process, back, stays, pages };
+        let request = v1::LeaveRequest {
+            id: id.0,
+            process,
+            will_return: back,
+            cancel_drain: stays,
+            quota: pages,
+        };
         let mut client = self.client.clone();
         match tokio::time::timeout(PATIENCE, client.leave(request)).await {
             Ok(Ok(_)) => {}

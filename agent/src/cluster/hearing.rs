@@ -267,7 +267,7 @@ impl Member {
 fn in_our_time(mut body: Body, behind_us: i64) -> Body {
     if let Body::Facts(facts) | Body::Copies(facts) | Body::Rows { facts, .. } = &mut body {
         for fact in facts {
-            *fact = facts::by_clock_ahead(std::mem::take(fact), behind_us);
+            *fact = facts::on_clock_ahead(std::mem::take(fact), behind_us);
         }
     }
     body

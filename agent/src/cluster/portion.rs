@@ -47,7 +47,7 @@ impl Portion {
 
     /// What the coordinator is told; nothing in a crawl without a limit. An agent that is `leaving`
     /// fetches nothing more if that takes a page of the limit.
-    pub fn tell(&mut self, shared: &Shared, leaving: bool) -> Option<v1::Pages> {
+    pub fn tell(&mut self, shared: &Shared, leaving: bool) -> Option<v1::QuotaReport> {
         // First: what is taken for a visit after this is in it, and in nothing that follows.
         let Some(left) = shared.page_budget.get() else {
             self.limit = None;
@@ -73,7 +73,7 @@ impl Portion {
         let wants = if leaving { 0 } else { wanted(shared) };
         let number = shared.clock.now().0;
         self.told = fetched;
-        Some(v1::Pages { allowed: self.allowed, fetched, wants, number })
+        Some(v1::QuotaReport { allowed: self.allowed, fetched, wanted: wants, number })
     }
 
     /// By another limit, whatever is left is to be dealt out anew; says how much there is then.
@@ -95,8 +95,8 @@ impl Portion {
     }
 
     /// What it says.
-    pub fn hear(&mut self, allowance: v1::Allowance, shared: &Shared) {
-        let v1::Allowance { allowed, is_scarce, is_used_up, left } = allowance;
+    pub fn hear(&mut self, allowance: v1::QuotaGrant, shared: &Shared) {
+        let v1::QuotaGrant { allowed, is_scarce, is_used_up, remaining: left } = allowance;
         self.is_scarce = is_scarce;
         shared.page_budget.set_cluster_left(left, self.told);
         shared.page_budget.add(allowed.saturating_sub(self.allowed));

@@ -10,10 +10,10 @@ use super::CrawlDb;
 use crate::messages::BlockCount;
 use crate::storage::values::HostRow;
 use crate::storage::{DiskError, Family, keys};
-use crivello_common::config::{Block, Blocklist, Politeness, Settings};
+use crivello_common::config::{BlockEntry, Blocklist, Politeness, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
-use crivello_common::politeness::{Pace, WaitRule};
+use crivello_common::politeness::{HostPolicy, WaitRule};
 use crivello_common::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,7 +92,7 @@ impl BlockedHosts {
     /// Whether the ordinary delay is what the host waits for, and is shorter now.
     fn falls_due_earlier(&self, row: &HostRow) -> bool {
         let mut state = row.state.clone();
-        state.repace(&Pace::of(&self.politeness, &row.name, None));
+        state.reapply_policy(&HostPolicy::of(&self.politeness, &row.name, None));
         is_ordinary(state.rule) && is_ordinary(row.state.rule) && state.next < row.state.next
     }
 
@@ -154,7 +154,7 @@ impl CrawlDb {
     #[must_use]
     pub fn block_counts(&self) -> Vec<BlockCount> {
         let done = self.blocked_hosts.at.is_none() && self.blocked_hosts.awaited.is_empty();
-        let count = |block: &Block| {
+        let count = |block: &BlockEntry| {
             let what = block.to_string();
             let (hosts, urls) = self.blocked_hosts.counts.get(&what).copied().unwrap_or_default();
             BlockCount { what, done, hosts, urls }
@@ -257,7 +257,7 @@ impl CrawlDb {
                 continue;
             };
             let row = &mut entry.row;
-            row.state.repace(&Pace::of(&self.blocked_hosts.politeness, &row.name, None));
+            row.state.reapply_policy(&HostPolicy::of(&self.blocked_hosts.politeness, &row.name, None));
             entry.reschedule = true;
             super::mark(&mut self.dirty, host, entry);
         }

@@ -54,7 +54,7 @@ use changes::ChangeLog;
 use crivello_common::config::Settings;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
-use crivello_common::metrics::Stopwatch;
+use crivello_common::metrics::Timer;
 use crivello_common::view::AgentId;
 use group_jobs::GroupJobs;
 use hashbrown::HashMap;
@@ -192,7 +192,7 @@ impl CrawlDb {
 
     /// The same, which has the look-ups of its sieve measured.
     #[must_use]
-    pub fn timed(mut self, look_ups: Stopwatch) -> Self {
+    pub fn timed(mut self, look_ups: Timer) -> Self {
         self.sieve.time(look_ups);
         self
     }

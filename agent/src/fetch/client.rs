@@ -14,7 +14,7 @@ use super::pins::{Pin, Pins};
 use super::tls;
 use crate::limits::BODY_FREE;
 use crivello_common::config::Fetch;
-use crivello_common::metrics::Stopwatch;
+use crivello_common::metrics::Timer;
 use reqwest::{Client, redirect, retry};
 use rustls::ClientConfig;
 use std::hash::BuildHasher;
@@ -49,7 +49,7 @@ pub(super) struct Clients {
 
 impl Clients {
     /// Clients that say how long their connections take to be made.
-    pub(super) fn new(fetch: &Fetch, connects: &Stopwatch) -> Result<Self, FetchError> {
+    pub(super) fn new(fetch: &Fetch, connects: &Timer) -> Result<Self, FetchError> {
         // An error says that a provider is installed already: by an earlier agent of this process.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let pins = Pins::default();
@@ -84,7 +84,7 @@ fn build(
     pins: &Pins,
     tls: &ClientConfig,
     after: After,
-    connects: &Stopwatch,
+    connects: &Timer,
 ) -> Result<Client, reqwest::Error> {
     let head_size = u32::try_from(fetch.head_size_max.0).unwrap_or(u32::MAX);
     let idle = match after {

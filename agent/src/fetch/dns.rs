@@ -11,7 +11,7 @@ use super::name_servers::{self, ATTEMPTS};
 use crate::messages::{Barred, Resolution, ResolveError, Resolved};
 use crivello_common::config::{self, Settings};
 use crivello_common::hash::HostKey;
-use crivello_common::metrics::{Histogram, NETWORK, Stopwatch};
+use crivello_common::metrics::{Histogram, NETWORK_BUCKETS, Timer};
 use crivello_common::time::{Clock, Timestamp};
 use hickory_resolver::TokioResolver;
 use hickory_resolver::lookup_ip::LookupIp;
@@ -32,7 +32,7 @@ pub struct Dns {
     permits: Semaphore,
     settings: config::Dns,
     answers: Answers,
-    queries: Option<Stopwatch>,
+    queries: Option<Timer>,
 }
 
 /// An answer and how long it holds.
@@ -63,14 +63,14 @@ impl Dns {
     /// The same, which measures how long the name servers take.
     #[must_use]
     pub fn timed(mut self, clock: Clock) -> Self {
-        self.queries = Some(Stopwatch::new(clock, NETWORK));
+        self.queries = Some(Timer::new(clock, NETWORK_BUCKETS));
         self
     }
 
     /// How long the name servers took, where that is measured.
     #[must_use]
     pub fn times(&self) -> Option<&Histogram> {
-        self.queries.as_ref().map(Stopwatch::times)
+        self.queries.as_ref().map(Timer::times)
     }
 
     /// The answers that were given by kind, those to IP literals left out.
@@ -144,10 +144,10 @@ impl Dns {
         // The library keeps its own time; this is the bound should it ever not: UDP and TCP, two
         // families.
         let patience = self.settings.timeout * (ATTEMPTS * 4);
-        let began = self.queries.as_ref().map(Stopwatch::begin);
+        let began = self.queries.as_ref().map(Timer::start);
         let found = tokio::time::timeout(patience, servers.lookup_ip(name)).await;
         if let (Some(queries), Some(began)) = (&self.queries, began) {
-            queries.end(began);
+            queries.stop(began);
         }
         match found {
             Ok(Ok(found)) => Ok(found),

@@ -6,7 +6,7 @@
 //! here a request that follows another on a connection that was kept alive gives the first a
 //! moment to come back; and a connection that is no longer waited for is not opened.
 
-use crivello_common::metrics::Stopwatch;
+use crivello_common::metrics::Timer;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -28,7 +28,7 @@ pub(super) async fn send<F: Future>(follows: bool, request: F) -> F::Output {
 
 /// Puts [`Patient`] around the client's connector, which says how long its connections take.
 #[derive(Clone, Debug)]
-pub(super) struct Patience(pub(super) Stopwatch);
+pub(super) struct Patience(pub(super) Timer);
 
 impl<S> Layer<S> for Patience {
     type Service = Patient<S>;
@@ -40,7 +40,7 @@ impl<S> Layer<S> for Patience {
 
 /// A connector that is in no hurry where a connection is about to come back.
 #[derive(Clone, Debug)]
-pub(super) struct Patient<S>(S, Stopwatch);
+pub(super) struct Patient<S>(S, Timer);
 
 /// Why nothing was connected to. Nobody hears it: the request has its connection.
 #[derive(Debug, thiserror::Error)]
@@ -65,10 +65,10 @@ where
         let connection = self.0.call(request);
         let connects = self.1.clone();
         let connection = async move {
-            let began = connects.begin();
+            let began = connects.start();
             let connected = connection.await;
             if connected.is_ok() {
-                connects.end(began);
+                connects.stop(began);
             }
             connected
         };

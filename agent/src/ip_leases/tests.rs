@@ -37,9 +37,9 @@ fn view(epoch: u64, states: [AgentState; 3]) -> Arc<Owners> {
         slot: n as u16,
         weight: 1,
         state,
-        since: 1,
-        disk: u64::from(n) + 1,
-        alone: false,
+        joined_epoch: 1,
+        disk_id: u64::from(n) + 1,
+        unreplicated: false,
     });
     let view = View { epoch, agents: agents.collect(), ..View::default() };
     Arc::new(Owners::new(StrategyKind::Permutation, Arc::new(view)).unwrap())

@@ -1,7 +1,7 @@
 //! Include and exclude rules: which part of the web a crawl is about.
 
 use super::LinksError;
-use crivello_common::config::Rule;
+use crivello_common::config::LinkRule;
 use crivello_common::url::CrawlUrl;
 use regex::Regex;
 use std::fmt;
@@ -22,8 +22,8 @@ struct CompiledRule {
 }
 
 impl Scope {
-    pub(super) fn compile(include: &[Rule], exclude: &[Rule]) -> Result<Self, LinksError> {
-        let all = |list, rules: &[Rule]| -> Result<Vec<_>, _> {
+    pub(super) fn compile(include: &[LinkRule], exclude: &[LinkRule]) -> Result<Self, LinksError> {
+        let all = |list, rules: &[LinkRule]| -> Result<Vec<_>, _> {
             rules.iter().map(|r| compile(list, r)).collect()
         };
         Ok(Self { include: all("include", include)?, exclude: all("exclude", exclude)? })
@@ -65,7 +65,7 @@ impl fmt::Display for CompiledRule {
     }
 }
 
-fn compile(list: &'static str, rule: &Rule) -> Result<CompiledRule, LinksError> {
+fn compile(list: &'static str, rule: &LinkRule) -> Result<CompiledRule, LinksError> {
     let regex = rule.regex.as_deref().map(|pattern| {
         Regex::new(pattern).map_err(|problem| LinksError::Regex {
             list,

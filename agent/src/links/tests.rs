@@ -1,5 +1,5 @@
 use super::*;
-use crivello_common::config::Rule;
+use crivello_common::config::LinkRule;
 use proptest::prelude::*;
 
 fn rules(change: impl FnOnce(&mut Settings)) -> LinkRules {
@@ -8,9 +8,9 @@ fn rules(change: impl FnOnce(&mut Settings)) -> LinkRules {
     LinkRules::compile(&settings).unwrap()
 }
 
-fn rule(host_suffix: &str, path_prefix: &str, regex: &str) -> Rule {
+fn rule(host_suffix: &str, path_prefix: &str, regex: &str) -> LinkRule {
     let part = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    Rule { host_suffix: part(host_suffix), path_prefix: part(path_prefix), regex: part(regex) }
+    LinkRule { host_suffix: part(host_suffix), path_prefix: part(path_prefix), regex: part(regex) }
 }
 
 fn verdict(rules: &LinkRules, url: &str, depth: u16) -> Option<Discard> {

@@ -1,7 +1,7 @@
 //! Hosts that are not to be visited, as people say it while the crawl runs: seen by all rooms at once.
 
 use arc_swap::ArcSwap;
-use crivello_common::config::{Block, Blocklist, Settings};
+use crivello_common::config::{BlockEntry, Blocklist, Settings};
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Lists {
 
     /// The entry by which a host is blocked, by its name or where it is.
     #[must_use]
-    pub fn block(&self, host: &str, address: Option<IpAddr>) -> Option<&Block> {
+    pub fn block(&self, host: &str, address: Option<IpAddr>) -> Option<&BlockEntry> {
         let at = || address.and_then(|address| self.blocked.by_address(address));
         self.blocked.by_name(host).or_else(at)
     }

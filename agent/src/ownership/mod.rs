@@ -147,7 +147,7 @@ impl Custody {
             return sharers.clone();
         }
         let owners = self.owners.as_ref();
-        let holders = owners.map_or_else(Vec::new, |o| o.holders(group, self.replication));
+        let holders = owners.map_or_else(Vec::new, |o| o.replica_set(group, self.replication));
         let copyists = holders.iter().copied().filter(|&holder| holder != self.me).collect();
         let sharers = Sharers { holders: holders.into(), copyists };
         if known.len() >= SHARERS_MAX {
@@ -178,14 +178,14 @@ impl Custody {
     /// Whether `tag` makes this agent the authority: not if it has been declared dead since.
     fn is_authority(&self, tag: &GroupRole) -> bool {
         matches!(tag.role, Role::Authority { .. })
-            && self.myself().is_some_and(|me| tag.epoch >= me.since)
+            && self.myself().is_some_and(|me| tag.epoch >= me.joined_epoch)
     }
 
     /// Those of `copyists` that have all of the group's rows.
     fn in_sync(&self, tag: &GroupRole) -> BTreeSet<AgentId> {
         let Role::Authority { in_sync } = &tag.role else { return BTreeSet::new() };
         let stands = |&&(id, epoch): &&(AgentId, u64)| {
-            self.alive(id).is_some_and(|agent| epoch >= agent.since)
+            self.alive(id).is_some_and(|agent| epoch >= agent.joined_epoch)
         };
         in_sync.iter().filter(stands).map(|&(id, _)| id).collect()
     }
@@ -200,7 +200,7 @@ impl Custody {
     /// Whether nobody who was declared dead may still fetch by a peer lease of this agent.
     #[must_use]
     pub fn is_clear(&self, now: Timestamp) -> bool {
-        let is_gone = |id, epoch| self.alive(id).is_none_or(|agent| agent.since > epoch);
+        let is_gone = |id, epoch| self.alive(id).is_none_or(|agent| agent.joined_epoch > epoch);
         now >= self.fence.owed(is_gone)
     }
 

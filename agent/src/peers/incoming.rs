@@ -12,8 +12,10 @@ use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::incoming::Incoming;
 use crivello_proto::tls::Tls;
 use crivello_proto::v1::peer_server::{Peer, PeerServer as PeerService};
-use crivello_proto::v1::{self, ping_response, reply, robots_response, turns_response};
-use crivello_proto::{DESCRIPTORS, PACKET_SIZE_MAX, REPLY_SIZE_MAX};
+use crivello_proto::v1::{
+    self, fetch_robots_response, ip_lease_batch_response, packet_ack, renew_peer_lease_response,
+};
+use crivello_proto::{ACK_SIZE_MAX, DESCRIPTORS, PACKET_SIZE_MAX};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, FuturesUnordered, unfold};
 use futures_util::{FutureExt, StreamExt};
@@ -123,7 +125,7 @@ impl PeerServer {
         let door = Door { views, receiver, latest: Arc::default(), end: end.clone(), clock };
         let service = PeerService::new(door)
             .max_decoding_message_size(PACKET_SIZE_MAX)
-            .max_encoding_message_size(REPLY_SIZE_MAX);
+            .max_encoding_message_size(ACK_SIZE_MAX);
         let reflection = tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
@@ -190,25 +192,25 @@ impl Door {
     }
 
     /// Whether `sender` may say something under `epoch`; else the refusal.
-    fn check(&self, sender: AgentId, epoch: u64) -> Result<(), v1::Refused> {
+    fn check(&self, sender: AgentId, epoch: u64) -> Result<(), v1::ViewMismatch> {
         let view = self.views.borrow();
         let Some(view) = view.as_deref() else {
-            return Err(v1::Refused { epoch: 0, view: None });
+            return Err(v1::ViewMismatch { epoch: 0, view: None });
         };
         let alive = view.agent(sender).is_some_and(|agent| agent.state != AgentState::Dead);
         if view.epoch == epoch && alive { Ok(()) } else { Err(refusal(view, epoch)) }
     }
 
     /// The refusal of what was said under `epoch`.
-    fn refuse(&self, epoch: u64) -> v1::Refused {
+    fn refuse(&self, epoch: u64) -> v1::ViewMismatch {
         let view = self.views.borrow();
-        view.as_deref().map_or_else(v1::Refused::default, |view| refusal(view, epoch))
+        view.as_deref().map_or_else(v1::ViewMismatch::default, |view| refusal(view, epoch))
     }
 }
 
-fn refusal(view: &View, epoch: u64) -> v1::Refused {
+fn refusal(view: &View, epoch: u64) -> v1::ViewMismatch {
     let later = (view.epoch > epoch).then(|| v1::View::from(view));
-    v1::Refused { epoch: view.epoch, view: later }
+    v1::ViewMismatch { epoch: view.epoch, view: later }
 }
 
 /// One stream.
@@ -232,7 +234,7 @@ struct Answered {
 
 impl Stream {
     /// The next reply; `None` when there are no more.
-    async fn next(&mut self) -> Option<Result<v1::Reply, Status>> {
+    async fn next(&mut self) -> Option<Result<v1::PacketAck, Status>> {
         let end = self.door.end.clone();
         loop {
             let has_room = self.pending.len() < PEER_WINDOW && self.bytes < PEER_STREAM_BYTES;
@@ -254,9 +256,9 @@ impl Stream {
     }
 
     /// Hands a packet over, or refuses it.
-    fn admit(&mut self, packet: v1::Packet) -> Option<Result<v1::Reply, Status>> {
+    fn admit(&mut self, packet: v1::Packet) -> Option<Result<v1::PacketAck, Status>> {
         let bytes = packet.encoded_len();
-        let v1::Packet { id, stream, epoch, sender, sent, body } = packet;
+        let v1::Packet { id, stream, epoch, sender, sent_at: sent, body } = packet;
         let body = match Body::try_from(body) {
             Ok(body) => body,
             Err(error) => return Some(Err(Status::invalid_argument(error.to_string()))),
@@ -278,12 +280,12 @@ impl Stream {
         None
     }
 
-    fn reply(&mut self, answered: &Answered) -> Result<v1::Reply, Status> {
+    fn reply(&mut self, answered: &Answered) -> Result<v1::PacketAck, Status> {
         self.bytes -= answered.bytes;
         match answered.verdict {
             Some(Ack::Done) => {
-                let stored = reply::Verdict::Stored(v1::Nothing {});
-                Ok(v1::Reply { id: answered.id, verdict: Some(stored) })
+                let stored = packet_ack::Outcome::Stored(v1::Empty {});
+                Ok(v1::PacketAck { id: answered.id, outcome: Some(stored) })
             }
             Some(Ack::OtherEpoch) => {
                 let refused = self.door.refuse(answered.epoch);
@@ -294,16 +296,16 @@ impl Stream {
     }
 
     /// Nothing after a refusal.
-    fn refused(&mut self, id: u64, refused: v1::Refused) -> v1::Reply {
+    fn refused(&mut self, id: u64, refused: v1::ViewMismatch) -> v1::PacketAck {
         self.over = true;
         self.pending.clear();
-        v1::Reply { id, verdict: Some(reply::Verdict::Refused(refused)) }
+        v1::PacketAck { id, outcome: Some(packet_ack::Outcome::ViewMismatch(refused)) }
     }
 }
 
 #[tonic::async_trait]
 impl Peer for Door {
-    type SendStream = BoxStream<'static, Result<v1::Reply, Status>>;
+    type SendStream = BoxStream<'static, Result<v1::PacketAck, Status>>;
 
     async fn send(
         &self,
@@ -321,56 +323,60 @@ impl Peer for Door {
         Ok(Response::new(replies.boxed()))
     }
 
-    async fn ping(
+    async fn renew_peer_lease(
         &self,
-        request: Request<v1::PingRequest>,
-    ) -> Result<Response<v1::PingResponse>, Status> {
-        let v1::PingRequest { sender, epoch } = request.into_inner();
+        request: Request<v1::RenewPeerLeaseRequest>,
+    ) -> Result<Response<v1::RenewPeerLeaseResponse>, Status> {
+        let v1::RenewPeerLeaseRequest { sender, epoch } = request.into_inner();
         let sender = AgentId(sender);
         let verdict = match self.check(sender, epoch) {
-            Err(refused) => ping_response::Verdict::Refused(refused),
+            Err(refused) => renew_peer_lease_response::Outcome::ViewMismatch(refused),
             Ok(()) => {
                 let (answer, answered) = oneshot::channel();
                 self.receiver.ping(sender, epoch, answer);
                 match answered.await.map_err(|_| Status::unavailable("not now"))? {
-                    Ack::Done => ping_response::Verdict::Granted(v1::Nothing {}),
-                    Ack::OtherEpoch => ping_response::Verdict::Refused(self.refuse(epoch)),
+                    Ack::Done => renew_peer_lease_response::Outcome::Renewed(v1::Empty {}),
+                    Ack::OtherEpoch => {
+                        renew_peer_lease_response::Outcome::ViewMismatch(self.refuse(epoch))
+                    }
                 }
             }
         };
-        Ok(Response::new(v1::PingResponse { verdict: Some(verdict) }))
+        Ok(Response::new(v1::RenewPeerLeaseResponse { outcome: Some(verdict) }))
     }
 
-    async fn turns(
+    async fn exchange_ip_leases(
         &self,
-        request: Request<v1::TurnsRequest>,
-    ) -> Result<Response<v1::TurnsResponse>, Status> {
+        request: Request<v1::IpLeaseBatch>,
+    ) -> Result<Response<v1::IpLeaseBatchResponse>, Status> {
         let request = request.into_inner();
         let (sender, epoch) = (AgentId(request.sender), request.epoch);
         let batch = batch_of(request);
         let batch = batch.map_err(|error| Status::invalid_argument(error.to_string()))?;
         let verdict = match self.check(sender, epoch) {
-            Err(refused) => turns_response::Verdict::Refused(refused),
+            Err(refused) => ip_lease_batch_response::Outcome::ViewMismatch(refused),
             Ok(()) => {
                 let (answer, answered) = oneshot::channel();
                 self.receiver.turns(sender, epoch, batch, answer);
                 match answered.await.map_err(|_| Status::unavailable("not now"))? {
-                    Ack::Done => turns_response::Verdict::Taken(v1::Nothing {}),
-                    Ack::OtherEpoch => turns_response::Verdict::Refused(self.refuse(epoch)),
+                    Ack::Done => ip_lease_batch_response::Outcome::Accepted(v1::Empty {}),
+                    Ack::OtherEpoch => {
+                        ip_lease_batch_response::Outcome::ViewMismatch(self.refuse(epoch))
+                    }
                 }
             }
         };
-        Ok(Response::new(v1::TurnsResponse { verdict: Some(verdict) }))
+        Ok(Response::new(v1::IpLeaseBatchResponse { outcome: Some(verdict) }))
     }
 
-    async fn robots(
+    async fn fetch_robots(
         &self,
-        request: Request<v1::RobotsRequest>,
-    ) -> Result<Response<v1::RobotsResponse>, Status> {
-        let v1::RobotsRequest { sender, epoch, url } = request.into_inner();
+        request: Request<v1::FetchRobotsRequest>,
+    ) -> Result<Response<v1::FetchRobotsResponse>, Status> {
+        let v1::FetchRobotsRequest { sender, epoch, url } = request.into_inner();
         if let Err(refused) = self.check(AgentId(sender), epoch) {
-            let refused = Some(robots_response::Verdict::Refused(refused));
-            return Ok(Response::new(v1::RobotsResponse { verdict: refused }));
+            let refused = Some(fetch_robots_response::Outcome::ViewMismatch(refused));
+            return Ok(Response::new(v1::FetchRobotsResponse { outcome: refused }));
         }
         let url = robots::url_of(&url).map_err(|e| Status::invalid_argument(e.to_string()))?;
         let (answer, answered) = oneshot::channel();

@@ -5,9 +5,9 @@ use super::outgoing::PeerEvent;
 use super::queue::Queue;
 use crivello_common::time::Clock;
 use crivello_common::view::{AgentId, View};
+use crivello_proto::v1::packet_ack::Outcome;
 use crivello_proto::v1::peer_client::PeerClient;
-use crivello_proto::v1::reply::Verdict;
-use crivello_proto::{PACKET_SIZE_MAX, REPLY_SIZE_MAX, v1};
+use crivello_proto::{ACK_SIZE_MAX, PACKET_SIZE_MAX, v1};
 use futures_util::stream::unfold;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,11 +37,11 @@ pub(super) struct Link {
 pub(super) fn client(channel: Channel) -> PeerClient<Channel> {
     PeerClient::new(channel)
         .max_encoding_message_size(PACKET_SIZE_MAX)
-        .max_decoding_message_size(REPLY_SIZE_MAX)
+        .max_decoding_message_size(ACK_SIZE_MAX)
 }
 
 /// The view that a refusal shows.
-pub(super) fn view_of(refused: v1::Refused) -> Result<Option<Arc<View>>, Status> {
+pub(super) fn view_of(refused: v1::ViewMismatch) -> Result<Option<Arc<View>>, Status> {
     let view = refused.view.map(View::try_from).transpose();
     let view = view.map_err(|bad| Status::internal(format!("it shows a bad view: {bad}")))?;
     Ok(view.map(Arc::new))
@@ -73,21 +73,21 @@ impl Link {
         let clock = self.clock;
         let packets = unfold(Arc::clone(&self.queue), move |queue| async move {
             let packet = queue.take(stream).await?;
-            Some((v1::Packet { sent: clock.now().0, ..packet }, queue))
+            Some((v1::Packet { sent_at: clock.now().0, ..packet }, queue))
         });
         let mut client = client(self.channel.clone());
         let opened = timeout(OPEN_PATIENCE, client.send(packets)).await;
         let opened = opened.map_err(|_| Status::deadline_exceeded("no answer"))?;
         let mut replies = opened?.into_inner();
-        while let Some(v1::Reply { id, verdict }) = replies.message().await? {
-            match verdict {
-                Some(Verdict::Stored(v1::Nothing {})) => {
+        while let Some(v1::PacketAck { id, outcome }) = replies.message().await? {
+            match outcome {
+                Some(Outcome::Stored(v1::Empty {})) => {
                     *brought = true;
                     if self.queue.stored(id) {
                         self.tell(PeerEvent::Stored { by: self.peer, id }).await;
                     }
                 }
-                Some(Verdict::Refused(refused)) => {
+                Some(Outcome::ViewMismatch(refused)) => {
                     if let Some(view) = view_of(refused)? {
                         self.tell(PeerEvent::View(view)).await;
                     }

@@ -11,8 +11,8 @@ use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
 use crivello_proto::tls::Tls;
-use crivello_proto::v1::ping_response::Verdict;
-use crivello_proto::v1::turns_response::Verdict as TurnsVerdict;
+use crivello_proto::v1::ip_lease_batch_response::Outcome as LeasesOutcome;
+use crivello_proto::v1::renew_peer_lease_response::Outcome;
 use crivello_proto::{PACKET_SIZE_MAX, dial, v1};
 use parking_lot::Mutex;
 use prost::Message as _;
@@ -215,7 +215,7 @@ impl Outgoing {
         let Some(peer) = peers.get(&to) else { return Err(Rejected { why: Why::Unknown, body }) };
         let sender = self.me.0;
         let body = Some(body.into());
-        let packet = v1::Packet { id: 0, stream: 0, epoch: *epoch, sender, sent: 0, body };
+        let packet = v1::Packet { id: 0, stream: 0, epoch: *epoch, sender, sent_at: 0, body };
         let bytes = packet.encoded_len() + NUMBER_BYTES_MAX;
         let (why, back) = if bytes > PACKET_SIZE_MAX {
             (Why::TooLong, packet)
@@ -246,12 +246,12 @@ impl Outgoing {
     pub async fn ping(&self, to: AgentId) -> Result<PingReply, Status> {
         let (channel, epoch) = self.beside_copies(to)?;
         let mut client = client(channel);
-        let asked = client.ping(v1::PingRequest { sender: self.me.0, epoch });
+        let asked = client.renew_peer_lease(v1::RenewPeerLeaseRequest { sender: self.me.0, epoch });
         let answered = timeout(PING_PATIENCE, asked).await;
         let answered = answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
-        match answered.into_inner().verdict {
-            Some(Verdict::Granted(v1::Nothing {})) => Ok(PingReply::Granted),
-            Some(Verdict::Refused(refused)) => Ok(PingReply::Refused(view_of(refused)?)),
+        match answered.into_inner().outcome {
+            Some(Outcome::Renewed(v1::Empty {})) => Ok(PingReply::Granted),
+            Some(Outcome::ViewMismatch(refused)) => Ok(PingReply::Refused(view_of(refused)?)),
             None => Err(Status::internal("it answers with nothing")),
         }
     }
@@ -268,12 +268,12 @@ impl Outgoing {
     ) -> Result<Brought, Status> {
         let (channel, _) = self.beside_copies(to)?;
         let mut client = client(channel);
-        let asked = client.turns(on_wire(batch, self.me, epoch));
+        let asked = client.exchange_ip_leases(on_wire(batch, self.me, epoch));
         let answered = timeout(PING_PATIENCE, asked).await;
         let answered = answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
-        match answered.into_inner().verdict {
-            Some(TurnsVerdict::Taken(v1::Nothing {})) => Ok(Brought::Taken),
-            Some(TurnsVerdict::Refused(refused)) => Ok(Brought::Refused(view_of(refused)?)),
+        match answered.into_inner().outcome {
+            Some(LeasesOutcome::Accepted(v1::Empty {})) => Ok(Brought::Taken),
+            Some(LeasesOutcome::ViewMismatch(refused)) => Ok(Brought::Refused(view_of(refused)?)),
             None => Err(Status::internal("it answers with nothing")),
         }
     }
@@ -285,8 +285,8 @@ impl Outgoing {
     pub async fn robots(&self, to: AgentId, url: &CrawlUrl) -> Result<RobotsOutcome, Status> {
         let (channel, epoch) = self.beside_copies(to)?;
         let url = url.as_str().to_owned();
-        let asked = v1::RobotsRequest { sender: self.me.0, epoch, url };
-        let answered = timeout(ROBOTS_PATIENCE, client(channel).robots(asked)).await;
+        let asked = v1::FetchRobotsRequest { sender: self.me.0, epoch, url };
+        let answered = timeout(ROBOTS_PATIENCE, client(channel).fetch_robots(asked)).await;
         let answered = answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
         let found = robots::found_of(answered.into_inner());
         let found = found.map_err(|error| Status::internal(error.to_string()))?;

@@ -4,7 +4,7 @@ use super::PeerError;
 use crate::messages::{OwnershipMessage, TransferKind};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
-use crivello_proto::v1::{self, end::Kind, packet::Body as Wire};
+use crivello_proto::v1::{self, packet::Body as Wire, transfer_kind::Kind};
 
 /// Each class has its own order and its own bounds to each agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,13 +56,13 @@ fn in_house(groups: v1::Groups) -> Vec<GroupHash> {
     groups.groups.into_iter().map(GroupHash).collect()
 }
 
-impl From<TransferKind> for v1::End {
+impl From<TransferKind> for v1::TransferKind {
     fn from(end: TransferKind) -> Self {
         let kind = match end {
             TransferKind::Handoff { authority, keeps } => {
-                Kind::Handover(v1::Handover { authority, keeps })
+                Kind::Handover(v1::Handover { authority, sender_keeps_replica: keeps })
             }
-            TransferKind::Replica => Kind::Copy(v1::Nothing {}),
+            TransferKind::Replica => Kind::Replica(v1::Empty {}),
         };
         Self { kind: Some(kind) }
     }
@@ -72,15 +72,15 @@ impl From<Body> for Wire {
     fn from(body: Body) -> Self {
         match body {
             Body::Facts(facts) => Self::Facts(v1::Facts { facts }),
-            Body::Copies(facts) => Self::Copies(v1::Facts { facts }),
+            Body::Copies(facts) => Self::ReplicaFacts(v1::Facts { facts }),
             Body::Rows { group, facts, end, last } => {
-                Self::Rows(v1::Rows { group: group.0, facts, end: Some(end.into()), last })
+                Self::Rows(v1::Rows { group: group.0, facts, kind: Some(end.into()), last })
             }
-            Body::Say(OwnershipMessage::WillSend(groups)) => Self::Hold(on_wire(groups)),
-            Body::Say(OwnershipMessage::ScanDone) => Self::Scanned(v1::Nothing {}),
-            Body::Say(OwnershipMessage::HandoffDone) => Self::Brought(v1::Nothing {}),
-            Body::Say(OwnershipMessage::MayDropReplica(groups)) => Self::MayDrop(on_wire(groups)),
-            Body::Say(OwnershipMessage::DropReplica(groups)) => Self::Drop(on_wire(groups)),
+            Body::Say(OwnershipMessage::WillSend(groups)) => Self::WillSend(on_wire(groups)),
+            Body::Say(OwnershipMessage::ScanDone) => Self::ScanDone(v1::Empty {}),
+            Body::Say(OwnershipMessage::HandoffDone) => Self::HandoffDone(v1::Empty {}),
+            Body::Say(OwnershipMessage::MayDropReplica(groups)) => Self::MayDropReplica(on_wire(groups)),
+            Body::Say(OwnershipMessage::DropReplica(groups)) => Self::DropReplica(on_wire(groups)),
         }
     }
 }
@@ -92,22 +92,22 @@ impl TryFrom<Option<Wire>> for Body {
         let missing = |what: &str| PeerError::Malformed(format!("the packet has no {what}"));
         Ok(match body.ok_or_else(|| missing("body"))? {
             Wire::Facts(v1::Facts { facts }) => Self::Facts(facts),
-            Wire::Copies(v1::Facts { facts }) => Self::Copies(facts),
-            Wire::Rows(v1::Rows { group, facts, end, last }) => {
+            Wire::ReplicaFacts(v1::Facts { facts }) => Self::Copies(facts),
+            Wire::Rows(v1::Rows { group, facts, kind: end, last }) => {
                 let kind = end.and_then(|end| end.kind).ok_or_else(|| missing("end"))?;
                 let end = match kind {
-                    Kind::Handover(v1::Handover { authority, keeps }) => {
+                    Kind::Handover(v1::Handover { authority, sender_keeps_replica: keeps }) => {
                         TransferKind::Handoff { authority, keeps }
                     }
-                    Kind::Copy(v1::Nothing {}) => TransferKind::Replica,
+                    Kind::Replica(v1::Empty {}) => TransferKind::Replica,
                 };
                 Self::Rows { group: GroupHash(group), facts, end, last }
             }
-            Wire::Hold(groups) => Self::Say(OwnershipMessage::WillSend(in_house(groups))),
-            Wire::Scanned(v1::Nothing {}) => Self::Say(OwnershipMessage::ScanDone),
-            Wire::Brought(v1::Nothing {}) => Self::Say(OwnershipMessage::HandoffDone),
-            Wire::MayDrop(groups) => Self::Say(OwnershipMessage::MayDropReplica(in_house(groups))),
-            Wire::Drop(groups) => Self::Say(OwnershipMessage::DropReplica(in_house(groups))),
+            Wire::WillSend(groups) => Self::Say(OwnershipMessage::WillSend(in_house(groups))),
+            Wire::ScanDone(v1::Empty {}) => Self::Say(OwnershipMessage::ScanDone),
+            Wire::HandoffDone(v1::Empty {}) => Self::Say(OwnershipMessage::HandoffDone),
+            Wire::MayDropReplica(groups) => Self::Say(OwnershipMessage::MayDropReplica(in_house(groups))),
+            Wire::DropReplica(groups) => Self::Say(OwnershipMessage::DropReplica(in_house(groups))),
         })
     }
 }
@@ -145,7 +145,9 @@ mod tests {
     fn what_lacks_a_part_is_refused() {
         assert!(Body::try_from(None).is_err());
         assert!(Body::try_from(Some(Wire::Rows(v1::Rows::default()))).is_err());
-        let end = Some(v1::End { kind: None });
-        assert!(Body::try_from(Some(Wire::Rows(v1::Rows { end, ..v1::Rows::default() }))).is_err());
+        let kind = Some(v1::TransferKind { kind: None });
+        assert!(
+            Body::try_from(Some(Wire::Rows(v1::Rows { kind, ..v1::Rows::default() }))).is_err()
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The reasons why the scheduler had nothing to hand out, with the time each took.
 
-use crivello_common::pace::Pace;
+use crivello_common::bottleneck::Bottleneck;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -18,13 +18,13 @@ pub enum IdleReason {
     /// Neither the coordinator nor all other agents can be reached.
     NoLease,
     /// What limits the crawl's speed.
-    Pace(Pace),
+    Bottleneck(Bottleneck),
 }
 
 /// The time that the scheduler waited, by reason.
 #[derive(Debug, Default)]
 pub struct IdleTimes {
-    paces: [AtomicU64; Pace::NAMES.len()],
+    paces: [AtomicU64; Bottleneck::NAMES.len()],
     paused: AtomicU64,
     no_lease: AtomicU64,
 }
@@ -36,7 +36,7 @@ impl IdleTimes {
         let total = match reason {
             IdleReason::Paused => &self.paused,
             IdleReason::NoLease => &self.no_lease,
-            IdleReason::Pace(pace) => &self.paces[pace.place()],
+            IdleReason::Bottleneck(pace) => &self.paces[pace.index()],
         };
         total.fetch_add(us, Relaxed);
     }
@@ -44,7 +44,7 @@ impl IdleTimes {
     /// The name of each reason, with the time it took.
     pub fn read(&self) -> impl Iterator<Item = (&'static str, Duration)> {
         let others = [(PAUSED, &self.paused), (NO_LEASE, &self.no_lease)];
-        let all = Pace::NAMES.into_iter().zip(&self.paces).chain(others);
+        let all = Bottleneck::NAMES.into_iter().zip(&self.paces).chain(others);
         all.map(|(name, us)| (name, Duration::from_micros(us.load(Relaxed))))
     }
 }

@@ -1,7 +1,7 @@
 //! Durations and counts that the threads of a crawl measure as things happen.
 
 use super::idle_times::IdleTimes;
-use crivello_common::metrics::{Histogram, WORK};
+use crivello_common::metrics::{Histogram, WORK_BUCKETS};
 use std::sync::atomic::AtomicU64;
 
 /// Durations and counts. Each is written once a page or once a batch.
@@ -33,7 +33,7 @@ pub struct Measurements {
 
 impl Default for Measurements {
     fn default() -> Self {
-        let work = || Histogram::new(WORK);
+        let work = || Histogram::new(WORK_BUCKETS);
         Self {
             parse: work(),
             store: work(),

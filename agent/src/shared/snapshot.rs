@@ -70,6 +70,6 @@ pub fn idle_reason(shared: &Shared) -> IdleReason {
     } else if !shared.fetch_deadline.is_open(shared.clock.now()) {
         IdleReason::NoLease
     } else {
-        IdleReason::Pace(snapshot(shared).pace)
+        IdleReason::Bottleneck(snapshot(shared).pace)
     }
 }

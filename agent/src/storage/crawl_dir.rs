@@ -9,7 +9,7 @@
 //! that what a kill left half made is known for that, and made anew.
 
 use crate::storage::{Batch, Database, DiskError, Family, OpenError};
-use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
+use crivello_common::config::{NEW_SETTINGS_FILE, SETTINGS_FILE, Settings};
 use crivello_common::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ pub struct Identity {
     pub crawl_id: String,
     /// When it was begun.
     pub begun: String,
-    /// [`Settings::meaning`]: what must stay as it was.
+    /// [`Settings::fingerprint_text`]: what must stay as it was.
     pub meaning: String,
 }
 
@@ -118,7 +118,7 @@ impl CrawlDir {
         now: Timestamp,
         crawl_id: String,
     ) -> Result<(Self, Database), OpenError> {
-        let half_begun = dir.join(HALF_BEGUN).exists();
+        let half_begun = dir.join(NEW_SETTINGS_FILE).exists();
         for taken in ["state", "warc"] {
             if dir.join(taken).exists() && !half_begun {
                 return Err(refused(format!(
@@ -128,7 +128,7 @@ impl CrawlDir {
             }
         }
         fs::create_dir_all(dir)
-            .and_then(|()| fs::write(dir.join(HALF_BEGUN), ""))
+            .and_then(|()| fs::write(dir.join(NEW_SETTINGS_FILE), ""))
             .and_then(|()| fs::create_dir_all(dir.join("warc")))
             .map_err(|e| {
                 let dir = dir.display();
@@ -139,7 +139,7 @@ impl CrawlDir {
             format: FORMAT,
             crawl_id,
             begun: now.to_string(),
-            meaning: settings.meaning(),
+            meaning: settings.fingerprint_text(),
         };
         let home =
             Self { dir: dir.to_owned(), resumed: false, closed_at: None, seeded: false, identity };
@@ -177,7 +177,7 @@ impl CrawlDir {
                 identity.format
             )));
         }
-        let differences = settings.meaning_differences(&identity.meaning);
+        let differences = settings.fingerprint_differences(&identity.meaning);
         if !differences.is_empty() {
             let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
             return Err(refused(format!(
@@ -227,7 +227,7 @@ impl CrawlDir {
     /// Writes `crawl.toml`, whole or not at all, also when the power is cut.
     fn write_settings(&self, settings: &Settings) -> Result<(), OpenError> {
         let path = self.dir.join(SETTINGS_FILE);
-        let new = self.dir.join(HALF_BEGUN);
+        let new = self.dir.join(NEW_SETTINGS_FILE);
         let text = format!(
             "# The settings of the crawl in this directory, as of its last run.\n{}",
             settings.to_toml()

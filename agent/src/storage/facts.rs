@@ -118,18 +118,18 @@ pub fn decode(bytes: &[u8]) -> Option<Fact> {
 
 /// A fact of somebody whose clock shows so many microseconds less. What cannot be read stays as it is.
 #[must_use]
-pub fn by_clock_ahead(bytes: Bytes, micros: i64) -> Bytes {
+pub fn on_clock_ahead(bytes: Bytes, micros: i64) -> Bytes {
     if !matches!(bytes.first(), Some(&(HOST | ROBOTS))) {
         return bytes;
     }
     let Some(mut fact) = decode(&bytes) else { return bytes };
     match &mut fact {
-        Fact::Host { state, .. } => state.by_clock_ahead(micros),
+        Fact::Host { state, .. } => state.convert_to_clock_ahead(micros),
         Fact::Robots { record, .. } => {
-            record.asked = record.asked.by_clock_ahead(micros);
-            record.fetched = record.fetched.by_clock_ahead(micros);
+            record.asked = record.asked.on_clock_ahead(micros);
+            record.fetched = record.fetched.on_clock_ahead(micros);
             let since = record.unreachable_since;
-            record.unreachable_since = since.map(|at| at.by_clock_ahead(micros));
+            record.unreachable_since = since.map(|at| at.on_clock_ahead(micros));
         }
         Fact::Queued { .. } | Fact::Done { .. } => {}
     }
@@ -217,7 +217,7 @@ mod tests {
         for fact in samples() {
             let told = Bytes::from(encode(&fact));
             let hour = 3_600_000_000;
-            let here = by_clock_ahead(told.clone(), hour);
+            let here = on_clock_ahead(told.clone(), hour);
             if let (Some(Fact::Host { state, .. }), Fact::Host { state: theirs, .. }) =
                 (decode(&here), &fact)
             {
@@ -225,8 +225,8 @@ mod tests {
                 assert_eq!(theirs.last_ended, Timestamp::ZERO, "never stays never");
                 assert_eq!(state.last_ended, Timestamp::ZERO);
             }
-            assert_eq!(by_clock_ahead(here, -hour), told);
-            assert_eq!(by_clock_ahead(told.slice(..5), hour), told.slice(..5));
+            assert_eq!(on_clock_ahead(here, -hour), told);
+            assert_eq!(on_clock_ahead(told.slice(..5), hour), told.slice(..5));
         }
     }
 

@@ -4,7 +4,7 @@ use super::robots::OriginFacts;
 use crate::messages::{AddressSnapshot, HostSnapshot, Lists};
 use crate::storage::values::HostRow;
 use crivello_common::config::Settings;
-use crivello_common::politeness::{HostState, Pace};
+use crivello_common::politeness::{HostPolicy, HostState};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use crivello_proto::v1::HoldKind;
@@ -123,8 +123,8 @@ impl<'a> Facts<'a> {
     }
 
     /// What applies to it.
-    pub(super) fn pace(&self) -> Pace<'a> {
-        Pace::of(&self.settings.politeness, self.name, self.crawl_delay())
+    pub(super) fn pace(&self) -> HostPolicy<'a> {
+        HostPolicy::of(&self.settings.politeness, self.name, self.crawl_delay())
     }
 
     /// URLs that wait.

@@ -107,10 +107,10 @@ fn given_up(f: &Facts<'_>) -> Option<Waits> {
     let row = f.row?;
     match row.closed {
         Some(by @ (Discard::HostLimit | Discard::DomainLimit)) => {
-            says(WaitReason::Limit, f, format!("{}: nothing more is let in", by.meaning()))
+            says(WaitReason::Limit, f, format!("{}: nothing more is let in", by.description()))
         }
         Some(by) => {
-            says(WaitReason::GivenUp, f, format!("{}: nothing more is let in", by.meaning()))
+            says(WaitReason::GivenUp, f, format!("{}: nothing more is let in", by.description()))
         }
         None if row.queued == 0 && row.state.is_given_up() => {
             let kinds: Vec<_> =

@@ -7,7 +7,7 @@ use crate::messages::{DueHost, QueueKey, Queued, RobotsRecord};
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
-use crivello_common::politeness::{HostState, Pace, WaitRule, domain_delay_index};
+use crivello_common::politeness::{HostPolicy, HostState, WaitRule, domain_delay_index};
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::collections::VecDeque;
@@ -107,8 +107,8 @@ impl HostEntry {
     }
 
     /// What applies to it.
-    pub fn pace<'a>(&self, politeness: &'a Politeness) -> Pace<'a> {
-        Pace {
+    pub fn pace<'a>(&self, politeness: &'a Politeness) -> HostPolicy<'a> {
+        HostPolicy {
             politeness,
             domain_delay: politeness.domains.get(self.domain as usize).map(|d| d.delay),
             crawl_delay: self.crawl_delay(),
@@ -132,10 +132,10 @@ impl HostEntry {
         self.state.hold_until(closed, WaitRule::AddressChange);
     }
 
-    /// As [`HostState::repace`], but for what the state does not know.
-    pub fn repace(&mut self, politeness: &Politeness) {
+    /// As [`HostState::reapply_policy`], but for what the state does not know.
+    pub fn reapply_policy(&mut self, politeness: &Politeness) {
         let pace = self.pace(politeness);
-        self.state.repace(&pace);
+        self.state.reapply_policy(&pace);
         self.state.hold_until(self.moved_until, WaitRule::AddressChange);
     }
 

@@ -269,7 +269,7 @@ impl Workbench {
         let mut host = HostEntry::new(due, &self.settings.politeness);
         // The pace may have changed while it was away.
         let pace = host.pace(&self.settings.politeness);
-        host.state.repace(&pace);
+        host.state.reapply_policy(&pace);
         host.paused = self.lists.is_paused(&host.name);
         if self.unclean {
             let wait = host.pace(&self.settings.politeness).wait_max();

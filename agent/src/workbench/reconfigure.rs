@@ -3,8 +3,8 @@
 use super::Workbench;
 use super::heap::ABSENT;
 use super::host_entry::HostPhase;
-use crate::messages::{Lists, ToFrontier};
-use crivello_common::config::{Block, Settings};
+use crate::messages::{ToFrontier, Lists};
+use crivello_common::config::{BlockEntry, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
@@ -18,7 +18,7 @@ impl Workbench {
         self.settings = settings.clone();
         self.lists = Lists::of(settings);
         self.front.reconfigure(settings, now);
-        self.repace_addresses();
+        self.reapply_to_addresses();
         self.resume_remote_robots();
         let hosts: Vec<HostKey> = self.hosts.iter().map(|host| host.key).collect();
         for key in hosts {
@@ -34,7 +34,7 @@ impl Workbench {
         let host = &mut self.hosts[id];
         host.configure(politeness);
         host.paused = self.lists.is_paused(&host.name);
-        host.repace(politeness);
+        host.reapply_policy(politeness);
         // How many pages it may still have is the ledger's to say: it comes back with that.
         host.recalled |= other_budgets;
         let (phase, leaves) = (host.phase, host.recalled);
@@ -55,7 +55,7 @@ impl Workbench {
     }
 
     /// Addresses rest as long as they should by now.
-    fn repace_addresses(&mut self) {
+    fn reapply_to_addresses(&mut self) {
         let rest = self.settings.politeness.ip_delay;
         for ip in self.ips.ids() {
             let entry = &mut self.ips[ip];
@@ -67,7 +67,7 @@ impl Workbench {
     }
 
     /// The entry by which a host is blocked, by its name or its address.
-    pub(super) fn block_of(&self, id: u32) -> Option<&Block> {
+    pub(super) fn block_of(&self, id: u32) -> Option<&BlockEntry> {
         let host = &self.hosts[id];
         let address = (host.ip != ABSENT).then(|| self.ips[host.ip].address);
         self.lists.block(&host.name, address)

@@ -138,7 +138,7 @@ impl super::HostEntry {
 impl From<Signal> for VisitSignal {
     fn from(signal: Signal) -> Self {
         match signal {
-            Signal::Well => Self::Well,
+            Signal::Well => Self::Healthy,
             Signal::SlowDown(wait) => Self::SlowDown(wait),
             Signal::Failed(kind) => Self::Failed(kind),
         }

@@ -9,16 +9,16 @@ use crate::messages::{
 };
 use crivello_common::config::Politeness;
 use crivello_common::discard::Discard;
-use crivello_common::politeness::Pace;
+use crivello_common::politeness::HostPolicy;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
 /// How many URLs one visit may request.
-pub(super) fn visit_len(pace: &Pace<'_>) -> u32 {
-    let no_delay = pace.politeness.ip_delay.is_zero() && !pace.has_wait();
-    if no_delay { pace.burst().max(NO_DELAY_VISIT_URLS) } else { pace.burst() }
+pub(super) fn visit_len(pace: &HostPolicy<'_>) -> u32 {
+    let unhurried = pace.politeness.ip_delay.is_zero() && !pace.has_wait();
+    if unhurried { pace.burst().max(NO_DELAY_VISIT_URLS) } else { pace.burst() }
 }
 
 /// What URLs count for in memory.

@@ -1,7 +1,7 @@
 //! Detects the completion of a crawl from repeated status rounds of all agents.
 
 use super::statuses::AgentStatuses;
-use crivello_common::quiet::{Busy, Round, is_done};
+use crivello_common::completion::{NotDone, Round, is_done};
 use crivello_common::view::{AgentId, View};
 
 /// Compares each round with the previous one.
@@ -15,7 +15,7 @@ impl CompletionWatch {
     ///
     /// # Errors
     /// Why the crawl is not known to be complete.
-    pub fn check(&mut self, view: &View, answers: &AgentStatuses) -> Result<(), Busy> {
+    pub fn check(&mut self, view: &View, answers: &AgentStatuses) -> Result<(), NotDone> {
         let mut now = Round::of(view);
         for (id, answer) in answers {
             now.alive.insert(*id, answer.as_ref().ok().map(|status| status.said()));
@@ -34,13 +34,13 @@ impl CompletionWatch {
 }
 
 /// Text for why a crawl is not known to be complete.
-pub fn why(busy: &Busy, view: &View) -> String {
+pub fn why(busy: &NotDone, view: &View) -> String {
     let name = |id: AgentId| view.agent(id).map_or_else(|| id.to_string(), |a| a.name.clone());
     match busy {
-        Busy::Nobody => "no agent is running".to_owned(),
-        Busy::Silent(id) => format!("{} cannot be reached", name(*id)),
-        Busy::OtherEpoch(id) => format!("{} does not use the current view yet", name(*id)),
-        Busy::Unknowable(dead) => {
+        NotDone::NoAgents => "no agent is running".to_owned(),
+        NotDone::NoReply(id) => format!("{} cannot be reached", name(*id)),
+        NotDone::OtherView(id) => format!("{} does not use the current view yet", name(*id)),
+        NotDone::DataUnavailable(dead) => {
             let names: Vec<String> = dead.iter().copied().map(name).collect();
             let verb = if dead.len() == 1 { "is" } else { "are" };
             format!(
@@ -49,8 +49,8 @@ pub fn why(busy: &Busy, view: &View) -> String {
                 names.join(", ")
             )
         }
-        Busy::Working(1) => "1 agent has work".to_owned(),
-        Busy::Working(n) => format!("{n} agents have work"),
-        Busy::Moved => "checking again".to_owned(),
+        NotDone::Working(1) => "1 agent has work".to_owned(),
+        NotDone::Working(n) => format!("{n} agents have work"),
+        NotDone::Changed => "checking again".to_owned(),
     }
 }

@@ -6,7 +6,7 @@ use crate::args::cluster::CoordinatorUrl;
 use crate::exit::{CliError, Exit};
 use crate::{format, screen};
 use crivello_common::time::{Clock, Timestamp};
-use crivello_proto::crowd::{self, Crowd, living};
+use crivello_proto::agents::{self, AgentClients, living};
 use crivello_proto::v1::{self, setting_edit::Change};
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl EditResult {
 /// Client of a coordinator and its agents, for settings.
 pub struct SettingsClient {
     client: Client,
-    agents: Arc<Crowd>,
+    agents: Arc<AgentClients>,
     clock: Clock,
     began: Timestamp,
 }
@@ -131,7 +131,7 @@ impl SettingsClient {
     /// If the coordinator does not answer.
     pub async fn agents(
         &mut self,
-    ) -> Result<Vec<(String, u32, Result<crowd::Client, String>)>, CliError> {
+    ) -> Result<Vec<(String, u32, Result<agents::Client, String>)>, CliError> {
         let listing = list(&mut self.client).await?;
         let client = |agent| self.agents.client(agent).map_err(|silence| silence.to_string());
         let alive = living(&listing.view);
@@ -154,7 +154,7 @@ impl SettingsClient {
     pub async fn set_log_level(&mut self, filter: &str) -> Result<String, CliError> {
         let request = v1::SetLogLevelRequest { filter: filter.to_owned() };
         let answer = self.client.set_log_level(request).await;
-        answer.map(|answer| answer.into_inner().before).map_err(|status| call_error(&status))
+        answer.map(|answer| answer.into_inner().previous).map_err(|status| call_error(&status))
     }
 }
 

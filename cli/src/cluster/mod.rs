@@ -9,8 +9,8 @@ use crate::args::cluster::{CoordinatorUrl, TlsArgs, TokenArgs};
 use crate::exit::CliError;
 use anyhow::{Context, anyhow};
 use crivello_common::view::View;
-use crivello_proto::guard::{Line, Show};
-use crivello_proto::tls::{Files, Tls};
+use crivello_proto::auth::{AuthChannel, BearerToken};
+use crivello_proto::tls::{Tls, TlsFiles};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
 use crivello_proto::{LiveToken, RESPONSE_SIZE_MAX, dial, v1};
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Client of a coordinator.
-pub type Client = CoordinatorClient<Line>;
+pub type Client = CoordinatorClient<AuthChannel>;
 
 /// Credentials of this process.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ pub struct Credentials {
 pub fn credentials(tls: &TlsArgs, token: &TokenArgs) -> Result<Credentials, CliError> {
     let files = match tls.clone() {
         TlsArgs { tls_cert: Some(cert), tls_key: Some(key), tls_ca: Some(ca) } => {
-            Some(Files { cert, key, ca })
+            Some(TlsFiles { cert, key, ca })
         }
         _ => None,
     };
@@ -112,8 +112,8 @@ pub fn endpoint(args: &CoordinatorUrl) -> Result<(Endpoint, Credentials), CliErr
 /// Those of [`endpoint`], or if the coordinator cannot be reached.
 pub async fn connect(args: &CoordinatorUrl) -> Result<(Client, Credentials), CliError> {
     let (endpoint, credentials) = endpoint(args)?;
-    credentials.tls.iter().for_each(Tls::keep_fresh);
-    credentials.token.iter().for_each(LiveToken::keep_fresh);
+    credentials.tls.iter().for_each(Tls::watch);
+    credentials.token.iter().for_each(LiveToken::watch);
     let channel = dial::connect(&endpoint, credentials.tls.as_ref()).await.map_err(|error| {
         let url = &args.url;
         CliError::Internal(anyhow!(
@@ -126,7 +126,7 @@ pub async fn connect(args: &CoordinatorUrl) -> Result<(Client, Credentials), Cli
 
 /// Client over a channel, which may connect later.
 pub fn client(channel: Channel, token: Option<&LiveToken>) -> Client {
-    CoordinatorClient::new(Show::new(token).over(channel))
+    CoordinatorClient::new(BearerToken::new(token).wrap(channel))
         .max_decoding_message_size(RESPONSE_SIZE_MAX)
 }
 

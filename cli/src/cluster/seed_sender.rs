@@ -8,8 +8,8 @@ use anyhow::{Context as _, anyhow};
 use crivello_agent::Seed;
 use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{Agent, AgentState};
-use crivello_proto::crowd::Crowd;
-use crivello_proto::v1::seed_response::Verdict;
+use crivello_proto::agents::AgentClients;
+use crivello_proto::v1::seed_response::Outcome;
 use crivello_proto::v1::{self, SeedRequest};
 use crivello_proto::{SEED_LINES_MAX, SEEDS_SIZE_MAX};
 use futures_util::Stream;
@@ -111,7 +111,7 @@ pub struct SeedProgress {
 /// Sends seeds to the agents of a crawl.
 pub struct SeedSender<'a> {
     members: &'a mut MemberList,
-    clients: &'a Crowd,
+    clients: &'a AgentClients,
     seed_errors: &'a SeedErrors,
     on_progress: &'a mut (dyn FnMut(&SeedProgress) + Send),
     /// In order of ids.
@@ -129,7 +129,7 @@ impl<'a> SeedSender<'a> {
     /// Finds agents in `members`, reports rejected seeds to `seed_errors`, and calls `on_progress`.
     pub fn new(
         members: &'a mut MemberList,
-        clients: &'a Crowd,
+        clients: &'a AgentClients,
         seed_errors: &'a SeedErrors,
         on_progress: &'a mut (dyn FnMut(&SeedProgress) + Send),
     ) -> Self {
@@ -243,22 +243,22 @@ impl<'a> SeedSender<'a> {
         let unexpected = || "unexpected answer".to_owned();
         let batch = self.unacked.front().filter(|batch| batch.id == answer.id);
         let batch = batch.ok_or_else(unexpected)?;
-        match answer.verdict {
-            Some(Verdict::Safe(safe)) => {
-                for refused in &safe.refused {
+        match answer.outcome {
+            Some(Outcome::Stored(stored)) => {
+                for refused in &stored.rejected {
                     let line = refused.line as usize;
                     if let (Some(origin), Some(url)) =
                         (batch.origins.get(line), batch.urls.get(line))
                     {
-                        self.seed_errors.reject(origin, url, &refused.why);
+                        self.seed_errors.reject(origin, url, &refused.reason);
                     }
                 }
-                self.progress.stored += safe.taken;
+                self.progress.stored += stored.accepted;
                 self.unacked.pop_front();
                 self.last_ack = self.clock.now();
                 Ok(())
             }
-            Some(Verdict::NotNow(_)) => Err("busy".to_owned()),
+            Some(Outcome::Retry(_)) => Err("busy".to_owned()),
             None => Err(unexpected()),
         }
     }

@@ -3,8 +3,8 @@
 use super::Credentials;
 use crivello_agent::api::AgentStatus;
 use crivello_common::view::{AgentId, View};
-use crivello_proto::crowd::{Crowd, ask_all};
-use crivello_proto::guard::Show;
+use crivello_proto::agents::{AgentClients, ask_all};
+use crivello_proto::auth::BearerToken;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,15 +13,19 @@ pub type AgentStatuses = BTreeMap<AgentId, Result<AgentStatus, String>>;
 
 impl Credentials {
     /// Clients of the agents of a crawl.
-    pub fn agent_clients(&self) -> Arc<Crowd> {
-        Arc::new(Crowd::new(self.tls.clone(), Show::new(self.token.as_ref())))
+    pub fn agent_clients(&self) -> Arc<AgentClients> {
+        Arc::new(AgentClients::new(self.tls.clone(), BearerToken::new(self.token.as_ref())))
     }
 }
 
 /// Queries the status of all live agents of `view` concurrently.
-pub async fn query_statuses(clients: &Arc<Crowd>, view: &View, crawl_id: &str) -> AgentStatuses {
-    clients.keep(view);
-    let query = |clients: Arc<Crowd>, agent| {
+pub async fn query_statuses(
+    clients: &Arc<AgentClients>,
+    view: &View,
+    crawl_id: &str,
+) -> AgentStatuses {
+    clients.retain(view);
+    let query = |clients: Arc<AgentClients>, agent| {
         let crawl_id = crawl_id.to_owned();
         async move { clients.status(&agent, &crawl_id).await }
     };

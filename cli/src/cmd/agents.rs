@@ -48,7 +48,7 @@ fn json(listing: &Listing) -> String {
             "state": state_label(agent.state),
             "weight": agent.weight,
             "address": agent.address,
-            "lease_left_ms": lease.map(|lease| lease.left_ms),
+            "lease_left_ms": lease.map(|lease| lease.remaining_ms),
             "epoch": lease.map(|lease| lease.epoch),
         })
     });
@@ -72,7 +72,9 @@ fn table(listing: &Listing) -> String {
             state_label(agent.state).to_owned(),
             agent.weight.to_string(),
             agent.address.clone(),
-            lease.map_or("-".to_owned(), |l| format::duration(Duration::from_millis(l.left_ms))),
+            lease.map_or("-".to_owned(), |l| {
+                format::duration(Duration::from_millis(l.remaining_ms))
+            }),
         ]
     }));
     let View { epoch, run, .. } = listing.view;
@@ -93,7 +95,7 @@ mod tests {
         (dead.name, dead.state) = ("b".into(), AgentState::Dead);
         (dead.id.0, dead.slot) = (12, 1);
         view.agents.push(dead);
-        let lease = v1::AgentLease { id: 0, left_ms: 12_000, epoch: 1 };
+        let lease = v1::AgentLease { id: 0, remaining_ms: 12_000, epoch: 1 };
         let listing =
             Listing { crawl_id: "c0ffee".into(), view, leases: [(0, lease)].into_iter().collect() };
         let expected = "\

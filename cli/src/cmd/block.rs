@@ -4,7 +4,7 @@ use crate::args::cluster::BlockArgs;
 use crate::cluster::edits::{SettingsClient, add, remove};
 use crate::exit::{CliError, Exit};
 use crate::{format, screen};
-use crivello_common::config::Block;
+use crivello_common::config::BlockEntry;
 use crivello_common::time::Clock;
 use crivello_proto::v1;
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub async fn unblock(args: &BlockArgs) -> Result<Exit, CliError> {
 }
 
 fn read(what: &[String]) -> Result<Vec<String>, CliError> {
-    let read = |text: &String| match text.parse::<Block>() {
+    let read = |text: &String| match text.parse::<BlockEntry>() {
         Ok(block) => Ok(block.to_string()),
         Err(why) => Err(CliError::usage(why)),
     };
@@ -86,7 +86,7 @@ async fn query(client: &mut SettingsClient, blocks: &[String]) -> Result<Dropped
         match answer.await {
             Ok(answer) => {
                 for block in answer.into_inner().blocks {
-                    if blocks.contains(&block.what) {
+                    if blocks.contains(&block.entry) {
                         sum.is_done &= block.done;
                         sum.hosts += block.hosts;
                         sum.urls += block.urls;

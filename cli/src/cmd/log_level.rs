@@ -4,7 +4,7 @@ use crate::args::cluster::LogLevelArgs;
 use crate::cluster::edits::SettingsClient;
 use crate::exit::{CliError, Exit};
 use crate::screen;
-use crivello_common::runtime::log_filter;
+use crivello_common::runtime::parse_log_filter;
 use crivello_proto::v1;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// If the filter is invalid, there is no such agent, or the coordinator cannot be reached.
 pub async fn run(args: &LogLevelArgs) -> Result<Exit, CliError> {
     let filter = &args.filter;
-    log_filter(filter).map_err(|why| CliError::usage(format!("{filter}: {why}")))?;
+    parse_log_filter(filter).map_err(|why| CliError::usage(format!("{filter}: {why}")))?;
     let mut client = SettingsClient::connect_to(&args.coordinator).await?;
     let agents = client.agents().await?;
     let is_selected = |name: &str, id: u32| match &args.agent {
@@ -40,7 +40,7 @@ pub async fn run(args: &LogLevelArgs) -> Result<Exit, CliError> {
         };
         match answer.await {
             Ok(answer) => {
-                let before = answer.into_inner().before;
+                let before = answer.into_inner().previous;
                 screen::print_line(&format!("{name}: {filter}, before {before}"));
             }
             Err(why) => {

@@ -7,7 +7,7 @@ use crate::format::count;
 use crate::screen;
 use anyhow::anyhow;
 use crivello_common::view::{Agent, AgentState};
-use crivello_proto::crowd::{Answer, Count, only_there};
+use crivello_proto::agents::{Answer, ArchivedCount, archived_only_by};
 use crivello_proto::v1;
 
 /// Prints what only this agent has, and removes it. If that includes pages, `--refetch` or `--give-up`
@@ -23,7 +23,7 @@ pub async fn run(args: &RemoveArgs) -> Result<(), CliError> {
     // The coordinator rejects the removal of any other agent.
     if let Some(agent) = find(&listing, name).filter(|agent| agent.state == AgentState::Dead) {
         let Listing { view, crawl_id, .. } = &listing;
-        let counts = only_there(&credentials.agent_clients(), view, crawl_id, agent.id).await;
+        let counts = archived_only_by(&credentials.agent_clients(), view, crawl_id, agent.id).await;
         pages = sum(&counts, agent, args.give_up)?;
         let urls = urls_known_only_to_it(&listing, &counts);
         screen::print_line(&format!(
@@ -57,7 +57,11 @@ fn find<'a>(listing: &'a Listing, name: &str) -> Option<&'a Agent> {
 }
 
 /// Sum of the counts of all live agents.
-fn sum(counts: &[(Agent, Answer<Count>)], gone: &Agent, give_up: bool) -> Result<u64, CliError> {
+fn sum(
+    counts: &[(Agent, Answer<ArchivedCount>)],
+    gone: &Agent,
+    give_up: bool,
+) -> Result<u64, CliError> {
     let mut pages = 0;
     for (agent, count) in counts {
         let why = match count {
@@ -84,11 +88,14 @@ fn sum(counts: &[(Agent, Answer<Count>)], gone: &Agent, give_up: bool) -> Result
 
 /// Text for the number of URLs that only the dead agent knew: "none" or "unknown", as they cannot be
 /// counted.
-fn urls_known_only_to_it(listing: &Listing, counts: &[(Agent, Answer<Count>)]) -> &'static str {
+fn urls_known_only_to_it(
+    listing: &Listing,
+    counts: &[(Agent, Answer<ArchivedCount>)],
+) -> &'static str {
     let counts = counts.iter().filter_map(|(_, count)| count.as_ref().ok());
     let replicas = counts.map(|count| count.replication).max();
     let dead = listing.view.agents.iter().filter(|agent| agent.state == AgentState::Dead);
-    let unreplicated = listing.view.agents.iter().any(|agent| agent.alone);
+    let unreplicated = listing.view.agents.iter().any(|agent| agent.unreplicated);
     match replicas {
         Some(_) if unreplicated => {
             "unknown, because a dead agent had not yet replicated its URLs; start it again if its \

@@ -5,7 +5,7 @@ use crate::exit::{CliError, Exit};
 use crate::format;
 use anyhow::Context as _;
 use crivello_agent::fetch::{RobotsFile, robots_file};
-use crivello_common::config::{Raw, product_token};
+use crivello_common::config::{RawSettings, product_token};
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
 use std::fmt::Write as _;
@@ -89,7 +89,7 @@ fn fetch(url: &CrawlUrl, args: &RobotsArgs) -> Result<RobotsFile, CliError> {
     .into_iter()
     .filter_map(|(flag, key, value)| value.map(|value| (flag, key, value)))
     .collect();
-    let settings = Raw::merge(&[], &[], &flags).map_err(CliError::usage)?;
+    let settings = RawSettings::merge(&[], &[], &flags).map_err(CliError::usage)?;
     let runtime =
         Builder::new_current_thread().enable_all().build().context("cannot start the fetcher")?;
     Ok(runtime.block_on(robots_file(url, &settings)).context("cannot set up the fetcher")?)

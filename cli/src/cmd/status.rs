@@ -68,7 +68,7 @@ fn rates(before: &AgentStatuses, after: &AgentStatuses, time: Duration) -> BTree
 impl StatusReport {
     fn lease(&self, agent: &Agent) -> Option<Duration> {
         let lease = self.listing.leases.get(&agent.id.0)?;
-        Some(Duration::from_millis(lease.left_ms)).filter(|_| agent.state != AgentState::Dead)
+        Some(Duration::from_millis(lease.remaining_ms)).filter(|_| agent.state != AgentState::Dead)
     }
 
     fn row(&self, agent: &Agent) -> Vec<String> {
@@ -221,7 +221,7 @@ mod tests {
         let snapshot = Snapshot { pages: 1_234, urls_queued: 5, ..Snapshot::default() };
         let (id, epoch) = (AgentId(0), 7);
         let status = AgentStatus { id, epoch, outbox: 2, snapshot, ..AgentStatus::default() };
-        let lease = crivello_proto::v1::AgentLease { id: 0, left_ms: 12_000, epoch: 7 };
+        let lease = crivello_proto::v1::AgentLease { id: 0, remaining_ms: 12_000, epoch: 7 };
         StatusReport {
             listing: Listing {
                 crawl_id: "c0ffee".into(),

@@ -12,7 +12,7 @@ use std::io::Write as _;
 /// # Errors
 /// If the file exists or cannot be written.
 pub fn run(args: &TokenOutArgs) -> Result<Exit, CliError> {
-    let token = Token::draw().context("cannot get random bytes from the system")?;
+    let token = Token::generate().context("cannot get random bytes from the system")?;
     let Some(file) = &args.out else {
         // Standard output may be closed.
         let _ = writeln!(std::io::stdout().lock(), "{}", token.secret());

@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use crivello_common::time::Clock;
 use crivello_common::units::parse_duration;
 use crivello_common::view::{AgentState, RunState};
-use crivello_proto::crowd::Crowd;
+use crivello_proto::agents::AgentClients;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -46,7 +46,7 @@ pub async fn run(args: &WaitArgs) -> Result<Exit, CliError> {
 
 struct Waiter {
     members: MemberList,
-    clients: Arc<Crowd>,
+    clients: Arc<AgentClients>,
     completion: CompletionWatch,
     /// Why the crawl was not known to be complete in the last round.
     reason: String,

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use crivello_agent::api::About;
 use crivello_agent::{AgentError, why_of_directory};
 use crivello_common::view::{AgentId, View};
-use crivello_proto::crowd::{Crowd, ask_all, file_name};
+use crivello_proto::agents::{AgentClients, archive_file_name, ask_all};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub async fn run(args: &WhyArgs) -> Result<Exit, CliError> {
         return Err(CliError::Internal(anyhow!("{}", silence(&view, &known))));
     }
     let file = match teller(&known).and_then(|told| told.url.as_ref()) {
-        Some(url) => file_name(&crowd, &view, url).await,
+        Some(url) => archive_file_name(&crowd, &view, url).await,
         None => None,
     };
     let story = Story { about: &about, view: &view, known: &known, file, is_at_rest: false };
@@ -39,8 +39,8 @@ pub async fn run(args: &WhyArgs) -> Result<Exit, CliError> {
 }
 
 /// Asks all agents of `view` that are alive, all at once.
-async fn ask(crowd: &Arc<Crowd>, view: &View, about: &str) -> Known {
-    let question = |crowd: Arc<Crowd>, agent| {
+async fn ask(crowd: &Arc<AgentClients>, view: &View, about: &str) -> Known {
+    let question = |crowd: Arc<AgentClients>, agent| {
         let about = about.to_owned();
         async move { crowd.why(&agent, &about).await }
     };

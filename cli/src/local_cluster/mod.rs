@@ -25,7 +25,7 @@ use crivello_agent::limits::visits_max;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report, SeedCounts};
 use crivello_agent::{AgentError, Otlp};
-use crivello_common::config::{Given, SETTINGS_FILE, Settings};
+use crivello_common::config::{SETTINGS_FILE, Settings, TypedSettings};
 use crivello_common::runtime::open_files;
 use crivello_common::view::{AgentState, RunState};
 use crivello_coordinator::{Coordinator, Listen};
@@ -84,7 +84,7 @@ impl LocalCluster {
     /// Those of the coordinator, the dashboard and the agents.
     pub fn open(
         dir: &Path,
-        (settings, given): (&Settings, &Given),
+        (settings, given): (&Settings, &TypedSettings),
         n: usize,
         (meters, otlp): (Meters, Option<Otlp>),
         stop: &CancellationToken,

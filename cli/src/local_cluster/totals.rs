@@ -2,7 +2,7 @@
 
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{ArchiveFile, Ended, HOSTS_LISTED_MAX, Report, SeedCounts, Totals};
-use crivello_common::pace::Pace;
+use crivello_common::bottleneck::Bottleneck;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::AddAssign;
 
@@ -33,7 +33,7 @@ pub fn snapshot(all: &[Snapshot]) -> Snapshot {
     // Each agent counts down from the cluster's number at its last heartbeat.
     sum.pages_left = all.iter().filter_map(|s| s.pages_left).min();
     let busiest = all.iter().max_by_key(|s| s.visits + s.hosts.ready + s.hosts.waiting);
-    sum.pace = busiest.map_or(Pace::Starting, |s| s.pace);
+    sum.pace = busiest.map_or(Bottleneck::Starting, |s| s.pace);
     sum
 }
 
@@ -115,9 +115,13 @@ mod tests {
             pace,
             ..Snapshot::default()
         };
-        let sum = snapshot(&[one(3, 1, Pace::Seeds), one(4, 9, Pace::Dns), one(1, 0, Pace::Cpu)]);
+        let sum = snapshot(&[
+            one(3, 1, Bottleneck::Seeds),
+            one(4, 9, Bottleneck::Dns),
+            one(1, 0, Bottleneck::Cpu),
+        ]);
         assert_eq!((sum.pages, sum.by_class, sum.hosts.waiting), (8, [0, 8, 0, 3, 0], 10));
-        assert_eq!((sum.pages_left, sum.pace), (Some(12), Pace::Dns));
+        assert_eq!((sum.pages_left, sum.pace), (Some(12), Bottleneck::Dns));
         assert_eq!(sum.elapsed, Duration::from_secs(4));
         assert_eq!(snapshot(&[]).pages_left, None);
     }

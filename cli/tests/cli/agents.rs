@@ -142,7 +142,7 @@ impl TestCluster {
             name: name.into(),
             weight: 1,
             address: server.address().to_string(),
-            disk: self.joined,
+            disk_id: self.joined,
             ..v1::JoinRequest::default()
         };
         self.servers.push((server, runtime));

@@ -109,7 +109,7 @@ fn a_token_is_readable_only_by_its_owner_and_not_overwritten() {
     expect(&dir, &["token", "--out", "t"], 64);
     assert_eq!(fs::read_to_string(dir.join("t")).expect("there"), token);
     for (text, why) in
-        [("", "is empty"), ("tooshort", "too short"), ("a blank in a long one", "blank")]
+        [("", "is empty"), ("tooshort", "too short"), ("a blank in a long one", "white space")]
     {
         fs::write(dir.join("t"), text).expect("written");
         let words = ["agents", "--token-file", "t", "--coordinator", "http://127.0.0.1:9"];

@@ -1,5 +1,5 @@
-//! `consistent`: the agents in the order in which their points are met, walking clockwise on a
-//! ring from where the group lies (consistent hashing, Karger et al. 1997).
+//! `consistent`: the agents in the order of their points, clockwise on a ring from the hash of the
+//! group (consistent hashing, Karger et al. 1997).
 
 use super::Strategy;
 use super::random::{Seen, mix};
@@ -7,23 +7,23 @@ use crate::hash::GroupHash;
 use crate::view::View;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Points of an agent of weight 1. The more, the better the balance: with 200, the share of an
-/// agent is off by about 7 % (one standard deviation).
+/// Points per unit of weight. More points give better balance: with 200, the share of an agent is
+/// off by about 7 % (one standard deviation).
 pub const POINTS: u32 = 200;
 const SEED: u64 = 0x636F_6E73_6973_7400; // "consist"
 
-/// The ring.
+/// A ring of points.
 #[derive(Clone, Debug)]
 pub struct Consistent {
-    /// Sorted.
+    /// The points, sorted.
     points: Box<[u64]>,
-    /// The position of each point's agent.
+    /// The index of each point's agent.
     holders: Box<[u16]>,
     n_agents: usize,
 }
 
 impl Consistent {
-    /// For a view that was checked.
+    /// Builds the ring of a view that passed [`View::check`].
     #[must_use]
     pub fn new(view: &View) -> Self {
         let mut ring: Vec<(u64, u32, u16)> = Vec::new();

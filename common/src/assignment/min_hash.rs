@@ -1,11 +1,11 @@
-//! `min-hash`: the agents by hash(group, agent), the smallest first (rendezvous hashing, Thaler
-//! and Ravishankar 1998).
+//! `min-hash`: the agents by hash(group, agent), ascending (rendezvous hashing, Thaler and
+//! Ravishankar 1998).
 //!
-//! With weights the hash is taken for a uniform number u in (0, 1] and the key is −log₂(1−u) ÷
-//! weight, an exponential variable whose rate is the weight, so that each agent comes first with
-//! the probability of its share. The logarithm is worked out in fixed point: it never differs
-//! between machines, never falls as u grows, and is off by less than 10⁻⁵. Ties are broken by the
-//! hash and then by the agent's number, so equal weights give the order of the bare hashes.
+//! With weights, the hash is read as a uniform number u in (0, 1], and the key is −log₂(1−u) ÷
+//! weight, an exponential variable whose rate is the weight. So each agent comes first with a
+//! probability proportional to its weight. The logarithm is computed in fixed point: it is the same
+//! on all machines, monotonic in u, and off by less than 10⁻⁵. Ties are broken by the hash, then by
+//! the agent's id, so equal weights give the order of the bare hashes.
 
 use super::Strategy;
 use super::random::mix;
@@ -14,35 +14,34 @@ use crate::view::View;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The agents' own hashes.
+/// The hashes of the agents.
 #[derive(Clone, Debug)]
 pub struct MinHash {
-    agents: Box<[Member]>,
-    /// Whether some weights differ.
+    agents: Box<[HashedAgent]>,
+    /// Whether weights differ.
     weighted: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Member {
+struct HashedAgent {
     salt: u64,
     id: u32,
     weight: u16,
 }
 
-/// Compared from left to right: the key (0 without weights), the hash, the agent's number; then
-/// its position.
+/// The key (0 without weights), the hash, the agent's id and its index, compared in this order.
 type Rank = (u64, u64, u32, usize);
 
 impl MinHash {
-    /// For a view that was checked.
+    /// Hashes the agents of a view that passed [`View::check`].
     #[must_use]
     pub fn new(view: &View) -> Self {
-        let member = |a: &crate::view::Agent| Member {
+        let hashed = |a: &crate::view::Agent| HashedAgent {
             salt: mix(u64::from(a.id.0) ^ 0x6D69_6E2D_6861_7368), // "min-hash"
             id: a.id.0,
             weight: a.weight,
         };
-        let agents: Box<[Member]> = view.agents.iter().map(member).collect();
+        let agents: Box<[HashedAgent]> = view.agents.iter().map(hashed).collect();
         let weighted = agents.iter().any(|a| a.weight != agents[0].weight);
         Self { agents, weighted }
     }
@@ -58,7 +57,7 @@ impl MinHash {
 }
 
 impl Strategy for MinHash {
-    /// A heap: all are hashed, but only those asked for are sorted.
+    /// All agents are hashed; a heap sorts only those that are consumed.
     fn order(&self, group: GroupHash) -> impl Iterator<Item = usize> + '_ {
         let mut heap: BinaryHeap<Reverse<Rank>> = self.ranks(group).map(Reverse).collect();
         std::iter::from_fn(move || heap.pop().map(|Reverse((.., at))| at))
@@ -71,14 +70,14 @@ impl Strategy for MinHash {
 
 const STEPS: usize = 256;
 const ONE: u64 = 1 << 32;
-/// log₂(1 + i ÷ 256) with 32 binary places.
+/// log₂(1 + i ÷ 256) with 32 fractional bits.
 const LOG2: [u64; STEPS + 1] = log2_table();
 
 const fn log2_table() -> [u64; STEPS + 1] {
     let mut table = [0; STEPS + 1];
     let mut i = 0;
     while i < STEPS {
-        // x in [1, 2) with 62 binary places; squaring it brings out one digit of its logarithm.
+        // x in [1, 2) with 62 fractional bits; squaring it yields one binary digit of its logarithm.
         let mut x = ((STEPS + i) as u128) << (62 - 8);
         let mut digit = ONE >> 1;
         while digit > 0 {
@@ -95,7 +94,7 @@ const fn log2_table() -> [u64; STEPS + 1] {
     table
 }
 
-/// −log₂(v ÷ 2⁶⁴) with 32 binary places, at most 64; never rises with `v`.
+/// −log₂(v ÷ 2⁶⁴) with 32 fractional bits, at most 64; non-increasing in `v`.
 fn minus_log2(v: u64) -> u64 {
     let v = v | 1;
     let zeros = u64::from(v.leading_zeros());

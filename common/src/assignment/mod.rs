@@ -1,19 +1,19 @@
-//! Who crawls a group: decided by every agent on its own, and by all in the same way.
+//! Assignment of groups to agents. Each agent computes it alone, and all get the same result.
 //!
-//! A [`Strategy`] gives each group an order of all known agents, whatever their state; the first
-//! active one owns the group, the next active ones hold copies. The place of two agents relative
-//! to each other depends on nothing but the group and the two. So when agents are added, a group
-//! goes to a newcomer or stays; when one is gone, its groups go to the next in their orders, and
-//! no other group moves. Three strategies, each with its own way to such an order:
+//! A [`Strategy`] gives each group an order of all known agents, whatever their state. The first
+//! active one owns the group; the next active ones hold replicas. The relative order of two agents
+//! depends only on the group and on these two. So when an agent is added, a group moves to it or
+//! stays; when one is removed, its groups move to the next agents in their orders, and no other
+//! group moves. There are three strategies:
 //!
-//! | name | order | a look-up costs | balance |
+//! | name | order | cost of a look-up | balance |
 //! | --- | --- | --- | --- |
-//! | `permutation` | slots shuffled by the group | draws: slots ÷ slots held | as by dice |
-//! | `min-hash` | agents by hash(group, agent) | one hash an agent | as by dice |
-//! | `consistent` | agents clockwise on a ring of points | one binary search | by the ring: some % |
+//! | `permutation` | slots shuffled by the group | draws: slots ÷ slots held | that of random choice |
+//! | `min-hash` | agents by hash(group, agent) | one hash per agent | that of random choice |
+//! | `consistent` | agents clockwise on a ring of points | one binary search | off by some % |
 //!
-//! All arithmetic is on integers, so agents of different builds and machines agree; golden
-//! vectors hold it in place.
+//! All arithmetic is on integers, so agents of different builds and machines agree. Tests with
+//! golden vectors keep it unchanged.
 
 mod consistent;
 mod min_hash;
@@ -32,22 +32,22 @@ use crate::hash::GroupHash;
 
 /// An order of all agents of a view for each group.
 pub trait Strategy {
-    /// The agents as positions in [`crate::view::View::agents`], each once, worked out as far as
-    /// it is asked for.
+    /// The agents as indexes into [`crate::view::View::agents`], each once. The order is computed
+    /// lazily.
     fn order(&self, group: GroupHash) -> impl Iterator<Item = usize> + '_;
 
-    /// The first in the order that `accept` takes.
+    /// The first agent in the order that `accept` accepts.
     fn first(&self, group: GroupHash, accept: impl Fn(usize) -> bool) -> Option<usize> {
         self.order(group).find(|&agent| accept(agent))
     }
 }
 
-/// Which strategy a crawl uses; fixed for the life of the crawl.
+/// The strategy of a crawl. It never changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum StrategyKind {
-    /// See [`Permutation`]. The default: balanced as by dice, and never dearer than a microsecond
-    /// whatever the number of agents.
+    /// See [`Permutation`]. The default: balanced like random choice, and at most a microsecond per
+    /// look-up for any number of agents.
     #[default]
     Permutation = 0,
     /// See [`MinHash`].
@@ -57,10 +57,10 @@ pub enum StrategyKind {
 }
 
 impl StrategyKind {
-    /// Every kind.
+    /// All strategies.
     pub const ALL: [Self; 3] = [Self::Permutation, Self::MinHash, Self::Consistent];
 
-    /// The name used in the configuration.
+    /// The name used in settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,24 +1,24 @@
-//! `permutation`: the slots, shuffled by the group; the agents in the order of their slots.
+//! `permutation`: all slots are shuffled by the group, and the agents are ordered by their slots.
 //!
-//! The universe of slots is fixed, so the permutation of a group never changes when agents come
-//! and go. It is drawn (Fisher–Yates) only until enough agents have come up. An agent holds as
-//! many slots as its weight and stands where the first of them stands.
+//! The set of slots is fixed, so the permutation of a group does not change when agents join or
+//! leave. It is drawn (Fisher–Yates) only as far as needed. An agent holds as many slots as its
+//! weight; its rank is that of the first of them.
 
 use super::Strategy;
 use super::random::{Seen, SplitMix};
 use crate::hash::GroupHash;
 use crate::view::{SLOTS, View};
 
-/// Which agent holds which slot.
+/// The agent of each slot.
 #[derive(Clone, Debug)]
 pub struct Permutation {
-    /// One plus the holder's position, 0 for a free slot.
+    /// One plus the index of the slot's agent; 0 for a free slot.
     holders: Box<[u16]>,
     n_agents: usize,
 }
 
 impl Permutation {
-    /// For a view that was checked.
+    /// Builds the slot table of a view that passed [`View::check`].
     #[must_use]
     pub fn new(view: &View) -> Self {
         let mut holders = vec![0; usize::from(SLOTS)].into_boxed_slice();
@@ -47,7 +47,7 @@ impl Strategy for Permutation {
 
 struct Draws<'a> {
     holders: &'a [u16],
-    /// Those drawn stand at the front.
+    /// All slots; those drawn are at the front.
     slots: Vec<u16>,
     drawn: usize,
     random: SplitMix,

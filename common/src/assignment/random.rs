@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same everywhere.
+//! Deterministic pseudo-random numbers.
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014, with Stafford's constants): a
+/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014, with Stafford's constants): a
 /// bijection in which every bit of the result depends on every bit of `z`.
 pub(super) const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -25,12 +25,12 @@ impl SplitMix {
     }
 }
 
-/// A set of small numbers that takes no memory while it is empty.
+/// A bit set that takes no memory while it is empty.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen(Vec<u64>);
 
 impl Seen {
-    /// Whether `i`, below `n`, was not in it yet.
+    /// Inserts `i`, which is below `n`; returns whether it was new.
     pub(super) fn insert(&mut self, i: usize, n: usize) -> bool {
         if self.0.is_empty() {
             self.0.resize(n.div_ceil(64), 0);

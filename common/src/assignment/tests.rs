@@ -1,4 +1,4 @@
-//! The promises of an assignment, for each strategy over random views.
+//! Properties of the assignment, for each strategy over random views.
 
 use super::{Owners, StrategyKind, consistent};
 use crate::hash::GroupHash;
@@ -26,7 +26,7 @@ fn agents(weights: &[u16]) -> Vec<Agent> {
         let slot = view.free_slot(weight).unwrap();
         let (name, address) = (format!("agent-{id}"), String::new());
         let state = AgentState::Active;
-        let (since, disk, id) = (1, u64::from(id), AgentId(id));
+        let (joined_epoch, disk_id, id) = (1, u64::from(id), AgentId(id));
         view.agents.push(Agent {
             id,
             name,
@@ -34,15 +34,15 @@ fn agents(weights: &[u16]) -> Vec<Agent> {
             slot,
             weight,
             state,
-            since,
-            disk,
-            alone: false,
+            joined_epoch,
+            disk_id,
+            unreplicated: false,
         });
     }
     view.agents
 }
 
-/// Agents with random numbers, weights and states, in random order and places.
+/// Agents with random ids, weights and states, in random order and slots.
 fn any_agents() -> impl Strategy<Value = Vec<Agent>> {
     let state = prop::sample::select(vec![
         AgentState::Active,
@@ -57,8 +57,18 @@ fn any_agents() -> impl Strategy<Value = Vec<Agent>> {
                 let at = slot + gap;
                 slot = at + weight;
                 let (name, address) = (format!("agent-{id}"), String::new());
-                let (since, disk, id) = (1, u64::from(id), AgentId(id));
-                Agent { id, name, address, slot: at, weight, state, since, disk, alone: false }
+                let (joined_epoch, disk_id, id) = (1, u64::from(id), AgentId(id));
+                Agent {
+                    id,
+                    name,
+                    address,
+                    slot: at,
+                    weight,
+                    state,
+                    joined_epoch,
+                    disk_id,
+                    unreplicated: false,
+                }
             };
             agents.into_iter().map(agent).collect::<Vec<_>>()
         })
@@ -86,17 +96,17 @@ proptest! {
             prop_assert_eq!(sorted, all, "{:?}", kind);
 
             let is_active = |id: &AgentId| owners.view().agent(*id).is_some_and(active);
-            let holders: Vec<_> = order.iter().copied().filter(is_active).collect();
+            let active_agents: Vec<_> = order.iter().copied().filter(is_active).collect();
             for _ in 0..2 {
-                prop_assert_eq!(owners.owner(GroupHash(group)), holders.first().copied());
+                prop_assert_eq!(owners.owner(GroupHash(group)), active_agents.first().copied());
             }
-            let copies = owners.holders(GroupHash(group), replication);
-            prop_assert_eq!(&copies[..], &holders[..replication.min(holders.len())]);
+            let replicas = owners.replica_set(GroupHash(group), replication);
+            prop_assert_eq!(&replicas[..], &active_agents[..replication.min(active_agents.len())]);
         }
     }
 
-    /// The order of a part of the agents is the order of all with the others left out: from this
-    /// follows that only newcomers gain, and that only the groups of those who leave move.
+    /// The order of a subset of the agents is the order of all agents without the others. So only new
+    /// agents gain groups, and only the groups of agents that leave move.
     #[test]
     fn agents_come_and_go_without_changing_the_order_of_the_others(
         all in any_agents(), keep in prop::collection::vec(any::<bool>(), 24), groups: [u64; 4],
@@ -130,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn remembered_owners_are_right(agents in any_agents(), groups in prop::collection::vec(
+    fn cached_owners_are_right(agents in any_agents(), groups in prop::collection::vec(
         (0_u64..3, 0_u64..3).prop_map(|(high, low)| GroupHash(high << 12 | low)), 1..60,
     )) {
         for kind in StrategyKind::ALL {
@@ -158,7 +168,7 @@ fn imbalance(kind: StrategyKind, weights: &[u16], n: u64) -> f64 {
     agents.iter().map(deviation).fold(0.0, f64::max)
 }
 
-/// Five standard deviations of throwing dice; for the ring, five of its points besides.
+/// The bound is five standard deviations of random choice; for the ring, plus five of its points.
 #[test]
 fn the_load_follows_the_weights() {
     let n = 40_000;
@@ -177,9 +187,9 @@ fn the_load_follows_the_weights() {
     }
 }
 
-/// A newcomer gains its share and no more.
+/// A new agent gains its share and no more.
 #[test]
-fn a_join_moves_the_share_of_the_newcomer() {
+fn a_join_moves_the_share_of_the_new_agent() {
     let n = 20_000;
     for kind in StrategyKind::ALL {
         let all = agents(&[1; 10]);
@@ -195,10 +205,10 @@ fn a_view_of_one_and_a_view_of_none() {
     for kind in StrategyKind::ALL {
         let one = Owners::new(kind, Arc::new(View::of_one("one"))).unwrap();
         assert_eq!(one.owner(group(1)), Some(AgentId(0)));
-        assert_eq!(one.holders(group(1), 2), [AgentId(0)]);
-        assert!(one.memory_is_empty());
+        assert_eq!(one.replica_set(group(1), 2), [AgentId(0)]);
+        assert!(one.cache_is_empty());
         let none = Owners::new(kind, Arc::new(View::default())).unwrap();
-        assert_eq!((none.owner(group(1)), none.holders(group(1), 2)), (None, vec![]));
+        assert_eq!((none.owner(group(1)), none.replica_set(group(1), 2)), (None, vec![]));
         assert_eq!(StrategyKind::from_name(kind.name()), Some(kind));
     }
     assert!(
@@ -207,7 +217,7 @@ fn a_view_of_one_and_a_view_of_none() {
     );
 }
 
-/// Agents of different builds must agree: these orders hold for ever.
+/// Agents of different builds must agree, so these orders never change.
 #[test]
 fn golden_vectors() {
     let (weighted, equal) = (agents(&[1, 1, 2, 1, 4]), agents(&[1; 5]));

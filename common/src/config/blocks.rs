@@ -1,14 +1,13 @@
-//! Hosts that are named to be left alone: for good (`links.blocked`), or for a while
-//! (`politeness.paused`).
+//! Blocked hosts (`links.blocked`) and paused hosts (`politeness.paused`).
 
 use super::names;
-use super::value::{Problem, Typed, Value, quote};
+use super::value::{TomlValue, Value, ValueError, quote};
 use ipnet::IpNet;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 
-/// A host's name, as in a URL in normal form.
+/// A host name in normal form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostName(String);
 
@@ -22,16 +21,16 @@ impl HostName {
 
 /// An entry of `links.blocked`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Block {
-    /// This host alone.
+pub enum BlockEntry {
+    /// One host.
     Host(String),
-    /// This host and all below it.
+    /// A domain: this host and all hosts below it.
     Domain(String),
-    /// All hosts at these addresses.
+    /// All hosts with an address in this network.
     Network(IpNet),
 }
 
-impl fmt::Display for Block {
+impl fmt::Display for BlockEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host(name) => f.write_str(name),
@@ -44,13 +43,13 @@ impl fmt::Display for Block {
     }
 }
 
-impl std::str::FromStr for Block {
+impl std::str::FromStr for BlockEntry {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let wrong =
-            || format!("{text:?} is no host, domain or network; write {}", Self::expected());
+            || format!("{text:?} is not a host, domain or network; write {}", Self::expected());
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
         if let Ok(address) = bare.parse::<IpAddr>() {
             return Ok(Self::Network(address.to_canonical().into()));
@@ -66,7 +65,7 @@ impl std::str::FromStr for Block {
         if name.contains('*') {
             return Err(wrong());
         }
-        // An address in another notation, such as a number.
+        // The parser also accepts other notations of an address, such as a number.
         match (name.parse::<IpAddr>(), below) {
             (Ok(address), None) => Ok(Self::Network(address.into())),
             (Ok(_), Some(_)) => Err(wrong()),
@@ -76,16 +75,16 @@ impl std::str::FromStr for Block {
     }
 }
 
-impl Value for Block {
+impl Value for BlockEntry {
     fn expected() -> String {
         "a host such as \"www.example.com\", a domain such as \"*.example.com\", or a network such \
          as \"192.0.2.0/24\""
             .to_owned()
     }
 
-    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
-        let text = value.get_ref().as_str().ok_or_else(|| Problem::mismatch::<Self>(value))?;
-        text.parse().map_err(|text: String| Problem::of(value, text))
+    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
+        let text = value.get_ref().as_str().ok_or_else(|| ValueError::mismatch::<Self>(value))?;
+        text.parse().map_err(|text: String| ValueError::of(value, text))
     }
 
     fn write(&self) -> String {
@@ -104,9 +103,9 @@ impl Value for HostName {
         "a host such as \"www.example.com\"".to_owned()
     }
 
-    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
-        let text = value.get_ref().as_str().ok_or_else(|| Problem::mismatch::<Self>(value))?;
-        names::host(text).map(Self).map_err(|text| Problem::of(value, text))
+    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
+        let text = value.get_ref().as_str().ok_or_else(|| ValueError::mismatch::<Self>(value))?;
+        names::host(text).map(Self).map_err(|text| ValueError::of(value, text))
     }
 
     fn write(&self) -> String {
@@ -119,46 +118,46 @@ impl Value for HostName {
     }
 }
 
-/// The entries of `links.blocked`, ready to be asked.
+/// The entries of `links.blocked`, indexed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocklist {
-    entries: Vec<Block>,
+    entries: Vec<BlockEntry>,
     hosts: HashMap<String, usize>,
     domains: HashMap<String, usize>,
     networks: Vec<(IpNet, usize)>,
 }
 
 impl Blocklist {
-    /// Of these entries.
+    /// Indexes `entries`.
     #[must_use]
-    pub fn new(entries: &[Block]) -> Self {
+    pub fn new(entries: &[BlockEntry]) -> Self {
         let mut list = Self { entries: entries.to_vec(), ..Self::default() };
         for (i, entry) in entries.iter().enumerate() {
             match entry {
-                Block::Host(name) => drop(list.hosts.insert(name.clone(), i)),
-                Block::Domain(name) => drop(list.domains.insert(name.clone(), i)),
-                Block::Network(network) => list.networks.push((*network, i)),
+                BlockEntry::Host(name) => drop(list.hosts.insert(name.clone(), i)),
+                BlockEntry::Domain(name) => drop(list.domains.insert(name.clone(), i)),
+                BlockEntry::Network(network) => list.networks.push((*network, i)),
             }
         }
         list
     }
 
-    /// Its entries.
+    /// The entries.
     #[must_use]
-    pub fn entries(&self) -> &[Block] {
+    pub fn entries(&self) -> &[BlockEntry] {
         &self.entries
     }
 
-    /// Whether nothing is blocked.
+    /// Whether there are no entries.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The entry by which a host of this name (in normal form) is blocked: one that names it, or the
-    /// longest domain, or for an address a network that it is in.
+    /// The entry that blocks a host name in normal form: the host itself, else the longest domain, or
+    /// for an IP literal the smallest network.
     #[must_use]
-    pub fn by_name(&self, host: &str) -> Option<&Block> {
+    pub fn by_name(&self, host: &str) -> Option<&BlockEntry> {
         if self.entries.is_empty() {
             return None;
         }
@@ -176,9 +175,9 @@ impl Blocklist {
         found.and_then(|i| self.entries.get(i))
     }
 
-    /// The entry by which an address is blocked: the smallest network that it is in.
+    /// The entry that blocks an address: the smallest network that contains it.
     #[must_use]
-    pub fn by_address(&self, address: IpAddr) -> Option<&Block> {
+    pub fn by_address(&self, address: IpAddr) -> Option<&BlockEntry> {
         let address = address.to_canonical();
         let matching = self.networks.iter().filter(|(network, _)| network.contains(&address));
         let (_, i) = matching.max_by_key(|(network, _)| network.prefix_len())?;
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_have_one_way_to_be_written() {
+    fn entries_have_one_normal_form() {
         for (typed, written) in [
             ("Example.COM.", "example.com"),
             (" *.example.com", "*.example.com"),
@@ -209,12 +208,12 @@ mod tests {
             ("::ffff:192.0.2.7", "192.0.2.7"),
             ("2001:db8::1/32", "2001:db8::/32"),
         ] {
-            let block: Block = typed.parse().unwrap();
+            let block: BlockEntry = typed.parse().unwrap();
             assert_eq!(block.to_string(), written, "{typed}");
-            assert_eq!(written.parse::<Block>(), Ok(block), "{written}");
+            assert_eq!(written.parse::<BlockEntry>(), Ok(block), "{written}");
         }
         for bad in ["", "*", "*.", "a b", "example.com/x", "10.0.0.0/33", "*.10.0.0.1", "a..b"] {
-            let error = bad.parse::<Block>().unwrap_err();
+            let error = bad.parse::<BlockEntry>().unwrap_err();
             assert!(error.contains("write a host such as"), "{bad}: {error}");
         }
     }

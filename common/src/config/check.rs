@@ -1,12 +1,12 @@
-//! Bounds of single settings, and how settings relate to each other.
+//! Bounds of single settings, and relations between settings.
 
 use super::blocks::HostName;
 use super::choices::{AssignBy, SieveKind};
-use super::error::{ConfigError, ConfigErrors, Place};
+use super::error::{ConfigError, ConfigErrors, SettingOrigin};
 use super::settings::{Settings, TABLE};
 use super::value::Value;
 
-/// From `min` to `max`, both included.
+/// Checks that a value is from `min` to `max`, inclusive.
 pub(super) fn between<T: Value + PartialOrd>(min: T, max: T) -> impl Fn(&T) -> Result<(), String> {
     move |value| {
         if *value >= min && *value <= max {
@@ -17,7 +17,7 @@ pub(super) fn between<T: Value + PartialOrd>(min: T, max: T) -> impl Fn(&T) -> R
     }
 }
 
-/// From `min` on.
+/// Checks that a value is at least `min`.
 pub(super) fn at_least<T: Value + PartialOrd>(min: T) -> impl Fn(&T) -> Result<(), String> {
     move |value| {
         if *value >= min {
@@ -27,7 +27,7 @@ pub(super) fn at_least<T: Value + PartialOrd>(min: T) -> impl Fn(&T) -> Result<(
     }
 }
 
-/// From `min` on, or none.
+/// Checks that a value is none or at least `min`.
 pub(super) fn some_at_least(min: u64) -> impl Fn(&Option<u64>) -> Result<(), String> {
     move |value| match value {
         Some(n) if *n < min => {
@@ -37,24 +37,24 @@ pub(super) fn some_at_least(min: u64) -> impl Fn(&Option<u64>) -> Result<(), Str
     }
 }
 
-/// An entry of a list with rules of its own.
-pub(super) trait Entry {
-    /// Whether it is what reading it would have made of it.
+/// A list entry that can be checked.
+pub(super) trait CheckedEntry {
+    /// Checks that the entry is valid and in normal form.
     fn check(&self) -> Result<(), String>;
 }
 
-/// Every entry holds.
-pub(super) fn each<T: Entry>(entries: &[T]) -> Result<(), String> {
+/// Checks each entry of a list.
+pub(super) fn each<T: CheckedEntry>(entries: &[T]) -> Result<(), String> {
     for (i, entry) in entries.iter().enumerate() {
         entry.check().map_err(|text| format!("entry {}: {text}", i + 1))?;
     }
     Ok(())
 }
 
-/// Entries of a list that is changed while the crawl runs, and sent whole to every agent.
+/// The maximum number of entries of a list that is sent whole to every agent with each change.
 const ENTRIES_MAX: usize = 10_000;
 
-/// No more entries than are sent around.
+/// Checks that a list has at most [`ENTRIES_MAX`] entries.
 pub(super) fn few<T>(entries: &[T]) -> Result<(), String> {
     if entries.len() <= ENTRIES_MAX {
         return Ok(());
@@ -62,7 +62,7 @@ pub(super) fn few<T>(entries: &[T]) -> Result<(), String> {
     Err(format!("{} entries; write at most {ENTRIES_MAX}", entries.len()))
 }
 
-/// What is wrong with the settings in force: the key and the sentence.
+/// All errors in `settings`: the key and the message.
 pub(super) fn problems(settings: &Settings) -> Vec<(String, String)> {
     let bounds = TABLE.iter();
     let bounds = bounds.filter_map(|s| (s.check)(settings).err().map(|text| (s.key(), text)));
@@ -70,22 +70,22 @@ pub(super) fn problems(settings: &Settings) -> Vec<(String, String)> {
 }
 
 impl Settings {
-    /// Whether agents can share a crawl of these settings, which hold otherwise.
+    /// Checks that a crawl with these settings, which are otherwise valid, can have several agents.
     ///
     /// # Errors
-    /// When they cannot.
+    /// A setting is only possible for a single agent.
     pub fn check_shared(&self) -> Result<(), ConfigErrors> {
         let sieve = self.state.sieve;
         if sieve == SieveKind::Rocksdb {
             return Ok(());
         }
         let problem = format!(
-            "{} is for an agent that crawls alone: in a cluster URLs are also taken in from other \
-             agents and handed over to them, which only the rows on disk follow; write \"rocksdb\"",
+            "{} is for a single agent: in a cluster, agents also exchange URLs, which only the rows on \
+             disk record; write \"rocksdb\"",
             sieve.write()
         );
         let key = Some("state.sieve".to_owned());
-        Err(ConfigErrors(vec![ConfigError { place: Place::Default, key, problem }]))
+        Err(ConfigErrors(vec![ConfigError { origin: SettingOrigin::Default, key, problem }]))
     }
 }
 
@@ -125,16 +125,16 @@ fn relations(settings: &Settings) -> Vec<(String, String)> {
     .collect()
 }
 
-/// Pages and hosts are counted per group: where groups are hosts, a domain's cannot be limited.
+/// Rejects a limit per domain if groups are hosts, because pages and hosts are counted by group.
 fn domain_limit(settings: &Settings, key: &str, limit: Option<u64>) -> Option<(String, String)> {
     let by_host = settings.identity.assign_by == AssignBy::Host;
     (by_host && limit.is_some()).then(|| {
-        let why = "cannot be kept while identity.assign-by is \"host\"; write \"none\", or assign by \"domain\"";
+        let why = "cannot be enforced while identity.assign-by is \"host\"; write \"none\", or assign by \"domain\"";
         (key.to_owned(), why.to_owned())
     })
 }
 
-/// The first is not above the second.
+/// Checks that the first value is not above the second.
 fn ordered<T: Value + PartialOrd>(
     (small_key, small): (&str, &T),
     (big_key, big): (&str, &T),
@@ -147,12 +147,12 @@ fn ordered<T: Value + PartialOrd>(
     })
 }
 
-/// No name occurs twice.
+/// Checks that no name occurs twice.
 fn once<T>(key: &str, mut names: impl Iterator<Item = T>) -> Option<(String, String)>
 where
     T: Clone + Ord + std::fmt::Debug,
 {
     let mut seen = std::collections::BTreeSet::new();
     let twice = names.find(|name| !seen.insert(name.clone()))?;
-    Some((key.to_owned(), format!("{twice:?} occurs twice; leave one of them out")))
+    Some((key.to_owned(), format!("{twice:?} occurs twice; remove one of them")))
 }

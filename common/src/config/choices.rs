@@ -1,6 +1,6 @@
-//! Settings that are one of a few words.
+//! Settings with a fixed set of values.
 
-use super::value::{Problem, Typed, Value, quote};
+use super::value::{TomlValue, Value, ValueError, quote};
 use crate::assignment::StrategyKind;
 
 macro_rules! choices {
@@ -13,7 +13,7 @@ macro_rules! choices {
         pub enum $Choice { $($(#[$meta])+ $Variant,)+ }
 
         impl $Choice {
-            /// The word used in configuration.
+            /// The name used in settings.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Variant => $word,)+ }
@@ -26,7 +26,7 @@ macro_rules! choices {
     )+ };
 }
 
-/// Reads and writes a type by its `name()`, one of `ALL`.
+/// Implements [`Value`] for a type by its `ALL` and `name()`.
 macro_rules! one_of {
     ($Choice:ident) => {
         impl Value for $Choice {
@@ -35,10 +35,10 @@ macro_rules! one_of {
                 words.join(" or ")
             }
 
-            fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+            fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
                 let word = value.get_ref().as_str();
                 let choice = Self::ALL.iter().find(|choice| Some(choice.name()) == word);
-                choice.copied().ok_or_else(|| Problem::mismatch::<Self>(value))
+                choice.copied().ok_or_else(|| ValueError::mismatch::<Self>(value))
             }
 
             fn write(&self) -> String {
@@ -56,20 +56,20 @@ macro_rules! one_of {
 one_of!(StrategyKind);
 
 choices! {
-    /// What a group is.
+    /// The definition of a group.
     AssignBy {
         /// All hosts of a registrable domain (public-suffix list with its private section).
         #[default]
         Domain = "domain",
-        /// Each host on its own.
+        /// Each host is a group.
         Host = "host",
     }
-    /// See [`Politeness::mode`](super::Politeness::mode).
+    /// How the delay is determined; see [`Politeness::mode`](super::Politeness::mode).
     PolitenessMode {
         /// Up to `burst` requests, then the delay.
         #[default]
         Absolute = "absolute",
-        /// The delay follows the time the site took.
+        /// The delay is a multiple of the response time.
         Relative = "relative",
     }
     /// The digest of WARC payloads and blocks.
@@ -80,16 +80,16 @@ choices! {
         /// SHA-256, in Base32.
         Sha256 = "sha256",
     }
-    /// What answers whether a URL is new.
+    /// The data structure that decides whether a URL is new.
     SieveKind {
-        /// The rows on disk.
+        /// Rows on disk.
         #[default]
         Rocksdb = "rocksdb",
         /// 64-bit signatures in memory.
         Memory = "memory",
         /// A Bloom filter.
         Bloom = "bloom",
-        /// A Bloom filter in blocks of a cache line.
+        /// A Bloom filter with blocks of one cache line.
         BlockedBloom = "blocked-bloom",
     }
 }

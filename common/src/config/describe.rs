@@ -1,44 +1,44 @@
-//! The settings in force for people who look at them elsewhere than in a file.
+//! Descriptions of all settings, for user interfaces.
 
 use super::settings::{Settings, TABLE};
 
-/// One setting, as people read it.
+/// The description and value of one setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Described {
-    /// As in `politeness.delay`.
+pub struct SettingInfo {
+    /// The key, such as `politeness.delay`.
     pub key: String,
-    /// The first part of the key.
+    /// The section: the first part of the key.
     pub section: &'static str,
-    /// What it does.
-    pub meaning: String,
-    /// What it counts; empty where the value says it.
+    /// The description.
+    pub description: String,
+    /// The unit; empty if the value includes it.
     pub unit: &'static str,
-    /// What may be written, in words.
+    /// The kind of value expected.
     pub kind: String,
-    /// As in a TOML file.
+    /// The current value in TOML.
     pub value: String,
-    /// As in a TOML file.
+    /// The default in TOML.
     pub default: String,
-    /// It cannot be changed for the life of a crawl.
+    /// Whether the setting never changes during the life of a crawl.
     pub fixed: bool,
-    /// A change takes effect while the agents run.
+    /// Whether a change takes effect while the agents run.
     pub live: bool,
 }
 
 impl Settings {
-    /// All of them, in their order.
+    /// Describes all settings, in the order of the table.
     #[must_use]
-    pub fn describe(&self) -> Vec<Described> {
+    pub fn describe(&self) -> Vec<SettingInfo> {
         let defaults = Self::default();
         let describe = |setting: &super::table::Setting| {
             let of = match setting.unit {
                 "" => String::new(),
                 unit => format!(" of {unit}"),
             };
-            Described {
+            SettingInfo {
                 key: setting.key(),
                 section: setting.section,
-                meaning: setting.meaning.concat().trim().to_owned(),
+                description: setting.description.concat().trim().to_owned(),
                 unit: setting.unit,
                 kind: (setting.kind)(&of),
                 value: (setting.write)(self),

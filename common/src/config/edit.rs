@@ -1,59 +1,60 @@
-//! Changing settings while they are in force, one by one, all or none.
+//! Changes to settings in force. Several edits apply as a whole or not at all.
 
-use super::error::{ConfigError, ConfigErrors, Place};
-use super::raw::{Raw, unknown};
+use super::error::{ConfigError, ConfigErrors, SettingOrigin};
+use super::raw::{RawSettings, unknown};
 use super::settings::{Settings, TABLE};
 use super::table::Setting;
 
 /// A change of one setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
-    /// The new value, as behind `--set KEY=`.
+    /// Sets the value, in the syntax of `--set KEY=VALUE`.
     Set(String),
-    /// Of a list: an entry that it is to have.
+    /// Adds an entry to a list, unless it is there.
     Add(String),
-    /// Of a list: an entry that it is not to have.
+    /// Removes an entry from a list, if it is there.
     Remove(String),
-    /// Back to the default.
+    /// Restores the default.
     Unset,
 }
 
-/// What came of some edits.
+/// The result of edits.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Edited {
-    /// All settings, checked.
+pub struct EditedSettings {
+    /// All settings after the edits, checked.
     pub settings: Settings,
-    /// The keys of those that have changed, in the order of the file.
+    /// The keys of the changed settings, in the order of the table.
     pub changed: Vec<String>,
-    /// Those of them that take effect only when the agents start again.
+    /// The changed settings that take effect only when the agents restart.
     pub at_restart: Vec<String>,
 }
 
-/// Why nothing was changed.
+/// The reason for which edits were rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// What is wrong with which of them.
+    /// An edit is invalid.
     #[error("{0}")]
     Invalid(ConfigErrors),
-    /// A setting that stays as it is.
+    /// An edit concerns a setting that never changes.
     #[error(
-        "{key} is fixed for the life of a crawl ({value} in this one): begin another crawl to have it otherwise"
+        "{key} is fixed for the life of a crawl ({value} in this one); start another crawl to use another value"
     )]
     Fixed {
-        /// Which.
+        /// The key of the setting.
         key: String,
-        /// Its value.
+        /// Its current value.
         value: String,
     },
 }
 
 impl Settings {
-    /// These settings with the edits made in their order.
+    /// Applies `edits` in order to a copy of these settings.
     ///
     /// # Errors
-    /// All that is wrong with them, by the rules of a settings file; or that one of them is fixed.
-    pub fn edit(&self, edits: &[(String, Edit)]) -> Result<Edited, EditError> {
-        let mut raw = Raw::of(self.clone());
+    /// All invalid edits, by the rules of a settings file; or the first edit of a setting that never
+    /// changes.
+    pub fn edit(&self, edits: &[(String, Edit)]) -> Result<EditedSettings, EditError> {
+        let mut raw = RawSettings::of(self.clone());
         let mut errors = Vec::new();
         for (key, edit) in edits {
             let Some(setting) = Setting::find(key) else {
@@ -73,38 +74,38 @@ impl Settings {
         let settings = raw.check().map_err(EditError::Invalid)?;
         let changed = self.differences(&settings);
         let at_restart = changed.iter().filter(|key| !is_live(key)).cloned().collect();
-        Ok(Edited { settings, changed, at_restart })
+        Ok(EditedSettings { settings, changed, at_restart })
     }
 
-    /// The settings that a crawl goes by which began with these and has heard of `later`: those that
-    /// are live are as there.
+    /// These settings with the live values of `later`: those in force for a process that started with
+    /// `self`.
     #[must_use]
     pub fn with_live_of(&self, later: &Self) -> Self {
         let mut settings = self.clone();
         for setting in TABLE.iter().filter(|setting| setting.live) {
-            // Whatever is written can be read.
+            // The output of `write` is always valid.
             let _ = (setting.read_text)(&mut settings, &(setting.write)(later));
         }
         settings
     }
 
-    /// The value of one setting, as in a file.
+    /// The value of one setting, in TOML.
     ///
     /// # Errors
-    /// When there is none of this name: in words.
+    /// The key is unknown.
     pub fn value(&self, key: &str) -> Result<String, String> {
         let setting = Setting::find(key).ok_or_else(|| format!("{key}: {}", unknown(key)))?;
         Ok((setting.write)(self))
     }
 }
 
-/// Whether a change of this setting takes effect while the crawl runs.
+/// Whether a change of the setting takes effect while the crawl runs.
 fn is_live(key: &str) -> bool {
     Setting::find(key).is_some_and(|setting| setting.live)
 }
 
 fn error(key: &str, problem: String) -> ConfigError {
-    ConfigError { place: Place::Default, key: Some(key.to_owned()), problem }
+    ConfigError { origin: SettingOrigin::Default, key: Some(key.to_owned()), problem }
 }
 
 #[cfg(test)]
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_made_in_their_order_and_named() {
+    fn edits_apply_in_order_and_the_changed_keys_are_listed() {
         let edited = reachable()
             .edit(&edits(&[
                 ("politeness.delay", set("1s")),
@@ -167,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_changes_nothing_and_is_said_in_words() {
-        for (key, edit, words) in [
+    fn an_invalid_edit_changes_nothing_and_is_explained() {
+        for (key, edit, part) in [
             ("politeness.delay", set("3"), "politeness.delay: "),
             ("politeness.burst", set("0"), "write at least 1"),
             ("politeness.dealy", set("3s"), "did you mean politeness.delay?"),
-            ("politeness.delay", Edit::Add("3s".into()), "is no list"),
-            ("links.blocked", Edit::Add("a b".into()), "is no host, domain or network"),
+            ("politeness.delay", Edit::Add("3s".into()), "is not a list"),
+            ("links.blocked", Edit::Add("a b".into()), "is not a host, domain or network"),
             ("politeness.backoff-max", set("1s"), "politeness.backoff-first"),
             ("identity.contact", Edit::Unset, "owners of the sites"),
             ("cluster.replication", set("2"), "fixed for the life of a crawl (2 in this one)"),
@@ -181,13 +182,13 @@ mod tests {
             let error =
                 reachable().edit(&edits(&[("politeness.ip-delay", set("1s")), (key, edit)]));
             let error = error.unwrap_err();
-            assert!(error.to_string().contains(words), "{key}: {error}");
+            assert!(error.to_string().contains(part), "{key}: {error}");
             assert_eq!(matches!(error, EditError::Fixed { .. }), key == "cluster.replication");
         }
     }
 
     #[test]
-    fn a_limit_that_only_domains_can_have_stays_away_from_hosts() {
+    fn a_limit_per_domain_stays_unset_if_groups_are_hosts() {
         let mut by_host = reachable();
         by_host.identity.assign_by = crate::config::AssignBy::Host;
         by_host.limits.hosts_per_domain_max = None;
@@ -198,9 +199,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_live_is_taken_over_and_nothing_else() {
-        let began = reachable();
-        let later = began
+    fn only_live_settings_are_taken_over() {
+        let started = reachable();
+        let later = started
             .edit(&edits(&[
                 ("politeness.delay", set("1s")),
                 ("fetch.visits-max", set("7")),
@@ -208,9 +209,9 @@ mod tests {
             ]))
             .unwrap()
             .settings;
-        let goes_by = began.with_live_of(&later);
-        assert_eq!(began.differences(&goes_by), ["politeness.delay", "links.blocked"]);
-        assert_eq!(later.differences(&goes_by), ["fetch.visits-max"]);
+        let in_force = started.with_live_of(&later);
+        assert_eq!(started.differences(&in_force), ["politeness.delay", "links.blocked"]);
+        assert_eq!(later.differences(&in_force), ["fetch.visits-max"]);
         assert_eq!(later.value("politeness.delay"), Ok("\"1s\"".to_owned()));
         assert!(later.value("politeness.dealy").is_err());
     }

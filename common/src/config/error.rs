@@ -1,28 +1,28 @@
-//! What is wrong with the settings, and where it was said.
+//! Errors in settings, with the place where they were typed.
 
 use std::fmt;
 
-/// Where a setting was typed.
+/// The origin of a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub enum Place {
-    /// Nowhere: the default, or set by the program.
+pub enum SettingOrigin {
+    /// The default, or set by the program.
     #[default]
     Default,
-    /// In a file.
+    /// A file.
     File {
-        /// As the user named it.
+        /// The name as given by the user.
         name: String,
-        /// Counted from 1.
+        /// The line number, from 1.
         line: usize,
     },
-    /// In an argument of `--set`.
+    /// An argument of `--set`.
     Set(String),
-    /// In a flag of its own, named with its hyphens.
+    /// A flag, with its hyphens.
     Flag(String),
 }
 
-/// Ends with a colon and a space where there is anything to say.
-impl fmt::Display for Place {
+/// Ends with a colon and a space, unless it is empty.
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => Ok(()),
@@ -33,19 +33,19 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong.
+/// One error in the settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}{}{problem}", key.as_ref().map(|key| format!("{key}: ")).unwrap_or_default())]
+#[error("{origin}{}{problem}", key.as_ref().map(|key| format!("{key}: ")).unwrap_or_default())]
 pub struct ConfigError {
-    /// Where it was typed.
-    pub place: Place,
-    /// `section.key`; `None` where what was typed is not even TOML.
+    /// Where the setting was typed.
+    pub origin: SettingOrigin,
+    /// `section.key`; `None` if the text is not valid TOML.
     pub key: Option<String>,
     /// What is wrong, and what to write.
     pub problem: String,
 }
 
-/// All that is wrong, one a line; never empty.
+/// All errors, one per line; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigErrors(pub Vec<ConfigError>);
 

@@ -1,14 +1,13 @@
-//! Settings: what was typed ([`Raw`]) is not what may be relied on ([`Settings`]).
+//! Settings: as typed ([`RawSettings`]), and as checked ([`Settings`]).
 //!
-//! The list in `settings.rs` is the only place where a setting is described: its key, type,
-//! default, unit, meaning and bounds. From it come the struct that the rooms read, the reading of
-//! TOML and `--set`, the checks, the commented file that `crivello config` prints, and the writing
-//! of the settings in force.
+//! The table in `settings.rs` is the only place that describes a setting: its key, type, default,
+//! unit, description and bounds. The structs, the parser for TOML and `--set`, the checks, the
+//! commented file of `crivello config` and the output of settings in force are derived from it.
 //!
 //! ```text
-//! defaults < file < --set < flags ─► Raw ─► check ─► Settings
+//! defaults < file < --set < flags ─► RawSettings ─► check ─► Settings
 //! ```
-//! Every error names the line or the argument, the key, what is wrong and what to write.
+//! Every error names the line or argument, the key, what is wrong and what to write.
 
 #[macro_use]
 mod table;
@@ -18,7 +17,7 @@ mod choices;
 mod describe;
 mod edit;
 mod error;
-mod meaning;
+mod fingerprint;
 mod names;
 mod raw;
 mod records;
@@ -30,15 +29,15 @@ mod tests;
 mod value;
 mod write;
 
-pub use blocks::{Block, Blocklist, HostName};
+pub use blocks::{BlockEntry, Blocklist, HostName};
 pub use choices::{AssignBy, DigestKind, PolitenessMode, SieveKind};
-pub use describe::Described;
-pub use edit::{Edit, EditError, Edited};
-pub use error::{ConfigError, ConfigErrors, Place};
-pub use meaning::Difference;
+pub use describe::SettingInfo;
+pub use edit::{Edit, EditError, EditedSettings};
+pub use error::{ConfigError, ConfigErrors, SettingOrigin};
+pub use fingerprint::SettingDifference;
 pub use names::product_token;
-pub use raw::Raw;
-pub use records::{DomainDelay, RobotsExemption, Rule};
-pub use resume::Given;
+pub use raw::RawSettings;
+pub use records::{DomainDelay, LinkRule, RobotsExemption};
+pub use resume::TypedSettings;
 pub use settings::*;
-pub use write::{HALF_BEGUN, SETTINGS_FILE, commented_toml};
+pub use write::{NEW_SETTINGS_FILE, SETTINGS_FILE, commented_toml};

@@ -1,31 +1,32 @@
-//! Checks and normal forms of texts in settings.
+//! Validation and normalization of texts in settings.
 
-use super::records::Rule;
+use super::records::LinkRule;
 use crate::url::CrawlUrl;
 
-/// A way to reach the crawl's owner, fit to stand in the comment of a `User-Agent` header.
+/// Checks contact information for the comment of the `User-Agent` header: a URL or e-mail address.
 pub(super) fn contact(text: &str) -> Result<(), String> {
     const WRITE: &str = "write a URL (\"https://example.com/crawler\") or an e-mail address \
                          (\"you@example.com\")";
     if text.is_empty() {
         return Err(format!(
-            "missing, and nothing is crawled without it: the owners of the sites visited must be \
-             able to reach you; {WRITE}"
+            "missing, and required for any crawl: the owners of the sites visited must be able to \
+             reach you; {WRITE}"
         ));
     }
     let is_url = text.starts_with("http://") || text.starts_with("https://");
     let reachable = if is_url { CrawlUrl::parse(text).is_ok() } else { is_mail_address(text) };
     if !reachable {
-        return Err(format!("{text:?} reaches nobody; {WRITE}"));
+        return Err(format!("{text:?} is neither a URL nor an e-mail address; {WRITE}"));
     }
     let odd = |c: char| !c.is_ascii_graphic() || "()<>\\\"".contains(c);
     match text.chars().find(|&c| odd(c)) {
         None => Ok(()),
-        Some(c) => Err(format!("{c:?} cannot stand in the user agent; escape it or leave it out")),
+        Some(c) => Err(format!("{c:?} is not possible in the user agent; escape or remove it")),
     }
 }
 
-/// The dot-atom form of RFC 5322 section 3.4.1 at a host name with a dot.
+/// Whether `text` is an e-mail address: a dot-atom (RFC 5322 section 3.4.1) at a host name with a
+/// dot.
 fn is_mail_address(text: &str) -> bool {
     let Some((local, host)) = text.rsplit_once('@') else {
         return false;
@@ -33,65 +34,69 @@ fn is_mail_address(text: &str) -> bool {
     let atom = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c);
     local.split('.').all(|part| !part.is_empty() && part.chars().all(atom))
         && host.contains('.')
-        && matches!(url::Host::parse(host), Ok(url::Host::Domain(name)) if names_something(&name))
+        && matches!(url::Host::parse(host), Ok(url::Host::Domain(name)) if has_labels(&name))
 }
 
-/// Whether `text` can be a crawler's name in robots.txt (RFC 9309 section 2.2.1).
+/// Checks that `text` is a product token, the name of a crawler in robots.txt (RFC 9309 section
+/// 2.2.1).
 ///
 /// # Errors
-/// Why not, and what to write.
+/// What is wrong, and what to write.
 pub fn product_token(text: &str) -> Result<(), String> {
     let fits = text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-' || b == b'_');
     if fits && (1..=64).contains(&text.len()) {
         return Ok(());
     }
     Err(format!(
-        "{text:?} is no product token: RFC 9309 allows letters, '-' and '_' (no digits, no \
-         version), at most 64 of them here; write one such as \"crivello\""
+        "{text:?} is not a product token: RFC 9309 allows letters, '-' and '_' (no digits, no \
+         version); at most 64 characters; write one such as \"crivello\""
     ))
 }
 
-/// A header's value in visible ASCII.
+/// Checks that `text` is the value of a header, in visible ASCII.
 pub(super) fn header_value(text: &str) -> Result<(), String> {
     let fits = text.bytes().all(|b| b.is_ascii_graphic() || b == b' ') && text.trim() == text;
-    if fits { Ok(()) } else { Err(format!("{text:?} cannot be a header; write \"en, fr;q=0.5\"")) }
+    if fits {
+        Ok(())
+    } else {
+        Err(format!("{text:?} is not a valid header value; write \"en, fr;q=0.5\""))
+    }
 }
 
-/// A host name or address, as in a URL in normal form.
+/// Normalizes a host name or address.
 pub(super) fn host(text: &str) -> Result<String, String> {
     let trimmed = text.trim();
     let name = url::Host::parse(trimmed.strip_suffix('.').unwrap_or(trimmed));
     let name = name.map(|host| host.to_string()).unwrap_or_default();
-    if names_something(&name) {
+    if has_labels(&name) {
         Ok(name)
     } else {
-        Err(format!("{text:?} is no host name; write one such as \"www.example.com\""))
+        Err(format!("{text:?} is not a host name; write one such as \"www.example.com\""))
     }
 }
 
-/// A host name that stands for all hosts below it: `*.example.com` and `.example.com` are the same
-/// as `example.com`.
+/// Normalizes a host suffix: `*.example.com` and `.example.com` become `example.com`.
 pub(super) fn suffix(text: &str) -> Result<String, String> {
     let trimmed = text.trim();
     let bare = trimmed.strip_prefix("*.").or_else(|| trimmed.strip_prefix('.'));
     host(bare.unwrap_or(trimmed))
-        .map_err(|_| format!("{text:?} is no host suffix; write one such as \"example.com\""))
+        .map_err(|_| format!("{text:?} is not a host suffix; write one such as \"example.com\""))
 }
 
-fn names_something(host: &str) -> bool {
+fn has_labels(host: &str) -> bool {
     host.split('.').all(|label| !label.is_empty())
 }
 
-/// The beginning of a path, as in a URL in normal form.
+/// Normalizes a path prefix.
 pub(super) fn path_prefix(text: &str) -> Result<String, String> {
     if !text.starts_with('/') || text.contains(['?', '#']) {
-        return Err(format!("{text:?} is no beginning of a path; write one such as \"/docs/\""));
+        return Err(format!("{text:?} is not a path prefix; write one such as \"/docs/\""));
     }
     let url = CrawlUrl::parse(&format!("http://example.com{text}"));
     url.map(|url| url.path().to_owned()).map_err(|reason| format!("{text:?}: {}", reason.name()))
 }
 
-/// A regular expression that compiles.
+/// Checks that a regular expression compiles.
 pub(super) fn regex(text: &str) -> Result<String, String> {
     match regex::Regex::new(text) {
         Ok(_) => Ok(text.to_owned()),
@@ -99,22 +104,22 @@ pub(super) fn regex(text: &str) -> Result<String, String> {
             let error = error.to_string();
             let last = error.lines().last().unwrap_or_default();
             Err(format!(
-                "{text:?} is no regular expression: {}",
+                "{text:?} is not a regular expression: {}",
                 last.trim_start_matches("error: ")
             ))
         }
     }
 }
 
-/// A rule says something.
-pub(super) fn some_part(rule: &Rule) -> Result<(), String> {
-    if *rule == Rule::default() {
+/// Checks that a rule has at least one part.
+pub(super) fn some_part(rule: &LinkRule) -> Result<(), String> {
+    if *rule == LinkRule::default() {
         return Err("an empty rule; set \"host-suffix\", \"path-prefix\" or \"regex\"".to_owned());
     }
     Ok(())
 }
 
-/// A reason is given.
+/// Checks that a reason is not empty.
 pub(super) fn reason(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("empty; write who agreed, and when".to_owned());

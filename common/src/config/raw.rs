@@ -1,32 +1,32 @@
-//! What was typed, layer upon layer, with the place of each setting remembered for the messages.
+//! Settings as typed, merged from all layers, with the origin of each for error messages.
 
 use super::check;
 use super::choices::AssignBy;
 use super::edit::Edit;
-use super::error::{ConfigError, ConfigErrors, Place};
-use super::resume::Given;
+use super::error::{ConfigError, ConfigErrors, SettingOrigin};
+use super::resume::TypedSettings;
 use super::settings::{SECTIONS, Settings, TABLE};
 use super::suggest::suggest;
 use super::table::{Section, Setting};
-use super::value::{Problem, Typed};
+use super::value::{TomlValue, ValueError};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Settings as they were typed: each of a known key and type, not yet checked against bounds and
-/// each other. A later layer replaces what an earlier one said; a list is replaced as a whole.
+/// Settings as typed: keys and types are checked, bounds and relations are not yet. A later layer
+/// replaces the values of an earlier one; a list is replaced as a whole.
 #[derive(Clone, Debug, Default)]
-pub struct Raw {
+pub struct RawSettings {
     settings: Settings,
-    places: BTreeMap<String, Place>,
+    origins: BTreeMap<String, SettingOrigin>,
 }
 
-impl Raw {
-    /// All layers in their order: the files (their names and texts), the arguments of `--set`, and the
-    /// flags, each with the setting it stands for and what was typed behind it.
+impl RawSettings {
+    /// Merges and checks all layers in order: files (name and text), arguments of `--set`, and flags
+    /// (the flag, its setting, and the value).
     ///
     /// # Errors
-    /// All that is wrong in any of them.
+    /// All errors in all layers.
     pub fn merge(
         files: &[(&str, &str)],
         sets: &[String],
@@ -35,7 +35,7 @@ impl Raw {
         Self::layers(files, sets, flags)?.check()
     }
 
-    /// The same, unchecked.
+    /// Merges all layers, as [`Self::merge`], without the check.
     pub(super) fn layers(
         files: &[(&str, &str)],
         sets: &[String],
@@ -52,27 +52,27 @@ impl Raw {
         if errors.is_empty() { Ok(raw) } else { Err(ConfigErrors(errors)) }
     }
 
-    /// Settings of which nobody has typed anything yet.
+    /// Settings without origins.
     pub(super) const fn of(settings: Settings) -> Self {
-        Self { settings, places: BTreeMap::new() }
+        Self { settings, origins: BTreeMap::new() }
     }
 
-    /// What was typed, by key, as in a file.
-    pub(super) fn given(&self) -> Given {
-        let typed = TABLE.iter().filter(|setting| self.places.contains_key(&setting.key()));
+    /// The typed settings.
+    pub(super) fn typed(&self) -> TypedSettings {
+        let typed = TABLE.iter().filter(|setting| self.origins.contains_key(&setting.key()));
         typed.map(|setting| (setting.key(), (setting.write)(&self.settings))).collect()
     }
 
-    /// Takes over what `other` says of a setting, and where it was typed.
+    /// Copies a setting from `other`, with its origin.
     pub(super) fn take_from(&mut self, other: &Self, setting: &Setting, value: &str) {
-        // Whatever is written can be read.
+        // The output of `write` is always valid.
         let _ = (setting.read_text)(&mut self.settings, value);
         let key = setting.key();
-        let place = other.places.get(&key).cloned().unwrap_or_default();
-        self.places.insert(key, place);
+        let origin = other.origins.get(&key).cloned().unwrap_or_default();
+        self.origins.insert(key, origin);
     }
 
-    /// Makes one change; `Err` says in words what is wrong with it.
+    /// Applies one edit; on error returns the message.
     pub(super) fn edit(&mut self, setting: &Setting, edit: &Edit) -> Result<(), String> {
         let settings = &mut self.settings;
         let made = match edit {
@@ -84,16 +84,16 @@ impl Raw {
         made.map_err(|problem| problem.text)?;
         let key = setting.key();
         match edit {
-            Edit::Unset => drop(self.places.remove(&key)),
-            _ => drop(self.places.insert(key, Place::Default)),
+            Edit::Unset => drop(self.origins.remove(&key)),
+            _ => drop(self.origins.insert(key, SettingOrigin::Default)),
         }
         Ok(())
     }
 
-    /// The layer of a TOML file, named as the user named it.
+    /// Adds the layer of a TOML file, with its name for error messages.
     ///
     /// # Errors
-    /// What is no TOML; unknown keys; values of the wrong type or without their unit.
+    /// Invalid TOML; unknown keys; values of the wrong type or without unit.
     pub fn file(&mut self, name: &str, text: &str) -> Result<(), ConfigErrors> {
         let mut file = File { name, text, errors: Vec::new() };
         match DeTable::parse(text) {
@@ -112,7 +112,12 @@ impl Raw {
         if errors.is_empty() { Ok(()) } else { Err(ConfigErrors(errors)) }
     }
 
-    fn section(&mut self, file: &mut File<'_>, name: &Spanned<impl AsRef<str>>, value: &Typed<'_>) {
+    fn section(
+        &mut self,
+        file: &mut File<'_>,
+        name: &Spanned<impl AsRef<str>>,
+        value: &TomlValue<'_>,
+    ) {
         let section = name.get_ref().as_ref();
         let at = name.span().start;
         let known = Section::find(section).is_some();
@@ -142,38 +147,38 @@ impl Raw {
             };
             match (setting.read)(&mut self.settings, value) {
                 Ok(()) => {
-                    self.places.insert(key, file.place(name.span().start));
+                    self.origins.insert(key, file.origin(name.span().start));
                 }
-                Err(Problem { at, text }) => file.error(at, Some(key), text),
+                Err(ValueError { at, text }) => file.error(at, Some(key), text),
             }
         }
     }
 
-    /// The layer of one `--set section.key=value`. Quotes around a text may be left out, and a list
-    /// may be written with commas alone.
+    /// Adds the layer of one `--set section.key=value`. Quotes around a text are optional, and a list
+    /// may be written without brackets.
     ///
     /// # Errors
-    /// What has no `=`; an unknown key; a value of the wrong type or without its unit.
+    /// A missing `=`; an unknown key; a value of the wrong type or without unit.
     pub fn set(&mut self, argument: &str) -> Result<(), ConfigError> {
-        let place = Place::Set(argument.to_owned());
+        let origin = SettingOrigin::Set(argument.to_owned());
         match argument.split_once('=') {
-            Some((key, value)) => self.one(place, key.trim(), value.trim()),
+            Some((key, value)) => self.one(origin, key.trim(), value.trim()),
             None => {
                 let problem = "write section.key=value, such as politeness.delay=5s".to_owned();
-                Err(ConfigError { place, key: None, problem })
+                Err(ConfigError { origin, key: None, problem })
             }
         }
     }
 
-    /// The layer of one flag that stands for the setting `key`.
+    /// Adds the layer of one flag for the setting `key`.
     ///
     /// # Errors
-    /// A value of the wrong type or without its unit.
+    /// A value of the wrong type or without unit.
     pub fn flag(&mut self, flag: &str, key: &str, value: &str) -> Result<(), ConfigError> {
-        self.one(Place::Flag(flag.to_owned()), key, value)
+        self.one(SettingOrigin::Flag(flag.to_owned()), key, value)
     }
 
-    fn one(&mut self, place: Place, key: &str, value: &str) -> Result<(), ConfigError> {
+    fn one(&mut self, origin: SettingOrigin, key: &str, value: &str) -> Result<(), ConfigError> {
         let result = match Setting::find(key) {
             Some(setting) => (setting.read_text)(&mut self.settings, value).map_err(|p| p.text),
             None => Err(unknown(key)),
@@ -181,17 +186,17 @@ impl Raw {
         let key = key.to_owned();
         match result {
             Ok(()) => {
-                self.places.insert(key, place);
+                self.origins.insert(key, origin);
                 Ok(())
             }
-            Err(problem) => Err(ConfigError { place, key: Some(key), problem }),
+            Err(problem) => Err(ConfigError { origin, key: Some(key), problem }),
         }
     }
 
-    /// The keys of which no layer has spoken.
+    /// The keys that no layer has set.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
-        TABLE.iter().map(Setting::key).filter(|key| !self.places.contains_key(key)).collect()
+        TABLE.iter().map(Setting::key).filter(|key| !self.origins.contains_key(key)).collect()
     }
 
     /// The settings so far, unchecked.
@@ -200,20 +205,20 @@ impl Raw {
         &self.settings
     }
 
-    /// The settings, once every bound and relation holds.
+    /// Checks all bounds and relations.
     ///
     /// # Errors
-    /// All that do not, each with the place where it was typed.
+    /// All violations, each with the origin of the setting.
     pub fn check(mut self) -> Result<Settings, ConfigErrors> {
-        // A default that means something for domains only.
-        let said = self.places.contains_key("limits.hosts-per-domain-max");
-        if self.settings.identity.assign_by == AssignBy::Host && !said {
+        // This default is only for domains.
+        let typed = self.origins.contains_key("limits.hosts-per-domain-max");
+        if self.settings.identity.assign_by == AssignBy::Host && !typed {
             self.settings.limits.hosts_per_domain_max = None;
         }
         let problems = check::problems(&self.settings).into_iter();
-        let place = |key: &str| self.places.get(key).cloned().unwrap_or_default();
+        let origin = |key: &str| self.origins.get(key).cloned().unwrap_or_default();
         let errors: Vec<_> = problems
-            .map(|(key, problem)| ConfigError { place: place(&key), key: Some(key), problem })
+            .map(|(key, problem)| ConfigError { origin: origin(&key), key: Some(key), problem })
             .collect();
         if errors.is_empty() { Ok(self.settings) } else { Err(ConfigErrors(errors)) }
     }
@@ -223,11 +228,11 @@ pub(super) fn unknown(key: &str) -> String {
     let keys: Vec<String> = TABLE.iter().map(Setting::key).collect();
     match suggest(key, &keys) {
         Some(near) => format!("there is no such setting; did you mean {near}?"),
-        None => "there is no such setting; `crivello config` prints all there are".to_owned(),
+        None => "there is no such setting; `crivello config` prints all settings".to_owned(),
     }
 }
 
-/// A file while it is read: its errors with their offsets.
+/// A file during parsing, with its errors and their offsets.
 struct File<'a> {
     name: &'a str,
     text: &'a str,
@@ -235,47 +240,47 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    fn place(&self, at: usize) -> Place {
+    fn origin(&self, at: usize) -> SettingOrigin {
         let before = self.text.as_bytes().iter().take(at);
-        Place::File {
+        SettingOrigin::File {
             name: self.name.to_owned(),
             line: 1 + before.filter(|&&b| b == b'\n').count(),
         }
     }
 
     fn error(&mut self, at: usize, key: Option<String>, problem: String) {
-        self.errors.push((at, ConfigError { place: self.place(at), key, problem }));
+        self.errors.push((at, ConfigError { origin: self.origin(at), key, problem }));
     }
 }
 
 impl Settings {
-    /// The settings of a TOML file over the defaults: of known keys and types, not yet checked (see
-    /// [`Self::check`]), because what is missing may come from the command line.
+    /// The defaults with the settings of a TOML file. Bounds and relations are not checked (see
+    /// [`Self::check`]).
     ///
     /// # Errors
-    /// As [`Raw::file`].
+    /// As [`RawSettings::file`].
     pub fn from_toml(name: &str, text: &str) -> Result<Self, ConfigErrors> {
-        let mut raw = Raw::default();
+        let mut raw = RawSettings::default();
         raw.file(name, text)?;
         Ok(raw.settings)
     }
 
-    /// Takes over one `section.key=value`.
+    /// Applies one `section.key=value`.
     ///
     /// # Errors
-    /// As [`Raw::set`]; the settings are then as before.
+    /// As [`RawSettings::set`]; the settings are then unchanged.
     pub fn apply_set(&mut self, argument: &str) -> Result<(), ConfigError> {
-        let mut raw = Raw { settings: std::mem::take(self), places: BTreeMap::new() };
+        let mut raw = RawSettings { settings: std::mem::take(self), origins: BTreeMap::new() };
         let result = raw.set(argument);
         *self = raw.settings;
         result
     }
 
-    /// Whether every bound and relation holds.
+    /// Checks all bounds and relations.
     ///
     /// # Errors
-    /// All that do not.
+    /// All violations.
     pub fn check(&self) -> Result<(), ConfigErrors> {
-        Raw { settings: self.clone(), places: BTreeMap::new() }.check().map(|_| ())
+        RawSettings { settings: self.clone(), origins: BTreeMap::new() }.check().map(|_| ())
     }
 }

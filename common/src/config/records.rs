@@ -1,33 +1,33 @@
-//! Entries of lists that have several parts, written as inline tables or as `[[section.list]]`.
+//! List entries with several parts, written as inline tables or as `[[section.list]]`.
 
-use super::check::Entry;
+use super::check::CheckedEntry;
 use super::names;
 use super::suggest::suggest;
 use super::table::kebab;
-use super::value::{Problem, Typed, Value};
+use super::value::{TomlValue, Value, ValueError};
 use std::time::Duration;
 use toml::de::DeValue;
 
-/// Each part is brought to its normal form by `via`; `sample` makes one up for tests.
+/// Declares list entries. `via` normalizes a part; `sample` has values for tests.
 macro_rules! records {
     ($(
         $(#[$about:meta])+
         $Record:ident, such as $example:literal, whole $whole:expr, {
-            $($(#[$meaning:meta])+ $part:ident: $Type:ty, via $via:expr, sample $sample:expr;)+
+            $($(#[$description:meta])+ $part:ident: $Type:ty, via $via:expr, sample $sample:expr;)+
         }
     )+) => { $(
         $(#[$about])+
-        pub struct $Record { $($(#[$meaning])+ pub $part: $Type,)+ }
+        pub struct $Record { $($(#[$description])+ pub $part: $Type,)+ }
 
         impl Value for $Record {
             fn expected() -> String {
                 concat!("a table such as ", $example).to_owned()
             }
 
-            fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+            fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
                 refuse_unknown_parts::<Self>(value, &[$(kebab(stringify!($part))),+])?;
                 let record = Self { $($part: read_part(value, stringify!($part), |part: &$Type| $via(part))?,)+ };
-                $whole(&record).map_err(|text| Problem::of(value, text))?;
+                $whole(&record).map_err(|text| ValueError::of(value, text))?;
                 Ok(record)
             }
 
@@ -43,7 +43,7 @@ macro_rules! records {
             }
         }
 
-        impl Entry for $Record {
+        impl CheckedEntry for $Record {
             fn check(&self) -> Result<(), String> {
                 $(check_part(stringify!($part), &self.$part, |part: &$Type| $via(part))?;)+
                 $whole(self)
@@ -53,42 +53,45 @@ macro_rules! records {
 }
 
 records! {
-    /// A domain (and everything below it) with a delay of its own.
+    /// A domain (and all hosts below it) with its own delay.
     #[derive(Clone, Debug, PartialEq)]
     DomainDelay, such as "{ suffix = \"example.com\", delay = \"5s\" }", whole |_| Ok::<_, String>(()), {
         /// The host suffix, at a label boundary: `example.com` covers `www.example.com`.
         suffix: String, via names::suffix, sample ["example.com", "xn--bcher-kva.example"].map(String::from);
-        /// Instead of `politeness.delay`.
+        /// The delay that replaces `politeness.delay`.
         delay: Duration, via copy, sample [Duration::ZERO, Duration::from_millis(1_500)];
     }
-    /// A host whose owner agreed that robots.txt is not consulted.
+    /// A host whose owner agreed that robots.txt is ignored.
     #[derive(Clone, Debug, PartialEq)]
     RobotsExemption, such as "{ host = \"www.example.com\", reason = \"asked on 1 May, A. Smith\" }",
     whole |_| Ok::<_, String>(()), {
-        /// The host, exactly.
+        /// The host, without its subdomains.
         host: String, via names::host, sample ["www.example.com", "127.0.0.1", "[::1]"].map(String::from);
-        /// Why; logged at start.
+        /// The reason, logged at start.
         reason: String, via names::reason, sample ["it is ours", "\"yes\", they\nsaid"].map(String::from);
     }
-    /// One include or exclude rule; all parts that are set must match.
+    /// An include or exclude rule. All parts that are set must match.
     #[derive(Clone, Debug, PartialEq, Default)]
-    Rule, such as "{ host-suffix = \"example.com\", path-prefix = \"/docs/\", regex = \"[.]html$\" }",
+    LinkRule, such as "{ host-suffix = \"example.com\", path-prefix = \"/docs/\", regex = \"[.]html$\" }",
     whole names::some_part, {
-        /// The host is this, or ends with a dot and this.
+        /// The host is this one or below it.
         host_suffix: Option<String>, via optional(names::suffix),
             sample [None, Some("example.com".to_owned())];
-        /// The path begins with this.
+        /// The path starts with this text.
         path_prefix: Option<String>, via optional(names::path_prefix),
             sample [None, Some("/docs/%C3%A9".to_owned())];
-        /// The whole URL matches this regular expression somewhere.
+        /// The regular expression matches somewhere in the URL.
         regex: Option<String>, via optional(names::regex),
             sample [Some(r#"a\.b"'$"#.to_owned()), Some("none".to_owned())];
     }
 }
 
-fn refuse_unknown_parts<T: Value>(value: &Typed<'_>, known: &[String]) -> Result<(), Problem> {
+fn refuse_unknown_parts<T: Value>(
+    value: &TomlValue<'_>,
+    known: &[String],
+) -> Result<(), ValueError> {
     let DeValue::Table(parts) = value.get_ref() else {
-        return Err(Problem::mismatch::<T>(value));
+        return Err(ValueError::mismatch::<T>(value));
     };
     let Some(unknown) = parts.keys().find(|name| !known.iter().any(|k| k == name.get_ref())) else {
         return Ok(());
@@ -98,27 +101,26 @@ fn refuse_unknown_parts<T: Value>(value: &Typed<'_>, known: &[String]) -> Result
         Some(near) => format!("did you mean {near:?}?"),
         None => format!("write {}", T::expected()),
     };
-    Err(Problem { at: unknown.span().start, text: format!("there is no part {name:?}; {hint}") })
+    Err(ValueError { at: unknown.span().start, text: format!("there is no part {name:?}; {hint}") })
 }
 
 fn read_part<T: Value>(
-    record: &Typed<'_>,
+    record: &TomlValue<'_>,
     field: &str,
     via: impl Fn(&T) -> Result<T, String>,
-) -> Result<T, Problem> {
+) -> Result<T, ValueError> {
     let name = kebab(field);
     match record.get_ref().get(name.as_str()) {
         Some(part) => {
             let read = T::read(part).map_err(|problem| problem.within(&name))?;
-            via(&read).map_err(|text| Problem::of(part, text).within(&name))
+            via(&read).map_err(|text| ValueError::of(part, text).within(&name))
         }
-        None => {
-            T::missing().ok_or_else(|| Problem::of(record, format!("the part {name:?} is missing")))
-        }
+        None => T::missing()
+            .ok_or_else(|| ValueError::of(record, format!("the part {name:?} is missing"))),
     }
 }
 
-/// `None` for a part that need not be written.
+/// The part as `key = value`; `None` if it equals its default.
 fn write_part<T: Value + PartialEq>(field: &str, part: &T) -> Option<String> {
     let missing = T::missing().is_some_and(|missing| missing == *part);
     (!missing).then(|| format!("{} = {}", kebab(field), part.write()))

@@ -1,44 +1,44 @@
-//! Resuming a crawl whose settings may have been changed while it ran.
+//! Settings of a resumed crawl, which may have been changed while it ran.
 //!
-//! The settings stay as they are, but for what is typed now and was not typed, or was typed
-//! otherwise, at the last start. So to start again with the same options undoes nothing.
+//! The stored settings apply, except those typed now that were not typed, or typed differently, at
+//! the last start. So a restart with the same options does not undo changes.
 
 use super::error::ConfigErrors;
-use super::raw::Raw;
+use super::raw::RawSettings;
 use super::settings::Settings;
 use super::table::Setting;
 use std::collections::BTreeMap;
 
-/// What was typed at a start (a settings file, `--set`, flags): keys, and values as in a file.
-pub type Given = BTreeMap<String, String>;
+/// The settings typed at a start (settings file, `--set`, flags): keys, and values in TOML.
+pub type TypedSettings = BTreeMap<String, String>;
 
-impl Raw {
-    /// As [`Self::merge`] over the settings that are kept (their name and text, if there is a crawl),
-    /// of which those stay as they are for which the same was typed at the `last` start. Also says
-    /// what was typed now.
+impl RawSettings {
+    /// Merges the layers, as [`Self::merge`], over the `stored` settings of a crawl (name and text of
+    /// the file), if there is one. A setting typed as at the `last` start keeps its stored value. Also
+    /// returns what was typed now.
     ///
     /// # Errors
-    /// All that is wrong in any of them.
+    /// All errors in all layers.
     pub fn resume(
-        kept: Option<(&str, &str)>,
-        last: &Given,
+        stored: Option<(&str, &str)>,
+        last: &TypedSettings,
         files: &[(&str, &str)],
         sets: &[String],
         flags: &[(&str, &str, String)],
-    ) -> Result<(Settings, Given), ConfigErrors> {
+    ) -> Result<(Settings, TypedSettings), ConfigErrors> {
         let typed = Self::layers(files, sets, flags)?;
-        let given = typed.given();
+        let typed_now = typed.typed();
         let mut raw = Self::default();
-        if let Some((name, text)) = kept {
+        if let Some((name, text)) = stored {
             raw.file(name, text)?;
         }
-        for (key, value) in &given {
+        for (key, value) in &typed_now {
             let same = last.get(key) == Some(value);
-            if let Some(setting) = Setting::find(key).filter(|_| kept.is_none() || !same) {
+            if let Some(setting) = Setting::find(key).filter(|_| stored.is_none() || !same) {
                 raw.take_from(&typed, setting, value);
             }
         }
-        Ok((raw.check()?, given))
+        Ok((raw.check()?, typed_now))
     }
 }
 
@@ -47,11 +47,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_edited_stays_unless_something_else_is_typed_than_last_time() {
+    fn edits_survive_a_restart_unless_a_setting_is_typed_differently() {
         let sets = |all: &[&str]| all.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
         let contact = "identity.contact=you@example.com";
         let first = sets(&[contact, "politeness.delay=1s", "politeness.burst=2"]);
-        let (settings, given) = Raw::resume(None, &Given::new(), &[], &first, &[]).unwrap();
+        let (settings, given) =
+            RawSettings::resume(None, &TypedSettings::new(), &[], &first, &[]).unwrap();
         assert_eq!((settings.politeness.burst, given.len()), (2, 3));
         let mut edited = settings;
         edited.apply_set("politeness.delay=5s").unwrap();
@@ -60,7 +61,8 @@ mod tests {
         let resume = |typed: &[&str]| {
             let file = [("c.toml", "[politeness]\nburst = 2\n")];
             let kept = Some(("kept", kept.as_str()));
-            let (settings, _) = Raw::resume(kept, &given, &file, &sets(typed), &[]).unwrap();
+            let (settings, _) =
+                RawSettings::resume(kept, &given, &file, &sets(typed), &[]).unwrap();
             let p = settings.politeness;
             (p.delay.as_secs(), p.ip_delay.as_secs(), p.burst)
         };
@@ -73,7 +75,7 @@ mod tests {
         assert_eq!(resume(&[]), (5, 4, 2), "nothing is typed");
         assert_eq!(resume(&["politeness.delay=2s"]), (2, 4, 2), "something else");
         assert_eq!(resume(&["politeness.ip-delay=9s"]), (5, 9, 2), "something new");
-        let wrong = Raw::resume(None, &given, &[], &sets(&["politeness.delay=1"]), &[]);
+        let wrong = RawSettings::resume(None, &given, &[], &sets(&["politeness.delay=1"]), &[]);
         assert!(wrong.unwrap_err().to_string().contains("--set politeness.delay=1: "));
     }
 }

@@ -1,60 +1,59 @@
-//! How one list becomes a struct, a parser and a document: the rows of the table and the macro
-//! that makes them.
+//! The rows of the settings table, and the macro that derives them and the structs from one list.
 
 use super::settings::{SECTIONS, Settings, TABLE};
-use super::value::{Problem, Typed, Value};
+use super::value::{TomlValue, Value, ValueError};
 
-/// One setting, its type forgotten.
+/// A row of the table: one setting, independent of its type.
 pub(super) struct Setting {
-    /// The section's name.
+    /// The name of the section.
     pub(super) section: &'static str,
-    /// The field's name.
+    /// The name of the field.
     pub(super) field: &'static str,
-    /// Its meaning, line by line.
-    pub(super) meaning: &'static [&'static str],
-    /// What it counts; empty where the value says it.
+    /// The lines of the description.
+    pub(super) description: &'static [&'static str],
+    /// The unit; empty if the value includes it.
     pub(super) unit: &'static str,
-    /// Whether a crawl that is resumed must have the same value.
+    /// Whether the setting never changes during the life of a crawl.
     pub(super) fixed: bool,
     /// Whether a change takes effect while the crawl runs.
     pub(super) live: bool,
-    /// What may be written.
+    /// The kind of value expected; the argument is empty or ` of` and the unit.
     pub(super) kind: fn(&str) -> String,
-    /// Takes over a value of a file.
-    pub(super) read: fn(&mut Settings, &Typed<'_>) -> Result<(), Problem>,
-    /// Takes over a value of an argument.
-    pub(super) read_text: fn(&mut Settings, &str) -> Result<(), Problem>,
+    /// Sets the value from a file.
+    pub(super) read: fn(&mut Settings, &TomlValue<'_>) -> Result<(), ValueError>,
+    /// Sets the value from an argument.
+    pub(super) read_text: fn(&mut Settings, &str) -> Result<(), ValueError>,
     /// Adds an entry to a list, unless it is there.
-    pub(super) add: fn(&mut Settings, &str) -> Result<(), Problem>,
-    /// Takes an entry out of a list, if it is there.
-    pub(super) remove: fn(&mut Settings, &str) -> Result<(), Problem>,
-    /// The value in force, as in a TOML file.
+    pub(super) add: fn(&mut Settings, &str) -> Result<(), ValueError>,
+    /// Removes an entry from a list, if it is there.
+    pub(super) remove: fn(&mut Settings, &str) -> Result<(), ValueError>,
+    /// The value in TOML.
     pub(super) write: fn(&Settings) -> String,
-    /// Whether the value in force is within its bounds.
+    /// Checks the bounds.
     pub(super) check: fn(&Settings) -> Result<(), String>,
-    /// Makes up a value.
+    /// Sets a random value.
     #[cfg(test)]
     pub(super) draw: fn(&mut Settings, &mut super::tests::Draw),
 }
 
-/// A section: its name and what it is about.
+/// A section of settings.
 pub(super) struct Section {
     pub(super) name: &'static str,
-    pub(super) meaning: &'static [&'static str],
+    pub(super) description: &'static [&'static str],
 }
 
 impl Setting {
-    /// `section.key`, as in a file.
+    /// The key, `section.name`.
     pub(super) fn key(&self) -> String {
         format!("{}.{}", self.section, self.name())
     }
 
-    /// The key within its section.
+    /// The name within the section.
     pub(super) fn name(&self) -> String {
         kebab(self.field)
     }
 
-    /// The setting of this key.
+    /// The setting with this key.
     pub(super) fn find(key: &str) -> Option<&'static Self> {
         TABLE.iter().find(|setting| setting.key() == key)
     }
@@ -66,62 +65,63 @@ impl Setting {
 }
 
 impl Section {
-    /// The section of this name.
+    /// The section with this name.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
         SECTIONS.iter().find(|section| section.name == name)
     }
 }
 
-/// A field's name as a key.
+/// Converts the name of a field to that of a setting.
 pub(super) fn kebab(field: &str) -> String {
     field.replace('_', "-")
 }
 
-/// Reads into a field; once for each type, not for each setting: that keeps the build short.
+/// Sets a field from a file. Not inlined: one copy per type instead of per setting speeds up the
+/// build.
 #[inline(never)]
-pub(super) fn take<T: Value>(field: &mut T, value: &Typed<'_>) -> Result<(), Problem> {
+pub(super) fn take<T: Value>(field: &mut T, value: &TomlValue<'_>) -> Result<(), ValueError> {
     *field = T::read(value)?;
     Ok(())
 }
 
-/// As [`take`], of an argument.
+/// Sets a field from an argument.
 #[inline(never)]
-pub(super) fn take_text<T: Value>(field: &mut T, text: &str) -> Result<(), Problem> {
+pub(super) fn take_text<T: Value>(field: &mut T, text: &str) -> Result<(), ValueError> {
     *field = T::read_text(text)?;
     Ok(())
 }
 
-/// Adds an entry to a field that is a list.
+/// Adds an entry to a list.
 #[inline(never)]
-pub(super) fn add<T: Value>(field: &mut T, text: &str) -> Result<(), Problem> {
+pub(super) fn add<T: Value>(field: &mut T, text: &str) -> Result<(), ValueError> {
     field.add_text(text)
 }
 
-/// Takes an entry out of a field that is a list.
+/// Removes an entry from a list.
 #[inline(never)]
-pub(super) fn remove<T: Value>(field: &mut T, text: &str) -> Result<(), Problem> {
+pub(super) fn remove<T: Value>(field: &mut T, text: &str) -> Result<(), ValueError> {
     field.remove_text(text)
 }
 
-/// Writes a field.
+/// Formats a field.
 #[inline(never)]
-pub(super) fn give<T: Value>(field: &T) -> String {
+pub(super) fn write<T: Value>(field: &T) -> String {
     field.write()
 }
 
-/// See `settings.rs` for how a list looks.
+/// Derives the structs and the table from the list in `settings.rs`.
 macro_rules! settings {
     ($(
         $(#[doc = $about:literal])+
         $section:ident: $Section:ident {
             $(
-                $(#[doc = $meaning:literal])+
+                $(#[doc = $description:literal])+
                 $field:ident: $Type:ty = $default:expr
                 $(, in $unit:literal)? $(, must $check:expr)? $(, fixed $fixed:literal)? $(, live $live:literal)?;
             )+
         }
     )+) => {
-        /// Every setting of a crawl.
+        /// All settings of a crawl.
         #[derive(Clone, Debug, PartialEq, Default)]
         pub struct Settings {
             $($(#[doc = $about])+ pub $section: $Section,)+
@@ -132,7 +132,7 @@ macro_rules! settings {
             #[derive(Clone, Debug, PartialEq)]
             pub struct $Section {
                 $(
-                    $(#[doc = $meaning])+
+                    $(#[doc = $description])+
                     #[doc = concat!("\n\nDefault: `", stringify!($default), "`", $(" ", $unit,)? ".")]
                     pub $field: $Type,
                 )+
@@ -145,17 +145,17 @@ macro_rules! settings {
             }
         )+
 
-        /// The sections, in order.
+        /// All sections, in order.
         pub(super) static SECTIONS: &[super::table::Section] = &[$(
-            super::table::Section { name: stringify!($section), meaning: &[$($about),+] },
+            super::table::Section { name: stringify!($section), description: &[$($about),+] },
         )+];
 
-        /// Every setting, in order.
+        /// All settings, in order.
         pub(super) static TABLE: &[super::table::Setting] = &[$($(
             super::table::Setting {
                 section: stringify!($section),
                 field: stringify!($field),
-                meaning: &[$($meaning),+],
+                description: &[$($description),+],
                 unit: concat!($($unit)?),
                 fixed: false $(|| $fixed)?,
                 live: false $(|| $live)?,
@@ -168,7 +168,7 @@ macro_rules! settings {
                 },
                 add: |settings, text| super::table::add(&mut settings.$section.$field, text),
                 remove: |settings, text| super::table::remove(&mut settings.$section.$field, text),
-                write: |settings| super::table::give(&settings.$section.$field),
+                write: |settings| super::table::write(&settings.$section.$field),
                 check: |_settings| {
                     $(($check)(&_settings.$section.$field)?;)?
                     Ok(())

@@ -1,4 +1,4 @@
-//! The list as a whole: written and read back, layered, fingerprinted.
+//! Tests of the whole table: round trips, layers, fingerprints.
 
 mod errors;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Makes up values from a seed (SplitMix64).
+/// Draws random values from a seed (SplitMix64).
 pub(super) struct Draw(u64);
 
 impl Draw {
@@ -65,9 +65,11 @@ fn the_commented_file_names_every_setting_and_parses_back_to_the_defaults() {
     }
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     for part in [
-        "\n# From the end of one request to a host to the start of the next.\n",
-        " Write a duration. Default: \"10s\". Can be changed while the crawl runs.\ndelay = \"10s\"\n",
-        " Write a duration. Default: \"5s\".\ntimeout = \"5s\"\n",
+        "\n# Delay from the end of one request to a host to the start of the next.\n",
+        " Value: a duration. Default: \"10s\". Live: can be changed while the crawl runs.\n\
+         delay = \"10s\"\n",
+        " Value: a duration. Default: \"5s\". A change takes effect at the next start.\n\
+         timeout = \"5s\"\n",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
@@ -88,7 +90,7 @@ fn later_layers_win() {
                 ip-delay = \"1s\"\nburst = 2\n";
     let sets = ["politeness.delay=2s".to_owned(), "politeness.ip-delay=2s".to_owned()];
     let flags = [("--delay", "politeness.delay", "3s".to_owned())];
-    let settings = Raw::merge(&[("c.toml", file)], &sets, &flags).unwrap();
+    let settings = RawSettings::merge(&[("c.toml", file)], &sets, &flags).unwrap();
     let Politeness { delay, ip_delay, burst, .. } = settings.politeness;
     assert_eq!((delay.as_secs(), ip_delay.as_secs(), burst), (3, 2, 2));
     assert_eq!(settings.fetch, Fetch::default());
@@ -99,20 +101,20 @@ fn of_several_files_the_later_is_laid_over_the_earlier() {
     let kept = Settings { politeness: Politeness { burst: 7, ..<_>::default() }, ..reachable() };
     let kept = kept.to_toml();
     let files = [("kept", kept.as_str()), ("given", "[politeness]\ndelay = \"1s\"\n")];
-    let settings = Raw::merge(&files, &[], &[]).unwrap();
+    let settings = RawSettings::merge(&files, &[], &[]).unwrap();
     assert_eq!((settings.politeness.burst, settings.politeness.delay.as_secs()), (7, 1));
     assert_eq!(settings.identity, reachable().identity);
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_known_by_what_is_missing() {
+fn a_truncated_file_is_detected_by_missing_keys() {
     let text = reachable().to_toml();
-    let mut raw = Raw::default();
+    let mut raw = RawSettings::default();
     raw.file("whole", &text).unwrap();
     assert_eq!(raw.missing(), [""; 0]);
     let lines: Vec<&str> = text.lines().collect();
     for n in 0..lines.len() {
-        let mut raw = Raw::default();
+        let mut raw = RawSettings::default();
         raw.file("cut", &lines[..n].join("\n")).unwrap();
         assert!(!raw.missing().is_empty(), "{n} lines");
     }
@@ -155,7 +157,7 @@ fn arguments_are_read_like_a_file_but_need_no_quotes() {
 }
 
 #[test]
-fn only_what_a_stored_crawl_means_changes_its_fingerprint() {
+fn only_permanent_settings_change_the_fingerprint() {
     let settings = reachable();
     // Of the lease, a function is fixed: see below.
     for setting in TABLE.iter().filter(|setting| setting.key() != "cluster.lease") {
@@ -168,7 +170,7 @@ fn only_what_a_stored_crawl_means_changes_its_fingerprint() {
         let same = other.fingerprint() == settings.fingerprint();
         assert_eq!(same, !setting.fixed, "{key}");
         assert_eq!(settings.differences(&other), std::slice::from_ref(&key));
-        let differences = other.meaning_differences(&settings.meaning());
+        let differences = other.fingerprint_differences(&settings.fingerprint_text());
         assert_eq!(
             differences.iter().map(|d| &d.key).collect::<Vec<_>>(),
             vec![&key; usize::from(!same)]
@@ -177,10 +179,11 @@ fn only_what_a_stored_crawl_means_changes_its_fingerprint() {
     let fixed: Vec<_> = TABLE.iter().filter(|s| s.fixed).map(Setting::key).collect();
     let all = ["identity.assign-by", "store.digest", "cluster.strategy", "cluster.replication"];
     assert_eq!(fixed, all);
-    let told = settings.meaning_differences("identity.assign-by = \"host\"\nurl normal form = 1\n");
-    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+    let messages =
+        settings.fingerprint_differences("identity.assign-by = \"host\"\nurl normal form = 1\n");
+    let messages: Vec<String> = messages.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        messages,
         [
             "cluster.replication: the stored crawl has not set, now it is 2",
             "cluster.strategy: the stored crawl has not set, now it is \"permutation\"",
@@ -201,7 +204,7 @@ fn a_lease_may_change_as_long_as_agents_grant_each_other_the_same() {
     for (lease, other, may_change) in
         [(10, 300, true), (30, 10, true), (10, 9, false), (2, 30, false)]
     {
-        let differences = with(other).meaning_differences(&with(lease).meaning());
+        let differences = with(other).fingerprint_differences(&with(lease).fingerprint_text());
         assert_eq!(differences.is_empty(), may_change, "{lease}s, then {other}s: {differences:?}");
     }
     assert_eq!(with(3).cluster.peer_lease(), Duration::from_millis(1_500));

@@ -1,4 +1,4 @@
-//! How a value of each type is written in TOML and as an argument.
+//! The syntax of values in TOML and in arguments, by type.
 
 mod list;
 mod number;
@@ -9,24 +9,24 @@ pub(super) use text::quote;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// A value as the parser gives it, with its place in the text.
-pub(super) type Typed<'i> = Spanned<DeValue<'i>>;
+/// A value from the TOML parser, with its position in the text.
+pub(super) type TomlValue<'i> = Spanned<DeValue<'i>>;
 
-/// What is wrong with a value.
+/// An error in a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
-    /// Where it begins in the text.
+pub(super) struct ValueError {
+    /// The offset in the text.
     pub(super) at: usize,
     /// What is wrong, and what to write.
     pub(super) text: String,
 }
 
-impl Problem {
-    pub(super) fn of(value: &Typed<'_>, text: impl Into<String>) -> Self {
+impl ValueError {
+    pub(super) fn of(value: &TomlValue<'_>, text: impl Into<String>) -> Self {
         Self { at: value.span().start, text: text.into() }
     }
 
-    pub(super) fn mismatch<T: Value>(value: &Typed<'_>) -> Self {
+    pub(super) fn mismatch<T: Value>(value: &TomlValue<'_>) -> Self {
         let found = match value.get_ref() {
             DeValue::String(text) => format!("the text {text:?}"),
             DeValue::Integer(n) => format!("the number {n}"),
@@ -39,36 +39,36 @@ impl Problem {
         Self::of(value, format!("{found} is not expected here; write {}", T::expected()))
     }
 
-    /// The same, of a part of something larger.
+    /// Prefixes the message with the name of the part that it concerns.
     pub(super) fn within(mut self, part: &str) -> Self {
         self.text = format!("{part}: {}", self.text);
         self
     }
 }
 
-/// A type that a setting can have.
+/// A type of settings.
 pub(super) trait Value: Sized {
-    /// What may be written, with examples.
+    /// The kind of value expected, with examples.
     fn expected() -> String;
 
-    /// The same in few words; `of` is empty or ` of` and what a number counts.
+    /// The kind of value expected, without examples. `of` is empty, or ` of` and the unit.
     fn kind(_of: &str) -> String {
         Self::expected()
     }
 
-    /// Reads a value of a file.
-    fn read(value: &Typed<'_>) -> Result<Self, Problem>;
+    /// Reads a value from a file.
+    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError>;
 
-    /// Writes a value so that [`Self::read`] gives it back.
+    /// Formats the value in TOML; the inverse of [`Self::read`].
     fn write(&self) -> String;
 
-    /// What stands for a key of a record that is not there.
+    /// The default of a missing part of a list entry, if it is optional.
     fn missing() -> Option<Self> {
         None
     }
 
-    /// Reads a value of an argument: TOML, or a text that needs no quotes there.
-    fn read_text(text: &str) -> Result<Self, Problem> {
+    /// Reads a value from an argument: TOML, or a text without quotes.
+    fn read_text(text: &str) -> Result<Self, ValueError> {
         let quoted = Spanned::new(0..0, DeValue::String(text.into()));
         match DeValue::parse(text) {
             Ok(value) => Self::read(&value).or_else(|e| Self::read(&quoted).map_err(|_| e)),
@@ -76,30 +76,30 @@ pub(super) trait Value: Sized {
         }
     }
 
-    /// Adds an entry, written as an argument, unless it is there.
-    fn add_text(&mut self, _entry: &str) -> Result<(), Problem> {
-        Err(Problem { at: 0, text: NO_LIST.to_owned() })
+    /// Adds an entry, in the syntax of arguments, unless it is there.
+    fn add_text(&mut self, _entry: &str) -> Result<(), ValueError> {
+        Err(ValueError { at: 0, text: NOT_A_LIST.to_owned() })
     }
 
-    /// Takes an entry out, if it is there.
-    fn remove_text(&mut self, _entry: &str) -> Result<(), Problem> {
-        Err(Problem { at: 0, text: NO_LIST.to_owned() })
+    /// Removes an entry, if it is there.
+    fn remove_text(&mut self, _entry: &str) -> Result<(), ValueError> {
+        Err(ValueError { at: 0, text: NOT_A_LIST.to_owned() })
     }
 
-    /// Makes up a value.
+    /// A random value.
     #[cfg(test)]
     fn draw(draw: &mut crate::config::tests::Draw) -> Self;
 }
 
-const NO_LIST: &str = "it is no list, so nothing can be added or removed; set it as a whole";
+const NOT_A_LIST: &str = "is not a list: entries cannot be added or removed; set the value instead";
 
 impl Value for bool {
     fn expected() -> String {
         "true or false".to_owned()
     }
 
-    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
-        value.get_ref().as_bool().ok_or_else(|| Problem::mismatch::<Self>(value))
+    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
+        value.get_ref().as_bool().ok_or_else(|| ValueError::mismatch::<Self>(value))
     }
 
     fn write(&self) -> String {

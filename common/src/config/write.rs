@@ -1,23 +1,24 @@
-//! Settings as TOML: all of them explained, or those in force.
+//! Settings in TOML, with or without comments.
 
 use super::settings::{SECTIONS, Settings};
 use super::table::Setting;
 
-/// The file in a crawl's directory that its settings in force are kept in.
+/// The file in a crawl's directory with the settings in force.
 pub const SETTINGS_FILE: &str = "crawl.toml";
-/// In a directory that is no crawl yet: it was about to become one.
-pub const HALF_BEGUN: &str = "crawl.toml.new";
+/// The file that replaces [`SETTINGS_FILE`]. In a directory without a crawl it means that the creation
+/// of one was interrupted.
+pub const NEW_SETTINGS_FILE: &str = "crawl.toml.new";
 
-/// Characters of a line of comment.
+/// The maximum width of a line of comment.
 const WIDTH: usize = 96;
 
-/// Every setting with its meaning, unit and default, as a TOML file that sets the defaults.
+/// A TOML file with all settings at their defaults, each with description and unit.
 #[must_use]
 pub fn commented_toml() -> String {
     commented(
         &Settings::default(),
-        "Every setting of crivello. The values here are the defaults, so a file needs only the lines \
-         that differ. On the command line: --set section.key=value",
+        "All settings of crivello, with their defaults. A settings file needs only the lines that \
+         differ. On the command line: --set section.key=value",
     )
 }
 
@@ -28,16 +29,16 @@ fn commented(settings: &Settings, heading: &str) -> String {
     out.push_str("#\n");
     comment(
         &mut out,
-        "Quantities need their units. Durations: \"250ms\", \"10s\", \"2min\", \"1h30min\", \"1d\". \
+        "Quantities need units. Durations: \"250ms\", \"10s\", \"2min\", \"1h30min\", \"1d\". \
          Sizes: \"100B\", \"64KiB\", \"2MiB\", \"1GiB\".",
     );
     for section in SECTIONS {
         out.push('\n');
-        comment(&mut out, &section.meaning.concat());
+        comment(&mut out, &section.description.concat());
         out.push_str(&format!("[{}]\n", section.name));
         for setting in Setting::of(section) {
             out.push('\n');
-            comment(&mut out, &setting.meaning.concat());
+            comment(&mut out, &setting.description.concat());
             comment(&mut out, &explanation(setting, &defaults));
             out.push_str(&line(setting, settings));
         }
@@ -49,11 +50,11 @@ fn explanation(setting: &Setting, defaults: &Settings) -> String {
     let of = if setting.unit.is_empty() { String::new() } else { format!(" of {}", setting.unit) };
     let (kind, default) = ((setting.kind)(&of), (setting.write)(defaults));
     let change = match (setting.fixed, setting.live) {
-        (true, _) => " The same for the whole of a crawl.",
-        (false, true) => " Can be changed while the crawl runs.",
-        (false, false) => "",
+        (true, _) => " Fixed for the life of a crawl.",
+        (false, true) => " Live: can be changed while the crawl runs.",
+        (false, false) => " A change takes effect at the next start.",
     };
-    format!("Write {kind}. Default: {default}.{change}")
+    format!("Value: {kind}. Default: {default}.{change}")
 }
 
 fn line(setting: &Setting, settings: &Settings) -> String {
@@ -77,13 +78,13 @@ fn comment(out: &mut String, text: &str) {
 }
 
 impl Settings {
-    /// The settings in force as TOML, each with its meaning, below a heading.
+    /// These settings in TOML with descriptions, under a heading.
     #[must_use]
     pub fn to_commented_toml(&self, heading: &str) -> String {
         commented(self, heading)
     }
 
-    /// The settings in force as TOML; [`Self::from_toml`] gives them back.
+    /// These settings in TOML; the inverse of [`Self::from_toml`].
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::new();

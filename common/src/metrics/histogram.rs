@@ -1,44 +1,45 @@
-//! How long things take.
+//! Histograms of durations.
 
 use crate::time::{Clock, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Bounds for what the network and other machines take, in microseconds.
-pub const NETWORK: &[u64] = &[
+/// Bucket bounds for times that depend on the network or other machines, in microseconds.
+pub const NETWORK_BUCKETS: &[u64] = &[
     1_000, 5_000, 20_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 10_000_000, 60_000_000,
 ];
-/// Bounds for work of this machine, in microseconds.
-pub const WORK: &[u64] = &[50, 250, 1_000, 5_000, 20_000, 100_000, 500_000, 2_500_000, 10_000_000];
+/// Bucket bounds for work of this machine, in microseconds.
+pub const WORK_BUCKETS: &[u64] =
+    &[50, 250, 1_000, 5_000, 20_000, 100_000, 500_000, 2_500_000, 10_000_000];
 
-/// Counts durations in a few buckets. Who counts waits for nobody.
+/// Counts durations in a few buckets, without locks.
 #[derive(Debug)]
 pub struct Histogram {
-    /// Upper ends of the buckets, in microseconds, rising; what is longer goes into one more.
+    /// Upper bounds of the buckets in microseconds, ascending. One more bucket has no bound.
     bounds: &'static [u64],
     counts: Box<[AtomicU64]>,
     sum_us: AtomicU64,
 }
 
-/// A [`Histogram`] as it was at one moment.
+/// The contents of a [`Histogram`] at one moment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Counted {
-    /// Upper ends in seconds, the last of them infinite, and how many fell into each bucket alone.
+pub struct HistogramSnapshot {
+    /// The upper bound of each bucket in seconds, the last one infinite, and the bucket's own count.
     pub buckets: Vec<(f64, u64)>,
-    /// All of them together, in seconds.
+    /// The sum of all durations, in seconds.
     pub sum: f64,
 }
 
 impl Histogram {
-    /// An empty one with these bounds, in microseconds.
+    /// An empty histogram with these bounds, in microseconds.
     #[must_use]
     pub fn new(bounds: &'static [u64]) -> Self {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Self { bounds, counts, sum_us: AtomicU64::new(0) }
     }
 
-    /// Something took so long.
+    /// Adds a duration.
     pub fn observe(&self, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let bucket = self.bounds.iter().take_while(|&&bound| bound < us).count();
@@ -46,44 +47,43 @@ impl Histogram {
         self.sum_us.fetch_add(us, Relaxed);
     }
 
-    /// What was counted so far.
+    /// The current contents.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
-    pub fn counted(&self) -> Counted {
+    #[expect(clippy::cast_precision_loss, reason = "for display")]
+    pub fn snapshot(&self) -> HistogramSnapshot {
         let ends = self.bounds.iter().map(|&us| us as f64 / 1e6).chain([f64::INFINITY]);
         let counts = self.counts.iter().map(|count| count.load(Relaxed));
         let sum = self.sum_us.load(Relaxed) as f64 / 1e6;
-        Counted { buckets: ends.zip(counts).collect(), sum }
+        HistogramSnapshot { buckets: ends.zip(counts).collect(), sum }
     }
 }
 
-/// A clock with a histogram to write its times to, for those who know no clock: it measures, and
-/// nothing is decided by it.
+/// A clock with a histogram, for code that has no clock of its own and must not decide by time.
 #[derive(Clone, Debug)]
-pub struct Stopwatch {
+pub struct Timer {
     clock: Clock,
     times: Arc<Histogram>,
 }
 
-impl Stopwatch {
-    /// Counts in a new histogram with these bounds.
+impl Timer {
+    /// A timer with a new histogram with these bounds.
     #[must_use]
     pub fn new(clock: Clock, bounds: &'static [u64]) -> Self {
         Self { clock, times: Arc::new(Histogram::new(bounds)) }
     }
 
-    /// Something begins.
+    /// Starts a measurement.
     #[must_use]
-    pub fn begin(&self) -> Timestamp {
+    pub fn start(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// What began then is over.
-    pub fn end(&self, began: Timestamp) {
-        self.times.observe(self.clock.now().since(began));
+    /// Ends the measurement that started at `started`.
+    pub fn stop(&self, started: Timestamp) {
+        self.times.observe(self.clock.now().since(started));
     }
 
-    /// What was measured.
+    /// The measured durations.
     #[must_use]
     pub fn times(&self) -> &Histogram {
         &self.times
@@ -95,12 +95,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_falls_into_the_first_bucket_that_is_long_enough() {
-        let times = Histogram::new(WORK);
+    fn a_duration_counts_in_the_first_bucket_that_is_long_enough() {
+        let times = Histogram::new(WORK_BUCKETS);
         for us in [0, 50, 51, 250, 10_000_000, 10_000_001, u64::MAX / 2] {
             times.observe(Duration::from_micros(us));
         }
-        let counted = times.counted();
+        let counted = times.snapshot();
         let counts: Vec<u64> = counted.buckets.iter().map(|&(_, n)| n).collect();
         assert_eq!(counts, [2, 2, 0, 0, 0, 0, 0, 0, 1, 2]);
         assert_eq!(counted.buckets[1].0, 0.000_25);
@@ -108,8 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn bounds_rise() {
-        for bounds in [NETWORK, WORK] {
+    fn bounds_ascend() {
+        for bounds in [NETWORK_BUCKETS, WORK_BUCKETS] {
             assert!(bounds.is_sorted_by(|a, b| a < b), "{bounds:?}");
         }
     }

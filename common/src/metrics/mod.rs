@@ -1,13 +1,14 @@
-//! Numbers for Prometheus: what the hot path counts with, and how all of it is told.
+//! Metrics for Prometheus.
 //!
-//! A [`Family`] says what a number is called and meant, and reads it from whatever is at hand when
-//! somebody asks: so a number that exists anyway costs nothing until then. What must be measured
-//! as it happens is a [`Histogram`]: two atomic additions.
+//! A [`MetricFamily`] has a name, a description and a function that reads its values from a source
+//! at the time of a scrape. So a number that exists anyway costs nothing until then. Durations are
+//! measured as they occur, in a [`Histogram`], by two atomic additions.
 
 mod histogram;
 mod text;
 
-pub use histogram::{Histogram, NETWORK, Stopwatch, WORK};
+pub use histogram::{Histogram, NETWORK_BUCKETS, Timer, WORK_BUCKETS};
 pub use text::{
-    CONTENT_TYPE, Described, Family, Kind, Labels, Samples, Value, counter, gauge, render, timing,
+    CONTENT_TYPE, FamilyInfo, Labels, MetricFamily, MetricKind, MetricValue, Samples, counter,
+    gauge, render, timing,
 };

@@ -1,28 +1,28 @@
-//! Families of numbers, and the text that Prometheus takes them from.
+//! Metric families, and the text format that Prometheus scrapes.
 
-use super::histogram::{Counted, Histogram};
+use super::histogram::{Histogram, HistogramSnapshot};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use std::time::Duration;
 
-/// What the text is, for the header of an answer that carries it.
+/// The `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What a number does.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Only rises, but for a restart.
+pub enum MetricKind {
+    /// Only rises, except that a restart resets it.
     Counter,
     /// Rises and falls.
     Gauge,
-    /// Counts durations by their length.
+    /// Counts durations in buckets.
     Histogram,
 }
 
-impl Kind {
-    /// As Prometheus calls it.
+impl MetricKind {
+    /// The name in Prometheus.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,124 +33,124 @@ impl Kind {
     }
 }
 
-/// Names and values of labels.
+/// Label names and values.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// Numbers of one name and meaning, read from an `R`.
-pub struct Family<R: 'static> {
-    /// With its unit; that of a counter ends with `_total`.
+/// A metric with all its label values, read from an `R`.
+pub struct MetricFamily<R: 'static> {
+    /// The name, with its unit; that of a counter ends with `_total`.
     pub name: &'static str,
-    /// What it does.
-    pub kind: Kind,
-    /// What is counted, in the plural.
+    /// The type of the metric.
+    pub kind: MetricKind,
+    /// The unit, in the plural.
     pub unit: &'static str,
-    /// What tells its numbers apart.
+    /// The names of the labels.
     pub labels: &'static [&'static str],
-    /// What it means, in a sentence without its full stop.
+    /// The description: a sentence without full stop.
     pub help: &'static str,
-    /// Takes the numbers from where they are.
+    /// Reads the samples from the source.
     pub read: fn(&R, &mut Samples),
 }
 
-/// A [`Family`] in words.
+/// The description of a [`MetricFamily`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "see Family")]
-pub struct Described {
+#[expect(missing_docs, reason = "see MetricFamily")]
+pub struct FamilyInfo {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: MetricKind,
     pub unit: &'static str,
     pub labels: &'static [&'static str],
     pub help: &'static str,
 }
 
-impl<R> From<&Family<R>> for Described {
-    fn from(family: &Family<R>) -> Self {
-        let &Family { name, kind, unit, labels, help, .. } = family;
+impl<R> From<&MetricFamily<R>> for FamilyInfo {
+    fn from(family: &MetricFamily<R>) -> Self {
+        let &MetricFamily { name, kind, unit, labels, help, .. } = family;
         Self { name, kind, unit, labels, help }
     }
 }
 
-/// One number, or one histogram.
+/// The value of a sample.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum MetricValue {
     /// A count.
     Whole(u64),
-    /// A measure.
+    /// A measured quantity.
     Real(f64),
-    /// Durations.
-    Times(Counted),
+    /// A histogram of durations.
+    Times(HistogramSnapshot),
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
-impl Value {
+#[expect(clippy::cast_precision_loss, reason = "for display")]
+impl MetricValue {
     const fn as_f64(&self) -> f64 {
         match self {
             Self::Whole(n) => *n as f64,
             Self::Real(x) => *x,
-            Self::Times(counted) => counted.sum,
+            Self::Times(snapshot) => snapshot.sum,
         }
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for MetricValue {
     fn from(n: u64) -> Self {
         Self::Whole(n)
     }
 }
 
-impl From<usize> for Value {
+impl From<usize> for MetricValue {
     fn from(n: usize) -> Self {
         Self::Whole(n as u64)
     }
 }
 
-impl From<f64> for Value {
+impl From<f64> for MetricValue {
     fn from(x: f64) -> Self {
         Self::Real(x)
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for MetricValue {
     fn from(is_so: bool) -> Self {
         Self::Whole(is_so.into())
     }
 }
 
-impl From<Duration> for Value {
+impl From<Duration> for MetricValue {
     fn from(time: Duration) -> Self {
         Self::Real(time.as_secs_f64())
     }
 }
 
-impl From<&Histogram> for Value {
+impl From<&Histogram> for MetricValue {
     fn from(times: &Histogram) -> Self {
-        Self::Times(times.counted())
+        Self::Times(times.snapshot())
     }
 }
 
-/// The numbers of a family as they are read.
+/// The samples of a family, collected by [`MetricFamily::read`].
 #[derive(Debug)]
 pub struct Samples {
     base: Labels,
     labels: &'static [&'static str],
-    read: Vec<(Labels, Value)>,
+    read: Vec<(Labels, MetricValue)>,
 }
 
 impl Samples {
-    /// The only one: that of a family without labels.
-    pub fn one(&mut self, value: impl Into<Value>) {
+    /// Adds the only sample of a family without labels.
+    pub fn one(&mut self, value: impl Into<MetricValue>) {
         self.of(&[], value);
     }
 
-    /// One of several, with the values of the family's labels in their order.
-    pub fn of(&mut self, labels: &[&str], value: impl Into<Value>) {
+    /// Adds a sample with these label values, in the order of the family's labels.
+    pub fn of(&mut self, labels: &[&str], value: impl Into<MetricValue>) {
         debug_assert_eq!(labels.len(), self.labels.len(), "{labels:?} for {:?}", self.labels);
         let own = self.labels.iter().zip(labels).map(|(&name, &value)| (name, value.to_owned()));
         self.read.push((self.base.iter().cloned().chain(own).collect(), value.into()));
     }
 }
 
-/// A count of `unit`.
+/// A counter of `unit`.
 #[must_use]
 pub const fn counter<R>(
     name: &'static str,
@@ -158,11 +158,11 @@ pub const fn counter<R>(
     labels: &'static [&'static str],
     help: &'static str,
     read: fn(&R, &mut Samples),
-) -> Family<R> {
-    Family { name, kind: Kind::Counter, unit, labels, help, read }
+) -> MetricFamily<R> {
+    MetricFamily { name, kind: MetricKind::Counter, unit, labels, help, read }
 }
 
-/// A number of `unit` at the moment.
+/// A gauge of `unit`.
 #[must_use]
 pub const fn gauge<R>(
     name: &'static str,
@@ -170,26 +170,26 @@ pub const fn gauge<R>(
     labels: &'static [&'static str],
     help: &'static str,
     read: fn(&R, &mut Samples),
-) -> Family<R> {
-    Family { name, kind: Kind::Gauge, unit, labels, help, read }
+) -> MetricFamily<R> {
+    MetricFamily { name, kind: MetricKind::Gauge, unit, labels, help, read }
 }
 
-/// Durations.
+/// A histogram of durations.
 #[must_use]
 pub const fn timing<R>(
     name: &'static str,
     labels: &'static [&'static str],
     help: &'static str,
     read: fn(&R, &mut Samples),
-) -> Family<R> {
-    Family { name, kind: Kind::Histogram, unit: "seconds", labels, help, read }
+) -> MetricFamily<R> {
+    MetricFamily { name, kind: MetricKind::Histogram, unit: "seconds", labels, help, read }
 }
 
-/// All families as text, read from one or several sources, each with labels that tell it from the
-/// others.
+/// Renders all families as text, read from one or more sources. The labels of a source distinguish it
+/// from the others.
 #[must_use]
-pub fn render<R>(families: &[&[Family<R>]], sources: &[(Labels, R)]) -> String {
-    let read = |family: &Family<R>| {
+pub fn render<R>(families: &[&[MetricFamily<R>]], sources: &[(Labels, R)]) -> String {
+    let read = |family: &MetricFamily<R>| {
         let mut all = Vec::new();
         for (base, source) in sources {
             let (base, labels) = (base.clone(), family.labels);
@@ -197,28 +197,28 @@ pub fn render<R>(families: &[&[Family<R>]], sources: &[(Labels, R)]) -> String {
             (family.read)(source, &mut samples);
             all.append(&mut samples.read);
         }
-        let &Family { name, kind, help, .. } = family;
+        let &MetricFamily { name, kind, help, .. } = family;
         Filled { name, kind, help, samples: all }
     };
     let all = families.iter().copied().flatten().map(read).collect();
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Page(all)));
     let mut page = String::new();
-    // A String takes whatever is written to it.
+    // Writing to a String cannot fail.
     let _ = text::encode(&mut page, &registry);
     page
 }
 
-/// Families with their numbers.
+/// Families with their samples.
 #[derive(Debug)]
 struct Page(Vec<Filled>);
 
 #[derive(Debug)]
 struct Filled {
     name: &'static str,
-    kind: Kind,
+    kind: MetricKind,
     help: &'static str,
-    samples: Vec<(Labels, Value)>,
+    samples: Vec<(Labels, MetricValue)>,
 }
 
 impl Collector for Page {
@@ -226,9 +226,9 @@ impl Collector for Page {
         for family in &self.0 {
             let (name, unit) = parts(family.name);
             let kind = match family.kind {
-                Kind::Counter => MetricType::Counter,
-                Kind::Gauge => MetricType::Gauge,
-                Kind::Histogram => MetricType::Histogram,
+                MetricKind::Counter => MetricType::Counter,
+                MetricKind::Gauge => MetricType::Gauge,
+                MetricKind::Histogram => MetricType::Histogram,
             };
             let mut one = encoder.encode_descriptor(name, family.help, unit.as_ref(), kind)?;
             for (labels, value) in &family.samples {
@@ -239,28 +239,32 @@ impl Collector for Page {
     }
 }
 
-fn write(mut encoder: MetricEncoder<'_>, kind: Kind, value: &Value) -> std::fmt::Result {
+fn write(
+    mut encoder: MetricEncoder<'_>,
+    kind: MetricKind,
+    value: &MetricValue,
+) -> std::fmt::Result {
     match (kind, value) {
-        (Kind::Histogram, Value::Times(counted)) => {
-            let count = counted.buckets.iter().map(|&(_, n)| n).sum();
+        (MetricKind::Histogram, MetricValue::Times(snapshot)) => {
+            let count = snapshot.buckets.iter().map(|&(_, n)| n).sum();
             encoder.encode_histogram::<[(&str, &str); 0]>(
-                counted.sum,
+                snapshot.sum,
                 count,
-                &counted.buckets,
+                &snapshot.buckets,
                 None,
             )
         }
-        (Kind::Counter, Value::Whole(n)) => {
+        (MetricKind::Counter, MetricValue::Whole(n)) => {
             encoder.encode_counter::<[(&str, &str); 0], _, u64>(n, None)
         }
-        (Kind::Counter, value) => {
+        (MetricKind::Counter, value) => {
             encoder.encode_counter::<[(&str, &str); 0], _, u64>(&value.as_f64(), None)
         }
         (_, value) => encoder.encode_gauge(&value.as_f64()),
     }
 }
 
-/// A name without what the format puts behind it, and its unit.
+/// Splits a name into the part before the suffixes that the format appends, and its unit.
 fn parts(name: &'static str) -> (&'static str, Option<Unit>) {
     let name = name.strip_suffix("_total").unwrap_or(name);
     if let Some(rest) = name.strip_suffix("_seconds") {
@@ -274,7 +278,7 @@ fn parts(name: &'static str) -> (&'static str, Option<Unit>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::WORK;
+    use super::super::WORK_BUCKETS;
     use super::*;
 
     struct Shop {
@@ -282,7 +286,7 @@ mod tests {
         waits: Histogram,
     }
 
-    const FAMILIES: &[Family<Shop>] = &[
+    const FAMILIES: &[MetricFamily<Shop>] = &[
         counter("shop_sold_total", "cakes", &["kind"], "Cakes sold", |shop, s| {
             s.of(&["\"plum\"\n"], shop.sold);
             s.of(&["\\"], 0_u64);
@@ -293,7 +297,7 @@ mod tests {
 
     #[test]
     fn the_text_is_what_prometheus_reads() {
-        let shop = Shop { sold: 3, waits: Histogram::new(&WORK[..2]) };
+        let shop = Shop { sold: 3, waits: Histogram::new(&WORK_BUCKETS[..2]) };
         shop.waits.observe(Duration::from_micros(200));
         shop.waits.observe(Duration::from_secs(1));
         let text = render(&[FAMILIES], &[(vec![("town", "Ulm".to_owned())], shop)]);

@@ -1,11 +1,11 @@
-//! How long a host that asks to slow down is left alone (429, 503; RFC 9110 section 10.2.3).
+//! The wait after a response that asks to slow down (429, 503; RFC 9110 section 10.2.3).
 
 use super::state::micros;
 use crate::config::Politeness;
 use std::time::Duration;
 
-/// The wait after a 429 or 503: Retry-After when there is one, else `backoff_first` doubled
-/// `level` times and up to a quarter more by `jitter`; never more than `backoff_max`.
+/// The wait after a 429 or 503: Retry-After if present, else `backoff_first` doubled `level` times,
+/// plus up to a quarter by `jitter`. Never more than `backoff_max`.
 #[must_use]
 pub fn slow_down_wait(
     level: u8,
@@ -25,14 +25,14 @@ pub(super) fn doubled(first: Duration, times: u8) -> Duration {
     first.saturating_mul(1_u32 << times.min(31))
 }
 
-/// `base` and up to a quarter of it, always the same for the same `seed`.
+/// `base` plus up to a quarter of it, determined by `seed`.
 fn jittered(base: Duration, seed: u64) -> Duration {
     let share = mix(seed) >> 48;
     let extra = u128::from(micros(base)) * u128::from(share) / (4 << 16);
     base.saturating_add(Duration::from_micros(u64::try_from(extra).unwrap_or(u64::MAX)))
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, 2014).
+/// The finalizer of SplitMix64 (Steele, Lea, Flood, 2014).
 const fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

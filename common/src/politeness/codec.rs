@@ -1,4 +1,4 @@
-//! How a [`HostState`] is stored: a version, then LEB128 numbers. Some 40 bytes a host.
+//! The stored form of a [`HostState`]: a version, then LEB128 numbers. About 40 bytes per host.
 //!
 //! ```text
 //! 1  next  rule  last-ended  slow-level  slowed-until  requests  served  rested  rests  rest-rule  n  n × (kind count)
@@ -11,22 +11,22 @@ use thiserror::Error;
 
 const VERSION: u8 = 1;
 
-/// Why bytes are no [`HostState`].
+/// The reason for which bytes are not a valid [`HostState`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum HostStateError {
-    /// Written by another version.
+    /// The format version is unknown.
     #[error("host state of an unknown version")]
     Version,
-    /// They end too early.
-    #[error("host state is cut off")]
-    CutOff,
-    /// A number is out of range, or there are bytes left over.
+    /// The bytes end too early.
+    #[error("host state is truncated")]
+    Truncated,
+    /// A number is out of range, or bytes follow the end.
     #[error("host state is malformed")]
     Malformed,
 }
 
 impl HostState {
-    /// The compact form.
+    /// Encodes the state.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(48);
@@ -52,10 +52,10 @@ impl HostState {
         out
     }
 
-    /// The inverse of [`Self::to_bytes`].
+    /// Decodes the output of [`Self::to_bytes`].
     ///
     /// # Errors
-    /// [`HostStateError`], whatever the bytes are.
+    /// [`HostStateError`], for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, HostStateError> {
         let mut rest = bytes;
         if take_byte(&mut rest)? != VERSION {
@@ -93,7 +93,7 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
 }
 
 fn take_byte(rest: &mut &[u8]) -> Result<u8, HostStateError> {
-    let (&byte, tail) = rest.split_first().ok_or(HostStateError::CutOff)?;
+    let (&byte, tail) = rest.split_first().ok_or(HostStateError::Truncated)?;
     *rest = tail;
     Ok(byte)
 }

@@ -1,17 +1,16 @@
-//! When a host or an IP address may be visited next: arithmetic only, no clock and no queue.
+//! When a host or an IP address may be visited next: arithmetic only, without clock or queue.
 //!
-//! - [`HostState`] is what is remembered of a host between visits; it is persisted and travels
-//!   with a handoff.
-//! - [`after_visit`] turns a state and a [`VisitSummary`] into the next state. A delay is counted
-//!   from the end of one request to the start of the next, and a wait that one rule has set is
-//!   never shortened by another: the latest time wins.
-//! - [`Pace`] is what applies to one host: the settings, its domain's delay, its Crawl-delay.
-//! - [`retry`], [`rest_after`] and [`HostState::is_given_up`] read the one retry table.
+//! - [`HostState`] is the state of a host between visits. It is persisted and part of a handoff.
+//! - [`after_visit`] computes the next state from a state and a [`VisitSummary`]. A delay counts
+//!   from the end of one request to the start of the next. No rule shortens a wait that another
+//!   rule has set: the latest time wins.
+//! - [`HostPolicy`] holds the rules for one host: settings, delay of its domain, Crawl-delay.
+//! - [`retry`], [`rest_after`] and [`HostState::is_given_up`] read the retry table.
 
 mod backoff;
 mod codec;
-mod pace;
-mod repace;
+mod host_policy;
+mod reapply;
 mod retry;
 mod state;
 mod visit;
@@ -21,7 +20,7 @@ mod tests;
 
 pub use backoff::slow_down_wait;
 pub use codec::HostStateError;
-pub use pace::{Pace, domain_delay_index};
+pub use host_policy::{HostPolicy, domain_delay_index};
 pub use retry::{ROBOTS_TRIES_MAX, Retry, rest_after, retry, robots_rest};
 pub use state::{FailureRun, HostState, WaitRule};
 pub use visit::{VisitSignal, VisitSummary, after_visit};

@@ -1,5 +1,5 @@
-//! The retry table: for each kind of failure how often a URL is tried, how long the host rests,
-//! and how many in a row give the host up.
+//! The retry table: for each kind of failure, how often a URL is tried, how long the host rests, and
+//! after how many failures in a row the host is given up.
 
 use super::backoff::doubled;
 use super::state::HostState;
@@ -10,19 +10,19 @@ use std::time::Duration;
 /// Whether a URL whose attempt failed is tried again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Retry {
-    /// It goes back into the frontier.
+    /// The URL returns to the frontier.
     Again,
-    /// It is set aside ([`crate::discard::Discard::GaveUp`]).
+    /// The URL is discarded ([`crate::discard::Discard::GaveUp`]).
     GiveUp,
 }
 
-/// One line of the table.
+/// A row of the table.
 struct Row {
-    /// Attempts a URL gets in all.
+    /// The total number of attempts for a URL.
     attempts: u8,
-    /// The host's first rest, in percent of `backoff_first`; doubled with each failure in a row.
+    /// The first rest of the host in percent of `backoff_first`, doubled with each failure in a row.
     rest_percent: u32,
-    /// Failures in a row that give the host up.
+    /// The number of failures in a row after which the host is given up.
     host_tries: u8,
 }
 
@@ -30,11 +30,11 @@ const fn row(attempts: u8, rest_percent: u32, host_tries: u8) -> Row {
     Row { attempts, rest_percent, host_tries }
 }
 
-/// Failures to reach the host rest it, and it is given up after about a quarter of an hour of
-/// them (with the default `backoff_first`); failures of one page hardly count against the host.
+/// After a failure to reach the host, the host rests; it is given up after about 15 minutes of them
+/// (with the default `backoff_first`). Failures of one page hardly count against the host.
 const fn table(kind: Failure) -> Row {
     match kind {
-        // An authoritative answer, and cached: asking again brings the same.
+        // The answer is authoritative and cached: a retry gives the same.
         Failure::DnsNoSuchName => row(1, 0, 1),
         Failure::DnsUnavailable => row(6, 50, 6),
         Failure::ConnectRefused | Failure::ConnectTimeout | Failure::Unreachable => row(5, 100, 5),
@@ -46,26 +46,26 @@ const fn table(kind: Failure) -> Row {
         Failure::HeadTooLarge | Failure::Unreadable => row(1, 0, 25),
         // The wait is `slow_down_wait`.
         Failure::SlowDown => row(6, 0, 8),
-        // Our own doing: the host is held back until our connections are closed.
+        // Not the host's fault: it waits until our connections to the old address are closed.
         Failure::AddressChanged => row(10, 0, 25),
     }
 }
 
-/// No rest is longer than this many times `backoff_first` (an hour by default).
+/// The longest rest, as a multiple of `backoff_first` (an hour by default).
 const REST_FACTOR_MAX: u32 = 60;
 
-/// After so many answers in a row that robots.txt is unreachable, and without older rules, an
-/// origin is given up.
+/// The number of failures in a row to fetch robots.txt after which an origin without older rules is
+/// given up.
 pub const ROBOTS_TRIES_MAX: u32 = 5;
 
-/// Whether a URL is tried again after `attempts` failed attempts, the last of this kind.
+/// Whether a URL is tried again after `attempts` failed attempts, the last one of this kind.
 #[must_use]
 pub const fn retry(kind: Failure, attempts: u8) -> Retry {
     if attempts < table(kind).attempts { Retry::Again } else { Retry::GiveUp }
 }
 
-/// How long a host rests after the `consecutive`-th failure of this kind in a row (1 is the
-/// first). Zero for kinds that only concern the URL, and for [`Failure::SlowDown`], whose wait is
+/// The rest of a host after the `consecutive`-th failure of this kind in a row (the first is 1).
+/// Zero for kinds that concern only the URL, and for [`Failure::SlowDown`], whose wait is
 /// [`super::slow_down_wait`].
 #[must_use]
 pub fn rest_after(kind: Failure, consecutive: u8, politeness: &Politeness) -> Duration {
@@ -73,8 +73,8 @@ pub fn rest_after(kind: Failure, consecutive: u8, politeness: &Politeness) -> Du
     capped(doubled(first, consecutive.saturating_sub(1)), politeness)
 }
 
-/// How long a host without any known rules rests after robots.txt was unreachable for the
-/// `failures`-th time in a row: `backoff_first` doubling, an hour at most by default.
+/// The rest of a host without known rules after robots.txt was unreachable for the `failures`-th
+/// time in a row: `backoff_first`, doubled each time, at most an hour by default.
 #[must_use]
 pub fn robots_rest(failures: u32, politeness: &Politeness) -> Duration {
     let times = u8::try_from(failures.saturating_sub(1)).unwrap_or(u8::MAX);
@@ -87,8 +87,8 @@ fn capped(rest: Duration, politeness: &Politeness) -> Duration {
 }
 
 impl HostState {
-    /// Whether its failures in a row are too many: each kind weighs by the inverse of how many
-    /// of it the table allows.
+    /// Whether there were too many failures in a row. A failure weighs the inverse of the number that
+    /// the table allows for its kind.
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         let weight = |kind: Failure| 100_u32.div_ceil(u32::from(table(kind).host_tries));

@@ -1,46 +1,46 @@
-//! What is remembered of a host between visits.
+//! The state of a host between visits.
 
 use crate::failure::Failure;
 use crate::time::Timestamp;
 use std::time::Duration;
 
-/// What is remembered of a host between visits; kept in the `hosts` column family.
+/// The state of a host between visits, stored in the `hosts` column family.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct HostState {
-    /// No request may start before this.
+    /// The earliest start of the next request.
     pub next: Timestamp,
     /// The rule that set [`Self::next`].
     pub rule: WaitRule,
-    /// When the last request was over; [`Timestamp::ZERO`] before the first.
+    /// The end of the last request; [`Timestamp::ZERO`] before the first.
     pub last_ended: Timestamp,
-    /// How often the backoff has been doubled; 0 when the host never asked to slow down, or that
-    /// is forgiven.
+    /// The number of times the backoff was doubled; 0 if the host never asked to slow down, or was
+    /// forgiven.
     pub slow_level: u8,
-    /// When the wait of the last slow-down was (or will be) over: its quiet time begins here.
+    /// The end of the wait after the last slow-down. The time until forgiveness starts here.
     pub slowed_until: Timestamp,
     /// Failures in a row, by kind.
     pub failures: FailureRun,
-    /// Requests in all.
+    /// The total number of requests.
     pub requests: u64,
-    /// The time the site took for them, in microseconds.
+    /// The total response time of these requests, in microseconds.
     pub served_us: u64,
-    /// The time the host was rested beyond its ordinary delay, in microseconds.
+    /// The total rest beyond the ordinary delay, in microseconds.
     pub rested_us: u64,
-    /// How often it was rested.
+    /// The number of rests.
     pub rests: u32,
-    /// Why it was last rested; [`WaitRule::Nothing`] when it never was.
+    /// The rule of the last rest; [`WaitRule::Nothing`] if there was none.
     pub rest_rule: WaitRule,
 }
 
 impl HostState {
-    /// The same by a clock that shows so many microseconds more.
-    pub fn by_clock_ahead(&mut self, micros: i64) {
+    /// Converts all timestamps to a clock that is `micros` ahead.
+    pub fn convert_to_clock_ahead(&mut self, micros: i64) {
         for at in [&mut self.next, &mut self.last_ended, &mut self.slowed_until] {
-            *at = at.by_clock_ahead(micros);
+            *at = at.on_clock_ahead(micros);
         }
     }
 
-    /// Puts the next time off to `at`, if that is later than what another rule has set.
+    /// Moves the next time to `at`, if that is later.
     pub fn hold_until(&mut self, at: Timestamp, rule: WaitRule) {
         if at > self.next {
             self.next = at;
@@ -48,7 +48,7 @@ impl HostState {
         }
     }
 
-    /// As [`Self::hold_until`], counting the time from `now` as rest.
+    /// Like [`Self::hold_until`], and counts the time from `now` as rest.
     pub fn rest_until(&mut self, now: Timestamp, at: Timestamp, rule: WaitRule) {
         let rest = at.since(self.next.max(now));
         if !rest.is_zero() {
@@ -59,7 +59,7 @@ impl HostState {
         }
     }
 
-    /// How long it must still wait.
+    /// The remaining wait.
     #[must_use]
     pub const fn wait(&self, now: Timestamp) -> Duration {
         self.next.since(now)
@@ -74,30 +74,30 @@ pub(super) fn micros(d: Duration) -> u64 {
 /// The rule that set a host's next time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum WaitRule {
-    /// None yet: it was never visited.
+    /// None: the host was never visited.
     #[default]
     Nothing,
-    /// The delay of the settings, or the domain's own.
+    /// The delay of the settings, or that of the domain.
     Delay,
-    /// Crawl-delay of its robots.txt.
+    /// The Crawl-delay of robots.txt.
     CrawlDelay,
-    /// A multiple of the time it took.
+    /// A multiple of the response time.
     Relative,
     /// Retry-After of a 429 or 503.
     RetryAfter,
     /// Backoff after a 429 or 503 without Retry-After.
     Backoff,
-    /// Its robots.txt is unreachable.
+    /// The robots.txt is unreachable.
     RobotsUnreachable,
-    /// The last run was killed: nobody knows how lately it was visited.
+    /// The last run was killed, so the time of the last visit is unknown.
     StartUp,
-    /// Its address changed: connections to the old one must be closed first.
+    /// The address changed: connections to the old one must be closed first.
     AddressChange,
     /// A rest after a failure of this kind.
     Failure(Failure),
 }
 
-/// Codes below this are rules, codes from here on are failures.
+/// Codes below this one are rules; the others are failures.
 const FAILURE_CODES: u8 = 64;
 
 impl WaitRule {
@@ -113,7 +113,7 @@ impl WaitRule {
         Self::AddressChange,
     ];
 
-    /// Whether it is more than the ordinary distance between two visits.
+    /// Whether the rule is more than the ordinary delay between two visits.
     #[must_use]
     pub const fn is_rest(self) -> bool {
         matches!(
@@ -158,17 +158,17 @@ impl WaitRule {
     }
 }
 
-/// Failures in a row, by kind: an answer of the host begins it anew.
+/// Failures in a row, by kind. A response of the host resets them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FailureRun([u8; Failure::ALL.len()]);
 
 impl FailureRun {
-    /// Counts one.
+    /// Adds one failure.
     pub fn count(&mut self, kind: Failure) {
         self.set(kind, self.of(kind).saturating_add(1));
     }
 
-    /// How many of `kind`, at most 255.
+    /// The count of `kind`, at most 255.
     #[must_use]
     pub fn of(&self, kind: Failure) -> u8 {
         self.0[usize::from(kind.code())]
@@ -179,12 +179,12 @@ impl FailureRun {
         self.0[usize::from(kind.code())] = n;
     }
 
-    /// Forgets all.
+    /// Resets all counts.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// The kinds that occurred, with their counts.
+    /// The kinds with a count above zero, and their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Failure, u8)> + '_ {
         Failure::ALL.into_iter().map(|kind| (kind, self.of(kind))).filter(|&(_, n)| n > 0)
     }

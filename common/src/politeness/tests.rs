@@ -14,15 +14,15 @@ fn secs(n: u64) -> Duration {
 }
 
 fn well(ended: Timestamp) -> VisitSummary {
-    VisitSummary { requests: 1, ended, served: secs(1), signal: VisitSignal::Well }
+    VisitSummary { requests: 1, ended, served: secs(1), signal: VisitSignal::Healthy }
 }
 
 fn with(ended: Timestamp, signal: VisitSignal) -> VisitSummary {
     VisitSummary { signal, ..well(ended) }
 }
 
-fn pace(politeness: &Politeness) -> Pace<'_> {
-    Pace { politeness, domain_delay: None, crawl_delay: None }
+fn policy(politeness: &Politeness) -> HostPolicy<'_> {
+    HostPolicy { politeness, domain_delay: None, crawl_delay: None }
 }
 
 #[test]
@@ -45,10 +45,10 @@ fn ordinary_waits() {
         (&relative, Some(secs(40)), none, secs(2), secs(40), WaitRule::Delay),
     ];
     for (politeness, domain_delay, crawl_delay, served, wait, rule) in table {
-        let pace = Pace { politeness, domain_delay, crawl_delay };
+        let policy = HostPolicy { politeness, domain_delay, crawl_delay };
         let visit = VisitSummary { served, ..well(T) };
-        let state = after_visit(&HostState::default(), &visit, &pace, 7);
-        assert_eq!((state.next, state.rule), (T + wait, rule), "{pace:?} {served:?}");
+        let state = after_visit(&HostState::default(), &visit, &policy, 7);
+        assert_eq!((state.next, state.rule), (T + wait, rule), "{policy:?} {served:?}");
         assert_eq!(state.last_ended, T);
     }
 }
@@ -56,11 +56,11 @@ fn ordinary_waits() {
 #[test]
 fn a_burst_is_not_for_hosts_that_ask_for_a_crawl_delay() {
     let politeness = Politeness { burst: 5, ..Politeness::default() };
-    assert_eq!(pace(&politeness).burst(), 5);
-    let slow = Pace { crawl_delay: Some(secs(1)), ..pace(&politeness) };
+    assert_eq!(policy(&politeness).burst(), 5);
+    let slow = HostPolicy { crawl_delay: Some(secs(1)), ..policy(&politeness) };
     assert_eq!(slow.burst(), 1);
     let relative = Politeness { mode: PolitenessMode::Relative, ..politeness };
-    assert_eq!(pace(&relative).burst(), 1);
+    assert_eq!(policy(&relative).burst(), 1);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn backoff_doubles_is_bounded_and_forgiven() {
     let mut at = T;
     let mut waits = Vec::new();
     for _ in 0..8 {
-        state = after_visit(&state, &with(at, VisitSignal::SlowDown(None)), &pace(&p), 1);
+        state = after_visit(&state, &with(at, VisitSignal::SlowDown(None)), &policy(&p), 1);
         assert_eq!(state.rule, WaitRule::Backoff);
         waits.push(state.next.since(at));
         at = state.next;
@@ -91,9 +91,9 @@ fn backoff_doubles_is_bounded_and_forgiven() {
         assert!(*wait >= base && *wait <= (base * 5 / 4).min(secs(1_000)), "{n}: {wait:?}");
     }
     let soon = at + p.backoff_forgive - Duration::from_micros(1);
-    assert!(after_visit(&state, &well(soon), &pace(&p), 1).slow_level > 0);
+    assert!(after_visit(&state, &well(soon), &policy(&p), 1).slow_level > 0);
     let later = at + p.backoff_forgive;
-    assert_eq!(after_visit(&state, &well(later), &pace(&p), 1).slow_level, 0);
+    assert_eq!(after_visit(&state, &well(later), &policy(&p), 1).slow_level, 0);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn retry_after_is_kept_to_within_its_bounds() {
     let p = Politeness::default();
     for (header, wait) in [(0, 10), (5, 10), (120, 120), (1_000_000, 86_400)] {
         let visit = with(T, VisitSignal::SlowDown(Some(secs(header))));
-        let state = after_visit(&HostState::default(), &visit, &pace(&p), 1);
+        let state = after_visit(&HostState::default(), &visit, &policy(&p), 1);
         assert_eq!(state.next, T + secs(wait), "Retry-After: {header}");
     }
 }
@@ -136,11 +136,11 @@ fn the_retry_table() {
 fn an_answer_ends_the_run_of_failures() {
     let p = Politeness::default();
     let failed = with(T, VisitSignal::Failed(Failure::Disconnected));
-    let state = after_visit(&HostState::default(), &failed, &pace(&p), 1);
+    let state = after_visit(&HostState::default(), &failed, &policy(&p), 1);
     assert_eq!(state.failures.of(Failure::Disconnected), 1);
     let untried = VisitSummary { requests: 0, ..well(T) };
-    assert_eq!(after_visit(&state, &untried, &pace(&p), 1), state);
-    let state = after_visit(&state, &well(T), &pace(&p), 1);
+    assert_eq!(after_visit(&state, &untried, &policy(&p), 1), state);
+    let state = after_visit(&state, &well(T), &policy(&p), 1);
     assert_eq!(state.failures.iter().count(), 0);
 }
 
@@ -161,7 +161,7 @@ fn failure() -> impl Strategy<Value = Failure> {
 
 fn signal() -> impl Strategy<Value = VisitSignal> {
     prop_oneof![
-        Just(VisitSignal::Well),
+        Just(VisitSignal::Healthy),
         proptest::option::of(0..200_000_u64).prop_map(|s| VisitSignal::SlowDown(s.map(secs))),
         failure().prop_map(VisitSignal::Failed),
     ]
@@ -235,11 +235,11 @@ proptest! {
     #[test]
     fn never_early(before in state(), visit in visit(), p in settings(),
                    crawl in proptest::option::of(0..10_000_u64), jitter in any::<u64>()) {
-        let pace = Pace { crawl_delay: crawl.map(secs), ..pace(&p) };
-        let after = after_visit(&before, &visit, &pace, jitter);
+        let policy = HostPolicy { crawl_delay: crawl.map(secs), ..policy(&p) };
+        let after = after_visit(&before, &visit, &policy, jitter);
         prop_assert!(after.next >= before.next);
         if visit.requests > 0 {
-            prop_assert!(after.next >= visit.ended + pace.wait(visit.served).0);
+            prop_assert!(after.next >= visit.ended + policy.wait(visit.served).0);
         }
         if let VisitSignal::SlowDown(Some(wait)) = visit.signal {
             prop_assert!(after.next >= visit.ended + wait.min(p.backoff_max));
@@ -250,8 +250,8 @@ proptest! {
     #[test]
     fn bounded(visit in visit(), p in settings(), crawl in proptest::option::of(0..10_000_u64),
                before in state(), jitter in any::<u64>()) {
-        let pace = Pace { crawl_delay: crawl.map(secs), ..pace(&p) };
-        let after = after_visit(&before, &visit, &pace, jitter);
+        let policy = HostPolicy { crawl_delay: crawl.map(secs), ..policy(&p) };
+        let after = after_visit(&before, &visit, &policy, jitter);
         let longest = p.delay.max(p.backoff_max).max(p.crawl_delay_max).max(p.relative_delay_max);
         prop_assert!(after.next <= before.next.max(visit.ended + longest));
     }
@@ -261,12 +261,12 @@ proptest! {
     fn monotone(visit in visit(), p in settings(), before in state(), jitter in any::<u64>(),
                 (less, more) in (0..2_000_u64, 0..2_000_u64), kind in failure(), n in 0..255_u8) {
         let wait = |crawl: u64| {
-            let pace = Pace { crawl_delay: Some(secs(crawl)), ..pace(&p) };
-            after_visit(&before, &visit, &pace, jitter).next
+            let policy = HostPolicy { crawl_delay: Some(secs(crawl)), ..policy(&p) };
+            after_visit(&before, &visit, &policy, jitter).next
         };
         prop_assert!(wait(less) <= wait(less + more));
         let slower = Politeness { delay: p.delay + secs(more), ..p.clone() };
-        prop_assert!(pace(&p).wait(visit.served).0 <= pace(&slower).wait(visit.served).0);
+        prop_assert!(policy(&p).wait(visit.served).0 <= policy(&slower).wait(visit.served).0);
         prop_assert!(rest_after(kind, n, &p) <= rest_after(kind, n + 1, &p));
         let backoff = |level| slow_down_wait(level, None, &p, jitter);
         prop_assert!(backoff(n) <= backoff(n + 1));

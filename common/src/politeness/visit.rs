@@ -1,66 +1,67 @@
-//! From the state before a visit to the state after it.
+//! The state of a host after a visit.
 
 use super::backoff::slow_down_wait;
-use super::pace::Pace;
+use super::host_policy::HostPolicy;
 use super::retry::rest_after;
 use super::state::{HostState, WaitRule, micros};
 use crate::failure::Failure;
 use crate::time::Timestamp;
 use std::time::Duration;
 
-/// What politeness needs to know of a visit.
+/// The outcome of a visit as far as politeness needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VisitSummary {
-    /// Requests sent, or connections attempted.
+    /// The number of requests sent or connections attempted.
     pub requests: u32,
-    /// When the last of them was over.
+    /// The end of the last request.
     pub ended: Timestamp,
-    /// How long the site took for them, together.
+    /// The total response time.
     pub served: Duration,
-    /// What it says about the host's health.
+    /// The health of the host.
     pub signal: VisitSignal,
 }
 
-/// See [`VisitSummary::signal`].
+/// The health of a host as seen in a visit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VisitSignal {
-    /// It answered, or was not asked.
-    Well,
-    /// It asks to slow down (429, 503), for this long if it said so.
+    /// The host responded, or no request was sent.
+    Healthy,
+    /// The host asked to slow down (429, 503), with its Retry-After if there was one.
     SlowDown(Option<Duration>),
-    /// It could not be reached, or broke off. Also a name that was not resolved (`requests` is 0).
+    /// The host was unreachable, closed the connection, or its name was not resolved (`requests` is
+    /// then 0).
     Failed(Failure),
 }
 
-/// The state after a visit. `jitter` is any number that is steady for the same host and visit: it
-/// spreads the backoff of hosts that slow down together.
+/// The state after a visit. `jitter` is any number that is constant for a host and visit; it spreads
+/// the backoff of hosts that slow down together.
 #[must_use]
 pub fn after_visit(
     before: &HostState,
     visit: &VisitSummary,
-    pace: &Pace<'_>,
+    policy: &HostPolicy<'_>,
     jitter: u64,
 ) -> HostState {
     let mut state = before.clone();
     if visit.requests > 0 {
-        let (wait, rule) = pace.wait(visit.served);
+        let (wait, rule) = policy.wait(visit.served);
         state.last_ended = state.last_ended.max(visit.ended);
         state.requests += u64::from(visit.requests);
         state.served_us = state.served_us.saturating_add(micros(visit.served));
         state.hold_until(visit.ended + wait, rule);
     }
-    if visit.ended >= state.slowed_until + pace.politeness.backoff_forgive {
+    if visit.ended >= state.slowed_until + policy.politeness.backoff_forgive {
         state.slow_level = 0;
     }
     match visit.signal {
-        VisitSignal::Well if visit.requests > 0 => state.failures.clear(),
-        VisitSignal::Well => {}
+        VisitSignal::Healthy if visit.requests > 0 => state.failures.clear(),
+        VisitSignal::Healthy => {}
         VisitSignal::SlowDown(retry_after) => {
-            slow_down(&mut state, visit, retry_after, pace, jitter);
+            slow_down(&mut state, visit, retry_after, policy, jitter);
         }
         VisitSignal::Failed(kind) => {
             state.failures.count(kind);
-            let rest = rest_after(kind, state.failures.of(kind), pace.politeness);
+            let rest = rest_after(kind, state.failures.of(kind), policy.politeness);
             state.rest_until(visit.ended, visit.ended + rest, WaitRule::Failure(kind));
         }
     }
@@ -71,10 +72,10 @@ fn slow_down(
     state: &mut HostState,
     visit: &VisitSummary,
     retry_after: Option<Duration>,
-    pace: &Pace<'_>,
+    policy: &HostPolicy<'_>,
     jitter: u64,
 ) {
-    let wait = slow_down_wait(state.slow_level, retry_after, pace.politeness, jitter);
+    let wait = slow_down_wait(state.slow_level, retry_after, policy.politeness, jitter);
     let rule = if retry_after.is_some() { WaitRule::RetryAfter } else { WaitRule::Backoff };
     state.failures.count(Failure::SlowDown);
     state.slow_level = state.slow_level.saturating_add(1);

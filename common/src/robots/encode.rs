@@ -1,37 +1,37 @@
-//! Compiled rules on disk.
+//! The stored form of compiled rules.
 //!
 //! ```text
-//! version  1 byte, now 1
-//! flags    1 byte: 1 all is disallowed, 2 a crawl delay follows
+//! version  1 byte, currently 1
+//! flags    1 byte: 1 everything is disallowed, 2 a crawl delay follows
 //! delay    varint, milliseconds, only with flag 2
 //! rules    varint count, each: flags (1 allow, 2 anchored at the end), varint line,
 //!          varint length, text in normal form with 0 as wildcard
 //! sitemaps varint count, each: varint length, UTF-8
 //! ```
-//! A varint is unsigned LEB128. The lookup structure is not stored: it is built again.
+//! A varint is unsigned LEB128. The lookup structure is not stored; it is rebuilt.
 
 use super::table::Draft;
 use super::{CRAWL_DELAY_MAX, Rules, escape};
 use std::time::Duration;
 
 const VERSION: u8 = 1;
-const CLOSED: u8 = 1;
+const DISALLOW_ALL: u8 = 1;
 const DELAY: u8 = 2;
 const ALLOW: u8 = 1;
 const ANCHORED: u8 = 2;
-/// Above what the rules of a robots.txt of the largest size can take up.
+/// An upper bound for the encoded rules of any robots.txt.
 const BYTES_MAX: usize = 4 << 20;
 
-/// Why bytes are not rules.
+/// The reason for which bytes are not valid rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Written by another version.
+    /// The format version is unknown.
     #[error("rules of version {0}, not {VERSION}")]
     Version(u8),
-    /// The bytes end too early, or go on behind the end.
+    /// The bytes end too early, or bytes follow the end.
     #[error("rules of the wrong length")]
     Length,
-    /// A value that is never written.
+    /// A value is invalid.
     #[error("malformed rules")]
     Malformed,
 }
@@ -39,7 +39,7 @@ pub enum DecodeError {
 pub(super) fn encode(rules: &Rules) -> Vec<u8> {
     let flag = |set, flag| if set { flag } else { 0 };
     let mut out = vec![VERSION];
-    out.push(flag(rules.closed, CLOSED) | flag(rules.crawl_delay.is_some(), DELAY));
+    out.push(flag(rules.disallow_all, DISALLOW_ALL) | flag(rules.crawl_delay.is_some(), DELAY));
     if let Some(delay) = rules.crawl_delay {
         push_varint(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX), &mut out);
     }
@@ -80,7 +80,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Rules, DecodeError> {
         other => return Err(DecodeError::Version(other)),
     }
     let flags = rest.byte()?;
-    if flags & !(CLOSED | DELAY) != 0 {
+    if flags & !(DISALLOW_ALL | DELAY) != 0 {
         return Err(DecodeError::Malformed);
     }
     let crawl_delay = (flags & DELAY != 0).then(|| rest.delay()).transpose()?;
@@ -100,11 +100,11 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Rules, DecodeError> {
         table: draft.build(),
         sitemaps: sitemaps.into_boxed_slice(),
         crawl_delay,
-        closed: flags & CLOSED != 0,
+        disallow_all: flags & DISALLOW_ALL != 0,
     })
 }
 
-/// What is left to be read.
+/// The remaining bytes.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {

@@ -1,23 +1,23 @@
-//! The one normal form in which rules and paths are compared (RFC 9309 section 2.2.2).
+//! The normal form in which rules and paths are compared (RFC 9309 section 2.2.2).
 //!
 //! - An escape of an unreserved character (RFC 3986 section 2.3) is decoded; every other escape
 //!   is kept, its digits in upper case: `%7e` becomes `~`, `%c3` becomes `%C3`.
-//! - A byte that may not stand in a URI (non-ASCII, controls, space, `"<>\^{|}` and the back
-//!   quote) is escaped, so a rule may be written as people read it.
-//! - Reserved characters are left as they are, so `/` and `%2F` differ (RFC 3986 section 2.2),
-//!   with three exceptions: `%2A` and `%24` are the literal `*` and `$` of RFC 9309 section
-//!   2.2.3, and `%27` is `'`, which WHATWG URLs escape in a query.
+//! - A byte that is invalid in a URI (non-ASCII, controls, space, `"<>\^{|}` and the back quote) is
+//!   escaped, so a rule may be written without escapes.
+//! - Reserved characters are unchanged, so `/` and `%2F` differ (RFC 3986 section 2.2), with three
+//!   exceptions: `%2A` and `%24` are the literal `*` and `$` of RFC 9309 section 2.2.3, and `%27`
+//!   is `'`, which WHATWG URLs escape in a query.
 //!
-//! In a rule, the wildcard `*` becomes [`WILD`], a byte no normal form contains.
+//! In a rule, the wildcard `*` becomes [`WILD`], a byte that no normal form contains.
 
 use std::borrow::Cow;
 
 /// The wildcard `*` of a rule in normal form.
 pub(super) const WILD: u8 = 0;
 
-/// Bytes that stand for themselves: unreserved and reserved of RFC 3986.
+/// Bytes that are never escaped: unreserved and reserved characters of RFC 3986.
 const PLAIN: [bool; 256] = table(b"-._~:/?#[]@!$&'()*+,;=");
-/// What an escape may be decoded to.
+/// Bytes whose escapes are decoded.
 const DECODED: [bool; 256] = table(b"-._~*$'");
 
 const fn table(marks: &[u8]) -> [bool; 256] {
@@ -35,7 +35,7 @@ const fn table(marks: &[u8]) -> [bool; 256] {
     table
 }
 
-/// The normal form of a path with its query; nothing is copied when it is that already.
+/// The normal form of a path with its query; borrowed if it is unchanged.
 pub(super) fn path(path: &str) -> Cow<'_, [u8]> {
     let bytes = path.as_bytes();
     if bytes.first() == Some(&b'/') && bytes.iter().all(|&b| PLAIN[usize::from(b)]) {
@@ -49,7 +49,7 @@ pub(super) fn path(path: &str) -> Cow<'_, [u8]> {
     Cow::Owned(normal)
 }
 
-/// Appends the normal form of a rule's value to `out` and says whether it ends in `$`.
+/// Appends the normal form of a rule's value to `out`; returns whether it ends in `$`.
 pub(super) fn pattern(value: &str, out: &mut Vec<u8>) -> bool {
     let (value, anchored) = match value.strip_suffix('$') {
         Some(rest) => (rest, true),
@@ -64,7 +64,7 @@ pub(super) fn pattern(value: &str, out: &mut Vec<u8>) -> bool {
     anchored
 }
 
-/// The text of a rule in normal form, as it could stand in a robots.txt.
+/// The text of a rule in normal form, in the syntax of robots.txt.
 pub(super) fn readable(pattern: &[u8], anchored: bool) -> String {
     let mut text = String::with_capacity(pattern.len() + 8);
     for (i, &b) in pattern.iter().enumerate() {
@@ -82,7 +82,7 @@ pub(super) fn readable(pattern: &[u8], anchored: bool) -> String {
     text
 }
 
-/// Whether a byte may stand in a rule's normal form.
+/// Whether a byte may occur in a rule's normal form.
 pub(super) const fn is_normal(b: u8) -> bool {
     b == WILD || b == b'%' || PLAIN[b as usize]
 }
@@ -105,7 +105,7 @@ fn push(mut bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The byte that an escape beginning with `first` stands for.
+/// The byte encoded by an escape that begins with `first`.
 pub(super) fn escaped(first: u8, rest: &[u8]) -> Option<u8> {
     match rest {
         [high, low, ..] if first == b'%' => Some(hex(*high)? << 4 | hex(*low)?),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_can_be_written_out_and_read_again() {
+    fn a_rule_round_trips_through_its_text() {
         for value in ["/a*b$", "/%2A$", "/a$b", "/%24", "*", "/$", "/é*%23"] {
             let (mut once, mut twice) = (Vec::new(), Vec::new());
             let anchored = pattern(value, &mut once);

@@ -1,13 +1,13 @@
-//! One rule with wildcards against one path, in time linear in their lengths.
+//! Matches one rule with wildcards against one path, in time linear in their lengths.
 //!
-//! Between two wildcards the leftmost occurrence of a literal is as good as any other, so each
-//! literal is searched for behind the one before it and nothing is ever tried twice.
+//! Between two wildcards the leftmost occurrence of a literal suffices, so each literal is searched
+//! after the previous one, without backtracking.
 
 use super::escape::WILD;
 use memchr::memmem;
 
-/// Whether `pattern` (normal form, with at least one [`WILD`]) matches `path` from its start, and
-/// up to its end when `anchored`. Adds to `steps` the bytes that were looked at.
+/// Whether `pattern` (in normal form, with at least one [`WILD`]) matches `path` from its start, and
+/// up to its end if `anchored`. Adds the number of bytes examined to `steps`.
 pub(super) fn matches(pattern: &[u8], anchored: bool, path: &[u8], steps: &mut u64) -> bool {
     let mut literals = pattern.split(|&b| b == WILD);
     let head = literals.next().unwrap_or_default();
@@ -31,8 +31,8 @@ pub(super) fn matches(pattern: &[u8], anchored: bool, path: &[u8], steps: &mut u
     !anchored || rest.is_empty()
 }
 
-/// The set of bytes of a text, folded into 64 bits: a rule whose set is not within the path's
-/// cannot match it.
+/// The set of bytes of a text, folded into 64 bits. A rule can match a path only if its set is a
+/// subset of the path's.
 pub(super) fn byte_set(text: &[u8]) -> u64 {
     text.iter().filter(|&&b| b != WILD).fold(0, |set, &b| set | 1 << (b & 63))
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, by dynamic programming over all prefixes.
+    /// The definition of a match, by dynamic programming over all prefixes.
     fn by_definition(pattern: &[u8], anchored: bool, path: &[u8]) -> bool {
         let mut ends = vec![false; path.len() + 1];
         ends[0] = true;
@@ -77,7 +77,7 @@ mod tests {
         }
 
         #[test]
-        fn a_bomb_costs_no_more_than_its_length(n in 1_usize..500, length in 0_usize..4_000) {
+        fn a_wildcard_bomb_costs_linear_time(n in 1_usize..500, length in 0_usize..4_000) {
             let pattern = [b"/".to_vec(), b"\0a".repeat(n), b"\0b".to_vec()].concat();
             let path = [b"/".to_vec(), b"a".repeat(length)].concat();
             let mut steps = 0;

@@ -1,35 +1,35 @@
-//! Which lines of a robots.txt concern our agent: the groups of RFC 9309 section 2.2.1.
+//! Selects the lines of a robots.txt that apply to our agent: the groups of RFC 9309 section 2.2.1.
 //!
-//! A group begins at a `User-agent` line that follows a rule and takes in the `User-agent` lines
-//! after it. Only `Allow` and `Disallow` are rules; `Sitemap`, `Crawl-delay` and unknown keys
-//! stand anywhere and end nothing (section 2.2.4). All groups that name us count as one; those
-//! for `*` count only when none names us.
+//! A group begins at a `User-agent` line that follows a rule, and includes the `User-agent` lines
+//! directly after it. Only `Allow` and `Disallow` are rules; `Sitemap`, `Crawl-delay` and unknown
+//! keys may occur anywhere and do not end a group (section 2.2.4). All groups that name our agent
+//! are merged; those for `*` apply only if none names it.
 
 use super::escape;
 use super::table::{Draft, Table};
 use robotstxt::RobotsParseHandler;
 use std::time::Duration;
 
-/// The longest `Crawl-delay` that is told apart from longer ones.
+/// The maximum `Crawl-delay`; longer ones count as this.
 pub const CRAWL_DELAY_MAX: Duration = Duration::from_secs(30 * 86_400);
 
-/// What is found while the `robotstxt` crate reads.
+/// Collects the lines for one agent while the `robotstxt` crate parses.
 pub(super) struct Reader<'a> {
     agent: &'a str,
-    /// Whether the last line that counts was a `User-agent` line.
+    /// Whether the last significant line was a `User-agent` line.
     naming: bool,
-    /// Whether the present group names us.
+    /// Whether the current group names our agent.
     ours: bool,
-    /// Whether the present group is for `*`.
+    /// Whether the current group is for `*`.
     global: bool,
-    /// Whether any group named us.
+    /// Whether any group so far named our agent.
     ever_ours: bool,
     draft: Draft,
     delay: Option<Duration>,
     sitemaps: Vec<Box<str>>,
 }
 
-/// What was found for our agent.
+/// The lines that apply to the agent.
 pub(super) struct Findings {
     pub(super) table: Table,
     pub(super) crawl_delay: Option<Duration>,
@@ -37,7 +37,7 @@ pub(super) struct Findings {
 }
 
 impl<'a> Reader<'a> {
-    /// `agent` is a product token; what follows a slash or white space is left out.
+    /// A reader for a product token; text after a slash or white space is ignored.
     pub(super) fn new(agent: &'a str) -> Self {
         Self {
             agent: word(agent.trim()),
@@ -59,13 +59,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the present group is one of those that count, as far as is known.
-    const fn concerned(&self) -> bool {
+    /// Whether the current group applies, as far as known.
+    const fn applies(&self) -> bool {
         self.ours || (self.global && !self.ever_ours)
     }
 
-    /// RFC 9309 lets a product token consist of letters, `-` and `_`, and a line may carry more
-    /// behind it (`FooBot/2.1`). A token of ours with digits or dots is compared as a word.
+    /// Whether a `User-agent` line names our agent. In RFC 9309 a product token consists of letters,
+    /// `-` and `_`, and more text may follow (`FooBot/2.1`). If our token has digits or dots, it is
+    /// compared with the whole first word.
     fn names_us(&self, value: &str) -> bool {
         let end = value.find(|c: char| !(c.is_ascii_alphabetic() || c == '-' || c == '_'));
         let token = &value[..end.unwrap_or(value.len())];
@@ -76,7 +77,7 @@ impl<'a> Reader<'a> {
 
     fn rule(&mut self, line: u32, value: &str, allow: bool) {
         self.naming = false;
-        if self.concerned() {
+        if self.applies() {
             let start = self.draft.arena.len();
             let anchored = escape::pattern(value, &mut self.draft.arena);
             self.draft.add(start, line, allow, anchored);
@@ -120,13 +121,13 @@ impl RobotsParseHandler for Reader<'_> {
     }
 
     fn handle_unknown_action(&mut self, _line: u32, key: &str, value: &str) {
-        if key.eq_ignore_ascii_case("crawl-delay") && self.concerned() {
+        if key.eq_ignore_ascii_case("crawl-delay") && self.applies() {
             self.delay = self.delay.max(seconds(value));
         }
     }
 }
 
-/// Up to the first white space or slash.
+/// The text up to the first white space or slash.
 fn word(text: &str) -> &str {
     text.split(|c: char| c == '/' || c.is_whitespace()).next().unwrap_or_default()
 }

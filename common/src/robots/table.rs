@@ -1,64 +1,63 @@
-//! Rules made ready for matching: the longest match wins, and `Allow` wins a tie (RFC 9309
-//! section 2.2.2). The length of a match is that of its rule in normal form, `*` and `$` included.
+//! The table of rules for matching. The longest match wins, and `Allow` wins a tie (RFC 9309 section
+//! 2.2.2). The length of a match is that of its rule in normal form, including `*` and `$`.
 //!
-//! One arena holds the text of all rules; the rules are in three runs:
-//! - *prefixes* (no wildcard but at the end), sorted. All rules that are a prefix of a path are
-//!   prefixes of its predecessor in that order, so a binary search and a walk along the chain of
-//!   shorter prefixes find the longest; the best of each chain is worked out beforehand.
-//! - *exact* ones (`$` and no wildcard), sorted: a binary search.
-//! - *wild* ones, longest first: tried one after another until one matches or the rest are
-//!   shorter than what was found. A rule with a byte that the path lacks is passed over at once.
-//!   That is rules times path, which a file can be written to make dear, so it ends after
-//!   [`STEPS_MAX`]: from then on a rule that forbids counts as matching and one that allows does
-//!   not.
+//! One arena holds the text of all rules. The rules are in three sorted runs:
+//! - *prefix* rules (no wildcard except at the end): all rules that are a prefix of a path are
+//!   prefixes of its predecessor in the order. So a binary search, and a walk along the chain of
+//!   shorter prefixes, find the longest one; the best of each chain is precomputed.
+//! - *exact* rules (`$` and no wildcard): a binary search.
+//! - *wild* rules, longest first: tried one after another until one matches or the rest are shorter
+//!   than the match so far. A rule with a byte that the path lacks is skipped at once. The cost is
+//!   rules times path, which a hostile file can make large, so matching stops after [`STEPS_MAX`]:
+//!   from then on a `Disallow` counts as matching and an `Allow` does not.
 
 use super::escape::{WILD, readable};
 use super::pattern::{byte_set, matches};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Steps after which wild rules are no longer tried, about a millisecond: a thousand rules that
-/// all come into question for a path of a thousand bytes. No ordinary file takes a tenth of it.
+/// The number of steps after which wild rules are no longer tried: about a millisecond, or a thousand
+/// candidate rules for a path of a thousand bytes. Ordinary files need less than a tenth of it.
 pub(super) const STEPS_MAX: u64 = 1 << 20;
 
-/// Rules as they are read, in any order.
+/// Rules during parsing, in any order.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) arena: Vec<u8>,
     rules: Vec<Rule>,
 }
 
-/// One rule; its text lies in the arena.
+/// One rule. Its text is in the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     start: u32,
-    /// The line it stands in, counted from 1.
+    /// The line number, from 1.
     pub(super) line: u32,
     len: u16,
-    /// The length without wildcards at the end.
+    /// The length without trailing wildcards.
     key: u16,
     pub(super) allow: bool,
     pub(super) anchored: bool,
 }
 
-/// Rules ready for matching.
+/// The table of rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Table {
     arena: Box<[u8]>,
     rules: Box<[Rule]>,
-    /// One for each prefix.
+    /// One for each prefix rule.
     chains: Box<[Chain]>,
     n_exact: u32,
     /// One for each wild rule.
     byte_sets: Box<[u64]>,
 }
 
-/// Where a prefix stands among the prefixes of itself.
+/// The relation of a prefix rule to the rules that are prefixes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chain {
-    /// The longest rule that is a proper prefix of this one, plus one; 0 for none.
+    /// One plus the index of the longest rule that is a proper prefix of this one; 0 for none.
     shorter: u32,
-    /// The rule that wins when this one matches.
+    /// The rule that wins if this one matches.
     best: u32,
 }
 
@@ -82,7 +81,7 @@ impl Rule {
         &arena[self.range()][..usize::from(self.key)]
     }
 
-    /// Greater wins.
+    /// The precedence; the greater rank wins.
     fn rank(self) -> (u16, bool) {
         (self.len + u16::from(self.anchored), self.allow)
     }
@@ -96,7 +95,7 @@ impl Rule {
         }
     }
 
-    /// The order within a table: a total one, so that equal rules make equal tables.
+    /// The order within a table. It is total, so equal sets of rules give equal tables.
     fn order(self, other: Self, arena: &[u8]) -> Ordering {
         let kind = self.kind(arena);
         let best_first = other.rank().cmp(&self.rank());
@@ -110,9 +109,8 @@ impl Rule {
 }
 
 impl Draft {
-    /// Takes the text that was appended to the arena since `start` as a rule, unless it can
-    /// match no path at all (empty, or beginning with neither `/` nor `*`) or is too long.
-    /// Says whether it was taken.
+    /// Adds the text appended to the arena since `start` as a rule, unless it cannot match any path
+    /// (empty, or beginning with neither `/` nor `*`) or is too long. Returns whether it was added.
     pub(super) fn add(&mut self, start: usize, line: u32, allow: bool, anchored: bool) -> bool {
         let text = &self.arena[start..];
         let key = text.iter().rposition(|&b| b != WILD).map_or(0, |last| last + 1);
@@ -130,7 +128,7 @@ impl Draft {
         }
     }
 
-    /// The table of these rules; of several with the same text only the one that wins is kept.
+    /// Builds the table. Of several rules with the same text it keeps only the winning one.
     pub(super) fn build(mut self) -> Table {
         let from = &self.arena;
         self.rules.sort_unstable_by(|a, b| a.order(*b, from));
@@ -185,8 +183,8 @@ fn index(i: usize) -> u32 {
 }
 
 impl Table {
-    /// The rule that decides about `path` (in normal form), or `None` when none matches. Adds to
-    /// `steps` the bytes and rules that were looked at.
+    /// The deciding rule for `path` (in normal form), or `None` if none matches. Adds the number of
+    /// bytes and rules examined to `steps`.
     pub(super) fn find(&self, path: &[u8], steps: &mut u64) -> Option<&Rule> {
         let literal = match (self.find_prefix(path, steps), self.find_exact(path, steps)) {
             (Some(a), Some(b)) => Some(if a.rank() >= b.rank() { a } else { b }),
@@ -220,7 +218,7 @@ impl Table {
         exact.get(at.ok()?)
     }
 
-    /// A wild rule that outranks `than` and matches, or would forbid and was not tried.
+    /// A wild rule that outranks `than` and matches, or is a `Disallow` that was not tried.
     fn find_wild(&self, path: &[u8], than: Option<&Rule>, steps: &mut u64) -> Option<&Rule> {
         let wild = &self.rules[self.chains.len() + self.n_exact as usize..];
         if wild.is_empty() {
@@ -253,7 +251,7 @@ impl Table {
         self.rules.iter().map(|rule| (rule, rule.text(&self.arena)))
     }
 
-    /// The rule as it could stand in a robots.txt.
+    /// The rule in the syntax of robots.txt.
     pub(super) fn readable(&self, rule: &Rule) -> String {
         let key = if rule.allow { "Allow" } else { "Disallow" };
         format!("{key}: {}", readable(rule.text(&self.arena), rule.anchored))

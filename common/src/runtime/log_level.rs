@@ -1,62 +1,62 @@
-//! What this process logs, and how that is changed while it runs.
+//! The log filter of this process, and its change at run time.
 
 use parking_lot::Mutex;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Has a filter take effect.
+/// Applies a filter.
 type Reload = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
 
-/// The filter in force, as it was written, and the way to another.
+/// The text of the filter in force, and the function that replaces it.
 static IN_FORCE: Mutex<Option<(String, Reload)>> = Mutex::new(None);
 
-/// The longest filter that is read.
+/// The maximum length of a filter, in bytes.
 const FILTER_LEN_MAX: usize = 4_096;
 
-/// Reads a filter: a level, or directives such as `warn,crivello=debug`.
+/// Parses a filter: a level, or directives such as `warn,crivello=debug`.
 ///
 /// # Errors
-/// What is wrong with it, and what to write.
-pub fn log_filter(text: &str) -> Result<EnvFilter, String> {
+/// What is wrong with the filter, and what to write.
+pub fn parse_log_filter(text: &str) -> Result<EnvFilter, String> {
     if text.trim().is_empty() || text.len() > FILTER_LEN_MAX {
         return Err(
             "write error, warn, info, debug, trace or off, or a directive such as crivello=debug"
                 .to_owned(),
         );
     }
-    if let Some(word) = text.split(',').find(|part| is_nonsense(part.trim())) {
+    if let Some(word) = text.split(',').find(|part| is_unknown_level(part.trim())) {
         return Err(format!(
-            "{word:?} is no level; write error, warn, info, debug, trace or off, or a directive \
+            "{word:?} is not a level; write error, warn, info, debug, trace or off, or a directive \
              such as crivello=debug"
         ));
     }
     EnvFilter::try_new(text).map_err(|error| error.to_string())
 }
 
-/// The log was set up with this filter; `reload` has another take effect.
-pub fn log_began(
+/// Registers the log, which was set up with this filter. `reload` applies another filter.
+pub fn register_log(
     filter: &str,
     reload: impl Fn(EnvFilter) -> Result<(), String> + Send + Sync + 'static,
 ) {
     *IN_FORCE.lock() = Some((filter.to_owned(), Box::new(reload)));
 }
 
-/// Has this process log by another filter; says which one was in force.
+/// Replaces the log filter of this process; returns the previous one.
 ///
 /// # Errors
-/// What is wrong with it, in words; that there is no log to change.
+/// What is wrong with the filter; or the process has no registered log.
 pub fn set_log_filter(text: &str) -> Result<String, String> {
-    let filter = log_filter(text)?;
+    let filter = parse_log_filter(text)?;
     let mut in_force = IN_FORCE.lock();
-    let Some((before, reload)) = in_force.as_mut() else {
-        return Err("this process has no log that could be changed".to_owned());
+    let Some((previous, reload)) = in_force.as_mut() else {
+        return Err("this process has no log whose filter can be changed".to_owned());
     };
     reload(filter)?;
-    Ok(std::mem::replace(before, text.to_owned()))
+    Ok(std::mem::replace(previous, text.to_owned()))
 }
 
-/// A word alone that is no level: it would be taken for the name of a part of the program.
-fn is_nonsense(directive: &str) -> bool {
+/// Whether `directive` is a single word but not a level. The parser would take it for a target.
+fn is_unknown_level(directive: &str) -> bool {
     let is_word = !directive.is_empty() && !directive.contains(['=', '[', ']', '{', '}']);
     is_word && directive.parse::<LevelFilter>().is_err()
 }
@@ -67,22 +67,22 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_filter_is_read_or_refused_in_words() {
+    fn a_filter_is_parsed_or_rejected_with_a_message() {
         for good in ["info", "warn,crivello=debug", "off", "crivello_agent::app=trace"] {
-            assert!(log_filter(good).is_ok(), "{good}");
+            assert!(parse_log_filter(good).is_ok(), "{good}");
         }
         for bad in ["", "loud", "crivello", "warn,noisy", "crivello=loud", "a=b=c"] {
-            assert!(log_filter(bad).is_err(), "{bad}");
+            assert!(parse_log_filter(bad).is_err(), "{bad}");
         }
-        assert!(log_filter("loud").unwrap_err().contains("\"loud\" is no level"));
+        assert!(parse_log_filter("loud").unwrap_err().contains("\"loud\" is not a level"));
     }
 
     #[test]
-    fn the_filter_in_force_is_changed_and_the_one_before_is_told() {
+    fn the_filter_is_replaced_and_the_previous_one_is_returned() {
         assert!(set_log_filter("info").unwrap_err().contains("no log"));
         let set = Arc::new(Mutex::new(Vec::new()));
         let seen = set.clone();
-        log_began("warn", move |filter| {
+        register_log("warn", move |filter| {
             seen.lock().push(filter.to_string());
             Ok(())
         });

@@ -1,9 +1,9 @@
-//! What the binaries set themselves up with.
+//! Process setup for the binaries: file limits, log filter, token.
 
 mod files;
 mod log_level;
 mod token;
 
 pub use files::{open_files, raise_open_files};
-pub use log_level::{log_began, log_filter, set_log_filter};
-pub use token::{BadToken, TOKEN_CHARS_MAX, TOKEN_CHARS_MIN, Token, TokenError};
+pub use log_level::{parse_log_filter, register_log, set_log_filter};
+pub use token::{TOKEN_CHARS_MAX, TOKEN_CHARS_MIN, Token, TokenError, TokenFormatError};

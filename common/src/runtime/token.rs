@@ -1,4 +1,4 @@
-//! The word that people show before a cluster does what they ask.
+//! The bearer token that authorizes people and their tools to control a cluster.
 
 use data_encoding::BASE64URL_NOPAD;
 use std::fmt;
@@ -8,72 +8,72 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 
-/// Shorter ones can be guessed.
+/// The minimum length; shorter tokens can be guessed.
 pub const TOKEN_CHARS_MIN: usize = 16;
-/// Longer ones do not fit into a header everywhere.
+/// The maximum length; longer tokens do not fit into a header everywhere.
 pub const TOKEN_CHARS_MAX: usize = 512;
-/// What is drawn.
-const DRAWN_BYTES: usize = 32;
-/// What a header says before it.
+/// Random bytes of a generated token.
+const RANDOM_BYTES: usize = 32;
+/// The scheme in an `authorization` header.
 const SCHEME: &str = "Bearer ";
 
-/// A secret. It is not shown by `Debug`, has no `Display`, and no error says any of it.
+/// A secret token. It has no `Display`, and neither `Debug` nor any error shows it.
 #[derive(Clone)]
 pub struct Token(Box<str>);
 
-/// Says nothing: it is nobody's business.
+/// Hides the secret.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
     }
 }
 
-/// Why there is no token.
+/// The reason for which a token file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read.
     #[error("the token file {0} cannot be read: {1}; `crivello token --out {0}` makes one")]
     Unreadable(PathBuf, #[source] Error),
-    /// What stands in its first line is none.
-    #[error("the first line of the token file {0} {1}; `crivello token` makes a good one")]
-    Bad(PathBuf, BadToken),
+    /// The first line is not a valid token.
+    #[error("the first line of the token file {0} {1}; `crivello token` makes a valid one")]
+    Format(PathBuf, TokenFormatError),
 }
 
-/// Why a text is no token.
+/// The reason for which a text is not a valid token. The message follows the name of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadToken {
-    /// Nothing is there.
+pub enum TokenFormatError {
+    /// The text is empty.
     #[error("is empty")]
     Empty,
-    /// It can be guessed.
-    #[error("is too short: {TOKEN_CHARS_MIN} characters are the least")]
+    /// The text is shorter than [`TOKEN_CHARS_MIN`].
+    #[error("is too short; a token has at least {TOKEN_CHARS_MIN} characters")]
     Short,
-    /// It fits into no header.
-    #[error("is too long: {TOKEN_CHARS_MAX} characters are the most")]
+    /// The text is longer than [`TOKEN_CHARS_MAX`].
+    #[error("is too long; a token has at most {TOKEN_CHARS_MAX} characters")]
     Long,
-    /// It fits into no header.
-    #[error("holds a blank, or what is no ASCII letter, digit or sign")]
-    Strange,
+    /// A character cannot be sent in a header.
+    #[error("contains white space or a character that is not printable ASCII")]
+    Character,
 }
 
 impl Token {
-    /// The first line of `file`.
+    /// Reads the token in the first line of `file`.
     ///
     /// # Errors
-    /// When it cannot be read, or that is no token.
+    /// The file cannot be read, or its first line is not a token.
     pub fn read(file: &Path) -> Result<Self, TokenError> {
         let unreadable = |error| TokenError::Unreadable(file.to_owned(), error);
         let opened = File::open(file).map_err(unreadable)?;
         let mut bytes = Vec::new();
-        // The line's end, and whatever blanks, come on top.
+        // Leaves room for the end of the line and white space.
         let most = 2 * TOKEN_CHARS_MAX as u64;
         opened.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
         let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let line = String::from_utf8_lossy(line);
-        Self::parse(&line).map_err(|why| TokenError::Bad(file.to_owned(), why))
+        Self::parse(&line).map_err(|why| TokenError::Format(file.to_owned(), why))
     }
 
-    /// Says in the log that others may read the file, if they may.
+    /// Logs a warning if other users may read the file.
     pub fn warn_if_exposed(file: &Path) {
         if file.metadata().is_ok_and(|data| data.mode() & 0o007 != 0) {
             let file = file.display();
@@ -83,64 +83,64 @@ impl Token {
         }
     }
 
-    /// A text, blanks around it left out.
+    /// Parses a token; white space around it is ignored.
     ///
     /// # Errors
-    /// When it is too short, or cannot be sent.
-    pub fn parse(text: &str) -> Result<Self, BadToken> {
+    /// The token has a wrong length, or cannot be sent in a header.
+    pub fn parse(text: &str) -> Result<Self, TokenFormatError> {
         let text = text.trim();
         match text.len() {
-            0 => return Err(BadToken::Empty),
+            0 => return Err(TokenFormatError::Empty),
             _ if !text.bytes().all(|byte| byte.is_ascii_graphic()) => {
-                return Err(BadToken::Strange);
+                return Err(TokenFormatError::Character);
             }
-            1..TOKEN_CHARS_MIN => return Err(BadToken::Short),
+            1..TOKEN_CHARS_MIN => return Err(TokenFormatError::Short),
             TOKEN_CHARS_MIN..=TOKEN_CHARS_MAX => {}
-            _ => return Err(BadToken::Long),
+            _ => return Err(TokenFormatError::Long),
         }
         Ok(Self(text.into()))
     }
 
-    /// A new one, that nobody can guess.
+    /// Generates a random token.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
-    pub fn draw() -> Result<Self, Error> {
-        let mut bytes = [0; DRAWN_BYTES];
+    /// The system has no random numbers.
+    pub fn generate() -> Result<Self, Error> {
+        let mut bytes = [0; RANDOM_BYTES];
         getrandom::fill(&mut bytes).map_err(Error::other)?;
         Ok(Self(BASE64URL_NOPAD.encode(&bytes).into()))
     }
 
-    /// Writes it to a file that is not there yet, for its owner alone.
+    /// Writes the token to a new file that only its owner can read.
     ///
     /// # Errors
-    /// When the file is there, or cannot be written.
+    /// The file exists, or cannot be written.
     pub fn write_new(&self, file: &Path) -> Result<(), Error> {
         let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
         opened.write_all(format!("{}\n", self.0).as_bytes())?;
         opened.sync_all()
     }
 
-    /// Whether `shown` is the same. How long that takes says nothing but how long `shown` is.
+    /// Whether `presented` is this token. The time taken depends only on the length of `presented`.
     #[must_use]
-    pub fn is(&self, shown: &[u8]) -> bool {
-        self.0.as_bytes().ct_eq(shown).into()
+    pub fn matches(&self, presented: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(presented).into()
     }
 
-    /// Whether the value of an `authorization` header shows it.
+    /// Whether the value of an `authorization` header carries this token.
     #[must_use]
-    pub fn is_in(&self, header: &[u8]) -> bool {
-        let Some((scheme, shown)) = header.split_at_checked(SCHEME.len()) else { return false };
-        scheme.eq_ignore_ascii_case(SCHEME.as_bytes()) && self.is(shown.trim_ascii())
+    pub fn matches_header(&self, header: &[u8]) -> bool {
+        let Some((scheme, token)) = header.split_at_checked(SCHEME.len()) else { return false };
+        scheme.eq_ignore_ascii_case(SCHEME.as_bytes()) && self.matches(token.trim_ascii())
     }
 
-    /// The value of an `authorization` header that shows it.
+    /// The value of an `authorization` header that carries this token.
     #[must_use]
     pub fn header(&self) -> String {
         format!("{SCHEME}{}", self.0)
     }
 
-    /// Itself: to be written down where only its owner reads.
+    /// The text of the token, for places that only its owner can read.
     #[must_use]
     pub fn secret(&self) -> &str {
         &self.0
@@ -164,19 +164,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_is_read_back_and_only_its_owner_reads_it() {
-        let (token, other) = (Token::draw().unwrap(), Token::draw().unwrap());
+    fn a_generated_token_is_read_back_and_only_its_owner_can_read_the_file() {
+        let (token, other) = (Token::generate().unwrap(), Token::generate().unwrap());
         assert_eq!(token.secret().len(), 43);
-        let file = scratch("drawn");
+        let file = scratch("generated");
         token.write_new(&file).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
         let read = Token::read(&file).unwrap();
-        assert!(read.is(token.secret().as_bytes()) && !read.is(other.secret().as_bytes()));
+        assert!(read.matches(token.secret().as_bytes()));
+        assert!(!read.matches(other.secret().as_bytes()));
         assert!(token.write_new(&file).is_err(), "a token is not overwritten");
     }
 
     #[test]
-    fn nothing_says_it() {
+    fn neither_debug_nor_errors_show_the_token() {
         let token = Token::parse(SECRET).unwrap();
         assert_eq!(format!("{token:?} {:?}", Some(&token)), "Token Some(Token)");
         let file = scratch("bad");
@@ -189,9 +190,9 @@ mod tests {
         ] {
             fs::write(&file, bad).unwrap();
             let error = Token::read(&file).unwrap_err();
-            let said = format!("{error} {error:?}");
-            assert!(said.contains("crivello token") && !said.contains("cret\""), "{said}");
-            assert!(bad.is_empty() || !said.contains(bad.trim()), "{said}");
+            let shown = format!("{error} {error:?}");
+            assert!(shown.contains("crivello token") && !shown.contains("cret\""), "{shown}");
+            assert!(bad.is_empty() || !shown.contains(bad.trim()), "{shown}");
         }
         let missing = Token::read(&scratch("none")).unwrap_err().to_string();
         assert!(missing.contains("none cannot be read"), "{missing}");
@@ -206,18 +207,22 @@ mod tests {
 
     #[test]
     fn lengths_have_bounds() {
-        for (chars, bad) in [(0, BadToken::Empty), (15, BadToken::Short), (513, BadToken::Long)] {
-            assert_eq!(Token::parse(&"x".repeat(chars)).unwrap_err(), bad);
+        for (chars, error) in [
+            (0, TokenFormatError::Empty),
+            (15, TokenFormatError::Short),
+            (513, TokenFormatError::Long),
+        ] {
+            assert_eq!(Token::parse(&"x".repeat(chars)).unwrap_err(), error);
         }
         assert!(Token::parse(&"x".repeat(16)).is_ok() && Token::parse(&"x".repeat(512)).is_ok());
-        assert_eq!(Token::parse("0123456789 abcdef").unwrap_err(), BadToken::Strange);
+        assert_eq!(Token::parse("0123456789 abcdef").unwrap_err(), TokenFormatError::Character);
     }
 
     #[test]
-    fn a_header_shows_it_in_one_way() {
+    fn a_header_carries_it_in_one_form() {
         let token = Token::parse(SECRET).unwrap();
         for good in [token.header(), format!("bearer {SECRET}"), format!("BEARER  {SECRET} ")] {
-            assert!(token.is_in(good.as_bytes()), "{good}");
+            assert!(token.matches_header(good.as_bytes()), "{good}");
         }
         for bad in [
             "",
@@ -228,18 +233,19 @@ mod tests {
             "Bearer abcdefghijklmno",
             "Bearer abcdefghijklmnopq",
         ] {
-            assert!(!token.is_in(bad.as_bytes()), "{bad}");
+            assert!(!token.matches_header(bad.as_bytes()), "{bad}");
         }
     }
 
     proptest! {
         #[test]
-        fn only_the_same_is_the_same(a in "[!-~]{16,40}", b in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn only_the_same_token_matches(a in "[!-~]{16,40}", b in prop::collection::vec(any::<u8>(), 0..60)) {
             let token = Token::parse(&a).unwrap();
-            prop_assert!(token.is(a.as_bytes()) && token.is_in(token.header().as_bytes()));
-            prop_assert_eq!(token.is(&b), a.as_bytes() == b.as_slice());
-            // No bytes make it panic.
-            let _ = token.is_in(&b);
+            prop_assert!(token.matches(a.as_bytes()));
+            prop_assert!(token.matches_header(token.header().as_bytes()));
+            prop_assert_eq!(token.matches(&b), a.as_bytes() == b.as_slice());
+            // No bytes cause a panic.
+            let _ = token.matches_header(&b);
         }
     }
 }

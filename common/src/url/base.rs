@@ -1,39 +1,39 @@
-//! Resolving the links of one page: what most of them look like goes a short way round the parser.
+//! Resolves the links of one page, with a fast path for the most common forms.
 //!
-//! A link of plain characters without dot segments is put together by copying; everything else
-//! goes through the `url` crate. A property test holds that nobody can tell the difference.
+//! A link of plain characters without dot segments is resolved by copying; all others go through the
+//! `url` crate. A property test checks that both give the same result.
 
 use super::{CrawlUrl, Origin, Scheme, TEXT_MAX};
 use crate::discard::Discard;
 
-/// What a page's links are resolved against.
+/// The base URL of a page's links.
 #[derive(Clone, Debug)]
 pub struct Base<'a> {
     url: &'a url::Url,
-    /// Present where the base itself is a URL that may be crawled.
-    home: Option<Home>,
+    /// The base in normal form, if it is a URL that may be crawled.
+    normal: Option<NormalBase>,
 }
 
 #[derive(Clone, Debug)]
-struct Home {
+struct NormalBase {
     url: CrawlUrl,
-    /// Where the last segment of its path begins.
+    /// The offset of the last segment of its path.
     directory_end: usize,
 }
 
 impl<'a> Base<'a> {
-    /// Prepares `url`: the page's own, or that of its `<base>`.
+    /// A base from the URL of the page or its `<base>`.
     #[must_use]
     pub fn new(url: &'a url::Url) -> Self {
-        let home = CrawlUrl::from_url(url.clone()).ok().map(|home| {
-            let path_end = home.path_start as usize + home.path().len();
-            let directory_end = home.text[..path_end].rfind('/').map_or(path_end, |at| at + 1);
-            Home { url: home, directory_end }
+        let normal = CrawlUrl::from_url(url.clone()).ok().map(|url| {
+            let path_end = url.path_start as usize + url.path().len();
+            let directory_end = url.text[..path_end].rfind('/').map_or(path_end, |at| at + 1);
+            NormalBase { url, directory_end }
         });
-        Self { url, home }
+        Self { url, normal }
     }
 
-    /// The URL in normal form that `href` names; the same as [`CrawlUrl::join`].
+    /// Resolves `href`; the same as [`CrawlUrl::join`].
     ///
     /// # Errors
     /// As [`CrawlUrl::parse`].
@@ -44,18 +44,18 @@ impl<'a> Base<'a> {
         }
     }
 
-    /// The short way; `None` where the parser must look.
+    /// The fast path; `None` if the parser is needed.
     pub(super) fn join_plain(&self, href: &str) -> Option<CrawlUrl> {
         match href.as_bytes() {
             [b'/', b'/', ..] => None,
             [b'/', ..] => {
-                let Home { url, .. } = self.home.as_ref()?;
+                let NormalBase { url, .. } = self.normal.as_ref()?;
                 url.with_tail(url.path_start as usize, plain_path(href)?)
             }
             [b'h', b't', b't', b'p', ..] => absolute_plain(href),
             [first, ..] if first.is_ascii_alphanumeric() => {
                 let path = plain_path(href)?;
-                let Home { url, directory_end } = self.home.as_ref()?;
+                let NormalBase { url, directory_end } = self.normal.as_ref()?;
                 if path.contains(':') { None } else { url.with_tail(*directory_end, path) }
             }
             _ => None,
@@ -64,7 +64,7 @@ impl<'a> Base<'a> {
 }
 
 impl CrawlUrl {
-    /// This URL up to `keep`, which is not before its path, and `tail` behind it.
+    /// This URL up to `keep`, which is not before its path, followed by `tail`.
     fn with_tail(&self, keep: usize, tail: &str) -> Option<Self> {
         if keep + tail.len() > TEXT_MAX {
             return None;
@@ -76,7 +76,7 @@ impl CrawlUrl {
     }
 }
 
-/// `http://example.com/…`: a lower-case name without port, IDNA or numbers in it.
+/// Parses `http://example.com/…`: a lower-case name without port, IDNA or numeric last label.
 fn absolute_plain(href: &str) -> Option<CrawlUrl> {
     let (scheme, rest) = match href.strip_prefix("http://") {
         Some(rest) => (Scheme::Http, rest),
@@ -91,7 +91,8 @@ fn absolute_plain(href: &str) -> Option<CrawlUrl> {
     Some(CrawlUrl::from_parts(origin, host, path))
 }
 
-/// Labels of lower-case letters, digits and single inner hyphens; the last of letters alone.
+/// Whether the labels are lower-case letters, digits and single inner hyphens, the last one only
+/// letters.
 fn is_plain_name(host: &str) -> bool {
     let mut before = b'.';
     let mut last_is_letters = true;
@@ -108,8 +109,7 @@ fn is_plain_name(host: &str) -> bool {
     before.is_ascii_lowercase() && last_is_letters && host.len() <= 253
 }
 
-/// Path and query without the fragment, where neither the parser nor the normal form would change
-/// a byte of it.
+/// Path and query without the fragment, if neither the parser nor normalization would change a byte.
 fn plain_path(href: &str) -> Option<&str> {
     let mut before = b'/';
     for (at, &byte) in href.as_bytes().iter().enumerate() {
@@ -132,8 +132,8 @@ enum Plain {
     Fragment,
 }
 
-/// What the path and query of a special URL may hold unchanged (WHATWG URL, section 1.3), without
-/// `%` and without what one of the two would escape.
+/// Bytes that stay unchanged in both path and query of a special URL (WHATWG URL, section 1.3),
+/// except `%`.
 const PLAIN: [Plain; 256] = {
     let mut table = [Plain::No; 256];
     let yes = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_~!$&()*+,;=:@/?";

@@ -1,10 +1,10 @@
-//! Percent-encoding in normal form (RFC 3986 section 6.2.2): hex digits in upper case, escapes of
-//! unreserved characters decoded, everything else left as it is.
+//! Normalizes percent-encoding (RFC 3986 section 6.2.2): hex digits in upper case, escapes of
+//! unreserved characters decoded, everything else unchanged.
 //!
-//! One exception keeps it idempotent: where a stray `%` stands before an escape (`%%32e`), decoding
-//! could make a new escape (`%2e`), so such an escape stays.
+//! One exception keeps it idempotent: after a stray `%` (`%%32e`), decoding could produce a new
+//! escape (`%2e`), so such an escape is kept.
 
-/// Brings `text[start..]` to normal form; touches nothing when there is no escape.
+/// Normalizes `text[start..]`.
 pub(super) fn normalize_from(text: &mut String, start: usize) {
     let Some(first) = text[start..].find('%') else {
         return;
@@ -18,7 +18,7 @@ fn append(out: &mut String, tail: &str) {
     let bytes = tail.as_bytes();
     let mut copied = 0;
     let mut at = 0;
-    // One past the last byte with which an escape begun by a stray `%` could be completed.
+    // One past the last byte that could complete an escape begun by a stray `%`.
     let mut stray_until = 0;
     while at < bytes.len() {
         if bytes[at] != b'%' {
@@ -45,7 +45,7 @@ fn append(out: &mut String, tail: &str) {
     out.push_str(&tail[copied..]);
 }
 
-/// The byte that the escape at `at` stands for, if it is one.
+/// The byte encoded by the escape at `at`, if there is one.
 fn escaped(bytes: &[u8], at: usize) -> Option<u8> {
     let digit = |i: usize| bytes.get(i).and_then(|&b| char::from(b).to_digit(16));
     Some((digit(at + 1)? * 16 + digit(at + 2)?) as u8)
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_brought_to_one_form() {
+    fn escapes_are_normalized() {
         for (text, wanted) in [
             ("/plain", "/plain"),
             ("/%c3%a9", "/%C3%A9"),

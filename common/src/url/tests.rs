@@ -52,7 +52,7 @@ fn the_normal_form_of_urls() {
 }
 
 #[test]
-fn what_is_refused_and_why() {
+fn invalid_urls_are_rejected_with_a_reason() {
     let long = format!("http://example.com/{}", "a".repeat(TEXT_MAX));
     for (text, wanted) in [
         ("", Discard::Unparsable),
@@ -90,7 +90,7 @@ fn what_is_refused_and_why() {
 }
 
 #[test]
-fn links_are_resolved_as_the_standard_says() {
+fn links_are_resolved_as_in_rfc_3986() {
     let base = url::Url::parse("http://a.example/b/c/d;p?q#f").unwrap();
     for (href, wanted) in [
         // RFC 3986 section 5.4
@@ -127,7 +127,7 @@ fn links_are_resolved_as_the_standard_says() {
 }
 
 #[test]
-fn most_links_take_the_short_way() {
+fn most_links_take_the_fast_path() {
     let base = url::Url::parse("http://a.example:8080/b/%7ec?q").unwrap();
     let base = Base::new(&base);
     for (href, wanted) in [
@@ -141,7 +141,7 @@ fn most_links_take_the_short_way() {
 }
 
 #[test]
-fn literals_are_known_for_what_they_are() {
+fn ip_literals_are_recognized() {
     for (text, wanted) in [
         ("http://2130706433/", Some("127.0.0.1")),
         ("http://10.0.0.1:8080/", Some("10.0.0.1")),
@@ -184,7 +184,7 @@ fn groups_are_registrable_domains() {
     }
 }
 
-/// Text that is likely to be a link, and to be a strange one.
+/// Text that is likely to be an unusual link.
 fn link() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-zA-Z0-9]{1,4}",
@@ -206,7 +206,7 @@ fn absolute() -> impl Strategy<Value = String> {
     (scheme, link()).prop_map(|(scheme, rest)| format!("{scheme}{rest}"))
 }
 
-/// What holds of every URL that was let in.
+/// Properties of every accepted URL.
 fn holds(url: &CrawlUrl) -> Result<(), TestCaseError> {
     let again = CrawlUrl::parse(url.as_str());
     prop_assert_eq!(again.as_ref(), Ok(url), "normalizing twice");
@@ -231,14 +231,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn any_text_is_refused_or_normalized_for_good(text in prop_oneof![absolute(), ".*"]) {
+    fn any_text_is_rejected_or_normalized_for_good(text in prop_oneof![absolute(), ".*"]) {
         if let Ok(url) = CrawlUrl::parse(&text) {
             holds(&url)?;
         }
     }
 
     #[test]
-    fn any_link_is_refused_or_normalized_for_good(base in absolute(), href in absolute()) {
+    fn any_link_is_rejected_or_normalized_for_good(base in absolute(), href in absolute()) {
         if let Ok(base) = url::Url::parse(&base) {
             let fast = Base::new(&base).join(&href);
             prop_assert_eq!(&fast, &CrawlUrl::join(&base, &href), "the short way");
@@ -249,7 +249,7 @@ proptest! {
     }
 
     #[test]
-    fn the_short_way_leads_to_the_same_place(
+    fn the_fast_path_gives_the_same_result(
         base in "https?://[a-z]{1,3}(\\.[a-z]{2}){0,2}(:80|:8080)?(/[a-z%]{0,3}){0,3}",
         href in "(https?://[a-z0-9.-]{1,9}[a-z]{0,2})?/?([a-z0-9.]{0,3}[/.?#:=+-]?){0,6}",
     ) {

@@ -12,7 +12,7 @@ pub struct Crawl {
     pub id: String,
     /// When it was begun.
     pub begun: String,
-    /// [`Settings::meaning`](crivello_common::config::Settings::meaning): what must stay as it
+    /// [`Settings::fingerprint_text`](crivello_common::config::Settings::fingerprint_text): what must stay as it
     /// was.
     pub meaning: String,
 }

@@ -44,7 +44,7 @@ impl Members {
 
     /// The member that this disk became when its process joined before: the answer was lost.
     fn unheard(&self, disk: u64) -> Option<AgentId> {
-        self.view.agents.iter().find(|agent| agent.disk == disk).map(|agent| agent.id)
+        self.view.agents.iter().find(|agent| agent.disk_id == disk).map(|agent| agent.id)
     }
 
     /// A member that is back: it keeps its slot; one that was draining goes on draining, while
@@ -68,7 +68,7 @@ impl Members {
                 self.check_process(agent.id, process)?;
                 // Another process has lost what the one before had in memory.
                 let same = self.leases.get(&agent.id).is_some_and(|l| l.process == process);
-                (alive, if same { agent.since } else { now })
+                (alive, if same { agent.joined_epoch } else { now })
             }
         };
         Ok(profile.agent(agent.id, agent.slot, state, since))

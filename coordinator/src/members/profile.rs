@@ -24,6 +24,16 @@ impl Profile<'_> {
     pub(super) fn agent(&self, id: AgentId, slot: u16, state: AgentState, since: u64) -> Agent {
         let (name, address) = (self.name.to_owned(), self.address.to_owned());
         let Self { weight, disk, .. } = *self;
-        Agent { id, name, address, slot, weight, state, since, disk, alone: false }
+        Agent {
+            id,
+            name,
+            address,
+            slot,
+            weight,
+            state,
+            joined_epoch: since,
+            disk_id: disk,
+            unreplicated: false,
+        }
     }
 }

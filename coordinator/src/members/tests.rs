@@ -99,7 +99,12 @@ fn a_dead_agent_that_had_not_copied_what_it_had_is_marked() {
     };
     let die = |members: &mut Members| {
         members.step(&Event::Tick, at(2 * LEASE));
-        members.view().agents.iter().map(|agent| (agent.state, agent.alone)).collect::<Vec<_>>()
+        members
+            .view()
+            .agents
+            .iter()
+            .map(|agent| (agent.state, agent.unreplicated))
+            .collect::<Vec<_>>()
     };
     let dead = |alone| (AgentState::Dead, alone);
     assert_eq!(die(&mut two()), [dead(true), dead(false)]);
@@ -116,7 +121,7 @@ fn a_dead_agent_that_had_not_copied_what_it_had_is_marked() {
     for mut members in [copied, again] {
         assert_eq!(die(&mut members), [dead(true), dead(false)]);
         members.step(&join(Some(1), 13, "a"), at(70));
-        assert!(!members.view().agents[0].alone, "it is there");
+        assert!(!members.view().agents[0].unreplicated, "it is there");
     }
 }
 
@@ -148,8 +153,8 @@ fn refusals_name_what_is_wrong() {
         (as_a("a", "a:1", 2), Refusal::WeightChanged),
         (as_a("b", "a:1", 1), Refusal::NameTaken),
         (as_a("a", "b:1", 1), Refusal::AddressTaken),
-        (as_a("a", "a", 1), Refusal::BadAddress("it takes a host, a colon and a port")),
-        (as_a("", "a:1", 1), Refusal::BadName("it takes 1 to 255 bytes")),
+        (as_a("a", "a", 1), Refusal::BadAddress("it must be a host, a colon and a port")),
+        (as_a("", "a:1", 1), Refusal::BadName("it must have 1 to 255 bytes")),
         (join(None, 1, "a"), Refusal::OtherProcess),
         (other_disk(join(None, 1, "a")), Refusal::NameTaken),
         (join(Some(0), 1, "c"), Refusal::StrangeId),
@@ -194,7 +199,8 @@ fn a_join_whose_answer_was_lost_can_be_sent_again() {
 /// What it held in memory, and what others took over meanwhile, is lost with a life.
 #[test]
 fn an_agent_is_known_by_its_disk_and_its_lives_by_since() {
-    let since = |members: &Members| members.view().agent(AgentId(2)).map(|agent| agent.since);
+    let since =
+        |members: &Members| members.view().agent(AgentId(2)).map(|agent| agent.joined_epoch);
     let mut members = two();
     assert_eq!(since(&members), Some(2));
     members.step(&join(Some(2), 22, "b"), at(1));

@@ -63,13 +63,13 @@ impl Doors {
             name: name.to_owned(),
             weight: 1,
             address: self.of(n),
-            disk: u64::from(n),
+            disk_id: u64::from(n),
         }
     }
 }
 
 pub async fn beat(client: &mut Client, id: u32, process: u64) -> Result<u64, tonic::Status> {
-    let beat = v1::HeartbeatRequest { id, process, epoch: 0, pages: None, settled: false };
+    let beat = v1::HeartbeatRequest { id, process, epoch: 0, quota: None, replicated: false };
     client.heartbeat(beat).await.map(|answer| answer.into_inner().epoch)
 }
 

@@ -74,7 +74,13 @@ async fn an_agent_is_drained_leaves_and_is_forgotten() {
     for (n, name) in [(1, "a"), (2, "b")] {
         client.join(doors.join(n, name)).await.unwrap();
     }
-    let leave = v1::LeaveRequest { id: 2, process: 2, back: false, stays: false, pages: None };
+    let leave = v1::LeaveRequest {
+        id: 2,
+        process: 2,
+        will_return: false,
+        cancel_drain: false,
+        quota: None,
+    };
     let early = client.leave(leave).await.unwrap_err();
     assert_eq!(
         (early.code(), early.message()),
@@ -108,17 +114,23 @@ async fn what_an_agent_was_allowed_and_did_not_fetch_is_free_when_it_leaves() {
     }
     let mut allowed = [0; 3];
     for (number, agent) in [(1, 1), (1, 2)].into_iter().chain((2..200).map(|n| (n, 1))) {
-        let pages = v1::Pages { allowed: allowed[agent], fetched: 5, wants: 50, number };
+        let pages = v1::QuotaReport { allowed: allowed[agent], fetched: 5, wanted: 50, number };
         let (id, process) = (agent as u32, agent as u64);
         let beat =
-            v1::HeartbeatRequest { id, process, epoch: 0, pages: Some(pages), settled: false };
+            v1::HeartbeatRequest { id, process, epoch: 0, quota: Some(pages), replicated: false };
         let answer = client.heartbeat(beat).await.unwrap().into_inner();
-        allowed[agent] = answer.pages.unwrap().allowed;
+        allowed[agent] = answer.quota.unwrap().allowed;
         if number == 1 && agent == 2 {
             assert!(allowed[2] > 5, "it was allowed some that it does not fetch");
             client.drain(v1::DrainRequest { agent: "b".to_owned() }).await.unwrap();
-            let pages = Some(v1::Pages { allowed: 5, fetched: 5, wants: 0, number: 2 });
-            let leave = v1::LeaveRequest { id: 2, process: 2, back: false, stays: false, pages };
+            let pages = Some(v1::QuotaReport { allowed: 5, fetched: 5, wanted: 0, number: 2 });
+            let leave = v1::LeaveRequest {
+                id: 2,
+                process: 2,
+                will_return: false,
+                cancel_drain: false,
+                quota: pages,
+            };
             client.leave(leave).await.unwrap();
         }
     }
@@ -136,7 +148,13 @@ async fn an_agent_that_means_to_come_back_need_not_wait_for_its_old_lease() {
     (next.id, next.process) = (Some(1), 99);
     assert_eq!(client.join(next.clone()).await.unwrap_err().code(), Code::Aborted);
     client
-        .leave(v1::LeaveRequest { id: 1, process: 1, back: true, stays: false, pages: None })
+        .leave(v1::LeaveRequest {
+            id: 1,
+            process: 1,
+            will_return: true,
+            cancel_drain: false,
+            quota: None,
+        })
         .await
         .unwrap();
     assert_eq!(client.join(next).await.unwrap().into_inner().id, 1);
@@ -160,14 +178,14 @@ async fn the_run_state_travels_with_the_view_and_the_list_shows_the_leases() {
             id: 1,
             process: 1,
             epoch: 7,
-            pages: None,
-            settled: false,
+            quota: None,
+            replicated: false,
         })
         .await
         .unwrap();
     let listed = client.list_agents(v1::ListAgentsRequest {}).await.unwrap().into_inner();
     let lease = listed.leases[0];
     assert_eq!((listed.leases.len(), lease.id, lease.epoch), (1, 1, 7));
-    assert!(lease.left_ms > 0 && lease.left_ms <= 600_000);
+    assert!(lease.remaining_ms > 0 && lease.remaining_ms <= 600_000);
     coordinator.stop().await.unwrap();
 }

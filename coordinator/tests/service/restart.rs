@@ -22,7 +22,13 @@ async fn a_restart_goes_on_at_a_higher_epoch_with_the_same_agents() {
     }
     first.drain(v1::DrainRequest { agent: "c".into() }).await.unwrap();
     first
-        .leave(v1::LeaveRequest { id: 3, process: 3, back: false, stays: false, pages: None })
+        .leave(v1::LeaveRequest {
+            id: 3,
+            process: 3,
+            will_return: false,
+            cancel_drain: false,
+            quota: None,
+        })
         .await
         .unwrap();
     let before = set_run(&mut first, v1::RunState::Paused).await.unwrap();

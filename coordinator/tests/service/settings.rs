@@ -75,7 +75,7 @@ async fn what_cannot_be_changed_is_refused_and_nothing_with_it() {
         (vec![ok(), nothing], 0, Code::InvalidArgument, "no change is given"),
         (vec![ok(), set("politeness.dealy", "1s")], 0, Code::InvalidArgument, "did you mean"),
         (vec![ok(), set("politeness.delay", "1")], 0, Code::InvalidArgument, "politeness.delay: "),
-        (vec![ok(), no_list], 0, Code::InvalidArgument, "is no list"),
+        (vec![ok(), no_list], 0, Code::InvalidArgument, "is not a list"),
         (vec![ok(), set("store.digest", "sha256")], 0, Code::FailedPrecondition, "is fixed"),
         (vec![ok(), set("state.sieve", "bloom")], 0, Code::InvalidArgument, "crawls alone"),
         (vec![ok()], 77, Code::Aborted, "not 77"),
@@ -87,7 +87,9 @@ async fn what_cannot_be_changed_is_refused_and_nothing_with_it() {
     assert_eq!((now.revision, read(&now)), (1, settings(LONG)));
     let loud = v1::SetLogLevelRequest { filter: "loud".to_owned() };
     let refused = client.set_log_level(loud).await.unwrap_err();
-    assert!(refused.code() == Code::InvalidArgument && refused.message().contains("is no level"));
+    assert!(
+        refused.code() == Code::InvalidArgument && refused.message().contains("is not a level")
+    );
     coordinator.stop().await.unwrap();
 }
 

@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use crivello_common::view::{Agent, AgentState, View};
-use crivello_proto::crowd::only_there;
+use crivello_proto::agents::archived_only_by;
 use futures_util::stream::unfold;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ fn last(counted: Result<u64, String>) -> Value {
 /// All others must have settled: before, nobody counts the pages that change hands.
 async fn count(state: &State, crawl: &str, view: &View, gone: &Agent) -> Result<u64, String> {
     let mut sum = 0;
-    for (agent, count) in only_there(&state.crowd, view, crawl, gone.id).await {
+    for (agent, count) in archived_only_by(&state.crowd, view, crawl, gone.id).await {
         let why = match count {
             Ok(count) if count.is_settled => {
                 sum += count.pages;

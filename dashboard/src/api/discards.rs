@@ -5,7 +5,7 @@ use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_common::discard::Discard;
-use crivello_proto::crowd::{Client, ask_all};
+use crivello_proto::agents::{Client, ask_all};
 use crivello_proto::v1;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -22,7 +22,7 @@ pub(crate) async fn discards(Shared(state): Shared<State>) -> Answered {
     let sum = |of: fn(&v1::DetailsResponse) -> &HashMap<String, u64>| {
         add_up(gathered.answers.iter().map(|(_, answer)| of(answer)))
     };
-    let meaning = |name: &str| Discard::from_name(name).map(Discard::meaning);
+    let meaning = |name: &str| Discard::from_name(name).map(Discard::description);
     Ok(Json(json!({
         "available": gathered.available,
         "silent": gathered.silent,
@@ -60,9 +60,9 @@ mod tests {
         };
         let (a, b) = (of(&[("robots", 3), ("scheme", 9)]), of(&[("robots", 8), ("odd", 1)]));
         let sums = add_up([&a, &b].into_iter());
-        let rows = rows(&sums, |name| Discard::from_name(name).map(Discard::meaning));
+        let rows = rows(&sums, |name| Discard::from_name(name).map(Discard::description));
         assert_eq!((&rows[0]["name"], &rows[0]["count"]), (&"robots".into(), &11.into()));
-        assert_eq!(rows[0]["meaning"], Discard::Robots.meaning());
+        assert_eq!(rows[0]["meaning"], Discard::Robots.description());
         assert_eq!((&rows[2]["name"], &rows[2]["meaning"]), (&"odd".into(), &Value::Null));
     }
 }

@@ -4,7 +4,7 @@ use super::{Answered, Asked, gather, query, story};
 use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
-use crivello_proto::crowd::{Client, ask_all};
+use crivello_proto::agents::{Client, ask_all};
 use crivello_proto::v1;
 use serde::Deserialize;
 use serde_json::{Value, json};

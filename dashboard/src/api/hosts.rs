@@ -9,7 +9,7 @@ use crivello_common::config::Settings;
 use crivello_common::hash::GroupHash;
 use crivello_common::url::group_name;
 use crivello_common::view::{AgentId, View};
-use crivello_proto::crowd::{Client, ask_all};
+use crivello_proto::agents::{Client, ask_all};
 use crivello_proto::v1::{self, HostOrder, HostStory};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -21,7 +21,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use crivello_common::view::Agent;
-use crivello_proto::crowd::{Answer, Silence};
+use crivello_proto::agents::{AgentCallError, Answer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
@@ -96,7 +96,7 @@ struct Gathered<T> {
 }
 
 fn gather<T>(all: Vec<(Agent, Answer<T>)>) -> Gathered<T> {
-    let unknown = all.iter().filter(|(_, a)| matches!(a, Err(Silence::NotAvailable))).count();
+    let unknown = all.iter().filter(|(_, a)| matches!(a, Err(AgentCallError::Unsupported))).count();
     let available = unknown == 0 || unknown < all.len();
     let (mut answers, mut silent) = (Vec::new(), Vec::new());
     for (agent, answer) in all {

@@ -6,8 +6,8 @@ use crate::state::State;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State as Shared;
-use crivello_common::config::{Described, Settings};
-use crivello_proto::crowd::{Client, ask_all};
+use crivello_common::config::{SettingInfo, Settings};
+use crivello_proto::agents::{Client, ask_all};
 use crivello_proto::v1::{self, setting_edit::Change};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -28,13 +28,13 @@ fn rows(settings: &v1::CrawlSettings) -> Result<Value, Refusal> {
     let v1::CrawlSettings { revision, toml } = settings;
     let settings = Settings::from_toml("the settings in force", toml)
         .map_err(|error| tonic::Status::internal(error.to_string()))?;
-    let row = |one: Described| {
+    let row = |one: SettingInfo| {
         json!({
             "key": one.key,
             "section": one.section,
             "value": one.value,
             "default": one.default,
-            "meaning": one.meaning,
+            "meaning": one.description,
             "unit": one.unit,
             "write": one.kind,
             "fixed": one.fixed,
@@ -141,7 +141,7 @@ pub(crate) async fn blocks(Shared(state): Shared<State>) -> Answered {
     let gathered = gather(all.await);
     let mut sums: BTreeMap<String, (bool, u64, u64)> = BTreeMap::new();
     for block in gathered.answers.iter().flat_map(|(_, answer)| &answer.blocks) {
-        let (done, hosts, urls) = sums.entry(block.what.clone()).or_insert((true, 0, 0));
+        let (done, hosts, urls) = sums.entry(block.entry.clone()).or_insert((true, 0, 0));
         *done &= block.done;
         *hosts = hosts.saturating_add(block.hosts);
         *urls = urls.saturating_add(block.urls);

@@ -5,7 +5,7 @@ use super::{Answered, Asked, gather, query};
 use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
-use crivello_proto::crowd::{Client, ask_all};
+use crivello_proto::agents::{Client, ask_all};
 use crivello_proto::v1::{self, Span};
 use data_encoding::HEXLOWER;
 use serde::Deserialize;

@@ -5,7 +5,7 @@ use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_common::view::{Agent, View};
-use crivello_proto::crowd::{Silence, file_name, living};
+use crivello_proto::agents::{AgentCallError, archive_file_name, living};
 use crivello_proto::v1;
 use serde::Deserialize;
 use serde_json::json;
@@ -37,9 +37,9 @@ pub(crate) async fn why(Shared(state): Shared<State>, asked: Asked<Question>) ->
                 best = Some(answer);
                 break;
             }
-            Err(Silence::Refused(why)) => return Err(Refusal::bad(why)),
+            Err(AgentCallError::Rejected(why)) => return Err(Refusal::bad(why)),
             Err(silence) => {
-                unknown += usize::from(silence == Silence::NotAvailable);
+                unknown += usize::from(silence == AgentCallError::Unsupported);
                 silent.push(json!({ "agent": agent.name, "why": silence.to_string() }));
             }
         }
@@ -56,7 +56,7 @@ pub(crate) async fn why(Shared(state): Shared<State>, asked: Asked<Question>) ->
     }
     let url = best.as_ref().and_then(|best| best.url.as_ref());
     let file = match url {
-        Some(url) => file_name(&state.crowd, &board.view, url).await,
+        Some(url) => archive_file_name(&state.crowd, &board.view, url).await,
         None => None,
     };
     Ok(Json(json!({

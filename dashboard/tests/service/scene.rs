@@ -3,8 +3,8 @@
 use crivello_common::config::Settings;
 use crivello_coordinator::{Coordinator, Listen};
 use crivello_dashboard::{Dashboard, Options};
-use crivello_proto::crowd::Crowd;
-use crivello_proto::guard::Show;
+use crivello_proto::agents::AgentClients;
+use crivello_proto::auth::BearerToken;
 use fake_agent::{FakeKind, FakeState};
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -79,7 +79,7 @@ impl Scene {
         let coordinator = started.expect("a coordinator starts");
         let dashboard = Dashboard::bind(LOOPBACK, options).await.expect("a free port");
         let at = dashboard.address();
-        let agents = Arc::new(Crowd::new(None, Show::new(None)));
+        let agents = Arc::new(AgentClients::new(None, BearerToken::new(None)));
         let dashboard = dashboard.serve(coordinator.local_client(), agents);
         Self {
             coordinator,

@@ -1,7 +1,7 @@
-//! The three files, and what is made of them.
+//! The three TLS files, and the TLS configuration built from them.
 
-use super::Reason;
-use crate::fresh::Made;
+use super::Rejection;
+use crate::reload::Reloadable;
 use rustls::client::Resumption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -18,51 +18,51 @@ use std::sync::Arc;
 
 /// A file of certificates is a few KiB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// What is spoken over the connections.
+/// The ALPN protocol.
 const HTTP2: &[u8] = b"h2";
 
-/// Where the three are.
+/// The paths of the TLS files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files {
-    /// Our certificate and those between it and `ca`, as PEM.
+pub struct TlsFiles {
+    /// The certificate of this node and the intermediate certificates up to `ca`, as PEM.
     pub cert: PathBuf,
-    /// Its private key, as PEM.
+    /// The private key, as PEM.
     pub key: PathBuf,
-    /// Who vouches for us and for the others, as PEM; more than one while they change.
+    /// The certificates of the authority, as PEM; several while they are being replaced.
     pub ca: PathBuf,
 }
 
-/// The three themselves.
+/// The contents of the TLS files.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pem {
-    /// Our certificate and those between it and `ca`.
+    /// The certificate of this node and the intermediate certificates up to `ca`.
     pub certificate: Vec<u8>,
-    /// Its private key.
+    /// The private key.
     pub key: Vec<u8>,
-    /// Who vouches for us and for the others.
+    /// The certificates of the authority.
     pub ca: Vec<u8>,
 }
 
-/// Says nothing: the key is nobody's business.
+/// Hides the key.
 impl fmt::Debug for Pem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Pem")
     }
 }
 
-/// Why they cannot be used.
+/// The reason for which TLS files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("{0} {1}: {2}")]
     Unreadable(&'static str, PathBuf, #[source] Error),
-    /// As it says.
+    /// The contents are invalid.
     #[error("the TLS files cannot be used: {0}")]
     Unusable(String),
 }
 
 impl TlsError {
-    /// Why a certificate, or its key, cannot be shown.
+    /// An error in the certificate or its key.
     pub(super) fn of(error: rustls::Error) -> Self {
         Self::Unusable(match error {
             rustls::Error::InconsistentKeys(_) => {
@@ -78,30 +78,32 @@ pub(super) fn read(flag: &'static str, path: &Path) -> Result<Vec<u8>, TlsError>
         let mut bytes = Vec::new();
         File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
         match bytes.len() as u64 > FILE_BYTES_MAX {
-            true => Err(Error::new(ErrorKind::FileTooLarge, "it is too long for certificates")),
+            true => {
+                Err(Error::new(ErrorKind::FileTooLarge, "it is larger than any certificate file"))
+            }
             false => Ok(bytes),
         }
     };
     whole().map_err(|error| TlsError::Unreadable(flag, path.to_owned(), error))
 }
 
-/// What is in force.
-pub(super) struct Set {
+/// The TLS configuration for both directions.
+pub(super) struct TlsConfig {
     pem: Pem,
     pub(super) server: Arc<ServerConfig>,
     pub(super) client: Arc<ClientConfig>,
-    /// Why others would not trust us, as far as that is known.
-    doubt: Option<String>,
+    /// The reason for which other nodes would reject our certificate, if any.
+    untrusted: Option<String>,
 }
 
-impl Made for Set {
-    type Files = Files;
-    type Pem = Pem;
+impl Reloadable for TlsConfig {
+    type Files = TlsFiles;
+    type Contents = Pem;
     type Error = TlsError;
 
-    const WHAT: &'static str = "the TLS files";
+    const NAME: &'static str = "the TLS files";
 
-    fn read(files: &Files) -> Result<Pem, TlsError> {
+    fn read(files: &TlsFiles) -> Result<Pem, TlsError> {
         Ok(Pem {
             certificate: read("--tls-cert", &files.cert)?,
             key: read("--tls-key", &files.key)?,
@@ -109,7 +111,7 @@ impl Made for Set {
         })
     }
 
-    fn make(pem: Pem) -> Result<Self, TlsError> {
+    fn build(pem: Pem) -> Result<Self, TlsError> {
         let unusable = |why: String| TlsError::Unusable(why);
         let chain = certificates(&pem.certificate, "the certificate file")?;
         let key = key(&pem.key)?;
@@ -123,7 +125,7 @@ impl Made for Set {
             WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
                 .build()
                 .map_err(|e| unusable(format!("the authority's certificate: {e}")))?;
-        let doubt = doubt(verifier.as_ref(), &chain);
+        let untrusted = verify_own(verifier.as_ref(), &chain);
         let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])
             .map_err(TlsError::of)?
@@ -138,36 +140,36 @@ impl Made for Set {
             .map_err(TlsError::of)?;
         server.alpn_protocols = vec![HTTP2.to_vec()];
         client.alpn_protocols = vec![HTTP2.to_vec()];
-        // Each connection shows its certificates: what was good once may have expired.
+        // No resumption: certificates are verified for each connection, because they may have expired.
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
         client.resumption = Resumption::disabled();
         let (server, client) = (Arc::new(server), Arc::new(client));
-        Ok(Self { pem, server, client, doubt })
+        Ok(Self { pem, server, client, untrusted })
     }
 
-    fn pem(&self) -> &Pem {
+    fn contents(&self) -> &Pem {
         &self.pem
     }
 
-    /// It is used all the same: perhaps the clock is wrong, or others have other files.
-    fn warn(&self, _: &Files) {
-        if let Some(doubt) = &self.doubt {
-            tracing::warn!("other nodes will not trust this one: {doubt}");
+    /// The certificate is used anyway: the clock may be wrong, or other nodes have other files.
+    fn warn(&self, _: &TlsFiles) {
+        if let Some(reason) = &self.untrusted {
+            tracing::warn!("other nodes will not trust this one: {reason}");
         }
     }
 
-    fn effect(files: &Files) -> String {
+    fn effect(files: &TlsFiles) -> String {
         let cert = files.cert.display();
-        format!("new connections use {cert}, those that are there go on")
+        format!("new connections use {cert}; existing connections are kept")
     }
 }
 
-/// Whether whoever has the same authority's file would let us in.
-fn doubt(verifier: &dyn ClientCertVerifier, chain: &[CertificateDer<'_>]) -> Option<String> {
+/// The reason for which a node with the same authority would reject our certificate.
+fn verify_own(verifier: &dyn ClientCertVerifier, chain: &[CertificateDer<'_>]) -> Option<String> {
     let (ours, between) = chain.split_first()?;
     let error = verifier.verify_client_cert(ours, between, UnixTime::now()).err()?;
-    Some(Reason::of(&error).text.replacen("its", "our", 1))
+    Some(Rejection::of(&error).text.replacen("its", "our", 1))
 }
 
 pub(super) fn key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
@@ -180,7 +182,7 @@ pub(super) fn certificates(
     file: &str,
 ) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    // What the error says of the file might say what is in it.
+    // The error itself might quote the contents of the file.
     let found = found.map_err(|_| TlsError::Unusable(format!("{file} is broken")))?;
     match found.is_empty() {
         true => Err(TlsError::Unusable(format!("{file} holds no certificate as PEM"))),

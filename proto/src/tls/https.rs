@@ -1,8 +1,8 @@
-//! TLS for browsers and Prometheus: we show who we are, and ask nobody else to.
+//! TLS for browsers and Prometheus, without client certificates.
 
 use super::files::{certificates, key, read};
 use super::{Pem, TlsError};
-use crate::fresh::{Fresh, Made};
+use crate::reload::{Reloadable, Reloading};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::version::{TLS12, TLS13};
@@ -10,49 +10,49 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What is spoken over the connections.
+/// The ALPN protocol.
 const HTTP1: &[u8] = b"http/1.1";
 
-/// Where the certificate and its key are.
+/// The paths of the certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpsFiles {
-    /// Our certificate and those between it and the authority that browsers know, as PEM.
+    /// The certificate and the intermediate certificates up to an authority known to browsers, as PEM.
     pub cert: PathBuf,
-    /// Its private key, as PEM.
+    /// The private key, as PEM.
     pub key: PathBuf,
 }
 
-/// See the module. What is in force can be changed while connections are there.
+/// The TLS configuration for browsers, reloaded when its files change. Clones share it.
 #[derive(Clone)]
-pub struct Https(Arc<Fresh<Shown>>);
+pub struct Https(Arc<Reloading<HttpsConfig>>);
 
-/// Says nothing: the key is nobody's business.
+/// Hides the key.
 impl fmt::Debug for Https {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Https")
     }
 }
 
-/// What browsers are shown.
-struct Shown {
-    /// Without an authority.
+/// The TLS configuration for browsers.
+struct HttpsConfig {
+    /// The contents of the files; `ca` is empty.
     pem: Pem,
     server: Arc<ServerConfig>,
 }
 
-impl Made for Shown {
+impl Reloadable for HttpsConfig {
     type Files = HttpsFiles;
-    type Pem = Pem;
+    type Contents = Pem;
     type Error = TlsError;
 
-    const WHAT: &'static str = "the TLS files";
+    const NAME: &'static str = "the TLS files for HTTPS";
 
     fn read(files: &HttpsFiles) -> Result<Pem, TlsError> {
         let certificate = read("--http-cert", &files.cert)?;
         Ok(Pem { certificate, key: read("--http-key", &files.key)?, ca: Vec::new() })
     }
 
-    fn make(pem: Pem) -> Result<Self, TlsError> {
+    fn build(pem: Pem) -> Result<Self, TlsError> {
         let chain = certificates(&pem.certificate, "the certificate file")?;
         let server = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(&[&TLS13, &TLS12])
@@ -64,34 +64,34 @@ impl Made for Shown {
         Ok(Self { pem, server: Arc::new(server) })
     }
 
-    fn pem(&self) -> &Pem {
+    fn contents(&self) -> &Pem {
         &self.pem
     }
 
-    /// Who vouches for us is for browsers to know.
+    /// Only browsers can tell whether they trust the certificate.
     fn warn(&self, _: &HttpsFiles) {}
 
     fn effect(files: &HttpsFiles) -> String {
         let cert = files.cert.display();
-        format!("new connections use {cert}, those that are there go on")
+        format!("new connections use {cert}; existing connections are kept")
     }
 }
 
 impl Https {
-    /// What is in these files; see [`Self::keep_fresh`].
+    /// Loads the files; see [`Self::watch`].
     ///
     /// # Errors
-    /// When they cannot be read or used.
+    /// The files cannot be read or used.
     pub fn load(files: HttpsFiles) -> Result<Self, TlsError> {
-        Fresh::load(files).map(|fresh| Self(Arc::new(fresh)))
+        Reloading::load(files).map(|config| Self(Arc::new(config)))
     }
 
-    /// As [`Tls::keep_fresh`](super::Tls::keep_fresh).
-    pub fn keep_fresh(&self) {
-        self.0.keep();
+    /// Reloads the files when they change; see [`Tls::watch`](super::Tls::watch).
+    pub fn watch(&self) {
+        self.0.watch();
     }
 
-    /// For those who connect, at present.
+    /// The server configuration in force.
     pub(crate) fn server(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.0.now().server)
     }

@@ -1,34 +1,35 @@
-//! Mutual TLS between all of a cluster: who is let in, and how we show who we are.
+//! Mutual TLS between the nodes of a cluster.
 //!
-//! What is in force can be changed while connections are there: each connection is made, and each
-//! handshake answered, with what is in force just then; those that are there go on.
+//! Certificates can be replaced at run time: each new connection uses those in force at that moment,
+//! and existing connections are kept.
 
 mod files;
 mod https;
-mod reason;
+mod rejection;
 #[cfg(test)]
 mod tests;
 
-pub use files::{Files, Pem, TlsError};
+pub use files::{Pem, TlsError, TlsFiles};
 pub use https::{Https, HttpsFiles};
-pub(crate) use reason::Kind;
-pub use reason::{Reason, Refuser};
+pub(crate) use rejection::RejectionKind;
+pub use rejection::{RejectedBy, Rejection};
 
-use crate::fresh::{Fresh, Made as _};
-use crate::sayings::Sayings;
-use files::Set;
+use crate::rejection_log::RejectionLog;
+use crate::reload::{Reloadable as _, Reloading};
+use files::TlsConfig;
 use rustls::{ClientConfig, ServerConfig};
 use std::sync::Arc;
 
-/// Who cannot show a certificate of our authority is neither let in nor spoken to.
+/// Mutual TLS: a node without a certificate of our authority is rejected, in both directions. Clones
+/// share the configuration.
 #[derive(Clone)]
 pub struct Tls {
-    fresh: Arc<Fresh<Set>>,
-    /// What is said of those we connect to.
-    log: Arc<Sayings>,
+    config: Arc<Reloading<TlsConfig>>,
+    /// Limits log messages about outgoing connections.
+    log: Arc<RejectionLog>,
 }
 
-/// Says nothing: the key is nobody's business.
+/// Hides the key.
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Tls")
@@ -36,45 +37,44 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// What is in these files; see [`Self::keep_fresh`].
+    /// Loads the files; see [`Self::watch`].
     ///
     /// # Errors
-    /// When they cannot be read or used.
-    pub fn load(files: Files) -> Result<Self, TlsError> {
-        Fresh::load(files).map(Self::with)
+    /// The files cannot be read or used.
+    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        Reloading::load(files).map(Self::with)
     }
 
-    /// By what was given, for good.
+    /// A configuration that never changes.
     ///
     /// # Errors
-    /// When it cannot be used.
+    /// The contents are invalid.
     pub fn of(pem: Pem) -> Result<Self, TlsError> {
-        Set::make(pem).map(Fresh::fixed).map(Self::with)
+        TlsConfig::build(pem).map(Reloading::fixed).map(Self::with)
     }
 
-    fn with(fresh: Fresh<Set>) -> Self {
-        Self { fresh: Arc::new(fresh), log: Arc::default() }
+    fn with(config: Reloading<TlsConfig>) -> Self {
+        Self { config: Arc::new(config), log: Arc::default() }
     }
 
-    /// Has a task of the present runtime look at the files every second, for as long as this and
-    /// its clones are there. What has changed is in force within three seconds; what cannot be used is
-    /// refused with a line in the log.
-    pub fn keep_fresh(&self) {
-        self.fresh.keep();
+    /// Spawns a task that reads the files every second, as long as this value and its clones exist. A
+    /// change is in force within three seconds. Invalid files are logged and ignored.
+    pub fn watch(&self) {
+        self.config.watch();
     }
 
-    /// For those who connect to us, at present.
+    /// The configuration in force for incoming connections.
     pub(crate) fn server(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.fresh.now().server)
+        Arc::clone(&self.config.now().server)
     }
 
-    /// For those we connect to, at present: their certificate must also hold the name or address
-    /// by which we reach them.
+    /// The configuration in force for outgoing connections. The certificate of the other node must
+    /// also contain the name or address that we connect to.
     pub(crate) fn client(&self) -> Arc<ClientConfig> {
-        Arc::clone(&self.fresh.now().client)
+        Arc::clone(&self.config.now().client)
     }
 
-    pub(crate) fn log(&self) -> &Sayings {
+    pub(crate) fn log(&self) -> &RejectionLog {
         &self.log
     }
 }

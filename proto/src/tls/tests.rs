@@ -1,9 +1,9 @@
-//! Two nodes on loopback, with certificates as they should be and as they should not.
+//! Two nodes on loopback, with valid and invalid certificates.
 
-use super::{Files, Kind, Pem, Reason, Refuser, Tls};
-use crate::fresh::Looks;
-use crate::incoming::{Incoming, farewell};
-use crate::{Io, dial, incoming};
+use super::{Pem, RejectedBy, Rejection, RejectionKind, Tls, TlsFiles};
+use crate::incoming::{Incoming, linger_close};
+use crate::reload::StableChange;
+use crate::{NodeStream, dial, incoming};
 use futures_util::StreamExt as _;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _};
@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Who vouches for nodes at 127.0.0.1.
+/// A certificate authority for nodes at 127.0.0.1.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -37,12 +37,12 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    fn member(&self) -> Pem {
-        self.vouch("127.0.0.1", (-1, 1))
+    fn node(&self) -> Pem {
+        self.issue("127.0.0.1", (-1, 1))
     }
 
-    /// Valid from so many days on until so many days on.
-    fn vouch(&self, name: &str, days: (i64, i64)) -> Pem {
+    /// A certificate with the given validity, in days from now.
+    fn issue(&self, name: &str, days: (i64, i64)) -> Pem {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         let now = UnixTime::now().as_secs() as i64;
@@ -59,27 +59,27 @@ fn tls(pem: Pem) -> Tls {
     Tls::of(pem).unwrap()
 }
 
-/// What both say of each other: the one who is called, the one who calls.
-async fn meet(called: Pem, calls: Pem) -> (Option<Reason>, Option<Reason>) {
+/// The rejections seen by both sides: the server and the client.
+async fn handshake(server: Pem, client: Pem) -> (Option<Rejection>, Option<Rejection>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
-    let door = tokio::spawn(async move {
+    let server_task = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
-        match incoming::meet(stream, &tls(called)).await {
+        match incoming::handshake(stream, &tls(server)).await {
             Ok(mut io) => {
                 io.write_all(b"welcome").await.unwrap();
                 io.flush().await.unwrap();
                 None
             }
             Err((reason, stream)) => {
-                let _ = farewell(stream).await;
+                let _ = linger_close(stream).await;
                 Some(reason)
             }
         }
     });
     let stream = TcpStream::connect(at).await.unwrap();
     let to = format!("http://{at}").parse().unwrap();
-    let met = dial::meet(stream, &to, &tls(calls)).await;
+    let met = dial::handshake(stream, &to, &tls(client)).await;
     let theirs = match met {
         Ok(mut io) => {
             let mut said = [0; 7];
@@ -89,57 +89,62 @@ async fn meet(called: Pem, calls: Pem) -> (Option<Reason>, Option<Reason>) {
         }
         Err(reason) => Some(reason),
     };
-    (door.await.unwrap(), theirs)
+    (server_task.await.unwrap(), theirs)
 }
 
 #[tokio::test]
-async fn members_of_one_authority_meet() {
+async fn nodes_of_one_authority_connect() {
     let ours = Authority::new("ours");
-    assert_eq!(meet(ours.member(), ours.member()).await, (None, None));
+    assert_eq!(handshake(ours.node(), ours.node()).await, (None, None));
 }
 
 #[tokio::test]
-async fn whoever_is_refused_and_whoever_refuses_both_know_why() {
+async fn both_sides_report_the_reason_of_a_rejection() {
     let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
-    // Names prove nothing.
+    // An authority with the same name is not the same authority.
     let impostor = Authority::new("ours");
-    let trusting = |from: &Authority| Pem { ca: ours.pem.clone().into(), ..from.member() };
+    let trusting = |from: &Authority| Pem { ca: ours.pem.clone().into(), ..from.node() };
     let bad = [
         (
-            ours.vouch("127.0.0.1", (-3, -2)),
-            Kind::Expired,
+            ours.issue("127.0.0.1", (-3, -2)),
+            RejectionKind::Expired,
             "its certificate expired on 20",
             "expired",
         ),
-        (ours.vouch("127.0.0.1", (2, 3)), Kind::NotYet, "counts from 20", "does not count yet"),
-        (trusting(&theirs), Kind::Authority, "another authority", "another authority"),
-        (trusting(&impostor), Kind::Authority, "another authority", "another authority"),
+        (
+            ours.issue("127.0.0.1", (2, 3)),
+            RejectionKind::NotYet,
+            "is not valid before 20",
+            "is not yet valid",
+        ),
+        (trusting(&theirs), RejectionKind::Authority, "another authority", "another authority"),
+        (trusting(&impostor), RejectionKind::Authority, "another authority", "another authority"),
     ];
-    for (stranger, kind, by_us, by_them) in bad {
-        // The stranger calls: the door refuses it.
-        let (door, caller) = meet(ours.member(), stranger.clone()).await;
-        let (door, caller) = (door.unwrap(), caller.unwrap());
-        assert_eq!((door.by, door.kind), (Refuser::Us, kind), "{door:?}");
-        assert!(door.text.contains(by_us), "{door:?}");
-        assert_eq!(caller.by, Refuser::Them, "{caller:?}");
-        assert!(caller.text.contains(by_them), "{caller:?}");
-        // The stranger is called: the caller refuses it.
-        let (door, caller) = meet(stranger, ours.member()).await;
-        let (door, caller) = (door.unwrap(), caller.unwrap());
-        assert_eq!((caller.by, caller.kind), (Refuser::Us, kind), "{caller:?}");
-        assert!(caller.text.contains(by_us), "{caller:?}");
-        assert_eq!(door.by, Refuser::Them, "{door:?}");
-        assert!(door.text.contains(by_them), "{door:?}");
+    for (invalid, kind, rejecting, rejected) in bad {
+        // The invalid node connects: the server rejects it.
+        let (server, client) = handshake(ours.node(), invalid.clone()).await;
+        let (server, client) = (server.unwrap(), client.unwrap());
+        assert_eq!((server.by, server.kind), (RejectedBy::Local, kind), "{server:?}");
+        assert!(server.text.contains(rejecting), "{server:?}");
+        assert_eq!(client.by, RejectedBy::Remote, "{client:?}");
+        assert!(client.text.contains(rejected), "{client:?}");
+        // The invalid node is the server: the client rejects it.
+        let (server, client) = handshake(invalid, ours.node()).await;
+        let (server, client) = (server.unwrap(), client.unwrap());
+        assert_eq!((client.by, client.kind), (RejectedBy::Local, kind), "{client:?}");
+        assert!(client.text.contains(rejecting), "{client:?}");
+        assert_eq!(server.by, RejectedBy::Remote, "{server:?}");
+        assert!(server.text.contains(rejected), "{server:?}");
     }
-    let elsewhere = ours.vouch("elsewhere.example", (-1, 1));
-    let (door, caller) = meet(elsewhere, ours.member()).await;
-    let expected = "its certificate is for elsewhere.example, and not for 127.0.0.1";
-    assert_eq!(caller.unwrap().text, expected);
-    assert!(door.unwrap().text.contains("not for the name"));
+    let elsewhere = ours.issue("elsewhere.example", (-1, 1));
+    let (server, client) = handshake(elsewhere, ours.node()).await;
+    let expected = "its certificate is for elsewhere.example, not for 127.0.0.1";
+    assert_eq!(client.unwrap().text, expected);
+    assert!(server.unwrap().text.contains("not for the name"));
 }
 
 #[tokio::test]
-async fn who_shows_no_certificate_is_refused() {
+async fn a_client_without_certificate_is_rejected() {
     let ours = Authority::new("ours");
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(ours.pem.as_bytes()).unwrap()).unwrap();
@@ -151,10 +156,10 @@ async fn who_shows_no_certificate_is_refused() {
             .with_no_client_auth();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
-    let door = tokio::spawn(async move {
+    let server_task = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
-        let (reason, stream) = incoming::meet(stream, &tls(ours.member())).await.unwrap_err();
-        let _ = farewell(stream).await;
+        let (reason, stream) = incoming::handshake(stream, &tls(ours.node())).await.unwrap_err();
+        let _ = linger_close(stream).await;
         reason
     });
     let stream = TcpStream::connect(at).await.unwrap();
@@ -162,14 +167,14 @@ async fn who_shows_no_certificate_is_refused() {
     let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
     let error = stream.read(&mut [0; 8]).await.unwrap_err();
     drop(stream);
-    assert_eq!(door.await.unwrap().text, "it shows no certificate");
-    assert!(Reason::of_io(&error).text.contains("it needs a certificate"));
+    assert_eq!(server_task.await.unwrap().text, "it has no certificate");
+    assert!(Rejection::of_io(&error).text.contains("it requires a certificate"));
 }
 
 #[test]
-fn what_cannot_be_used_is_refused_and_says_nothing_of_the_key() {
+fn invalid_files_are_rejected_without_showing_the_key() {
     let ours = Authority::new("ours");
-    let (good, other) = (ours.member(), ours.member());
+    let (good, other) = (ours.node(), ours.node());
     let half = good.certificate[..good.certificate.len() / 2].to_vec();
     for (bad, word) in [
         (Pem { certificate: b"junk".to_vec(), ..good.clone() }, "holds no certificate"),
@@ -182,28 +187,28 @@ fn what_cannot_be_used_is_refused_and_says_nothing_of_the_key() {
         (Pem { certificate: good.key.clone(), ..good.clone() }, "holds no certificate"),
     ] {
         let error = Tls::of(bad).unwrap_err();
-        let said = format!("{error} {error:?}");
-        assert!(said.contains(word), "{said}");
+        let shown = format!("{error} {error:?}");
+        assert!(shown.contains(word), "{shown}");
         let secret = String::from_utf8(good.key.clone()).unwrap();
-        assert!(!secret.lines().any(|line| said.contains(line)), "{said}");
+        assert!(!secret.lines().any(|line| shown.contains(line)), "{shown}");
     }
     let shown = format!("{:?} {:?}", good, tls(good.clone()));
     assert_eq!(shown, "Pem Tls");
 }
 
 #[test]
-fn what_rests_is_judged_once() {
+fn a_stable_change_is_reported_once() {
     let pem = |n: u8| Ok(Pem { certificate: vec![n], key: Vec::new(), ca: Vec::new() });
-    let mut looks = Looks::new(pem(0).unwrap());
-    let judged: Vec<bool> =
-        [0, 0, 1, 2, 2, 2, 2, 0, 0, 0, 3, 0, 0, 2, 2, 2].map(|n| looks.is_due(&pem(n))).to_vec();
+    let mut change = StableChange::new(pem(0).unwrap());
+    let reported: Vec<bool> =
+        [0, 0, 1, 2, 2, 2, 2, 0, 0, 0, 3, 0, 0, 2, 2, 2].map(|n| change.is_due(&pem(n))).to_vec();
     let (f, t) = (false, true);
-    assert_eq!(judged, [f, f, f, f, t, f, f, f, t, f, f, f, f, f, t, f]);
+    assert_eq!(reported, [f, f, f, f, t, f, f, f, t, f, f, f, f, f, t, f]);
     let gone = Err("no such file".to_owned());
-    assert_eq!([(); 3].map(|()| looks.is_due(&gone)), [f, t, f]);
+    assert_eq!([(); 3].map(|()| change.is_due(&gone)), [f, t, f]);
 }
 
-/// A node that repeats what it hears.
+/// A node that echoes what it receives.
 async fn echo(tls: Tls) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -212,9 +217,9 @@ async fn echo(tls: Tls) -> SocketAddr {
         while let Some(Ok(mut io)) = incoming.next().await {
             tokio::spawn(async move {
                 io.write_all(b"!").await.unwrap();
-                let mut heard = [0; 1];
-                while io.read_exact(&mut heard).await.is_ok() {
-                    io.write_all(&heard).await.unwrap();
+                let mut received = [0; 1];
+                while io.read_exact(&mut received).await.is_ok() {
+                    io.write_all(&received).await.unwrap();
                     io.flush().await.unwrap();
                 }
             });
@@ -223,15 +228,16 @@ async fn echo(tls: Tls) -> SocketAddr {
     at
 }
 
-async fn call(at: SocketAddr, pem: &Pem) -> Result<Io, Reason> {
+async fn call(at: SocketAddr, pem: &Pem) -> Result<NodeStream, Rejection> {
     let stream = TcpStream::connect(at).await.unwrap();
     let mut io =
-        dial::meet(stream, &format!("http://{at}").parse().unwrap(), &tls(pem.clone())).await?;
+        dial::handshake(stream, &format!("http://{at}").parse().unwrap(), &tls(pem.clone()))
+            .await?;
     assert_eq!(io.read_u8().await.unwrap(), b'!');
     Ok(io)
 }
 
-async fn is_heard(io: &mut Io) -> bool {
+async fn is_echoed(io: &mut NodeStream) -> bool {
     io.write_all(b"x").await.is_ok() && io.flush().await.is_ok() && io.read_u8().await.is_ok()
 }
 
@@ -242,21 +248,21 @@ fn write(dir: &Path, pem: &Pem) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn new_files_count_for_new_connections_and_old_ones_go_on() {
+async fn new_files_apply_to_new_connections_and_old_ones_are_kept() {
     let (old, new) = (Authority::new("old"), Authority::new("new"));
-    let (before, after) = (old.member(), new.member());
+    let (before, after) = (old.node(), new.node());
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), &before);
     let [cert, key, ca] = ["cert", "key", "ca"].map(|name| dir.path().join(name));
-    let tls = Tls::load(Files { cert: cert.clone(), key, ca }).unwrap();
-    tls.keep_fresh();
+    let tls = Tls::load(TlsFiles { cert: cert.clone(), key, ca }).unwrap();
+    tls.watch();
     let at = echo(tls).await;
     let mut connection = call(at, &before).await.unwrap();
 
-    // What is half written changes nothing.
+    // A half-written file changes nothing.
     fs::write(&cert, &after.certificate[..100]).unwrap();
     sleep(Duration::from_secs(3)).await;
-    assert!(is_heard(&mut call(at, &before).await.unwrap()).await);
+    assert!(is_echoed(&mut call(at, &before).await.unwrap()).await);
 
     write(dir.path(), &after);
     let changed = async {
@@ -265,21 +271,21 @@ async fn new_files_count_for_new_connections_and_old_ones_go_on() {
         }
     };
     timeout(PATIENCE, changed).await.expect("the new files are in force");
-    assert_eq!(call(at, &before).await.unwrap_err().kind, Kind::Authority);
-    assert!(is_heard(&mut connection).await, "a connection that was there is kept");
+    assert_eq!(call(at, &before).await.unwrap_err().kind, RejectionKind::Authority);
+    assert!(is_echoed(&mut connection).await, "an existing connection is kept");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_who_say_nothing_keep_nobody_out() {
+async fn many_silent_connections_do_not_block_others() {
     let ours = Authority::new("ours");
-    let at = echo(tls(ours.member())).await;
+    let at = echo(tls(ours.node())).await;
     let mut silent = Vec::new();
     for _ in 0..200 {
         silent.push(TcpStream::connect(at).await.unwrap());
     }
-    let met = timeout(PATIENCE, call(at, &ours.member())).await.unwrap();
-    assert!(is_heard(&mut met.unwrap()).await);
-    // They are sent away.
+    let connected = timeout(PATIENCE, call(at, &ours.node())).await.unwrap();
+    assert!(is_echoed(&mut connected.unwrap()).await);
+    // They are closed.
     let mut one = silent.pop().unwrap();
     let ended = timeout(PATIENCE, one.read(&mut [0; 1])).await.expect("it ends");
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");

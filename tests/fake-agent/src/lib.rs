@@ -34,7 +34,7 @@ pub enum FakeKind {
     Owner,
     /// All; the agent holds replicas.
     Holder,
-    /// All, but `archived` returns only on [`FakeState::finish`]. Sends heartbeats; the other kinds
+    /// All, but `count_archived` returns only on [`FakeState::finish`]. Sends heartbeats; the other kinds
     /// send none and are dead when their lease ends.
     Slow,
     /// `status` only, as an agent of an older version.
@@ -58,7 +58,8 @@ impl FakeState {
         let (id, process) = agent;
         loop {
             let epoch = self.epoch.load(Relaxed);
-            let request = v1::HeartbeatRequest { id, process, epoch, settled: true, pages: None };
+            let request =
+                v1::HeartbeatRequest { id, process, epoch, replicated: true, quota: None };
             if let Ok(answer) = client.heartbeat(request).await {
                 self.epoch.store(answer.into_inner().epoch, Relaxed);
             }
@@ -108,7 +109,7 @@ pub async fn join(
         name: name.to_owned(),
         weight: 1,
         address,
-        disk: process,
+        disk_id: process,
         ..v1::JoinRequest::default()
     };
     let joined = client.join(join).await.expect("the agent may join").into_inner();
@@ -220,14 +221,17 @@ impl Control for FakeAgent {
         Ok(Response::new(empty()))
     }
 
-    async fn archived(&self, _: Request<v1::ArchivedRequest>) -> Answer<v1::ArchivedResponse> {
+    async fn count_archived(
+        &self,
+        _: Request<v1::CountArchivedRequest>,
+    ) -> Answer<v1::CountArchivedResponse> {
         let FakeState { counting, finish, .. } = &*self.state;
         counting.fetch_add(1, Relaxed);
         let _counting = Counting(counting);
         if self.kind == FakeKind::Slow {
             finish.notified().await;
         }
-        Ok(Response::new(v1::ArchivedResponse { pages: 3 }))
+        Ok(Response::new(v1::CountArchivedResponse { pages: 3 }))
     }
 
     async fn why(&self, request: Request<v1::WhyRequest>) -> Answer<v1::WhyResponse> {
@@ -285,7 +289,7 @@ impl Control for FakeAgent {
 
     async fn blocks(&self, _: Request<v1::BlocksRequest>) -> Answer<v1::BlocksResponse> {
         let done = self.kind == FakeKind::Owner;
-        let block = v1::Block { what: "b.test".into(), done, hosts: 1, urls: 10 };
+        let block = v1::BlockProgress { entry: "b.test".into(), done, hosts: 1, urls: 10 };
         self.known(v1::BlocksResponse { blocks: vec![block] })
     }
 

@@ -228,9 +228,9 @@ fn a_restart_of_the_coordinator_keeps_what_was_edited_and_wrong_edits_are_refuse
         (vec!["set", "politeness.delay=5"], "politeness.delay: "),
         (vec!["set", "politeness.dealy=5s"], "did you mean politeness.delay?"),
         (vec!["set", "politeness.delay"], "write KEY=VALUE"),
-        (vec!["set", "--add", "politeness.delay=5s"], "is no list"),
-        (vec!["block", "10.0.0.0/40"], "is no host, domain or network"),
-        (vec!["log-level", "loud"], "is no level"),
+        (vec!["set", "--add", "politeness.delay=5s"], "is not a list"),
+        (vec!["block", "10.0.0.0/40"], "is not a host, domain or network"),
+        (vec!["log-level", "loud"], "is not a level"),
         (vec!["log-level", "info", "--agent", "zoe"], "no agent that is alive"),
         (vec!["settings", "politeness.dealy"], "did you mean politeness.delay?"),
     ] {

@@ -4,7 +4,7 @@
 //! a family that is described and never told; labels that grow with the crawl; an agent that is gone
 //! and still told of; numbers that strangers can read.
 
-use crivello_common::metrics::Described;
+use crivello_common::metrics::FamilyInfo;
 use crivello_tests::cluster::COORDINATOR;
 use crivello_tests::metrics::{Page, get, parse};
 use crivello_tests::{Cluster, is_page, numbers_at, seed};
@@ -26,7 +26,7 @@ fn scrape(cluster: &mut Cluster, name: &str) -> Page {
 }
 
 /// Names of which there is no number.
-fn absent(page: &Page, described: impl Iterator<Item = Described>) -> Vec<&'static str> {
+fn absent(page: &Page, described: impl Iterator<Item = FamilyInfo>) -> Vec<&'static str> {
     let is_told = |name: &str| page.family(name).is_some_and(|told| !told.samples.is_empty());
     described.map(|metric| metric.name).filter(|name| !is_told(name)).collect()
 }

@@ -7,7 +7,7 @@
 
 use crivello_agent::Crawl;
 use crivello_common::config::Settings;
-use crivello_common::metrics::{Described, Kind};
+use crivello_common::metrics::{FamilyInfo, MetricKind};
 use crivello_coordinator::{Coordinator, Listen};
 use crivello_tests::metrics::{Page, parse, uses};
 use serde_json::Value;
@@ -26,19 +26,19 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace is above its member")
 }
 
-fn all() -> Vec<Described> {
+fn all() -> Vec<FamilyInfo> {
     crivello_agent::metrics::described().chain(crivello_coordinator::metrics::described()).collect()
 }
 
 /// Its line of the table.
-fn line(metric: &Described) -> String {
-    let Described { name, kind, unit, labels, help } = metric;
+fn line(metric: &FamilyInfo) -> String {
+    let FamilyInfo { name, kind, unit, labels, help } = metric;
     let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
     format!("| `{name}` | {} | {unit} | {} | {help} |", kind.name(), labels.join(", "))
 }
 
 /// Where the table and the code differ.
-fn differences(document: &str, metrics: &[Described]) -> Vec<String> {
+fn differences(document: &str, metrics: &[FamilyInfo]) -> Vec<String> {
     let told: BTreeSet<String> = metrics.iter().map(line).collect();
     let rows = document.lines().filter(|line| line.starts_with("| `crivello_"));
     let written: BTreeSet<String> = rows.map(str::to_owned).collect();
@@ -72,7 +72,7 @@ fn a_row_too_many_and_a_row_too_few_are_noticed() {
 #[test]
 fn names_say_their_unit_and_come_once() {
     let (mut names, mut problems) = (BTreeSet::new(), Vec::new());
-    for Described { name, kind, unit, labels, help } in all() {
+    for FamilyInfo { name, kind, unit, labels, help } in all() {
         let base = name.strip_suffix("_total").unwrap_or(name);
         let by_name = ["seconds", "bytes"].into_iter().find(|u| base.ends_with(&format!("_{u}")));
         let by_unit = ["seconds", "bytes"].into_iter().find(|u| *u == unit);
@@ -80,7 +80,7 @@ fn names_say_their_unit_and_come_once() {
             problems.push(format!("{name}: it is in {unit}"));
         }
         let ends = name.ends_with("_total");
-        if ends != (kind == Kind::Counter) {
+        if ends != (kind == MetricKind::Counter) {
             problems.push(format!("{name}: a {}", kind.name()));
         }
         if !names.insert(name) {
@@ -94,7 +94,7 @@ fn names_say_their_unit_and_come_once() {
 }
 
 /// Where what is told differs from what is described.
-fn misfits(page: &Page, described: &[Described]) -> Vec<String> {
+fn misfits(page: &Page, described: &[FamilyInfo]) -> Vec<String> {
     let mut problems = Vec::new();
     for metric in described {
         let Some(told) = page.family(metric.name) else {
@@ -130,10 +130,10 @@ fn an_agent_tells_what_is_described() {
     let meter = crawl.meter().clone();
     let text = crivello_agent::metrics::render(std::slice::from_ref(&meter));
     let page = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-    let described: Vec<Described> = crivello_agent::metrics::described().collect();
+    let described: Vec<FamilyInfo> = crivello_agent::metrics::described().collect();
     let wrong = misfits(&page, &described);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let made_up = Described { name: "crivello_made_up", ..described[0] };
+    let made_up = FamilyInfo { name: "crivello_made_up", ..described[0] };
     assert_eq!(misfits(&page, &[&described[..], &[made_up]].concat()).len(), 1);
     assert_eq!(misfits(&page, &described[1..]).len(), 1, "one that is told and not described");
     crawl.seed(std::iter::empty());
@@ -154,7 +154,7 @@ fn a_coordinator_tells_what_is_described() {
     let coordinator = runtime.block_on(begun).expect("it starts");
     let text = crivello_coordinator::metrics::render(coordinator.meter());
     let page = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-    let described: Vec<Described> = crivello_coordinator::metrics::described().collect();
+    let described: Vec<FamilyInfo> = crivello_coordinator::metrics::described().collect();
     let wrong = misfits(&page, &described);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(page.sum("crivello_coordinator_run", &[("run", "running")]), 1.0);
@@ -192,7 +192,7 @@ fn queries(json: &Value, found: &mut Vec<String>) {
 }
 
 /// What is wrong with a query.
-fn faults(query: &str, metrics: &[Described]) -> Vec<String> {
+fn faults(query: &str, metrics: &[FamilyInfo]) -> Vec<String> {
     // `label_values(METRIC, LABEL)` is Grafana's own.
     let listed = query.strip_prefix("label_values(").and_then(|rest| rest.rsplit_once(','));
     let used = match uses(listed.map_or(query, |(metric, _)| metric)) {
@@ -201,8 +201,8 @@ fn faults(query: &str, metrics: &[Described]) -> Vec<String> {
     };
     let mut problems = Vec::new();
     for one in used.iter().filter(|one| !OTHER_METRICS.contains(&one.name.as_str())) {
-        let is_meant = |metric: &&Described| match metric.kind {
-            Kind::Histogram => ["_bucket", "_sum", "_count"]
+        let is_meant = |metric: &&FamilyInfo| match metric.kind {
+            MetricKind::Histogram => ["_bucket", "_sum", "_count"]
                 .iter()
                 .any(|suffix| one.name.strip_suffix(suffix) == Some(metric.name)),
             _ => one.name == metric.name,

@@ -60,7 +60,7 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
     let url = cluster.url();
     let plain = url.replace("https", "http");
     let strangers = [
-        ("none", stranger(&cluster, "none", &plain, &[]), "does not speak TLS", "speaks TLS only"),
+        ("none", stranger(&cluster, "none", &plain, &[]), "does not use TLS", "it requires TLS"),
         (
             "late",
             stranger(&cluster, "late", &url, &papers.tls_of("late")),
@@ -70,8 +70,8 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
         (
             "x",
             stranger(&cluster, "x", &url, &theirs.tls_of("x")),
-            "its certificate is of another authority",
-            "our certificate is of another authority",
+            "its certificate is from another authority",
+            "our certificate is from another authority",
         ),
     ];
     for (name, process, by_us, by_them) in strangers {
@@ -84,7 +84,7 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
         let _ = process.kill();
     }
     let said = cluster.said_by("coordinator");
-    let lines = said.lines().filter(|line| line.contains("of another authority")).count();
+    let lines = said.lines().filter(|line| line.contains("from another authority")).count();
     assert_eq!(lines, 1, "one line a minute is enough:\n{said}");
 
     orders_need_the_token(&cluster, &papers, &theirs);
@@ -163,7 +163,7 @@ fn orders_need_the_token(cluster: &Cluster, papers: &Papers, theirs: &Papers) {
     let output = output_within(command.env("CRIVELLO_TOKEN_FILE", &right), DEADLINE);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said = cluster.said_by("coordinator");
-    assert!(said.contains("is not let in: ListAgents: it shows no token"), "{said}");
+    assert!(said.contains("is rejected: ListAgents: it sent no token"), "{said}");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     let output = output_within(&mut command, DEADLINE);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(70), "{said}");
-    assert!(said.contains("is of another authority"), "{said}");
+    assert!(said.contains("is from another authority"), "{said}");
     cluster.add("c");
     cluster.until("c fetches", |cluster| !cluster.requests_of("c").is_empty());
 
@@ -238,7 +238,7 @@ fn the_token_changes_under_a_cluster_that_works_on() {
     fs::copy(new.dir().join("token"), &token).expect("copied");
     for node in ["coordinator", "a", "b"] {
         cluster.until(&format!("{node} takes the new one"), |cluster| {
-            cluster.said_by(node).contains("who asks must show the token in")
+            cluster.said_by(node).contains("from now on, calls need the token in")
         });
     }
     let (code, said) = ask(&with_old);

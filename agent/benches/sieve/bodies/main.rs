@@ -52,7 +52,7 @@ fn main() {
                 continue;
             }
             for recent in [true, false] {
-                let order = Order { kind, n_urls, recent, memory };
+                let order = Order { kind, n_urls, recent, memory: memory.0 };
                 let figures = in_a_process(&order);
                 println!("{}", figures.row(&order));
                 measured.push((order, figures));

@@ -18,7 +18,8 @@ pub struct Order {
     pub n_urls: u64,
     /// With the table of recent URLs in front.
     pub recent: bool,
-    pub memory: ByteSize,
+    /// Memory of the sieve in bytes.
+    pub memory: u64,
 }
 
 /// What came of it.
@@ -110,7 +111,7 @@ pub fn run(order: &Order) -> Figures {
     let dir = std::env::var_os("CRIVELLO_BENCH_DIR");
     let dir = dir.map_or_else(tempfile::tempdir, tempfile::tempdir_in).expect("a directory");
     let mut run = Run {
-        subject: Subject::new(order.kind, order.memory, dir.path()),
+        subject: Subject::new(order.kind, ByteSize(order.memory), dir.path()),
         recent: order.recent.then(|| RecentKeys::new(State::default().sieve_cache)),
         lookups: Vec::new(),
         counts: Counts::default(),

@@ -28,7 +28,7 @@ use super::recent::RecentKeys;
 use crate::storage::{Database, DiskError, Family, keys};
 use crivello_common::config::{SieveKind, State};
 use crivello_common::hash::UrlKey;
-use crivello_common::metrics::Stopwatch;
+use crivello_common::metrics::Timer;
 use std::sync::Arc;
 
 /// What was asked of the sieve so far, and what it cost.
@@ -59,7 +59,7 @@ pub struct Sieve {
     counts: SieveCounts,
     lookups: Vec<Lookup>,
     passed: Vec<u64>,
-    look_ups: Option<Stopwatch>,
+    look_ups: Option<Timer>,
 }
 
 impl Sieve {
@@ -83,7 +83,7 @@ impl Sieve {
     }
 
     /// From now on batches are measured.
-    pub fn time(&mut self, look_ups: Stopwatch) {
+    pub fn time(&mut self, look_ups: Timer) {
         self.look_ups = Some(look_ups);
     }
 
@@ -100,11 +100,10 @@ impl Sieve {
         fresh: &mut Vec<bool>,
     ) -> Result<(), DiskError> {
         let watch = self.look_ups.clone().filter(|_| !urls.is_empty());
-        let began = watch.as_ref().map(Stopwatch::begin);
-        let result =
-            self.dedup_batch(urls, fresh).and_then(|()| self.find_lost(urls, asked, fresh));
+        let began = watch.as_ref().map(Timer::start);
+        let sifted = self.dedup_batch(urls, fresh).and_then(|()| self.find_lost(urls, asked, fresh));
         if let (Some(watch), Some(began)) = (watch, began) {
-            watch.end(began);
+            watch.stop(began);
         }
         self.counts.fresh += fresh.iter().map(|&fresh| u64::from(fresh)).sum::<u64>();
         result

@@ -271,7 +271,9 @@ impl Place {
             None => HoldKind::None,
             Some(tag) => match tag.role {
                 // It counts no more once the agent has been declared dead.
-                Role::Authority { .. } if is_own && me.is_some_and(|me| tag.epoch >= me.since) => {
+                Role::Authority { .. }
+                    if is_own && me.is_some_and(|me| tag.epoch >= me.joined_epoch) =>
+                {
                     HoldKind::Authority
                 }
                 _ if is_own => HoldKind::Pending,

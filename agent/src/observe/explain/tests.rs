@@ -182,7 +182,7 @@ fn what_was_dealt_with_is_told_as_it_ended() {
 
 #[test]
 fn a_url_that_would_not_be_let_in_says_by_which_rule() {
-    let rule = |host: &str| crivello_common::config::Rule {
+    let rule = |host: &str| crivello_common::config::LinkRule {
         host_suffix: Some(host.to_owned()),
         path_prefix: None,
         regex: None,
@@ -226,7 +226,7 @@ fn whose_a_group_is_follows_from_the_view_and_the_tag() {
     let mut other = view.agents[0].clone();
     (other.id, other.name, other.slot) = (AgentId(1), "other".to_owned(), 1);
     view.agents.push(other);
-    (view.epoch, view.agents[0].since) = (9, 4);
+    (view.epoch, view.agents[0].joined_epoch) = (9, 4);
     let owners = Owners::new(StrategyKind::MinHash, Arc::new(view)).unwrap();
     let mut names = (0..).map(|n| format!("site{n}.test"));
     let mut name_of = |owner| {

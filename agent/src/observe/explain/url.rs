@@ -80,7 +80,10 @@ fn meaning(place: &Place, url: &CrawlUrl, at: &AtHost<'_>, reason: Discard) -> S
         Discard::Robots => decisive(at.robots, url),
         _ => None,
     };
-    rule.map_or_else(|| reason.meaning().to_owned(), |rule| format!("{}, {rule}", reason.meaning()))
+    rule.map_or_else(
+        || reason.description().to_owned(),
+        |rule| format!("{}, {rule}", reason.description()),
+    )
 }
 
 fn queued(

@@ -17,7 +17,7 @@ use crate::shared::Shared;
 use crate::storage::Database;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::metrics::{self, Described, Labels, Stopwatch};
+use crivello_common::metrics::{self, FamilyInfo, Labels, Timer};
 use crivello_common::view::AgentId;
 use families::FAMILIES;
 use parking_lot::RwLock;
@@ -45,7 +45,7 @@ pub(crate) struct Sources {
     pub context: Arc<FetchContext>,
     pub dns: Arc<Dns>,
     /// Of the sieve.
-    pub look_ups: Stopwatch,
+    pub look_ups: Timer,
 }
 
 /// The same of an agent that is not alone.
@@ -122,8 +122,8 @@ impl Meter {
 }
 
 /// What the numbers are called and mean, in the order in which they are told.
-pub fn described() -> impl Iterator<Item = Described> {
-    FAMILIES.iter().copied().flatten().map(Described::from)
+pub fn described() -> impl Iterator<Item = FamilyInfo> {
+    FAMILIES.iter().copied().flatten().map(FamilyInfo::from)
 }
 
 /// The numbers of these agents, as [`metrics::CONTENT_TYPE`]. Not to be asked for on a thread that

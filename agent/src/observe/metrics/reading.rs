@@ -10,7 +10,7 @@ use crate::shared::Shared;
 use crate::shared::snapshot::snapshot;
 use crate::storage::Health;
 use crate::workbench::Census;
-use crivello_common::metrics::Stopwatch;
+use crivello_common::metrics::Timer;
 use crivello_common::view::AgentState;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct Reading {
     pub shared: Shared,
     pub context: Arc<FetchContext>,
     pub dns: Arc<Dns>,
-    pub look_ups: Stopwatch,
+    pub look_ups: Timer,
     pub snapshot: Snapshot,
     pub totals: Totals,
     pub sieve: SieveCounts,

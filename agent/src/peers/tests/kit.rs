@@ -107,9 +107,9 @@ pub fn view(epoch: u64, others: &[SocketAddr]) -> Arc<View> {
         slot: n as u16,
         weight: 1,
         state: AgentState::Active,
-        since: 1,
-        disk: u64::from(n) + 1,
-        alone: false,
+        joined_epoch: 1,
+        disk_id: u64::from(n) + 1,
+        unreplicated: false,
     });
     Arc::new(View { epoch, agents: agents.collect(), ..View::default() })
 }

@@ -5,7 +5,7 @@ use crivello_common::time::Clock;
 use crivello_common::view::AgentState;
 use crivello_proto::PACKET_SIZE_MAX;
 use crivello_proto::v1::peer_client::PeerClient;
-use crivello_proto::v1::{self, reply};
+use crivello_proto::v1::{self, packet_ack};
 use futures_util::stream::iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -70,7 +70,7 @@ async fn the_house_may_know_of_a_later_view_first() {
 }
 
 /// What is said to a packet that no agent of ours would send.
-async fn say(to: &super::kit::Node, packets: Vec<v1::Packet>) -> Result<v1::Reply, Status> {
+async fn say(to: &super::kit::Node, packets: Vec<v1::Packet>) -> Result<v1::PacketAck, Status> {
     let mut client = PeerClient::connect(format!("http://{}", to.server.address())).await.unwrap();
     let mut replies = client.send(iter(packets)).await?.into_inner();
     replies.message().await.map(|reply| reply.expect("an answer"))
@@ -82,7 +82,7 @@ fn packet(epoch: u64, sender: u32, body: Option<Body>) -> v1::Packet {
         stream: 1,
         epoch,
         sender,
-        sent: Clock::start().now().0,
+        sent_at: Clock::start().now().0,
         body: body.map(Into::into),
     }
 }
@@ -96,8 +96,11 @@ async fn strangers_and_garbage_are_refused_and_change_nothing() {
     for (epoch, sender) in [(4, 9), (4, 1), (5, ME.0), (0, u32::MAX)] {
         let reply = say(&node, vec![packet(epoch, sender, Some(facts(1)))]).await.unwrap();
         let shown = (epoch < 4).then(|| v1::View::from(view.as_ref()));
-        let refused = v1::Refused { epoch: 4, view: shown };
-        assert_eq!(reply, v1::Reply { id: 7, verdict: Some(reply::Verdict::Refused(refused)) });
+        let refused = v1::ViewMismatch { epoch: 4, view: shown };
+        assert_eq!(
+            reply,
+            v1::PacketAck { id: 7, outcome: Some(packet_ack::Outcome::ViewMismatch(refused)) }
+        );
     }
     let of_nothing = say(&node, vec![packet(4, ME.0, None)]).await.unwrap_err();
     assert_eq!(of_nothing.code(), Code::InvalidArgument, "{of_nothing}");
@@ -116,7 +119,7 @@ async fn strangers_and_garbage_are_refused_and_change_nothing() {
     }
     assert!(node.inbox.got.lock().is_empty());
     let fine = say(&node, vec![packet(4, ME.0, Some(facts(1)))]).await.unwrap();
-    assert_eq!(fine.verdict, Some(reply::Verdict::Stored(v1::Nothing {})));
+    assert_eq!(fine.outcome, Some(packet_ack::Outcome::Stored(v1::Empty {})));
     // What a former stream has left behind comes too late.
     let later = v1::Packet { stream: 2, ..packet(4, ME.0, Some(facts(2))) };
     assert!(say(&node, vec![later]).await.is_ok());

@@ -41,8 +41,8 @@ async fn a_url_that_is_none_is_refused() {
     node.views.send_replace(Some(view(1, &[address])));
     let mut client = PeerClient::connect(format!("http://{address}")).await.unwrap();
     for url in ["", "robots.txt", "ftp://a.example/robots.txt"] {
-        let request = v1::RobotsRequest { sender: ME.0, epoch: 1, url: url.to_owned() };
-        let status = client.robots(request).await.unwrap_err();
+        let request = v1::FetchRobotsRequest { sender: ME.0, epoch: 1, url: url.to_owned() };
+        let status = client.fetch_robots(request).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{status}");
     }
 }

@@ -54,10 +54,20 @@ async fn an_address_that_is_none_is_refused() {
     node.views.send_replace(Some(view(1, &[address])));
     let mut client = PeerClient::connect(format!("http://{address}")).await.unwrap();
     for bytes in [&[][..], &[1, 2, 3], &[0; 17]] {
-        let note = v1::TurnNote { address: bytes.to_vec().into(), asked: 1, rest: None };
+        let note = v1::IpLeaseFromBorrower {
+            address: bytes.to_vec().into(),
+            requested_at: 1,
+            rest_us: None,
+        };
         let (sender, notes) = (ME.0, vec![note]);
-        let request = v1::TurnsRequest { sender, epoch: 1, number: 1, notes, ..Default::default() };
-        let status = client.turns(request).await.unwrap_err();
+        let request = v1::IpLeaseBatch {
+            sender,
+            epoch: 1,
+            number: 1,
+            from_borrower: notes,
+            ..Default::default()
+        };
+        let status = client.exchange_ip_leases(request).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{status}");
     }
     assert!(node.inbox.turns.lock().is_empty());

@@ -1,4 +1,4 @@
-//! What is refused, and what the messages say.
+//! Rejected settings and their error messages.
 
 use super::*;
 
@@ -43,12 +43,12 @@ pages-max = "all"
         "c.toml:8: politeness.burst: the text \"3\" is not expected here; write a whole number",
         "c.toml:9: politeness.mode: the text \"relatve\" is not expected here; write \"absolute\" or",
         "c.toml:12: politeness.domains: entry 2: delay: \"5\" has no unit; write \"5s\"",
-        "c.toml:15: politeness.robots-exempt: entry 1: host: \"a b\" is no host name",
-        "c.toml:18: links.exclude: entry 1: regex: \"a(\" is no regular expression: unclosed group",
+        "c.toml:15: politeness.robots-exempt: entry 1: host: \"a b\" is not a host name",
+        "c.toml:18: links.exclude: entry 1: regex: \"a(\" is not a regular expression: unclosed group",
         "c.toml:20: links.include: entry 1: there is no part \"regexp\"; did you mean \"regex\"?",
         "c.toml:22: fetch.head-size-max: \"65536\" has no unit; write \"65536B\"",
         "c.toml:23: fetch.visits-max: -1 is not a whole number from 0 to 4294967295",
-        "c.toml:24: fetch.allow-networks: entry 2: \"10.0.0/8\" is no network; write",
+        "c.toml:24: fetch.allow-networks: entry 2: \"10.0.0/8\" is not a network; write",
         "c.toml:26: dns.servers: entry 1: \"127.0.0.1\" has no port; write \"127.0.0.1:53\"",
         "c.toml:28: limits.pages-max: the text \"all\" is not expected here; write a whole number, or",
     ];
@@ -121,7 +121,7 @@ fn each_bound_and_relation_is_checked() {
         ("store.gzip-level=10", "store.gzip-level"),
         ("state.commit-interval=0s", "state.commit-interval"),
     ] {
-        let mut raw = Raw::default();
+        let mut raw = RawSettings::default();
         raw.set("identity.contact=you@example.com").unwrap();
         raw.set(argument).unwrap();
         let error = raw.check().expect_err(argument);
@@ -139,7 +139,7 @@ fn each_bound_and_relation_is_checked() {
 #[test]
 fn a_limit_per_domain_needs_domains() {
     let problems = |arguments: &[&str]| {
-        let mut raw = Raw::default();
+        let mut raw = RawSettings::default();
         for argument in ["identity.contact=you@example.com"].iter().chain(arguments) {
             raw.set(argument).unwrap();
         }
@@ -157,45 +157,54 @@ fn a_limit_per_domain_needs_domains() {
         (&[by_host, "limits.pages-per-domain-max=7"], &[pages]),
         (&[by_domain, "limits.pages-per-domain-max=7"], &[]),
     ] {
-        let told = problems(arguments);
-        assert_eq!(told.lines().count(), keys.len(), "{arguments:?}: {told}");
-        for (line, key) in told.lines().zip(keys) {
-            let wanted = format!("{key}: cannot be kept while identity.assign-by is \"host\"");
+        let messages = problems(arguments);
+        assert_eq!(messages.lines().count(), keys.len(), "{arguments:?}: {messages}");
+        for (line, key) in messages.lines().zip(keys) {
+            let wanted = format!("{key}: cannot be enforced while identity.assign-by is \"host\"");
             assert!(line.contains(&wanted) && line.contains("write \"none\""), "{line}");
         }
     }
 }
 
 #[test]
-fn entries_set_by_a_program_are_held_to_the_same_rules() {
-    let rule =
-        |host_suffix: &str| Rule { host_suffix: Some(host_suffix.into()), ..Rule::default() };
+fn entries_set_by_a_program_are_checked_too() {
+    let rule = |host_suffix: &str| LinkRule {
+        host_suffix: Some(host_suffix.into()),
+        ..LinkRule::default()
+    };
     for (rule, wanted) in [
-        (Rule::default(), "entry 2: an empty rule"),
+        (LinkRule::default(), "entry 2: an empty rule"),
         (rule("*.Example.com"), "entry 2: host-suffix: write \"example.com\""),
-        (rule("a..b"), "entry 2: host-suffix: \"a..b\" is no host suffix"),
-        (Rule { regex: Some("(".into()), ..Rule::default() }, "entry 2: regex: "),
-        (Rule { path_prefix: Some("docs".into()), ..Rule::default() }, "entry 2: path-prefix: "),
+        (rule("a..b"), "entry 2: host-suffix: \"a..b\" is not a host suffix"),
+        (LinkRule { regex: Some("(".into()), ..LinkRule::default() }, "entry 2: regex: "),
+        (
+            LinkRule { path_prefix: Some("docs".into()), ..LinkRule::default() },
+            "entry 2: path-prefix: ",
+        ),
     ] {
         let mut settings = reachable();
-        settings.links.include = vec![Rule { regex: Some("a".into()), ..Rule::default() }, rule];
+        settings.links.include =
+            vec![LinkRule { regex: Some("a".into()), ..LinkRule::default() }, rule];
         let error = settings.check().unwrap_err().to_string();
         assert!(error.starts_with(&format!("links.include: {wanted}")), "{error}");
     }
 }
 
 #[test]
-fn a_sieve_for_one_agent_is_refused_where_several_share_a_crawl() {
+fn a_sieve_for_one_agent_is_rejected_in_a_cluster() {
     let mut settings = reachable();
     assert_eq!(settings.check_shared(), Ok(()));
     for sieve in ["memory", "bloom", "blocked-bloom"] {
         settings.apply_set(&format!("state.sieve={sieve}")).unwrap();
-        assert_eq!(settings.check(), Ok(()), "alone it may be chosen");
+        assert_eq!(settings.check(), Ok(()), "a single agent may use it");
         let error = settings.check_shared().unwrap_err().to_string();
-        assert!(error.starts_with(&format!("state.sieve: \"{sieve}\" is for an agent")), "{error}");
+        assert!(
+            error.starts_with(&format!("state.sieve: \"{sieve}\" is for a single agent")),
+            "{error}"
+        );
         assert!(error.ends_with("write \"rocksdb\""), "{error}");
     }
-    assert!(settings.apply_set("state.sieve=offline").is_err(), "it answers late");
+    assert!(settings.apply_set("state.sieve=offline").is_err(), "it answers too late");
     settings.apply_set("state.sieve-memory=1023KiB").unwrap();
     assert!(settings.check().unwrap_err().to_string().contains("at least \"1MiB\""));
 }

@@ -1,6 +1,6 @@
 //! Lists.
 
-use super::{Problem, Typed, Value};
+use super::{TomlValue, Value, ValueError};
 #[cfg(test)]
 use crate::config::tests::Draw;
 use toml::de::DeValue;
@@ -10,9 +10,9 @@ impl<T: Value> Value for Vec<T> {
         format!("a list in brackets; each entry is {}", T::expected())
     }
 
-    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
         let DeValue::Array(entries) = value.get_ref() else {
-            return Err(Problem::mismatch::<Self>(value));
+            return Err(ValueError::mismatch::<Self>(value));
         };
         let entries = entries.iter().enumerate();
         entries
@@ -29,11 +29,11 @@ impl<T: Value> Value for Vec<T> {
         }
     }
 
-    /// A list in brackets, or its entries with commas between.
-    fn read_text(text: &str) -> Result<Self, Problem> {
+    /// Reads a list with or without brackets.
+    fn read_text(text: &str) -> Result<Self, ValueError> {
         if text.trim_start().starts_with('[') {
             let value = DeValue::parse(text);
-            let value = value.map_err(|e| Problem { at: 0, text: e.message().to_owned() })?;
+            let value = value.map_err(|e| ValueError { at: 0, text: e.message().to_owned() })?;
             return Self::read(&value);
         }
         if text.trim_start().starts_with('{') {
@@ -43,9 +43,9 @@ impl<T: Value> Value for Vec<T> {
         entries.map(T::read_text).collect()
     }
 
-    fn add_text(&mut self, entry: &str) -> Result<(), Problem> {
+    fn add_text(&mut self, entry: &str) -> Result<(), ValueError> {
         let entry = T::read_text(entry)?;
-        // What is written the same is the same.
+        // Entries are equal if they are written in the same way.
         let text = entry.write();
         if self.iter().all(|known| known.write() != text) {
             self.push(entry);
@@ -53,7 +53,7 @@ impl<T: Value> Value for Vec<T> {
         Ok(())
     }
 
-    fn remove_text(&mut self, entry: &str) -> Result<(), Problem> {
+    fn remove_text(&mut self, entry: &str) -> Result<(), ValueError> {
         let text = T::read_text(entry)?.write();
         self.retain(|known| known.write() != text);
         Ok(())

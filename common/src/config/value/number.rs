@@ -1,6 +1,6 @@
 //! Numbers without a unit.
 
-use super::{Problem, Typed, Value, quote};
+use super::{TomlValue, Value, ValueError, quote};
 #[cfg(test)]
 use crate::config::tests::Draw;
 use toml::de::DeValue;
@@ -10,13 +10,13 @@ impl Value for f64 {
         "a number".to_owned()
     }
 
-    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
         let text = match value.get_ref() {
             DeValue::Float(number) => number.as_str(),
             DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
-            _ => return Err(Problem::mismatch::<Self>(value)),
+            _ => return Err(ValueError::mismatch::<Self>(value)),
         };
-        text.parse().map_err(|_| Problem::mismatch::<Self>(value))
+        text.parse().map_err(|_| ValueError::mismatch::<Self>(value))
     }
 
     fn write(&self) -> String {
@@ -40,13 +40,13 @@ macro_rules! whole_number {
                 format!("a whole number{of}")
             }
 
-            fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+            fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
                 let DeValue::Integer(number) = value.get_ref() else {
-                    return Err(Problem::mismatch::<Self>(value));
+                    return Err(ValueError::mismatch::<Self>(value));
                 };
                 Self::from_str_radix(number.as_str(), number.radix()).map_err(|_| {
                     let text = format!("{number} is not a whole number from 0 to {}", Self::MAX);
-                    Problem::of(value, text)
+                    ValueError::of(value, text)
                 })
             }
 
@@ -63,7 +63,7 @@ macro_rules! whole_number {
 }
 whole_number!(u16 u32);
 
-/// TOML's integers end at 2⁶³ − 1, and so do ours.
+/// Integers in TOML are at most 2⁶³ − 1, and so are ours.
 impl Value for u64 {
     fn expected() -> String {
         Self::kind("")
@@ -73,14 +73,14 @@ impl Value for u64 {
         format!("a whole number{of}")
     }
 
-    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
         let DeValue::Integer(number) = value.get_ref() else {
-            return Err(Problem::mismatch::<Self>(value));
+            return Err(ValueError::mismatch::<Self>(value));
         };
         let read = i64::from_str_radix(number.as_str(), number.radix()).ok();
         read.and_then(|n| Self::try_from(n).ok()).ok_or_else(|| {
             let text = format!("{number} is not a whole number from 0 to {}", i64::MAX);
-            Problem::of(value, text)
+            ValueError::of(value, text)
         })
     }
 
@@ -94,7 +94,7 @@ impl Value for u64 {
     }
 }
 
-/// `"none"` is no limit.
+/// `"none"` means no limit.
 macro_rules! number_or_none {
     ($($Type:ty)+) => { $(
         impl Value for Option<$Type> {
@@ -106,11 +106,11 @@ macro_rules! number_or_none {
                 format!("a whole number{of}, or \"none\"")
             }
 
-            fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+            fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
                 match value.get_ref() {
                     DeValue::String(text) if text == "none" => Ok(None),
                     DeValue::Integer(_) => <$Type>::read(value).map(Some),
-                    _ => Err(Problem::mismatch::<Self>(value)),
+                    _ => Err(ValueError::mismatch::<Self>(value)),
                 }
             }
 

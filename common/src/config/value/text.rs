@@ -1,6 +1,6 @@
-//! What is written between quotes: texts, quantities, addresses.
+//! Values in quotes: texts, quantities, addresses.
 
-use super::{Problem, Typed, Value};
+use super::{TomlValue, Value, ValueError};
 #[cfg(test)]
 use crate::config::tests::Draw;
 use crate::units::{ByteSize, format_duration, parse_duration};
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use toml::de::DeValue;
 
-/// A TOML string.
+/// Formats a TOML string.
 pub(in crate::config) fn quote(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
@@ -19,9 +19,9 @@ impl Value for String {
         "a text".to_owned()
     }
 
-    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
         let text = value.get_ref().as_str().map(str::to_owned);
-        text.ok_or_else(|| Problem::mismatch::<Self>(value))
+        text.ok_or_else(|| ValueError::mismatch::<Self>(value))
     }
 
     fn write(&self) -> String {
@@ -39,7 +39,7 @@ impl Value for Option<String> {
         String::expected()
     }
 
-    fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+    fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
         String::read(value).map(Some)
     }
 
@@ -57,7 +57,7 @@ impl Value for Option<String> {
     }
 }
 
-/// Types that are written as a text: how it looks, read, written, made up.
+/// Implements [`Value`] for types written as a text: kind, examples, parser, formatter, random value.
 macro_rules! texts {
     ($($Type:ty: $kind:literal such as $examples:literal, $read:expr, $write:expr, $draw:expr;)+) => { $(
         impl Value for $Type {
@@ -69,15 +69,15 @@ macro_rules! texts {
                 $kind.to_owned()
             }
 
-            fn read(value: &Typed<'_>) -> Result<Self, Problem> {
+            fn read(value: &TomlValue<'_>) -> Result<Self, ValueError> {
                 let text = match value.get_ref() {
                     DeValue::String(text) => text.to_string(),
                     DeValue::Integer(number) => number.to_string(),
                     DeValue::Float(number) => number.to_string(),
-                    _ => return Err(Problem::mismatch::<Self>(value)),
+                    _ => return Err(ValueError::mismatch::<Self>(value)),
                 };
                 let read: Result<Self, String> = $read(&text);
-                read.map_err(|text| Problem::of(value, text))
+                read.map_err(|text| ValueError::of(value, text))
             }
 
             fn write(&self) -> String {
@@ -111,22 +111,22 @@ texts! {
         |draw: &mut Draw| draw.socket();
 }
 
-/// A network, or one address; bits behind the prefix are dropped.
+/// Parses a network or a single address; bits after the prefix are dropped.
 fn network(text: &str) -> Result<IpNet, String> {
     let one = || text.parse::<std::net::IpAddr>().ok().map(IpNet::from);
     let network = text.parse::<IpNet>().ok().or_else(one);
     let network = network.map(|network| network.trunc());
-    network.ok_or_else(|| format!("{text:?} is no network; write {}", IpNet::expected()))
+    network.ok_or_else(|| format!("{text:?} is not a network; write {}", IpNet::expected()))
 }
 
-/// An address and its port; port 53 is not guessed, so that a port forgotten is noticed.
+/// Parses an address with port. There is no default port, so that a forgotten port is noticed.
 fn socket(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         let wanted = SocketAddr::expected();
         let likely = text.parse::<std::net::IpAddr>().map(|ip| SocketAddr::new(ip, 53));
         match likely {
             Ok(address) => format!("{text:?} has no port; write \"{address}\""),
-            Err(_) => format!("{text:?} is no address with a port; write {wanted}"),
+            Err(_) => format!("{text:?} is not an address with a port; write {wanted}"),
         }
     })
 }

@@ -1,8 +1,8 @@
 //! The cases of Google's `robots_test.cc` (google/robotstxt, Apache-2.0), by its test names, as
-//! tables. Where ours differ on purpose the table says so: URLs that are not URLs are the
-//! caller's affair here (`GoogleOnly_SystemTest` with an empty URL, `TestGetPathParamsQuery`).
+//! tables. Deliberate differences are noted in the tables. Invalid URLs are the caller's
+//! responsibility here (`GoogleOnly_SystemTest` with an empty URL, `TestGetPathParamsQuery`).
 
-use super::super::{Rules, clean, escape};
+use super::super::{Rules, escape, sanitize};
 use super::{allowed, check};
 use robotstxt::RobotsParseHandler;
 
@@ -186,7 +186,7 @@ fn lines_are_cut_where_google_cuts_them() {
     assert!(allowed(&robots, "FooBot", &format!("{b}/fux")));
 }
 
-/// What the crate's reader hands over.
+/// The lines that the crate's parser reports.
 #[derive(Default)]
 struct Lines {
     known: u32,
@@ -216,7 +216,7 @@ impl RobotsParseHandler for Lines {
 
 fn lines(body: &[u8]) -> Lines {
     let mut lines = Lines::default();
-    robotstxt::parse_robotstxt(&clean::clean(body), &mut lines);
+    robotstxt::parse_robotstxt(&sanitize::sanitize(body), &mut lines);
     lines
 }
 
@@ -248,7 +248,7 @@ fn byte_order_marks_are_skipped_at_the_start_only() {
 }
 
 #[test]
-fn a_sitemap_stands_anywhere() {
+fn a_sitemap_may_occur_anywhere() {
     let rest = "User-Agent: foo\nAllow: /some/path\nUser-Agent: bar\n\n\n";
     let sitemap = "Sitemap: http://foo.bar/sitemap.xml\n";
     for robots in [format!("{rest}{sitemap}"), format!("{sitemap}{rest}")] {

@@ -1,5 +1,5 @@
-//! Ours equals the crate's matcher where that is right; no bytes make it panic or slow; what is
-//! written is read back.
+//! Our matcher equals the crate's where that one is right; no bytes make it panic or slow; encoded
+//! rules are decoded unchanged.
 
 use super::super::table::STEPS_MAX;
 use super::super::{DecodeError, Rules};
@@ -18,7 +18,7 @@ fn value(wild: bool) -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// A group in which nothing stands between the names.
+/// A group without other lines between its `User-agent` lines.
 fn group(wild: bool) -> impl Strategy<Value = String> {
     let names = ["*", "FooBot", "foobot/2.1", "BarBot", "Foo", "* x", "FooBot x"];
     let name = prop::sample::select(names.to_vec()).prop_map(|n| format!("User-agent: {n}\n"));
@@ -41,7 +41,7 @@ fn path() -> impl Strategy<Value = String> {
         .prop_map(|p| format!("/{}", p.concat()))
 }
 
-/// A path in which no character stands twice.
+/// A path in which no character occurs twice.
 fn path_without_repeats() -> impl Strategy<Value = String> {
     let pieces = prop::sample::subsequence(vec!["a", "b", ".x", "?", "=", "$", "*"], 0..=7);
     pieces.prop_shuffle().prop_map(|p| format!("/{}", p.concat()))
@@ -89,8 +89,8 @@ fn garbage() -> impl Strategy<Value = Vec<u8>> {
     vec(token, 0..120).prop_map(|tokens| tokens.concat())
 }
 
-/// What matching may cost: a path's length for each wild rule up to [`STEPS_MAX`], and a few
-/// comparisons for the rest.
+/// The bound on the cost of a match: the length of the path for each wild rule up to [`STEPS_MAX`],
+/// and a few comparisons for the others.
 fn steps_max(robots: &[u8], path: &str) -> u64 {
     let wild = robots.iter().filter(|&&b| b == b'*').count() as u64;
     let (path, robots) = (3 * path.len() as u64 + 2, robots.len() as u64);
@@ -111,8 +111,8 @@ proptest! {
         }
     }
 
-    /// After a wildcard the crate tries only the first place where the next character stands
-    /// (`*ab` does not match `/aab`), so it is a measure only where there is no other.
+    /// After a wildcard the crate tries only the first occurrence of the next character (`*ab` does not
+    /// match `/aab`), so it is an oracle only for paths without repeats.
     #[test]
     fn equals_the_crate_with_wildcards_where_that_is_right(
         robots in robots(true),
@@ -150,7 +150,7 @@ proptest! {
         for agent in ["foobot", &agent] {
             let rules = Rules::parse(&body, agent);
             let mut steps = 0;
-            let (allowed, _) = rules.judge(&path, &mut steps);
+            let (allowed, _) = rules.evaluate(&path, &mut steps);
             prop_assert!(steps <= steps_max(&body, &path), "{} steps", steps);
             prop_assert_eq!(rules.decide(&path).allowed, allowed);
             prop_assert!(rules.sitemaps().iter().all(|s| s.is_ascii() && !s.is_empty()));
@@ -181,7 +181,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_encoding_is_refused() {
+fn an_invalid_encoding_is_rejected() {
     for (bytes, error) in [
         (&[][..], DecodeError::Length),
         (&[2, 0, 0, 0], DecodeError::Version(2)),
@@ -200,7 +200,7 @@ fn what_is_no_encoding_is_refused() {
     assert_eq!(Rules::from_bytes(&vec![1; 5 << 20]), Err(DecodeError::Length));
 }
 
-/// The format is on disks: these bytes must be read for ever.
+/// The format is on disk, so these bytes must remain readable.
 #[test]
 fn the_encoding_is_stable() {
     let robots =
@@ -216,7 +216,7 @@ fn a_thousand_rules_take_little_memory_and_few_steps() {
     let rules = Rules::parse(format!("User-agent: *\n{lines}").as_bytes(), "x");
     assert!(rules.heap_size() <= 1_000 * (20 + 16 + 8), "{} bytes", rules.heap_size());
     let mut steps = 0;
-    assert!(!rules.judge("/directory/777/page.html", &mut steps).0);
+    assert!(!rules.evaluate("/directory/777/page.html", &mut steps).0);
     assert!(steps <= 11 * 24, "{steps} steps");
 }
 
@@ -233,7 +233,7 @@ fn bombs(key: &str, more: &str) -> (String, String) {
 }
 
 #[test]
-fn a_file_of_bombs_is_judged_in_bounded_steps_and_strictly() {
+fn a_file_of_bombs_is_evaluated_in_bounded_steps_and_strictly() {
     let (robots, path) = bombs("Disallow", "");
     assert!(robots.len() < super::super::SIZE_MAX, "all of it is read");
     for (key, more, path, allowed) in [
@@ -247,7 +247,7 @@ fn a_file_of_bombs_is_judged_in_bounded_steps_and_strictly() {
         let (robots, _) = bombs(key, more);
         let rules = Rules::parse(robots.as_bytes(), "x");
         let mut steps = 0;
-        let (found, _) = rules.judge(path, &mut steps);
+        let (found, _) = rules.evaluate(path, &mut steps);
         assert_eq!(found, allowed, "{key} {more:?} {path:.30}");
         assert_eq!(rules.decide(path).by.is_some(), !allowed, "a line is named");
         assert!(steps <= steps_max(robots.as_bytes(), path), "{key} {more:?}: {steps} steps");
@@ -255,7 +255,7 @@ fn a_file_of_bombs_is_judged_in_bounded_steps_and_strictly() {
     }
 }
 
-/// Below the bound nothing is judged by halves.
+/// Below the bound all rules are tried.
 #[test]
 fn a_thousand_wild_rules_are_tried_in_full() {
     let rules: String = (0..1_000).map(|i| format!("Disallow: /*x{i:04}y*z\n")).collect();

@@ -1,4 +1,4 @@
-//! RFC 9309, its examples and its sentences.
+//! The examples and rules of RFC 9309.
 
 use super::super::{CRAWL_DELAY_MAX, Rules};
 use super::check;
@@ -130,7 +130,7 @@ fn special_characters() {
     }
 }
 
-/// Rules that say nothing about any path.
+/// Rules that match no path.
 #[test]
 fn empty_and_impossible_rules() {
     for rule in ["", "$", "foo", "%2Ffoo", "http://e.example/foo"] {
@@ -139,7 +139,7 @@ fn empty_and_impossible_rules() {
     }
 }
 
-/// Section 2.2.4: other records end no group.
+/// Section 2.2.4: other records do not end a group.
 #[test]
 fn other_records_do_not_interfere() {
     for noise in ["Sitemap: https://e.example/s.xml", "Crawl-delay: 5", "Host: e.example", "junk"] {
@@ -169,7 +169,7 @@ fn crawl_delays_belong_to_their_groups() {
 }
 
 #[test]
-fn the_rule_that_decides_is_told() {
+fn the_deciding_rule_is_returned() {
     let robots = b"User-agent: *\nDisallow: /a\nAllow: /a*/b$ # yes\n";
     let rules = Rules::parse(robots, "x");
     let by = |path| rules.decide(path).by.map(|by| (by.line, by.text));

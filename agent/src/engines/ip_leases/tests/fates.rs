@@ -25,7 +25,7 @@ impl World {
             (AgentState::Dead, _) => {
                 self.begin_life(id);
                 self.view.agents[n].state = AgentState::Active;
-                self.view.agents[n].since = self.view.epoch + 1;
+                self.view.agents[n].joined_epoch = self.view.epoch + 1;
                 self.tell_view();
             }
             (AgentState::Draining, _) => {}
@@ -54,7 +54,7 @@ impl World {
                 // Killed, and back before anybody counted it as dead.
                 self.kill(id);
                 self.begin_life(id);
-                self.view.agents[n].since = self.view.epoch + 1;
+                self.view.agents[n].joined_epoch = self.view.epoch + 1;
                 self.tell_view();
             }
             _ => {}

@@ -214,9 +214,9 @@ impl World {
             slot: id.0 as u16,
             weight: 1,
             state: AgentState::Active,
-            since: self.view.epoch + 1,
-            disk: u64::from(id.0) + 1,
-            alone: false,
+            joined_epoch: self.view.epoch + 1,
+            disk_id: u64::from(id.0) + 1,
+            unreplicated: false,
         });
         self.begin_life(id);
         self.tell_view();

@@ -1,10 +1,10 @@
 //! Hosts, the front, and why nothing is handed out.
 
 use crate::observe::metrics::Reading;
-use crivello_common::metrics::{Family, counter, gauge};
+use crivello_common::metrics::{MetricFamily, counter, gauge};
 use std::sync::atomic::Ordering::Relaxed;
 
-pub const ALL: &[Family<Reading>] = &[
+pub const ALL: &[MetricFamily<Reading>] = &[
     gauge(
         "crivello_hosts",
         "hosts",

@@ -2,10 +2,10 @@
 
 use crate::observe::metrics::Reading;
 use crate::observe::metrics::reading::{Cluster, Peer};
-use crivello_common::metrics::{Family, counter, gauge};
+use crivello_common::metrics::{MetricFamily, counter, gauge};
 use std::sync::atomic::Ordering::Relaxed;
 
-pub const ALL: &[Family<Reading>] = &[
+pub const ALL: &[MetricFamily<Reading>] = &[
     gauge("crivello_epoch", "1", &[], "The view that the agent goes by", |r, s| {
         with(r, |cluster| s.one(cluster.epoch));
     }),

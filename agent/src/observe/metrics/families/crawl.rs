@@ -3,10 +3,10 @@
 use crate::observe::metrics::Reading;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::metrics::{Family, counter, gauge};
+use crivello_common::metrics::{MetricFamily, counter, gauge};
 use std::sync::atomic::Ordering::Relaxed;
 
-pub const ALL: &[Family<Reading>] = &[
+pub const ALL: &[MetricFamily<Reading>] = &[
     gauge(
         "crivello_build_info",
         "1",

@@ -1,10 +1,10 @@
 //! RocksDB, memory, disk, sockets.
 
 use crate::observe::metrics::Reading;
-use crivello_common::metrics::{Family, counter, gauge};
+use crivello_common::metrics::{MetricFamily, counter, gauge};
 use crivello_common::runtime::open_files;
 
-pub const ALL: &[Family<Reading>] = &[
+pub const ALL: &[MetricFamily<Reading>] = &[
     gauge(
         "crivello_rocksdb_pending_compaction_bytes",
         "bytes",

@@ -8,8 +8,8 @@ mod machine;
 mod stages;
 
 use crate::observe::metrics::Reading;
-use crivello_common::metrics::Family;
+use crivello_common::metrics::MetricFamily;
 
 /// All of them, in the order of the table.
-pub const FAMILIES: &[&[Family<Reading>]] =
+pub const FAMILIES: &[&[MetricFamily<Reading>]] =
     &[crawl::ALL, bench::ALL, stages::ALL, machine::ALL, cluster::ALL];

@@ -1,9 +1,9 @@
 //! The walk of a URL: how long each stage takes, and what waits between them.
 
 use crate::observe::metrics::Reading;
-use crivello_common::metrics::{Family, counter, gauge, timing};
+use crivello_common::metrics::{MetricFamily, counter, gauge, timing};
 
-pub const ALL: &[Family<Reading>] = &[
+pub const ALL: &[MetricFamily<Reading>] = &[
     gauge(
         "crivello_queue_items",
         "items",

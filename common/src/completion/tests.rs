@@ -1,16 +1,16 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Agents that send each other work, over wires that deliver in any order and at any time.
+/// Agents that send each other work over wires that deliver in any order, at any time.
 struct World {
-    agents: Vec<Member>,
-    /// Not delivered yet.
+    agents: Vec<TestAgent>,
+    /// Messages not yet delivered.
     wires: Vec<Message>,
 }
 
 #[derive(Default)]
-struct Member {
-    said: Said,
+struct TestAgent {
+    reply: AgentReply,
     queued: u32,
     unacknowledged: u32,
 }
@@ -22,16 +22,16 @@ enum Message {
 
 impl World {
     fn new(queued: &[u32]) -> Self {
-        let member = |&queued: &u32| Member { queued, ..Member::default() };
-        Self { agents: queued.iter().map(member).collect(), wires: Vec::new() }
+        let agent = |&queued: &u32| TestAgent { queued, ..TestAgent::default() };
+        Self { agents: queued.iter().map(agent).collect(), wires: Vec::new() }
     }
 
     fn is_done(&self) -> bool {
-        let on_its_way = self.wires.iter().any(|m| matches!(m, Message::Work { .. }));
-        !on_its_way && self.agents.iter().all(|agent| agent.queued == 0)
+        let in_transit = self.wires.iter().any(|m| matches!(m, Message::Work { .. }));
+        !in_transit && self.agents.iter().all(|agent| agent.queued == 0)
     }
 
-    /// Some agent works off a piece, which leads to others, or a message arrives.
+    /// An agent handles one piece of work, which leads to others, or a message is delivered.
     fn step(&mut self, what: u8, which: u8, leads_to: &[u8]) {
         let n = self.agents.len();
         if what < 128 && !self.wires.is_empty() {
@@ -45,7 +45,7 @@ impl World {
             return;
         }
         agent.queued -= 1;
-        agent.said.work += 1;
+        agent.reply.work += 1;
         agent.unacknowledged += leads_to.len() as u32;
         let sent = leads_to.iter().map(|&to| Message::Work { from: me, to: usize::from(to) % n });
         self.wires.extend(sent);
@@ -55,16 +55,16 @@ impl World {
         match self.wires.swap_remove(at) {
             Message::Work { from, to } => {
                 self.agents[to].queued += 1;
-                self.agents[to].said.work += 1;
+                self.agents[to].reply.work += 1;
                 self.wires.push(Message::Acknowledged { to: from });
             }
             Message::Acknowledged { to } => self.agents[to].unacknowledged -= 1,
         }
     }
 
-    fn ask(&self, agent: usize) -> Said {
-        let Member { said, queued, unacknowledged } = self.agents[agent];
-        Said { idle: queued + unacknowledged == 0, ..said }
+    fn poll(&self, agent: usize) -> AgentReply {
+        let TestAgent { reply, queued, unacknowledged } = self.agents[agent];
+        AgentReply { idle: queued + unacknowledged == 0, ..reply }
     }
 }
 
@@ -72,7 +72,7 @@ fn id(n: usize) -> AgentId {
     AgentId(n as u32)
 }
 
-/// What a schedule does: so much happens, then the next agent is asked.
+/// Steps, after which the next agent is polled and replies or does not.
 type Schedule = Vec<(Vec<(u8, u8, Vec<u8>)>, bool)>;
 
 fn schedules() -> impl Strategy<Value = (Vec<u32>, Schedule)> {
@@ -85,7 +85,7 @@ fn schedules() -> impl Strategy<Value = (Vec<u32>, Schedule)> {
     (proptest::collection::vec(0..3_u32, 2..5), proptest::collection::vec(between, 20..80))
 }
 
-/// Runs a schedule, round after round; says whether `is_done` ever said so, and panics if it was
+/// Runs a schedule, round after round; returns whether `is_done` ever held, and panics if it was
 /// wrong.
 fn run(queued: &[u32], schedule: &Schedule) -> bool {
     let mut world = World::new(queued);
@@ -100,11 +100,11 @@ fn run(queued: &[u32], schedule: &Schedule) -> bool {
         for (what, which, leads_to) in steps {
             world.step(*what, *which, leads_to);
         }
-        now.alive.insert(id(next), answers.then(|| world.ask(next)));
+        now.alive.insert(id(next), answers.then(|| world.poll(next)));
         next += 1;
         if next == n {
             if is_done(before.as_ref(), &now).is_ok() {
-                assert!(world.is_done(), "said to be done with work left");
+                assert!(world.is_done(), "reported done with work left");
                 return true;
             }
             (before, now, next) = (Some(now), fresh(), 0);
@@ -117,12 +117,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn nobody_is_said_to_be_done_while_work_is_left((queued, schedule) in schedules()) {
+    fn a_cluster_with_work_is_never_reported_done((queued, schedule) in schedules()) {
         run(&queued, &schedule);
     }
 
     #[test]
-    fn whoever_is_done_is_found_to_be_in_two_rounds(
+    fn a_cluster_without_work_is_reported_done_after_two_rounds(
         (queued, mut schedule) in schedules(),
         order in proptest::collection::vec(any::<u8>(), 400),
     ) {
@@ -134,41 +134,41 @@ proptest! {
     }
 }
 
-fn idle(work: u64) -> Option<Said> {
-    Some(Said { process: 1, epoch: 3, idle: true, work })
+fn idle(work: u64) -> Option<AgentReply> {
+    Some(AgentReply { process: 1, epoch: 3, idle: true, work })
 }
 
-fn round(said: &[Option<Said>], dead: &[u32]) -> Round {
+fn round(reply: &[Option<AgentReply>], dead: &[u32]) -> Round {
     Round {
         epoch: 3,
         replication: 2,
-        alive: said.iter().copied().enumerate().map(|(n, said)| (id(n), said)).collect(),
+        alive: reply.iter().copied().enumerate().map(|(n, reply)| (id(n), reply)).collect(),
         dead: dead.iter().map(|&id| AgentId(id)).collect(),
-        alone: Vec::new(),
+        unreplicated: Vec::new(),
     }
 }
 
 #[test]
-fn each_doubt_is_named() {
+fn each_reason_is_reported() {
     let done = round(&[idle(5), idle(7)], &[9]);
     assert_eq!(is_done(Some(&done), &done), Ok(()), "one is dead, and all it had has a copy");
-    assert_eq!(is_done(None, &done), Err(Busy::Moved));
+    assert_eq!(is_done(None, &done), Err(NotDone::Changed));
     let later = round(&[idle(5), idle(8)], &[9]);
-    assert_eq!(is_done(Some(&done), &later), Err(Busy::Moved));
+    assert_eq!(is_done(Some(&done), &later), Err(NotDone::Changed));
     let mut restarted = done.clone();
-    restarted.alive.insert(id(0), Some(Said { process: 2, ..idle(5).unwrap() }));
-    assert_eq!(is_done(Some(&done), &restarted), Err(Busy::Moved));
+    restarted.alive.insert(id(0), Some(AgentReply { process: 2, ..idle(5).unwrap() }));
+    assert_eq!(is_done(Some(&done), &restarted), Err(NotDone::Changed));
     let twice = |round: &Round| is_done(Some(round), round);
-    assert_eq!(twice(&round(&[], &[])), Err(Busy::Nobody));
-    assert_eq!(twice(&round(&[idle(5), None], &[])), Err(Busy::Silent(id(1))));
-    let busy = Some(Said { idle: false, ..idle(5).unwrap() });
-    assert_eq!(twice(&round(&[busy, idle(5), busy], &[])), Err(Busy::Working(2)));
-    let behind = Some(Said { epoch: 2, ..idle(5).unwrap() });
-    assert_eq!(twice(&round(&[idle(5), behind], &[])), Err(Busy::OtherEpoch(id(1))));
+    assert_eq!(twice(&round(&[], &[])), Err(NotDone::NoAgents));
+    assert_eq!(twice(&round(&[idle(5), None], &[])), Err(NotDone::NoReply(id(1))));
+    let busy = Some(AgentReply { idle: false, ..idle(5).unwrap() });
+    assert_eq!(twice(&round(&[busy, idle(5), busy], &[])), Err(NotDone::Working(2)));
+    let behind = Some(AgentReply { epoch: 2, ..idle(5).unwrap() });
+    assert_eq!(twice(&round(&[idle(5), behind], &[])), Err(NotDone::OtherView(id(1))));
     let dead = vec![AgentId(8), AgentId(9)];
-    assert_eq!(twice(&round(&[idle(5)], &[8, 9])), Err(Busy::Unknowable(dead)));
-    let alone = Round { replication: 1, ..round(&[idle(5)], &[9]) };
-    assert_eq!(twice(&alone), Err(Busy::Unknowable(vec![AgentId(9)])));
-    let uncopied = Round { alone: vec![AgentId(9)], ..round(&[idle(5)], &[9]) };
-    assert_eq!(twice(&uncopied), Err(Busy::Unknowable(vec![AgentId(9)])));
+    assert_eq!(twice(&round(&[idle(5)], &[8, 9])), Err(NotDone::DataUnavailable(dead)));
+    let single_copy = Round { replication: 1, ..round(&[idle(5)], &[9]) };
+    assert_eq!(twice(&single_copy), Err(NotDone::DataUnavailable(vec![AgentId(9)])));
+    let unreplicated = Round { unreplicated: vec![AgentId(9)], ..round(&[idle(5)], &[9]) };
+    assert_eq!(twice(&unreplicated), Err(NotDone::DataUnavailable(vec![AgentId(9)])));
 }

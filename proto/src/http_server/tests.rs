@@ -1,6 +1,6 @@
-//! Clients that are rude or slow, over real connections, with bounds of a test's size.
+//! Hostile and slow clients over real connections, with short limits.
 
-use super::{Bounds, serve};
+use super::{HttpLimits, serve};
 use crate::tls::{Https, HttpsFiles};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::{Request, Response};
@@ -22,14 +22,14 @@ use tower::Service;
 
 /// Everything here is over long before.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes of the longest answer.
+/// The size of the largest response, in bytes.
 const LONG: usize = 64 << 20;
 const ASKED: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-const BOUNDS: Bounds = Bounds {
+const LIMITS: HttpLimits = HttpLimits {
     connections_max: 4,
     handshake: Duration::from_millis(300),
     head: Duration::from_millis(300),
-    answer: Duration::from_millis(300),
+    response: Duration::from_millis(300),
     write: Duration::from_millis(300),
 };
 
@@ -55,13 +55,13 @@ impl Body for Long {
     }
 }
 
-/// Answers `/` with a word, and `/long` with a lot; nobody is ever answered at `/never`.
+/// Responds to `/` with few bytes and to `/long` with many, and never to `/never`.
 #[derive(Clone)]
-struct House;
+struct TestService;
 
 type Answered = Result<Response<Long>, Infallible>;
 
-impl<B> Service<Request<B>> for House {
+impl<B> Service<Request<B>> for TestService {
     type Response = Response<Long>;
     type Error = Infallible;
     type Future = futures_util::future::Either<Ready<Answered>, std::future::Pending<Answered>>;
@@ -80,57 +80,57 @@ impl<B> Service<Request<B>> for House {
     }
 }
 
-async fn start(https: Option<Https>, bounds: Bounds) -> SocketAddr {
+async fn start(https: Option<Https>, limits: HttpLimits) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, https, House, bounds));
+    tokio::spawn(serve(listener, https, TestService, limits));
     at
 }
 
-async fn say(at: SocketAddr, words: &[u8]) -> TcpStream {
+async fn send(at: SocketAddr, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(at).await.unwrap();
-    stream.write_all(words).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
     stream
 }
 
-/// All that comes until the other side closes, which it must.
+/// Everything received until the other side closes, which it must.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut rest = Vec::new();
-    // Whether it is closed in order or not.
+    // A reset also counts as closed.
     let _ = timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("it stays open");
     String::from_utf8_lossy(&rest).into_owned()
 }
 
 #[tokio::test]
-async fn who_is_silent_or_slow_is_sent_away_and_others_are_served() {
-    let at = start(None, BOUNDS).await;
-    // All seats are taken by one that says nothing, one that says it slowly, one that is never
-    // answered, and one that has been answered and keeps its connection.
-    let silent = say(at, b"").await;
-    let slow = say(at, b"GET / HTTP/1.1\r\nHo").await;
-    let unanswered = say(at, b"GET /never HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    let idle = say(at, ASKED).await;
-    let mut last = say(at, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
-    assert!(rest(&mut last).await.ends_with("xxxxx"), "it is served when a seat is free");
+async fn silent_and_slow_clients_are_disconnected_and_others_are_served() {
+    let at = start(None, LIMITS).await;
+    // All connections are in use: by a silent client, a slow one, one without response, and an idle one
+    // after its response.
+    let silent = send(at, b"").await;
+    let slow = send(at, b"GET / HTTP/1.1\r\nHo").await;
+    let unanswered = send(at, b"GET /never HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let idle = send(at, ASKED).await;
+    let mut last = send(at, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+    assert!(rest(&mut last).await.ends_with("xxxxx"), "it is served when a connection is free");
     for mut stream in [silent, slow, unanswered] {
-        let said = rest(&mut stream).await;
-        assert!(!said.contains("200"), "{said}");
+        let received = rest(&mut stream).await;
+        assert!(!received.contains("200"), "{received}");
     }
     let mut idle = idle;
     assert!(rest(&mut idle).await.ends_with("xxxxx"));
 }
 
 #[tokio::test]
-async fn who_takes_nothing_of_a_long_answer_is_sent_away() {
-    let at = start(None, Bounds { connections_max: 1, ..BOUNDS }).await;
-    let greedy = say(at, b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    let mut next = say(at, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
-    assert!(rest(&mut next).await.ends_with("xxxxx"), "the only seat stays taken");
+async fn a_client_that_does_not_read_is_disconnected() {
+    let at = start(None, HttpLimits { connections_max: 1, ..LIMITS }).await;
+    let greedy = send(at, b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let mut next = send(at, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+    assert!(rest(&mut next).await.ends_with("xxxxx"), "the only connection stays in use");
     drop(greedy);
-    // Who does take it gets all of it, however long that takes.
-    let at = start(None, BOUNDS).await;
+    // A client that reads receives everything, however long that takes.
+    let at = start(None, LIMITS).await;
     let asked = b"GET /long HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-    let mut reader = say(at, asked).await;
+    let mut reader = send(at, asked).await;
     let (mut part, mut n) = (vec![0; 1 << 20], 0);
     loop {
         match timeout(PATIENCE, reader.read(&mut part)).await.unwrap().unwrap() {
@@ -150,8 +150,8 @@ fn write(dir: &std::path::Path) -> (HttpsFiles, CertificateDer<'static>) {
     (files, cert.der().clone())
 }
 
-/// Whether somebody who trusts this certificate, and shows none, is answered.
-async fn is_met(at: SocketAddr, trusted: CertificateDer<'static>) -> bool {
+/// Whether a client that trusts this certificate, and has none itself, gets a response.
+async fn is_served(at: SocketAddr, trusted: CertificateDer<'static>) -> bool {
     let mut roots = RootCertStore::empty();
     roots.add(trusted).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -162,8 +162,8 @@ async fn is_met(at: SocketAddr, trusted: CertificateDer<'static>) -> bool {
         .with_no_client_auth();
     let stream = TcpStream::connect(at).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
-    let met = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    let Ok(mut stream) = timeout(PATIENCE, met).await.unwrap() else { return false };
+    let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
+    let Ok(mut stream) = timeout(PATIENCE, connecting).await.unwrap() else { return false };
     stream.write_all(ASKED).await.unwrap();
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).await.unwrap();
@@ -171,31 +171,31 @@ async fn is_met(at: SocketAddr, trusted: CertificateDer<'static>) -> bool {
 }
 
 #[tokio::test]
-async fn over_tls_nobody_is_asked_for_a_certificate_and_ours_may_change() {
+async fn tls_needs_no_client_certificate_and_ours_can_be_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let (files, first) = write(dir.path());
     let https = Https::load(files).unwrap();
-    https.keep_fresh();
-    let at = start(Some(https), BOUNDS).await;
-    assert!(is_met(at, first.clone()).await);
-    // Neither who speaks no TLS nor who says nothing keeps a seat.
-    let mut plain = say(at, ASKED).await;
+    https.watch();
+    let at = start(Some(https), LIMITS).await;
+    assert!(is_served(at, first.clone()).await);
+    // A client without TLS and a silent one are disconnected.
+    let mut plain = send(at, ASKED).await;
     assert!(!rest(&mut plain).await.contains("200"));
-    let mut silent = say(at, b"").await;
+    let mut silent = send(at, b"").await;
     assert_eq!(rest(&mut silent).await, "");
 
     let (_, second) = write(dir.path());
     let changed = async {
-        while !is_met(at, second.clone()).await {
+        while !is_served(at, second.clone()).await {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    timeout(PATIENCE, changed).await.expect("the new one is shown");
-    assert!(!is_met(at, first).await, "the old one is still shown");
+    timeout(PATIENCE, changed).await.expect("the new certificate is used");
+    assert!(!is_served(at, first).await, "the old certificate is still used");
 }
 
 #[test]
-fn files_that_cannot_be_used_are_refused_with_the_flag() {
+fn an_error_in_the_files_names_the_flag() {
     let dir = tempfile::tempdir().unwrap();
     let (files, _) = write(dir.path());
     let none = HttpsFiles { key: dir.path().join("none"), ..files.clone() };

@@ -1,5 +1,5 @@
-//! What a stored crawl means: the settings that its keys and records depend on. A crawl is resumed
-//! only under the same.
+//! The fingerprint of a stored crawl: the settings that its keys and records depend on. A crawl is
+//! resumed only with the same fingerprint.
 
 use super::settings::{Cluster, Settings, TABLE};
 use crate::url::NORMAL_FORM;
@@ -8,25 +8,25 @@ use std::fmt;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What stands for the normal form among the settings.
+/// The name of the URL normal form among the settings.
 const NORMAL_FORM_NAME: &str = "url normal form";
 /// Name of [`Cluster::peer_lease`] among the settings.
 const PEER_LEASE_NAME: &str = "half of cluster.lease, at most 5s";
 /// The longest lease between agents.
 const PEER_LEASE_MAX: Duration = Duration::from_secs(5);
 
-/// A setting that a stored crawl has otherwise.
+/// A setting that differs from that of the stored crawl.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct SettingDifference {
     /// `section.key`.
     pub key: String,
-    /// As stored; empty where it was not.
+    /// The stored value; empty if there is none.
     pub stored: String,
-    /// Now; empty where it no longer exists.
+    /// The current value; empty if the setting no longer exists.
     pub now: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for SettingDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_none = |text| if str::is_empty(text) { "not set" } else { text }.to_owned();
         let (stored, now) = (or_none(&self.stored), or_none(&self.now));
@@ -48,9 +48,10 @@ impl Cluster {
 }
 
 impl Settings {
-    /// The settings that a stored crawl depends on, one `key = value` a line: to be kept beside it.
+    /// The settings that a stored crawl depends on, one `key = value` per line. It is stored with the
+    /// crawl.
     #[must_use]
-    pub fn meaning(&self) -> String {
+    pub fn fingerprint_text(&self) -> String {
         let fixed = TABLE.iter().filter(|setting| setting.fixed);
         let lines = fixed.map(|s| format!("{} = {}\n", s.key(), (s.write)(self)));
         let peer_lease = self.cluster.peer_lease();
@@ -61,16 +62,17 @@ impl Settings {
         lines.chain(derived).collect()
     }
 
-    /// The hash of [`Self::meaning`].
+    /// The hash of [`Self::fingerprint_text`].
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        xxh3_64(self.meaning().as_bytes())
+        xxh3_64(self.fingerprint_text().as_bytes())
     }
 
-    /// How the crawl that kept `stored` (its [`Self::meaning`]) differs; empty: it may be resumed.
+    /// The differences from `stored`, the [`Self::fingerprint_text`] of a stored crawl. If there are
+    /// none, the crawl may be resumed.
     #[must_use]
-    pub fn meaning_differences(&self, stored: &str) -> Vec<Difference> {
-        let now = self.meaning();
+    pub fn fingerprint_differences(&self, stored: &str) -> Vec<SettingDifference> {
+        let now = self.fingerprint_text();
         let (stored, now) = (lines(stored), lines(&now));
         let mut keys: Vec<&str> = stored.keys().chain(now.keys()).copied().collect();
         keys.sort_unstable();
@@ -78,7 +80,7 @@ impl Settings {
         let value = |of: &BTreeMap<&str, &str>, key| of.get(key).map_or("", |v| v).to_owned();
         keys.into_iter()
             .filter(|key| stored.get(key) != now.get(key))
-            .map(|key| Difference {
+            .map(|key| SettingDifference {
                 key: key.to_owned(),
                 stored: value(&stored, key),
                 now: value(&now, key),
@@ -86,7 +88,7 @@ impl Settings {
             .collect()
     }
 
-    /// The keys of all settings that differ, fixed or not, in the order of the file.
+    /// The keys of all settings that differ, in the order of the table.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let differ = TABLE.iter().filter(|s| (s.write)(self) != (s.write)(other));

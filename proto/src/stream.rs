@@ -1,4 +1,4 @@
-//! A connection between two nodes, with TLS or without.
+//! A connection between two nodes, with or without TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -8,18 +8,19 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
-/// How a record of TLS that is an alert begins: what who speaks TLS answers to who does not.
-const ALERT: [u8; 2] = [0x15, 0x03];
+/// The first bytes of a TLS alert, the response of a TLS server to a client without TLS.
+const TLS_ALERT: [u8; 2] = [0x15, 0x03];
 
-/// See the module.
+/// A connection between two nodes.
 #[derive(Debug)]
-pub struct Io {
+pub struct NodeStream {
     stream: Stream,
-    /// What was read ahead.
-    first: Vec<u8>,
-    taken: usize,
-    /// Nothing was read yet, and an alert would be one.
-    looks: bool,
+    /// Bytes already read from the stream, not yet returned to the caller.
+    read_ahead: Vec<u8>,
+    /// The number of bytes of `read_ahead` already returned.
+    returned: usize,
+    /// Whether the next read checks for a TLS alert.
+    detects_alert: bool,
 }
 
 #[derive(Debug)]
@@ -28,22 +29,32 @@ enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Io {
+impl NodeStream {
     pub(crate) const fn plain(stream: TcpStream) -> Self {
-        Self { stream: Stream::Plain(stream), first: Vec::new(), taken: 0, looks: false }
+        Self {
+            stream: Stream::Plain(stream),
+            read_ahead: Vec::new(),
+            returned: 0,
+            detects_alert: false,
+        }
     }
 
-    /// To one who might want TLS, and would say so in its way.
-    pub(crate) fn plain_to(stream: TcpStream) -> Self {
-        Self { looks: true, ..Self::plain(stream) }
+    /// A connection without TLS to a node that may require TLS and respond with an alert.
+    pub(crate) fn plain_detecting_tls(stream: TcpStream) -> Self {
+        Self { detects_alert: true, ..Self::plain(stream) }
     }
 
-    pub(crate) fn tls(stream: TlsStream<TcpStream>, first: Vec<u8>) -> Self {
-        Self { stream: Stream::Tls(Box::new(stream)), first, taken: 0, looks: false }
+    pub(crate) fn tls(stream: TlsStream<TcpStream>, read_ahead: Vec<u8>) -> Self {
+        Self {
+            stream: Stream::Tls(Box::new(stream)),
+            read_ahead,
+            returned: 0,
+            detects_alert: false,
+        }
     }
 }
 
-impl Connected for Io {
+impl Connected for NodeStream {
     type ConnectInfo = TcpConnectInfo;
 
     fn connect_info(&self) -> TcpConnectInfo {
@@ -54,20 +65,20 @@ impl Connected for Io {
     }
 }
 
-impl AsyncRead for Io {
+impl AsyncRead for NodeStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if let Some(left @ [_, ..]) = this.first.get(this.taken..) {
+        if let Some(left @ [_, ..]) = this.read_ahead.get(this.returned..) {
             let n = left.len().min(buf.remaining());
             buf.put_slice(&left[..n]);
-            this.taken += n;
-            if this.taken == this.first.len() {
-                this.first = Vec::new();
-                this.taken = 0;
+            this.returned += n;
+            if this.returned == this.read_ahead.len() {
+                this.read_ahead = Vec::new();
+                this.returned = 0;
             }
             return Poll::Ready(Ok(()));
         }
@@ -76,11 +87,11 @@ impl AsyncRead for Io {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
         };
-        if this.looks && read.is_ready() {
-            this.looks = false;
-            if buf.filled().get(before..).is_some_and(|new| new.starts_with(&ALERT)) {
+        if this.detects_alert && read.is_ready() {
+            this.detects_alert = false;
+            if buf.filled().get(before..).is_some_and(|new| new.starts_with(&TLS_ALERT)) {
                 return Poll::Ready(Err(io::Error::other(
-                    "it speaks TLS only: give --tls-cert, --tls-key and --tls-ca, and an address \
+                    "it requires TLS: give --tls-cert, --tls-key and --tls-ca, and an address \
                      that begins with https://",
                 )));
             }
@@ -89,7 +100,7 @@ impl AsyncRead for Io {
     }
 }
 
-impl AsyncWrite for Io {
+impl AsyncWrite for NodeStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

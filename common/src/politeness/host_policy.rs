@@ -1,22 +1,22 @@
-//! What applies to one host: the settings, its domain's own delay, its robots.txt's Crawl-delay.
+//! The politeness rules of one host.
 
 use super::state::WaitRule;
 use crate::config::{DomainDelay, Politeness, PolitenessMode};
 use std::time::Duration;
 
-/// See the module.
+/// The politeness rules of one host.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace<'a> {
+pub struct HostPolicy<'a> {
     /// The settings.
     pub politeness: &'a Politeness,
-    /// The delay of its domain, where the settings name one.
+    /// The delay of the host's domain, if `politeness.domains` sets one.
     pub domain_delay: Option<Duration>,
-    /// The Crawl-delay its robots.txt asks for; the longest one, where origins differ.
+    /// The Crawl-delay of the host's robots.txt; the longest, if its origins differ.
     pub crawl_delay: Option<Duration>,
 }
 
-impl<'a> Pace<'a> {
-    /// The pace of the host named `host`.
+impl<'a> HostPolicy<'a> {
+    /// The policy of the host named `host`.
     #[must_use]
     pub fn of(politeness: &'a Politeness, host: &str, crawl_delay: Option<Duration>) -> Self {
         let domain_delay =
@@ -24,10 +24,10 @@ impl<'a> Pace<'a> {
         Self { politeness, domain_delay, crawl_delay }
     }
 
-    /// The wait after a visit in which the site took `served`, and the rule it comes from.
+    /// The wait after a visit with the response time `served`, and the rule that sets it.
     ///
-    /// A Crawl-delay makes the host slower, never faster, and counts as `crawl_delay_max` when it
-    /// is longer. In relative mode a domain's own delay is the least.
+    /// A Crawl-delay can only lengthen the wait, and is capped at `crawl_delay_max`. In relative
+    /// mode the delay of the domain is a minimum.
     #[must_use]
     pub fn wait(&self, served: Duration) -> (Duration, WaitRule) {
         let own = match self.politeness.mode {
@@ -42,15 +42,15 @@ impl<'a> Pace<'a> {
         if asked > own.0 { (asked, WaitRule::CrawlDelay) } else { own }
     }
 
-    /// The longest ordinary wait, whatever time the site took.
+    /// The longest ordinary wait for any response time.
     #[must_use]
     pub fn wait_max(&self) -> Duration {
         self.wait(Duration::MAX).0
     }
 
-    /// How many requests one visit may send on one connection.
+    /// The number of requests that one visit may send on one connection.
     ///
-    /// A burst is for hosts that do not ask for a Crawl-delay, in absolute mode.
+    /// It is above 1 only in absolute mode, for hosts without Crawl-delay.
     #[must_use]
     pub fn burst(&self) -> u32 {
         match self.politeness.mode {
@@ -61,7 +61,7 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// Whether there is any wait between two visits of this host.
+    /// Whether there is any wait between two visits.
     #[must_use]
     pub fn has_wait(&self) -> bool {
         !self.wait_max().is_zero()
@@ -84,7 +84,7 @@ impl<'a> Pace<'a> {
     }
 }
 
-/// The entry of `domains` that covers `host`: the longest suffix at a label boundary.
+/// The index of the entry of `domains` that covers `host`: the longest suffix at a label boundary.
 #[must_use]
 pub fn domain_delay_index(domains: &[DomainDelay], host: &str) -> Option<usize> {
     let covers = |suffix: &str| {

@@ -1,8 +1,8 @@
-//! Who may ask: what people ask of a node needs the cluster's token, where there is one.
+//! Authorization of calls: control calls need the cluster's token, if there is one.
 
 use crate::LiveToken;
-use crate::sayings::Sayings;
-use crate::tls::{Kind, Reason, Refuser};
+use crate::rejection_log::RejectionLog;
+use crate::tls::{RejectedBy, Rejection, RejectionKind};
 use futures_util::future::{Either, Ready, ready};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,21 +17,21 @@ use tonic::transport::Channel;
 use tonic::transport::server::TcpConnectInfo;
 use tower::Service;
 
-/// What nodes ask of the coordinator: that they are nodes is for TLS to say.
-pub const NODES_ASK: &[&str] =
+/// The calls that nodes make to the coordinator. They need no token; TLS authenticates nodes.
+pub const NODE_CALLS: &[&str] =
     &["Join", "Heartbeat", "Leave", "WatchView", "GetView", "WatchSettings"];
 
-/// A service that asks for the token, but for calls that are `open`.
+/// A service that requires the token, except for the calls in `open`.
 #[derive(Clone, Debug)]
-pub struct Guarded<S> {
+pub struct RequireToken<S> {
     inner: S,
     token: Option<LiveToken>,
     open: &'static [&'static str],
-    log: Arc<Sayings>,
+    log: Arc<RejectionLog>,
 }
 
-impl<S> Guarded<S> {
-    /// Without a token everything is open.
+impl<S> RequireToken<S> {
+    /// Wraps `inner`. Without a token all calls are open.
     pub fn new(inner: S, token: Option<LiveToken>, open: &'static [&'static str]) -> Self {
         Self { inner, token, open, log: Arc::default() }
     }
@@ -42,31 +42,32 @@ impl<S> Guarded<S> {
         if self.open.contains(&call) {
             return Ok(());
         }
-        let shown = request.headers().get(header::AUTHORIZATION);
-        if shown.is_some_and(|shown| token.is_in(shown.as_bytes())) {
+        let presented = request.headers().get(header::AUTHORIZATION);
+        if presented.is_some_and(|value| token.matches_header(value.as_bytes())) {
             return Ok(());
         }
-        let (said, why) = match shown {
-            None => ("it shows no token", "this needs the cluster's token"),
-            Some(_) => ("its token is not ours", "the token is not that of this cluster"),
+        let (logged, sent) = match presented {
+            None => ("it sent no token", "this call needs the cluster's token"),
+            Some(_) => ("it sent another token", "the token is not that of this cluster"),
         };
         let peer = request.extensions().get::<TcpConnectInfo>().and_then(|info| info.remote_addr());
-        let who = peer.map_or_else(String::new, |peer| peer.ip().to_string());
-        let at = peer.map_or_else(String::new, |peer| peer.to_string());
-        let reason = Reason::new(Refuser::Us, Kind::Token, format!("{call}: {said}"));
-        self.log.not_let_in(&who, &at, &reason);
+        let host = peer.map_or_else(String::new, |peer| peer.ip().to_string());
+        let address = peer.map_or_else(String::new, |peer| peer.to_string());
+        let text = format!("{call}: {logged}");
+        let rejection = Rejection::new(RejectedBy::Local, RejectionKind::Token, text);
+        self.log.log_inbound(&host, &address, &rejection);
         Err(Status::unauthenticated(format!(
-            "{why}: give --token-file FILE (or CRIVELLO_TOKEN_FILE) with the token that the \
+            "{sent}: give --token-file FILE (or CRIVELLO_TOKEN_FILE) with the token that the \
              coordinator and the agents were started with"
         )))
     }
 }
 
-impl<S: NamedService> NamedService for Guarded<S> {
+impl<S: NamedService> NamedService for RequireToken<S> {
     const NAME: &'static str = S::NAME;
 }
 
-impl<S, B> Service<Request<B>> for Guarded<S>
+impl<S, B> Service<Request<B>> for RequireToken<S>
 where
     S: Service<Request<B>, Response = Response<Body>>,
 {
@@ -86,30 +87,30 @@ where
     }
 }
 
-/// A channel that shows the token with all that is asked.
-pub type Line = InterceptedService<Channel, Show>;
+/// A channel that sends the token with every request.
+pub type AuthChannel = InterceptedService<Channel, BearerToken>;
 
-/// What is shown with all that is asked: the token that is in force just then; nothing, without.
+/// The token to send with every request, as in force at that moment; or none.
 #[derive(Clone, Debug, Default)]
-pub struct Show(Option<LiveToken>);
+pub struct BearerToken(Option<LiveToken>);
 
-impl Show {
-    /// Shows `token`.
+impl BearerToken {
+    /// Sends `token`, if there is one.
     #[must_use]
     pub fn new(token: Option<&LiveToken>) -> Self {
         Self(token.cloned())
     }
 
-    /// Over `channel`.
+    /// A channel that sends the token over `channel`.
     #[must_use]
-    pub fn over(&self, channel: Channel) -> Line {
+    pub fn wrap(&self, channel: Channel) -> AuthChannel {
         InterceptedService::new(channel, self.clone())
     }
 
-    /// With this one request.
-    pub fn add<T>(&self, request: &mut tonic::Request<T>) {
+    /// Adds the token to `request`.
+    pub fn add_to<T>(&self, request: &mut tonic::Request<T>) {
         let Some(token) = &self.0 else { return };
-        // A token is made of what a header may hold.
+        // A token has only characters that a header may contain.
         if let Ok(mut value) = MetadataValue::<Ascii>::try_from(token.now().header()) {
             value.set_sensitive(true);
             request.metadata_mut().insert(header::AUTHORIZATION.as_str(), value);
@@ -117,9 +118,9 @@ impl Show {
     }
 }
 
-impl Interceptor for Show {
+impl Interceptor for BearerToken {
     fn call(&mut self, mut request: tonic::Request<()>) -> Result<tonic::Request<()>, Status> {
-        self.add(&mut request);
+        self.add_to(&mut request);
         Ok(request)
     }
 }
@@ -131,7 +132,7 @@ mod tests {
     use futures_util::FutureExt as _;
     use std::convert::Infallible;
 
-    /// Answers everything.
+    /// A service that accepts all calls.
     #[derive(Clone, Debug)]
     struct Open;
 
@@ -149,10 +150,10 @@ mod tests {
         }
     }
 
-    /// What a call of `path` with this header comes to: nothing, or why it is refused.
+    /// Calls `path` with this header; returns the status if the call is rejected.
     fn call(token: Option<&str>, path: &str, header: Option<&str>) -> Option<Status> {
         let token = token.map(|text| Token::parse(text).unwrap().into());
-        let mut guarded = Guarded::new(Open, token, NODES_ASK);
+        let mut guarded = RequireToken::new(Open, token, NODE_CALLS);
         let mut request = Request::builder().uri(format!("http://a{path}"));
         if let Some(header) = header {
             request = request.header("authorization", header);
@@ -164,12 +165,12 @@ mod tests {
     const TOKEN: &str = "0123456789abcdef";
 
     #[test]
-    fn only_what_nodes_ask_is_open() {
+    fn only_the_calls_of_nodes_are_open() {
         let service = "/crivello.v1.Coordinator";
-        for open in NODES_ASK {
+        for open in NODE_CALLS {
             assert!(call(Some(TOKEN), &format!("{service}/{open}"), None).is_none(), "{open}");
         }
-        // Also what is not there yet, and what only looks like it.
+        // Includes future calls and similar names.
         for asked in
             ["ListAgents", "Drain", "Remove", "SetRun", "EditSettings", "New", "join", "Join/"]
         {
@@ -189,20 +190,21 @@ mod tests {
     }
 
     #[test]
-    fn the_open_calls_are_there() {
+    fn the_open_calls_exist() {
         let descriptors = String::from_utf8_lossy(crate::DESCRIPTORS);
-        for open in NODES_ASK {
+        for open in NODE_CALLS {
             assert!(descriptors.contains(&format!("{open}Request")), "there is no {open}");
         }
     }
 
     #[test]
-    fn what_is_shown_is_not_seen() {
+    fn debug_output_hides_the_token() {
         let token = LiveToken::from(Token::parse(TOKEN).unwrap());
-        let show = Show::new(Some(&token));
+        let bearer = BearerToken::new(Some(&token));
         let mut request = tonic::Request::new(());
-        show.add(&mut request);
-        let shown = format!("{show:?} {request:?} {:?}", Guarded::new(Open, Some(token), &[]));
+        bearer.add_to(&mut request);
+        let shown =
+            format!("{bearer:?} {request:?} {:?}", RequireToken::new(Open, Some(token), &[]));
         assert!(!shown.contains(TOKEN) && shown.contains("Sensitive"), "{shown}");
         let header = request.metadata().get("authorization").unwrap();
         assert_eq!(header.as_bytes(), format!("Bearer {TOKEN}").as_bytes());

@@ -1,22 +1,22 @@
-//! What is done to the bytes of a robots.txt before the `robotstxt` crate reads them, so that
-//! nothing in them can make it panic, misread a byte order mark or drop part of a rule.
+//! Sanitizes the bytes of a robots.txt before the `robotstxt` crate reads them, so that no input
+//! makes it panic, misread a byte order mark or drop part of a rule.
 //!
-//! The result is ASCII: every other byte is percent-encoded (which RFC 9309 section 2.2.2 asks
-//! for in rules, and which URLs of sitemaps survive), and the digits of escapes are in upper
-//! case, so the crate never rewrites a value. Lines keep their numbers.
+//! The result is ASCII: every other byte is percent-encoded (as RFC 9309 section 2.2.2 requires in
+//! rules; sitemap URLs keep their meaning), and the digits of escapes are in upper case, so the
+//! crate never rewrites a value. Line numbers are unchanged.
 
 use super::escape;
 
-/// Bytes of a robots.txt that are read (RFC 9309 section 2.5 asks for at least this).
+/// The number of bytes of a robots.txt that are read (the minimum of RFC 9309 section 2.5).
 pub const SIZE_MAX: usize = 500 * 1024;
-/// Bytes of one line after cleaning: Google's limit, and just under where the crate cuts.
+/// The maximum length of a sanitized line: Google's limit, just below that of the crate.
 const LINE_MAX: usize = 2083 * 8 - 1;
 
-/// The cleaned text.
+/// The sanitized text of a robots.txt.
 ///
-/// A body of [`SIZE_MAX`] bytes or more counts as cut off: its last line is incomplete and is
-/// left out, because half a rule can say more than its author did.
-pub(super) fn clean(body: &[u8]) -> String {
+/// A body of [`SIZE_MAX`] bytes or more counts as truncated. Its last line may be incomplete and is
+/// dropped, because a truncated rule can match more than the full one.
+pub(super) fn sanitize(body: &[u8]) -> String {
     let body = without_bom(complete(body));
     let mut text = Vec::with_capacity(body.len() + body.len() / 8);
     for (i, line) in lines(body).enumerate() {
@@ -38,7 +38,7 @@ fn complete(body: &[u8]) -> &[u8] {
     }
 }
 
-/// Also drops a byte order mark that is cut short, as Google does.
+/// Drops a byte order mark, also an incomplete one, as Google does.
 fn without_bom(mut body: &[u8]) -> &[u8] {
     for mark in [0xEF, 0xBB, 0xBF] {
         match body.split_first() {
@@ -49,7 +49,7 @@ fn without_bom(mut body: &[u8]) -> &[u8] {
     body
 }
 
-/// The lines, ended by LF, CR or CR LF.
+/// Splits at LF, CR or CR LF.
 fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(body);
     std::iter::from_fn(move || {
@@ -74,11 +74,11 @@ fn push_line(line: &[u8], text: &mut Vec<u8>) {
         }
         None => push_ascii(trim(line), text),
     }
-    cut(start, text);
+    truncate(start, text);
 }
 
-/// Shortens the line that begins at `start` to [`LINE_MAX`], not within an escape.
-fn cut(start: usize, text: &mut Vec<u8>) {
+/// Truncates the line that begins at `start` to [`LINE_MAX`], but not within an escape.
+fn truncate(start: usize, text: &mut Vec<u8>) {
     let max = start + LINE_MAX;
     if text.len() > max {
         let tail = max - 2;
@@ -87,7 +87,7 @@ fn cut(start: usize, text: &mut Vec<u8>) {
     }
 }
 
-/// Without white space, NUL and no-break spaces (a frequent accident) at both ends.
+/// Trims white space, NUL and no-break spaces (a frequent mistake).
 fn trim(mut text: &[u8]) -> &[u8] {
     loop {
         text = match text {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn lines_and_their_ends() {
-        for (body, cleaned) in [
+        for (body, sanitized) in [
             (&b""[..], ""),
             (b"a: b\r\nc :d\re:f # g\n\n", "a: b\nc: d\ne: f\n\n"),
             (b"\xEF\xBB\xBFa:b", "a: b"),
@@ -129,25 +129,25 @@ mod tests {
             (b"a:\xC2\xA0/\xE9\0%c3\0", "a: /%E9 %C3"),
             (b"allow /x \t", "allow /x"),
         ] {
-            assert_eq!(clean(body), cleaned, "{}", String::from_utf8_lossy(body));
+            assert_eq!(sanitize(body), sanitized, "{}", String::from_utf8_lossy(body));
         }
     }
 
     #[test]
-    fn a_long_line_is_cut_between_escapes() {
+    fn a_long_line_is_truncated_between_escapes() {
         for pad in 0..6 {
             let line = [vec![b'a'; pad], "é".repeat(20_000).into_bytes()].concat();
-            let cleaned = clean(&line);
-            assert!((LINE_MAX - 2..=LINE_MAX).contains(&cleaned.len()));
-            assert_eq!((cleaned.len() - pad) % 3, 0, "pad {pad}");
+            let sanitized = sanitize(&line);
+            assert!((LINE_MAX - 2..=LINE_MAX).contains(&sanitized.len()));
+            assert_eq!((sanitized.len() - pad) % 3, 0, "pad {pad}");
         }
     }
 
     #[test]
-    fn a_body_cut_off_loses_its_last_line() {
+    fn a_truncated_body_loses_its_last_line() {
         let mut body = b"allow: /a\n".repeat(60_000);
         body.truncate(SIZE_MAX + 3);
-        let cleaned = clean(&body);
-        assert!(cleaned.len() < SIZE_MAX && cleaned.ends_with("\nallow: /a"));
+        let sanitized = sanitize(&body);
+        assert!(sanitized.len() < SIZE_MAX && sanitized.ends_with("\nallow: /a"));
     }
 }

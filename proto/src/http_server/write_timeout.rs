@@ -1,6 +1,6 @@
-//! A connection that is given up when the other side takes nothing of what it is sent.
+//! A connection that fails when the other side reads nothing for too long.
 
-use crate::io::Io;
+use crate::stream::NodeStream;
 use std::io::{Error, ErrorKind, Result};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,33 +8,36 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// See the module.
+/// A connection with a timeout for writes that make no progress.
 #[derive(Debug)]
-pub(super) struct Patient {
-    io: Io,
-    patience: Duration,
-    /// Runs while nothing is taken.
+pub(super) struct WriteTimeout {
+    io: NodeStream,
+    limit: Duration,
+    /// Runs while a write makes no progress.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
-    pub(super) const fn new(io: Io, patience: Duration) -> Self {
-        Self { io, patience, stalled: None }
+impl WriteTimeout {
+    pub(super) const fn new(io: NodeStream, limit: Duration) -> Self {
+        Self { io, limit, stalled: None }
     }
 
-    /// Passes on what came of writing, unless nothing has come of it for too long.
-    fn judge<T>(&mut self, cx: &mut Context<'_>, written: Poll<Result<T>>) -> Poll<Result<T>> {
+    /// Returns the result of a write, or an error if writes made no progress for too long.
+    fn check<T>(&mut self, cx: &mut Context<'_>, written: Poll<Result<T>>) -> Poll<Result<T>> {
         if written.is_ready() {
             self.stalled = None;
             return written;
         }
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
-        stalled.as_mut().poll(cx).map(|()| Err(Error::new(ErrorKind::TimedOut, "it reads nothing")))
+        let limit = self.limit;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
+        stalled
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(Error::new(ErrorKind::TimedOut, "the client does not read")))
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for WriteTimeout {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -44,23 +47,23 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for WriteTimeout {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write(cx, buf);
-        self.judge(cx, written)
+        self.check(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let flushed = Pin::new(&mut self.io).poll_flush(cx);
-        self.judge(cx, flushed)
+        self.check(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let ended = Pin::new(&mut self.io).poll_shutdown(cx);
-        self.judge(cx, ended)
+        self.check(cx, ended)
     }
 }

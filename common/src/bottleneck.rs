@@ -1,75 +1,73 @@
-//! What sets the pace of a crawl, and the words for it, which are the same wherever it is shown.
+//! What limits the speed of a crawl at the moment.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What sets the pace of the crawl just now.
+/// What limits the speed of the crawl at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pace {
-    /// Nothing has come yet.
+pub enum Bottleneck {
+    /// Nothing has been fetched yet.
     #[default]
     Starting,
-    /// All hosts there are wait for their delay.
+    /// All hosts in memory wait for their delay.
     FewHosts {
-        /// The delay of the configuration, from one request of a host to the next.
+        /// `politeness.delay`.
         delay: Duration,
     },
-    /// Most hosts wait for their address.
+    /// Most hosts wait for DNS.
     Dns,
-    /// The name servers do not answer.
+    /// The name servers do not reply.
     DnsSilent,
     /// Parsing and compressing.
     Cpu,
-    /// No host can be reached and no name looked up.
+    /// No host can be reached and no name resolved.
     Offline,
-    /// The disk has less room than `state.disk-free-min`: fetching stands still.
+    /// Less than `state.disk-free-min` is free on the disk: fetching is suspended.
     DiskFull,
-    /// The disk is slower than the pages come.
+    /// Pages arrive faster than the disk can write them.
     DiskSlow,
-    /// As many visits in flight as allowed, or no host left that is not being visited.
+    /// All allowed visits are in flight, or all hosts are being visited.
     SlowServers,
     /// All hosts rest: backoff, Retry-After, unreachable.
     Resting,
-    /// All hosts that are left are paused.
+    /// All remaining hosts are paused.
     Paused,
-    /// None of the hosts that have something queued falls due just now.
+    /// No host with queued URLs is due.
     NoneDue,
-    /// Stopping: visits in flight are being ended and saved.
+    /// The crawl is stopping: visits in flight are finished and saved.
     Draining,
     /// A limit is reached.
     Limit,
-    /// Nothing is queued, and more seeds may come.
+    /// Nothing is queued, and more seeds may arrive.
     Seeds,
 }
 
-impl fmt::Display for Pace {
+impl fmt::Display for Bottleneck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Starting => f.write_str("starting"),
             Self::FewHosts { delay } => {
-                write!(f, "the delay of few hosts ({} s between requests)", delay.as_secs_f64())
+                write!(f, "few hosts: all wait for their delay of {} s", delay.as_secs_f64())
             }
             Self::Dns => f.write_str("DNS: most hosts wait for their address"),
-            Self::DnsSilent => f.write_str("DNS: the name servers do not answer"),
+            Self::DnsSilent => f.write_str("DNS: the name servers do not reply"),
             Self::Cpu => f.write_str("CPU: parsing and compressing"),
             Self::Offline => f.write_str("the network seems to be down: nothing can be reached"),
-            Self::DiskFull => f.write_str("disk full: fetching waits until there is room"),
+            Self::DiskFull => f.write_str("disk full: fetching waits for free space"),
             Self::DiskSlow => f.write_str("disk: writing is slower than fetching"),
-            Self::SlowServers => f.write_str("slow servers: waiting for answers"),
+            Self::SlowServers => f.write_str("slow servers: waiting for responses"),
             Self::Resting => f.write_str("all hosts rest (backoff or unreachable)"),
-            Self::Paused => {
-                f.write_str("paused: so are all hosts that are left (politeness.paused)")
-            }
-            Self::NoneDue => f.write_str("no host falls due just now"),
-            Self::Draining => f.write_str("stopping: ending visits in flight and saving"),
+            Self::Paused => f.write_str("all remaining hosts are paused (politeness.paused)"),
+            Self::NoneDue => f.write_str("no host is due"),
+            Self::Draining => f.write_str("stopping: finishing visits in flight and saving"),
             Self::Limit => f.write_str("a limit is reached"),
             Self::Seeds => f.write_str("waiting for seeds"),
         }
     }
 }
 
-impl Pace {
-    /// In a word each.
+impl Bottleneck {
+    /// The names, by [`Self::index`].
     pub const NAMES: [&str; 15] = [
         "starting",
         "few-hosts",
@@ -88,9 +86,9 @@ impl Pace {
         "hosts-paused",
     ];
 
-    /// The place of its name among [`Self::NAMES`].
+    /// The index of its name in [`Self::NAMES`].
     #[must_use]
-    pub const fn place(&self) -> usize {
+    pub const fn index(&self) -> usize {
         match self {
             Self::Starting => 0,
             Self::FewHosts { .. } => 1,
@@ -116,8 +114,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pace_says_the_delay_it_waits_for() {
-        let pace = Pace::FewHosts { delay: Duration::from_millis(2_500) };
-        assert_eq!(pace.to_string(), "the delay of few hosts (2.5 s between requests)");
+    fn few_hosts_names_the_delay() {
+        let bottleneck = Bottleneck::FewHosts { delay: Duration::from_millis(2_500) };
+        assert_eq!(bottleneck.to_string(), "few hosts: all wait for their delay of 2.5 s");
     }
 }

@@ -1,0 +1,45 @@
+//! Counts the pages that only the archive of a removed agent has.
+
+use super::{AgentClients, Answer, Client, ask_all};
+use crate::v1;
+use crivello_common::view::{Agent, AgentId, View};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The timeout for a count, for which an agent may have to read all its rows.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// The count of one agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArchivedCount {
+    /// The number of pages in no other archive.
+    pub pages: u64,
+    /// Whether the agent goes by the view and has no handoff in progress. Pages in a handoff are
+    /// counted by no agent.
+    pub is_settled: bool,
+    /// The number of agents that hold each URL.
+    pub replication: u32,
+}
+
+/// Asks all agents of `view` that are alive for the number of pages that only the archive of `removed`
+/// has. Each page is counted by one agent.
+pub async fn archived_only_by(
+    clients: &Arc<AgentClients>,
+    view: &View,
+    crawl: &str,
+    removed: AgentId,
+) -> Vec<(Agent, Answer<ArchivedCount>)> {
+    let epoch = view.epoch;
+    let count = |clients: Arc<AgentClients>, agent: Agent| {
+        let crawl = crawl.to_owned();
+        async move {
+            let status = clients.status(&agent, &crawl).await?;
+            let request = v1::CountArchivedRequest { agent: removed.0 };
+            let call = async |mut client: Client| client.count_archived(request).await;
+            let pages = clients.ask_within(COUNT_TIMEOUT, &agent, call).await?.pages;
+            let is_settled = status.epoch == epoch && status.handoffs == 0;
+            Ok(ArchivedCount { pages, is_settled, replication: status.replication })
+        }
+    };
+    ask_all(clients, view, count).await
+}

@@ -1,0 +1,192 @@
+//! Clients of the agents' control service, for the commands and the dashboard. Connections are opened
+//! on demand and reused.
+
+mod archived;
+mod explain;
+
+pub use archived::{ArchivedCount, archived_only_by};
+pub use explain::archive_file_name;
+
+use crate::auth::{AuthChannel, BearerToken};
+use crate::tls::Tls;
+use crate::v1::control_client::ControlClient;
+use crate::{CONTROL_RESPONSE_SIZE_MAX, dial, v1};
+use crivello_common::view::{Agent, AgentState, View};
+use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::error::Error as _;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+use tonic::transport::Channel;
+use tonic::{Code, Response, Status};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// The timeout of a call, including the connection.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The idle time after which a connection with an open stream is probed by a ping.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(5);
+/// The time without a reply to the ping after which the connection is closed.
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The number of agents called at once by [`ask_all`].
+const CALLS_MAX: usize = 64;
+
+/// A client of one agent.
+pub type Client = ControlClient<AuthChannel>;
+
+/// The reason for which a call to an agent failed. The message follows the agent's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentCallError {
+    /// The agent does not know the call: it has an older version.
+    Unsupported,
+    /// The agent rejected the request.
+    Rejected(String),
+    /// The agent did not respond.
+    Unreachable(String),
+}
+
+impl fmt::Display for AgentCallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unsupported => "cannot do this: it runs an older version of crivello",
+            Self::Rejected(message) | Self::Unreachable(message) => message,
+        })
+    }
+}
+
+impl AgentCallError {
+    fn other_agent() -> Self {
+        Self::Unreachable("another agent responds at its address".to_owned())
+    }
+}
+
+impl From<Status> for AgentCallError {
+    fn from(status: Status) -> Self {
+        match status.code() {
+            Code::Unimplemented => Self::Unsupported,
+            Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition => {
+                Self::Rejected(status.message().to_owned())
+            }
+            Code::ResourceExhausted => Self::Unreachable(format!("is busy: {}", status.message())),
+            _ => Self::Unreachable(format!("cannot be reached: {}", status.message())),
+        }
+    }
+}
+
+/// The result of a call to an agent.
+pub type Answer<T> = Result<T, AgentCallError>;
+
+/// Connections to agents, by address.
+#[derive(Debug)]
+pub struct AgentClients {
+    tls: Option<Tls>,
+    token: BearerToken,
+    channels: Mutex<HashMap<String, Channel>>,
+}
+
+impl AgentClients {
+    /// Clients without connections.
+    #[must_use]
+    pub fn new(tls: Option<Tls>, token: BearerToken) -> Self {
+        Self { tls, token, channels: Mutex::default() }
+    }
+
+    /// Drops the connections to agents that are not in `view`.
+    pub fn retain(&self, view: &View) {
+        self.channels.lock().retain(|address, _| view.agents.iter().any(|a| a.address == *address));
+    }
+
+    /// A client of `agent`; nothing is sent yet. Must be called within a runtime.
+    ///
+    /// # Errors
+    /// The address is invalid.
+    pub fn client(&self, agent: &Agent) -> Answer<Client> {
+        let mut channels = self.channels.lock();
+        let channel = match channels.get(&agent.address) {
+            Some(channel) => channel.clone(),
+            None => {
+                let channel = self.open(&agent.address).map_err(AgentCallError::Unreachable)?;
+                channels.insert(agent.address.clone(), channel.clone());
+                channel
+            }
+        };
+        let client = ControlClient::new(self.token.wrap(channel));
+        Ok(client.max_decoding_message_size(CONTROL_RESPONSE_SIZE_MAX))
+    }
+
+    fn open(&self, address: &str) -> Result<Channel, String> {
+        let tls = self.tls.as_ref();
+        let endpoint = dial::to(address, tls).map_err(|error| {
+            // The error itself only says "transport error".
+            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            format!("cannot be reached at {address}: {why}")
+        })?;
+        let endpoint = endpoint
+            .connect_timeout(CONNECT_TIMEOUT)
+            .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
+        Ok(dial::lazy(&endpoint, tls))
+    }
+
+    /// Calls `agent`.
+    ///
+    /// # Errors
+    /// The call fails or times out.
+    pub async fn ask<T>(
+        &self,
+        agent: &Agent,
+        call: impl AsyncFnOnce(Client) -> Result<Response<T>, Status>,
+    ) -> Answer<T> {
+        self.ask_within(CALL_TIMEOUT, agent, call).await
+    }
+
+    /// Calls `agent` with the given timeout.
+    async fn ask_within<T>(
+        &self,
+        limit: Duration,
+        agent: &Agent,
+        call: impl AsyncFnOnce(Client) -> Result<Response<T>, Status>,
+    ) -> Answer<T> {
+        let client = self.client(agent)?;
+        match timeout(limit, call(client)).await {
+            Err(_) => Err(AgentCallError::Unreachable("does not respond".to_owned())),
+            Ok(Err(status)) => Err(status.into()),
+            Ok(Ok(response)) => Ok(response.into_inner()),
+        }
+    }
+
+    /// The status of `agent`.
+    ///
+    /// # Errors
+    /// The call fails, or another agent responds at this address.
+    pub async fn status(&self, agent: &Agent, crawl: &str) -> Answer<v1::StatusResponse> {
+        let call = async |mut client: Client| client.status(v1::StatusRequest {}).await;
+        let status = self.ask(agent, call).await?;
+        let is_it = status.id == agent.id.0 && status.crawl_id == crawl;
+        is_it.then_some(status).ok_or_else(AgentCallError::other_agent)
+    }
+}
+
+/// The agents of `view` that are not dead.
+pub fn living(view: &View) -> impl Iterator<Item = &Agent> {
+    view.agents.iter().filter(|agent| agent.state != AgentState::Dead)
+}
+
+/// Calls all agents of `view` that are not dead, concurrently. The results have the order of the view.
+pub async fn ask_all<T, F>(
+    clients: &Arc<AgentClients>,
+    view: &View,
+    call: impl Fn(Arc<AgentClients>, Agent) -> F,
+) -> Vec<(Agent, Answer<T>)>
+where
+    F: Future<Output = Answer<T>>,
+{
+    // Each call owns its arguments, so that none of them borrows from the request.
+    let agents: Vec<Agent> = living(view).cloned().collect();
+    let calls = agents.iter().map(|agent| call(Arc::clone(clients), agent.clone()));
+    let calls: Vec<F> = calls.collect();
+    let answers: Vec<Answer<T>> = stream::iter(calls).buffered(CALLS_MAX).collect().await;
+    agents.into_iter().zip(answers).collect()
+}

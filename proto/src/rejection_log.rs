@@ -1,0 +1,106 @@
+//! Log messages about rejected connections, at most one a minute for each node and reason.
+
+use crate::tls::{RejectedBy, Rejection, RejectionKind};
+use crivello_common::time::{Clock, Timestamp};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The time between two messages with the same key.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+/// The maximum number of keys in memory. Further keys are not logged.
+const KEYS_MAX: usize = 1_024;
+
+/// The time of the last message for each key.
+#[derive(Debug)]
+pub(crate) struct RejectionLog {
+    clock: Clock,
+    logged: Mutex<Logged>,
+}
+
+/// Keys are the node, the side that rejects, and the kind of reason.
+type Logged = HashMap<(String, RejectedBy, RejectionKind), Timestamp>;
+
+impl Default for RejectionLog {
+    fn default() -> Self {
+        Self { clock: Clock::start(), logged: Mutex::default() }
+    }
+}
+
+/// Whether a message is due for a key; if so, records `now` as the time of its last message.
+fn is_due(
+    logged: &mut Logged,
+    node: &str,
+    (by, kind): (RejectedBy, RejectionKind),
+    now: Timestamp,
+) -> bool {
+    let key = (node.to_owned(), by, kind);
+    if logged.get(&key).is_some_and(|&at| now.since(at) < LOG_INTERVAL) {
+        return false;
+    }
+    if logged.len() >= KEYS_MAX {
+        logged.retain(|_, &mut at| now.since(at) < LOG_INTERVAL);
+    }
+    if logged.len() >= KEYS_MAX {
+        return false;
+    }
+    logged.insert(key, now);
+    true
+}
+
+impl RejectionLog {
+    /// Whether a message about `node` is due; if so, counts it as logged.
+    pub(crate) fn is_due(&self, node: &str, by: RejectedBy, kind: RejectionKind) -> bool {
+        is_due(&mut self.logged.lock(), node, (by, kind), self.clock.now())
+    }
+
+    /// Logs a rejected connection from `address`, which belongs to `node`.
+    pub(crate) fn log_inbound(&self, node: &str, address: &str, rejection: &Rejection) {
+        let Rejection { by, kind, text } = rejection;
+        match by {
+            // Port scans and health checks end here.
+            RejectedBy::Neither => tracing::debug!("{address}: {text}"),
+            _ if !self.is_due(node, *by, *kind) => {}
+            RejectedBy::Local => tracing::warn!("{address} is rejected: {text}"),
+            RejectedBy::Remote => {
+                tracing::warn!("{address} connected but does not trust this node: {text}");
+            }
+        }
+    }
+
+    /// Logs a failed connection to `address`.
+    pub(crate) fn log_outbound(&self, address: &str, rejection: &Rejection) {
+        let Rejection { by, kind, text } = rejection;
+        match by {
+            RejectedBy::Neither => tracing::debug!("{address}: {text}"),
+            _ if !self.is_due(address, *by, *kind) => {}
+            RejectedBy::Local => tracing::warn!("{address} is not trusted: {text}"),
+            RejectedBy::Remote => tracing::warn!("{address} rejects this node: {text}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPIRED: (RejectedBy, RejectionKind) = (RejectedBy::Local, RejectionKind::Expired);
+
+    #[test]
+    fn a_message_is_logged_once_a_minute_and_memory_is_bounded() {
+        let (mut logged, begin) = (Logged::new(), Timestamp::from_secs(1_000));
+        assert!(is_due(&mut logged, "a", EXPIRED, begin));
+        assert!(!is_due(&mut logged, "a", EXPIRED, begin + Duration::from_secs(59)));
+        assert!(is_due(&mut logged, "a", (RejectedBy::Local, RejectionKind::Authority), begin));
+        assert!(is_due(&mut logged, "a", (RejectedBy::Remote, RejectionKind::Expired), begin));
+        assert!(is_due(&mut logged, "b", EXPIRED, begin));
+        assert!(is_due(&mut logged, "a", EXPIRED, begin + LOG_INTERVAL));
+        for n in 0..2 * KEYS_MAX {
+            is_due(&mut logged, &n.to_string(), EXPIRED, begin);
+        }
+        assert_eq!(logged.len(), KEYS_MAX);
+        assert!(!is_due(&mut logged, "one more", EXPIRED, begin));
+        assert!(is_due(&mut logged, "one more", EXPIRED, begin + 2 * LOG_INTERVAL));
+        assert!(logged.len() <= 2, "{}", logged.len());
+    }
+}

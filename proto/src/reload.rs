@@ -1,0 +1,141 @@
+//! Values loaded from files, and reloaded when the files change.
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+/// The time between two reads of the files.
+const READ_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A value that is loaded from files.
+pub(crate) trait Reloadable: Sized + Send + Sync + 'static {
+    /// The paths of the files.
+    type Files: Clone + Send + Sync + 'static;
+    /// The contents of the files.
+    type Contents: Clone + PartialEq + Send + 'static;
+    /// The reason for which the files cannot be used.
+    type Error: fmt::Display;
+    /// The name of the files in the log.
+    const NAME: &'static str;
+
+    fn read(files: &Self::Files) -> Result<Self::Contents, Self::Error>;
+    fn build(contents: Self::Contents) -> Result<Self, Self::Error>;
+    /// The contents from which the value was built.
+    fn contents(&self) -> &Self::Contents;
+    /// Logs problems that do not prevent use.
+    fn warn(&self, files: &Self::Files);
+    /// A message about the effect of a change.
+    fn effect(files: &Self::Files) -> String;
+}
+
+/// A value that is reloaded when its files change.
+pub(crate) struct Reloading<T: Reloadable> {
+    files: Option<T::Files>,
+    value: ArcSwap<T>,
+    /// The reason for which the current contents of the files are not in force.
+    rejected: Mutex<Option<String>>,
+}
+
+impl<T: Reloadable> Reloading<T> {
+    /// Loads the value from `files`.
+    pub(crate) fn load(files: T::Files) -> Result<Self, T::Error> {
+        let value = T::build(T::read(&files)?)?;
+        value.warn(&files);
+        Ok(Self { files: Some(files), ..Self::fixed(value) })
+    }
+
+    /// A value without files, which never changes.
+    pub(crate) fn fixed(value: T) -> Self {
+        Self { files: None, value: ArcSwap::from_pointee(value), rejected: Mutex::default() }
+    }
+
+    /// The value in force.
+    pub(crate) fn now(&self) -> Arc<T> {
+        self.value.load_full()
+    }
+
+    /// Spawns a task that reads the files every second, as long as this value exists. Several tasks
+    /// for one value are harmless.
+    pub(crate) fn watch(self: &Arc<Self>) {
+        if let Some(files) = &self.files {
+            tokio::spawn(watch(Arc::downgrade(self), files.clone()));
+        }
+    }
+
+    /// Replaces the value, if the contents are valid.
+    fn apply(&self, read: Read<T::Contents>, files: &T::Files) {
+        let mut rejected = self.rejected.lock();
+        if read.as_ref().is_ok_and(|contents| contents == self.value.load().contents()) {
+            if rejected.take().is_some() {
+                tracing::info!("{} have the contents in force again", T::NAME);
+            }
+            return;
+        }
+        match read.and_then(|contents| T::build(contents).map_err(|error| error.to_string())) {
+            Ok(value) => {
+                value.warn(files);
+                self.value.store(Arc::new(value));
+                *rejected = None;
+                tracing::info!("{} changed: {}", T::NAME, T::effect(files));
+            }
+            Err(error) if rejected.as_ref() == Some(&error) => {}
+            Err(error) => {
+                tracing::warn!(
+                    "{} changed but cannot be used; the previous contents stay in force: {error}",
+                    T::NAME
+                );
+                *rejected = Some(error);
+            }
+        }
+    }
+}
+
+/// The contents of the files, or the error of reading them.
+type Read<P> = Result<P, String>;
+
+/// Detects a change that two reads in a row have found, because related files are written one after
+/// the other. Each change is reported once.
+#[derive(Debug)]
+pub(crate) struct StableChange<P> {
+    last: Read<P>,
+    reported: Read<P>,
+}
+
+impl<P: Clone + PartialEq> StableChange<P> {
+    pub(crate) fn new(in_force: P) -> Self {
+        Self { last: Ok(in_force.clone()), reported: Ok(in_force) }
+    }
+
+    /// Whether `read` is a stable change not yet reported.
+    pub(crate) fn is_due(&mut self, read: &Read<P>) -> bool {
+        let is_stable = self.last == *read;
+        let is_new = self.reported != *read;
+        if !is_stable {
+            self.last = read.clone();
+        } else if is_new {
+            self.reported = read.clone();
+        }
+        is_stable && is_new
+    }
+}
+
+/// Reads the files until the value is dropped.
+async fn watch<T: Reloadable>(value: Weak<Reloading<T>>, files: T::Files) {
+    let Some(reloading) = value.upgrade() else { return };
+    let mut change = StableChange::new(reloading.now().contents().clone());
+    drop(reloading);
+    loop {
+        sleep(READ_INTERVAL).await;
+        let paths = files.clone();
+        let read = spawn_blocking(move || T::read(&paths).map_err(|error| error.to_string())).await;
+        let Ok(read) = read else { continue };
+        let Some(reloading) = value.upgrade() else { return };
+        if change.is_due(&read) {
+            reloading.apply(read, &files);
+        }
+    }
+}
