@@ -257,7 +257,11 @@ impl CrawlDb {
                 continue;
             };
             let row = &mut entry.row;
-            row.state.reapply_policy(&HostPolicy::of(&self.blocked_hosts.politeness, &row.name, None));
+            row.state.reapply_policy(&HostPolicy::of(
+                &self.blocked_hosts.politeness,
+                &row.name,
+                None,
+            ));
             entry.reschedule = true;
             super::mark(&mut self.dirty, host, entry);
         }

@@ -79,7 +79,9 @@ impl From<Body> for Wire {
             Body::Say(OwnershipMessage::WillSend(groups)) => Self::WillSend(on_wire(groups)),
             Body::Say(OwnershipMessage::ScanDone) => Self::ScanDone(v1::Empty {}),
             Body::Say(OwnershipMessage::HandoffDone) => Self::HandoffDone(v1::Empty {}),
-            Body::Say(OwnershipMessage::MayDropReplica(groups)) => Self::MayDropReplica(on_wire(groups)),
+            Body::Say(OwnershipMessage::MayDropReplica(groups)) => {
+                Self::MayDropReplica(on_wire(groups))
+            }
             Body::Say(OwnershipMessage::DropReplica(groups)) => Self::DropReplica(on_wire(groups)),
         }
     }
@@ -106,7 +108,9 @@ impl TryFrom<Option<Wire>> for Body {
             Wire::WillSend(groups) => Self::Say(OwnershipMessage::WillSend(in_house(groups))),
             Wire::ScanDone(v1::Empty {}) => Self::Say(OwnershipMessage::ScanDone),
             Wire::HandoffDone(v1::Empty {}) => Self::Say(OwnershipMessage::HandoffDone),
-            Wire::MayDropReplica(groups) => Self::Say(OwnershipMessage::MayDropReplica(in_house(groups))),
+            Wire::MayDropReplica(groups) => {
+                Self::Say(OwnershipMessage::MayDropReplica(in_house(groups)))
+            }
             Wire::DropReplica(groups) => Self::Say(OwnershipMessage::DropReplica(in_house(groups))),
         })
     }

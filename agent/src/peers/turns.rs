@@ -72,7 +72,11 @@ pub(super) fn on_wire(batch: LeaseBatch, me: AgentId, epoch: u64) -> v1::IpLease
 pub(super) fn batch_of(request: v1::IpLeaseBatch) -> Result<LeaseBatch, PeerError> {
     let held = |held: &v1::HeldIpLease| {
         let left = Duration::from_micros(held.remaining_us);
-        Ok(ReportedLease { address: address(&held.address)?, asked: Timestamp(held.requested_at), left })
+        Ok(ReportedLease {
+            address: address(&held.address)?,
+            asked: Timestamp(held.requested_at),
+            left,
+        })
     };
     let report = |report: v1::IpLeaseReport| {
         let turns: Result<_, PeerError> = report.held.iter().map(held).collect();

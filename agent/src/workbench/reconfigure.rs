@@ -3,7 +3,7 @@
 use super::Workbench;
 use super::heap::ABSENT;
 use super::host_entry::HostPhase;
-use crate::messages::{ToFrontier, Lists};
+use crate::messages::{Lists, ToFrontier};
 use crivello_common::config::{BlockEntry, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;

@@ -101,7 +101,8 @@ impl Sieve {
     ) -> Result<(), DiskError> {
         let watch = self.look_ups.clone().filter(|_| !urls.is_empty());
         let began = watch.as_ref().map(Timer::start);
-        let sifted = self.dedup_batch(urls, fresh).and_then(|()| self.find_lost(urls, asked, fresh));
+        let result =
+            self.dedup_batch(urls, fresh).and_then(|()| self.find_lost(urls, asked, fresh));
         if let (Some(watch), Some(began)) = (watch, began) {
             watch.stop(began);
         }
