@@ -28,7 +28,7 @@ pub struct Request {
 
 /// A response and the way it is to be sent.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct SimResponse {
     /// The HTTP status code.
     pub status: u16,
     /// The headers, without those that frame the message.
@@ -45,7 +45,7 @@ pub struct Answer {
     pub retry_after_ms: Option<u64>,
 }
 
-impl Answer {
+impl SimResponse {
     fn new(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
         let headers = vec![("Content-Type", content_type.to_owned())];
         Self { status, headers, body: body.into(), ..Self::default() }
@@ -71,13 +71,13 @@ impl Answer {
 
 /// The part of a web that remembers: who was refused how often, and what is costly to make.
 #[derive(Debug, Default)]
-pub struct Desk {
+pub struct Responder {
     refusals: Mutex<HashMap<u32, u32>>,
     robots_refusals: Mutex<HashMap<u32, u32>>,
     bombs: HashMap<u64, Bytes>,
 }
 
-impl Desk {
+impl Responder {
     /// Makes what is costly to make.
     #[must_use]
     pub fn new(world: &World) -> Self {
@@ -94,9 +94,9 @@ impl Desk {
 
     /// What is to be sent for `request`.
     #[must_use]
-    pub fn answer(&self, world: &World, request: &Request, now: Timestamp) -> Answer {
+    pub fn answer(&self, world: &World, request: &Request, now: Timestamp) -> SimResponse {
         let Some(host) = world.host(&request.host) else {
-            return Answer::brief(404);
+            return SimResponse::brief(404);
         };
         let character = world.character(host.id);
         let at = Route::parse(&request.path).map(|route| Target { host, route });
@@ -119,9 +119,9 @@ impl Desk {
         request: &Request,
         now: Timestamp,
         id: u32,
-    ) -> Answer {
+    ) -> SimResponse {
         match &character.manner {
-            Manner::Status { code } => return Answer::brief(*code),
+            Manner::Status { code } => return SimResponse::brief(*code),
             Manner::SlowDown { code, retry_after, refusals }
                 if refuse(&self.refusals, id, *refusals) =>
             {
@@ -129,27 +129,27 @@ impl Desk {
             }
             Manner::GzipBomb { bytes } => {
                 let body = self.bombs.get(bytes).cloned().unwrap_or_default();
-                return Answer::new(200, "text/html", body).with("Content-Encoding", "gzip");
+                return SimResponse::new(200, "text/html", body).with("Content-Encoding", "gzip");
             }
             Manner::TruncatedGzip => {
                 let text = at.map(|at| page::html(world, at)).unwrap_or_default();
                 let mut body = coding::gzip(text.as_bytes());
                 body.truncate(body.len() / 2);
-                return Answer::new(200, "text/html", body).with("Content-Encoding", "gzip");
+                return SimResponse::new(200, "text/html", body).with("Content-Encoding", "gzip");
             }
             _ => {}
         }
-        let mut answer = at.map_or_else(|| Answer::brief(404), |at| place(world, at, request));
+        let mut answer = at.map_or_else(|| SimResponse::brief(404), |at| place(world, at, request));
         answer.manner = character.manner.clone();
         answer
     }
 
-    fn robots(&self, world: &World, at: Target) -> Answer {
+    fn robots(&self, world: &World, at: Target) -> SimResponse {
         match world.robots(at.host.id) {
             Robots::Recovering { code, times }
                 if refuse(&self.robots_refusals, at.host.id, *times) =>
             {
-                Answer::brief(*code)
+                SimResponse::brief(*code)
             }
             _ => robots(world, at),
         }
@@ -164,8 +164,8 @@ fn refuse(counts: &Mutex<HashMap<u32, u32>>, id: u32, refusals: u32) -> bool {
     *n <= refusals
 }
 
-fn refusal(code: u16, retry_after: RetryAfter, now: Timestamp) -> Answer {
-    let mut answer = Answer::brief(code);
+fn refusal(code: u16, retry_after: RetryAfter, now: Timestamp) -> SimResponse {
+    let mut answer = SimResponse::brief(code);
     match retry_after {
         RetryAfter::Absent => {}
         RetryAfter::Seconds(secs) => {
@@ -183,12 +183,12 @@ fn refusal(code: u16, retry_after: RetryAfter, now: Timestamp) -> Answer {
     answer
 }
 
-fn robots(world: &World, at: Target) -> Answer {
+fn robots(world: &World, at: Target) -> SimResponse {
     let robots = world.robots(at.host.id);
     let text = |robots: &Robots| {
         let mut origin = String::new();
         world.write_origin(at.host, &mut origin);
-        Answer::new(200, "text/plain; charset=utf-8", robots.text(&origin))
+        SimResponse::new(200, "text/plain; charset=utf-8", robots.text(&origin))
     };
     if at.route == Route::RobotsHop(0) {
         return text(&Robots::standard());
@@ -199,71 +199,71 @@ fn robots(world: &World, at: Target) -> Answer {
             answer.body = coding::gzip(&answer.body).into();
             answer.with("Content-Encoding", "gzip")
         }
-        Robots::Status(code) => Answer::brief(*code),
-        Robots::Silent => Answer { manner: Manner::Silent, ..Answer::default() },
-        Robots::Reset => Answer { manner: Manner::Reset, ..Answer::default() },
-        Robots::Empty => Answer::new(200, "text/plain", Bytes::new()),
+        Robots::Status(code) => SimResponse::brief(*code),
+        Robots::Silent => SimResponse { manner: Manner::Silent, ..SimResponse::default() },
+        Robots::Reset => SimResponse { manner: Manner::Reset, ..SimResponse::default() },
+        Robots::Empty => SimResponse::new(200, "text/plain", Bytes::new()),
         Robots::Redirects { hops: 1.., .. } => match world.redirect(at) {
-            Some((status, location)) => Answer::redirect(status, location),
-            None => Answer::brief(404),
+            Some((status, location)) => SimResponse::redirect(status, location),
+            None => SimResponse::brief(404),
         },
         Robots::RedirectTo(location) => {
             let port = world.spec().port.to_string();
-            Answer::redirect(302, location.replace("{port}", &port))
+            SimResponse::redirect(302, location.replace("{port}", &port))
         }
         _ if at.route == Route::Robots => text(robots),
-        _ => Answer::brief(404),
+        _ => SimResponse::brief(404),
     }
 }
 
-fn place(world: &World, at: Target, request: &Request) -> Answer {
+fn place(world: &World, at: Target, request: &Request) -> SimResponse {
     if let Some((status, location)) = world.redirect(at) {
-        return Answer::redirect(status, location);
+        return SimResponse::redirect(status, location);
     }
     if !world.exists(at) {
-        return Answer::brief(404);
+        return SimResponse::brief(404);
     }
     match at.route {
         Route::Page(page) => ordinary(world, at, page, request),
         Route::SitemapIndex | Route::Sitemap(0) => {
-            Answer::new(200, "application/xml", page::sitemap(world, at))
+            SimResponse::new(200, "application/xml", page::sitemap(world, at))
         }
         Route::Sitemap(_) => {
             let xml = page::sitemap(world, at);
-            Answer::new(200, "application/gzip", coding::gzip(xml.as_bytes()))
+            SimResponse::new(200, "application/gzip", coding::gzip(xml.as_bytes()))
         }
-        _ => Answer::new(200, "text/html; charset=utf-8", page::html(world, at)),
+        _ => SimResponse::new(200, "text/html; charset=utf-8", page::html(world, at)),
     }
 }
 
-fn ordinary(world: &World, at: Target, page: u32, request: &Request) -> Answer {
+fn ordinary(world: &World, at: Target, page: u32, request: &Request) -> SimResponse {
     let kind = world.kind(at.host.id, page);
     match kind {
-        PageKind::Status(code) => return Answer::brief(code),
+        PageKind::Status(code) => return SimResponse::brief(code),
         PageKind::Binary => {
             let n_bytes = world.n_bytes(at.host.id, u64::from(page));
             let h = world.draw(0, &[u64::from(at.host.id), u64::from(page)]);
-            let noise = (0..n_bytes as u64).map(|i| (crate::dice::hash(h, &[i]) >> 8) as u8);
-            return Answer::new(200, "application/octet-stream", noise.collect::<Vec<u8>>());
+            let noise = (0..n_bytes as u64).map(|i| (crate::draw::hash(h, &[i]) >> 8) as u8);
+            return SimResponse::new(200, "application/octet-stream", noise.collect::<Vec<u8>>());
         }
         _ => {}
     }
     let (body, content_type) = page::in_charset(kind, page::html(world, at));
     match kind {
         PageKind::Coded(way) if accepts(&request.accept_encoding, way) => {
-            Answer::new(200, content_type, coding::encode(way, &body))
+            SimResponse::new(200, content_type, coding::encode(way, &body))
                 .with("Content-Encoding", way.token())
                 .with("Vary", "Accept-Encoding")
         }
         PageKind::HeaderNofollow => {
-            Answer::new(200, content_type, body).with("X-Robots-Tag", "noarchive, nofollow")
+            SimResponse::new(200, content_type, body).with("X-Robots-Tag", "noarchive, nofollow")
         }
         PageKind::LinkHeader => {
             let links = world.links(at);
             let url = links.first().map(|l| world.url(l.target)).unwrap_or_default();
-            Answer::new(200, content_type, body).with("Link", format!("<{url}>; rel=\"next\""))
+            SimResponse::new(200, content_type, body).with("Link", format!("<{url}>; rel=\"next\""))
         }
-        _ => Answer::new(200, content_type, body),
+        _ => SimResponse::new(200, content_type, body),
     }
 }
 
@@ -278,11 +278,11 @@ mod tests {
     use crate::names::HostRef;
     use crate::spec::Spec;
 
-    fn ask(world: &World, host: &str, path: &str) -> Answer {
-        ask_at(&Desk::new(world), world, host, path)
+    fn ask(world: &World, host: &str, path: &str) -> SimResponse {
+        ask_at(&Responder::new(world), world, host, path)
     }
 
-    fn ask_at(desk: &Desk, world: &World, host: &str, path: &str) -> Answer {
+    fn ask_at(desk: &Responder, world: &World, host: &str, path: &str) -> SimResponse {
         let request = Request {
             host: host.to_owned(),
             path: path.to_owned(),
@@ -291,14 +291,14 @@ mod tests {
         desk.answer(world, &request, Timestamp::from_secs(1_000_000))
     }
 
-    fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
+    fn header<'a>(answer: &'a SimResponse, name: &str) -> Option<&'a str> {
         answer.headers.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str())
     }
 
     #[test]
     fn every_link_of_a_varied_web_is_answered_as_the_graph_says() {
         let world = World::new(Spec::demo());
-        let desk = Desk::new(&world);
+        let desk = Responder::new(&world);
         for id in 0..world.names().len() {
             for page in 0..world.n_pages(id) {
                 let at = Target { host: HostRef::new(id), route: Route::Page(page) };
@@ -330,7 +330,7 @@ mod tests {
                 .host("a.test", Character::named("a").manner(slow(RetryAfter::Seconds(7))))
                 .host("b.test", Character::named("b").manner(slow(RetryAfter::Date(9)))),
         );
-        let desk = Desk::new(&world);
+        let desk = Responder::new(&world);
         let now = Timestamp(1_000_000_400_000);
         let get = |host: &str| {
             let request =

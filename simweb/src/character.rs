@@ -207,7 +207,7 @@ pub enum Content {
     Foreign(Vec<String>),
 }
 
-/// The kind of one page, drawn by [`crate::spec::Portion`]s; the first page of a host is always
+/// The kind of one page, drawn by [`crate::spec::KindShare`]s; the first page of a host is always
 /// plain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

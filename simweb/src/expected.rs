@@ -7,7 +7,7 @@
 
 use crate::character::{Content, DnsWay, Manner, PageKind};
 use crate::names::HostRef;
-use crate::robots::Decision;
+use crate::robots::Permission;
 use crate::route::Route;
 use crate::world::{Target, World};
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ impl Limits {
 
 /// What is due of one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Due {
+pub struct Expectation {
     /// It must be fetched; otherwise it may.
     pub must: bool,
     /// It may be tried any number of times, because it fails; otherwise one response is enough.
@@ -86,7 +86,7 @@ pub struct Due {
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
     /// Every URL that may be fetched, robots.txt aside; those of endless hosts are left out.
-    pub urls: HashMap<String, Due>,
+    pub urls: HashMap<String, Expectation>,
     /// Hosts without end: any of their URLs that robots.txt allows may be fetched. Names below
     /// them are hosts without end too.
     pub endless: HashSet<String>,
@@ -126,7 +126,7 @@ pub fn is_endless(world: &World, id: u32) -> bool {
 }
 
 /// With more places than a limit admits, which of them are fetched is the visitor's choice.
-fn over_limit(world: &World, limits: &Limits, places: &HashMap<Target, Due>) -> bool {
+fn over_limit(world: &World, limits: &Limits, places: &HashMap<Target, Expectation>) -> bool {
     let mut hosts: HashMap<HostRef, u64> = HashMap::new();
     let mut domains: HashMap<String, u64> = HashMap::new();
     for at in places.keys() {
@@ -144,7 +144,7 @@ fn over_limit(world: &World, limits: &Limits, places: &HashMap<Target, Due>) -> 
 struct Walk<'a> {
     world: &'a World,
     limits: &'a Limits,
-    places: HashMap<Target, Due>,
+    places: HashMap<Target, Expectation>,
     /// In the first pass only what must be fetched is walked.
     certain_only: bool,
 }
@@ -162,7 +162,7 @@ impl Walk<'_> {
             if self.certain_only && !due.must {
                 continue;
             }
-            self.places.entry(at).or_insert(Due { must: self.certain_only, ..due });
+            self.places.entry(at).or_insert(Expectation { must: self.certain_only, ..due });
             let mut next = self.leads_to(at);
             if hosts.insert(at.host) && self.limits.sitemaps && self.has_sitemaps(at.host) {
                 next.push(Target { host: at.host, route: Route::SitemapIndex });
@@ -180,7 +180,7 @@ impl Walk<'_> {
     }
 
     /// What is due of a place that was found; `None` if it must not be, or cannot be, fetched.
-    fn due(&self, at: Target, depth: u32) -> Option<Due> {
+    fn due(&self, at: Target, depth: u32) -> Option<Expectation> {
         let world = self.world;
         let character = world.character(at.host.id);
         let spec = world.spec();
@@ -211,12 +211,12 @@ impl Walk<'_> {
             return None;
         }
         match world.robots(at.host.id).decide(&spec.agent, &at.route.to_string()) {
-            Decision::Allowed => {}
-            Decision::Open => must = false,
-            Decision::Disallowed => return None,
+            Permission::Allowed => {}
+            Permission::Open => must = false,
+            Permission::Disallowed => return None,
         }
         let (answers, repeat) = self.answers(at);
-        Some(Due { must: must && answers, repeat })
+        Some(Expectation { must: must && answers, repeat })
     }
 
     /// Whether a visitor can be expected to get an answer, and whether it may try again.

@@ -2,7 +2,7 @@
 //! correct visitor must find is known without fetching anything.
 
 use crate::character::{Content, Manner, PageKind};
-use crate::dice::{skewed, unit};
+use crate::draw::{skewed, unit};
 use crate::names::HostRef;
 use crate::route::Route;
 use crate::world::{Target, World, draw};
@@ -14,7 +14,7 @@ pub const HIDDEN_PER_SITEMAP: u32 = 50;
 
 /// A link on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct PageLink {
     /// Where it leads.
     pub target: Target,
     /// Whether it says `nofollow`.
@@ -34,7 +34,7 @@ impl World {
 
     /// The links of an HTML page, in order; the same place may come more than once.
     #[must_use]
-    pub fn links(&self, at: Target) -> Vec<Link> {
+    pub fn links(&self, at: Target) -> Vec<PageLink> {
         let mut links = Vec::with_capacity(self.spec().links_per_page as usize + 8);
         if !self.has_links(at.host.id) {
             return links;
@@ -56,7 +56,7 @@ impl World {
         links
     }
 
-    fn page_links(&self, host: HostRef, page: u32, links: &mut Vec<Link>) {
+    fn page_links(&self, host: HostRef, page: u32, links: &mut Vec<PageLink>) {
         let n_pages = self.n_pages(host.id);
         let kind = self.kind(host.id, page);
         if matches!(kind, PageKind::MetaRefresh | PageKind::LinkHeader) {
@@ -85,13 +85,13 @@ impl World {
                 let page = skewed(draw(2), self.n_pages(id), spec.skew * 2.0);
                 Target { host: HostRef::new(id), route: Route::Page(page) }
             };
-            links.push(Link { target, nofollow: false });
+            links.push(PageLink { target, nofollow: false });
         }
     }
 
-    fn first_page_links(&self, host: HostRef, links: &mut Vec<Link>) {
+    fn first_page_links(&self, host: HostRef, links: &mut Vec<PageLink>) {
         let n_generated = self.names().n_generated();
-        let to_host = |id| Link {
+        let to_host = |id| PageLink {
             target: Target { host: HostRef::new(id), route: Route::Page(0) },
             nofollow: false,
         };
@@ -104,7 +104,7 @@ impl World {
             links.push(to_host(n_generated + host.id / 4 % n_own));
         }
         let forbidden = Target { host, route: Route::Nofollowed(0) };
-        links.push(Link { target: forbidden, nofollow: true });
+        links.push(PageLink { target: forbidden, nofollow: true });
         match self.character(host.id).content {
             Content::Plain | Content::Foreign(_) => {}
             Content::Loop(_) => follow(links, host, [Route::Loop(0)]),
@@ -216,8 +216,8 @@ impl World {
     }
 }
 
-fn follow(links: &mut Vec<Link>, host: HostRef, routes: impl IntoIterator<Item = Route>) {
-    let link = |route| Link { target: Target { host, route }, nofollow: false };
+fn follow(links: &mut Vec<PageLink>, host: HostRef, routes: impl IntoIterator<Item = Route>) {
+    let link = |route| PageLink { target: Target { host, route }, nofollow: false };
     links.extend(routes.into_iter().map(link));
 }
 

@@ -1,6 +1,6 @@
 //! The ways in which a host can fail its visitor, played out on an open connection.
 
-use crate::answer::Answer;
+use crate::answer::SimResponse;
 use crate::character::Manner;
 use crate::http1::{Stream, head, message, send};
 use crate::log::InFlight;
@@ -21,7 +21,7 @@ const LENGTH_EXCESS: usize = 1_000;
 pub async fn send_in_manner(
     stream: &mut impl Stream,
     flight: &mut InFlight,
-    answer: &Answer,
+    answer: &SimResponse,
 ) -> io::Result<()> {
     let length = answer.body.len();
     match &answer.manner {
@@ -76,7 +76,7 @@ pub async fn send_in_manner(
 }
 
 /// Ends a request that was sent in a manner: whether the connection goes on.
-pub async fn finish(stream: &mut impl Stream, flight: InFlight, answer: &Answer) -> bool {
+pub async fn finish(stream: &mut impl Stream, flight: InFlight, answer: &SimResponse) -> bool {
     match answer.manner {
         Manner::Reset | Manner::ResetInHead | Manner::ResetInBody => {
             drop(flight);
@@ -139,7 +139,7 @@ async fn repeat(stream: &mut impl Stream, flight: &mut InFlight, bytes: &[u8]) -
 async fn huge_head(
     stream: &mut impl Stream,
     flight: &mut InFlight,
-    answer: &Answer,
+    answer: &SimResponse,
     bytes: usize,
 ) -> io::Result<()> {
     let head = head(answer, Some(answer.body.len()));

@@ -1,11 +1,11 @@
 //! An HTTP/1.1 server that can misbehave: a library would not let it break a head in two, reset in
 //! the middle of a body or say a wrong length, nor tell when the last byte went out.
 
-use crate::answer::{Answer, Request};
+use crate::answer::{Request, SimResponse};
 use crate::character::Manner;
 use crate::hostile;
 use crate::log::{Entry, InFlight};
-use crate::server::Shared;
+use crate::server::ServerState;
 use std::fmt::Write;
 use std::future::poll_fn;
 use std::io;
@@ -23,7 +23,7 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// What is known of a connection.
 #[derive(Clone, Debug)]
-pub struct Peer {
+pub struct Connection {
     /// The address that was contacted.
     pub ip: Option<Ipv4Addr>,
     /// The port that was contacted.
@@ -48,7 +48,11 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
 ///
 /// # Errors
 /// When the connection breaks.
-pub async fn serve(shared: Arc<Shared>, peer: Peer, mut stream: impl Stream) -> io::Result<()> {
+pub async fn serve(
+    shared: Arc<ServerState>,
+    peer: Connection,
+    mut stream: impl Stream,
+) -> io::Result<()> {
     let mut buffer = Vec::with_capacity(1_024);
     loop {
         let head = tokio::time::timeout(IDLE_MAX, read_head(&mut stream, &mut buffer)).await;
@@ -144,7 +148,7 @@ pub fn host_name(authority: &str) -> String {
 
 /// The head of `answer` with this Content-Length.
 #[must_use]
-pub fn head(answer: &Answer, content_length: Option<usize>) -> String {
+pub fn head(answer: &SimResponse, content_length: Option<usize>) -> String {
     let mut head = String::with_capacity(256);
     let _ =
         write!(head, "HTTP/1.1 {} {}\r\nServer: simweb\r\n", answer.status, reason(answer.status));
@@ -160,7 +164,7 @@ pub fn head(answer: &Answer, content_length: Option<usize>) -> String {
 
 /// Head and body in one piece.
 #[must_use]
-pub fn message(answer: &Answer, content_length: usize) -> Vec<u8> {
+pub fn message(answer: &SimResponse, content_length: usize) -> Vec<u8> {
     let mut bytes = head(answer, Some(content_length)).into_bytes();
     bytes.reserve_exact(answer.body.len());
     bytes.extend_from_slice(&answer.body);

@@ -1,11 +1,11 @@
 //! HTTP/2, for https hosts whose visitor asks for it. It misbehaves less richly than HTTP/1.1:
 //! silence stays silence, endless bodies stay endless, and every other failure is a stream reset.
 
-use crate::answer::{Answer, Request};
+use crate::answer::{Request, SimResponse};
 use crate::character::Manner;
-use crate::http1::{Peer, host_name};
+use crate::http1::{Connection, host_name};
 use crate::log::{Entry, InFlight};
-use crate::server::Shared;
+use crate::server::ServerState;
 use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
@@ -21,8 +21,8 @@ const FRAME_MAX: usize = 16 * 1024;
 
 /// Answers requests until either side is done.
 pub async fn serve(
-    shared: Arc<Shared>,
-    peer: Peer,
+    shared: Arc<ServerState>,
+    peer: Connection,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) {
     let service = service_fn(move |request: http::Request<Incoming>| {
@@ -35,8 +35,8 @@ pub async fn serve(
 }
 
 async fn respond(
-    shared: Arc<Shared>,
-    peer: Peer,
+    shared: Arc<ServerState>,
+    peer: Connection,
     request: http::Request<Incoming>,
 ) -> io::Result<http::Response<Body>> {
     let header = |name: http::HeaderName| {
@@ -81,7 +81,7 @@ async fn respond(
     build(answer, flight, end).map_err(io::Error::other)
 }
 
-fn build(answer: Answer, flight: InFlight, end: End) -> http::Result<http::Response<Body>> {
+fn build(answer: SimResponse, flight: InFlight, end: End) -> http::Result<http::Response<Body>> {
     let mut builder = http::Response::builder().status(answer.status);
     for (name, value) in &answer.headers {
         builder = builder.header(*name, value);

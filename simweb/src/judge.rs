@@ -10,8 +10,8 @@
 use crate::expected::{Expected, Limits, is_endless};
 use crate::log::Entry;
 use crate::pace::{Pace, Paces};
-use crate::report::{Report, Violation};
-use crate::robots::{Decision, HOPS_FOLLOWED, Robots, SIZE_MIN_READ};
+use crate::report::{Judgment, Violation};
+use crate::robots::{HOPS_FOLLOWED, Permission, Robots, SIZE_MIN_READ};
 use crate::route::Route;
 use crate::spec::Spec;
 use crate::world::{Target, World};
@@ -61,10 +61,10 @@ impl Judge {
 
     /// Judges.
     #[must_use]
-    pub fn judge(&self, log: &[Entry]) -> Report {
+    pub fn judge(&self, log: &[Entry]) -> Judgment {
         let mut entries: Vec<&Entry> = log.iter().collect();
         entries.sort_by_key(|e| (e.start, e.end));
-        let mut report = Report { n_requests: entries.len() as u64, ..Report::default() };
+        let mut report = Judgment { n_requests: entries.len() as u64, ..Judgment::default() };
         let mut paces = Paces::new(&self.pace);
         let mut fetched: HashMap<String, Fetched> = HashMap::new();
         let answered = robots_answered(&entries);
@@ -95,7 +95,7 @@ impl Judge {
         self.world.robots(id).crawl_delay_secs(&self.world.spec().agent).unwrap_or_default()
     }
 
-    fn check_address(&self, entry: &Entry, id: Option<u32>, report: &mut Report) {
+    fn check_address(&self, entry: &Entry, id: Option<u32>, report: &mut Judgment) {
         let Some(ip) = entry.ip else { return };
         let right = id.is_some_and(|id| self.world.addresses(id).contains(&ip));
         if !right {
@@ -108,14 +108,14 @@ impl Judge {
         entry: &Entry,
         at: Option<Target>,
         answered: &HashMap<String, u64>,
-        report: &mut Report,
+        report: &mut Judgment,
     ) {
         let url = entry.url();
         let Some(host) = self.world.host(&entry.host) else {
             return report.add(Violation::Unexpected { url });
         };
         let robots = self.world.robots(host.id);
-        if robots.decide(&self.world.spec().agent, &entry.path) == Decision::Disallowed {
+        if robots.decide(&self.world.spec().agent, &entry.path) == Permission::Disallowed {
             return report.add(Violation::Disallowed { url });
         }
         let robots_txt = |at: Target| self.world.url(at);
@@ -133,7 +133,7 @@ impl Judge {
         }
     }
 
-    fn check_set(&self, fetched: &HashMap<String, Fetched>, report: &mut Report) {
+    fn check_set(&self, fetched: &HashMap<String, Fetched>, report: &mut Judgment) {
         let mut missing: Vec<&String> = self
             .expected
             .urls
@@ -164,7 +164,7 @@ impl Judge {
 
     /// Only pages answered with 200 count, and each once: what else a visitor may count against
     /// its limits only makes it stop earlier.
-    fn check_limits(&self, fetched: &HashMap<String, Fetched>, report: &mut Report) {
+    fn check_limits(&self, fetched: &HashMap<String, Fetched>, report: &mut Judgment) {
         let mut hosts: BTreeMap<String, u64> = BTreeMap::new();
         let mut domains: BTreeMap<String, u64> = BTreeMap::new();
         let mut total = 0;
@@ -193,10 +193,10 @@ impl Judge {
 /// Judges the pace alone: of a web that has too many pages for all of them to be listed, and whose
 /// robots.txt files ask for no delay.
 #[must_use]
-pub fn judge_pace(pace: &Pace, log: &[Entry]) -> Report {
+pub fn judge_pace(pace: &Pace, log: &[Entry]) -> Judgment {
     let mut entries: Vec<&Entry> = log.iter().collect();
     entries.sort_by_key(|e| (e.start, e.end));
-    let mut report = Report { n_requests: entries.len() as u64, ..Report::default() };
+    let mut report = Judgment { n_requests: entries.len() as u64, ..Judgment::default() };
     let mut paces = Paces::new(pace);
     for entry in entries {
         let is_robots = asks_for_robots(entry);

@@ -17,8 +17,8 @@ pub mod answer;
 pub mod caller;
 pub mod character;
 pub mod coding;
-pub mod dice;
 pub mod dns;
+pub mod draw;
 pub mod expected;
 pub mod graph;
 mod hostile;
@@ -42,26 +42,26 @@ pub mod tls;
 pub mod world;
 
 pub use character::{Character, CharsetWay, Coding, Content, DnsWay, Manner, PageKind, RetryAfter};
-pub use expected::{Due, Expected, Limits};
+pub use expected::{Expectation, Expected, Limits};
 pub use judge::{Judge, judge_pace};
 pub use log::{Entry, Log};
 pub use network::Network;
 pub use pace::{Pace, Relative};
-pub use report::{Report, Violation};
+pub use report::{Judgment, Violation};
 pub use robots::Robots;
-pub use spec::{Seeds, Spec};
+pub use spec::{SeedChoice, Spec};
 
-use answer::Desk;
+use answer::Responder;
 use caller::Callers;
 use dns::Zone;
 use serve::Ready;
-use server::Shared;
+use server::ServerState;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use tls::{Authority, TlsError};
+use tls::{SimTlsError, TestAuthority};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -75,13 +75,13 @@ pub enum SimWebError {
     Io(#[from] io::Error),
     /// Certificates cannot be made.
     #[error(transparent)]
-    Tls(#[from] TlsError),
+    Tls(#[from] SimTlsError),
 }
 
 /// A running web. Dropping it breaks all connections off.
 #[derive(Debug)]
 pub struct SimWeb {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     dns: SocketAddr,
     authority: Option<String>,
     stop: watch::Sender<bool>,
@@ -112,15 +112,15 @@ impl SimWeb {
         let (port, sockets) = server::listen(port, network, &world.all_addresses())?;
         let world = Arc::new(world.at_ports(port, dns.port()));
         let (acceptor, authority) = if world.any_tls() {
-            let authority = Arc::new(Authority::new()?);
+            let authority = Arc::new(TestAuthority::new()?);
             let pem = authority.pem();
             (Some(TlsAcceptor::from(Arc::new(authority.config()?))), Some(pem))
         } else {
             (None, None)
         };
-        let desk = Desk::new(&world);
+        let desk = Responder::new(&world);
         let (callers, connections) = (Callers::default(), AtomicU64::new(0));
-        let shared = Arc::new(Shared { world, desk, log, callers, connections });
+        let shared = Arc::new(ServerState { world, desk, log, callers, connections });
         let (stop, stopped) = watch::channel(false);
         let mut listeners = JoinSet::new();
         for socket in sockets {

@@ -29,7 +29,7 @@ impl HostRef {
 
 /// All names of a web.
 #[derive(Debug)]
-pub struct Names {
+pub struct HostNames {
     n_generated: u32,
     hosts_per_domain: u32,
     network: Network,
@@ -39,7 +39,7 @@ pub struct Names {
     own_ips: Vec<Option<Ipv4Addr>>,
 }
 
-impl Names {
+impl HostNames {
     /// The names of `spec`.
     #[must_use]
     pub fn new(spec: &Spec) -> Self {
@@ -147,7 +147,7 @@ impl Names {
 /// A host's name, to be written somewhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a> {
-    names: &'a Names,
+    names: &'a HostNames,
     host: HostRef,
 }
 
@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn names_are_found_again() {
-        let names = Names::new(&Spec::new(1).size(3, 2, 1).host("Trap.test", Character::default()));
+        let names =
+            HostNames::new(&Spec::new(1).size(3, 2, 1).host("Trap.test", Character::default()));
         assert_eq!(names.len(), 7);
         for id in 0..7 {
             let host = HostRef::new(id);
@@ -191,14 +192,14 @@ mod tests {
 
     #[test]
     fn addresses_are_shared_and_never_the_first() {
-        let names = Names::new(&Spec::new(1).size(100, 3, 1).ips(20));
+        let names = HostNames::new(&Spec::new(1).size(100, 3, 1).ips(20));
         assert_eq!(names.ips().len(), 20);
         assert_eq!(names.networks(), ["127.1.0.0/16"]);
-        let many = Names::new(&Spec::new(1).size(100_000, 1, 1).ips(0));
+        let many = HostNames::new(&Spec::new(1).size(100_000, 1, 1).ips(0));
         assert_eq!(many.ips().len(), 100_000);
         assert_eq!(many.networks(), ["127.1.0.0/16", "127.2.0.0/16"]);
         let lent = Spec::new(1).size(100, 3, 1).ips(20).network("10.93.128.0/17".parse().unwrap());
-        let names = Names::new(&lent.host("own.test", Character::default()));
+        let names = HostNames::new(&lent.host("own.test", Character::default()));
         assert_eq!(names.networks(), ["10.93.128.0/17"]);
         assert_eq!(names.ip(19), Ipv4Addr::new(10, 93, 128, 20));
         assert_eq!(names.ip(20), names.ip(0));

@@ -1,7 +1,7 @@
 //! How closely requests may follow each other on a host and on an address.
 
 use crate::log::Entry;
-use crate::report::{Report, Violation};
+use crate::report::{Judgment, Violation};
 use crate::route::Route;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -166,14 +166,14 @@ impl<'a> Paces<'a> {
     }
 
     /// One more request, to a host that asked for this Crawl-delay.
-    pub fn note(&mut self, entry: &Entry, crawl_delay_secs: f64, report: &mut Report) {
+    pub fn note(&mut self, entry: &Entry, crawl_delay_secs: f64, report: &mut Judgment) {
         self.note_host(entry, crawl_delay_secs, report);
         if let Some(ip) = entry.ip {
             self.note_ip(entry, ip, report);
         }
     }
 
-    fn note_host(&mut self, entry: &Entry, crawl_delay_secs: f64, report: &mut Report) {
+    fn note_host(&mut self, entry: &Entry, crawl_delay_secs: f64, report: &mut Judgment) {
         let pace = self.pace;
         if let Some(last) = self.hosts.get_mut(&entry.host) {
             let gap = last.gap(entry.start);
@@ -212,7 +212,7 @@ impl<'a> Paces<'a> {
         last.note(entry, pace.backoff_first);
     }
 
-    fn note_ip(&mut self, entry: &Entry, ip: Ipv4Addr, report: &mut Report) {
+    fn note_ip(&mut self, entry: &Entry, ip: Ipv4Addr, report: &mut Judgment) {
         let wanted_us = micros(self.pace.ip_delay);
         let last = self.ips.entry(ip).or_default();
         let in_burst = self.pace.burst > 1 && last.host == entry.host;

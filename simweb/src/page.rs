@@ -1,7 +1,7 @@
 //! The bodies of pages: text around links, to the byte a function of the spec and the URL.
 
 use crate::character::{CharsetWay, Content, PageKind};
-use crate::graph::Link;
+use crate::graph::PageLink;
 use crate::route::{N_SECTIONS, Route};
 use crate::world::{Target, World, draw};
 use std::fmt::Write;
@@ -53,7 +53,7 @@ impl Writer<'_> {
         self.world.draw(draw::TEXT, &[id, self.body, parts[0], parts[1]])
     }
 
-    fn write(mut self, links: &[Link], wanted: usize) -> String {
+    fn write(mut self, links: &[PageLink], wanted: usize) -> String {
         self.head(links);
         // MetaRefresh and LinkHeader pages have their one link in the head.
         let in_body = match self.kind {
@@ -80,7 +80,7 @@ impl Writer<'_> {
         self.out
     }
 
-    fn head(&mut self, links: &[Link]) {
+    fn head(&mut self, links: &[PageLink]) {
         let world = self.world;
         self.out.push_str("<!DOCTYPE html>\n<html lang=\"it\">\n<head>\n");
         match self.kind {
@@ -141,7 +141,7 @@ impl Writer<'_> {
     }
 
     /// The same place is written in many ways, all of one normal form.
-    fn link(&mut self, k: u64, link: &Link) {
+    fn link(&mut self, k: u64, link: &PageLink) {
         let world = self.world;
         let h = self.draw([2, k]);
         self.out.push_str(if link.nofollow { "<a rel=\"nofollow\" href=\"" } else { "<a href=\"" });

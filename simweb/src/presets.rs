@@ -4,7 +4,7 @@ use crate::character::{
     Character, CharsetWay, Coding, Content, DnsWay, Manner, PageKind, RetryAfter,
 };
 use crate::robots::Robots;
-use crate::spec::{Seeds, Spec};
+use crate::spec::{SeedChoice, Spec};
 use std::net::Ipv4Addr;
 
 impl Spec {
@@ -165,7 +165,7 @@ impl Spec {
     /// The crawl begins on one host only.
     #[must_use]
     pub fn from_one_host(self) -> Self {
-        self.seeds(Seeds::First(1))
+        self.seeds(SeedChoice::First(1))
     }
 }
 

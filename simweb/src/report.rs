@@ -165,7 +165,7 @@ impl fmt::Display for Violation {
 
 /// What the judge found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct Judgment {
     /// Requests in the log.
     pub n_requests: u64,
     /// Those for robots.txt, redirects on the way to one included.
@@ -186,7 +186,7 @@ pub struct Report {
     pub violations: Vec<Violation>,
 }
 
-impl Report {
+impl Judgment {
     /// Whether the visitor did nothing wrong.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -216,7 +216,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Judgment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} requests, {} of them for robots.txt", self.n_requests, self.n_robots)?;
         writeln!(

@@ -34,7 +34,7 @@ pub enum Robots {
     /// The connection is reset: nothing is allowed.
     Reset,
     /// These groups.
-    Groups(Vec<Group>),
+    Groups(Vec<RobotsGroup>),
     /// So many redirects, then the standard rules; the last hop on another host, if named.
     Redirects {
         /// Redirects.
@@ -59,7 +59,7 @@ pub enum Robots {
 
 /// A group of rules.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Group {
+pub struct RobotsGroup {
     /// Product tokens, or `*`.
     pub agents: Vec<String>,
     /// The rules.
@@ -79,7 +79,7 @@ pub struct Rule {
 
 /// Whether a visitor may fetch a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum Permission {
     /// It may.
     Allowed,
     /// It may not.
@@ -92,29 +92,29 @@ impl Robots {
     /// Groups for everyone with these rules: `("disallow", "/x")`.
     #[must_use]
     pub fn rules(rules: &[(bool, &str)], crawl_delay_secs: Option<f64>) -> Self {
-        Self::Groups(vec![Group::everyone(rules, crawl_delay_secs)])
+        Self::Groups(vec![RobotsGroup::everyone(rules, crawl_delay_secs)])
     }
 
     /// Rules that touch many pages of any host: a directory closed but for one page, a suffix,
     /// and what lies behind a query.
     #[must_use]
     pub fn standard() -> Self {
-        Self::Groups(vec![Group::standard()])
+        Self::Groups(vec![RobotsGroup::standard()])
     }
 
     /// A strict group for all, and one for `agent` alone that only closes a directory.
     #[must_use]
     pub fn for_agent(agent: &str) -> Self {
-        let mut own = Group::everyone(&[(false, "/s2/")], None);
+        let mut own = RobotsGroup::everyone(&[(false, "/s2/")], None);
         own.agents = vec![agent.to_owned()];
-        Self::Groups(vec![own, Group::everyone(&[(false, "/")], None)])
+        Self::Groups(vec![own, RobotsGroup::everyone(&[(false, "/")], None)])
     }
 
-    fn groups(&self) -> Vec<Group> {
+    fn groups(&self) -> Vec<RobotsGroup> {
         match self {
             Self::Groups(groups) => groups.clone(),
             Self::Redirects { .. } | Self::Recovering { .. } | Self::Huge | Self::ByteOrderMark => {
-                vec![Group::standard()]
+                vec![RobotsGroup::standard()]
             }
             _ => Vec::new(),
         }
@@ -122,18 +122,18 @@ impl Robots {
 
     /// Whether `agent` may fetch `path` (with its query).
     #[must_use]
-    pub fn decide(&self, agent: &str, path: &str) -> Decision {
+    pub fn decide(&self, agent: &str, path: &str) -> Permission {
         match self {
-            Self::Silent | Self::Reset | Self::RedirectTo(_) => return Decision::Disallowed,
-            Self::Status(429 | 500..) => return Decision::Disallowed,
-            Self::Redirects { hops, .. } if *hops > HOPS_FOLLOWED => return Decision::Open,
+            Self::Silent | Self::Reset | Self::RedirectTo(_) => return Permission::Disallowed,
+            Self::Status(429 | 500..) => return Permission::Disallowed,
+            Self::Redirects { hops, .. } if *hops > HOPS_FOLLOWED => return Permission::Open,
             _ => {}
         }
         let allowed = group_of(&self.groups(), agent).is_none_or(|g| g.allows(path));
         match self {
-            Self::Huge if allowed && path.starts_with("/s1/") => Decision::Open,
-            _ if allowed => Decision::Allowed,
-            _ => Decision::Disallowed,
+            Self::Huge if allowed && path.starts_with("/s1/") => Permission::Open,
+            _ if allowed => Permission::Allowed,
+            _ => Permission::Disallowed,
         }
     }
 
@@ -181,7 +181,7 @@ impl Robots {
     }
 }
 
-impl Group {
+impl RobotsGroup {
     fn everyone(rules: &[(bool, &str)], crawl_delay_secs: Option<f64>) -> Self {
         let rules = rules
             .iter()
@@ -207,7 +207,7 @@ impl Group {
 }
 
 /// The groups of `agent` taken together, else those of `*`.
-fn group_of(groups: &[Group], agent: &str) -> Option<Group> {
+fn group_of(groups: &[RobotsGroup], agent: &str) -> Option<RobotsGroup> {
     let named = |token: &str| {
         let mut found =
             groups.iter().filter(|g| g.agents.iter().any(|a| a.eq_ignore_ascii_case(token)));
@@ -244,7 +244,7 @@ fn matches(pattern: &str, path: &str) -> bool {
     }
 }
 
-fn print(groups: &[Group]) -> String {
+fn print(groups: &[RobotsGroup]) -> String {
     let mut text = String::from("# robots.txt of a simulated host\n");
     for group in groups {
         for agent in &group.agents {
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn decisions() {
-        use Decision::{Allowed, Disallowed, Open};
+        use Permission::{Allowed, Disallowed, Open};
         let standard = Robots::standard();
         for (robots, path, wanted) in [
             (&Robots::AllowAll, "/s3/p10.html", Allowed),

@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// What to serve.
 #[derive(Clone, Debug, Default)]
-pub struct ServeArgs {
+pub struct ServeOptions {
     /// The web.
     pub spec: Spec,
     /// Where the access log goes, as JSON lines.
@@ -39,7 +39,7 @@ pub struct Ready {
 ///
 /// # Errors
 /// When the web cannot be started, or the line cannot be written.
-pub async fn serve(args: ServeArgs, mut ready: impl Write) -> Result<(), SimWebError> {
+pub async fn serve(args: ServeOptions, mut ready: impl Write) -> Result<(), SimWebError> {
     let web = SimWeb::start_with_log(args.spec, args.log.as_deref()).await?;
     serde_json::to_writer(&mut ready, &web.ready()).map_err(std::io::Error::from)?;
     ready.write_all(b"\n")?;

@@ -2,9 +2,9 @@
 //! nothing. It is bound to the loopback device, so that nothing listens beyond it; where the
 //! system refuses that, and in any other network, each address gets a socket of its own.
 
-use crate::answer::Desk;
+use crate::answer::Responder;
 use crate::caller::Callers;
-use crate::http1::{self, Peer, Stream};
+use crate::http1::{self, Connection, Stream};
 use crate::http2;
 use crate::log::Log;
 use crate::network::Network;
@@ -31,11 +31,11 @@ const TLS_HANDSHAKE: u8 = 0x16;
 
 /// What all connections share.
 #[derive(Debug)]
-pub struct Shared {
+pub struct ServerState {
     /// What there is.
     pub world: Arc<World>,
     /// What is answered.
-    pub desk: Desk,
+    pub desk: Responder,
     /// What was asked.
     pub log: Arc<Log>,
     /// Whose connections are told apart.
@@ -101,7 +101,7 @@ fn listen_on(ip: Ipv4Addr, port: u16, device: Option<&[u8]>) -> io::Result<TcpLi
 
 /// Accepts connections until `stop` says so, then breaks all of them off.
 pub async fn run(
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     mut stop: watch::Receiver<bool>,
@@ -126,9 +126,9 @@ pub async fn run(
     connections.shutdown().await;
 }
 
-async fn welcome(shared: Arc<Shared>, stream: TcpStream, tls: Option<TlsAcceptor>) {
+async fn welcome(shared: Arc<ServerState>, stream: TcpStream, tls: Option<TlsAcceptor>) {
     let local = stream.local_addr().ok();
-    let mut peer = Peer {
+    let mut peer = Connection {
         ip: local.and_then(|addr| match addr.ip() {
             IpAddr::V4(ip) => Some(ip),
             IpAddr::V6(_) => None,
@@ -165,7 +165,7 @@ async fn welcome(shared: Arc<Shared>, stream: TcpStream, tls: Option<TlsAcceptor
     }
 }
 
-fn caller(shared: &Shared, stream: &TcpStream) -> Option<u32> {
+fn caller(shared: &ServerState, stream: &TcpStream) -> Option<u32> {
     shared.callers.of(stream.peer_addr().ok()?, stream.local_addr().ok()?)
 }
 

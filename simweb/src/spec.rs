@@ -56,20 +56,20 @@ pub struct Spec {
     /// The robots.txt of hosts whose character has none.
     pub robots: Robots,
     /// The kinds of pages on generated hosts; the rest is plain.
-    pub variety: Vec<Portion>,
+    pub variety: Vec<KindShare>,
     /// The characters of generated hosts; the rest is well-behaved.
     pub shares: Vec<Share>,
     /// Hosts under names of their own.
     pub hosts: Vec<HostSpec>,
     /// Where the crawl begins.
-    pub seeds: Seeds,
+    pub seeds: SeedChoice,
     /// The product token by which robots.txt knows the visitor.
     pub agent: String,
 }
 
 /// A kind of page and how many pages are of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Portion {
+pub struct KindShare {
     /// The kind.
     pub kind: PageKind,
     /// 0 to 1.
@@ -97,7 +97,7 @@ pub struct HostSpec {
 /// Where the crawl begins: always on the first page of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Seeds {
+pub enum SeedChoice {
     /// On the first host of each domain, and on all hosts under names of their own.
     #[default]
     Domains,
@@ -134,7 +134,7 @@ impl Default for Spec {
             variety: Vec::new(),
             shares: Vec::new(),
             hosts: Vec::new(),
-            seeds: Seeds::Domains,
+            seeds: SeedChoice::Domains,
             agent: "crivello".to_owned(),
         }
     }
@@ -209,7 +209,7 @@ impl Spec {
     /// A share of the pages is of this kind.
     #[must_use]
     pub fn portion(mut self, share: f64, kind: PageKind) -> Self {
-        self.variety.push(Portion { kind, share });
+        self.variety.push(KindShare { kind, share });
         self
     }
 
@@ -222,7 +222,7 @@ impl Spec {
 
     /// Where the crawl begins.
     #[must_use]
-    pub fn seeds(mut self, seeds: Seeds) -> Self {
+    pub fn seeds(mut self, seeds: SeedChoice) -> Self {
         self.seeds = seeds;
         self
     }

@@ -1,7 +1,7 @@
 //! Text that looks, and compresses, like text: sentences of a made-up language with a vocabulary
 //! whose frequencies fall off as in a real one (Zipf), made once and cut from there.
 
-use crate::dice::{hash, unit};
+use crate::draw::{hash, unit};
 
 const N_WORDS: u64 = 900;
 /// Turns of phrase: what makes text compress better than its words alone would.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
-pub enum TlsError {
+pub enum SimTlsError {
     /// A certificate cannot be made.
     #[error("a certificate cannot be made: {0}")]
     Certificate(#[from] rcgen::Error),
@@ -23,25 +23,25 @@ pub enum TlsError {
 }
 
 /// The authority of a web.
-pub struct Authority {
+pub struct TestAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     host_key: KeyPair,
     signing_key: Arc<dyn SigningKey>,
     made: Mutex<HashMap<String, Arc<CertifiedKey>>>,
 }
 
-impl std::fmt::Debug for Authority {
+impl std::fmt::Debug for TestAuthority {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Authority").finish_non_exhaustive()
     }
 }
 
-impl Authority {
+impl TestAuthority {
     /// A new authority, with keys of its own.
     ///
     /// # Errors
     /// When keys cannot be made.
-    pub fn new() -> Result<Self, TlsError> {
+    pub fn new() -> Result<Self, SimTlsError> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "simulated web authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -62,7 +62,7 @@ impl Authority {
     ///
     /// # Errors
     /// When rustls refuses it.
-    pub fn config(self: Arc<Self>) -> Result<ServerConfig, TlsError> {
+    pub fn config(self: Arc<Self>) -> Result<ServerConfig, SimTlsError> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
@@ -79,7 +79,7 @@ impl Authority {
     }
 }
 
-impl ResolvesServerCert for Authority {
+impl ResolvesServerCert for TestAuthority {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().unwrap_or("nameless.test");
         if let Some(made) = self.made.lock().get(name) {

@@ -2,12 +2,12 @@
 //! of the spec and of the two ports.
 
 use crate::character::{Character, Content, DnsWay, Manner, PageKind};
-use crate::dice::{hash, unit};
 use crate::dns::several;
-use crate::names::{HostRef, Names};
+use crate::draw::{hash, unit};
+use crate::names::{HostNames, HostRef};
 use crate::robots::Robots;
 use crate::route::Route;
-use crate::spec::{Seeds, Spec};
+use crate::spec::{SeedChoice, Spec};
 use crate::text::Text;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ pub struct Target {
 #[derive(Debug)]
 pub struct World {
     spec: Spec,
-    names: Names,
+    names: HostNames,
     text: Text,
     plain: Character,
 }
@@ -52,7 +52,7 @@ impl World {
             spec.port = 80;
         }
         let plain = Character::named("plain");
-        Self { names: Names::new(&spec), text: Text::new(spec.seed), spec, plain }
+        Self { names: HostNames::new(&spec), text: Text::new(spec.seed), spec, plain }
     }
 
     /// The spec, ports filled in.
@@ -63,7 +63,7 @@ impl World {
 
     /// The hosts.
     #[must_use]
-    pub const fn names(&self) -> &Names {
+    pub const fn names(&self) -> &HostNames {
         &self.names
     }
 
@@ -249,11 +249,11 @@ impl World {
     pub fn seeds(&self) -> Vec<Target> {
         let n_generated = self.names.n_generated();
         let step = match self.spec.seeds {
-            Seeds::Domains => self.spec.hosts_per_domain.max(1),
+            SeedChoice::Domains => self.spec.hosts_per_domain.max(1),
             _ => 1,
         };
         let end = match self.spec.seeds {
-            Seeds::First(n) => n.min(n_generated),
+            SeedChoice::First(n) => n.min(n_generated),
             _ => n_generated,
         };
         (0..end)

@@ -6,16 +6,16 @@
 //! be judged. Nothing here looks into the crawler: it sees command lines, exit codes and the
 //! requests that arrived. "When" is always a state that is waited for, never a time.
 
+mod certs;
 mod commands;
 mod net;
+mod observe;
 mod options;
-mod papers;
 mod process;
-mod sight;
 mod verdict;
 
+pub use certs::Certs;
 pub use net::{Gate, Net, Way};
-pub use papers::Papers;
 pub use process::{End, Process, Stutter};
 pub use verdict::Ended;
 
@@ -72,8 +72,8 @@ pub struct Cluster {
     names: HashMap<u32, String>,
     /// Agents whose disks were deleted.
     lost: HashSet<String>,
-    noise: Vec<&'static str>,
-    papers: Option<Papers>,
+    allowed_log_lines: Vec<&'static str>,
+    certs: Option<Certs>,
     /// What is served to browsers is served over TLS.
     https: bool,
     /// Where the dashboard is to be; port 0 until it is known.
@@ -115,8 +115,8 @@ impl Cluster {
             due: OnceCell::new(),
             names: HashMap::new(),
             lost: HashSet::new(),
-            noise: Vec::new(),
-            papers: None,
+            allowed_log_lines: Vec::new(),
+            certs: None,
             https: false,
             http: None,
             anonymous: false,
@@ -210,10 +210,10 @@ impl Cluster {
         member.in_order = false;
         member.gate.expect();
         let n_lives = member.n_lives;
-        if let Some(papers) = &self.papers {
-            command.args(papers.of(name));
+        if let Some(certs) = &self.certs {
+            command.args(certs.of(name));
             if self.https {
-                command.args(papers.https_of(name));
+                command.args(certs.https_of(name));
             }
         }
         // What waits for it is to give up first, and to say how everything stands.
@@ -227,7 +227,7 @@ impl Cluster {
         self.until(&format!("{name} listens"), |cluster| {
             let member = cluster.member(name);
             let process = member.process.as_mut().expect("it was started");
-            let at = process.listens_at();
+            let at = process.listening_address();
             at.iter().for_each(|&at| member.gate.lead_to(at));
             assert!(at.is_some() || !process.has_ended(), "{name}: {}", process.said());
             at.is_some()
@@ -331,7 +331,7 @@ impl Cluster {
     /// Where the coordinator is reached.
     #[must_use]
     pub fn url(&self) -> String {
-        let scheme = if self.papers.is_some() { "https" } else { "http" };
+        let scheme = if self.certs.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.coordinator.gate.address)
     }
 

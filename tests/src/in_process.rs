@@ -12,7 +12,7 @@ use crate::running::{DEADLINE, output_within};
 use crivello_agent::{Crawl, JoinOptions};
 use crivello_common::config::Settings;
 use crivello_coordinator::{Coordinator, Listen};
-use simweb::{Limits, Pace, Report, SimWeb, Spec};
+use simweb::{Judgment, Limits, Pace, SimWeb, Spec};
 use std::collections::{BTreeMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -311,7 +311,7 @@ impl InProcess {
     ///
     /// # Panics
     /// When it is not so.
-    pub fn finish(mut self, repeats_max: u64) -> Report {
+    pub fn finish(mut self, repeats_max: u64) -> Judgment {
         self.tell(&["wait", "--timeout", "90s"]);
         let missing: Vec<_> = self.due.difference(&self.pages()).take(10).cloned().collect();
         assert!(missing.is_empty(), "it says that it is done, without {missing:?}");

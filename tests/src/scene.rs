@@ -3,7 +3,7 @@
 use crate::measure::Usage;
 use crate::permits::{Load, Permits};
 use crate::running::{DEADLINE, Running};
-use crate::watching::{Watched, numbers_at};
+use crate::watch::{Watched, metrics_address};
 use crivello_common::time::Timestamp;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
@@ -16,9 +16,9 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 /// More seeds than this are too many to be typed.
-const SEEDS_TYPED: usize = 500;
+const SEED_ARGUMENTS_MAX: usize = 500;
 /// Lines of the log that are shown of a crawl that had to be stopped.
-const LAST_WORDS: usize = 20;
+const LOG_TAIL_LINES: usize = 20;
 
 /// A web and a directory to crawl it into.
 pub struct Scene {
@@ -28,7 +28,7 @@ pub struct Scene {
     dir: TempDir,
     out: Option<PathBuf>,
     args: Vec<String>,
-    noise: Vec<&'static str>,
+    allowed_log_lines: Vec<&'static str>,
     seeds: Vec<String>,
     deadline: Duration,
     _permits: Permits,
@@ -103,7 +103,7 @@ impl Scene {
             dir: tempfile::tempdir().expect("a directory"),
             out: None,
             args,
-            noise: Vec::new(),
+            allowed_log_lines: Vec::new(),
             seeds,
             deadline: DEADLINE,
             _permits: permits,
@@ -145,8 +145,8 @@ impl Scene {
 
     /// A warning or an error that belongs to this scenario: a line that holds this is no failure.
     #[must_use]
-    pub fn expect_noise(mut self, part: &'static str) -> Self {
-        self.noise.push(part);
+    pub fn allow_log_line(mut self, part: &'static str) -> Self {
+        self.allowed_log_lines.push(part);
         self
     }
 
@@ -180,7 +180,7 @@ impl Scene {
     ///
     /// # Panics
     /// When it has ended without.
-    pub fn wait_until_said(&self, child: &mut Child, words: &str) {
+    pub fn wait_for_log(&self, child: &mut Child, words: &str) {
         while !self.said().contains(words) {
             let ended = child.try_wait().expect("the crawler can be waited for");
             let in_time = ended.is_none() || self.said().contains(words);
@@ -194,9 +194,9 @@ impl Scene {
     /// # Panics
     /// When it ends before it has said where its numbers are.
     pub fn watch(&self, child: &mut Child) -> Watched {
-        self.wait_until_said(child, "metrics at ");
+        self.wait_for_log(child, "metrics at ");
         loop {
-            if let Some(at) = numbers_at(&self.said()) {
+            if let Some(at) = metrics_address(&self.said()) {
                 return Watched::new(child.id(), at);
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -229,7 +229,7 @@ impl Scene {
     pub fn command(&self) -> Command {
         let mut command = Command::new(binary());
         command.arg("crawl");
-        if self.seeds.len() > SEEDS_TYPED {
+        if self.seeds.len() > SEED_ARGUMENTS_MAX {
             let list = self.dir.path().join("seeds.txt");
             std::fs::write(&list, self.seeds.join("\n")).expect("the seeds are written");
             command.arg("--seeds").arg(list);
@@ -281,7 +281,7 @@ impl Scene {
         assert!(!overdue, "{}", self.overdue(&stderr, report.as_ref()));
         for line in stderr.lines() {
             let loud = line.contains(" WARN ") || line.contains("ERROR") || line.contains("panic");
-            let expected = self.noise.iter().any(|part| line.contains(part));
+            let expected = self.allowed_log_lines.iter().any(|part| line.contains(part));
             assert!(!loud || expected, "unexpected in the log: {line}\n\n{stderr}");
         }
         Ended { code: status.code(), report: report.unwrap_or(Value::Null), stderr, usage }
@@ -300,7 +300,7 @@ impl Scene {
              the crawler's last words:\n{}\nits report: {}",
             self.deadline,
             log.len(),
-            lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n"),
+            lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n"),
             report.map_or_else(|| "none, it had to be killed".to_owned(), Value::to_string),
         )
     }
@@ -321,7 +321,7 @@ impl Scene {
     ///
     /// # Panics
     /// On a violation.
-    pub fn assert_clean(&self, judge: &Judge) -> simweb::Report {
+    pub fn assert_clean(&self, judge: &Judge) -> simweb::Judgment {
         let report = judge.judge(&self.web.log().entries());
         assert!(report.is_clean(), "{report}");
         report

@@ -30,7 +30,7 @@ fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
              it"
         )));
     }
-    let web = simweb::serve::ServeArgs {
+    let web = simweb::serve::ServeOptions {
         spec,
         log: args.access_log.clone(),
         until_stdin_ends: args.until_stdin_ends,

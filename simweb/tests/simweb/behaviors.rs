@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails like the test itself")]
 
-use simweb::serve::{Ready, ServeArgs, serve};
+use simweb::serve::{Ready, ServeOptions, serve};
 use simweb::{Character, DnsWay, Entry, Manner, Robots, SimWeb, Spec};
 use std::io;
 use std::time::Duration;
@@ -229,7 +229,7 @@ async fn two_webs_of_one_spec_are_the_same_web() {
 async fn a_process_says_in_one_line_that_it_is_ready() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
-    let args = ServeArgs { spec: Spec::new(9), log: Some(log.clone()), until_stdin_ends: false };
+    let args = ServeOptions { spec: Spec::new(9), log: Some(log.clone()), until_stdin_ends: false };
     let mut line = Vec::new();
     assert!(timeout(SOON, serve(args, &mut line)).await.is_err(), "it serves until it is told");
     assert_eq!(line.iter().filter(|&&b| b == b'\n').count(), 1);

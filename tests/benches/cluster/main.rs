@@ -19,7 +19,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-use crivello_tests::{Cluster, Scene, told, told_list};
+use crivello_tests::{Cluster, Scene, env_list, env_value};
 use simweb::{Entry, Spec};
 use std::time::Duration;
 
@@ -29,11 +29,11 @@ const LEASE: Duration = Duration::from_secs(10);
 const HOSTS: u32 = 20_000;
 
 fn main() {
-    let pages = told("CRIVELLO_BENCH_PAGES").unwrap_or(30_000);
-    let sizes: Vec<u8> = told_list("CRIVELLO_BENCH_AGENTS", "1,2,4,8");
+    let pages = env_value("CRIVELLO_BENCH_PAGES").unwrap_or(30_000);
+    let sizes: Vec<u8> = env_list("CRIVELLO_BENCH_AGENTS", "1,2,4,8");
     costs(pages, &sizes);
-    takeovers(told("CRIVELLO_BENCH_KILLS").unwrap_or(3));
-    let urls = told("CRIVELLO_BENCH_URLS").unwrap_or(1_000_000);
+    takeovers(env_value("CRIVELLO_BENCH_KILLS").unwrap_or(3));
+    let urls = env_value("CRIVELLO_BENCH_URLS").unwrap_or(1_000_000);
     if urls > 0 {
         brought(urls, 1);
         let two = brought(urls, 2);

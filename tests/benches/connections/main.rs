@@ -20,7 +20,7 @@ mod floor;
 mod run;
 
 use beside::{Cost, ExtraServices, beside, was_the_floor};
-use crivello_tests::told;
+use crivello_tests::env_value;
 use simweb::{Entry, Log, Spec};
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ fn main() {
     if was_the_floor() {
         return;
     }
-    let pages = told("CRIVELLO_BENCH_PAGES").unwrap_or(100_000);
+    let pages = env_value("CRIVELLO_BENCH_PAGES").unwrap_or(100_000);
     println!(
         "| connections | who | pages | pages/s | CPU µs/page | user | system | peak MiB | \
          connections a page | of them resumed | CPU in the floor's |"

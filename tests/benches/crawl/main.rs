@@ -14,14 +14,14 @@ mod floor;
 mod run;
 
 use beside::{beside, was_the_floor};
-use crivello_tests::told;
+use crivello_tests::env_value;
 use simweb::Spec;
 
 fn main() {
     if was_the_floor() {
         return;
     }
-    let pages = told("CRIVELLO_BENCH_PAGES").unwrap_or(100_000);
+    let pages = env_value("CRIVELLO_BENCH_PAGES").unwrap_or(100_000);
     let both = beside(&Spec::bench(pages), &[], None);
     let n = both.n_pages;
     println!("pages                      {n:>12}");

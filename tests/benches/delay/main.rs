@@ -24,8 +24,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-use crivello_tests::{Cluster, Look, Watched, told, told_list};
-use simweb::{Pace, Seeds, Spec, judge_pace};
+use crivello_tests::{Cluster, Look, Watched, env_list, env_value};
+use simweb::{Pace, SeedChoice, Spec, judge_pace};
 use std::time::Duration;
 
 /// What a host takes for an answer.
@@ -52,10 +52,10 @@ const LOOKS_AT_MEMORY: u32 = 6;
 const SHRUNK: f64 = 1.25;
 
 fn main() {
-    let n_hosts: u32 = told("CRIVELLO_BENCH_HOSTS").unwrap_or(32_000);
-    let stretch = Duration::from_secs(told("CRIVELLO_BENCH_SECONDS").unwrap_or(60));
-    let patience = Duration::from_secs(told("CRIVELLO_BENCH_SHRINK").unwrap_or(600));
-    let delays: Vec<f64> = told_list("CRIVELLO_BENCH_DELAYS", "0.25,1,4,16");
+    let n_hosts: u32 = env_value("CRIVELLO_BENCH_HOSTS").unwrap_or(32_000);
+    let stretch = Duration::from_secs(env_value("CRIVELLO_BENCH_SECONDS").unwrap_or(60));
+    let patience = Duration::from_secs(env_value("CRIVELLO_BENCH_SHRINK").unwrap_or(600));
+    let delays: Vec<f64> = env_list("CRIVELLO_BENCH_DELAYS", "0.25,1,4,16");
     let delays: Vec<Duration> = delays.into_iter().map(Duration::from_secs_f64).collect();
     let (Some(&first), Some(&longest)) = (delays.first(), delays.iter().max()) else { return };
     let rate = NEEDED * f64::from(n_hosts) / (longest + LATENCY).as_secs_f64();
@@ -132,7 +132,7 @@ fn warn_of_tracking(rate: f64) {
 
 fn start(n_hosts: u32, visits: u32, delay: Duration) -> (Cluster, Watched) {
     let latency = LATENCY.as_millis() as u32;
-    let web = Spec::wide(n_hosts, PAGES_A_HOST, latency).seeds(Seeds::Hosts);
+    let web = Spec::wide(n_hosts, PAGES_A_HOST, latency).seeds(SeedChoice::Hosts);
     let mut cluster = Cluster::new(web)
         .delays(delay, IP_DELAY)
         .anonymous()

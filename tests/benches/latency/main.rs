@@ -11,8 +11,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-use crivello_tests::{Scene, told, told_list};
-use simweb::{Pace, Seeds, Spec, judge_pace};
+use crivello_tests::{Scene, env_list, env_value};
+use simweb::{Pace, SeedChoice, Spec, judge_pace};
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const ASKED_AFTER: Duration = Duration::from_secs(600);
 
 fn main() {
-    let stretch = Duration::from_secs(told("CRIVELLO_BENCH_SECONDS").unwrap_or(60));
+    let stretch = Duration::from_secs(env_value("CRIVELLO_BENCH_SECONDS").unwrap_or(60));
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     println!(
         "| hosts | pages/s | hosts and delay allow | share | CPU of {cores} cores: all | crawler | \
@@ -36,7 +36,7 @@ fn main() {
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let mut clean = true;
-    for n_hosts in told_list("CRIVELLO_BENCH_HOSTS", "2000,20000") {
+    for n_hosts in env_list("CRIVELLO_BENCH_HOSTS", "2000,20000") {
         clean &= at(n_hosts, stretch);
     }
     std::process::exit(i32::from(!clean));
@@ -46,7 +46,8 @@ fn main() {
 fn at(n_hosts: u32, stretch: Duration) -> bool {
     let cycle = (DELAY + LATENCY).as_secs_f64();
     let visits = VISITS_SPARE * f64::from(n_hosts) * LATENCY.as_secs_f64() / cycle;
-    let web = Spec::wide(n_hosts, PAGES_A_HOST, LATENCY.as_millis() as u32).seeds(Seeds::Hosts);
+    let web =
+        Spec::wide(n_hosts, PAGES_A_HOST, LATENCY.as_millis() as u32).seeds(SeedChoice::Hosts);
     let scene = Scene::new(web)
         .delays("1s", "10ms")
         .set(&format!("fetch.visits-max={}", visits.ceil()))

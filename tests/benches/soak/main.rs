@@ -17,8 +17,8 @@
 
 mod verdict;
 
-use crivello_tests::{Look, Scene, Stretch, told};
-use simweb::{Character, Content, Seeds, Spec};
+use crivello_tests::{Look, Scene, Stretch, env_value};
+use simweb::{Character, Content, SeedChoice, Spec};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -36,7 +36,7 @@ pub struct Seen {
 }
 
 fn main() {
-    let minutes: f64 = told("CRIVELLO_SOAK_MINUTES").unwrap_or(120.0);
+    let minutes: f64 = env_value("CRIVELLO_SOAK_MINUTES").unwrap_or(120.0);
     let time = Duration::from_secs_f64(60.0 * minutes);
     let scene = Scene::new(web())
         .delays("0s", "0s")
@@ -80,7 +80,8 @@ fn main() {
 
 fn web() -> Spec {
     let calendar = |name| Character::named(name).content(Content::Calendar);
-    let mut spec = Spec::new(29).size(HOSTS, 1, 1).ips(0).links(8).tls(0.2).seeds(Seeds::Hosts);
+    let mut spec =
+        Spec::new(29).size(HOSTS, 1, 1).ips(0).links(8).tls(0.2).seeds(SeedChoice::Hosts);
     spec.body_bytes = 2_000;
     spec.share(0.1, Character { keep_alive: Some(false), ..calendar("closing") })
         .share(0.9, calendar("calendar"))

@@ -12,14 +12,14 @@
 #[path = "../crawl/run.rs"]
 mod run;
 
-use crivello_tests::{Collector, told};
+use crivello_tests::{Collector, env_value};
 
 /// What is compared: a name, and the rate where it is not the default.
 const WAYS: [(&str, Option<&str>); 3] = [("off", Some("0")), ("default", None), ("all", Some("1"))];
 
 fn main() {
-    let pages: u32 = told("CRIVELLO_BENCH_PAGES").unwrap_or(30_000);
-    let rounds: u32 = told("CRIVELLO_BENCH_ROUNDS").unwrap_or(7).max(1);
+    let pages: u32 = env_value("CRIVELLO_BENCH_PAGES").unwrap_or(30_000);
+    let rounds: u32 = env_value("CRIVELLO_BENCH_ROUNDS").unwrap_or(7).max(1);
     let dir = tempfile::tempdir().expect("a directory");
     let (mut web, ready) = run::start_web(dir.path(), &simweb::Spec::bench(pages), None);
     let collector = Collector::start();

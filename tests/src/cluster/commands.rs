@@ -1,6 +1,6 @@
 //! What people type to a cluster, typed.
 
-use super::papers::PEOPLE;
+use super::certs::PEOPLE;
 use super::{COORDINATOR, Cluster, End};
 use crate::running::output_within;
 use rustix::process::Signal;
@@ -17,8 +17,8 @@ impl Cluster {
         let (subcommand, words) = words.split_first().expect("a subcommand");
         let mut command = self.command(subcommand);
         command.args(words).args(["--coordinator", &self.url()]);
-        if let Some(papers) = &self.papers {
-            command.args(papers.of(PEOPLE));
+        if let Some(certs) = &self.certs {
+            command.args(certs.of(PEOPLE));
         }
         let output = output_within(&mut command, self.deadline);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -45,8 +45,8 @@ impl Cluster {
 
     /// An error that belongs to this scenario: a line that holds this is no failure.
     #[must_use]
-    pub fn expect_noise(mut self, part: &'static str) -> Self {
-        self.noise.push(part);
+    pub fn allow_log_line(mut self, part: &'static str) -> Self {
+        self.allowed_log_lines.push(part);
         self
     }
 

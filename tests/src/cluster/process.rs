@@ -16,7 +16,7 @@ use std::time::Duration;
 /// What a process says before its address.
 const LISTENING: &str = "listening on ";
 /// Lines of a log that are shown.
-const LAST_WORDS: usize = 15;
+const LOG_TAIL_LINES: usize = 15;
 
 /// A running process and its log.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Process {
 
     /// The address at which it said that it listens, as soon as it has said so.
     #[must_use]
-    pub fn listens_at(&self) -> Option<SocketAddr> {
+    pub fn listening_address(&self) -> Option<SocketAddr> {
         let said = self.said();
         let (_, rest) = said.split_once(LISTENING)?;
         let (address, _) = rest.split_once(|c: char| c.is_whitespace() || c == ';' || c == ',')?;
@@ -102,7 +102,7 @@ impl Process {
         let (status, mut usage, overdue) =
             self.running.wait_measured().expect("it can be waited for");
         usage.memory_max = usage.memory_max.max(self.memory_max);
-        assert!(!overdue, "it was overdue: {}", last_words(&self.log));
+        assert!(!overdue, "it was overdue: {}", log_tail(&self.log));
         End { status, usage }
     }
 
@@ -155,10 +155,10 @@ pub fn read_log(log: &Path) -> String {
 }
 
 /// The name of a log and its last lines.
-pub fn last_words(log: &Path) -> String {
+pub fn log_tail(log: &Path) -> String {
     let said = read_log(log);
     let lines: Vec<&str> = said.lines().collect();
-    let last = lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n    ");
+    let last = lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n    ");
     let name = log.file_stem().unwrap_or_default().to_string_lossy();
     format!("{name}, {} lines, the last of them:\n    {last}", lines.len())
 }

@@ -5,14 +5,14 @@ use super::Cluster;
 use super::process::read_log;
 use crate::is_page;
 use crate::warc::{Archive, listed};
-use simweb::{Entry, Report};
+use simweb::{Entry, Judgment};
 use std::collections::{BTreeMap, HashSet};
 
 /// What was seen of a cluster that has ended.
 #[derive(Debug)]
 pub struct Ended {
     /// By the web.
-    pub report: Report,
+    pub report: Judgment,
     /// Pages archived, each counted once.
     pub n_archived: usize,
     /// Captures of pages beyond the first of each.
@@ -74,7 +74,7 @@ impl Cluster {
         for log in listed(self.dir(), ".log") {
             for line in read_log(&log).lines() {
                 let loud = line.contains("ERROR") || line.contains("panicked");
-                let expected = self.noise.iter().any(|part| line.contains(part));
+                let expected = self.allowed_log_lines.iter().any(|part| line.contains(part));
                 assert!(!loud || expected, "in {}: {line}", log.display());
             }
         }

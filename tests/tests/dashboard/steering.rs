@@ -90,7 +90,7 @@ fn a_setting_is_changed_by_typing_and_is_in_force() {
 fn who_does_not_show_the_token_sees_and_changes_nothing() {
     let _permits = Permits::take(Load::All);
     let Some(mut browser) = Browser::start() else { return };
-    let mut cluster = cluster(3).with_papers(&["a"]).start(1);
+    let mut cluster = cluster(3).with_certs(&["a"]).start(1);
     let ours = format!("http://{}/", cluster.dashboard());
     let login = format!("{ours}login");
     let here = |browser: &Browser| browser.eval("location.href").as_str().map(str::to_owned);
@@ -136,7 +136,7 @@ fn who_does_not_show_the_token_sees_and_changes_nothing() {
     assert_eq!(cluster.tell(&["settings", "links.blocked"]), "[]\n");
 
     // The right one lets in, and then things can be done.
-    let token = std::fs::read_to_string(cluster.papers().dir().join("token")).expect("a token");
+    let token = std::fs::read_to_string(cluster.certs().dir().join("token")).expect("a token");
     let token = token.lines().next().expect("a line").to_owned();
     browser.write("[name='token']", &token);
     browser.click("#login button");

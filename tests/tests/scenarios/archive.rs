@@ -4,7 +4,7 @@
 
 use crivello_tests::warc::{Archive, Record, listed};
 use crivello_tests::{Scene, seed, skipped};
-use simweb::answer::{Answer, Desk, Request};
+use simweb::answer::{Request, Responder, SimResponse};
 use simweb::world::World;
 use simweb::{Character, CharsetWay, Coding, Limits, Manner, Pace, PageKind, Robots, Spec};
 use std::collections::{HashMap, HashSet};
@@ -49,7 +49,7 @@ fn crawled(scene: &Scene) -> Archive {
 }
 
 /// What the web sends for a URL, made again from its spec.
-fn sent(world: &World, desk: &Desk, url: &str) -> Answer {
+fn sent(world: &World, responder: &Responder, url: &str) -> SimResponse {
     let rest = url.split_once("://").expect("a URL").1;
     let (authority, _) = rest.split_once('/').expect("a URL with a path");
     let request = Request {
@@ -57,7 +57,7 @@ fn sent(world: &World, desk: &Desk, url: &str) -> Answer {
         path: rest[authority.len()..].to_owned(),
         accept_encoding: ACCEPTED.to_owned(),
     };
-    desk.answer(world, &request, crivello_common::time::Timestamp::ZERO)
+    responder.answer(world, &request, crivello_common::time::Timestamp::ZERO)
 }
 
 fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
@@ -71,10 +71,10 @@ fn every_record_holds_what_the_web_sent() {
     let scene = scene(varied(seed()));
     let archive = crawled(&scene);
     let world = World::new(scene.web.spec().clone());
-    let desk = Desk::new(&world);
+    let responder = Responder::new(&world);
     let mut codings = HashSet::new();
     for record in archive.of_kind("response") {
-        let answer = sent(&world, &desk, record.url());
+        let answer = sent(&world, &responder, record.url());
         let (head, payload) = record.http();
         assert_eq!(record.status(), answer.status, "{}", record.url());
         assert!(payload == answer.body, "{}: not the bytes that were sent", record.url());
@@ -105,7 +105,7 @@ fn exact_duplicates_refer_to_the_page_that_was_archived() {
     let scene = scene(varied(seed()).portion(0.3, PageKind::Duplicate));
     let archive = crawled(&scene);
     let world = World::new(scene.web.spec().clone());
-    let desk = Desk::new(&world);
+    let responder = Responder::new(&world);
     let key = |r: &Record| (r.url().to_owned(), r.must("WARC-Date").to_owned());
     let responses: HashMap<_, _> = archive.of_kind("response").map(|r| (key(r), r)).collect();
     let mut originals = HashSet::new();
@@ -122,7 +122,7 @@ fn exact_duplicates_refer_to_the_page_that_was_archived() {
         assert!(revisit.must("WARC-Profile").ends_with("identical-payload-digest"));
         let (_, none) = revisit.http();
         assert!(none.is_empty(), "a revisit has no payload");
-        let answer = sent(&world, &desk, revisit.url());
+        let answer = sent(&world, &responder, revisit.url());
         assert_eq!(digest, crivello_tests::warc::digest(&answer.body), "{}", revisit.url());
         originals.insert(original.url().to_owned());
     }

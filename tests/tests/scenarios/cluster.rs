@@ -10,9 +10,9 @@
 //! Without a kill nothing may be repeated at all. "In the middle" is a share of the pages due,
 //! counted by the web.
 
-mod comings;
 mod coordinator;
 mod cuts;
+mod joins_and_drains;
 mod kills;
 mod together;
 

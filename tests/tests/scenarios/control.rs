@@ -11,7 +11,7 @@ use crivello_common::time::Timestamp;
 use crivello_tests::cluster::COORDINATOR;
 use crivello_tests::{Cluster, is_page, seed};
 use serde_json::Value;
-use simweb::{Entry, Seeds, Spec};
+use simweb::{Entry, SeedChoice, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const EFFECTIVE: Duration = Duration::from_secs(1);
 /// Hosts enough that both agents have some, each on an address of its own, with more pages than a
 /// test has time for.
 fn web() -> Spec {
-    Spec::new(seed()).size(8, 1, 400).latency_ms(0, 5).seeds(Seeds::Hosts)
+    Spec::new(seed()).size(8, 1, 400).latency_ms(0, 5).seeds(SeedChoice::Hosts)
 }
 
 fn cluster(delay: Duration) -> Cluster {
@@ -96,7 +96,7 @@ fn a_delay_that_is_lowered_or_raised_counts_for_hosts_that_wait() {
 
 #[test]
 fn an_address_rests_as_long_as_it_is_told_to_while_hosts_wait_for_it() {
-    let web = Spec::new(seed()).size(6, 1, 200).ips(1).seeds(Seeds::Hosts);
+    let web = Spec::new(seed()).size(6, 1, 200).ips(1).seeds(SeedChoice::Hosts);
     let mut cluster = Cluster::new(web);
     cluster = cluster.delays(Duration::ZERO, Duration::from_secs(60)).start(1);
     cluster.seed();

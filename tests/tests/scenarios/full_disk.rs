@@ -70,7 +70,7 @@ fn scene(pages_per_host: u32) -> Scene {
     Scene::new(spec.portion(0.3, PageKind::Binary))
         .delays("50ms", "0ms")
         .set("state.write-buffers=1MiB")
-        .expect_noise("the disk is")
+        .allow_log_line("the disk is")
 }
 
 /// Fetching has stopped when the visits in flight are over: from then on no request comes.
@@ -86,7 +86,7 @@ fn assert_stopped(scene: &Scene, child: &mut Child) {
 fn go_on(scene: &Scene, mut child: Running, ballast: &Path) {
     let n_requests = scene.web.log().len();
     fs::remove_file(ballast).expect("removed");
-    scene.wait_until_said(&mut child, "there is room on the disk again");
+    scene.wait_for_log(&mut child, "there is room on the disk again");
     let ended = scene.end(child);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(scene.web.log().len() > n_requests, "there was something left to do");
@@ -102,7 +102,7 @@ fn fetching_stops_before_the_disk_is_full_and_goes_on_when_there_is_room() {
     let mut child = scene.start();
     scene.wait_for_requests(&mut child, 100);
     let ballast = disk.fill(12 << 20);
-    scene.wait_until_said(&mut child, "the disk is nearly full");
+    scene.wait_for_log(&mut child, "the disk is nearly full");
     assert_stopped(&scene, &mut child);
     go_on(&scene, child, &ballast);
 }
@@ -114,7 +114,7 @@ fn a_disk_without_any_room_loses_nothing() {
     let mut child = scene.start();
     scene.wait_for_requests(&mut child, 100);
     let ballast = disk.fill(1);
-    scene.wait_until_said(&mut child, "the disk is full");
+    scene.wait_for_log(&mut child, "the disk is full");
     assert_stopped(&scene, &mut child);
     go_on(&scene, child, &ballast);
 }
@@ -136,7 +136,7 @@ fn a_database_without_any_room_recovers() {
     let mut child = scene.start();
     scene.wait_for_requests(&mut child, 60);
     let ballast = disk.fill(1);
-    scene.wait_until_said(&mut child, "the disk is full");
+    scene.wait_for_log(&mut child, "the disk is full");
     assert_stopped(&scene, &mut child);
     go_on(&scene, child, &ballast);
 }
@@ -148,11 +148,11 @@ fn a_crawl_that_ends_on_a_full_disk_can_be_resumed() {
     let scene = scene(25)
         .out_in(&disk.path().join("crawl"))
         .set("state.disk-free-min=1B")
-        .expect_noise("the crawl cannot go on");
+        .allow_log_line("the crawl cannot go on");
     let mut child = scene.start();
     scene.wait_for_requests(&mut child, 100);
     let ballast = disk.fill(1);
-    scene.wait_until_said(&mut child, "the disk is full");
+    scene.wait_for_log(&mut child, "the disk is full");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("signaled");
     let ended = scene.end(child);

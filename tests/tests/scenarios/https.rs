@@ -36,9 +36,9 @@ fn cluster() -> Cluster {
 }
 
 /// A client that trusts the authority of the papers, and shows no certificate.
-fn client(papers: &Path) -> Client {
+fn client(certs: &Path) -> Client {
     let mut roots = RootCertStore::empty();
-    let authority = CertificateDer::from_pem_file(papers.join("ca.pem")).expect("a certificate");
+    let authority = CertificateDer::from_pem_file(certs.join("ca.pem")).expect("a certificate");
     roots.add(authority).expect("it can vouch");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -82,12 +82,12 @@ async fn ask(request: RequestBuilder) -> Answer {
 #[test]
 fn numbers_and_dashboard_are_read_over_tls_with_the_token() {
     // An agent listens more widely than this machine, and nobody says --insecure.
-    let mut cluster = cluster().with_papers(&["a"]).with_https().start(1);
-    let papers = cluster.papers().dir().to_owned();
-    let token = std::fs::read_to_string(papers.join("token")).expect("a token");
+    let mut cluster = cluster().with_certs(&["a"]).with_https().start(1);
+    let certs = cluster.certs().dir().to_owned();
+    let token = std::fs::read_to_string(certs.join("token")).expect("a token");
     let token = token.trim();
     let runtime = Runtime::new().expect("a runtime");
-    let client = client(&papers);
+    let client = client(&certs);
     for (name, number) in
         [("a", "crivello_pages_fetched_total"), (COORDINATOR, "crivello_coordinator")]
     {
@@ -157,9 +157,9 @@ fn who_connects_and_says_nothing_keeps_nobody_out() {
 
 #[test]
 fn what_is_half_a_door_is_refused() {
-    let cluster = cluster().with_papers(&["a"]);
-    let papers = cluster.papers();
-    let file = |name: &str| papers.dir().join(name).display().to_string();
+    let cluster = cluster().with_certs(&["a"]);
+    let certs = cluster.certs();
+    let file = |name: &str| certs.dir().join(name).display().to_string();
     let (dir, cert, key, token) = (
         cluster.dir().join("x").display().to_string(),
         file("a.pem"),

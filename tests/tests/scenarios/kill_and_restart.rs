@@ -14,8 +14,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
+use test_size::sized;
 
-const N_KILLS: usize = 20;
 const VISITS_MAX: usize = 4;
 const COMMIT_PAGES_MAX: usize = 4;
 /// Each life has one of these.
@@ -67,11 +67,12 @@ fn wait_for_append(warc: &Path, child: &mut Child) {
 }
 
 #[test]
-fn twenty_kills_lose_nothing_and_archive_nothing_twice() {
+fn kills_lose_nothing_and_archive_nothing_twice() {
+    let n_kills = sized(8, 20);
     let seed = seed();
     let mut dice = SmallRng::seed_from_u64(seed);
     let mut scene = scene(seed);
-    for _ in 0..N_KILLS {
+    for _ in 0..n_kills {
         let sieve = SIEVES[dice.random_range(0..SIEVES.len())];
         scene = scene.set(&format!("state.sieve={sieve}"));
         let mut child = scene.start();
@@ -98,9 +99,9 @@ fn twenty_kills_lose_nothing_and_archive_nothing_twice() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.contains("resum") || ended.report["resumed"] == true);
     // What was in flight, what was in the open commit, and what was on its way between the two.
-    let repeats_max = N_KILLS * (VISITS_MAX + COMMIT_PAGES_MAX);
+    let repeats_max = n_kills * (VISITS_MAX + COMMIT_PAGES_MAX);
     let repeats = n_repeats(&scene.web.log().entries());
-    println!("{repeats} repeats in {N_KILLS} kills, at most {repeats_max} are fair");
+    println!("{repeats} repeats in {n_kills} kills, at most {repeats_max} are fair");
     let judge = scene.judge(Limits::default(), pace()).allow_repeats(repeats_max as u64);
     scene.assert_clean(&judge);
     assert_agreement(&scene, &ended);
@@ -111,7 +112,7 @@ fn twenty_kills_lose_nothing_and_archive_nothing_twice() {
 fn a_kill_in_the_first_moments_leaves_nothing_that_is_in_the_way() {
     let seed = seed();
     let mut dice = SmallRng::seed_from_u64(seed);
-    for life in 0..12 {
+    for life in 0..sized(5, 12) {
         let scene = Scene::new(Spec::new(seed).size(1, 1, 2)).delays("10ms", "0ms");
         let mut child = scene.start();
         sleep(Duration::from_micros(dice.random_range(0..40_000)));
@@ -181,7 +182,7 @@ fn a_second_ctrl_c_leaves_at_once_and_loses_nothing() {
     scene.wait_for_requests(&mut child, 3);
     sleep(Duration::from_millis(300));
     signal(&child, Signal::INT);
-    scene.wait_until_said(&mut child, "stopping");
+    scene.wait_for_log(&mut child, "stopping");
     signal(&child, Signal::INT);
     let ended = scene.end(child);
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
@@ -278,7 +279,7 @@ fn start_cost(n_urls: usize) -> (u64, u64) {
     let mut command = Command::new(binary());
     command.args(["crawl", "--out"]).arg(scene.out()).stdin(Stdio::null());
     let mut child = scene.start_as(command);
-    scene.wait_until_said(&mut child, " pages, ");
+    scene.wait_for_log(&mut child, " pages, ");
     let read = bytes_read(&child);
     child.kill().expect("our own child can be killed");
     let _ = child.wait();

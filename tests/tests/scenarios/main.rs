@@ -9,6 +9,7 @@ mod cluster_schedules;
 mod control;
 mod deadline;
 mod exactly_once;
+mod examples;
 mod fleet;
 mod full_disk;
 mod hostile;

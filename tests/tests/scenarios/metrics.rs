@@ -7,7 +7,7 @@
 use crivello_common::metrics::FamilyInfo;
 use crivello_tests::cluster::COORDINATOR;
 use crivello_tests::metrics::{Page, get, parse};
-use crivello_tests::{Cluster, is_page, numbers_at, seed};
+use crivello_tests::{Cluster, is_page, metrics_address, seed};
 use simweb::{PageKind, Robots, Spec};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Where a member tells its numbers.
 fn address(cluster: &mut Cluster, name: &str) -> SocketAddr {
     let said = cluster.process(name).said();
-    numbers_at(&said).unwrap_or_else(|| panic!("{name}: {said}"))
+    metrics_address(&said).unwrap_or_else(|| panic!("{name}: {said}"))
 }
 
 fn scrape(cluster: &mut Cluster, name: &str) -> Page {

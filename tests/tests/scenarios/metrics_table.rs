@@ -19,8 +19,8 @@ use std::time::Duration;
 
 /// What Prometheus puts to everything, and what agents put to theirs.
 const OTHER_LABELS: &[&str] = &["instance", "job", "agent", "le"];
-/// Made by Prometheus itself.
-const OTHER_METRICS: &[&str] = &["up"];
+/// Made by Prometheus itself, and by its blackbox exporter.
+const OTHER_METRICS: &[&str] = &["up", "probe_ssl_earliest_cert_expiry"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace is above its member")

@@ -8,7 +8,9 @@
 
 use crivello_tests::{Ended, Scene, seed};
 use simweb::pace::Relative;
-use simweb::{Character, Entry, Limits, Manner, Pace, Report, RetryAfter, Robots, Seeds, Spec};
+use simweb::{
+    Character, Entry, Judgment, Limits, Manner, Pace, RetryAfter, Robots, SeedChoice, Spec,
+};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ const fn ms(n: u64) -> Duration {
 }
 
 /// Crawls to the end and lets the judge look at every gap.
-fn crawl_and_judge(scene: &Scene, pace: Pace) -> (Ended, Report) {
+fn crawl_and_judge(scene: &Scene, pace: Pace) -> (Ended, Judgment) {
     let ended = scene.crawl();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let report = scene.assert_clean(&scene.judge(Limits::default(), pace));
@@ -26,7 +28,7 @@ fn crawl_and_judge(scene: &Scene, pace: Pace) -> (Ended, Report) {
 
 /// Hosts that share addresses, slow enough that a delay counted from the wrong end shows.
 fn shared(n_hosts: u32, n_ips: u32, pages: u32) -> Spec {
-    Spec::new(seed()).size(n_hosts, 1, pages).ips(n_ips).latency_ms(5, 60).seeds(Seeds::Hosts)
+    Spec::new(seed()).size(n_hosts, 1, pages).ips(n_ips).latency_ms(5, 60).seeds(SeedChoice::Hosts)
 }
 
 /// The gaps on one host, in microseconds, from the end of a request to the start of the next.

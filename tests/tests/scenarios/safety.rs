@@ -5,7 +5,7 @@
 //! without a token that is carried out; a certificate that is read once and never again; a connection
 //! that breaks because a file changed; a secret in a log, in a status or in a list of processes.
 
-use crivello_tests::cluster::{Papers, Process};
+use crivello_tests::cluster::{Certs, Process};
 use crivello_tests::{Cluster, DEADLINE, binary, output_within, seed};
 use rcgen::{CertificateParams, Issuer, KeyPair};
 use rustix::process::Signal;
@@ -34,8 +34,8 @@ fn stranger(cluster: &Cluster, name: &str, url: &str, tls: &[String]) -> Process
 }
 
 /// A certificate of the cluster's own authority for a node that ended its days yesterday.
-fn expired(papers: &Papers) {
-    let read = |file: &str| fs::read_to_string(papers.dir().join(file)).expect("read");
+fn expired(certs: &Certs) {
+    let read = |file: &str| fs::read_to_string(certs.dir().join(file)).expect("read");
     let authority = KeyPair::from_pem(&read("ca.key")).expect("a key");
     let authority = Issuer::from_ca_cert_pem(&read("ca.pem"), authority).expect("a certificate");
     let key = KeyPair::generate().expect("a key");
@@ -43,27 +43,27 @@ fn expired(papers: &Papers) {
     params.not_before = OffsetDateTime::from_unix_timestamp(1_577_836_800).expect("a time");
     params.not_after = OffsetDateTime::from_unix_timestamp(1_609_459_200).expect("a time");
     let certificate = params.signed_by(&key, &authority).expect("a certificate");
-    fs::write(papers.dir().join("late.pem"), certificate.pem()).expect("written");
-    fs::write(papers.dir().join("late.key"), key.serialize_pem()).expect("written");
+    fs::write(certs.dir().join("late.pem"), certificate.pem()).expect("written");
+    fs::write(certs.dir().join("late.key"), key.serialize_pem()).expect("written");
 }
 
 #[test]
 fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
-    let mut cluster = cluster(16, 6, 250).with_papers(&["a", "b"]).start(2);
-    let papers = cluster.papers().clone();
+    let mut cluster = cluster(16, 6, 250).with_certs(&["a", "b"]).start(2);
+    let certs = cluster.certs().clone();
     cluster.seed();
 
-    let theirs = Papers::make(&cluster.dir().join("theirs"), &["x"]);
-    expired(&papers);
+    let theirs = Certs::make(&cluster.dir().join("theirs"), &["x"]);
+    expired(&certs);
     // It trusts the cluster, and is vouched for by another authority.
-    fs::copy(papers.dir().join("ca.pem"), theirs.dir().join("ca.pem")).expect("copied");
+    fs::copy(certs.dir().join("ca.pem"), theirs.dir().join("ca.pem")).expect("copied");
     let url = cluster.url();
     let plain = url.replace("https", "http");
     let strangers = [
         ("none", stranger(&cluster, "none", &plain, &[]), "does not use TLS", "it requires TLS"),
         (
             "late",
-            stranger(&cluster, "late", &url, &papers.tls_of("late")),
+            stranger(&cluster, "late", &url, &certs.tls_of("late")),
             "its certificate expired on 2021-01-01 00:00:00Z",
             "our certificate has expired",
         ),
@@ -87,8 +87,8 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
     let lines = said.lines().filter(|line| line.contains("from another authority")).count();
     assert_eq!(lines, 1, "one line a minute is enough:\n{said}");
 
-    orders_need_the_token(&cluster, &papers, &theirs);
-    let secrets = secrets(&papers);
+    orders_need_the_token(&cluster, &certs, &theirs);
+    let secrets = secrets(&certs);
     let status = cluster.tell(&["status", "--json"]);
     for name in ["coordinator", "a", "b"] {
         let id = cluster.process(name).id();
@@ -107,8 +107,8 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
 }
 
 /// The token, and the lines of all keys.
-fn secrets(papers: &Papers) -> Vec<String> {
-    let read = |file: &str| fs::read_to_string(papers.dir().join(file)).expect("read");
+fn secrets(certs: &Certs) -> Vec<String> {
+    let read = |file: &str| fs::read_to_string(certs.dir().join(file)).expect("read");
     let files = ["token", "coordinator.key", "a.key", "b.key", "people.key"];
     let text: String = files.map(read).concat();
     let secrets = text.lines().filter(|line| !line.starts_with("-----"));
@@ -121,12 +121,12 @@ fn shown<'a>(secrets: &'a [String], text: &str) -> Option<&'a str> {
     secrets.iter().map(String::as_str).find(|secret| text.contains(*secret))
 }
 
-fn orders_need_the_token(cluster: &Cluster, papers: &Papers, theirs: &Papers) {
+fn orders_need_the_token(cluster: &Cluster, certs: &Certs, theirs: &Certs) {
     let url = cluster.url();
     let wrong = theirs.dir().join("token").display().to_string();
     let ask = |words: &[&str], token: &[&str]| {
         let mut command = Command::new(binary());
-        command.args(words).args(["--coordinator", &url]).args(papers.tls_of("people"));
+        command.args(words).args(["--coordinator", &url]).args(certs.tls_of("people"));
         command.args(token).env_remove("CRIVELLO_TOKEN_FILE");
         let output = output_within(&mut command, DEADLINE);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -154,12 +154,12 @@ fn orders_need_the_token(cluster: &Cluster, papers: &Papers, theirs: &Papers) {
     let listing = cluster.listing();
     assert_eq!(listing["run"], "running", "nothing of it was done: {listing}");
     assert!(listing["agents"].as_array().expect("a list").iter().all(|a| a["state"] == "active"));
-    let right = papers.dir().join("token").display().to_string();
+    let right = certs.dir().join("token").display().to_string();
     let (code, said) = ask(&["pause"], &["--token-file", &right]);
     assert_eq!(code, Some(0), "{said}");
     // The token may also come by the environment.
     let mut command = Command::new(binary());
-    command.args(["resume", "--coordinator", &url]).args(papers.tls_of("people"));
+    command.args(["resume", "--coordinator", &url]).args(certs.tls_of("people"));
     let output = output_within(command.env("CRIVELLO_TOKEN_FILE", &right), DEADLINE);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said = cluster.said_by("coordinator");
@@ -169,30 +169,30 @@ fn orders_need_the_token(cluster: &Cluster, papers: &Papers, theirs: &Papers) {
 #[test]
 fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     let nodes = ["a", "b", "c"];
-    let mut cluster = cluster(16, 32, 1_000).with_papers(&nodes).start(2);
+    let mut cluster = cluster(16, 32, 1_000).with_certs(&nodes).start(2);
     cluster.seed();
     cluster.wait_for_share(0.05);
-    let papers = cluster.papers().clone();
+    let certs = cluster.certs().clone();
     let old = cluster.dir().join("old");
-    let new = Papers::make(&cluster.dir().join("new"), &nodes);
-    copy(papers.dir(), &old, "");
+    let new = Certs::make(&cluster.dir().join("new"), &nodes);
+    copy(certs.dir(), &old, "");
     let connections = cluster.connections();
 
     // Both authorities count, then the nodes change over, then the new one alone counts.
     let read = |dir: &Path| fs::read_to_string(dir.join("ca.pem")).expect("read");
     let both = format!("{}{}", read(&old), read(new.dir()));
-    fs::write(papers.dir().join("ca.pem"), both).expect("written");
+    fs::write(certs.dir().join("ca.pem"), both).expect("written");
     wait_for_change(&mut cluster, 1);
     for node in ["coordinator", "people", "a", "b", "c"] {
-        copy(new.dir(), papers.dir(), &format!("{node}."));
+        copy(new.dir(), certs.dir(), &format!("{node}."));
     }
     wait_for_change(&mut cluster, 2);
-    fs::copy(new.dir().join("ca.pem"), papers.dir().join("ca.pem")).expect("copied");
+    fs::copy(new.dir().join("ca.pem"), certs.dir().join("ca.pem")).expect("copied");
     wait_for_change(&mut cluster, 3);
 
     assert_eq!(cluster.connections(), connections, "connections that were there are kept");
     // Who kept the old papers is a stranger by now; who has the new ones is not.
-    let with_old = papers.clone().moved_to(&old);
+    let with_old = certs.clone().moved_to(&old);
     let mut command = Command::new(binary());
     command.args(["agents", "--coordinator", &cluster.url()]).args(with_old.of("people"));
     let output = output_within(&mut command, DEADLINE);
@@ -203,7 +203,7 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     cluster.until("c fetches", |cluster| !cluster.requests_of("c").is_empty());
 
     // What cannot be used changes nothing.
-    fs::write(papers.dir().join("a.pem"), "-----BEGIN CERT").expect("written");
+    fs::write(certs.dir().join("a.pem"), "-----BEGIN CERT").expect("written");
     cluster.until("a says so", |cluster| cluster.said_by("a").contains("stays in force"));
     cluster.drain("b");
     cluster.wait();
@@ -213,28 +213,28 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
 
 #[test]
 fn the_token_changes_under_a_cluster_that_works_on() {
-    let mut cluster = cluster(8, 12, 500).with_papers(&["a", "b"]).start(2);
+    let mut cluster = cluster(8, 12, 500).with_certs(&["a", "b"]).start(2);
     cluster.seed();
     cluster.wait_for_share(0.05);
-    let (papers, connections) = (cluster.papers().clone(), cluster.connections());
+    let (certs, connections) = (cluster.certs().clone(), cluster.connections());
     let old = cluster.dir().join("old");
-    copy(papers.dir(), &old, "");
+    copy(certs.dir(), &old, "");
 
     // What cannot be used changes nothing.
-    let token = papers.dir().join("token");
+    let token = certs.dir().join("token");
     fs::write(&token, "short\n").expect("written");
     cluster.until("a says so", |cluster| cluster.said_by("a").contains("is too short"));
-    let with_old = papers.clone().moved_to(&old);
+    let with_old = certs.clone().moved_to(&old);
     let url = cluster.url();
-    let ask = |papers: &Papers| {
+    let ask = |certs: &Certs| {
         let mut command = Command::new(binary());
-        command.args(["status", "--coordinator", &url]).args(papers.of("people"));
+        command.args(["status", "--coordinator", &url]).args(certs.of("people"));
         let output = output_within(&mut command, DEADLINE);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     assert_eq!(ask(&with_old).0, Some(0));
 
-    let new = Papers::make(&cluster.dir().join("new"), &[]);
+    let new = Certs::make(&cluster.dir().join("new"), &[]);
     fs::copy(new.dir().join("token"), &token).expect("copied");
     for node in ["coordinator", "a", "b"] {
         cluster.until(&format!("{node} takes the new one"), |cluster| {
@@ -250,15 +250,15 @@ fn the_token_changes_under_a_cluster_that_works_on() {
     let _ = cluster.stop();
     let _ = cluster.assert_clean(0);
     for node in ["coordinator", "a", "b"] {
-        assert_eq!(shown(&secrets(&papers), &cluster.said_by(node)), None, "{node}'s log");
+        assert_eq!(shown(&secrets(&certs), &cluster.said_by(node)), None, "{node}'s log");
     }
 }
 
 /// An agent asks for its own drain, as people do: it has the token, too.
 #[test]
 fn an_agent_that_is_told_to_drain_when_it_stops_may_ask_for_it() {
-    let mut cluster = cluster(2, 1, 250).with_papers(&["a", "b"]).start(1);
-    let words = [cluster.papers().of("b"), vec!["--drain-on-stop".to_owned()]].concat();
+    let mut cluster = cluster(2, 1, 250).with_certs(&["a", "b"]).start(1);
+    let words = [cluster.certs().of("b"), vec!["--drain-on-stop".to_owned()]].concat();
     let mut process = stranger(&cluster, "b", &cluster.url(), &words);
     cluster.until("b is a member", |cluster| cluster.state("b").as_deref() == Some("active"));
     process.signal(Signal::TERM);
@@ -293,9 +293,9 @@ fn wait_for_change(cluster: &mut Cluster, times: usize) {
 #[test]
 fn nobody_listens_to_other_machines_without_certificates_and_a_token() {
     let dir = tempfile::tempdir().expect("a directory");
-    let papers = Papers::make(&dir.path().join("papers"), &["a"]);
-    let token = papers.dir().join("token").display().to_string();
-    let tls = papers.tls_of("a");
+    let certs = Certs::make(&dir.path().join("papers"), &["a"]);
+    let token = certs.dir().join("token").display().to_string();
+    let tls = certs.tls_of("a");
     let token = vec!["--token-file".to_owned(), token];
     let data = dir.path().join("data").display().to_string();
     for subcommand in [

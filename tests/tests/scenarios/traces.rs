@@ -10,7 +10,7 @@ use crivello_proto::v1::control_client::ControlClient;
 use crivello_tests::collector::Seen;
 use crivello_tests::{Cluster, Collector, Scene, seed};
 use serde_json::Value;
-use simweb::{Character, Manner, Robots, Seeds, Spec};
+use simweb::{Character, Manner, Robots, SeedChoice, Spec};
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const DELAY: Duration = Duration::from_millis(100);
 const IP_DELAY: Duration = Duration::from_millis(20);
 
 fn web() -> Spec {
-    let spec = Spec::new(seed()).size(16, 1, 4).ips(16).links(10).seeds(Seeds::First(3));
+    let spec = Spec::new(seed()).size(16, 1, 4).ips(16).links(10).seeds(SeedChoice::First(3));
     spec.latency_ms(0, 10).robots(Robots::standard())
 }
 
@@ -149,7 +149,7 @@ fn one_trace_shows_a_url_found_by_one_agent_and_fetched_by_another() {
 
 /// What an agent itself says of the traces it remembers, by their ids.
 fn asked(cluster: &mut Cluster, name: &str) -> BTreeMap<Vec<u8>, Vec<String>> {
-    let at = cluster.process(name).listens_at().expect("it listens");
+    let at = cluster.process(name).listening_address().expect("it listens");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let mut client = ControlClient::connect(format!("http://{at}")).await.expect("it answers");
@@ -171,7 +171,7 @@ fn asked(cluster: &mut Cluster, name: &str) -> BTreeMap<Vec<u8>, Vec<String>> {
 #[test]
 fn a_collector_that_dies_takes_nothing_with_it() {
     let mut collector = Collector::start();
-    let mut cluster = cluster(&collector).expect_noise("collector takes nothing").start(2);
+    let mut cluster = cluster(&collector).allow_log_line("collector takes nothing").start(2);
     cluster.seed();
     cluster.wait_for_share(0.3);
     assert!(!collector.spans().is_empty());
@@ -195,7 +195,7 @@ fn undrawn(spec: Spec, collector: &Collector) -> Scene {
 fn a_failed_fetch_is_traced_although_nothing_is_drawn_and_its_line_in_the_log_says_where() {
     let collector = Collector::start();
     let broken = Character::named("broken").manner(Manner::Reset).pages(2);
-    let spec = Spec::new(seed()).size(4, 1, 5).ips(0).seeds(Seeds::Hosts);
+    let spec = Spec::new(seed()).size(4, 1, 5).ips(0).seeds(SeedChoice::Hosts);
     let spec = spec.robots(Robots::Status(404)).host("broken.test", broken);
     let scene = undrawn(spec, &collector).arg("--log=crivello=debug").arg("--log-format=json");
     let ended = scene.crawl();
@@ -223,7 +223,7 @@ fn a_failed_fetch_is_traced_although_nothing_is_drawn_and_its_line_in_the_log_sa
 #[test]
 fn a_slow_visit_is_traced_although_nothing_is_drawn() {
     let collector = Collector::start();
-    let spec = Spec::new(seed()).size(3, 1, 4).ips(0).seeds(Seeds::Hosts).latency_ms(120, 150);
+    let spec = Spec::new(seed()).size(3, 1, 4).ips(0).seeds(SeedChoice::Hosts).latency_ms(120, 150);
     let ended = undrawn(spec, &collector).set("telemetry.trace-slow=60ms").crawl();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let traces = traces(collector.spans());

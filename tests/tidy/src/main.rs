@@ -7,6 +7,7 @@ mod layers;
 mod manifests;
 mod names;
 mod purity;
+mod settings;
 
 use std::fs;
 use std::path::{Path, PathBuf};

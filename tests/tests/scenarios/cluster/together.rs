@@ -2,7 +2,7 @@
 
 use super::{cluster, finish, web};
 use crivello_tests::{Cluster, Scene, is_page, seed};
-use simweb::{Character, Robots, Seeds, Spec};
+use simweb::{Character, Robots, SeedChoice, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -20,7 +20,7 @@ fn visitors(cluster: &Cluster) -> BTreeMap<String, BTreeSet<String>> {
 /// Most hosts are found by links only, so by other agents than their own.
 #[test]
 fn three_agents_fetch_what_one_would_and_each_host_has_one_visitor() {
-    let mut cluster = cluster(web(10).links(14).seeds(Seeds::First(4))).start(3);
+    let mut cluster = cluster(web(10).links(14).seeds(SeedChoice::First(4))).start(3);
     cluster.seed();
     finish(&mut cluster, 0);
     for (host, names) in visitors(&cluster) {
@@ -35,7 +35,7 @@ fn three_agents_fetch_what_one_would_and_each_host_has_one_visitor() {
 #[test]
 fn a_varied_web_is_fetched_by_a_cluster_as_by_one() {
     let robots = |name: &str, robots| Character::named(name).robots(robots);
-    let mut web = web(10).with_variety().links(12).seeds(Seeds::First(6)).tls(0.3);
+    let mut web = web(10).with_variety().links(12).seeds(SeedChoice::First(6)).tls(0.3);
     let agent = web.agent.clone();
     web.pages_spread = 0.8;
     web = web
@@ -54,7 +54,7 @@ fn a_varied_web_is_fetched_by_a_cluster_as_by_one() {
 fn a_robots_txt_on_another_agents_host_is_asked_for_there() {
     let to = Some("h0.site0.test".to_owned());
     let moved = Character::named("moved").robots(Robots::Redirects { hops: 2, to });
-    let mut cluster = cluster(web(8).share(0.7, moved).seeds(Seeds::Hosts)).start(3);
+    let mut cluster = cluster(web(8).share(0.7, moved).seeds(SeedChoice::Hosts)).start(3);
     cluster.seed();
     finish(&mut cluster, 0);
 }
@@ -62,7 +62,7 @@ fn a_robots_txt_on_another_agents_host_is_asked_for_there() {
 /// Three addresses for the hosts of three agents: they take turns there.
 #[test]
 fn an_address_is_spared_by_the_cluster_as_a_whole() {
-    let web = Spec::new(seed()).size(36, 1, 6).ips(3).latency_ms(0, 20).seeds(Seeds::Hosts);
+    let web = Spec::new(seed()).size(36, 1, 6).ips(3).latency_ms(0, 20).seeds(SeedChoice::Hosts);
     let mut cluster = cluster(web).start(3);
     cluster.seed();
     finish(&mut cluster, 0);

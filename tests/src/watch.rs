@@ -182,7 +182,7 @@ impl Stretch {
 /// # Panics
 /// When what it says is no address.
 #[must_use]
-pub fn numbers_at(said: &str) -> Option<SocketAddr> {
+pub fn metrics_address(said: &str) -> Option<SocketAddr> {
     let (_, rest) = said.split_once("metrics at http://")?;
     let (address, _) = rest.split_once('/')?;
     Some(address.parse().unwrap_or_else(|e| panic!("{address}: {e}")))
@@ -228,8 +228,8 @@ mod tests {
         assert_eq!(of_process(stat), Duration::from_secs(3));
         let stat = "cpu  100 0 200 9000 9000 10 20 70 50 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         assert_eq!(of_all(stat), Duration::from_secs(4));
-        let at = numbers_at("a line\nmetrics at http://127.0.0.1:9/metrics");
+        let at = metrics_address("a line\nmetrics at http://127.0.0.1:9/metrics");
         assert_eq!(at, Some(([127, 0, 0, 1], 9).into()));
-        assert_eq!(numbers_at("a line"), None);
+        assert_eq!(metrics_address("a line"), None);
     }
 }

@@ -12,11 +12,11 @@ pub const PEOPLE: &str = "people";
 
 /// A directory of `crivello certs`, and a token in it.
 #[derive(Clone, Debug)]
-pub struct Papers {
+pub struct Certs {
     dir: PathBuf,
 }
 
-impl Papers {
+impl Certs {
     /// Makes an authority, and certificates for these nodes and for whoever asks.
     ///
     /// # Panics
@@ -79,8 +79,8 @@ impl Cluster {
     /// # Panics
     /// When they cannot be made.
     #[must_use]
-    pub fn with_papers(mut self, nodes: &[&str]) -> Self {
-        self.papers = Some(Papers::make(&self.dir().join("papers"), nodes));
+    pub fn with_certs(mut self, nodes: &[&str]) -> Self {
+        self.certs = Some(Certs::make(&self.dir().join("papers"), nodes));
         self
     }
 
@@ -99,8 +99,8 @@ impl Cluster {
     /// # Panics
     /// When it has none.
     #[must_use]
-    pub const fn papers(&self) -> &Papers {
-        self.papers.as_ref().expect("a cluster with papers")
+    pub const fn certs(&self) -> &Certs {
+        self.certs.as_ref().expect("a cluster with papers")
     }
 
     /// What all processes of a member have said.

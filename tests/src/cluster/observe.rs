@@ -2,11 +2,11 @@
 //! its processes.
 
 use super::Cluster;
-use super::process::last_words;
+use super::process::log_tail;
 use crate::agreement::{pages_answered, pages_due};
 use crate::is_page;
 use crate::warc::listed;
-use crate::watching::{Watched, numbers_at};
+use crate::watch::{Watched, metrics_address};
 use crivello_common::time::Timestamp;
 use simweb::{Entry, Judge, Limits};
 use std::collections::HashSet;
@@ -105,7 +105,7 @@ impl Cluster {
     pub fn watch(&mut self, name: &str) -> Watched {
         let mut at = None;
         self.until(&format!("{name} tells its numbers"), |cluster| {
-            at = numbers_at(&cluster.process(name).said());
+            at = metrics_address(&cluster.process(name).said());
             at.is_some()
         });
         Watched::new(self.process(name).id(), at.expect("just seen"))
@@ -120,7 +120,7 @@ impl Cluster {
         let last = self.web.log().entries().into_iter().max_by_key(|entry| entry.start);
         let quiet = last.map(|e| self.web.log().now().since(Timestamp(e.start)));
         let logs = listed(self.dir(), ".log");
-        let logs: Vec<String> = logs.iter().map(|log| last_words(log)).collect();
+        let logs: Vec<String> = logs.iter().map(|log| log_tail(log)).collect();
         let (_, said, trouble) = self.ask(&["agents"]);
         format!(
             "{} of {} pages due, the last request {quiet:?} ago, missing: {:?}\n{said}{trouble}\n{}",
