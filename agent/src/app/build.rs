@@ -2,7 +2,7 @@
 
 use crate::app::join::Seat;
 use crate::app::{AgentError, Crawl};
-use crate::cluster::Member;
+use crate::cluster::ReplicationEngine;
 use crate::crawldb::{CrawlDb, META_ARCHIVE};
 use crate::duplicates::Duplicates;
 use crate::engines::fetchers::{FetchSink, Fetchers};
@@ -51,7 +51,7 @@ impl Build {
         seeds: SeedCounts,
         seat: Option<Seat>,
         turns: Option<LeaseTask>,
-        member: impl FnOnce(Shared, &Database) -> Result<Option<Member>, DiskError>,
+        member: impl FnOnce(Shared, &Database) -> Result<Option<ReplicationEngine>, DiskError>,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings)?));

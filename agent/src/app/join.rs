@@ -4,8 +4,10 @@
 use crate::api;
 use crate::app::{AgentError, Build, Crawl, fetcher_runtime};
 use crate::cluster::{
-    Coordinator, Heartbeat, InboundMsg, Inbox, Joined, Joining, Member, Membership, Parts,
+    Coordinator, InboundMsg, Inbox, Joined, Joining, Membership, ReplicationEngine,
+    ReplicationParts,
 };
+use crate::engines::heartbeat::Heartbeat;
 use crate::engines::ip_leases::LeaseTask;
 use crate::engines::remote_robots::RemoteRobotsClient;
 use crate::limits::ARRIVALS_QUEUE;
@@ -114,8 +116,16 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let crawl =
         build.crawl(SeedCounts::default(), Some(seat), Some(room), move |shared, disk| {
             let outgoing = for_member;
-            let parts = Parts { me: id, shared, outgoing, turns, views, arrivals: arrived, status };
-            Ok(Some(Member::new(parts, disk)?))
+            let parts = ReplicationParts {
+                me: id,
+                shared,
+                outgoing,
+                turns,
+                views,
+                arrivals: arrived,
+                status,
+            };
+            Ok(Some(ReplicationEngine::new(parts, disk)?))
         })?;
     crawl.shared.live.begin(revision);
     crawl.meter.among_others(Post::new(id, &known.name, &hall.status, &outgoing));

@@ -125,7 +125,7 @@ impl Crawl {
     }
 
     /// Becomes a member of a cluster, or one again, and crawls as its coordinator's settings say.
-    /// Waits while the coordinator cannot be reached, until `stop` is cancelled.
+    /// AckWaiters while the coordinator cannot be reached, until `stop` is cancelled.
     ///
     /// # Errors
     /// [`AgentError::is_usage`] tells a refusal from a breakdown.
@@ -187,7 +187,7 @@ impl Crawl {
         self.seeds.take(seeds)
     }
 
-    /// How the crawl stands.
+    /// How the crawl is_in_sync.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         snapshot(&self.shared)
@@ -216,7 +216,7 @@ impl Crawl {
         drained
     }
 
-    /// Waits until the crawl has ended, but not longer than `timeout`.
+    /// AckWaiters until the crawl has ended, but not longer than `timeout`.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> Option<Ended> {
         self.shared.lifecycle.wait(timeout).map(|end| end.how)

@@ -1,7 +1,7 @@
 //! A new view: what was said under the old one is forgotten, what is safe on disk is told anew.
 
 use crate::cluster::outbox::Line;
-use crate::cluster::{ASK_FIRST, Member, Piles, Then};
+use crate::cluster::{ASK_FIRST, ByAgent, OnAck, ReplicationEngine};
 use crate::crawldb::CrawlDb;
 use crate::messages::{Ack, LeaseCommand};
 use crate::peers::Class;
@@ -13,16 +13,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a view means to the run as a whole.
+/// What a view means for this agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// Go on.
-    Goes,
-    /// This agent was declared dead, or forgotten.
-    Lost,
+pub enum MembershipOutcome {
+    /// This agent is a member.
+    Continue,
+    /// This agent was declared dead, or removed.
+    Evicted,
 }
 
-impl Member {
+impl ReplicationEngine {
     /// A view that is to come into force once all that came before it is committed.
     pub const fn take_view(&mut self) -> Option<Arc<View>> {
         self.next_view.take()
@@ -38,35 +38,35 @@ impl Member {
         disk: &Database,
         view: &Arc<View>,
         now: Timestamp,
-    ) -> Result<Fate, DiskError> {
-        match self.custody.on_view(view.clone()) {
+    ) -> Result<MembershipOutcome, DiskError> {
+        match self.ownership.on_view(view.clone()) {
             Ok(true) => {}
-            Ok(false) => return Ok(Fate::Goes),
+            Ok(false) => return Ok(MembershipOutcome::Continue),
             Err(error) => {
                 tracing::error!(%error, "a view that cannot be came; the last one stays in force");
-                return Ok(Fate::Goes);
+                return Ok(MembershipOutcome::Continue);
             }
         }
         ledger.set_lost_archives(&view.refetched);
         let living = view.agents.iter().filter(|a| a.state != AgentState::Dead).count();
         tracing::info!(epoch = view.epoch, living, known = view.agents.len(), "a new view");
         for then in self.waits.clear() {
-            if let Then::Answer(answer) = then {
+            if let OnAck::Answer(answer) = then {
                 let _ = answer.send(Ack::OtherEpoch);
             }
         }
         for (then, _) in self.found.drain(..) {
-            if let Then::Answer(answer) = then {
+            if let OnAck::Answer(answer) = then {
                 let _ = answer.send(Ack::OtherEpoch);
             }
         }
-        self.words.clear();
+        self.outgoing_messages.clear();
         self.transfers.clear();
         self.sent.clear();
         self.quieting.clear();
         self.recalls.clear();
         self.whole.clear();
-        self.told.clear();
+        self.recently_sent.clear();
         (self.ask_at, self.ask_every) = (now + ASK_FIRST, ASK_FIRST);
         self.outgoing.set_view(view);
         for (line, seq) in self.outbox.recall() {
@@ -85,7 +85,7 @@ impl Member {
         // Last: from here on packets of this epoch are let in.
         self.views.send_replace(Some(view.clone()));
         let alive = view.agent(self.me).is_some_and(|me| me.state != AgentState::Dead);
-        Ok(if alive { Fate::Goes } else { Fate::Lost })
+        Ok(if alive { MembershipOutcome::Continue } else { MembershipOutcome::Evicted })
     }
 
     /// Facts for owners go where their groups are owned now.
@@ -101,29 +101,29 @@ impl Member {
             return self.keep_until_owned(disk, line, seq);
         }
         let facts = self.outbox.read(disk, line, seq)?;
-        let mut piles = Piles::new();
+        let mut by_agent = ByAgent::new();
         for fact in facts {
-            let owner = facts::group_of(&fact).and_then(|group| self.custody.owner(group));
-            piles.entry(owner.unwrap_or(self.me)).or_default().push(fact);
+            let owner = facts::group_of(&fact).and_then(|group| self.ownership.owner(group));
+            by_agent.entry(owner.unwrap_or(self.me)).or_default().push(fact);
         }
-        let stays = piles.keys().eq([&line.0]);
+        let stays = by_agent.keys().eq([&line.0]);
         let batch = self.outbox.batch_of(line, seq);
-        if let Some(own) = piles.remove(&self.me) {
+        if let Some(own) = by_agent.remove(&self.me) {
             // They may be here already, and their copies on the way: these rows answer for them.
             let with = self.store_as_owner(ledger, &own, None, None, now)?;
             let rows = match stays {
                 true => vec![seq],
                 false => self.outbox.push((self.me, Class::Main), batch, own),
             };
-            self.merging.push((Then::Own(rows), with));
+            self.merging.push((OnAck::Own(rows), with));
         }
         if !stays {
             let mut rows = BTreeMap::new();
-            for (owner, facts) in piles {
+            for (owner, facts) in by_agent {
                 rows.insert(owner, self.outbox.push((owner, Class::Main), batch, facts));
             }
-            let custody = &self.custody;
-            self.traced.redirect((line, seq), |group| custody.owner(group), &rows);
+            let ownership = &self.ownership;
+            self.traced.redirect((line, seq), |group| ownership.owner(group), &rows);
             self.outbox.remove(line, seq);
         }
         Ok(())
@@ -161,8 +161,8 @@ impl Member {
                 && lacking.replace(group) != Some(group)
             {
                 // Should it be one of those who hold copies again later on, it lacks this.
-                self.decide(ledger, Timestamp::ZERO, |custody, tags, _| {
-                    custody.strike_off(group, line.0, tags);
+                self.decide(ledger, Timestamp::ZERO, |ownership, tags, _| {
+                    ownership.remove_in_sync(group, line.0, tags);
                 })?;
             }
         }
@@ -180,8 +180,8 @@ impl Member {
         holder: AgentId,
     ) -> Result<bool, DiskError> {
         let Some(group) = facts::group_of(fact) else { return Ok(false) };
-        Ok(self.custody.copyists(group).contains(&holder)
-            && self.custody.owner(group) == Some(self.me)
-            && self.stands(ledger, group, holder)?)
+        Ok(self.ownership.replicas(group).contains(&holder)
+            && self.ownership.owner(group) == Some(self.me)
+            && self.is_in_sync(ledger, group, holder)?)
     }
 }

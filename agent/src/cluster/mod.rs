@@ -1,4 +1,4 @@
-//! What makes an agent a member of a cluster: custody's decisions carried out, on the accountant's
+//! What makes an agent a member of a cluster: ownership's decisions carried out, on the accountant's
 //! thread. What others say comes in here, what they must hear goes out; the ledger's commits carry
 //! the outbox with them.
 //!
@@ -7,27 +7,25 @@
 //!   pages' links ──► sending ──► outbox ──► pump ──► peers ── Stored ──► pages done with
 //! ```
 
-mod attendance;
-mod coordinator;
+mod ack_waiters;
+mod coordinator_client;
 mod epoch;
-mod hearing;
+mod inbound;
 mod inbox;
 mod lag;
 mod membership;
+mod outbound;
 mod outbox;
-mod portion;
-mod sending;
-mod settings;
-mod standing;
+mod role_store;
+mod settled;
 mod status;
-mod tagged;
 mod traced;
 mod transfers;
-mod waits;
 
-pub use attendance::Heartbeat;
-pub use coordinator::{Coordinator, Joined, Joining};
-pub use epoch::Fate;
+pub use coordinator_client::{
+    CALL_TIMEOUT, Coordinator, Joined, Joining, LOG_EVERY, RETRY_PAUSE, with_cause,
+};
+pub use epoch::MembershipOutcome;
 pub use inbox::{InboundMsg, Inbox};
 pub use lag::Waiting;
 pub use membership::Membership;
@@ -36,10 +34,11 @@ pub use status::ClusterStatus;
 use crate::api::SeedAnswer;
 use crate::crawldb::{CrawlDb, GroupRows, RecentKeys};
 use crate::messages::{Ack, Fact, LeaseCommand, LeaseSender};
-use crate::ownership::{Custody, Effect, GroupRole, OwnershipMessage, Role};
+use crate::ownership::{Effect, GroupRole, Ownership, OwnershipMessage, Role};
 use crate::peers::Outgoing;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
+use ack_waiters::AckWaiters;
 use bytes::Bytes;
 use crivello_common::discard::Discard;
 use crivello_common::hash::GroupHash;
@@ -48,20 +47,19 @@ use crivello_common::view::{AgentId, AgentState, View};
 use crossbeam::channel::Receiver;
 use lag::Lag;
 use outbox::{BatchNumber, Line, Outbox};
+use role_store::CrawlDbRoleStore;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use tagged::Tagged;
 use tokio::sync::{oneshot, watch};
 use traced::Traced;
 use transfers::Transfer;
-use waits::Waits;
 
 /// What is done once something is safe.
 #[derive(Debug)]
-enum Then {
+enum OnAck {
     /// Tell the agent that sent it.
     Answer(oneshot::Sender<Ack>),
     /// These rows of the line to this agent itself are needed no more.
@@ -84,7 +82,7 @@ impl Seeder {
 enum Sent {
     Row(Line, u64),
     Rows(GroupHash, AgentId),
-    Word,
+    Message,
 }
 
 /// How often the ledger is asked whether groups that are to be handed over are quiet.
@@ -98,10 +96,10 @@ const WHOLE_MAX: usize = 1 << 18;
 const TOLD_BYTES: u64 = 8 << 20;
 
 /// See the module.
-pub struct Member {
+pub struct ReplicationEngine {
     me: AgentId,
     shared: Shared,
-    custody: Custody,
+    ownership: Ownership,
     outgoing: Arc<Outgoing>,
     turns: LeaseSender,
     /// The epoch of which the turns' task knows that all peer leases of the dead have run out.
@@ -111,13 +109,13 @@ pub struct Member {
     status: Arc<ClusterStatus>,
     outbox: Outbox,
     lag: Lag,
-    waits: Waits<Then>,
+    waits: AckWaiters<OnAck>,
     /// Facts to be merged with the next commit.
     merges: Vec<Fact>,
     /// What waits for that commit, and then for copies with these agents.
-    merging: Vec<(Then, BTreeSet<AgentId>)>,
+    merging: Vec<(OnAck, BTreeSet<AgentId>)>,
     /// What waits for the open group's commit, in the same way.
-    found: Vec<(Then, BTreeSet<AgentId>)>,
+    found: Vec<(OnAck, BTreeSet<AgentId>)>,
     /// Of a group that is merged: who has it all already.
     except: HashMap<GroupHash, AgentId>,
     /// Who waits for seeds of the open group,
@@ -126,7 +124,7 @@ pub struct Member {
     complete: Vec<BatchNumber>,
     seeded: HashMap<BatchNumber, Vec<Seeder>>,
     /// Said and not yet taken by the peers' queues.
-    words: BTreeMap<AgentId, VecDeque<OwnershipMessage>>,
+    outgoing_messages: BTreeMap<AgentId, VecDeque<OwnershipMessage>>,
     sent: HashMap<u64, Sent>,
     transfers: Vec<Transfer>,
     quieting: BTreeSet<GroupHash>,
@@ -137,13 +135,13 @@ pub struct Member {
     next_view: Option<Arc<View>>,
     /// Groups that this agent owns with the authority, and that all who should hold hold.
     whole: HashSet<GroupHash, foldhash::fast::RandomState>,
-    told: RecentKeys,
+    recently_sent: RecentKeys,
     fence_was_open: bool,
     traced: Traced,
 }
 
 /// What a member is made of.
-pub struct Parts {
+pub struct ReplicationParts {
     pub me: AgentId,
     pub shared: Shared,
     pub outgoing: Arc<Outgoing>,
@@ -153,18 +151,18 @@ pub struct Parts {
     pub status: Arc<ClusterStatus>,
 }
 
-impl Member {
+impl ReplicationEngine {
     /// A member that knows no view yet; its outbox is as an earlier process left it.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn new(parts: Parts, disk: &Database) -> Result<Self, DiskError> {
-        let Parts { me, shared, outgoing, turns, views, arrivals, status } = parts;
+    pub fn new(parts: ReplicationParts, disk: &Database) -> Result<Self, DiskError> {
+        let ReplicationParts { me, shared, outgoing, turns, views, arrivals, status } = parts;
         let now = shared.clock.now();
-        let custody = Custody::new(me, &shared.settings.cluster, now);
+        let ownership = Ownership::new(me, &shared.settings.cluster, now);
         Ok(Self {
             me,
-            custody,
+            ownership,
             outgoing,
             turns,
             clear: 0,
@@ -173,7 +171,7 @@ impl Member {
             status,
             outbox: Outbox::open(disk)?,
             lag: Lag::default(),
-            waits: Waits::default(),
+            waits: AckWaiters::default(),
             merges: Vec::new(),
             merging: Vec::new(),
             found: Vec::new(),
@@ -181,7 +179,7 @@ impl Member {
             seeds: Vec::new(),
             complete: Vec::new(),
             seeded: HashMap::new(),
-            words: BTreeMap::new(),
+            outgoing_messages: BTreeMap::new(),
             sent: HashMap::new(),
             transfers: Vec::new(),
             quieting: BTreeSet::new(),
@@ -191,7 +189,7 @@ impl Member {
             ask_every: ASK_FIRST,
             next_view: None,
             whole: HashSet::default(),
-            told: RecentKeys::new(crivello_common::units::ByteSize(TOLD_BYTES)),
+            recently_sent: RecentKeys::new(crivello_common::units::ByteSize(TOLD_BYTES)),
             fence_was_open: false,
             traced: Traced::default(),
             shared,
@@ -203,17 +201,18 @@ impl Member {
         &self.arrivals
     }
 
-    /// Runs `f` on custody, then does what it decided.
+    /// Runs `f` on ownership, then does what it decided.
     fn decide<R>(
         &mut self,
         ledger: &mut CrawlDb,
         floor: Timestamp,
-        f: impl FnOnce(&mut Custody, &mut Tagged<'_>, &mut Vec<Effect>) -> R,
+        f: impl FnOnce(&mut Ownership, &mut CrawlDbRoleStore<'_>, &mut Vec<Effect>) -> R,
     ) -> Result<R, DiskError> {
         let (mut effects, mut changed) = (Vec::new(), Vec::new());
         let error = Cell::new(None);
-        let mut tags = Tagged { rows: ledger.group_rows(), changed: &mut changed, error: &error };
-        let result = f(&mut self.custody, &mut tags, &mut effects);
+        let mut tags =
+            CrawlDbRoleStore { rows: ledger.group_rows(), changed: &mut changed, error: &error };
+        let result = f(&mut self.ownership, &mut tags, &mut effects);
         if let Some(error) = error.take() {
             return Err(error);
         }
@@ -239,7 +238,9 @@ impl Member {
 
     fn carry_out(&mut self, ledger: &mut CrawlDb, effect: Effect) {
         match effect {
-            Effect::Send { to, message } => self.words.entry(to).or_default().push_back(message),
+            Effect::Send { to, message } => {
+                self.outgoing_messages.entry(to).or_default().push_back(message)
+            }
             Effect::Quiet(group) => {
                 self.quieting.insert(group);
                 self.recalls.push(group);
@@ -257,7 +258,7 @@ impl Member {
         now + self.shared.live.latest().settings.politeness.delay
     }
 
-    /// Goes on with what custody has to do in this epoch.
+    /// Goes on with what ownership has to do in this epoch.
     ///
     /// # Errors
     /// When the disk fails.
@@ -266,14 +267,15 @@ impl Member {
         if now >= self.ask_at {
             self.ask_at = now + self.ask_every;
             self.ask_every = (2 * self.ask_every).min(ASK_LAST);
-            self.custody.ask_again();
+            self.ownership.ask_again();
         }
         // Words wait for the peers, not in a heap of their own.
-        while self.words.values().map(VecDeque::len).sum::<usize>() < 64 {
+        while self.outgoing_messages.values().map(VecDeque::len).sum::<usize>() < 64 {
             // It measures how long it takes.
             let now = self.shared.clock.now();
-            let done = self
-                .decide(ledger, floor, |custody, tags, effects| custody.step(tags, now, effects))?;
+            let done = self.decide(ledger, floor, |ownership, tags, effects| {
+                ownership.step(tags, now, effects)
+            })?;
             if !done {
                 break;
             }
@@ -288,16 +290,16 @@ impl Member {
             let quiet: Vec<GroupHash> = self.quieting.iter().filter(quiet).copied().collect();
             for group in quiet {
                 self.quieting.remove(&group);
-                self.decide(ledger, floor, |custody, tags, effects| {
-                    custody.quiet(group, tags, effects);
+                self.decide(ledger, floor, |ownership, tags, effects| {
+                    ownership.quiet(group, tags, effects);
                 })?;
             }
         }
-        let epoch = self.custody.epoch();
+        let epoch = self.ownership.epoch();
         if self.has_shared_all() {
             self.shared.status.settled_in.store(epoch, Relaxed);
         }
-        if self.clear < epoch && self.custody.is_clear(now) {
+        if self.clear < epoch && self.ownership.is_clear(now) {
             self.clear = epoch;
             self.turns.send(LeaseCommand::Clear { epoch });
         }
@@ -331,10 +333,10 @@ impl Member {
     }
 
     fn fence_until(&self) -> Timestamp {
-        let Some(view) = self.custody.view() else { return Timestamp::ZERO };
+        let Some(view) = self.ownership.view() else { return Timestamp::ZERO };
         let alive = view.agent(self.me).is_some_and(|agent| agent.state != AgentState::Dead);
         let others = view.agents.iter().filter(|a| a.id != self.me && a.state != AgentState::Dead);
-        if alive { self.custody.fence.until(others.map(|a| a.id)) } else { Timestamp::ZERO }
+        if alive { self.ownership.fence.until(others.map(|a| a.id)) } else { Timestamp::ZERO }
     }
 
     /// Whether a visit to a group's hosts may begin.
@@ -349,12 +351,12 @@ impl Member {
     ) -> Result<bool, DiskError> {
         let error = Cell::new(None);
         let mut changed = Vec::new();
-        let mut tags = Tagged { rows, changed: &mut changed, error: &error };
+        let mut tags = CrawlDbRoleStore { rows, changed: &mut changed, error: &error };
         // What has become this agent's was open already, or nobody would ask.
-        let may = self.custody.may_fetch(group, &mut tags, now);
+        let may = self.ownership.may_fetch(group, &mut tags, now);
         error.take().map_or(Ok(may), Err)
     }
 }
 
 /// Facts by whom they are for.
-type Piles = BTreeMap<AgentId, Vec<Bytes>>;
+type ByAgent = BTreeMap<AgentId, Vec<Bytes>>;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The state of a member, as of the last step.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
+pub struct MemberState {
     /// The view in force.
     pub view: Option<Arc<View>>,
     /// Outbox rows that are not acknowledged.
@@ -23,7 +23,7 @@ pub struct Standing {
 /// What the replication engine reports of itself.
 #[derive(Debug, Default)]
 pub struct ClusterStatus {
-    standing: Mutex<Standing>,
+    state: Mutex<MemberState>,
     /// Outbox rows for each peer, and the length of the inbox.
     waiting: Mutex<(Vec<Waiting>, usize)>,
     work: AtomicU64,
@@ -34,7 +34,7 @@ impl ClusterStatus {
     /// the agent is idle.
     pub fn report(&self, view: Option<&Arc<View>>, outbox: usize, handoffs: usize, idle: bool) {
         let (outbox, handoffs) = (outbox as u64, handoffs as u64);
-        *self.standing.lock() = Standing { view: view.cloned(), outbox, handoffs, idle };
+        *self.state.lock() = MemberState { view: view.cloned(), outbox, handoffs, idle };
     }
 
     /// Sets what waits for each peer, and the length of the inbox.
@@ -43,8 +43,8 @@ impl ClusterStatus {
     }
 
     /// The last [`Self::report`].
-    pub fn standing(&self) -> Standing {
-        self.standing.lock().clone()
+    pub fn state(&self) -> MemberState {
+        self.state.lock().clone()
     }
 
     /// The last [`Self::report_waiting`].

@@ -1,6 +1,6 @@
 //! URLs that are followed, on their way between agents.
 
-use crate::cluster::Member;
+use crate::cluster::ReplicationEngine;
 use crate::cluster::outbox::Line;
 use crate::limits::TRACED_URLS;
 use crate::messages::{Fact, Found, Page};
@@ -29,7 +29,7 @@ struct Leaving {
 pub struct Traced {
     /// Of the commit that is being prepared, with their owners.
     leaving: Vec<(AgentId, Leaving)>,
-    /// In rows that are not acknowledged. A row's number stands for those before it as well.
+    /// In rows that are not acknowledged. A row's number is_in_sync for those before it as well.
     rows: HashMap<(Line, u64), Vec<Leaving>>,
     n_rows: usize,
     /// From whom URLs came that are sieved with the open group, and when.
@@ -141,7 +141,7 @@ impl Traced {
     }
 }
 
-impl Member {
+impl ReplicationEngine {
     /// From whom a URL of the open group came, and when.
     pub fn arrived(&self, url: &UrlKey) -> Option<(AgentId, Timestamp)> {
         self.traced.arrived.get(url).copied()

@@ -1,6 +1,6 @@
 //! Rows of whole groups on their way to another agent, a chunk at a time.
 
-use crate::cluster::{Member, Sent};
+use crate::cluster::{ReplicationEngine, Sent};
 use crate::crawldb::{CrawlDb, ExportCursor};
 use crate::ownership::TransferKind;
 use crate::peers::{Body, Rejected, Why};
@@ -37,15 +37,15 @@ impl Transfer {
     }
 }
 
-impl Member {
-    /// Sends more of the groups that are under way. What custody said before it must be on its way.
+impl ReplicationEngine {
+    /// Sends more of the groups that are under way. What ownership said before it must be on its way.
     /// Rows wait while some may still count pages that only a lost archive has.
     pub(super) fn move_rows(&mut self, ledger: &CrawlDb) -> Result<(), DiskError> {
         if ledger.is_refetching() {
             return Ok(());
         }
         // Only one chunk for each agent is read before there is room for it.
-        let mut full: Vec<AgentId> = self.words.keys().copied().collect();
+        let mut full: Vec<AgentId> = self.outgoing_messages.keys().copied().collect();
         for transfer in &mut self.transfers {
             if full.contains(&transfer.to) {
                 continue;
@@ -111,8 +111,8 @@ impl Member {
         }
         if over {
             let floor = self.floor(now);
-            self.decide(ledger, floor, |custody, tags, effects| {
-                custody.transferred(group, to, tags, effects);
+            self.decide(ledger, floor, |ownership, tags, effects| {
+                ownership.transferred(group, to, tags, effects);
             })?;
         }
         Ok(())

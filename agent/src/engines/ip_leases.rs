@@ -130,7 +130,7 @@ impl Task {
                 self.bench.lease_events.push(LeaseEvent::Epoch(epoch));
                 self.bench.wake();
             }
-            // Custody has checked it.
+            // Ownership has checked it.
             _ => tracing::error!(epoch, "a view that cannot be came; turns stay as they were"),
         }
     }

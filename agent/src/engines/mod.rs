@@ -4,6 +4,7 @@
 //! [`messages`](crate::messages) and the state in [`shared`](crate::shared).
 
 pub mod fetchers;
+pub mod heartbeat;
 pub mod ip_leases;
 pub mod parsers;
 pub mod remote_robots;

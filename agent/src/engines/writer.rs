@@ -3,10 +3,10 @@
 //! It gathers results into groups. For a group it appends the records to the archive and syncs
 //! that, then commits everything that follows from the group in one write batch, the archive's
 //! position with it. The system may bring the batch to the disk from then on, whenever it likes:
-//! what it speaks of is there already. When the disk is full it stands still and tries again:
+//! what it speaks of is there already. When the disk is full it is_in_sync still and tries again:
 //! nothing is dropped, and the fetchers stop by themselves because the pipeline fills.
 
-use crate::cluster::Member;
+use crate::cluster::ReplicationEngine;
 use crate::crawldb::{CommitBatch, CrawlDb, GroupRows};
 use crate::duplicates::Duplicates;
 use crate::limits::SEED_BATCHES_MAX;
@@ -66,7 +66,7 @@ pub struct Writer {
     inbox: Receiver<WriterMsg>,
     books: Stores,
     /// What the others of a cluster want; `None` for an agent that is alone.
-    member: Option<Box<Member>>,
+    member: Option<Box<ReplicationEngine>>,
     group: CommitBatch,
     group_bytes: usize,
     group_seeds: usize,
@@ -118,7 +118,7 @@ impl Writer {
 
     /// The accountant of a member of a cluster.
     #[must_use]
-    pub fn in_cluster(mut self, member: Member) -> Self {
+    pub fn in_cluster(mut self, member: ReplicationEngine) -> Self {
         self.member = Some(Box::new(member));
         self
     }
@@ -239,8 +239,8 @@ impl Writer {
         let now = self.shared.clock.now();
         let disk = self.books.disk.clone();
         let ledger = &mut self.books.ledger;
-        let mut parcel = match &mut self.member {
-            Some(member) => Some(member.divide(ledger, &mut self.group, &disk, now)?),
+        let mut outbound = match &mut self.member {
+            Some(member) => Some(member.route_links(ledger, &mut self.group, &disk, now)?),
             None => None,
         };
         self.books.ledger.add_elapsed(now.since(self.counted_at));
@@ -249,13 +249,13 @@ impl Writer {
         let position = self.books.archive.sync()?.to_bytes();
         let stored = now.since(begun) + self.shared.clock.now().since(synced_from);
         let mut batch = self.books.ledger.prepare(&self.group, Some(&position), now)?;
-        if let (Some(member), Some(parcel)) = (&mut self.member, &mut parcel) {
-            member.prepared(&mut self.books.ledger, parcel, &mut batch, &disk)?;
+        if let (Some(member), Some(outbound)) = (&mut self.member, &mut outbound) {
+            member.prepared(&mut self.books.ledger, outbound, &mut batch, &disk)?;
         }
         self.insist(|_| disk.commit(&batch).map_err(WriterError::from))?;
         self.trace(begun);
-        if let (Some(member), Some(parcel)) = (&mut self.member, parcel) {
-            member.committed(parcel, self.group.pages.len());
+        if let (Some(member), Some(outbound)) = (&mut self.member, outbound) {
+            member.committed(outbound, self.group.pages.len());
         }
         for (page, _) in &self.group.pages {
             if let PageEnd::Response { digest: Some(digest), duplicate: false, .. } = &page.end {

@@ -61,15 +61,15 @@ impl ControlHandler {
     /// The explainer and the view in force.
     fn informed(&self) -> Option<(Arc<Informer>, Option<Arc<View>>)> {
         let informer = self.agent.get()?.informer.clone();
-        Some((informer, self.status.standing().view.clone()))
+        Some((informer, self.status.state().view.clone()))
     }
 }
 
 impl AgentApi for ControlHandler {
     fn status(&self) -> AgentStatus {
         let Some(here) = self.agent.get() else { return AgentStatus::default() };
-        let standing = self.status.standing();
-        let (view, shared) = (standing.view.as_deref(), &here.shared);
+        let state = self.status.state();
+        let (view, shared) = (state.view.as_deref(), &here.shared);
         let me = view.and_then(|view| view.agent(here.id));
         AgentStatus {
             id: here.id,
@@ -79,11 +79,11 @@ impl AgentApi for ControlHandler {
             epoch: view.map_or(0, |view| view.epoch),
             run: view.map(|view| view.run).unwrap_or_default(),
             state: me.map(|me| me.state).unwrap_or_default(),
-            idle: standing.idle,
+            idle: state.idle,
             work: self.status.work(),
             fence_open: shared.fetch_deadline.is_open(shared.clock.now()),
-            outbox: standing.outbox,
-            handoffs: standing.handoffs,
+            outbox: state.outbox,
+            handoffs: state.handoffs,
             replication: shared.settings.cluster.replication,
             settings_revision: shared.live.in_force(),
             snapshot: snapshot(shared),
@@ -101,7 +101,7 @@ impl AgentApi for ControlHandler {
 
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let Some(here) = self.agent.get() else { return };
-        let Some(view) = self.status.standing().view.clone() else { return };
+        let Some(view) = self.status.state().view.clone() else { return };
         let (me, strategy) = (here.id, here.shared.settings.cluster.strategy);
         let disk = here.disk.clone();
         let count = move |wanted: &dyn Fn() -> bool| {

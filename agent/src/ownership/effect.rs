@@ -4,7 +4,7 @@ use crate::messages::{OwnershipMessage, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 
-/// What the owner of a [`Custody`](super::Custody) is to do.
+/// What the owner of a [`Ownership`](super::Ownership) is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Send a message.
@@ -15,10 +15,10 @@ pub enum Effect {
         message: OwnershipMessage,
     },
     /// End all visits to the group's hosts, wait until what their pages link to is safe, then
-    /// call [`Custody::quiet`](super::Custody::quiet).
+    /// call [`Ownership::quiet`](super::Ownership::quiet).
     Quiet(GroupHash),
     /// Send all rows of the group, then this [`TransferKind`]; call
-    /// [`Custody::transferred`](super::Custody::transferred) when that is acknowledged.
+    /// [`Ownership::transferred`](super::Ownership::transferred) when that is acknowledged.
     Transfer {
         /// To whom.
         to: AgentId,

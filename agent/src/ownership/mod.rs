@@ -1,8 +1,8 @@
-//! Custody: which groups' rows this agent keeps, which it may fetch, and what it owes to whom.
+//! Ownership: which groups' rows this agent keeps, which it may fetch, and what it owes to whom.
 //!
 //! * *Comes in*: views, leases, the other agents' [`OwnershipMessage`]s; what the agent's own threads have
 //!   done (rows stored, visits ended, transfers acknowledged).
-//! * *Goes out*: [`Effect`]s for whoever owns the links and the disk; [`Custody::may_fetch`].
+//! * *Goes out*: [`Effect`]s for whoever owns the links and the disk; [`Ownership::may_fetch`].
 //! * *Remembers*: in memory, what was said in this epoch; on disk, one [`GroupRole`] a group.
 //! * *Never knows*: URLs, sockets, the clock, protobuf.
 //! * *Goes wrong*: whatever is said under another epoch than the one in force is refused by the
@@ -27,8 +27,8 @@
 
 mod effect;
 mod fence;
-mod hearing;
-mod moves;
+mod handoff;
+mod receive;
 mod tag;
 
 pub use crate::messages::{OwnershipMessage, TransferKind};
@@ -42,30 +42,30 @@ use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, View, ViewError};
 use foldhash::HashMap;
-use moves::Moves;
+use handoff::Handoff;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Groups whose holders are remembered.
-const SHARERS_MAX: usize = 1 << 18;
+/// Groups whose replica_set are remembered.
+const REPLICA_SETS_MAX: usize = 1 << 18;
 
 /// Who holds a group: its owner and those with copies, and all of them but this agent.
 #[derive(Clone, Debug)]
-struct Sharers {
-    holders: Arc<[AgentId]>,
-    copyists: Arc<[AgentId]>,
+struct ReplicaSet {
+    replica_set: Arc<[AgentId]>,
+    replicas: Arc<[AgentId]>,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub struct Custody {
+pub struct Ownership {
     me: AgentId,
     strategy: StrategyKind,
     replication: usize,
     owners: Option<Owners>,
     /// Of groups asked about in this epoch.
-    sharers: RefCell<HashMap<GroupHash, Sharers>>,
+    replica_sets: RefCell<HashMap<GroupHash, ReplicaSet>>,
     /// The agent may not fetch at all when this says so.
     pub fence: Fence,
     /// Who has said in this epoch that it has told all it holds for others.
@@ -74,10 +74,10 @@ pub struct Custody {
     brought: BTreeSet<AgentId>,
     /// Groups that others will bring.
     awaited: BTreeMap<GroupHash, BTreeSet<AgentId>>,
-    moves: Moves,
+    handoff: Handoff,
 }
 
-impl Custody {
+impl Ownership {
     /// An agent that knows no view yet.
     #[must_use]
     pub fn new(me: AgentId, settings: &Cluster, now: Timestamp) -> Self {
@@ -86,12 +86,12 @@ impl Custody {
             strategy: settings.strategy,
             replication: settings.replication as usize,
             owners: None,
-            sharers: RefCell::default(),
+            replica_sets: RefCell::default(),
             fence: Fence::new(settings.peer_lease(), now),
             scanned: BTreeSet::new(),
             brought: BTreeSet::new(),
             awaited: BTreeMap::new(),
-            moves: Moves::default(),
+            handoff: Handoff::default(),
         }
     }
 
@@ -119,8 +119,8 @@ impl Custody {
         self.scanned.clear();
         self.brought.clear();
         self.awaited.clear();
-        self.moves = Moves::default();
-        self.sharers.get_mut().clear();
+        self.handoff = Handoff::default();
+        self.replica_sets.get_mut().clear();
         self.owners = Some(owners);
         Ok(true)
     }
@@ -141,20 +141,20 @@ impl Custody {
     }
 
     /// Who holds a group in the view in force.
-    fn sharers(&self, group: GroupHash) -> Sharers {
-        let mut known = self.sharers.borrow_mut();
-        if let Some(sharers) = known.get(&group) {
-            return sharers.clone();
+    fn replica_sets(&self, group: GroupHash) -> ReplicaSet {
+        let mut known = self.replica_sets.borrow_mut();
+        if let Some(replica_sets) = known.get(&group) {
+            return replica_sets.clone();
         }
         let owners = self.owners.as_ref();
-        let holders = owners.map_or_else(Vec::new, |o| o.replica_set(group, self.replication));
-        let copyists = holders.iter().copied().filter(|&holder| holder != self.me).collect();
-        let sharers = Sharers { holders: holders.into(), copyists };
-        if known.len() >= SHARERS_MAX {
+        let replica_set = owners.map_or_else(Vec::new, |o| o.replica_set(group, self.replication));
+        let replicas = replica_set.iter().copied().filter(|&holder| holder != self.me).collect();
+        let replica_sets = ReplicaSet { replica_set: replica_set.into(), replicas };
+        if known.len() >= REPLICA_SETS_MAX {
             known.clear();
         }
-        known.insert(group, sharers.clone());
-        sharers
+        known.insert(group, replica_sets.clone());
+        replica_sets
     }
 
     /// Who crawls `group` in the view in force.
@@ -165,14 +165,14 @@ impl Custody {
 
     /// The owner and those that hold copies.
     #[must_use]
-    pub fn holders(&self, group: GroupHash) -> Arc<[AgentId]> {
-        self.sharers(group).holders
+    pub fn replica_set(&self, group: GroupHash) -> Arc<[AgentId]> {
+        self.replica_sets(group).replica_set
     }
 
     /// Those that must have stored a fact of `group` before it is acknowledged, this agent apart.
     #[must_use]
-    pub fn copyists(&self, group: GroupHash) -> Arc<[AgentId]> {
-        self.sharers(group).copyists
+    pub fn replicas(&self, group: GroupHash) -> Arc<[AgentId]> {
+        self.replica_sets(group).replicas
     }
 
     /// Whether `tag` makes this agent the authority: not if it has been declared dead since.
@@ -181,18 +181,18 @@ impl Custody {
             && self.myself().is_some_and(|me| tag.epoch >= me.joined_epoch)
     }
 
-    /// Those of `copyists` that have all of the group's rows.
+    /// Those of `replicas` that have all of the group's rows.
     fn in_sync(&self, tag: &GroupRole) -> BTreeSet<AgentId> {
         let Role::Authority { in_sync } = &tag.role else { return BTreeSet::new() };
-        let stands = |&&(id, epoch): &&(AgentId, u64)| {
+        let is_in_sync = |&&(id, epoch): &&(AgentId, u64)| {
             self.alive(id).is_some_and(|agent| epoch >= agent.joined_epoch)
         };
-        in_sync.iter().filter(stands).map(|&(id, _)| id).collect()
+        in_sync.iter().filter(is_in_sync).map(|&(id, _)| id).collect()
     }
 
     /// Whether `holder` has all of the group's rows, as far as it was sent them.
     #[must_use]
-    pub fn stands(&self, group: GroupHash, holder: AgentId, tags: &impl Tags) -> bool {
+    pub fn is_in_sync(&self, group: GroupHash, holder: AgentId, tags: &impl Tags) -> bool {
         tags.tag(group)
             .is_some_and(|tag| self.is_authority(&tag) && self.in_sync(&tag).contains(&holder))
     }
@@ -206,7 +206,7 @@ impl Custody {
 
     /// Whether everybody who is alive has said what it will bring.
     fn all_scanned(&self) -> bool {
-        self.moves.has_scanned() && self.others().all(|agent| self.scanned.contains(&agent.id))
+        self.handoff.has_scanned() && self.others().all(|agent| self.scanned.contains(&agent.id))
     }
 
     /// Whether the owner may take the authority over `group` now.
@@ -222,7 +222,7 @@ impl Custody {
         if self.myself().is_none() || !self.fence.is_open(now, self.others().map(|a| a.id)) {
             return false;
         }
-        if self.moves.is_leaving(group) {
+        if self.handoff.is_leaving(group) {
             return false;
         }
         match tags.tag(group) {
@@ -235,14 +235,14 @@ impl Custody {
         }
     }
 
-    /// A group of which nobody has a row is held by all its holders as soon as it is by one.
+    /// A group of which nobody has a row is held by all its replica_set as soon as it is by one.
     fn take_over(&mut self, group: GroupHash, new: bool, tags: &mut impl Tags) {
         if !new {
-            self.moves.rescan_schedule();
+            self.handoff.rescan_schedule();
         }
         let epoch = self.epoch();
-        let copyists = if new { self.copyists(group) } else { Arc::default() };
-        let in_sync = copyists.iter().map(|&id| (id, epoch)).collect();
+        let replicas = if new { self.replicas(group) } else { Arc::default() };
+        let in_sync = replicas.iter().map(|&id| (id, epoch)).collect();
         tags.set_tag(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
     }
 
@@ -265,8 +265,8 @@ impl Custody {
     /// What changed in rows of `group` is sent to those who should hold copies, and to nobody else.
     pub fn send_to_copyists(&self, group: GroupHash, tags: &mut impl Tags) {
         if let Some(tag) = tags.tag(group).filter(|tag| self.is_authority(tag)) {
-            let copyists = self.copyists(group);
-            self.keep_in_sync(group, tag, |id| copyists.contains(&id), tags);
+            let replicas = self.replicas(group);
+            self.keep_in_sync(group, tag, |id| replicas.contains(&id), tags);
         }
     }
 
@@ -311,6 +311,6 @@ impl Custody {
     /// Whether anything is still to be said, brought, or awaited in this epoch.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.all_scanned() && self.awaited.is_empty() && self.moves.are_over()
+        self.all_scanned() && self.awaited.is_empty() && self.handoff.are_over()
     }
 }

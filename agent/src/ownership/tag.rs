@@ -1,4 +1,4 @@
-//! The tags as custody sees them: [`GroupRole`] lies on the floor, because the ledger keeps it.
+//! The tags as ownership sees them: [`GroupRole`] lies on the floor, because the ledger keeps it.
 
 pub use crate::messages::{GroupRole, Role};
 

@@ -1,7 +1,7 @@
 //! The protocol by which agents hand groups to each other, in a simulated cluster: thousands of
 //! schedules of joins, drains, crashes, delays, losses and cuts, each from a seed.
 //!
-//! What runs here is the agents' own `custody` and the coordinator's own membership; simulated are
+//! What runs here is the agents' own `ownership` and the coordinator's own membership; simulated are
 //! the clock, the network, the disks, and pages that link to each other. Judged are the three
 //! things that must hold: no group is ever visited by two agents at once; what was accepted is
 //! fetched, whatever single disk is lost; and in the end everything is where it should be, and

@@ -1,7 +1,7 @@
 //! The accountant of a member: what others say is merged and committed between the commits of its
 //! own pages, and what they must hear is sent after them.
 
-use crate::cluster::{Fate, Member};
+use crate::cluster::{MembershipOutcome, ReplicationEngine};
 use crate::engines::writer::{Writer, WriterError};
 use crate::messages::{ToWorkbench, WriterMsg};
 use crate::report::Ended;
@@ -39,18 +39,22 @@ impl Writer {
         result
     }
 
-    fn take_part_as(&mut self, member: &mut Member, now: Timestamp) -> Result<(), WriterError> {
+    fn take_part_as(
+        &mut self,
+        member: &mut ReplicationEngine,
+        now: Timestamp,
+    ) -> Result<(), WriterError> {
         if self.group.is_empty() && !self.books.ledger.has_changes() && !member.has_news() {
             self.group_since = now;
         }
-        member.hear(&mut self.books.ledger, &mut self.group, now)?;
+        member.receive(&mut self.books.ledger, &mut self.group, now)?;
         self.merge(member, now)?;
         if let Some(view) = member.take_view() {
             // In an epoch nothing comes for a group that is deleted in it.
             while self.do_chore(now)? {}
             let disk = self.books.disk.clone();
             let fate = member.begin_epoch(&mut self.books.ledger, &disk, &view, now)?;
-            if fate == Fate::Lost {
+            if fate == MembershipOutcome::Evicted {
                 tracing::warn!("this agent was counted as dead");
                 self.shared.lifecycle.end(Ended::Lost, None);
             }
@@ -67,12 +71,12 @@ impl Writer {
             }
         }
         self.refetch(member, now)?;
-        // What custody has decided is on disk before anybody hears of it.
+        // What ownership has decided is on disk before anybody hears of it.
         self.merge(member, now)
     }
 
-    /// Commits what others have told, and what custody has decided.
-    fn merge(&mut self, member: &mut Member, now: Timestamp) -> Result<(), WriterError> {
+    /// Commits what others have told, and what ownership has decided.
+    fn merge(&mut self, member: &mut ReplicationEngine, now: Timestamp) -> Result<(), WriterError> {
         if !member.has_merges() && !self.books.ledger.group_rows().has_changes() {
             return Ok(());
         }
@@ -90,7 +94,11 @@ impl Writer {
     }
 
     /// Looks through some of the rows that a lost archive may have made void.
-    fn refetch(&mut self, member: &mut Member, now: Timestamp) -> Result<(), WriterError> {
+    fn refetch(
+        &mut self,
+        member: &mut ReplicationEngine,
+        now: Timestamp,
+    ) -> Result<(), WriterError> {
         let disk = self.books.disk.clone();
         let ledger = &mut self.books.ledger;
         let Some(mut batch) = ledger.step_refetch(now)? else { return Ok(()) };
@@ -137,7 +145,7 @@ impl Writer {
 
     /// Whether a visit to a group's hosts may begin.
     pub(super) fn may_fetch(
-        member: &mut Option<Box<Member>>,
+        member: &mut Option<Box<ReplicationEngine>>,
         group: GroupHash,
         rows: &mut crate::crawldb::GroupRows,
         now: Timestamp,

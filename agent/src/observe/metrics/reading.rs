@@ -114,9 +114,9 @@ fn queues(sources: &Sources, arrivals: usize) -> Vec<(&'static str, usize)> {
 
 impl Cluster {
     fn look(post: &Post, sources: &Sources) -> Self {
-        let (standing, (waiting, _)) = (post.status.standing(), post.status.waiting());
+        let (state, (waiting, _)) = (post.status.state(), post.status.waiting());
         let now = sources.shared.clock.now();
-        let agents = standing.view.iter().flat_map(|view| &view.agents);
+        let agents = state.view.iter().flat_map(|view| &view.agents);
         let others = agents.filter(|a| a.id != post.me && a.state != AgentState::Dead);
         let peer = |agent: &crivello_common::view::Agent| {
             let waiting = waiting.iter().find(|waiting| waiting.to == agent.id);
@@ -131,9 +131,9 @@ impl Cluster {
         };
         Self {
             peers: others.map(peer).collect(),
-            epoch: standing.view.as_ref().map_or(0, |view| view.epoch),
-            handoffs: standing.handoffs,
-            is_idle: standing.idle,
+            epoch: state.view.as_ref().map_or(0, |view| view.epoch),
+            handoffs: state.handoffs,
+            is_idle: state.idle,
             work: post.status.work(),
             // What cannot be read is told where it matters.
             roles: count_roles(&sources.disk).unwrap_or_default(),

@@ -4,7 +4,7 @@ use super::disk::{Cause, Item, State};
 use super::node::{Then, Wait};
 use super::wire::{Body, COPIES, MAIN, Reply};
 use super::world::{COORDINATOR, Event, LEASE, Page, World};
-use crivello_agent::ownership::{Custody, Effect, TransferKind};
+use crivello_agent::ownership::{Effect, Ownership, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentState;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ impl World {
         let every = LEASE.as_millis() as u64 / 3;
         if self.now >= self.nodes[node].heartbeat {
             self.nodes[node].heartbeat = self.now + every;
-            let join = self.nodes[node].custody.is_none();
+            let join = self.nodes[node].ownership.is_none();
             if let Some(wait) = self.travel(node, COORDINATOR) {
                 let sent = self.now;
                 self.after(wait, Event::AtCoordinator { node, life, sent, join });
@@ -25,15 +25,15 @@ impl World {
         }
         self.renew_peer_leases(node);
         self.route(node);
-        // Moves.
+        // Handoff.
         let mut effects = Vec::new();
         let n = &mut self.nodes[node];
-        if let Some(custody) = &mut n.custody {
+        if let Some(ownership) = &mut n.ownership {
             if self.now >= n.asked + 5_000 {
                 n.asked = self.now;
-                custody.ask_again();
+                ownership.ask_again();
             }
-            while custody.step(&mut n.disk.tags, now, &mut effects) {}
+            while ownership.step(&mut n.disk.tags, now, &mut effects) {}
         }
         self.carry_out(node, effects);
         self.quiet(node);
@@ -41,14 +41,14 @@ impl World {
         self.transmit(node);
         let n = &self.nodes[node];
         if n.up
-            && let (Some(custody), Some(id)) = (&n.custody, n.disk.id)
+            && let (Some(ownership), Some(id)) = (&n.ownership, n.disk.id)
         {
-            let draining = custody
+            let draining = ownership
                 .view()
                 .and_then(|v| v.agent(id))
                 .is_some_and(|a| a.state == AgentState::Draining);
             if draining
-                && custody.is_settled()
+                && ownership.is_settled()
                 && n.disk.tags.0.is_empty()
                 && n.disk.outbox.is_empty()
                 && n.visits.is_empty()
@@ -71,8 +71,8 @@ impl World {
         for (id, item) in items {
             let group = self.group(item.page);
             let n = &mut self.nodes[node];
-            let Some(custody) = &n.custody else { return };
-            let Some(owner) = custody.owner(group) else { return };
+            let Some(ownership) = &n.ownership else { return };
+            let Some(owner) = ownership.owner(group) else { return };
             n.under_way.insert(id);
             if Some(owner) == n.disk.id {
                 let copies = n.store(group, item.page, item.state, None);
@@ -121,9 +121,9 @@ impl World {
                     n.disk.rows.get(&group).is_some_and(|rows| rows.contains_key(&item.page));
                 if here
                     && n.merge(group, item.page, State::Fetched)
-                    && let Some(custody) = &mut n.custody
+                    && let Some(ownership) = &mut n.ownership
                 {
-                    custody.store_as_former_owner(group, &mut n.disk.tags);
+                    ownership.store_as_former_owner(group, &mut n.disk.tags);
                 }
             }
             Cause::Link(page) => self.maybe_safe(node, page),
@@ -177,7 +177,7 @@ impl World {
     pub fn quiet(&mut self, node: usize) {
         let mut effects = Vec::new();
         let n = &mut self.nodes[node];
-        let Some(custody) = &mut n.custody else { return };
+        let Some(ownership) = &mut n.ownership else { return };
         for group in std::mem::take(&mut n.quieting) {
             let busy = n.visits.contains_key(&group)
                 || n.disk
@@ -187,7 +187,7 @@ impl World {
             if busy {
                 n.quieting.insert(group);
             } else {
-                custody.quiet(group, &mut n.disk.tags, &mut effects);
+                ownership.quiet(group, &mut n.disk.tags, &mut effects);
             }
         }
         self.carry_out(node, effects);
@@ -206,14 +206,14 @@ impl World {
         };
         for (group, page) in candidates {
             let n = &mut self.nodes[node];
-            let Some(custody) = &mut n.custody else { return };
-            if !custody.may_fetch(group, &mut n.disk.tags, now) {
+            let Some(ownership) = &mut n.ownership else { return };
+            if !ownership.may_fetch(group, &mut n.disk.tags, now) {
                 continue;
             }
             n.visits.insert(group, page);
             let life = n.life;
             if let Some((other, p)) = self.visited.insert(group, (node, page)) {
-                let epoch = self.nodes[node].custody.as_ref().map(Custody::epoch);
+                let epoch = self.nodes[node].ownership.as_ref().map(Ownership::epoch);
                 self.wrong = Some(format!(
                     "n{node} (epoch {epoch:?}) visits {group:?} while n{other} does (page {p})"
                 ));
@@ -228,14 +228,14 @@ impl World {
     /// When the node's fence closes.
     pub fn fence(&self, node: usize) -> u64 {
         let n = &self.nodes[node];
-        let Some(custody) = &n.custody else { return 0 };
-        let others = custody
+        let Some(ownership) = &n.ownership else { return 0 };
+        let others = ownership
             .view()
             .into_iter()
             .flat_map(|v| &v.agents)
             .filter(|a| Some(a.id) != n.disk.id && a.state != AgentState::Dead)
             .map(|a| a.id);
-        (custody.fence.until(others).0.saturating_sub(1_000_000_000)) / 1_000
+        (ownership.fence.until(others).0.saturating_sub(1_000_000_000)) / 1_000
     }
 
     pub fn visit_ends(&mut self, node: usize, page: Page, ends: u64) {

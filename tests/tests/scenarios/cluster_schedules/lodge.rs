@@ -1,7 +1,7 @@
 //! The coordinator: the real step function, with a network before it.
 
 use super::world::{COORDINATOR, Event, World};
-use crivello_agent::ownership::Custody;
+use crivello_agent::ownership::Ownership;
 use crivello_coordinator::members::{Effect, Event as Happening, Process};
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ impl World {
                 Happening::Join { id, disk, process, name, address, weight: 1 }
             }
             (Some(id), false) => {
-                let epoch = n.custody.as_ref().map_or(0, Custody::epoch);
-                let settled = n.custody.as_ref().is_some_and(Custody::is_settled);
+                let epoch = n.ownership.as_ref().map_or(0, Ownership::epoch);
+                let settled = n.ownership.as_ref().is_some_and(Ownership::is_settled);
                 Happening::Heartbeat { id, process, epoch, settled }
             }
             (None, false) => return,

@@ -3,7 +3,7 @@
 use super::disk::{Cause, Disk, Item, State};
 use super::wire::{Body, COPIES, Packet, Stream};
 use super::world::{Page, World};
-use crivello_agent::ownership::{Custody, Role, Tags as _};
+use crivello_agent::ownership::{Ownership, Role, Tags as _};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ pub struct Node {
     pub left: bool,
     pub life: u64,
     pub disk: Disk,
-    pub custody: Option<Custody>,
+    pub ownership: Option<Ownership>,
     pub streams: BTreeMap<(AgentId, usize), Stream>,
     pub next_packet: u64,
     pub waits: Vec<Wait>,
@@ -54,7 +54,7 @@ impl Node {
             left: false,
             life: 0,
             disk: Disk { number: me as u64 + 1, ..Disk::default() },
-            custody: None,
+            ownership: None,
             streams: BTreeMap::new(),
             next_packet: 0,
             waits: Vec::new(),
@@ -86,7 +86,7 @@ impl Node {
 
     pub fn crash(&mut self, lose_disk: bool) {
         self.up = false;
-        self.custody = None;
+        self.ownership = None;
         self.reset();
         self.visits.clear();
         if lose_disk {
@@ -106,7 +106,7 @@ impl Node {
     }
 
     pub fn can_take(&self) -> bool {
-        self.up && !self.left && self.custody.as_ref().is_some_and(|c| c.epoch() > 0)
+        self.up && !self.left && self.ownership.as_ref().is_some_and(|c| c.epoch() > 0)
     }
 
     pub fn take_seed(&mut self, page: Page) {
@@ -119,7 +119,7 @@ impl Node {
     }
 
     pub fn is_settled(&self, epoch: u64) -> bool {
-        self.custody.as_ref().is_some_and(|c| c.epoch() == epoch && c.is_settled())
+        self.ownership.as_ref().is_some_and(|c| c.epoch() == epoch && c.is_settled())
             && self.streams.values().all(|s| s.queue.is_empty())
             && self.disk.outbox.is_empty()
     }
@@ -138,11 +138,11 @@ impl Node {
 
     pub fn state(&self, epoch: u64) -> String {
         format!(
-            "n{} up {} id {:?} epoch {:?} settled {} outbox {:?} streams {:?} waits {} visits {:?} quieting {:?}\n   tags {:?}\n   custody {:?}",
+            "n{} up {} id {:?} epoch {:?} settled {} outbox {:?} streams {:?} waits {} visits {:?} quieting {:?}\n   tags {:?}\n   ownership {:?}",
             self.me,
             self.up,
             self.disk.id,
-            self.custody.as_ref().map(Custody::epoch),
+            self.ownership.as_ref().map(Ownership::epoch),
             self.is_settled(epoch),
             self.disk.outbox,
             self.streams
@@ -154,23 +154,26 @@ impl Node {
             self.visits,
             self.quieting,
             self.disk.tags.0,
-            self.custody,
+            self.ownership,
         )
     }
 
     /// After everything: whether it holds what it should, and nothing else.
     pub fn misplaced(&self, world: &World) -> Option<String> {
-        let custody = self.custody.as_ref()?;
+        let ownership = self.ownership.as_ref()?;
         let me = self.disk.id?;
         for (&group, tag) in &self.disk.tags.0 {
-            let holders = custody.holders(group);
-            let owner = holders.first() == Some(&me);
+            let replica_set = ownership.replica_set(group);
+            let owner = replica_set.first() == Some(&me);
             if owner != matches!(tag.role, Role::Authority { .. }) {
-                return Some(format!("n{} is {tag:?} of {group:?}, held by {holders:?}", self.me));
-            }
-            if !holders.contains(&me) {
                 return Some(format!(
-                    "n{} keeps {group:?} as {tag:?}, held by {holders:?}",
+                    "n{} is {tag:?} of {group:?}, held by {replica_set:?}",
+                    self.me
+                ));
+            }
+            if !replica_set.contains(&me) {
+                return Some(format!(
+                    "n{} keeps {group:?} as {tag:?}, held by {replica_set:?}",
                     self.me
                 ));
             }
@@ -178,7 +181,7 @@ impl Node {
         for page in world.fetched.keys() {
             let group = world.group(*page);
             let state = self.disk.rows.get(&group).and_then(|rows| rows.get(page));
-            if custody.holders(group).contains(&me) && state != Some(&State::Fetched) {
+            if ownership.replica_set(group).contains(&me) && state != Some(&State::Fetched) {
                 let tags: Vec<_> = world
                     .nodes
                     .iter()
@@ -187,7 +190,7 @@ impl Node {
                 return Some(format!(
                     "n{} should hold page {page} of {group:?}, held by {:?}, and has {state:?}: {tags:?}",
                     self.me,
-                    custody.holders(group)
+                    ownership.replica_set(group)
                 ));
             }
         }
@@ -208,7 +211,7 @@ impl Node {
     pub fn send(&mut self, to: AgentId, class: usize, body: Body) -> u64 {
         self.next_packet += 1;
         let id = self.next_packet;
-        let epoch = self.custody.as_ref().map_or(0, Custody::epoch);
+        let epoch = self.ownership.as_ref().map_or(0, Ownership::epoch);
         let sender = self.disk.id.unwrap_or_default();
         let packet = Packet { id, class, epoch, sender, body };
         self.streams.entry((to, class)).or_default().queue.push_back(packet);
@@ -223,15 +226,15 @@ impl Node {
         state: State,
         except: Option<AgentId>,
     ) -> BTreeSet<u64> {
-        let Some(custody) = &mut self.custody else { return BTreeSet::new() };
-        custody.store_as_owner(group, &mut self.disk.tags);
-        let copyists = custody.copyists(group);
+        let Some(ownership) = &mut self.ownership else { return BTreeSet::new() };
+        ownership.store_as_owner(group, &mut self.disk.tags);
+        let replicas = ownership.replicas(group);
         let new = self.merge(group, page, state);
         let mut waits = BTreeSet::new();
-        for to in copyists.iter().copied().filter(|&to| Some(to) != except) {
-            let stands =
-                self.custody.as_ref().is_some_and(|c| c.stands(group, to, &self.disk.tags));
-            if new || !stands {
+        for to in replicas.iter().copied().filter(|&to| Some(to) != except) {
+            let is_in_sync =
+                self.ownership.as_ref().is_some_and(|c| c.is_in_sync(group, to, &self.disk.tags));
+            if new || !is_in_sync {
                 waits.insert(self.send(to, COPIES, Body::Fact(page, state)));
             } else if let Some(last) = self.streams.get(&(to, COPIES)).and_then(|s| s.queue.back())
             {

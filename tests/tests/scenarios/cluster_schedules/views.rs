@@ -3,7 +3,7 @@
 use super::node::REPLICATION;
 use super::wire::{Body, COPIES};
 use super::world::{Event, LEASE, World, timestamp};
-use crivello_agent::ownership::Custody;
+use crivello_agent::ownership::Ownership;
 use crivello_common::assignment::StrategyKind;
 use crivello_common::config::Cluster;
 use crivello_common::view::{AgentId, AgentState, View};
@@ -21,8 +21,8 @@ impl World {
             return;
         }
         n.pinged = self.now;
-        let (Some(custody), Some(id)) = (&n.custody, n.disk.id) else { return };
-        let Some(view) = custody.view() else { return };
+        let (Some(ownership), Some(id)) = (&n.ownership, n.disk.id) else { return };
+        let Some(view) = ownership.view() else { return };
         let epoch = view.epoch;
         let (sent, life) = (self.now, n.life);
         let others: Vec<usize> = view
@@ -46,16 +46,16 @@ impl World {
         let now = self.timestamp();
         let asker = self.nodes[from].disk.id;
         let n = &mut self.nodes[to];
-        let (true, Some(custody), Some(asker)) = (n.up, &mut n.custody, asker) else { return };
-        let ok = custody.epoch() == epoch
-            && custody
+        let (true, Some(ownership), Some(asker)) = (n.up, &mut n.ownership, asker) else { return };
+        let ok = ownership.epoch() == epoch
+            && ownership
                 .view()
                 .and_then(|v| v.agent(asker))
                 .is_some_and(|a| a.state != AgentState::Dead);
         if ok {
-            custody.fence.grant(asker, epoch, now);
+            ownership.fence.grant(asker, epoch, now);
         }
-        let view = if custody.epoch() > epoch { custody.view().cloned() } else { None };
+        let view = if ownership.epoch() > epoch { ownership.view().cloned() } else { None };
         if let Some(wait) = self.travel(to, from) {
             self.after(wait, Event::Pong { from: to, to: from, life, sent, ok, view });
         }
@@ -63,8 +63,8 @@ impl World {
 
     pub fn pong(&mut self, node: usize, from: usize, sent: u64, ok: bool, view: Option<Arc<View>>) {
         let peer = self.nodes[from].disk.id;
-        if let (true, Some(peer), Some(custody)) = (ok, peer, &mut self.nodes[node].custody) {
-            custody.fence.peer_lease_renewed(peer, timestamp(sent));
+        if let (true, Some(peer), Some(ownership)) = (ok, peer, &mut self.nodes[node].ownership) {
+            ownership.fence.peer_lease_renewed(peer, timestamp(sent));
         }
         if let Some(view) = view {
             self.learn(node, view);
@@ -88,8 +88,8 @@ impl World {
                 .disk
                 .id
                 .is_some_and(|id| view.agent(id).is_none_or(|a| a.state == AgentState::Dead));
-            if n.custody.is_some() && lost {
-                n.custody = None;
+            if n.ownership.is_some() && lost {
+                n.ownership = None;
                 n.reset();
                 let gone: Vec<_> = std::mem::take(&mut n.visits).into_keys().collect();
                 for group in gone {
@@ -101,22 +101,22 @@ impl World {
         }
         let n = &mut self.nodes[node];
         if let Some(id) = id
-            && n.custody.is_none()
+            && n.ownership.is_none()
         {
             n.disk.id = Some(id);
-            n.custody = Some(Custody::new(id, &cluster_settings(), now));
+            n.ownership = Some(Ownership::new(id, &cluster_settings(), now));
         }
-        if leased && let Some(custody) = &mut n.custody {
-            custody.fence.leased(timestamp(sent) + LEASE);
+        if leased && let Some(ownership) = &mut n.ownership {
+            ownership.fence.leased(timestamp(sent) + LEASE);
         }
         self.learn(node, view);
     }
 
     pub fn learn(&mut self, node: usize, view: Arc<View>) {
         let n = &mut self.nodes[node];
-        let Some(custody) = &mut n.custody else { return };
+        let Some(ownership) = &mut n.ownership else { return };
         let epoch = view.epoch;
-        if custody.on_view(view).expect("as it was made") {
+        if ownership.on_view(view).expect("as it was made") {
             self.keep_copies(node);
             self.say(|| format!("n{node} knows epoch {epoch}"));
         }
@@ -127,13 +127,13 @@ impl World {
     pub fn keep_copies(&mut self, node: usize) {
         let mut kept = Vec::new();
         let n = &self.nodes[node];
-        let Some(custody) = &n.custody else { return };
+        let Some(ownership) = &n.ownership else { return };
         for (&(to, class), stream) in &n.streams {
             for packet in stream.queue.iter().filter(|_| class == COPIES) {
                 if let Body::Fact(page, _) = packet.body {
                     let group = self.group(page);
-                    if custody.stands(group, to, &n.disk.tags)
-                        && custody.copyists(group).contains(&to)
+                    if ownership.is_in_sync(group, to, &n.disk.tags)
+                        && ownership.replicas(group).contains(&to)
                     {
                         kept.push((to, packet.body.clone()));
                     }

@@ -72,14 +72,14 @@ impl World {
         if !self.nodes[to].up {
             return;
         }
-        let Some(custody) = &self.nodes[to].custody else { return };
-        let epoch = custody.epoch();
-        let known = custody
+        let Some(ownership) = &self.nodes[to].ownership else { return };
+        let epoch = ownership.epoch();
+        let known = ownership
             .view()
             .and_then(|v| v.agent(packet.sender))
             .is_some_and(|a| a.state != AgentState::Dead);
         if epoch != packet.epoch || !known {
-            let view = if epoch > packet.epoch { custody.view().cloned() } else { None };
+            let view = if epoch > packet.epoch { ownership.view().cloned() } else { None };
             if let Some(wait) = self.travel(to, from) {
                 let reply = Reply::Refused(view);
                 self.after(
@@ -107,12 +107,12 @@ impl World {
                 let group = self.group(page);
                 let n = &mut self.nodes[to];
                 if packet.class == COPIES {
-                    if let Some(c) = &mut n.custody {
+                    if let Some(c) = &mut n.ownership {
                         c.store_as_copy(group, sender, &mut n.disk.tags);
                     }
                     n.merge(group, page, state);
                 } else {
-                    if n.custody.as_ref().and_then(|c| c.owner(group)) != me {
+                    if n.ownership.as_ref().and_then(|c| c.owner(group)) != me {
                         self.wrong =
                             Some(format!("n{to} got what it does not own in the same epoch"));
                         return;
@@ -124,27 +124,27 @@ impl World {
                 let n = &mut self.nodes[to];
                 if let TransferKind::Handoff { keeps, .. } = end {
                     let except = keeps.then_some(sender);
-                    if let Some(c) = &mut n.custody {
+                    if let Some(c) = &mut n.ownership {
                         c.store_as_owner(group, &mut n.disk.tags);
                     }
                     for (page, state) in rows {
                         waits.extend(n.store(group, page, state, except));
                     }
                 } else {
-                    if let Some(c) = &mut n.custody {
+                    if let Some(c) = &mut n.ownership {
                         c.store_as_copy(group, sender, &mut n.disk.tags);
                     }
                     for (page, state) in rows {
                         n.merge(group, page, state);
                     }
                 }
-                if let Some(c) = &mut n.custody {
+                if let Some(c) = &mut n.ownership {
                     c.rows_end(group, sender, end, &mut n.disk.tags, &mut effects);
                 }
             }
             Body::Say(message) => {
                 let n = &mut self.nodes[to];
-                if let Some(c) = &mut n.custody {
+                if let Some(c) = &mut n.ownership {
                     c.hear(sender, &message, &mut n.disk.tags, &mut effects);
                 }
             }
@@ -172,7 +172,7 @@ impl World {
                 let item = n.carried.remove(&id);
                 let transfer = n.transfers.remove(&id);
                 let mut effects = Vec::new();
-                if let (Some((group, to)), Some(c)) = (transfer, &mut n.custody) {
+                if let (Some((group, to)), Some(c)) = (transfer, &mut n.ownership) {
                     c.transferred(group, to, &mut n.disk.tags, &mut effects);
                 }
                 let mut ready = Vec::new();

@@ -1,10 +1,10 @@
 //! What follows from what was said, and from what was done: by the other agents, and by the own.
 
-use super::{Custody, Effect, GroupRole, OwnershipMessage, Role, Tags, TransferKind};
+use super::{Effect, GroupRole, Ownership, OwnershipMessage, Role, Tags, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 
-impl Custody {
+impl Ownership {
     /// `from` has said something under the epoch in force.
     pub fn hear(
         &mut self,
@@ -21,7 +21,7 @@ impl Custody {
             }
             OwnershipMessage::HandoffDone => {
                 self.brought.insert(from);
-                self.moves.rescan_schedule();
+                self.handoff.rescan_schedule();
             }
             OwnershipMessage::ScanDone => {
                 self.scanned.insert(from);
@@ -30,7 +30,7 @@ impl Custody {
                 let whole = |&&group: &&GroupHash| self.is_whole(group, tags);
                 let groups: Vec<_> = groups.iter().filter(whole).copied().collect();
                 for &group in &groups {
-                    self.strike_off(group, from, tags);
+                    self.remove_in_sync(group, from, tags);
                 }
                 if !groups.is_empty() {
                     effects.push(Effect::Send {
@@ -81,10 +81,10 @@ impl Custody {
         }
         let epoch = self.epoch();
         if !keeps {
-            self.strike_off(group, from, tags);
+            self.remove_in_sync(group, from, tags);
         }
         if authority {
-            // What was taken in during this epoch has been copied to all holders; older rows of
+            // What was taken in during this epoch has been copied to all replica_set; older rows of
             // the group, left from another time, have not.
             let fresh = tags
                 .tag(group)
@@ -98,7 +98,7 @@ impl Custody {
         {
             self.copy_group(group, &tag, tags, effects);
         }
-        self.moves.rescan_schedule();
+        self.handoff.rescan_schedule();
     }
 
     fn copied(&mut self, group: GroupHash, from: AgentId, tags: &mut impl Tags) {
@@ -114,13 +114,13 @@ impl Custody {
             && tags.tag(group).is_some_and(|tag| {
                 let in_sync = self.in_sync(&tag);
                 self.is_authority(&tag)
-                    && self.copyists(group).iter().all(|holder| in_sync.contains(holder))
+                    && self.replicas(group).iter().all(|holder| in_sync.contains(holder))
             })
     }
 
     /// One that may drop its copy no longer counts as having it, from before it is told; nor does one
     /// that was not sent what has been stored.
-    pub fn strike_off(&self, group: GroupHash, holder: AgentId, tags: &mut impl Tags) {
+    pub fn remove_in_sync(&self, group: GroupHash, holder: AgentId, tags: &mut impl Tags) {
         if let Some(tag) = tags.tag(group) {
             self.keep_in_sync(group, tag, |id| id != holder, tags);
         }
@@ -128,7 +128,7 @@ impl Custody {
 
     fn drop_copy(&mut self, group: GroupHash, tags: &mut impl Tags, effects: &mut Vec<Effect>) {
         let is_copy = tags.tag(group).is_some_and(|tag| matches!(tag.role, Role::Replica { .. }));
-        if is_copy && !self.holders(group).contains(&self.me) {
+        if is_copy && !self.replica_set(group).contains(&self.me) {
             tags.set_tag(group, None);
             effects.push(Effect::Delete(group));
         }
@@ -139,7 +139,7 @@ impl Custody {
     /// The authority is given up here, before the rows go: what says so may be lost on its way, and
     /// then nobody has it until all have scanned again.
     pub fn quiet(&mut self, group: GroupHash, tags: &mut impl Tags, effects: &mut Vec<Effect>) {
-        if !self.moves.leaving.contains(&group) {
+        if !self.handoff.leaving.contains(&group) {
             return;
         }
         let Some(tag) = tags.tag(group) else { return };
@@ -159,7 +159,7 @@ impl Custody {
         tags: &mut impl Tags,
         effects: &mut Vec<Effect>,
     ) {
-        if !self.moves.transfers.remove(&(group, to)) {
+        if !self.handoff.transfers.remove(&(group, to)) {
             return;
         }
         let Some(tag) = tags.tag(group) else { return };
@@ -173,8 +173,8 @@ impl Custody {
             }
             return;
         }
-        self.moves.leaving.remove(&group);
-        if self.holders(group).contains(&self.me) {
+        self.handoff.leaving.remove(&group);
+        if self.replica_set(group).contains(&self.me) {
             tags.set_tag(group, Some(GroupRole { epoch, role: Role::Replica { from: vec![to] } }));
         } else {
             tags.set_tag(group, None);

@@ -1,4 +1,4 @@
-//! The ledger's tags in the shape that custody asks for.
+//! The ledger's tags in the shape that ownership asks for.
 
 use crate::crawldb::GroupRows;
 use crate::ownership::{GroupRole, Tags};
@@ -6,14 +6,14 @@ use crate::storage::DiskError;
 use crivello_common::hash::GroupHash;
 use std::cell::Cell;
 
-/// The tags as custody sees them; an error of the disk is kept for whoever asked.
-pub struct Tagged<'a> {
+/// The tags as ownership sees them; an error of the disk is kept for whoever asked.
+pub struct CrawlDbRoleStore<'a> {
     pub rows: &'a mut GroupRows,
     pub changed: &'a mut Vec<GroupHash>,
     pub error: &'a Cell<Option<DiskError>>,
 }
 
-impl Tagged<'_> {
+impl CrawlDbRoleStore<'_> {
     fn or_none<T>(&self, result: Result<Option<T>, DiskError>) -> Option<T> {
         result.unwrap_or_else(|error| {
             self.error.set(Some(error));
@@ -22,7 +22,7 @@ impl Tagged<'_> {
     }
 }
 
-impl Tags for Tagged<'_> {
+impl Tags for CrawlDbRoleStore<'_> {
     fn tag(&self, group: GroupHash) -> Option<GroupRole> {
         self.or_none(self.rows.tag(group))
     }

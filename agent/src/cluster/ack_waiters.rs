@@ -8,21 +8,21 @@ use std::collections::{BTreeMap, HashMap};
 
 /// See the module.
 #[derive(Debug)]
-pub struct Waits<T> {
+pub struct AckWaiters<T> {
     last: u64,
     open: HashMap<u64, (usize, T)>,
     /// For each line, by the last number that is waited for.
     lines: BTreeMap<Line, BTreeMap<u64, Vec<u64>>>,
 }
 
-impl<T> Default for Waits<T> {
+impl<T> Default for AckWaiters<T> {
     fn default() -> Self {
         Self { last: 0, open: HashMap::new(), lines: BTreeMap::new() }
     }
 }
 
-impl<T> Waits<T> {
-    /// Waits until each line's head is beyond the number; gives `then` back if that is so already.
+impl<T> AckWaiters<T> {
+    /// AckWaiters until each line's head is beyond the number; gives `then` back if that is so already.
     pub fn begin(&mut self, ends: &[(Line, u64)], then: T) -> Option<T> {
         if ends.is_empty() {
             return Some(then);
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_wait_ends_with_the_last_of_its_lines() {
         let (a, b) = ((AgentId(1), Class::Copies), (AgentId(2), Class::Copies));
-        let mut waits = Waits::default();
+        let mut waits = AckWaiters::default();
         assert_eq!(waits.begin(&[], "at once"), Some("at once"));
         assert_eq!(waits.begin(&[(a, 5), (b, 9)], "both"), None);
         assert_eq!(waits.begin(&[(a, 6)], "one"), None);

@@ -2,7 +2,7 @@
 
 use crate::cluster::outbox::Line;
 use crate::cluster::traced::Traced;
-use crate::cluster::{Member, Piles, Seeder, Sent, Then};
+use crate::cluster::{ByAgent, OnAck, ReplicationEngine, Seeder, Sent};
 use crate::crawldb::{CommitBatch, CrawlDb};
 use crate::messages::{Ack, Fact, Found};
 use crate::ownership::{GroupRole, Role};
@@ -17,14 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a commit sends, from before it is prepared until it has happened.
 #[derive(Debug, Default)]
-pub struct Parcel {
+pub struct OutboundCommit {
     batch: u64,
-    after: Vec<(Then, BTreeSet<AgentId>)>,
+    after: Vec<(OnAck, BTreeSet<AgentId>)>,
     /// Rows to this agent itself, and who must have copies of what is in them.
     own: (Vec<u64>, BTreeSet<AgentId>),
 }
 
-impl Member {
+impl ReplicationEngine {
     pub(super) fn is_authority(
         &self,
         ledger: &mut CrawlDb,
@@ -34,32 +34,32 @@ impl Member {
         Ok(matches!(tag, Some(GroupRole { role: Role::Authority { .. }, .. })))
     }
 
-    pub(super) fn stands(
+    pub(super) fn is_in_sync(
         &mut self,
         ledger: &mut CrawlDb,
         group: GroupHash,
         holder: AgentId,
     ) -> Result<bool, DiskError> {
         let floor = Timestamp::ZERO;
-        self.decide(ledger, floor, |custody, tags, _| custody.stands(group, holder, tags))
+        self.decide(ledger, floor, |ownership, tags, _| ownership.is_in_sync(group, holder, tags))
     }
 
     /// Takes out of `group` what belongs to others, and has it sent to them with this commit.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn divide(
+    pub fn route_links(
         &mut self,
         ledger: &mut CrawlDb,
         group: &mut CommitBatch,
         disk: &Database,
         now: Timestamp,
-    ) -> Result<Parcel, DiskError> {
+    ) -> Result<OutboundCommit, DiskError> {
         (group.settled, self.complete) = self.outbox.take_settled(disk)?;
         let batch = self.outbox.next();
         let shared = self.shared.clone();
         let tracer = &shared.tracer;
-        let mut piles = Piles::new();
+        let mut by_agent = ByAgent::new();
         for (page, _) in &mut group.pages {
             let before = page.links.len();
             let mut away = false;
@@ -72,12 +72,12 @@ impl Member {
                 match owner {
                     None => page.links.push(link),
                     // Whoever told its owner first is waiting for an answer, or has had it.
-                    Some(_) if self.told.touch(key(&link)) => {
+                    Some(_) if self.recently_sent.touch(key(&link)) => {
                         Traced::told_before(tracer, &link, page, now);
                     }
                     Some(owner) => {
                         self.traced.leave(tracer, (&link, FoundAt::Page(page)), owner, now);
-                        piles.entry(owner).or_default().push(facts::encode_found(&link).into());
+                        by_agent.entry(owner).or_default().push(facts::encode_found(&link).into());
                         away = true;
                     }
                 }
@@ -93,17 +93,17 @@ impl Member {
                 None => group.found.push(link),
                 Some(owner) => {
                     self.traced.leave(tracer, (&link, FoundAt::Seed), owner, now);
-                    piles.entry(owner).or_default().push(facts::encode_found(&link).into());
+                    by_agent.entry(owner).or_default().push(facts::encode_found(&link).into());
                 }
             }
         }
         group.copied = self.has_copyists();
-        for (owner, facts) in piles {
+        for (owner, facts) in by_agent {
             let rows = self.outbox.push((owner, Class::Main), Some(batch), facts);
             self.traced.put(owner, &rows);
         }
         let after = std::mem::take(&mut self.found);
-        Ok(Parcel { batch, after, own: (Vec::new(), BTreeSet::new()) })
+        Ok(OutboundCommit { batch, after, own: (Vec::new(), BTreeSet::new()) })
     }
 
     /// Whose a URL is, unless it is this agent's.
@@ -114,14 +114,14 @@ impl Member {
         now: Timestamp,
     ) -> Result<Option<AgentId>, DiskError> {
         let group = link.host.group;
-        match self.custody.owner(group) {
+        match self.ownership.owner(group) {
             Some(owner) if owner != self.me => Ok(Some(owner)),
             _ => self.own(ledger, group, now).map(|_| None),
         }
     }
 
     fn has_copyists(&self) -> bool {
-        let others = self.custody.view().is_some_and(|view| view.agents.len() > 1);
+        let others = self.ownership.view().is_some_and(|view| view.agents.len() > 1);
         others && self.shared.settings.cluster.replication > 1
     }
 
@@ -132,17 +132,17 @@ impl Member {
     pub fn prepared(
         &mut self,
         ledger: &mut CrawlDb,
-        parcel: &mut Parcel,
+        outbound: &mut OutboundCommit,
         batch: &mut Batch,
         disk: &Database,
     ) -> Result<(), DiskError> {
         let news = ledger.drain_changes();
         let own = self.copy(ledger, news, true)?;
-        let Parcel { batch: number, own: (rows, copies_with), .. } = parcel;
+        let OutboundCommit { batch: number, own: (rows, copies_with), .. } = outbound;
         if !own.is_empty() {
             for fact in &own {
                 if let Some(group) = facts::group_of(fact) {
-                    copies_with.extend(self.custody.copyists(group).iter());
+                    copies_with.extend(self.ownership.replicas(group).iter());
                 }
             }
             if !copies_with.is_empty() {
@@ -166,25 +166,25 @@ impl Member {
         news: Vec<Fact>,
         pages: bool,
     ) -> Result<Vec<Bytes>, DiskError> {
-        let (mut copies, mut outcomes, mut new) = (Piles::new(), Piles::new(), Vec::new());
+        let (mut copies, mut outcomes, mut new) = (ByAgent::new(), ByAgent::new(), Vec::new());
         let mut looked_at = BTreeSet::new();
         for fact in news {
             let group = fact.group();
-            let owner = self.custody.owner(group);
+            let owner = self.ownership.owner(group);
             if owner == Some(self.me) {
                 // Of those that are whole it is known already.
                 if !self.whole.contains(&group) && looked_at.insert(group) {
-                    self.decide(ledger, Timestamp::ZERO, |custody, tags, _| {
-                        custody.send_to_copyists(group, tags);
+                    self.decide(ledger, Timestamp::ZERO, |ownership, tags, _| {
+                        ownership.send_to_copyists(group, tags);
                     })?;
                 }
-                let holders = self.custody.copyists(group);
-                if holders.is_empty() {
+                let replica_set = self.ownership.replicas(group);
+                if replica_set.is_empty() {
                     continue;
                 }
                 let bytes = Bytes::from(facts::encode(&fact));
                 let except = if pages { None } else { self.except.get(&group).copied() };
-                for &holder in holders.iter().filter(|&&holder| Some(holder) != except) {
+                for &holder in replica_set.iter().filter(|&&holder| Some(holder) != except) {
                     copies.entry(holder).or_default().push(bytes.clone());
                 }
                 if matches!(fact, Fact::Queued { .. }) {
@@ -192,8 +192,8 @@ impl Member {
                 }
             } else if let (true, Some(owner), Fact::Done { .. }) = (pages, owner, &fact) {
                 outcomes.entry(owner).or_default().push(Bytes::from(facts::encode(&fact)));
-                self.decide(ledger, Timestamp::ZERO, |custody, tags, _| {
-                    custody.store_as_former_owner(group, tags);
+                self.decide(ledger, Timestamp::ZERO, |ownership, tags, _| {
+                    ownership.store_as_former_owner(group, tags);
                 })?;
             }
         }
@@ -207,15 +207,15 @@ impl Member {
     }
 
     /// The commit has happened, with so many pages.
-    pub fn committed(&mut self, parcel: Parcel, n_pages: usize) {
+    pub fn committed(&mut self, outbound: OutboundCommit, n_pages: usize) {
         self.status.worked(n_pages as u64);
         self.forget_arrived();
-        let Parcel { batch, after, own: (rows, copies_with) } = parcel;
+        let OutboundCommit { batch, after, own: (rows, copies_with) } = outbound;
         for (then, copies_with) in after {
             self.once_copied(then, &copies_with);
         }
         if !rows.is_empty() {
-            self.once_copied(Then::Own(rows), &copies_with);
+            self.once_copied(OnAck::Own(rows), &copies_with);
         }
         let seeds = std::mem::take(&mut self.seeds);
         if !seeds.is_empty() {
@@ -265,7 +265,7 @@ impl Member {
     }
 
     /// Does it once all that has been sent to these agents as copies is stored there.
-    fn once_copied(&mut self, then: Then, with: &BTreeSet<AgentId>) {
+    fn once_copied(&mut self, then: OnAck, with: &BTreeSet<AgentId>) {
         let line = |&agent| (agent, Class::Copies);
         let ends: Vec<(Line, u64)> = with
             .iter()
@@ -273,16 +273,16 @@ impl Member {
             .filter_map(|line| Some((line, self.outbox.tail(line)?)))
             .collect();
         if let Some(then) = self.waits.begin(&ends, then) {
-            self.carry(then);
+            self.complete(then);
         }
     }
 
-    pub(super) fn carry(&mut self, then: Then) {
+    pub(super) fn complete(&mut self, then: OnAck) {
         match then {
-            Then::Answer(answer) => {
+            OnAck::Answer(answer) => {
                 let _ = answer.send(Ack::Done);
             }
-            Then::Own(rows) => {
+            OnAck::Own(rows) => {
                 rows.into_iter().for_each(|seq| self.outbox.remove((self.me, Class::Main), seq));
             }
         }
@@ -294,7 +294,7 @@ impl Member {
         self.traced.acknowledged(&self.shared.tracer, self.me, (line, seq), now);
         self.outbox.remove(line, seq);
         for then in self.waits.reached(line, self.outbox.head(line)) {
-            self.carry(then);
+            self.complete(then);
         }
     }
 
@@ -309,20 +309,20 @@ impl Member {
     /// # Errors
     /// When the disk fails.
     pub fn pump(&mut self, ledger: &CrawlDb, disk: &Database) -> Result<(), DiskError> {
-        for (&to, words) in &mut self.words {
-            while let Some(message) = words.pop_front() {
+        for (&to, outgoing_messages) in &mut self.outgoing_messages {
+            while let Some(message) = outgoing_messages.pop_front() {
                 match self.outgoing.offer(to, Body::Say(message)) {
-                    Ok(id) => drop(self.sent.insert(id, Sent::Word)),
+                    Ok(id) => drop(self.sent.insert(id, Sent::Message)),
                     Err(unsent) => {
                         if let (Why::Full, Body::Say(message)) = (unsent.why, unsent.body) {
-                            words.push_front(message);
+                            outgoing_messages.push_front(message);
                         }
                         break;
                     }
                 }
             }
         }
-        self.words.retain(|_, words| !words.is_empty());
+        self.outgoing_messages.retain(|_, outgoing_messages| !outgoing_messages.is_empty());
         for line in self.outbox.lines() {
             let (to, class) = line;
             while to != self.me

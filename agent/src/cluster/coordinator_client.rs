@@ -16,13 +16,13 @@ use tonic::{Code, Status};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 /// For an answer to a heartbeat: it is worth less the longer it takes.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Joining takes longer: the coordinator tries to reach this agent.
 const JOIN_PATIENCE: Duration = Duration::from_secs(20);
 /// Between two tries.
-pub(super) const PAUSE: Duration = Duration::from_millis(500);
+pub const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Between two lines in the log about the same trouble.
-pub(super) const SAY_EVERY: Duration = Duration::from_secs(10);
+pub const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// How the coordinator is reached, and as what.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub struct Joined {
 /// A connection to the coordinator, made when it is needed.
 #[derive(Clone, Debug)]
 pub struct Coordinator {
-    pub(super) client: CoordinatorClient<Channel>,
+    pub client: CoordinatorClient<Channel>,
     /// For what people may ask.
     shown: BearerToken,
     clock: Clock,
@@ -115,17 +115,17 @@ impl Coordinator {
                 )));
             }
             let now = self.clock.now();
-            if said.is_none_or(|last| now.since(last) >= SAY_EVERY) {
+            if said.is_none_or(|last| now.since(last) >= LOG_EVERY) {
                 said = Some(now);
                 tracing::warn!(
                     coordinator = joining.coordinator,
                     "cannot join yet, trying on: {}",
-                    whole(&status)
+                    with_cause(&status)
                 );
             }
             tokio::select! {
                 () = stop.cancelled() => return Ok(None),
-                () = tokio::time::sleep(PAUSE) => {}
+                () = tokio::time::sleep(RETRY_PAUSE) => {}
             }
         }
     }
@@ -170,9 +170,9 @@ impl Coordinator {
         let mut request = tonic::Request::new(v1::DrainRequest { agent: id.to_string() });
         self.shown.add_to(&mut request);
         let asked = client.drain(request);
-        match tokio::time::timeout(PATIENCE, asked).await {
+        match tokio::time::timeout(CALL_TIMEOUT, asked).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(status)) => Err(whole(&status)),
+            Ok(Err(status)) => Err(with_cause(&status)),
             Err(_) => Err("the coordinator does not answer".to_owned()),
         }
     }
@@ -191,12 +191,12 @@ impl Coordinator {
             quota: pages,
         };
         let mut client = self.client.clone();
-        match tokio::time::timeout(PATIENCE, client.leave(request)).await {
+        match tokio::time::timeout(CALL_TIMEOUT, client.leave(request)).await {
             Ok(Ok(_)) => {}
             Ok(Err(status)) => {
                 tracing::warn!(
                     "the coordinator was not told that this agent ends: {}",
-                    whole(&status)
+                    with_cause(&status)
                 );
             }
             Err(_) => {
@@ -207,7 +207,7 @@ impl Coordinator {
 }
 
 /// A status with all that led to it and is not said yet.
-pub(super) fn whole(status: &Status) -> String {
+pub fn with_cause(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut source = std::error::Error::source(status);
     while let Some(error) = source {

@@ -1,8 +1,10 @@
 //! What keeps a membership alive: heartbeats, views as they come, and the peer leases of the others. With the
 //! heartbeats comes this agent's portion of the page limit.
 
-use crate::cluster::coordinator::{Coordinator, PATIENCE, PAUSE, SAY_EVERY, whole};
-use crate::cluster::portion::Portion;
+mod page_quota;
+mod settings;
+
+use crate::cluster::{CALL_TIMEOUT, Coordinator, LOG_EVERY, RETRY_PAUSE, with_cause};
 use crate::cluster::{InboundMsg, Inbox};
 use crate::peers::{Outgoing, PingReply};
 use crate::report::Ended;
@@ -11,6 +13,7 @@ use crate::shared::live_settings::RulesInForce;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::v1;
+use page_quota::PageQuotaClient;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -55,27 +58,27 @@ impl Heartbeat {
     async fn beat(&self) {
         let every = (self.lease / 4).clamp(Duration::from_millis(20), Duration::from_secs(5));
         let mut said: Option<Timestamp> = None;
-        let mut portion = Portion::new(&self.shared);
+        let mut quota = PageQuotaClient::new(&self.shared);
         loop {
             tokio::select! {
                 () = tokio::time::sleep(every) => {}
-                () = Portion::runs_short(&self.shared) => {}
+                () = PageQuotaClient::runs_short(&self.shared) => {}
                 () = self.shared.live.changed.notified() => {}
             }
             let asked = self.shared.clock.now();
             let (id, process, epoch) = (self.id.0, self.process, self.epoch());
             let mut client = self.coordinator.client.clone();
-            let pages = portion.tell(&self.shared, self.is_leaving());
+            let pages = quota.report(&self.shared, self.is_leaving());
             let settled = self.shared.status.settled_in.load(Relaxed) == epoch;
             let beat =
                 v1::HeartbeatRequest { id, process, epoch, quota: pages, replicated: settled };
             let beat = client.heartbeat(beat);
-            let answered = tokio::time::timeout(PATIENCE.min(self.lease), beat).await;
+            let answered = tokio::time::timeout(CALL_TIMEOUT.min(self.lease), beat).await;
             let status = match answered {
                 Ok(Ok(answer)) => {
                     let answer = answer.into_inner();
                     if let Some(allowance) = answer.quota {
-                        portion.hear(allowance, &self.shared);
+                        quota.on_grant(allowance, &self.shared);
                     }
                     let lease = Duration::from_millis(answer.lease_ms);
                     self.inbox.deliver(InboundMsg::Leased(asked + lease)).await;
@@ -93,11 +96,11 @@ impl Heartbeat {
                 return;
             }
             let now = self.shared.clock.now();
-            if said.is_none_or(|last| now.since(last) >= SAY_EVERY) {
+            if said.is_none_or(|last| now.since(last) >= LOG_EVERY) {
                 said = Some(now);
                 tracing::warn!(
                     "the coordinator cannot be reached, the crawl goes on without it: {}",
-                    whole(&status)
+                    with_cause(&status)
                 );
             }
         }
@@ -117,7 +120,7 @@ impl Heartbeat {
                     }
                 }
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 

@@ -1,6 +1,6 @@
 //! What comes from other agents, the coordinator and people.
 
-use crate::cluster::{InboundMsg, Member, Piles, Seeder, Sent, Then};
+use crate::cluster::{ByAgent, InboundMsg, OnAck, ReplicationEngine, Seeder, Sent};
 use crate::crawldb::{CommitBatch, CrawlDb};
 use crate::messages::{Ack, Fact, Found};
 use crate::ownership::{OwnershipMessage, TransferKind};
@@ -20,13 +20,13 @@ const ARRIVALS_AT_ONCE: usize = 256;
 /// Facts that are merged in one commit.
 const MERGES_MAX: usize = 8_192;
 
-impl Member {
+impl ReplicationEngine {
     /// Takes in what has come, until there is enough for a commit. A view is put aside until what
     /// came before it has been committed.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn hear(
+    pub fn receive(
         &mut self,
         ledger: &mut CrawlDb,
         group: &mut CommitBatch,
@@ -40,16 +40,16 @@ impl Member {
             match arrival {
                 InboundMsg::Packet { from, epoch, body, answer } => {
                     self.status.worked(1);
-                    if epoch == self.custody.epoch() {
+                    if epoch == self.ownership.epoch() {
                         self.take(ledger, group, (from, body, answer), now)?;
                     } else {
                         let _ = answer.send(Ack::OtherEpoch);
                     }
                 }
                 InboundMsg::Ping { from, epoch, answer } => {
-                    let same = epoch == self.custody.epoch();
+                    let same = epoch == self.ownership.epoch();
                     if same {
-                        self.custody.fence.grant(from, epoch, now);
+                        self.ownership.fence.grant(from, epoch, now);
                     }
                     let verdict = if same { Ack::Done } else { Ack::OtherEpoch };
                     let _ = answer.send(verdict);
@@ -59,13 +59,13 @@ impl Member {
                     self.stored(ledger, id, now)?;
                 }
                 InboundMsg::Peer(PeerEvent::View(view)) | InboundMsg::View(view) => {
-                    if view.epoch > self.custody.epoch() {
+                    if view.epoch > self.ownership.epoch() {
                         self.next_view = Some(view);
                     }
                 }
-                InboundMsg::Leased(until) => self.custody.fence.leased(until),
+                InboundMsg::Leased(until) => self.ownership.fence.leased(until),
                 InboundMsg::PeerLease { by, asked } => {
-                    self.custody.fence.peer_lease_renewed(by, asked)
+                    self.ownership.fence.peer_lease_renewed(by, asked)
                 }
                 InboundMsg::Seeds { found, tally, refused, answer } => {
                     self.status.worked(1);
@@ -85,7 +85,7 @@ impl Member {
         (from, body, answer): (PacketOrigin, Body, oneshot::Sender<Ack>),
         now: Timestamp,
     ) -> Result<(), DiskError> {
-        let answer = Then::Answer(answer);
+        let answer = OnAck::Answer(answer);
         let PacketOrigin { id: from, behind_us } = from;
         match in_our_time(body, behind_us) {
             Body::Facts(facts) => {
@@ -119,8 +119,8 @@ impl Member {
                     // Rows of the one that fetched say themselves when hosts may be visited.
                     let exact = matches!(end, TransferKind::Handoff { authority: true, .. });
                     let floor = if exact { now } else { self.floor(now) };
-                    self.decide(ledger, floor, |custody, tags, effects| {
-                        custody.rows_end(of, from, end, tags, effects);
+                    self.decide(ledger, floor, |ownership, tags, effects| {
+                        ownership.rows_end(of, from, end, tags, effects);
                     })?;
                     ledger.rescan_schedule();
                 }
@@ -142,8 +142,8 @@ impl Member {
         now: Timestamp,
     ) -> Result<(), DiskError> {
         let floor = self.floor(now);
-        self.decide(ledger, floor, |custody, tags, effects| {
-            custody.hear(from, message, tags, effects);
+        self.decide(ledger, floor, |ownership, tags, effects| {
+            ownership.hear(from, message, tags, effects);
         })?;
         if matches!(message, OwnershipMessage::ScanDone) {
             ledger.rescan_schedule();
@@ -163,22 +163,22 @@ impl Member {
         now: Timestamp,
     ) -> Result<BTreeSet<AgentId>, DiskError> {
         let mut copies_with = BTreeSet::new();
-        let mut piles = Piles::new();
+        let mut by_agent = ByAgent::new();
         let mut found = group.map(|group| &mut group.found);
         for bytes in encoded {
             let Some(fact) = self.read(bytes) else { continue };
             let of = fact.group();
-            if self.custody.owner(of) != Some(self.me) {
+            if self.ownership.owner(of) != Some(self.me) {
                 tracing::warn!("a fact of another agent's group came; it is left out");
                 continue;
             }
             let whole = self.own(ledger, of, now)?;
             for &holder in
-                self.custody.copyists(of).iter().filter(|&&holder| Some(holder) != except)
+                self.ownership.replicas(of).iter().filter(|&&holder| Some(holder) != except)
             {
                 copies_with.insert(holder);
-                if !whole && !self.stands(ledger, of, holder)? {
-                    piles.entry(holder).or_default().push(bytes.clone());
+                if !whole && !self.is_in_sync(ledger, of, holder)? {
+                    by_agent.entry(holder).or_default().push(bytes.clone());
                 }
             }
             match (fact, &mut found) {
@@ -190,7 +190,7 @@ impl Member {
                 (fact, _) => self.merges.push(fact),
             }
         }
-        for (holder, facts) in piles {
+        for (holder, facts) in by_agent {
             self.outbox.push((holder, Class::Copies), None, facts);
         }
         Ok(copies_with)
@@ -209,8 +209,8 @@ impl Member {
             let Some(fact) = self.read(bytes) else { continue };
             let group = fact.group();
             if last.replace(group) != Some(group) {
-                self.decide(ledger, floor, |custody, tags, _| {
-                    custody.store_as_copy(group, from, tags);
+                self.decide(ledger, floor, |ownership, tags, _| {
+                    ownership.store_as_copy(group, from, tags);
                 })?;
             }
             self.merges.push(fact);
@@ -238,10 +238,10 @@ impl Member {
             return Ok(true);
         }
         let floor = self.floor(now);
-        self.decide(ledger, floor, |custody, tags, _| custody.store_as_owner(group, tags))?;
+        self.decide(ledger, floor, |ownership, tags, _| ownership.store_as_owner(group, tags))?;
         let mut whole = self.is_authority(ledger, group)?;
-        for &holder in self.custody.copyists(group).iter() {
-            whole &= self.stands(ledger, group, holder)?;
+        for &holder in self.ownership.replicas(group).iter() {
+            whole &= self.is_in_sync(ledger, group, holder)?;
         }
         if whole {
             if self.whole.len() >= crate::cluster::WHOLE_MAX {
@@ -257,7 +257,7 @@ impl Member {
         match self.sent.remove(&id) {
             Some(Sent::Row(line, seq)) => self.acknowledged(line, seq),
             Some(Sent::Rows(group, to)) => self.brought(ledger, group, to, id, now)?,
-            Some(Sent::Word) | None => {}
+            Some(Sent::Message) | None => {}
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! The moves of an epoch: the scan, the handing over, the copies. Each is one walk over the tags.
+//! The handoff of an epoch: the scan, the handing over, the copies. Each is one walk over the tags.
 
-use super::{Custody, Effect, GroupRole, OwnershipMessage, Role, Tags, TransferKind};
+use super::{Effect, GroupRole, Ownership, OwnershipMessage, Role, Tags, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -21,9 +21,9 @@ const WALK_PAUSE_FACTOR: u32 = 4;
 const WALK_PAUSE_MIN: Duration = Duration::from_millis(50);
 const WALK_PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// How far an epoch's moves have come.
+/// How far an epoch's handoff have come.
 #[derive(Debug, Default)]
-pub(super) struct Moves {
+pub(super) struct Handoff {
     phase: Phase,
     /// The last group looked at.
     cursor: Option<GroupHash>,
@@ -59,7 +59,7 @@ enum Phase {
     Over,
 }
 
-impl Moves {
+impl Handoff {
     pub(super) fn has_scanned(&self) -> bool {
         !matches!(self.phase, Phase::Scan | Phase::Say)
     }
@@ -77,8 +77,8 @@ impl Moves {
     }
 }
 
-impl Custody {
-    /// Goes on with the moves of this epoch, as far as it can now; says whether anything was done.
+impl Ownership {
+    /// Goes on with the handoff of this epoch, as far as it can now; says whether anything was done.
     pub fn step(
         &mut self,
         tags: &mut impl Tags,
@@ -89,15 +89,15 @@ impl Custody {
             return false;
         }
         // What was read in an earlier step may have changed since.
-        self.moves.ahead.clear();
-        match self.moves.phase {
+        self.handoff.ahead.clear();
+        match self.handoff.phase {
             Phase::Scan => self.scan(tags, effects),
             Phase::Say => self.say(now, effects),
             Phase::HandOver => self.hand_over(tags, effects),
             Phase::Brought => self.say_brought(effects),
             Phase::Copy if self.all_scanned() => self.copy(tags, now, effects),
-            Phase::Over if self.moves.again && now >= self.moves.walk_at => {
-                self.moves.again = false;
+            Phase::Over if self.handoff.again && now >= self.handoff.walk_at => {
+                self.handoff.again = false;
                 self.enter(Phase::Copy)
             }
             Phase::Copy | Phase::Over => false,
@@ -105,17 +105,17 @@ impl Custody {
     }
 
     fn next_tag(&mut self, tags: &impl Tags) -> Option<(GroupHash, GroupRole)> {
-        if self.moves.ahead.is_empty() {
-            self.moves.ahead = tags.tags_after(self.moves.cursor, TAGS_AT_ONCE).into();
+        if self.handoff.ahead.is_empty() {
+            self.handoff.ahead = tags.tags_after(self.handoff.cursor, TAGS_AT_ONCE).into();
         }
-        let next = self.moves.ahead.pop_front()?;
-        self.moves.cursor = Some(next.0);
+        let next = self.handoff.ahead.pop_front()?;
+        self.handoff.cursor = Some(next.0);
         Some(next)
     }
 
     fn enter(&mut self, phase: Phase) -> bool {
-        self.moves.cursor = None;
-        self.moves.phase = phase;
+        self.handoff.cursor = None;
+        self.handoff.phase = phase;
         true
     }
 
@@ -134,12 +134,12 @@ impl Custody {
     fn scan(&mut self, tags: &impl Tags, effects: &mut Vec<Effect>) -> bool {
         for _ in 0..TAGS_A_STEP {
             let Some((group, tag)) = self.next_tag(tags) else {
-                let holds = std::mem::take(&mut self.moves.holds);
+                let holds = std::mem::take(&mut self.handoff.holds);
                 effects.extend(holds.into_iter().map(|(to, groups)| hold(to, groups)));
                 return self.enter(Phase::Say);
             };
             if let Some((owner, _)) = self.debt(group, &tag) {
-                let groups = self.moves.holds.entry(owner).or_default();
+                let groups = self.handoff.holds.entry(owner).or_default();
                 groups.push(group);
                 if groups.len() == GROUPS_MAX {
                     effects.push(hold(owner, std::mem::take(groups)));
@@ -162,7 +162,7 @@ impl Custody {
     fn hand_over(&mut self, tags: &mut impl Tags, effects: &mut Vec<Effect>) -> bool {
         let mut done = false;
         for _ in 0..TAGS_A_STEP {
-            if self.moves.leaving.len() + self.moves.transfers.len() >= TRANSFERS_MAX {
+            if self.handoff.leaving.len() + self.handoff.transfers.len() >= TRANSFERS_MAX {
                 return done;
             }
             let Some((group, tag)) = self.next_tag(tags) else {
@@ -174,7 +174,7 @@ impl Custody {
                 self.transfer(group, to, self.handover(group, false), effects);
             } else {
                 // What its pages link to must be safe before it goes.
-                self.moves.leaving.insert(group);
+                self.handoff.leaving.insert(group);
                 effects.push(Effect::Quiet(group));
             }
         }
@@ -182,7 +182,7 @@ impl Custody {
     }
 
     fn say_brought(&mut self, effects: &mut Vec<Effect>) -> bool {
-        if !self.moves.leaving.is_empty() || !self.moves.transfers.is_empty() {
+        if !self.handoff.leaving.is_empty() || !self.handoff.transfers.is_empty() {
             return false;
         }
         let brought = |to| Effect::Send { to, message: OwnershipMessage::HandoffDone };
@@ -191,7 +191,7 @@ impl Custody {
     }
 
     pub(super) fn handover(&self, group: GroupHash, authority: bool) -> TransferKind {
-        TransferKind::Handoff { authority, keeps: self.holders(group).contains(&self.me) }
+        TransferKind::Handoff { authority, keeps: self.replica_set(group).contains(&self.me) }
     }
 
     pub(super) fn transfer(
@@ -201,7 +201,7 @@ impl Custody {
         end: TransferKind,
         effects: &mut Vec<Effect>,
     ) {
-        if self.moves.transfers.insert((group, to)) {
+        if self.handoff.transfers.insert((group, to)) {
             effects.push(Effect::Transfer { to, group, end });
         }
     }
@@ -209,19 +209,19 @@ impl Custody {
     /// Takes over what is to be taken over, sees that it is copied, and asks whether what is held
     /// for nobody may be dropped.
     fn copy(&mut self, tags: &mut impl Tags, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
-        if self.moves.cursor.is_none() {
-            self.moves.walk_began = now;
+        if self.handoff.cursor.is_none() {
+            self.handoff.walk_began = now;
         }
         let mut done = false;
         for _ in 0..TAGS_A_STEP {
-            if self.moves.transfers.len() >= TRANSFERS_MAX {
+            if self.handoff.transfers.len() >= TRANSFERS_MAX {
                 return done;
             }
             let Some((group, tag)) = self.next_tag(tags) else {
-                let asks = std::mem::take(&mut self.moves.asks);
+                let asks = std::mem::take(&mut self.handoff.asks);
                 effects.extend(asks.into_iter().map(|(to, groups)| may_drop(to, groups)));
-                let took = now.since(self.moves.walk_began).saturating_mul(WALK_PAUSE_FACTOR);
-                self.moves.walk_at = now + took.clamp(WALK_PAUSE_MIN, WALK_PAUSE_MAX);
+                let took = now.since(self.handoff.walk_began).saturating_mul(WALK_PAUSE_FACTOR);
+                self.handoff.walk_at = now + took.clamp(WALK_PAUSE_MIN, WALK_PAUSE_MAX);
                 return self.enter(Phase::Over);
             };
             done = true;
@@ -257,8 +257,8 @@ impl Custody {
                 Some(GroupRole { epoch: tag.epoch, role: Role::Replica { from: of } }),
             );
         }
-        if !owed && !self.holders(group).contains(&self.me) {
-            let groups = self.moves.asks.entry(owner).or_default();
+        if !owed && !self.replica_set(group).contains(&self.me) {
+            let groups = self.handoff.asks.entry(owner).or_default();
             groups.push(group);
             if groups.len() == GROUPS_MAX {
                 effects.push(may_drop(owner, std::mem::take(groups)));
@@ -282,7 +282,7 @@ impl Custody {
         }
         let Some(tag) = tags.tag(group) else { return };
         let in_sync = self.in_sync(&tag);
-        for &holder in self.copyists(group).iter() {
+        for &holder in self.replicas(group).iter() {
             if !in_sync.contains(&holder) {
                 self.transfer(group, holder, TransferKind::Replica, effects);
             }
@@ -291,7 +291,7 @@ impl Custody {
 
     /// Asks again what was not answered: called now and then.
     pub const fn ask_again(&mut self) {
-        self.moves.rescan_schedule();
+        self.handoff.rescan_schedule();
     }
 }
 

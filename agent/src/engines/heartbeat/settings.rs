@@ -1,15 +1,15 @@
 //! Settings that the coordinator changes while the crawl runs: heard, checked, put in force. While it
 //! cannot be reached, those in force stay.
 
-use crate::cluster::Heartbeat;
-use crate::cluster::coordinator::PAUSE;
+use super::Heartbeat;
+use crate::cluster::RETRY_PAUSE;
 use crate::links::LinkRules;
 use crivello_common::config::Settings;
 use crivello_proto::v1;
 
 impl Heartbeat {
     /// Settings, as they come.
-    pub(super) async fn watch_settings(&self) {
+    pub async fn watch_settings(&self) {
         loop {
             let known_revision = self.shared.live.revision();
             let mut client = self.coordinator.client.clone();
@@ -30,7 +30,7 @@ impl Heartbeat {
                     }
                 }
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 

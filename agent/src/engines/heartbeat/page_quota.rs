@@ -17,22 +17,22 @@ const A_VISIT: u64 = 2 * NO_DELAY_VISIT_URLS as u64;
 
 /// See the module. Counts are of all runs.
 #[derive(Debug)]
-pub struct Portion {
+pub struct PageQuotaClient {
     /// Pages that may be fetched, those that were included.
     allowed: u64,
     is_scarce: bool,
-    /// Pages that had been fetched when the coordinator was last told.
-    told: u64,
+    /// Pages that had been fetched when the coordinator was last reported.
+    reported: u64,
     /// The limit that it is a portion of.
     limit: Option<u64>,
 }
 
-impl Portion {
+impl PageQuotaClient {
     /// Whatever an earlier process was allowed and has not fetched is not this one's.
     pub fn new(shared: &Shared) -> Self {
         let limit = shared.live.latest().settings.limits.pages_max;
         let fetched = shared.status.totals.lock().0.pages;
-        Self { allowed: fetched, is_scarce: false, told: fetched, limit }
+        Self { allowed: fetched, is_scarce: false, reported: fetched, limit }
     }
 
     /// Returns once more should be asked for: a moment later at the soonest.
@@ -45,9 +45,9 @@ impl Portion {
         }
     }
 
-    /// What the coordinator is told; nothing in a crawl without a limit. An agent that is `leaving`
+    /// What the coordinator is reported; nothing in a crawl without a limit. An agent that is `leaving`
     /// fetches nothing more if that takes a page of the limit.
-    pub fn tell(&mut self, shared: &Shared, leaving: bool) -> Option<v1::QuotaReport> {
+    pub fn report(&mut self, shared: &Shared, leaving: bool) -> Option<v1::QuotaReport> {
         // First: what is taken for a visit after this is in it, and in nothing that follows.
         let Some(left) = shared.page_budget.get() else {
             self.limit = None;
@@ -72,7 +72,7 @@ impl Portion {
         let fetched = shared.status.totals.lock().0.pages;
         let wants = if leaving { 0 } else { wanted(shared) };
         let number = shared.clock.now().0;
-        self.told = fetched;
+        self.reported = fetched;
         Some(v1::QuotaReport { allowed: self.allowed, fetched, wanted: wants, number })
     }
 
@@ -95,10 +95,10 @@ impl Portion {
     }
 
     /// What it says.
-    pub fn hear(&mut self, allowance: v1::QuotaGrant, shared: &Shared) {
+    pub fn on_grant(&mut self, allowance: v1::QuotaGrant, shared: &Shared) {
         let v1::QuotaGrant { allowed, is_scarce, is_used_up, remaining: left } = allowance;
         self.is_scarce = is_scarce;
-        shared.page_budget.set_cluster_left(left, self.told);
+        shared.page_budget.set_cluster_left(left, self.reported);
         shared.page_budget.add(allowed.saturating_sub(self.allowed));
         self.allowed = self.allowed.max(allowed);
         shared.page_budget.set_used_up(is_used_up);
