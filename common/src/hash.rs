@@ -58,7 +58,7 @@ hash_name!(
     GROUP_SEED
 );
 hash_name!(
-    /// The hash of a host name, the unit of queueing, scheduling and politeness.
+    /// The hash of a host name, the unit of queuing, scheduling and politeness.
     HostHash,
     HOST_SEED
 );
