@@ -21,8 +21,6 @@ pub const RULES_BYTES_MAX: usize = 64 << 20;
 /// Bytes of compiled rules that a host may have; with more of them it counts as several hosts in
 /// the workbench's standing order. Nearly all have less than a tenth.
 pub const RULES_A_HOST: usize = 16 << 10;
-/// URLs taken from one sitemap (sitemaps.org); from a page it is `links.per-page-max`.
-pub const SITEMAP_URLS_MAX: usize = 50_000;
 /// Pages between the fetchers and the ledger: what the pipeline may hold; fetchers stop beyond it.
 pub const PIPELINE_PAGES_MAX: usize = 4_096;
 /// Bytes of bodies between the fetchers and the parsers, and of records and links between the
@@ -82,10 +80,6 @@ pub const LOOKED_UP_HOSTS: usize = 16_384;
 pub const FOUND_A_URL: u8 = 16;
 /// A body is not judged by its rate before this.
 pub const RATE_GRACE: Duration = Duration::from_secs(10);
-/// Bytes of records that go to the archive in one write.
-pub const ARCHIVE_WRITE_BYTES: usize = 1 << 20;
-/// Bytes of index lines that are sorted in memory at once; more are sorted in runs and merged.
-pub const INDEX_RUN_BYTES: usize = 16 << 20;
 /// How long the turn of an address lasts unless it is lent again.
 pub const IP_LEASE_TERM: Duration = Duration::from_secs(10);
 /// It is lent at most so long before the address has rested.

@@ -23,9 +23,9 @@ use crate::shared::live_settings::RulesInForce;
 use crate::shared::panic_guard::spawn;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Batch, Database, DiskError, Family};
-use crate::store::{Archive, CrawlLabel, Position};
 use crate::workbench::Workbench;
 use arc_swap::ArcSwap;
+use crivello_archive::{ArchivePosition, ArchiveWriter, CrawlLabel};
 use crivello_common::config::Settings;
 use crivello_common::metrics::{Timer, WORK_BUCKETS};
 use crivello_common::runtime::open_files;
@@ -178,14 +178,19 @@ fn open_archive(
     home: &CrawlDir,
     disk: &Database,
     settings: &Settings,
-) -> Result<Archive, AgentError> {
+) -> Result<ArchiveWriter, AgentError> {
     let position = match disk.get(Family::Meta, META_ARCHIVE)? {
-        Some(bytes) => Some(Position::from_bytes(&bytes)?),
+        Some(bytes) => Some(ArchivePosition::from_bytes(&bytes)?),
         None => None,
     };
     let id = home.identity.crawl_id.get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-    let label = CrawlLabel { id: id.unwrap_or_default(), settings_toml: settings.to_toml() };
-    let mut archive = Archive::open(&home.dir.join("warc"), position.as_ref(), settings, label)?;
+    let label = CrawlLabel {
+        id: id.unwrap_or_default(),
+        contact: settings.identity.contact.clone(),
+        settings_toml: settings.to_toml(),
+    };
+    let dir = home.dir.join("warc");
+    let mut archive = ArchiveWriter::open(&dir, position.as_ref(), &settings.store, label)?;
     if position.is_none() {
         // From now on files in the archive without a position in the state are a contradiction.
         let mut batch = Batch::default();

@@ -30,8 +30,8 @@ use crate::shared::live_settings::RulesInForce;
 use crate::shared::snapshot::snapshot;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Database, DiskError, OpenError};
-use crate::store;
 use build::{Build, fetcher_runtime};
+use crivello_archive::ArchiveError;
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 pub use join::JoinOptions;
@@ -61,7 +61,7 @@ pub enum AgentError {
     Disk(#[from] DiskError),
     /// The archive.
     #[error(transparent)]
-    Store(#[from] store::Error),
+    Archive(#[from] ArchiveError),
     /// The HTTP client.
     #[error(transparent)]
     Fetch(#[from] FetchError),

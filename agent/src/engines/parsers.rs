@@ -4,20 +4,20 @@
 use crate::duplicates::{Claim, Duplicates, First};
 use crate::fetch::robots_text;
 use crate::messages::{
-    ContentDigest, FetchOutcome, Fetched, Found, LinkKind, Page, PageEnd, Record, Response,
+    ContentDigest, FetchOutcome, Fetched, Found, LinkKind, Page, PageEnd, Response, WarcRecord,
     WriterMsg,
 };
-use crate::parse::{Input, Parser};
 use crate::shared::Shared;
 use crate::shared::live_settings::{Revised, RulesInForce};
 use crate::storage::values::ContentRow;
-use crate::store::{Digests, DuplicateOf, PayloadDigest, Recorder};
 use crate::url_tracing::{Span, Stage, TraceId};
+use crivello_archive::{Capture, Digests, OriginalCapture, RecordBuilder, WarcDigest};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
 use crivello_common::hash::UrlKey;
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
+use crivello_html::{ParseInput, Parser};
 use crossbeam::channel::{Receiver, Sender};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use std::time::Duration;
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// What a result says: its end, its records, its links, and the links that were not taken.
-type Reading = (PageEnd, Vec<Record>, Vec<Found>, DiscardTally);
+type Reading = (PageEnd, Vec<WarcRecord>, Vec<Found>, DiscardTally);
 
 /// One parser thread.
 pub struct ParserThread {
@@ -42,7 +42,7 @@ pub struct ParserThread {
     /// The settings that the parser was made by.
     revised: Arc<Revised>,
     parser: Parser,
-    recorder: Recorder,
+    records: RecordBuilder,
     /// The encoding of the page at hand.
     charset: Option<&'static str>,
 }
@@ -61,7 +61,7 @@ impl ParserThread {
         Self {
             parser: Parser::new(&revised.settings),
             revised,
-            recorder: Recorder::new(&shared.settings),
+            records: RecordBuilder::new(&shared.settings.store),
             shared,
             results,
             ledger,
@@ -127,7 +127,7 @@ impl ParserThread {
             tracing::error!(url, trace_id, "a page made its parser panic: a bug");
             // In whatever state the panic left them.
             self.parser = Parser::new(&self.revised.settings);
-            self.recorder = Recorder::new(&self.shared.settings);
+            self.records = RecordBuilder::new(&self.shared.settings.store);
             self.first = None;
             without_records(PageEnd::Failed(Failure::Unreadable))
         });
@@ -180,11 +180,23 @@ impl ParserThread {
             Some(row) => self.links(fetched, response, row.kind, row.depth),
             None => self.sitemaps(fetched, response),
         };
-        let digests = Digests::of(response, self.shared.settings.store.digest);
+        let capture = Capture {
+            url: &fetched.url,
+            at: fetched.at,
+            took: fetched.took,
+            ip: response.address.ip(),
+            status: response.status,
+            version: response.version,
+            headers: &response.headers,
+            request_head: &response.request_head,
+            body: &response.body,
+            truncated: response.truncated,
+        };
+        let digests = Digests::of(&capture, self.shared.settings.store.digest);
         let (known, first) = self.identify(fetched, response, &digests.payload);
-        let original = first.as_ref().map(|f| DuplicateOf { uri: &f.url, date: f.at });
-        let records =
-            self.recorder.response(fetched, response, &digests, original.as_ref(), &links);
+        let original = first.as_ref().map(|f| OriginalCapture { url: &f.url, at: f.at });
+        let outlinks = links.iter().map(|link| link.url.as_str());
+        let records = self.records.build(&capture, &digests, original.as_ref(), outlinks);
         let end = PageEnd::Response {
             status: response.status,
             bytes: response.body.len() as u64,
@@ -202,7 +214,7 @@ impl ParserThread {
         kind: LinkKind,
         depth: u16,
     ) -> (Vec<Found>, DiscardTally) {
-        let extract = self.parser.read(Input {
+        let extract = self.parser.parse(ParseInput {
             url: &fetched.url,
             status: response.status,
             headers: &response.headers,
@@ -235,7 +247,7 @@ impl ParserThread {
         &mut self,
         fetched: &Fetched,
         response: &Response,
-        digest: &PayloadDigest,
+        digest: &WarcDigest,
     ) -> (Option<ContentDigest>, Option<ContentRow>) {
         let whole = response.status == 200
             && response.truncated.is_none()

@@ -14,8 +14,8 @@ use crate::messages::{PageEnd, SchedulerQueues, ToWorkbench, WriterMsg};
 use crate::report::Ended;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
-use crate::store::{self, Archive};
 use crate::url_tracing::{self, CommitTrace};
+use crivello_archive::{ArchiveError, ArchiveWriter};
 use crivello_common::time::Timestamp;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ pub enum WriterError {
     Disk(#[from] DiskError),
     /// The archive.
     #[error(transparent)]
-    Store(#[from] store::Error),
+    Archive(#[from] ArchiveError),
     /// The disk stayed full until the crawl was stopped.
     #[error("the disk is full; what was not committed will be fetched again: {0}")]
     StillFull(String),
@@ -52,7 +52,7 @@ pub struct Stores {
     /// Its ledger.
     pub ledger: CrawlDb,
     /// The archive.
-    pub archive: Archive,
+    pub archive: ArchiveWriter,
     /// The directory of both.
     pub dir: PathBuf,
     /// Payload digests on their way to the commit.
@@ -295,15 +295,15 @@ impl Writer {
     /// Appends the group's records to the archive, and notes where each page is.
     fn append(&mut self) -> Result<(), WriterError> {
         let mut pages = std::mem::take(&mut self.group.pages);
-        let mut places = Vec::with_capacity(pages.len());
+        let mut locations = Vec::with_capacity(pages.len());
         let now = self.shared.clock.now();
         let result = self.insist(|this| {
-            let rest = pages[places.len()..].iter().map(|(page, _)| page.records.as_slice());
-            Ok(this.books.archive.append(rest, now, &mut places)?)
+            let rest = pages[locations.len()..].iter().map(|(page, _)| page.records.as_slice());
+            Ok(this.books.archive.append(rest, now, &mut locations)?)
         });
-        for ((page, record), place) in pages.iter_mut().zip(places) {
+        for ((page, record), location) in pages.iter_mut().zip(locations) {
             page.records = Vec::new();
-            *record = place.map(|place| (place.file, place.offset));
+            *record = location.map(|at| (at.file, at.offset));
         }
         self.group.pages = pages;
         result

@@ -12,12 +12,12 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use crate::limits::SITEMAP_URLS_MAX;
 use crate::messages::{Found, LinkKind};
 use crivello_common::config::{AssignBy, Blocklist, Settings};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::url::{Base, CrawlUrl, host_key};
+use crivello_html::SITEMAP_URLS_MAX;
 use recent::RecentHosts;
 use scope::Scope;
 use shape::Shape;

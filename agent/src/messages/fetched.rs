@@ -2,6 +2,7 @@
 
 use super::{HandedOut, Queued};
 use bytes::Bytes;
+use crivello_archive::Truncation;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::hash::{HostKey, UrlHash};
@@ -82,26 +83,3 @@ pub struct Response {
 
 /// Whatever gives the room back. Opaque to all but the fetchers.
 pub type ReservationGuard = Box<dyn Any + Send + Sync>;
-
-/// Why a body was cut off: the values of `WARC-Truncated`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Truncation {
-    /// Longer than allowed.
-    Length,
-    /// Took longer than allowed, or came too slowly.
-    Time,
-    /// The connection broke.
-    Disconnect,
-}
-
-impl Truncation {
-    /// The value of `WARC-Truncated`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Length => "length",
-            Self::Time => "time",
-            Self::Disconnect => "disconnect",
-        }
-    }
-}

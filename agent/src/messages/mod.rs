@@ -33,10 +33,12 @@ mod writer;
 pub use ack::Ack;
 pub use barred::{Barred, Lists};
 pub use blocked::BlockCount;
+pub use crivello_archive::{ContentDigest, Truncation, WarcRecord};
+pub use crivello_html::LinkKind;
 pub use due_host::{DueHost, QueueKey, Queued, RobotsRecord};
 pub use fact::Fact;
-pub use fetched::{FetchOutcome, Fetched, ReservationGuard, Response, Truncation};
-pub use found::{Found, LinkKind};
+pub use fetched::{FetchOutcome, Fetched, ReservationGuard, Response};
+pub use found::Found;
 pub use frontier_workbench::{ToFrontier, ToWorkbench};
 pub use group_role::{GroupRole, Role};
 pub use handoff::{OwnershipMessage, TransferKind};
@@ -47,7 +49,7 @@ pub use ip_lease::{
     LeaseBatch, LeaseInUse, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease, VisitDeadline,
 };
 pub use ip_lease_queue::{Delivery, LeaseCommand, LeaseEvent, LeaseSender};
-pub use page::{ContentDigest, IndexEntry, Page, PageEnd, Record};
+pub use page::{Page, PageEnd};
 pub use remote_robots::{PeerRobotsRequest, RemoteRobotsQueues};
 pub use resolution::{Resolution, ResolveError, Resolved};
 pub use rest_min::RestMin;

@@ -1,6 +1,7 @@
 //! From the parsers to the accountant: what is to be kept of one request.
 
 use super::{Found, Queued};
+use crivello_archive::{ContentDigest, WarcRecord};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::failure::Failure;
 use crivello_common::hash::{HostKey, UrlHash};
@@ -25,7 +26,7 @@ pub struct Page {
     /// What came of it.
     pub end: PageEnd,
     /// Archive records, complete gzip members, in order. Empty when nothing is archived.
-    pub records: Vec<Record>,
+    pub records: Vec<WarcRecord>,
     /// The links that passed the rules, in the order of the page, each once.
     pub links: Vec<Found>,
     /// The links that did not.
@@ -64,34 +65,4 @@ pub enum PageEnd {
     Failed(Failure),
     /// It was not asked for, or not used.
     Discarded(Discard),
-}
-
-/// The first 16 bytes of a payload's digest: the key of the `content` column family.
-pub type ContentDigest = [u8; 16];
-
-/// One archive record, compressed to a gzip member of its own.
-#[derive(Debug)]
-pub struct Record {
-    /// The member's bytes.
-    pub bytes: Vec<u8>,
-    /// The line of the index without offset, length and file name; `None` for records that are
-    /// not indexed (request, metadata).
-    pub index: Option<IndexEntry>,
-}
-
-/// What the CDXJ index says of a record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexEntry {
-    /// The SURT form of the URL: `com,example)/path`.
-    pub surt: String,
-    /// The fourteen digits of the time.
-    pub timestamp: String,
-    /// The URL.
-    pub url: String,
-    /// The media type, `warc/revisit` for revisits.
-    pub mime: String,
-    /// The HTTP status.
-    pub status: u16,
-    /// The payload digest as in the record: `sha1:…`.
-    pub digest: String,
 }

@@ -84,7 +84,7 @@ fn at_rest(dir: &Path, about: &About, json: bool) -> Result<Exit, CliError> {
         let by = AgentId(url.archived_by.filter(|_| url.file.is_empty())?);
         let owner = &view.agent(by)?.name;
         Some(
-            crivello_agent::store::file_of(&dir.join(owner).join("warc"), url.file_serial?)
+            crivello_archive::find_file(&dir.join(owner).join("warc"), url.file_serial?)
                 .ok_or_else(|| "it is not there".to_owned()),
         )
     });

@@ -61,7 +61,7 @@ impl Writer {
 fn is_full(error: &WriterError) -> bool {
     match error {
         WriterError::Disk(error) => error.is_full(),
-        WriterError::Store(error) => error.is_full(),
+        WriterError::Archive(error) => error.is_full(),
         WriterError::StillFull(_) => false,
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::crawldb::Totals;
 use crate::messages::ToFrontier;
-use crate::store::CrawlLabel;
+use crivello_archive::CrawlLabel;
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::failure::Failure;
 use crivello_common::time::Clock;
@@ -16,10 +16,10 @@ fn accountant(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
     settings.state.commit_interval = Duration::from_secs(100);
     let disk = Arc::new(Database::open(&dir.join("state"), true, &settings.state).unwrap());
     std::fs::create_dir(dir.join("warc")).unwrap();
-    let label = CrawlLabel { id: 0, settings_toml: String::new() };
+    let label = CrawlLabel { id: 0, contact: String::new(), settings_toml: String::new() };
     let books = Stores {
         ledger: CrawlDb::open(disk.clone(), &settings).unwrap(),
-        archive: Archive::open(&dir.join("warc"), None, &settings, label).unwrap(),
+        archive: ArchiveWriter::open(&dir.join("warc"), None, &settings.store, label).unwrap(),
         dir: dir.to_owned(),
         duplicates: Arc::new(Duplicates::new(disk.clone())),
         disk,

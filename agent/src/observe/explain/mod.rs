@@ -23,7 +23,6 @@ use crate::messages::{HostSnapshot, Lists, RobotsRecord, Role, SchedulerQueues};
 use crate::shared::Shared;
 use crate::shared::live_settings::RulesInForce;
 use crate::storage::{Database, DiskError};
-use crate::store;
 use crate::why::{self, Facts, Hold, OriginFacts, host_story};
 use crate::workbench::asked_again;
 use crivello_common::assignment::Owners;
@@ -225,7 +224,7 @@ impl Place {
         let flight = bench.and_then(|bench| bench.flight.as_ref());
         let at = url::AtHost { key, is_known: row.is_some(), closed, robots: &robots, flight };
         let url = about.url().map(|url| url::story(self, url, &at)).transpose()?;
-        let file = archive_file.and_then(|serial| store::file_of(&self.dir, serial));
+        let file = archive_file.and_then(|serial| crivello_archive::find_file(&self.dir, serial));
         Ok(v1::WhyResponse {
             agent: self.me.0,
             now: now.0,

@@ -6,7 +6,6 @@ use crate::observe::explain::Place;
 use crate::observe::explain::shelf;
 use crate::storage::DiskError;
 use crate::storage::values::{Seen, UrlOutcome};
-use crate::store;
 use crate::why::{OriginFacts, decisive};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
@@ -142,7 +141,8 @@ fn done(place: &Place, url: &CrawlUrl, at: &AtHost<'_>, outcome: &UrlOutcome) ->
                 story.archived_by = Some(by.0);
                 (story.file_serial, story.offset) = (Some(serial), offset);
                 if by == place.me {
-                    story.file = store::file_of(&place.dir, serial).unwrap_or_default();
+                    story.file =
+                        crivello_archive::find_file(&place.dir, serial).unwrap_or_default();
                 }
             }
             story

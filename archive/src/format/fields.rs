@@ -1,0 +1,100 @@
+//! Named fields of WARC and HTTP heads. Whatever a server or a URL contains, one field stays one
+//! line: control characters are replaced.
+
+use super::record_id::RecordId;
+use crivello_common::time::Timestamp;
+
+/// Capacity in bytes beyond which a buffer is freed after use.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+/// Frees a buffer that has grown too large.
+pub(crate) fn clear_buffer(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > KEPT_BYTES_MAX {
+        *buffer = Vec::new();
+    }
+}
+
+/// Appends `name: value`, control characters replaced by spaces.
+pub(crate) fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    push_line(out, value);
+}
+
+/// Appends one line, control characters replaced by spaces.
+pub(crate) fn push_line(out: &mut Vec<u8>, text: &[u8]) {
+    let start = out.len();
+    out.extend_from_slice(text);
+    for byte in out[start..].iter_mut().filter(|byte| is_forbidden(**byte)) {
+        *byte = b' ';
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends `name: uri`, with all bytes percent-encoded that are not allowed in a URI.
+pub(crate) fn push_uri(out: &mut Vec<u8>, name: &str, uri: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    if uri.bytes().all(|byte| byte.is_ascii_graphic()) {
+        out.extend_from_slice(uri.as_bytes());
+    } else {
+        for byte in uri.bytes() {
+            push_uri_byte(out, byte);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn push_uri_byte(out: &mut Vec<u8>, byte: u8) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    if byte.is_ascii_graphic() {
+        out.push(byte);
+    } else {
+        out.push(b'%');
+        out.push(HEX[usize::from(byte >> 4)]);
+        out.push(HEX[usize::from(byte & 15)]);
+    }
+}
+
+const fn is_forbidden(byte: u8) -> bool {
+    byte != b'\t' && byte.is_ascii_control()
+}
+
+/// Appends `name: number`.
+pub(crate) fn push_number(out: &mut Vec<u8>, name: &str, number: u64) {
+    push_field(out, name, number.to_string().as_bytes());
+}
+
+/// Starts the head of a WARC record.
+pub(crate) fn begin_head(out: &mut Vec<u8>, kind: &str, id: &RecordId, date: &WarcDate) {
+    out.clear();
+    out.extend_from_slice(b"WARC/1.1\r\n");
+    push_field(out, "WARC-Type", kind.as_bytes());
+    push_field(out, "WARC-Record-ID", id.as_bytes());
+    push_field(out, "WARC-Date", date.0.as_bytes());
+}
+
+/// Ends the head of a WARC record with the type and the length of its block.
+pub(crate) fn end_head(out: &mut Vec<u8>, content_type: &str, length: usize) {
+    push_field(out, "Content-Type", content_type.as_bytes());
+    push_number(out, "Content-Length", length as u64);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `WARC-Date`: RFC 3339 with microseconds, as WARC/1.1 section 5.4 allows.
+pub(crate) struct WarcDate(String);
+
+impl WarcDate {
+    pub(crate) fn of(at: Timestamp) -> Self {
+        Self(at.to_string())
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
+    /// The fourteen digits of index lines and file names: `yyyymmddhhmmss`.
+    pub(crate) fn digits(&self) -> String {
+        self.0.chars().filter(char::is_ascii_digit).take(14).collect()
+    }
+}

@@ -1,0 +1,82 @@
+//! The names of an archive's files: `crivello-<crawl id>-<yyyymmddhhmmss>-<serial>.warc.gz`, with an
+//! index of the same stem.
+
+use crate::error::ArchiveError;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The suffix of a WARC file.
+pub(crate) const WARC: &str = ".warc.gz";
+/// The suffix of a finished, sorted index.
+pub(crate) const INDEX: &str = ".cdxj";
+/// The suffix of the index of the file that is being written, in the order of writing.
+pub(crate) const PART: &str = ".cdxj.part";
+/// The suffix of an index that is being sorted or restored, and the prefix of the suffixes of sorted
+/// runs.
+pub(crate) const SCRATCH: &str = ".cdxj.tmp";
+
+/// The name of the archive file with this serial number in `dir`; `None` if there is none.
+#[must_use]
+pub fn find_file(dir: &Path, serial: u32) -> Option<String> {
+    let names = std::fs::read_dir(dir).ok()?;
+    let mut names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let matches = |name: &String| {
+        FileStem::split(name).is_some_and(|(stem, suffix)| stem.serial == serial && suffix == WARC)
+    };
+    names.find(matches)
+}
+
+/// The common stem of a WARC file and its index.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct FileStem {
+    pub(crate) crawl: u32,
+    created: String,
+    pub(crate) serial: u32,
+}
+
+impl FileStem {
+    /// `created` is fourteen digits.
+    pub(crate) fn new(crawl: u32, created: String, serial: u32) -> Self {
+        Self { crawl, created, serial }
+    }
+
+    /// Splits the name of an archive's file into its stem and its suffix.
+    pub(crate) fn split(file_name: &str) -> Option<(Self, &str)> {
+        let dot = file_name.find('.')?;
+        let (stem, suffix) = file_name.split_at(dot);
+        let mut parts = stem.strip_prefix("crivello-")?.split('-');
+        let (crawl, created, serial) = (parts.next()?, parts.next()?, parts.next()?);
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if parts.next().is_some() || crawl.len() != 8 || created.len() != 14 || serial.len() < 5 {
+            return None;
+        }
+        if !digits(created) || !digits(serial) {
+            return None;
+        }
+        let crawl = u32::from_str_radix(crawl, 16).ok()?;
+        let stem = Self::new(crawl, created.to_owned(), serial.parse().ok()?);
+        Some((stem, suffix))
+    }
+
+    /// The stem of a WARC file's name, as positions have it.
+    pub(crate) fn of_warc(file_name: &str) -> Result<Self, ArchiveError> {
+        match Self::split(file_name) {
+            Some((stem, WARC)) if stem.file_name(WARC) == file_name => Ok(stem),
+            _ => Err(ArchiveError::Position(file_name.to_owned())),
+        }
+    }
+
+    pub(crate) fn file_name(&self, suffix: &str) -> String {
+        format!("{self}{suffix}")
+    }
+
+    pub(crate) fn path(&self, dir: &Path, suffix: &str) -> PathBuf {
+        dir.join(self.file_name(suffix))
+    }
+}
+
+impl fmt::Display for FileStem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "crivello-{:08x}-{}-{:05}", self.crawl, self.created, self.serial)
+    }
+}

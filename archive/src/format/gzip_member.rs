@@ -1,0 +1,63 @@
+//! One gzip member a record (WARC/1.1 annex D), so that a reader can start at any record.
+//!
+//! The compressor and its output buffer live as long as their owner. A member costs one reset, and
+//! one allocation for its own bytes.
+
+use super::fields::clear_buffer;
+use flate2::{Compress, Compression, FlushCompress, Status};
+
+/// The largest window of deflate: 32 KiB.
+const WINDOW_BITS: u8 = 15;
+/// Free bytes in the output buffer whenever the compressor is called, at least.
+const FREE_BYTES_MIN: usize = 8 << 10;
+
+/// A compressor of gzip members.
+pub(crate) struct MemberCompressor {
+    deflate: Compress,
+    out: Vec<u8>,
+    used: usize,
+}
+
+impl MemberCompressor {
+    /// `level` is gzip's, 1 to 9. Other values are clamped.
+    pub(crate) fn new(level: u32) -> Self {
+        let level = Compression::new(level.clamp(1, 9));
+        Self { deflate: Compress::new_gzip(level, WINDOW_BITS), out: Vec::new(), used: 0 }
+    }
+
+    /// Compresses the parts, one after another, to one member.
+    pub(crate) fn compress(&mut self, parts: &[&[u8]]) -> Vec<u8> {
+        self.deflate.reset();
+        self.used = 0;
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            self.feed(part, FlushCompress::None);
+        }
+        self.feed(&[], FlushCompress::Finish);
+        let member = self.out[..self.used].to_vec();
+        clear_buffer(&mut self.out);
+        member
+    }
+
+    fn feed(&mut self, mut input: &[u8], flush: FlushCompress) {
+        loop {
+            if self.out.len() - self.used < FREE_BYTES_MIN {
+                self.out.resize((self.out.len() * 2).max(self.used + FREE_BYTES_MIN), 0);
+            }
+            let (read, written) = (self.deflate.total_in(), self.deflate.total_out());
+            let status = self
+                .deflate
+                .compress(input, &mut self.out[self.used..], flush)
+                .expect("deflate rejects an invalid state only, and nobody else has its state");
+            input = &input[(self.deflate.total_in() - read) as usize..];
+            self.used += (self.deflate.total_out() - written) as usize;
+            let full = self.used == self.out.len();
+            let done = match flush {
+                FlushCompress::Finish => status == Status::StreamEnd,
+                _ => input.is_empty() && !full,
+            };
+            if done {
+                return;
+            }
+        }
+    }
+}

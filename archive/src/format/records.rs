@@ -1,0 +1,203 @@
+//! The WARC/1.1 records of a response: response or revisit, request, metadata.
+
+use super::digest::{Digests, WarcDigest};
+use super::fields::{self, WarcDate, clear_buffer, push_field, push_number, push_uri};
+use super::gzip_member::MemberCompressor;
+use super::http_head::{protocol, push_response_head};
+use super::record_id::{RecordId, RecordIds};
+use crate::capture::{Capture, OriginalCapture};
+use crate::index::surt::surt;
+use crivello_common::config::{DigestKind, Store};
+
+/// The profile of revisits whose payload is identical, byte for byte (WARC/1.1 section 6.7.2).
+const REVISIT_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+/// The end of every record (WARC/1.1 section 4).
+pub(super) const RECORD_END: &[u8] = b"\r\n\r\n";
+
+/// One record, compressed to a gzip member of its own.
+#[derive(Debug)]
+pub struct WarcRecord {
+    /// The bytes of the member.
+    pub bytes: Vec<u8>,
+    /// The record's line of the index, without offset, length and file name; `None` for records
+    /// that are not indexed (request, metadata).
+    pub index: Option<IndexEntry>,
+}
+
+/// The part of a record's CDXJ line that does not depend on its place in the archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// The SURT form of the URL: `com,example)/path`.
+    pub surt: String,
+    /// The time as fourteen digits.
+    pub timestamp: String,
+    /// The URL.
+    pub url: String,
+    /// The media type; `warc/revisit` for revisits.
+    pub mime: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// The payload digest as in the record: `sha1:…`.
+    pub digest: String,
+}
+
+/// Builds the records of responses. Each thread has its own, with its own buffers.
+pub struct RecordBuilder {
+    kind: DigestKind,
+    outlinks: bool,
+    ids: RecordIds,
+    compressor: MemberCompressor,
+    head: Vec<u8>,
+    block: Vec<u8>,
+}
+
+impl RecordBuilder {
+    /// A builder that uses the digest, the gzip level and the choice of outlinks in `settings`.
+    #[must_use]
+    pub fn new(settings: &Store) -> Self {
+        Self {
+            kind: settings.digest,
+            outlinks: settings.outlinks,
+            ids: RecordIds::new(),
+            compressor: MemberCompressor::new(settings.gzip_level),
+            head: Vec::new(),
+            block: Vec::new(),
+        }
+    }
+
+    /// Builds the records of a response, the indexed one first. `digests` are those of `capture`.
+    /// With an `original`, a `revisit` record is written instead of the payload. `outlinks` are the
+    /// URLs for the metadata record, which is written if the settings ask for it and there are any.
+    #[must_use]
+    pub fn build<'a>(
+        &mut self,
+        capture: &Capture<'_>,
+        digests: &Digests,
+        original: Option<&OriginalCapture<'_>>,
+        outlinks: impl ExactSizeIterator<Item = &'a str>,
+    ) -> Vec<WarcRecord> {
+        let date = WarcDate::of(capture.at);
+        let id = self.ids.next();
+        let mut records = Vec::with_capacity(3);
+        records.push(WarcRecord {
+            bytes: self.response(capture, &date, &id, digests, original),
+            index: Some(IndexEntry {
+                surt: surt(capture.url),
+                timestamp: date.digits(),
+                url: capture.url.as_str().to_owned(),
+                mime: index_mime(capture, original.is_some()),
+                status: capture.status,
+                digest: digests.payload.text(),
+            }),
+        });
+        if !capture.request_head.is_empty() {
+            let bytes = self.request(capture, &date, &id);
+            records.push(WarcRecord { bytes, index: None });
+        }
+        if self.outlinks && outlinks.len() > 0 {
+            let bytes = self.metadata(capture, &date, &id, outlinks);
+            records.push(WarcRecord { bytes, index: None });
+        }
+        records
+    }
+
+    fn response(
+        &mut self,
+        capture: &Capture<'_>,
+        date: &WarcDate,
+        id: &RecordId,
+        digests: &Digests,
+        original: Option<&OriginalCapture<'_>>,
+    ) -> Vec<u8> {
+        self.block.clear();
+        push_response_head(&mut self.block, capture);
+        let head = &mut self.head;
+        let (kind, payload) = match original {
+            Some(_) => ("revisit", &[][..]),
+            None => ("response", capture.body),
+        };
+        fields::begin_head(head, kind, id, date);
+        push_exchange(head, capture);
+        push_field(head, "WARC-Payload-Digest", digests.payload.text().as_bytes());
+        let block = match original {
+            Some(_) => WarcDigest::of(self.kind, &[&self.block]),
+            None => digests.block,
+        };
+        push_field(head, "WARC-Block-Digest", block.text().as_bytes());
+        let truncated = match original {
+            Some(original) => {
+                push_field(head, "WARC-Profile", REVISIT_PROFILE.as_bytes());
+                push_uri(head, "WARC-Refers-To-Target-URI", original.url);
+                let date = WarcDate::of(original.at);
+                push_field(head, "WARC-Refers-To-Date", date.as_bytes());
+                Some("length")
+            }
+            None => capture.truncated.map(|reason| reason.name()),
+        };
+        if let Some(reason) = truncated {
+            push_field(head, "WARC-Truncated", reason.as_bytes());
+        }
+        let length = self.block.len() + payload.len();
+        fields::end_head(head, "application/http;msgtype=response", length);
+        self.compressor.compress(&[head, &self.block, payload, RECORD_END])
+    }
+
+    fn request(&mut self, capture: &Capture<'_>, date: &WarcDate, response: &RecordId) -> Vec<u8> {
+        let id = self.ids.next();
+        let request = capture.request_head;
+        let head = &mut self.head;
+        fields::begin_head(head, "request", &id, date);
+        push_exchange(head, capture);
+        push_field(head, "WARC-Concurrent-To", response.as_bytes());
+        let block = WarcDigest::of(self.kind, &[request]);
+        push_field(head, "WARC-Block-Digest", block.text().as_bytes());
+        fields::end_head(head, "application/http;msgtype=request", request.len());
+        self.compressor.compress(&[head, request, RECORD_END])
+    }
+
+    fn metadata<'a>(
+        &mut self,
+        capture: &Capture<'_>,
+        date: &WarcDate,
+        response: &RecordId,
+        outlinks: impl Iterator<Item = &'a str>,
+    ) -> Vec<u8> {
+        let millis = u64::try_from(capture.took.as_millis()).unwrap_or(u64::MAX);
+        self.block.clear();
+        push_number(&mut self.block, "fetchTimeMs", millis);
+        for url in outlinks {
+            push_uri(&mut self.block, "outlink", url);
+        }
+        let id = self.ids.next();
+        let head = &mut self.head;
+        fields::begin_head(head, "metadata", &id, date);
+        push_uri(head, "WARC-Target-URI", capture.url.as_str());
+        push_field(head, "WARC-Concurrent-To", response.as_bytes());
+        let block = WarcDigest::of(self.kind, &[&self.block]);
+        push_field(head, "WARC-Block-Digest", block.text().as_bytes());
+        fields::end_head(head, "application/warc-fields", self.block.len());
+        let bytes = self.compressor.compress(&[head, &self.block, RECORD_END]);
+        clear_buffer(&mut self.block);
+        bytes
+    }
+}
+
+/// Appends the fields that the records of a request and of its response share.
+fn push_exchange(head: &mut Vec<u8>, capture: &Capture<'_>) {
+    push_uri(head, "WARC-Target-URI", capture.url.as_str());
+    push_field(head, "WARC-IP-Address", capture.ip.to_canonical().to_string().as_bytes());
+    push_field(head, "WARC-Protocol", protocol(capture.version).as_bytes());
+}
+
+/// The media type as it stands in the index: without parameters, `unk` where there is none.
+fn index_mime(capture: &Capture<'_>, revisit: bool) -> String {
+    if revisit {
+        return "warc/revisit".to_owned();
+    }
+    let value = capture.headers.get(http::header::CONTENT_TYPE).map_or(&b""[..], |v| v.as_bytes());
+    let mime = value.trim_ascii_start().split(|&b| b == b';' || b.is_ascii_whitespace()).next();
+    match mime {
+        Some(mime) if !mime.is_empty() => String::from_utf8_lossy(mime).into_owned(),
+        _ => "unk".to_owned(),
+    }
+}

@@ -1,0 +1,13 @@
+//! Tests of the archive, named after what could go wrong.
+
+mod broken_heads;
+mod cut_back;
+mod full_disk;
+mod index;
+mod power_cut;
+mod reader;
+mod records;
+mod responses;
+mod round_trip;
+mod sample;
+mod surt_keys;

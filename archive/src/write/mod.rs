@@ -1,0 +1,227 @@
+//! The writer of an archive.
+
+pub(crate) mod io;
+pub(crate) mod position;
+pub(crate) mod segment;
+
+use crate::error::ArchiveError;
+use crate::format::fields::WarcDate;
+use crate::format::file_names::{FileStem, WARC, find_file};
+use crate::format::records::WarcRecord;
+use crate::format::warcinfo::{CrawlLabel, WarcinfoBuilder};
+use crate::index::cdxj;
+use crate::recover;
+use crivello_common::config::Store;
+use crivello_common::time::Timestamp;
+use position::{ArchivePosition, RecordLocation};
+use segment::Segment;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Bytes of records that are gathered for one write.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// The archive of a crawl: a series of WARC files, of which the last one grows.
+pub struct ArchiveWriter {
+    dir: PathBuf,
+    file_size_max: u64,
+    warcinfo: WarcinfoBuilder,
+    segment: Option<Segment>,
+    /// The end of the last segment that was finished.
+    finished: ArchivePosition,
+    next_serial: u32,
+    pending: PendingWrite,
+}
+
+/// Pages gathered for one write.
+#[derive(Default)]
+struct PendingWrite {
+    records: Vec<u8>,
+    lines: Vec<u8>,
+    locations: Vec<Option<RecordLocation>>,
+}
+
+impl ArchiveWriter {
+    /// Opens the archive in `dir`, which is created if it does not exist, and truncates it to
+    /// `position`, that of the last commit. Without a position the directory must have no archives,
+    /// and the result of [`Self::sync`] must be committed and synced before the first append.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Occupied`] for archives without a position; [`ArchiveError::Missing`],
+    /// [`ArchiveError::Short`], [`ArchiveError::Index`] or [`ArchiveError::Position`] when the
+    /// archive does not match the position; [`ArchiveError::Io`] or [`ArchiveError::Full`].
+    pub fn open(
+        dir: &Path,
+        position: Option<&ArchivePosition>,
+        settings: &Store,
+        label: CrawlLabel,
+    ) -> Result<Self, ArchiveError> {
+        fs::create_dir_all(dir).map_err(ArchiveError::io("create", dir))?;
+        let segment = match position {
+            Some(position) => recover::truncate_to(dir, label.id, position)?,
+            None => {
+                recover::must_be_empty(dir)?;
+                None
+            }
+        };
+        Ok(Self {
+            dir: dir.to_owned(),
+            file_size_max: settings.file_size_max.0,
+            warcinfo: WarcinfoBuilder::new(settings, label),
+            next_serial: segment.as_ref().map_or(0, |segment| segment.stem.serial + 1),
+            finished: position.cloned().unwrap_or_default(),
+            segment,
+            pending: PendingWrite::default(),
+        })
+    }
+
+    /// Appends pages, many in one write. For each page that is written completely, the location of
+    /// its indexed record is pushed to `locations`; `None` for a page without one.
+    ///
+    /// # Errors
+    /// Pages beyond `locations` are not in the archive, not even in part. They may be appended again
+    /// ([`ArchiveError::Full`]: once there is space).
+    pub fn append<'a>(
+        &mut self,
+        pages: impl IntoIterator<Item = &'a [WarcRecord]>,
+        now: Timestamp,
+        locations: &mut Vec<Option<RecordLocation>>,
+    ) -> Result<(), ArchiveError> {
+        let appended = self.append_batches(pages, now, locations);
+        if appended.is_err() {
+            self.pending.clear();
+            if let Some(segment) = &mut self.segment {
+                // If it fails, the next write tries again.
+                let _ = segment.truncate_tail();
+            }
+        }
+        appended
+    }
+
+    fn append_batches<'a>(
+        &mut self,
+        pages: impl IntoIterator<Item = &'a [WarcRecord]>,
+        now: Timestamp,
+        locations: &mut Vec<Option<RecordLocation>>,
+    ) -> Result<(), ArchiveError> {
+        for page in pages {
+            let size: usize = page.iter().map(|record| record.bytes.len()).sum();
+            if size > 0 && self.is_full_with(size) {
+                self.write_pending(locations)?;
+                self.finish()?;
+            }
+            if size > 0 && self.segment.is_none() {
+                self.begin(now)?;
+            }
+            self.gather(page);
+            if self.pending.records.len() >= WRITE_BYTES {
+                self.write_pending(locations)?;
+            }
+        }
+        self.write_pending(locations)
+    }
+
+    /// Whether `size` more bytes would make the file larger than allowed.
+    fn is_full_with(&self, size: usize) -> bool {
+        let Some(segment) = &self.segment else {
+            return false;
+        };
+        let pending = (self.pending.records.len() + size) as u64;
+        segment.warc_len() + pending > self.file_size_max
+    }
+
+    fn begin(&mut self, now: Timestamp) -> Result<(), ArchiveError> {
+        let date = WarcDate::of(now);
+        let stem = FileStem::new(self.warcinfo.crawl_id(), date.digits(), self.next_serial);
+        let first = self.warcinfo.build(&stem.file_name(WARC), &date);
+        self.segment = Some(Segment::begin(&self.dir, stem, &first)?);
+        self.next_serial += 1;
+        Ok(())
+    }
+
+    fn gather(&mut self, page: &[WarcRecord]) {
+        let mut location = None;
+        if let Some(segment) = &self.segment {
+            for record in page {
+                let offset = segment.warc_len() + self.pending.records.len() as u64;
+                if let Some(entry) = &record.index {
+                    let (length, name) = (record.bytes.len(), &segment.file_name);
+                    cdxj::push_line(&mut self.pending.lines, entry, offset, length, name);
+                    location.get_or_insert(RecordLocation {
+                        file: segment.stem.serial,
+                        offset,
+                        length: u32::try_from(length).unwrap_or(u32::MAX),
+                    });
+                }
+                self.pending.records.extend_from_slice(&record.bytes);
+            }
+        }
+        self.pending.locations.push(location);
+    }
+
+    fn write_pending(
+        &mut self,
+        locations: &mut Vec<Option<RecordLocation>>,
+    ) -> Result<(), ArchiveError> {
+        if let Some(segment) = &mut self.segment {
+            segment.append(&self.pending.records, &self.pending.lines)?;
+        }
+        locations.append(&mut self.pending.locations);
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), ArchiveError> {
+        if let Some(segment) = &mut self.segment {
+            segment.finish()?;
+            self.finished = segment.position();
+            self.segment = None;
+        }
+        Ok(())
+    }
+
+    /// The name of the file with this serial number, if it exists.
+    #[must_use]
+    pub fn file_name(&self, serial: u32) -> Option<String> {
+        match &self.segment {
+            Some(segment) if segment.stem.serial == serial => Some(segment.file_name.clone()),
+            _ => find_file(&self.dir, serial),
+        }
+    }
+
+    /// The end of the last complete page.
+    pub(crate) fn position(&self) -> ArchivePosition {
+        self.segment.as_ref().map_or_else(|| self.finished.clone(), Segment::position)
+    }
+
+    /// Syncs all that was appended to the disk and returns where it ends, for the commit that
+    /// covers it. There is no other source of a position, so no commit can cover bytes that a power
+    /// cut would lose.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`]: the content of the disk is then unknown, and the archive must be opened
+    /// anew.
+    pub fn sync(&mut self) -> Result<ArchivePosition, ArchiveError> {
+        if let Some(segment) = &mut self.segment {
+            segment.sync()?;
+        }
+        Ok(self.position())
+    }
+
+    /// Finishes the last file with a sorted index. A later [`Self::open`] continues in that file.
+    ///
+    /// # Errors
+    /// [`ArchiveError::Io`] or [`ArchiveError::Full`]: nothing is lost, the next open repairs it.
+    pub fn close(&mut self) -> Result<ArchivePosition, ArchiveError> {
+        self.finish()?;
+        Ok(self.position())
+    }
+}
+
+impl PendingWrite {
+    fn clear(&mut self) {
+        self.records.clear();
+        self.lines.clear();
+        self.locations.clear();
+    }
+}

@@ -1,0 +1,73 @@
+//! Which links of a response are extracted, and what has been extracted so far.
+
+use super::links::SITEMAP_URLS_MAX;
+use super::links::{LinkArena, LinkSource};
+use super::microsyntax::{Directives, Rel};
+use crivello_common::config::Settings;
+
+/// Which of a page's links are extracted, within which bounds.
+#[derive(Clone, Debug)]
+pub(super) struct LinkFilter {
+    pub images: bool,
+    pub scripts: bool,
+    /// The name by which robots directives address the crawler.
+    pub agent: String,
+    pub links_max: usize,
+    pub decoded_max: usize,
+    /// Bytes of a `base`. Each link is resolved against it, so it must not be longer than a link.
+    pub base_max: usize,
+}
+
+impl LinkFilter {
+    pub(super) fn of(settings: &Settings) -> Self {
+        Self {
+            images: settings.links.images,
+            scripts: settings.links.scripts,
+            agent: settings.identity.user_agent_name.clone(),
+            links_max: SITEMAP_URLS_MAX.max(settings.links.per_page_max as usize),
+            decoded_max: settings.fetch.decoded_size_max.as_usize(),
+            base_max: settings.links.url_length_max as usize,
+        }
+    }
+
+    /// The source of the links of this `rel`; `None` if they are not extracted. An alternate style sheet
+    /// is a style sheet.
+    pub(super) fn source_of(&self, rel: Rel) -> Option<LinkSource> {
+        if rel.stylesheet {
+            return self.scripts.then_some(LinkSource::Script);
+        }
+        if rel.canonical {
+            Some(LinkSource::Canonical)
+        } else if rel.alternate {
+            Some(LinkSource::Alternate)
+        } else if rel.sequence {
+            Some(LinkSource::Sequence)
+        } else if rel.icon && self.images {
+            Some(LinkSource::Image)
+        } else {
+            None
+        }
+    }
+}
+
+/// What has been extracted from one response.
+#[derive(Debug, Default)]
+pub(super) struct Extraction {
+    pub links: LinkArena,
+    /// The first `base`; empty, which means the page itself, if it is too long.
+    pub base: Option<String>,
+    /// Whether a link leads to the page itself; that is to the base, if the page has one.
+    pub to_base: bool,
+    pub title: String,
+    pub directives: Directives,
+}
+
+impl Extraction {
+    pub(super) fn clear(&mut self, links_max: usize) {
+        self.links.clear(links_max);
+        self.base = None;
+        self.to_base = false;
+        self.title.clear();
+        self.directives = Directives::default();
+    }
+}

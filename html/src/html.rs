@@ -1,0 +1,163 @@
+//! Links, base, title and robots directives in the tags of an HTML page.
+
+use super::css;
+use super::extraction::{Extraction, LinkFilter};
+use super::links::LinkSource;
+use super::microsyntax::{Rel, refresh_url, srcset};
+use super::scan::{Sink, scan};
+use super::tag::{Attr, Attrs, TagName};
+use super::text;
+use crate::links::LinkKind;
+use encoding_rs::Encoding;
+use std::ops::ControlFlow;
+
+/// Bytes of a title that are read.
+const TITLE_READ: usize = 1_024;
+/// Bytes of a title that are kept.
+const TITLE_KEPT: usize = 256;
+
+/// Parses `page`, which is in the ASCII-compatible `encoding`. The queries of URLs are percent-encoded
+/// in `query_encoding`.
+pub(super) fn parse(
+    page: &[u8],
+    encoding: &'static Encoding,
+    query_encoding: &'static Encoding,
+    filter: &LinkFilter,
+    out: &mut Extraction,
+) {
+    scan(page, &mut Reader { encoding, query_encoding, filter, out, has_title: false });
+}
+
+struct Reader<'p> {
+    encoding: &'static Encoding,
+    query_encoding: &'static Encoding,
+    filter: &'p LinkFilter,
+    out: &'p mut Extraction,
+    has_title: bool,
+}
+
+impl<'a> Sink<'a> for Reader<'_> {
+    fn start_tag(&mut self, name: TagName, attrs: &Attrs<'a>) -> ControlFlow<()> {
+        let (images, scripts) = (self.filter.images, self.filter.scripts);
+        match name {
+            TagName::A => self.anchor(attrs, LinkSource::Anchor),
+            TagName::Area => self.anchor(attrs, LinkSource::Area),
+            TagName::Base => self.base(attrs),
+            TagName::Link => self.link(attrs),
+            TagName::Meta => self.meta(attrs),
+            TagName::Frame | TagName::Iframe => self.attr(attrs, Attr::Src, LinkSource::Frame),
+            TagName::Script if scripts => self.attr(attrs, Attr::Src, LinkSource::Script),
+            TagName::Img
+            | TagName::Source
+            | TagName::Video
+            | TagName::Audio
+            | TagName::ParseInput
+                if images =>
+            {
+                self.image(attrs);
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn title(&mut self, raw: &'a [u8]) {
+        if std::mem::replace(&mut self.has_title, true) {
+            return;
+        }
+        let text = text::rcdata(&raw[..raw.len().min(TITLE_READ)], self.encoding);
+        for word in text.split_ascii_whitespace() {
+            let free = TITLE_KEPT.saturating_sub(self.out.title.len());
+            if free <= 1 {
+                return;
+            }
+            if !self.out.title.is_empty() {
+                self.out.title.push(' ');
+            }
+            let kept = word.floor_char_boundary(free - 1);
+            self.out.title.push_str(&word[..kept]);
+        }
+    }
+
+    fn style(&mut self, raw: &'a [u8]) {
+        if self.filter.images || self.filter.scripts {
+            let sheet = self.encoding.decode_without_bom_handling(raw).0;
+            css::parse(&sheet, self.filter, self.out);
+        }
+    }
+}
+
+impl Reader<'_> {
+    fn anchor(&mut self, attrs: &Attrs<'_>, source: LinkSource) {
+        let Some(href) = attrs.get(Attr::Href) else {
+            return;
+        };
+        let nofollow = attrs.get(Attr::Rel).is_some_and(|rel| Rel::of(rel).nofollow);
+        self.push(href, source, nofollow);
+    }
+
+    fn attr(&mut self, attrs: &Attrs<'_>, attr: Attr, source: LinkSource) {
+        if let Some(raw) = attrs.get(attr) {
+            self.push(raw, source, false);
+        }
+    }
+
+    fn push(&mut self, raw: &[u8], source: LinkSource, nofollow: bool) {
+        let text = text::attribute(raw, self.encoding);
+        self.push_text(&text, source, nofollow);
+    }
+
+    fn push_text(&mut self, text: &str, source: LinkSource, nofollow: bool) {
+        let href = text::href(text, self.query_encoding);
+        if href.is_empty() {
+            self.out.to_base = true;
+        } else {
+            self.out.links.push(&href, LinkKind::Page, source, nofollow);
+        }
+    }
+
+    /// The first `base` with an `href` counts, even if that is too long to be used.
+    fn base(&mut self, attrs: &Attrs<'_>) {
+        if let (None, Some(raw)) = (&self.out.base, attrs.get(Attr::Href)) {
+            let text = text::attribute(raw, self.encoding);
+            let href = text::href(&text, self.query_encoding);
+            let fits = href.len() <= self.filter.base_max;
+            self.out.base = Some(if fits { href.into_owned() } else { String::new() });
+        }
+    }
+
+    fn link(&mut self, attrs: &Attrs<'_>) {
+        let (Some(rel), Some(href)) = (attrs.get(Attr::Rel), attrs.get(Attr::Href)) else {
+            return;
+        };
+        if let Some(source) = self.filter.source_of(Rel::of(rel)) {
+            self.push(href, source, false);
+        }
+    }
+
+    fn meta(&mut self, attrs: &Attrs<'_>) {
+        let Some(content) = attrs.get(Attr::Content) else {
+            return;
+        };
+        let is = |attr, known: &str| {
+            attrs.get(attr).is_some_and(|v| v.trim_ascii().eq_ignore_ascii_case(known.as_bytes()))
+        };
+        if is(Attr::Name, "robots") || is(Attr::Name, &self.filter.agent) {
+            self.out.directives.add(&text::attribute(content, self.encoding));
+        } else if is(Attr::HttpEquiv, "refresh") {
+            let text = text::attribute(content, self.encoding);
+            if let Some(url) = refresh_url(&text) {
+                self.push_text(url, LinkSource::Refresh, false);
+            }
+        }
+    }
+
+    fn image(&mut self, attrs: &Attrs<'_>) {
+        self.attr(attrs, Attr::Src, LinkSource::Image);
+        self.attr(attrs, Attr::Poster, LinkSource::Image);
+        if let Some(raw) = attrs.get(Attr::Srcset) {
+            let text = text::attribute(raw, self.encoding);
+            srcset(&text, |url| self.push_text(url, LinkSource::Image, false));
+        }
+    }
+}

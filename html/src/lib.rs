@@ -1,0 +1,251 @@
+//! Parsing of responses: from the bytes of a response to its links.
+//!
+//! ```text
+//!  body ─► decode ─► charset ─► media ─┬─► scan ─► html ─┐
+//!          (content                    ├─► css ──────────┼─► links ─► ParsedPage
+//!           encoding)                  └─► xml ──────────┤
+//!  headers ──────────────────────────────────────────────┘
+//! ```
+//! A [`Parser`] takes the status, the headers and the body of a response as received
+//! ([`ParseInput`]) and returns its links as text, not yet resolved ([`ParsedPage`]). It needs no
+//! clock, socket or file, does not know what has been crawled or may be, and keeps nothing between
+//! pages but its buffers, up to a bound.
+//!
+//! Parsing never fails. A body that cannot be decoded or parsed yields what could be read of it,
+//! with the reason ([`DecodeProblem`]).
+//!
+//! Each thread has its own parser. A page is read in one forward pass, in time linear in its length
+//! and in memory bounded by `fetch.decoded-size-max`.
+
+mod charset;
+mod content_encoding;
+mod css;
+mod extraction;
+mod headers;
+mod html;
+mod links;
+mod media;
+mod microsyntax;
+mod raw_text;
+mod scan;
+mod tag;
+mod text;
+mod xml;
+
+#[cfg(test)]
+mod tests;
+
+pub use content_encoding::{CODINGS_MAX, DecodeProblem};
+pub use links::{LinkKind, LinkSource, PageLink, PageLinks, SITEMAP_URLS_MAX};
+pub use media::Media;
+
+use content_encoding::Decoder;
+use crivello_common::config::Settings;
+use crivello_common::url::CrawlUrl;
+use encoding_rs::{Encoding, UTF_8};
+use extraction::{Extraction, LinkFilter};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use media::DeclaredType;
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// A response to be parsed.
+#[derive(Clone, Copy, Debug)]
+pub struct ParseInput<'a> {
+    /// The URL that was requested.
+    pub url: &'a CrawlUrl,
+    /// The HTTP status code.
+    pub status: u16,
+    /// The response's headers.
+    pub headers: &'a HeaderMap,
+    /// The body as received.
+    pub body: &'a [u8],
+    /// What the URL was found as.
+    pub kind: LinkKind,
+}
+
+/// The result of parsing a response.
+#[derive(Clone, Debug)]
+pub struct ParsedPage<'a> {
+    /// The URL that hrefs are relative to: the page's first `<base href>`, if that is not longer than
+    /// `links.url-length-max`, else the requested URL.
+    pub base: url::Url,
+    /// The links in the order of the page, headers first, not deduplicated.
+    pub links: PageLinks<'a>,
+    /// Number of links beyond the greater of [`SITEMAP_URLS_MAX`] and `links.per-page-max`.
+    pub links_over: u64,
+    /// Whether the page as a whole is `nofollow` (already part of each [`PageLink::nofollow`]).
+    pub page_nofollow: bool,
+    /// Whether the page is `noindex`.
+    pub noindex: bool,
+    /// The format that the body was parsed as.
+    pub media: Media,
+    /// The WHATWG name of the page's encoding; `None` if the body was not parsed.
+    pub charset: Option<&'static str>,
+    /// Bytes of the body with its content-encoding undone; 0 if it was not decoded.
+    pub decoded_len: usize,
+    /// Why the body was not decoded, or not completely.
+    pub decode_problem: Option<DecodeProblem>,
+    /// The page's title, with white space collapsed, at most 256 bytes; `None` if there is none.
+    pub title: Option<&'a str>,
+}
+
+/// How the body was parsed.
+#[derive(Default)]
+struct BodyParse {
+    media: Option<Media>,
+    charset: Option<&'static str>,
+    decoded_len: usize,
+    problem: Option<DecodeProblem>,
+}
+
+/// Parses responses, one after another, with the same buffers.
+pub struct Parser {
+    filter: LinkFilter,
+    decoder: Decoder,
+    extraction: Extraction,
+}
+
+impl Parser {
+    /// A parser with the settings' filter of links.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            filter: LinkFilter::of(settings),
+            decoder: Decoder::default(),
+            extraction: Extraction::default(),
+        }
+    }
+
+    /// Applies changed settings, from the next page on.
+    pub fn set_settings(&mut self, settings: &Settings) {
+        self.filter = LinkFilter::of(settings);
+    }
+
+    /// Parses one response. Links are taken from the body and headers of 2xx responses, and from
+    /// `Location` of 3xx responses.
+    pub fn parse(&mut self, input: ParseInput<'_>) -> ParsedPage<'_> {
+        self.extraction.clear(self.filter.links_max);
+        let mut body = BodyParse::default();
+        match input.status {
+            200..=299 => {
+                headers::parse(input.headers, &self.filter, &mut self.extraction);
+                body = self.body(input);
+            }
+            300..=399 => headers::redirect(input.headers, input.kind, &mut self.extraction),
+            _ => {}
+        }
+        let base = self.base(input.url);
+        let extraction = &self.extraction;
+        ParsedPage {
+            base,
+            links: extraction.links.links(extraction.directives.nofollow),
+            links_over: extraction.links.over(),
+            page_nofollow: extraction.directives.nofollow,
+            noindex: extraction.directives.noindex,
+            media: body.media.unwrap_or(Media::Other),
+            charset: body.charset,
+            decoded_len: body.decoded_len,
+            decode_problem: body.problem,
+            title: (!extraction.title.is_empty()).then_some(extraction.title.as_str()),
+        }
+    }
+
+    fn body(&mut self, input: ParseInput<'_>) -> BodyParse {
+        let content_type = input.headers.get(CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+        let declared = DeclaredType::of(content_type);
+        if !declared.may_have_links(input.kind) {
+            return BodyParse::default();
+        }
+        let is_sitemap = input.kind == LinkKind::Sitemap;
+        let decoded =
+            self.decoder.decode(input.headers, input.body, self.filter.decoded_max, is_sitemap);
+        let mut parse = BodyParse {
+            decoded_len: decoded.bytes.len(),
+            problem: decoded.problem,
+            ..BodyParse::default()
+        };
+        if decoded.bytes.is_empty() || media::is_binary(decoded.bytes, declared) {
+            return parse;
+        }
+        let (encoding, bom) = charset::choose(content_type, decoded.bytes, input.url.host());
+        let text = Text::of(&decoded.bytes[bom..], encoding);
+        let media = media::detect(declared, input.kind, &text.bytes);
+        parse.media = Some(media);
+        parse.charset = Some(encoding.name());
+        parse_text(media, &text, &self.filter, &mut self.extraction);
+        parse
+    }
+
+    /// The page's base. If the page links to itself, and its base is another URL, the base becomes a
+    /// link.
+    fn base(&mut self, page: &CrawlUrl) -> url::Url {
+        let page = page_url(page);
+        let Some(href) = &self.extraction.base else {
+            return page;
+        };
+        match page.join(href) {
+            Ok(base) if self.is_usable(&base) => {
+                if self.extraction.to_base {
+                    self.extraction.links.push("", LinkKind::Page, LinkSource::Anchor, false);
+                }
+                base
+            }
+            _ => page,
+        }
+    }
+
+    /// A long base would be copied for each of a page's links (escapes can make it longer than its
+    /// `href`). The schemes are those that the HTML standard excludes.
+    fn is_usable(&self, base: &url::Url) -> bool {
+        base.as_str().len() <= self.filter.base_max
+            && !matches!(base.scheme(), "data" | "javascript")
+    }
+}
+
+/// The URL of a page, to resolve links against. Every URL in normal form parses. If one did not, its
+/// page's relative links would be discarded as unparsable, without a panic.
+fn page_url(page: &CrawlUrl) -> url::Url {
+    url::Url::parse(page.as_str()).unwrap_or_else(|_| ABOUT_BLANK.clone())
+}
+
+#[expect(clippy::expect_used, reason = "a constant, parsed in every test")]
+static ABOUT_BLANK: LazyLock<url::Url> =
+    LazyLock::new(|| url::Url::parse("about:blank").expect("about:blank is a URL"));
+
+/// A page in an ASCII-compatible encoding.
+struct Text<'a> {
+    bytes: Cow<'a, [u8]>,
+    encoding: &'static Encoding,
+    query_encoding: &'static Encoding,
+}
+
+impl<'a> Text<'a> {
+    /// Decodes UTF-16 and ISO-2022-JP as a whole. Other encodings are decoded value by value.
+    fn of(bytes: &'a [u8], encoding: &'static Encoding) -> Self {
+        let query_encoding = encoding.output_encoding();
+        if encoding.is_ascii_compatible() {
+            return Self { bytes: Cow::Borrowed(bytes), encoding, query_encoding };
+        }
+        let text = encoding.decode_without_bom_handling(bytes).0.into_owned();
+        Self { bytes: Cow::Owned(text.into_bytes()), encoding: UTF_8, query_encoding }
+    }
+
+    fn as_str(&self) -> Cow<'_, str> {
+        self.encoding.decode_without_bom_handling(&self.bytes).0
+    }
+}
+
+fn parse_text(media: Media, text: &Text<'_>, filter: &LinkFilter, out: &mut Extraction) {
+    match media {
+        Media::Html => {
+            html::parse(&text.bytes, text.encoding, text.query_encoding, filter, out);
+        }
+        Media::Sitemap => xml::parse(&text.as_str(), LinkSource::Sitemap, out),
+        Media::Feed => xml::parse(&text.as_str(), LinkSource::Feed, out),
+        Media::TextSitemap => xml::parse_lines(&text.as_str(), out),
+        Media::StyleSheet => css::parse(&text.as_str(), filter, out),
+        Media::Other => {}
+    }
+}

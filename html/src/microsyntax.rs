@@ -1,0 +1,201 @@
+//! The small languages inside attributes and headers: refresh, srcset, rel, robots directives,
+//! and `Link:`.
+
+/// The robots directives of a page: `<meta name=robots>` and `X-Robots-Tag`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Directives {
+    /// `nofollow`, or `none`.
+    pub nofollow: bool,
+    /// `noindex`, or `none`.
+    pub noindex: bool,
+}
+
+impl Directives {
+    /// Adds the directives of a comma-separated `list`.
+    pub(super) fn add(&mut self, list: &str) {
+        for word in list.split(|c: char| c == ',' || c.is_ascii_whitespace()) {
+            let none = word.eq_ignore_ascii_case("none");
+            self.nofollow |= none || word.eq_ignore_ascii_case("nofollow");
+            self.noindex |= none || word.eq_ignore_ascii_case("noindex");
+        }
+    }
+
+    /// Adds the directives of one `X-Robots-Tag` header that apply to the crawler named `agent`. A name
+    /// and a colon address the directives after them. A directive with a value (`max-snippet: 20`) is
+    /// not a name.
+    pub(super) fn add_header(&mut self, value: &str, agent: &str) {
+        let mut addressed = true;
+        for piece in value.split(',') {
+            let mut list = piece;
+            if let Some((name, rest)) = piece.split_once(':') {
+                let name = name.trim();
+                if has_value(name) {
+                    continue;
+                }
+                if !name.contains(|c: char| c.is_ascii_whitespace()) {
+                    addressed = name.eq_ignore_ascii_case(agent);
+                    list = rest;
+                }
+            }
+            if addressed {
+                self.add(list);
+            }
+        }
+    }
+}
+
+fn has_value(directive: &str) -> bool {
+    ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]
+        .iter()
+        .any(|known| directive.eq_ignore_ascii_case(known))
+}
+
+/// The known words of a `rel` attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Rel {
+    pub nofollow: bool,
+    pub canonical: bool,
+    pub alternate: bool,
+    pub sequence: bool,
+    pub stylesheet: bool,
+    pub icon: bool,
+}
+
+impl Rel {
+    /// Parses space-separated words.
+    pub(super) fn of(words: &[u8]) -> Self {
+        let mut rel = Self::default();
+        for word in words.split(u8::is_ascii_whitespace) {
+            let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+            match word.len() {
+                4 => {
+                    rel.sequence |= is("next") || is("prev");
+                    rel.icon |= is("icon");
+                }
+                8 => {
+                    rel.nofollow |= is("nofollow");
+                    rel.sequence |= is("previous");
+                }
+                9 => {
+                    rel.canonical |= is("canonical");
+                    rel.alternate |= is("alternate");
+                }
+                10 => rel.stylesheet |= is("stylesheet"),
+                _ => {}
+            }
+        }
+        rel
+    }
+}
+
+/// The URL of a refresh (`5; url=next.html`); `None` if it only reloads (HTML standard section 4.2.5.3,
+/// "shared declarative refresh steps").
+pub(super) fn refresh_url(content: &str) -> Option<&str> {
+    let space = |c: char| c.is_ascii_whitespace();
+    let text = content.trim_start_matches(space);
+    let after_time = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if after_time.len() == text.len() {
+        return None;
+    }
+    let rest = after_time.trim_start_matches(space);
+    let separated = rest.strip_prefix([';', ',']);
+    if separated.is_none() && rest.len() == after_time.len() {
+        return None;
+    }
+    let rest = separated.unwrap_or(rest).trim_start_matches(space);
+    let url = after_url_equals(rest).unwrap_or(rest);
+    let url = match url.chars().next()? {
+        quote @ ('"' | '\'') => url[1..].split(quote).next().unwrap_or_default(),
+        _ => url,
+    };
+    Some(url)
+}
+
+fn after_url_equals(text: &str) -> Option<&str> {
+    let space = |c: char| c.is_ascii_whitespace();
+    let name = text.get(..3)?;
+    if !name.eq_ignore_ascii_case("url") {
+        return None;
+    }
+    let rest = text[3..].trim_start_matches(space).strip_prefix('=')?;
+    Some(rest.trim_start_matches(space))
+}
+
+/// The URLs of a `srcset` attribute (HTML standard section 4.8.4.2.2).
+pub(super) fn srcset(text: &str, mut each: impl FnMut(&str)) {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ',');
+        if rest.is_empty() {
+            return;
+        }
+        let end = rest.find(|c: char| c.is_ascii_whitespace()).unwrap_or(rest.len());
+        let (candidate, after) = rest.split_at(end);
+        let url = candidate.trim_end_matches(',');
+        each(url);
+        rest = if url.len() < candidate.len() { after } else { after_descriptors(after) };
+    }
+}
+
+fn after_descriptors(text: &str) -> &str {
+    let mut in_parentheses = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => in_parentheses = true,
+            b')' => in_parentheses = false,
+            b',' if !in_parentheses => return &text[at + 1..],
+            _ => {}
+        }
+    }
+    ""
+}
+
+/// The links of one `Link:` header and their `rel` (RFC 8288 section 3).
+pub(super) fn link_header(value: &str, mut each: impl FnMut(&str, Rel)) {
+    let mut rest = value;
+    while let Some(open) = rest.find('<') {
+        let Some(close) = rest[open..].find('>') else {
+            return;
+        };
+        let target = &rest[open + 1..open + close];
+        let parameters = &rest[open + close + 1..];
+        let end = unquoted(parameters, b',').unwrap_or(parameters.len());
+        each(target, rel_parameter(&parameters[..end]));
+        rest = &parameters[end..];
+    }
+}
+
+/// The first `rel` parameter; later ones do not count (RFC 8288 section 3.3).
+fn rel_parameter(parameters: &str) -> Rel {
+    let mut rest = parameters;
+    loop {
+        let end = unquoted(rest, b';').unwrap_or(rest.len());
+        if let Some((name, value)) = rest[..end].split_once('=')
+            && name.trim().eq_ignore_ascii_case("rel")
+        {
+            return Rel::of(value.trim().trim_matches('"').as_bytes());
+        }
+        match rest.get(end + 1..) {
+            Some(after) => rest = after,
+            None => return Rel::default(),
+        }
+    }
+}
+
+/// The index of the first `byte` outside of a quoted string.
+fn unquoted(text: &str, byte: u8) -> Option<usize> {
+    let mut in_quotes = false;
+    let mut escaped = false;
+    for (at, here) in text.bytes().enumerate() {
+        if escaped {
+            escaped = false;
+        } else if here == b'\\' && in_quotes {
+            escaped = true;
+        } else if here == b'"' {
+            in_quotes = !in_quotes;
+        } else if here == byte && !in_quotes {
+            return Some(at);
+        }
+    }
+    None
+}
