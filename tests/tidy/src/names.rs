@@ -7,10 +7,8 @@ use std::collections::BTreeMap;
 /// Names that still have several meanings. Add nothing here.
 const KNOWN_NAMES: &[&str] = &[
     "Answer",
-    "Authority",
     "Batch",
     "Body",
-    "Client",
     "Coordinator",
     "Crawl",
     "Decision",
@@ -35,7 +33,6 @@ const KNOWN_NAMES: &[&str] = &[
     "Process",
     "Record",
     "Report",
-    "Seeds",
     "Shared",
     "TlsError",
     "Totals",
