@@ -4,7 +4,7 @@ use crate::display::{Display, FRAME};
 use crate::exit::CliError;
 use crate::plan::Plan;
 use crate::screen;
-use crate::seeds::{SeedErrors, Seeds};
+use crate::seeds::{SeedErrors, SeedIter};
 use crate::signals::Signals;
 use anyhow::{Context, anyhow};
 use crivello_agent::report::Report;
@@ -40,7 +40,7 @@ pub fn run_loop<F: FnOnce() + Send + 'static>(
 ) -> Result<CrawlOutcome, CliError> {
     let signals = Signals::listen(session.before_exit)?;
     let seed_errors = SeedErrors::default();
-    let mut seeds = Seeds::new(plan.seeds, signals.clone(), seed_errors.clone());
+    let mut seeds = SeedIter::new(plan.seeds, signals.clone(), seed_errors.clone());
     let crawl = match Crawl::open(plan.settings, &plan.out, &mut seeds) {
         Err(AgentError::SeedsCut) => return Err(not_started(&seed_errors)),
         opened => Arc::new(opened?),
@@ -73,7 +73,7 @@ fn not_started(seed_errors: &SeedErrors) -> CliError {
 }
 
 /// Sends the seeds from a thread of its own: it may block on input and on the sieve.
-fn start_seeding(crawl: &Arc<Crawl>, seeds: Seeds) -> anyhow::Result<JoinHandle<bool>> {
+fn start_seeding(crawl: &Arc<Crawl>, seeds: SeedIter) -> anyhow::Result<JoinHandle<bool>> {
     let crawl = Arc::clone(crawl);
     std::thread::Builder::new()
         .name("seeds".to_owned())

@@ -1,4 +1,4 @@
-//! Seeds: first the arguments, then a file that is read as needed. Lines that are no URLs are reported
+//! SeedIter: first the arguments, then a file that is read as needed. Lines that are no URLs are reported
 //! and counted; reading continues.
 
 use crate::signals::Signals;
@@ -113,7 +113,7 @@ pub fn check_any(urls: &[String]) -> Result<(), String> {
 
 /// Iterator over all seeds of a run.
 #[derive(Debug)]
-pub struct Seeds {
+pub struct SeedIter {
     arguments: Enumerate<vec::IntoIter<String>>,
     file: Option<SeedFile<BufReader<File>>>,
     stop: Signals,
@@ -121,7 +121,7 @@ pub struct Seeds {
     last: SeedOrigin,
 }
 
-impl Seeds {
+impl SeedIter {
     /// Reads the arguments, then the file. A signal cuts the seeds.
     pub fn new(sources: plan::SeedSources, stop: Signals, seed_errors: SeedErrors) -> Self {
         let file = sources
@@ -137,7 +137,7 @@ impl Seeds {
     }
 }
 
-impl Iterator for Seeds {
+impl Iterator for SeedIter {
     type Item = Seed;
 
     fn next(&mut self) -> Option<Seed> {
@@ -165,7 +165,7 @@ impl Iterator for Seeds {
     }
 }
 
-/// Seeds of a file, line by line. A read error cuts them and is recorded in [`SeedErrors`].
+/// SeedIter of a file, line by line. A read error cuts them and is recorded in [`SeedErrors`].
 #[derive(Debug)]
 struct SeedFile<R> {
     reader: R,
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Seeds of `pieces` as text: URLs, `...` for a pause, `cut`.
+    /// SeedIter of `pieces` as text: URLs, `...` for a pause, `cut`.
     fn read(pieces: &[&'static [u8]]) -> (String, SeedErrors) {
         let seed_errors = SeedErrors::default();
         let (stop, name) = (Signals::default(), "seeds.txt".to_owned());
@@ -379,7 +379,7 @@ mod tests {
     fn a_signal_cuts_the_seeds() {
         let stop = Signals::default();
         let sources = plan::SeedSources { urls: vec!["http://a/".to_owned(); 2], file: None };
-        let mut seeds = Seeds::new(sources, stop.clone(), SeedErrors::default());
+        let mut seeds = SeedIter::new(sources, stop.clone(), SeedErrors::default());
         assert!(matches!(seeds.next(), Some(Seed::Url(_))));
         stop.set();
         assert_eq!(seeds.next(), Some(Seed::Cut));

@@ -279,7 +279,7 @@ pub struct SimwebArgs {
     pub command: Option<SimwebCommand>,
     /// What to serve.
     #[command(flatten)]
-    pub serve: ServeArgs,
+    pub serve: SimwebServeArgs,
 }
 
 /// Subcommands of `crivello simweb`.
@@ -293,7 +293,7 @@ pub enum SimwebCommand {
 
 /// Arguments of `crivello simweb`.
 #[derive(Debug, clap::Args)]
-pub struct ServeArgs {
+pub struct SimwebServeArgs {
     /// Specification of the simulated web, as JSON. Default: the web of `crivello demo`.
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! Edits the settings of a crawl, and waits until all agents use them.
 
 use super::statuses::{AgentStatuses, query_statuses};
-use super::{Client, Listing, call_error, connect, list};
+use super::{CoordinatorApi, Listing, call_error, connect, list};
 use crate::args::cluster::CoordinatorUrl;
 use crate::exit::{CliError, Exit};
 use crate::{format, screen};
@@ -63,7 +63,7 @@ impl EditResult {
 
 /// Client of a coordinator and its agents, for settings.
 pub struct SettingsClient {
-    client: Client,
+    client: CoordinatorApi,
     agents: Arc<AgentClients>,
     clock: Clock,
     began: Timestamp,

@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Client of a coordinator.
-pub type Client = CoordinatorClient<AuthChannel>;
+pub type CoordinatorApi = CoordinatorClient<AuthChannel>;
 
 /// Credentials of this process.
 #[derive(Clone, Debug, Default)]
@@ -110,7 +110,7 @@ pub fn endpoint(args: &CoordinatorUrl) -> Result<(Endpoint, Credentials), CliErr
 ///
 /// # Errors
 /// Those of [`endpoint`], or if the coordinator cannot be reached.
-pub async fn connect(args: &CoordinatorUrl) -> Result<(Client, Credentials), CliError> {
+pub async fn connect(args: &CoordinatorUrl) -> Result<(CoordinatorApi, Credentials), CliError> {
     let (endpoint, credentials) = endpoint(args)?;
     credentials.tls.iter().for_each(Tls::watch);
     credentials.token.iter().for_each(LiveToken::watch);
@@ -125,7 +125,7 @@ pub async fn connect(args: &CoordinatorUrl) -> Result<(Client, Credentials), Cli
 }
 
 /// Client over a channel, which may connect later.
-pub fn client(channel: Channel, token: Option<&LiveToken>) -> Client {
+pub fn client(channel: Channel, token: Option<&LiveToken>) -> CoordinatorApi {
     CoordinatorClient::new(BearerToken::new(token).wrap(channel))
         .max_decoding_message_size(RESPONSE_SIZE_MAX)
 }
@@ -144,7 +144,7 @@ pub struct Listing {
 ///
 /// # Errors
 /// If the coordinator does not answer, or its answer is invalid.
-pub async fn list(client: &mut Client) -> Result<Listing, CliError> {
+pub async fn list(client: &mut CoordinatorApi) -> Result<Listing, CliError> {
     let listed = client.list_agents(v1::ListAgentsRequest {}).await;
     let listed = listed.map_err(|status| call_error(&status))?.into_inner();
     let view = View::try_from(listed.view.unwrap_or_default()).context("the coordinator's list")?;
@@ -155,14 +155,14 @@ pub async fn list(client: &mut Client) -> Result<Listing, CliError> {
 /// Member list of a coordinator, refreshed on demand. While the coordinator does not answer, the
 /// last list is used.
 pub struct MemberList {
-    client: Client,
+    client: CoordinatorApi,
     last: Option<Arc<Listing>>,
     is_stale: bool,
 }
 
 impl MemberList {
     /// Member list of the coordinator of `client`.
-    pub const fn new(client: Client) -> Self {
+    pub const fn new(client: CoordinatorApi) -> Self {
         Self { client, last: None, is_stale: false }
     }
 

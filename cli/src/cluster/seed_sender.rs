@@ -3,7 +3,7 @@
 
 use super::MemberList;
 use crate::exit::CliError;
-use crate::seeds::{SeedErrors, SeedOrigin, Seeds};
+use crate::seeds::{SeedErrors, SeedIter, SeedOrigin};
 use anyhow::{Context as _, anyhow};
 use crivello_agent::Seed;
 use crivello_common::time::{Clock, Timestamp};
@@ -53,7 +53,7 @@ impl SeedReader {
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn start(seeds: Seeds) -> anyhow::Result<Self> {
+    pub fn start(seeds: SeedIter) -> anyhow::Result<Self> {
         let (sender, batches) = mpsc::channel(1);
         let complete = Arc::<AtomicBool>::default();
         let all_read = Arc::clone(&complete);
@@ -71,7 +71,7 @@ impl SeedReader {
 }
 
 /// Returns whether all seeds were read and sent.
-fn read(mut seeds: Seeds, sender: &mpsc::Sender<SeedBatch>) -> bool {
+fn read(mut seeds: SeedIter, sender: &mpsc::Sender<SeedBatch>) -> bool {
     let (mut ids, mut urls, mut origins, mut bytes) = (0.., Vec::new(), Vec::new(), 0);
     loop {
         let seed = seeds.next();

@@ -5,7 +5,7 @@ use crate::cluster::seed_sender::{SeedProgress, SeedReader, SeedSender};
 use crate::cluster::{MemberList, connect, list};
 use crate::exit::{CliError, Exit};
 use crate::plan::{SeedInput, SeedSources, open_seeds};
-use crate::seeds::{self, SeedErrors, Seeds};
+use crate::seeds::{self, SeedErrors, SeedIter};
 use crate::signals::Signals;
 use crate::{format, screen};
 use anyhow::anyhow;
@@ -25,7 +25,7 @@ pub async fn run(args: SeedArgs) -> Result<Exit, CliError> {
     let signals =
         Signals::listen(|| screen::print_line("exited at once; acknowledged seeds are stored"))?;
     let seed_errors = SeedErrors::default();
-    let mut reader = SeedReader::start(Seeds::new(sources, signals, seed_errors.clone()))?;
+    let mut reader = SeedReader::start(SeedIter::new(sources, signals, seed_errors.clone()))?;
     let (clients, mut on_progress) = (credentials.agent_clients(), show_progress);
     let sender = SeedSender::new(&mut members, &clients, &seed_errors, &mut on_progress);
     let sent = sender.send_all(&mut reader).await;

@@ -1,6 +1,6 @@
 //! `crivello simweb`: serves the simulated web as a process of its own, or judges its visitor.
 
-use crate::args::{JudgeArgs, ServeArgs, SimwebArgs, SimwebCommand};
+use crate::args::{JudgeArgs, SimwebArgs, SimwebCommand, SimwebServeArgs};
 use crate::exit::{CliError, Exit};
 use anyhow::Context;
 use crivello_common::units::parse_duration;
@@ -22,7 +22,7 @@ pub fn run(args: &SimwebArgs) -> Result<Exit, CliError> {
 }
 
 /// Serves the simulated web. Prints one line of JSON on standard output once it is ready.
-fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
+fn serve(args: &SimwebServeArgs) -> Result<Exit, CliError> {
     let spec = read_spec(args.spec.as_deref())?;
     if let Some(what) = spec.beyond_loopback().filter(|_| !args.insecure) {
         return Err(CliError::usage(format!(

@@ -196,7 +196,7 @@ impl LocalCluster {
         &self.url
     }
 
-    fn client(&self) -> Result<crate::cluster::Client, CliError> {
+    fn client(&self) -> Result<crate::cluster::CoordinatorApi, CliError> {
         let endpoint = Endpoint::from_shared(self.url.clone());
         let endpoint = endpoint.map_err(|error| CliError::Internal(anyhow!(error_chain(error))))?;
         let _guard = self.runtime.enter();

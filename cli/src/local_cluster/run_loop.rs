@@ -10,7 +10,7 @@ use crate::keys::{Keys, TerminalMode};
 use crate::plan::Plan;
 use crate::run_loop::{CrawlOutcome, STOPPING, Session};
 use crate::screen;
-use crate::seeds::{SeedErrors, Seeds};
+use crate::seeds::{SeedErrors, SeedIter};
 use crate::signals::Signals;
 use anyhow::anyhow;
 use crivello_agent::progress::Snapshot;
@@ -65,7 +65,7 @@ pub fn run_loop<F: FnOnce() + Send + 'static>(
         screen::print_line(&format!("{agents} agents; coordinator at {url}"));
     }
     let seed_errors = SeedErrors::default();
-    let seeds = Seeds::new(plan.seeds, signals.clone(), seed_errors.clone());
+    let seeds = SeedIter::new(plan.seeds, signals.clone(), seed_errors.clone());
     let display = Display::new(session.title, plan.quiet);
     let mut run_loop = RunLoop { cluster, keys, display, note: String::new(), repeats_max: 0 };
     let sending = run_loop.send_seeds(seeds, seed_errors.clone());
@@ -105,7 +105,7 @@ struct RunLoop {
 }
 
 impl RunLoop {
-    fn send_seeds(&self, seeds: Seeds, seed_errors: SeedErrors) -> Result<SeedTask, CliError> {
+    fn send_seeds(&self, seeds: SeedIter, seed_errors: SeedErrors) -> Result<SeedTask, CliError> {
         let mut members = MemberList::new(self.cluster.client()?);
         let mut reader = SeedReader::start(seeds)?;
         Ok(self.cluster.runtime.spawn(async move {

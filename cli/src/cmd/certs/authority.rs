@@ -20,14 +20,14 @@ const DAYS: u32 = 3_652;
 const CLOCK_SKEW: Duration = Duration::from_secs(3_600);
 
 /// A certificate authority.
-pub struct Authority {
+pub struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     pair: Pair,
     until: Timestamp,
     now: Timestamp,
 }
 
-impl Authority {
+impl CertificateAuthority {
     /// Reads the authority in `store`, or creates one if there is none. Returns whether it is new, and
     /// therefore not written yet.
     ///

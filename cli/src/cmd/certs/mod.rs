@@ -7,7 +7,7 @@ mod store;
 use crate::args::CertsArgs;
 use crate::exit::{CliError, Exit};
 use crate::screen;
-use authority::Authority;
+use authority::CertificateAuthority;
 use node::Node;
 use std::path::Path;
 use store::{AUTHORITY, Store};
@@ -19,7 +19,7 @@ use store::{AUTHORITY, Store};
 pub fn run(args: &CertsArgs) -> Result<Exit, CliError> {
     let store = Store::at(&args.out);
     let nodes = nodes(args, &store)?;
-    let (authority, is_new) = Authority::open(&store)?;
+    let (authority, is_new) = CertificateAuthority::open(&store)?;
     let mut created = Vec::new();
     for node in nodes {
         let (pair, until) = authority.sign(&node, args.days)?;

@@ -1,0 +1,9 @@
+//! Compresses the debug information of the program: line tables of our own code, for backtraces. They
+//! are some 60 MB uncompressed. The standard library decompresses them when it prints a backtrace.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
+        println!("cargo::rustc-link-arg-bins=-Wl,--compress-debug-sections=zlib");
+    }
+}
