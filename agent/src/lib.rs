@@ -7,6 +7,7 @@
 pub mod api;
 pub mod crawldb;
 pub mod duplicates;
+pub mod explain;
 pub mod fetch;
 pub mod ip_leases;
 pub mod links;
@@ -15,7 +16,6 @@ pub mod parse;
 pub mod peers;
 pub mod store;
 pub mod url_tracing;
-pub mod why;
 pub mod workbench;
 
 pub mod limits;
@@ -32,7 +32,7 @@ mod shared;
 
 pub use app::{AgentError, Crawl, JoinOptions};
 pub use engines::seeding::Seed;
-pub use observe::explain::of_directory as why_of_directory;
+pub use observe::explain::explain_from_directory;
 pub use observe::metrics;
 pub use observe::trace_export::Otlp;
 pub use storage::OpenError;

@@ -10,6 +10,7 @@ pub mod assignment;
 pub mod config;
 pub mod discard;
 pub mod failure;
+pub mod format;
 pub mod hash;
 pub mod metrics;
 pub mod pace;

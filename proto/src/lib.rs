@@ -7,6 +7,7 @@
 
 pub mod crowd;
 pub mod dial;
+pub mod explanation;
 mod fresh;
 pub mod guard;
 pub mod incoming;

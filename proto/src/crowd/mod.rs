@@ -2,10 +2,10 @@
 //! The commands and the dashboard ask by the same ways, and hear the same words.
 
 mod archived;
-mod why;
+mod explain;
 
 pub use archived::{Count, only_there};
-pub use why::file_name;
+pub use explain::{ask_about, explanation};
 
 use crate::guard::{Line, Show};
 use crate::tls::Tls;

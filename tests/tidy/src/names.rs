@@ -19,16 +19,13 @@ const KNOWN_NAMES: &[&str] = &[
     "Effect",
     "End",
     "Family",
-    "Found",
     "Group",
-    "Known",
     "Line",
     "Link",
     "Meter",
     "Names",
     "Outcome",
     "Pace",
-    "PagesLeft",
     "Peer",
     "Place",
     "Portion",
@@ -40,7 +37,6 @@ const KNOWN_NAMES: &[&str] = &[
     "TlsError",
     "Totals",
     "Value",
-    "Waits",
 ];
 
 /// Names of public types, each with the files that define one, where there are several.

@@ -1,0 +1,68 @@
+//! Explanations of a host or a URL, asked of the agents.
+
+use super::{Answer, Client, Crowd, Silence, ask_all};
+use crate::v1;
+use crate::v1::explanation::ArchiveFile;
+use crivello_common::view::{Agent, AgentId, AgentState, View};
+use std::sync::Arc;
+
+impl Crowd {
+    async fn explain(
+        &self,
+        agent: &Agent,
+        request: v1::ExplainRequest,
+    ) -> Answer<v1::ExplainResponse> {
+        let question = async |mut client: Client| client.explain(request).await;
+        let answer = self.ask(agent, question).await?;
+        (answer.agent == agent.id.0).then_some(answer).ok_or_else(Silence::stranger)
+    }
+}
+
+/// Asks all agents of `view` that are alive about a host or a URL, all at once.
+pub async fn ask_about(
+    crowd: &Arc<Crowd>,
+    view: &View,
+    subject: &str,
+) -> Vec<(Agent, Answer<v1::ExplainResponse>)> {
+    ask_all(crowd, view, |crowd, agent| {
+        let request = v1::ExplainRequest { subject: subject.to_owned(), archive_file: None };
+        async move { crowd.explain(&agent, request).await }
+    })
+    .await
+}
+
+/// Puts the answers of [`ask_about`] together. If another agent than the one whose answer counts
+/// archived the page, that agent is asked for the name of its archive file.
+pub async fn explanation(
+    crowd: &Crowd,
+    view: &View,
+    subject: &str,
+    answers: &[(Agent, Answer<v1::ExplainResponse>)],
+) -> v1::Explanation {
+    let answers = answers.iter().map(|(agent, answer)| (agent, answer.clone()));
+    let mut explanation = v1::Explanation::new(subject, false, answers);
+    if explanation.archive_file.is_none()
+        && let Some(url) = explanation.url()
+    {
+        explanation.archive_file = file_name(crowd, view, url).await;
+    }
+    explanation
+}
+
+/// The name of the archive file that has the record of a URL, or why it is not known; `None` if
+/// there is no record.
+async fn file_name(crowd: &Crowd, view: &View, url: &v1::UrlStatus) -> Option<ArchiveFile> {
+    let (by, serial) = (AgentId(url.archived_by?), url.file_serial?);
+    let error = |text: &str| Some(ArchiveFile::FileError(text.to_owned()));
+    let agent = match view.agent(by) {
+        None => return error("the agent is no longer known"),
+        Some(agent) if agent.state == AgentState::Dead => return error("the agent is dead"),
+        Some(agent) => agent,
+    };
+    let request = v1::ExplainRequest { subject: url.url.clone(), archive_file: Some(serial) };
+    match crowd.explain(agent, request).await {
+        Ok(answer) if answer.archive_file.is_empty() => error("the agent has no such file"),
+        Ok(answer) => Some(ArchiveFile::FileName(answer.archive_file)),
+        Err(silence) => error(&format!("the agent {silence}")),
+    }
+}
