@@ -7,13 +7,13 @@
 pub mod api;
 pub mod crawldb;
 pub mod duplicates;
+pub mod explain;
 pub mod fetch;
 pub mod ip_leases;
 pub mod links;
 pub mod ownership;
 pub mod peers;
 pub mod url_tracing;
-pub mod why;
 pub mod workbench;
 
 pub mod limits;
@@ -30,7 +30,7 @@ mod shared;
 
 pub use app::{AgentError, Crawl, JoinOptions};
 pub use engines::seeding::Seed;
-pub use observe::explain::of_directory as why_of_directory;
+pub use observe::explain::explain_from_directory;
 pub use observe::metrics;
 pub use observe::trace_export::Otlp;
 pub use storage::OpenError;

@@ -98,18 +98,18 @@ pub const PEER_ANSWERS: usize = 8_192;
 /// What came from other agents, the coordinator and people, and waits for the accountant: more than
 /// the streams of some hundred agents bring at once. A packet beyond it is refused, and comes again.
 pub const ARRIVALS_QUEUE: usize = 65_536;
-/// Fetches that are remembered for those who ask: some 2 MiB.
+/// Fetches that are remembered for queries: some 2 MiB.
 pub const FETCHES_REMEMBERED: usize = 10_000;
-/// Bytes of a URL that are remembered of each.
+/// Bytes of the URL that are remembered of each fetch.
 pub const FETCH_URL_SHOWN: usize = 512;
-/// Questions that wait for the scheduler; more are refused.
-pub const QUESTIONS_MAX: usize = 64;
-/// Questions about one host or URL that are answered at once; others wait.
-pub const WHYS_AT_ONCE: usize = 8;
-/// Rows of a queue that are counted to say how many URLs are before one.
+/// Queries that wait for the scheduler; more are rejected.
+pub const WORKBENCH_QUERIES_MAX: usize = 64;
+/// Explanations of a host or a URL that are made at once; others wait.
+pub const EXPLANATIONS_AT_ONCE: usize = 8;
+/// Rows of a queue that are counted for the number of URLs before one.
 pub const AHEAD_MAX: usize = 100_000;
-/// Rows that are looked at for one list of hosts.
-pub const HOSTS_LOOKED_AT: usize = 200_000;
+/// Rows that are read for one list of hosts.
+pub const HOST_ROWS_MAX: usize = 200_000;
 
 /// Results between the fetchers and the parsers. A visit asks for room before each of its results
 /// but the first, which is what it was handed out for: so each may bring one more than the

@@ -7,7 +7,6 @@ mod dashboard;
 mod display;
 mod exit;
 mod finish;
-mod format;
 mod http;
 mod keys;
 mod local_cluster;
@@ -22,11 +21,11 @@ mod seeds;
 mod signals;
 mod summary;
 mod telemetry;
-mod why;
 
 use clap::Parser;
 use crivello_args as args;
 use crivello_args::{Args, Command};
+use crivello_common::format;
 use crivello_common::runtime::raise_open_files;
 use exit::{CliError, Exit};
 

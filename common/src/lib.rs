@@ -12,6 +12,7 @@ pub mod completion;
 pub mod config;
 pub mod discard;
 pub mod failure;
+pub mod format;
 pub mod hash;
 pub mod metrics;
 pub mod politeness;

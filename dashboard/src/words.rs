@@ -19,9 +19,3 @@ pub(super) const fn state(state: AgentState) -> &'static str {
         AgentState::Dead => "dead",
     }
 }
-
-/// The name of a number on the wire without what all of them begin with: `RULE` of
-/// `WAIT_REASON_RULE`, as `rule`.
-pub(super) fn wire(name: &str, prefix: &str) -> String {
-    name.strip_prefix(prefix).unwrap_or(name).to_ascii_lowercase().replace('_', "-")
-}

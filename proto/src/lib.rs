@@ -8,6 +8,7 @@ pub mod agents;
 pub mod auth;
 pub mod bottleneck;
 pub mod dial;
+pub mod explanation;
 pub mod http_server;
 pub mod incoming;
 mod live_token;

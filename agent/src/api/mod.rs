@@ -10,13 +10,13 @@
 //! *Goes wrong*: what is no URL is refused with its line and the reason; a batch that is none ends
 //! its stream; a house that says nothing has said "not now".
 
-mod asking;
+mod query;
 mod service;
 mod status;
 #[cfg(test)]
 mod tests;
 
-pub use asking::{About, HostsWanted, NeitherNor, Unanswered};
+pub use query::{HostsQuery, QueryError, Subject, SubjectError};
 pub use service::{NAME, Service, service};
 pub use status::{AgentStatus, BadStatus};
 
@@ -44,20 +44,19 @@ pub trait AgentApi: Send + Sync + 'static {
     /// How many pages of this agent's groups are in the archive of `by`; `None` where that cannot
     /// be read. To drop the answer's sender is to say "not now".
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>);
-    /// What is going on with a host or a URL; and what the archive file of that serial number is
-    /// called, if that is asked.
-    fn why(
+    /// Explains a host or a URL; also returns the name of the archive file with this serial number.
+    fn explain(
         &self,
-        about: About,
+        subject: Subject,
         archive_file: Option<u32>,
-    ) -> BoxFuture<'static, Result<v1::WhyResponse, Unanswered>>;
+    ) -> BoxFuture<'static, Result<v1::ExplainResponse, QueryError>>;
     /// The hosts that are known here.
     fn hosts(
         &self,
-        wanted: HostsWanted,
-    ) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>>;
+        wanted: HostsQuery,
+    ) -> BoxFuture<'static, Result<v1::HostsResponse, QueryError>>;
     /// The last fetches, at most so many, newest first; or only those that went wrong.
-    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory>;
+    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchSummary>;
     /// The newest spans of URLs that are followed, of one trace or of all, at most so many.
     fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span>;
 }

@@ -1,6 +1,6 @@
 //! The service: checks what arrives, asks the house, and puts its word on the wire.
 
-use super::asking;
+use super::query;
 use super::{AgentApi, AgentStatus, SeedAnswer};
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
 use crate::messages::BlockCount;
@@ -69,25 +69,25 @@ impl Control for Counter {
         Ok(Response::new(v1::CountArchivedResponse { pages }))
     }
 
-    async fn why(
+    async fn explain(
         &self,
-        request: Request<v1::WhyRequest>,
-    ) -> Result<Response<v1::WhyResponse>, Status> {
-        asking::why(&*self.house, request.into_inner()).await.map(Response::new)
+        request: Request<v1::ExplainRequest>,
+    ) -> Result<Response<v1::ExplainResponse>, Status> {
+        query::explain(&*self.house, request.into_inner()).await.map(Response::new)
     }
 
     async fn hosts(
         &self,
         request: Request<v1::HostsRequest>,
     ) -> Result<Response<v1::HostsResponse>, Status> {
-        asking::hosts(&*self.house, request.into_inner()).await.map(Response::new)
+        query::hosts(&*self.house, request.into_inner()).await.map(Response::new)
     }
 
     async fn fetches(
         &self,
         request: Request<v1::FetchesRequest>,
     ) -> Result<Response<v1::FetchesResponse>, Status> {
-        asking::fetches(&*self.house, request.get_ref()).map(Response::new)
+        query::fetches(&*self.house, request.get_ref()).map(Response::new)
     }
 
     async fn blocks(

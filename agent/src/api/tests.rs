@@ -29,22 +29,22 @@ struct Fake {
     got: Mutex<Vec<String>>,
     /// Answers wait here once there is a place for them.
     held: Mutex<Option<Vec<oneshot::Sender<SeedAnswer>>>>,
-    wanted: Mutex<Vec<HostsWanted>>,
+    wanted: Mutex<Vec<HostsQuery>>,
 }
 
 impl AgentApi for Fake {
-    fn why(
+    fn explain(
         &self,
-        about: About,
+        subject: Subject,
         archive_file: Option<u32>,
-    ) -> BoxFuture<'static, Result<v1::WhyResponse, Unanswered>> {
-        let answer = match about {
-            About::Host(name) if name == "later.test" => Err(Unanswered::NotNow),
-            About::Host(name) if name == "broken.test" => Err(Unanswered::Broken("gone".into())),
-            about => Ok(v1::WhyResponse {
-                group_name: about.host().to_owned(),
+    ) -> BoxFuture<'static, Result<v1::ExplainResponse, QueryError>> {
+        let answer = match subject {
+            Subject::Host(name) if name == "later.test" => Err(QueryError::NotNow),
+            Subject::Host(name) if name == "broken.test" => Err(QueryError::Broken("gone".into())),
+            subject => Ok(v1::ExplainResponse {
+                group_name: subject.host().to_owned(),
                 archive_file: archive_file.map(|n| n.to_string()).unwrap_or_default(),
-                ..v1::WhyResponse::default()
+                ..v1::ExplainResponse::default()
             }),
         };
         ready(answer).boxed()
@@ -52,15 +52,15 @@ impl AgentApi for Fake {
 
     fn hosts(
         &self,
-        wanted: HostsWanted,
-    ) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>> {
+        wanted: HostsQuery,
+    ) -> BoxFuture<'static, Result<v1::HostsResponse, QueryError>> {
         let busy = wanted.contains == "busy";
         self.wanted.lock().push(wanted);
-        ready(if busy { Err(Unanswered::Busy) } else { Ok(v1::HostsResponse::default()) }).boxed()
+        ready(if busy { Err(QueryError::Busy) } else { Ok(v1::HostsResponse::default()) }).boxed()
     }
 
-    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory> {
-        vec![v1::FetchStory { bytes: most as u64, status: failed_only.into(), ..<_>::default() }]
+    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchSummary> {
+        vec![v1::FetchSummary { bytes: most as u64, status: failed_only.into(), ..<_>::default() }]
     }
 
     fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span> {
@@ -322,20 +322,20 @@ async fn only_so_many_bring_seeds_at_once() {
 async fn questions_are_checked_before_the_house_is_asked() {
     let house = Arc::new(Fake::default());
     let (_, mut client) = serve(Arc::clone(&house)).await;
-    let mut why = async |text: &str| {
-        let asked = v1::WhyRequest { text: text.to_owned(), archive_file: Some(7) };
-        client.why(asked).await.map(|answer| answer.into_inner()).map_err(|e| e.code())
+    let mut explain = async |subject: &str| {
+        let request = v1::ExplainRequest { subject: subject.to_owned(), archive_file: Some(7) };
+        client.explain(request).await.map(|answer| answer.into_inner()).map_err(|e| e.code())
     };
-    let told = why(" HTTP://A.test/x ").await.unwrap();
-    assert_eq!((&*told.group_name, &*told.archive_file), ("a.test", "7"));
-    for (text, code) in [
+    let answer = explain(" HTTP://A.test/x ").await.unwrap();
+    assert_eq!((&*answer.group_name, &*answer.archive_file), ("a.test", "7"));
+    for (subject, code) in [
         ("", Code::InvalidArgument),
         ("a.test/x", Code::InvalidArgument),
         ("\u{0}", Code::InvalidArgument),
         ("later.test", Code::Unavailable),
         ("broken.test", Code::Internal),
     ] {
-        assert_eq!(why(text).await.unwrap_err(), code, "{text:?}");
+        assert_eq!(explain(subject).await.unwrap_err(), code, "{subject:?}");
     }
     let mut hosts = async |contains: &str, limit, order| {
         let asked = v1::HostsRequest { contains: contains.to_owned(), limit, order };
@@ -347,7 +347,7 @@ async fn questions_are_checked_before_the_house_is_asked() {
     assert_eq!(hosts("", 1, 99).await.unwrap_err(), Code::InvalidArgument);
     assert_eq!(hosts("busy", 1, 0).await.unwrap_err(), Code::ResourceExhausted);
     let wanted =
-        |contains: &str, limit, order| HostsWanted { contains: contains.to_owned(), limit, order };
+        |contains: &str, limit, order| HostsQuery { contains: contains.to_owned(), limit, order };
     assert_eq!(house.wanted.lock()[0], wanted("example", 100, HostOrder::Pages));
     assert_eq!(house.wanted.lock()[1], wanted("", 1_000, HostOrder::Unspecified));
     let asked = |limit| v1::FetchesRequest { limit, failed_only: true };

@@ -13,7 +13,7 @@ use crate::engines::remote_robots::RemoteRobotsClient;
 use crate::limits::ARRIVALS_QUEUE;
 use crate::messages::LeaseSender;
 use crate::observe::agent_api::{ControlHandler, RunningAgent};
-use crate::observe::explain::Informer;
+use crate::observe::explain::Explainer;
 use crate::observe::metrics::Post;
 use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer};
 use crate::report::SeedCounts;
@@ -138,7 +138,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         rules: crawl.rules.clone(),
         disk: crawl.disk.clone(),
         inbox: inbox.clone(),
-        informer: Arc::new(Informer::new(
+        explainer: Arc::new(Explainer::new(
             id,
             crawl.disk.clone(),
             crawl.rules.clone(),

@@ -242,7 +242,7 @@ impl Scheduler {
         }
     }
 
-    /// Answers those who ask how hosts stand: one of them a round, so that nothing waits for it.
+    /// Answers one query about hosts a round, so that visits do not wait for queries.
     fn answer(&self, now: Timestamp) {
         let Some(HostQuery { hosts, thorough, reply }) = self.desk.queries.pop() else { return };
         if !self.desk.queries.is_empty() {

@@ -22,6 +22,8 @@ use recent::RecentHosts;
 use scope::Scope;
 use shape::Shape;
 
+pub use scope::RejectingRule;
+
 /// Why the rules of a crawl cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LinksError {
@@ -83,10 +85,10 @@ impl LinkRules {
         Ok(Found { url, host, hash, depth, kind })
     }
 
-    /// In words, by which include or exclude rule `url` is out of scope; `None` when it is not.
+    /// The include or exclude rule that rejects `url`; `None` for a URL within the scope.
     #[must_use]
-    pub fn out_of_scope(&self, url: &CrawlUrl) -> Option<String> {
-        self.scope.refusal(url)
+    pub fn rejecting_rule(&self, url: &CrawlUrl) -> Option<RejectingRule> {
+        self.scope.rejecting_rule(url)
     }
 
     /// The links of one page: resolved against `base`, in normal form, within the rules, in the

@@ -35,17 +35,38 @@ impl Scope {
     }
 }
 
+/// The include or exclude rule that rejects a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectingRule {
+    /// `links.include` or `links.exclude`.
+    pub setting: &'static str,
+    /// Number of rules of the setting.
+    pub rules: usize,
+    /// The rule, counted from 1: an exclude rule that matches, or the only include rule, which does
+    /// not. 0 if none of several include rules matches.
+    pub number: usize,
+    /// The rule as in a settings file; empty if `number` is 0.
+    pub text: String,
+}
+
 impl Scope {
-    /// In words, why a URL is not within the scope; `None` for one that is.
-    pub(super) fn refusal(&self, url: &CrawlUrl) -> Option<String> {
+    /// The rule that rejects a URL; `None` for a URL within the scope.
+    pub(super) fn rejecting_rule(&self, url: &CrawlUrl) -> Option<RejectingRule> {
+        let rule = |setting, rules: &[CompiledRule], number: usize| RejectingRule {
+            setting,
+            rules: rules.len(),
+            number,
+            text: number.checked_sub(1).map(|n| rules[n].to_string()).unwrap_or_default(),
+        };
         if let Some(n) = self.exclude.iter().position(|rule| rule.matches(url)) {
-            return Some(format!("rule {} of links.exclude is met: {}", n + 1, self.exclude[n]));
+            return Some(rule("links.exclude", &self.exclude, n + 1));
         }
-        match self.include.as_slice() {
-            [] => None,
-            rules if rules.iter().any(|rule| rule.matches(url)) => None,
-            [rule] => Some(format!("the rule of links.include is not met: {rule}")),
-            rules => Some(format!("none of the {} rules of links.include is met", rules.len())),
+        let is_included = self.include.iter().any(|rule| rule.matches(url));
+        match self.include.len() {
+            0 => None,
+            _ if is_included => None,
+            1 => Some(rule("links.include", &self.include, 1)),
+            _ => Some(rule("links.include", &self.include, 0)),
         }
     }
 }

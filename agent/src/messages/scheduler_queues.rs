@@ -3,7 +3,7 @@
 use super::{
     HostSnapshot, LeaseEvent, RemoteRobotsQueues, Resolution, ToWorkbench, Verdict, Visit,
 };
-use crate::limits::{DESK_QUEUE, QUESTIONS_MAX};
+use crate::limits::{DESK_QUEUE, WORKBENCH_QUERIES_MAX};
 use crivello_common::hash::HostKey;
 use crossbeam::queue::{ArrayQueue, SegQueue};
 use std::sync::{Arc, OnceLock};
@@ -65,7 +65,7 @@ impl SchedulerQueues {
             from_writer: ArrayQueue::new(DESK_QUEUE),
             lease_events: SegQueue::new(),
             remote_robots: RemoteRobotsQueues::default(),
-            queries: ArrayQueue::new(QUESTIONS_MAX),
+            queries: ArrayQueue::new(WORKBENCH_QUERIES_MAX),
             scheduler: OnceLock::new(),
         }
     }

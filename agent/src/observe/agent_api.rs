@@ -1,10 +1,10 @@
 //! Answers to what people ask of a member: status, explanations, traces, seeds.
 
-use crate::api::{About, AgentApi, AgentStatus, Details, HostsWanted, SeedAnswer, Unanswered};
+use crate::api::{AgentApi, AgentStatus, Details, HostsQuery, QueryError, SeedAnswer, Subject};
 use crate::cluster::{ClusterStatus, InboundMsg, Inbox};
 use crate::crawldb;
 use crate::messages::{BlockCount, LinkKind};
-use crate::observe::explain::Informer;
+use crate::observe::explain::Explainer;
 use crate::observe::metrics::Meter;
 use crate::shared::Shared;
 use crate::shared::live_settings::RulesInForce;
@@ -33,7 +33,7 @@ pub struct RunningAgent {
     pub rules: RulesInForce,
     pub disk: Arc<Database>,
     pub inbox: Inbox,
-    pub informer: Arc<Informer>,
+    pub explainer: Arc<Explainer>,
     pub meter: Meter,
 }
 
@@ -59,9 +59,9 @@ impl ControlHandler {
     }
 
     /// The explainer and the view in force.
-    fn informed(&self) -> Option<(Arc<Informer>, Option<Arc<View>>)> {
-        let informer = self.agent.get()?.informer.clone();
-        Some((informer, self.status.state().view.clone()))
+    fn explainer(&self) -> Option<(Arc<Explainer>, Option<Arc<View>>)> {
+        let explainer = self.agent.get()?.explainer.clone();
+        Some((explainer, self.status.state().view.clone()))
     }
 }
 
@@ -124,34 +124,34 @@ impl AgentApi for ControlHandler {
         }
     }
 
-    fn why(
+    fn explain(
         &self,
-        about: About,
+        subject: Subject,
         archive_file: Option<u32>,
-    ) -> BoxFuture<'static, Result<v1::WhyResponse, Unanswered>> {
-        let informed = self.informed();
+    ) -> BoxFuture<'static, Result<v1::ExplainResponse, QueryError>> {
+        let explainer = self.explainer();
         async move {
-            let (informer, view) = informed.ok_or(Unanswered::NotNow)?;
-            informer.why(view, about, archive_file).await
+            let (explainer, view) = explainer.ok_or(QueryError::NotNow)?;
+            explainer.explain(view, subject, archive_file).await
         }
         .boxed()
     }
 
     fn hosts(
         &self,
-        wanted: HostsWanted,
-    ) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>> {
-        let informed = self.informed();
+        wanted: HostsQuery,
+    ) -> BoxFuture<'static, Result<v1::HostsResponse, QueryError>> {
+        let explainer = self.explainer();
         async move {
-            let (informer, view) = informed.ok_or(Unanswered::NotNow)?;
-            informer.hosts(view, wanted).await
+            let (explainer, view) = explainer.ok_or(QueryError::NotNow)?;
+            explainer.hosts(view, wanted).await
         }
         .boxed()
     }
 
-    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory> {
+    fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchSummary> {
         let here = self.agent.get();
-        here.map_or_else(Vec::new, |here| here.informer.fetches(most, failed_only))
+        here.map_or_else(Vec::new, |here| here.explainer.fetches(most, failed_only))
     }
 
     fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span> {

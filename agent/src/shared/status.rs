@@ -1,7 +1,7 @@
 //! The state of a run, as its engines last reported it.
 
 use crate::crawldb::{SieveCounts, Totals};
-use crate::why::Recent;
+use crate::explain::RecentFetches;
 use crate::workbench::Census;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -27,7 +27,7 @@ pub struct CrawlStatus {
     /// Results of requests in this run. Set by the parsers.
     pub results: AtomicU64,
     /// The last fetches. Set by the fetchers.
-    pub recent: Recent,
+    pub recent: RecentFetches,
     /// Totals of the crawl and of its sieve, as of the last commit. Set by the writer.
     pub totals: Mutex<(Totals, SieveCounts)>,
     /// Statistics of the workbench, as of the scheduler's last census.

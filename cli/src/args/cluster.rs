@@ -245,8 +245,8 @@ pub struct SeedArgs {
 pub struct WhyArgs {
     /// A host, or a URL that begins with http:// or https://.
     #[arg(value_name = "HOST|URL")]
-    pub about: String,
-    /// Print JSON.
+    pub subject: String,
+    /// Print the explanation as JSON: the message Explanation of explanation.proto.
     #[arg(long)]
     pub json: bool,
     /// Read the directory of a crawl that is not running, instead of asking agents.

@@ -1,100 +1,92 @@
-//! `crivello why`: what a host waits for, and what became of a URL.
+//! `crivello why`: what a host waits for, and what happened to a URL.
 
 use crate::args::cluster::WhyArgs;
 use crate::cluster::{connect, list};
 use crate::exit::{CliError, Exit};
 use crate::local_cluster;
-use crate::why::{Known, Story, teller};
 use anyhow::anyhow;
-use crivello_agent::api::About;
-use crivello_agent::{AgentError, why_of_directory};
-use crivello_common::view::{AgentId, View};
-use crivello_proto::agents::{AgentClients, archive_file_name, ask_all};
+use crivello_agent::api::Subject;
+use crivello_agent::{AgentError, explain_from_directory};
+use crivello_common::view::{Agent, AgentId, View};
+use crivello_proto::agents::{ask_about, explanation};
+use crivello_proto::v1::Explanation;
+use crivello_proto::v1::explanation::ArchiveFile;
+use std::convert::Infallible;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
-/// Asks all agents, or a directory, and prints the story.
+/// Asks all agents, or reads a directory, and prints the explanation.
 ///
 /// # Errors
-/// A usage error for what is neither a host nor a URL; when nobody answers.
+/// A usage error if the subject is neither a host nor a URL; an error if no agent answers.
 pub async fn run(args: &WhyArgs) -> Result<Exit, CliError> {
-    let about = About::parse(&args.about).map_err(CliError::usage)?;
-    if let Some(dir) = &args.out {
-        return at_rest(dir, &about, args.json);
-    }
+    let subject = Subject::parse(&args.subject).map_err(CliError::usage)?;
+    let explanation = match &args.out {
+        Some(dir) => from_directory(dir, &subject)?,
+        None => from_agents(args, &subject).await?,
+    };
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&explanation).map(|json| format!("{json}\n")),
+        false => Ok(explanation.text()),
+    };
+    let text = text.map_err(|error| CliError::Internal(error.into()))?;
+    // Standard output may be closed.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    Ok(if explanation.known { Exit::Finished } else { Exit::Unknown })
+}
+
+fn name(subject: &Subject) -> &str {
+    subject.url().map_or(subject.host(), |url| url.as_str())
+}
+
+async fn from_agents(args: &WhyArgs, subject: &Subject) -> Result<Explanation, CliError> {
     let (mut client, credentials) = connect(&args.coordinator).await?;
     let view = list(&mut client).await?.view;
     let crowd = credentials.agent_clients();
-    let known = ask(&crowd, &view, &args.about).await;
-    if !known.values().any(Result::is_ok) {
-        return Err(CliError::Internal(anyhow!("{}", silence(&view, &known))));
+    let answers = ask_about(&crowd, &view, name(subject)).await;
+    let explanation = explanation(&crowd, &view, name(subject), &answers).await;
+    if explanation.source.is_some() {
+        return Ok(explanation);
     }
-    let file = match teller(&known).and_then(|told| told.url.as_ref()) {
-        Some(url) => archive_file_name(&crowd, &view, url).await,
-        None => None,
-    };
-    let story = Story { about: &about, view: &view, known: &known, file, is_at_rest: false };
-    Ok(print(&story, args.json))
-}
-
-/// Asks all agents of `view` that are alive, all at once.
-async fn ask(crowd: &Arc<AgentClients>, view: &View, about: &str) -> Known {
-    let question = |crowd: Arc<AgentClients>, agent| {
-        let about = about.to_owned();
-        async move { crowd.why(&agent, &about).await }
-    };
-    let answers = ask_all(crowd, view, question).await.into_iter();
-    answers.map(|(agent, answer)| (agent.id, answer.map_err(|s| s.to_string()))).collect()
-}
-
-/// Why nobody answered.
-fn silence(view: &View, known: &Known) -> String {
-    let why = known.iter().filter_map(|(id, answer)| {
-        let name = view.agent(*id).map_or("?", |agent| &agent.name);
-        Some(format!("{name} {}", answer.as_ref().err()?))
-    });
-    match why.collect::<Vec<_>>() {
-        why if why.is_empty() => "no agent is alive: start one with `crivello agent`".to_owned(),
-        why => format!("no agent answers: {}", why.join("; ")),
-    }
+    let errors = explanation.errors().map(|(agent, error)| format!("{} {error}", agent.name));
+    Err(CliError::Internal(match errors.collect::<Vec<_>>() {
+        errors if errors.is_empty() => {
+            anyhow!("no agent is alive: start one with `crivello agent`")
+        }
+        errors => anyhow!("no agent answers: {}", errors.join("; ")),
+    }))
 }
 
 /// Reads the directory of a crawl that is not running: its own, or those of all its agents.
-fn at_rest(dir: &Path, about: &About, json: bool) -> Result<Exit, CliError> {
-    let mut view = View::of_one("alone");
-    let mut known = Known::new();
-    if let Some(n) = local_cluster::agents_in(dir) {
-        view.agents.clear();
-        for n in 1..=n {
-            let name = format!("agent-{n}");
-            let answer = why_of_directory(&dir.join(&name), about).map_err(AgentError::from)?;
-            let mut agent = View::of_one(&name).agents.remove(0);
-            agent.id = AgentId(answer.agent);
-            view.agents.push(agent);
-            known.insert(AgentId(answer.agent), Ok(answer));
+fn from_directory(dir: &Path, subject: &Subject) -> Result<Explanation, CliError> {
+    let agent = |name: &str| View::of_one(name).agents.remove(0);
+    let dirs: Vec<(Agent, _)> = match local_cluster::agents_in(dir) {
+        None => vec![(agent("alone"), dir.to_owned())],
+        Some(n) => {
+            let names = (1..=n).map(|n| format!("agent-{n}"));
+            names.map(|name| (agent(&name), dir.join(&name))).collect()
         }
-    } else {
-        let answer = why_of_directory(dir, about).map_err(AgentError::from)?;
-        view.agents[0].id = AgentId(answer.agent);
-        known.insert(AgentId(answer.agent), Ok(answer));
+    };
+    let mut answers = Vec::with_capacity(dirs.len());
+    for (mut agent, dir) in dirs {
+        let answer = explain_from_directory(&dir, subject).map_err(AgentError::from)?;
+        agent.id = AgentId(answer.agent);
+        answers.push((agent, dir, answer));
     }
+    let results =
+        answers.iter().map(|(agent, _, answer)| (agent, Ok::<_, Infallible>(answer.clone())));
+    let mut explanation = Explanation::new(name(subject), true, results);
     // The file of a page that another of them archived.
-    let file = teller(&known).and_then(|told| told.url.as_ref()).and_then(|url| {
-        let by = AgentId(url.archived_by.filter(|_| url.file.is_empty())?);
-        let owner = &view.agent(by)?.name;
-        Some(
-            crivello_archive::find_file(&dir.join(owner).join("warc"), url.file_serial?)
-                .ok_or_else(|| "it is not there".to_owned()),
-        )
-    });
-    let story = Story { about, view: &view, known: &known, file, is_at_rest: true };
-    Ok(print(&story, json))
-}
-
-fn print(story: &Story<'_>, json: bool) -> Exit {
-    let text = if json { story.json() } else { story.text() };
-    // Nobody may be reading.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-    if story.is_known() { Exit::Finished } else { Exit::Unknown }
+    if explanation.archive_file.is_none()
+        && let Some(url) = explanation.url()
+        && let (Some(by), Some(serial)) = (url.archived_by, url.file_serial)
+        && let Some((_, dir, _)) = answers.iter().find(|(agent, ..)| agent.id.0 == by)
+    {
+        let file = crivello_archive::find_file(&dir.join("warc"), serial);
+        explanation.archive_file = Some(match file {
+            Some(name) => ArchiveFile::FileName(name),
+            None => ArchiveFile::FileError("the agent has no such file".to_owned()),
+        });
+    }
+    Ok(explanation)
 }

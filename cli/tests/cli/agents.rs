@@ -3,7 +3,7 @@
 
 use crate::program::{Coordinator, crivello, expect, fresh};
 use crivello_agent::api::{
-    self, About, AgentApi, AgentStatus, Details, HostsWanted, SeedAnswer, Unanswered,
+    self, AgentApi, AgentStatus, Details, HostsQuery, QueryError, SeedAnswer, Subject,
 };
 use crivello_agent::messages::{Ack, RobotsOutcome};
 use crivello_agent::peers::{
@@ -41,19 +41,19 @@ struct FakeAgent {
 }
 
 impl AgentApi for FakeAgent {
-    fn why(
+    fn explain(
         &self,
-        _: About,
+        _: Subject,
         _: Option<u32>,
-    ) -> BoxFuture<'static, Result<v1::WhyResponse, Unanswered>> {
-        ready(Err(Unanswered::NotNow)).boxed()
+    ) -> BoxFuture<'static, Result<v1::ExplainResponse, QueryError>> {
+        ready(Err(QueryError::NotNow)).boxed()
     }
 
-    fn hosts(&self, _: HostsWanted) -> BoxFuture<'static, Result<v1::HostsResponse, Unanswered>> {
-        ready(Err(Unanswered::NotNow)).boxed()
+    fn hosts(&self, _: HostsQuery) -> BoxFuture<'static, Result<v1::HostsResponse, QueryError>> {
+        ready(Err(QueryError::NotNow)).boxed()
     }
 
-    fn fetches(&self, _: usize, _: bool) -> Vec<v1::FetchStory> {
+    fn fetches(&self, _: usize, _: bool) -> Vec<v1::FetchSummary> {
         Vec::new()
     }
 

@@ -1,13 +1,13 @@
 //! `GET /api/fetches?failed=&limit=`: the last fetches of all agents, newest first.
 
-use super::{Answered, Asked, gather, query, story};
+use super::{Answered, Asked, gather, query};
 use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_proto::agents::{Client, ask_all};
 use crivello_proto::v1;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::cmp::Reverse;
 
 /// Fetches that are shown when nobody says how many.
@@ -33,10 +33,10 @@ pub(crate) async fn fetches(Shared(state): Shared<State>, asked: Asked<Search>) 
         async move { crowd.ask(&agent, async |mut c: Client| c.fetches(request).await).await }
     });
     let gathered = gather(all.await);
-    let told = gathered.answers.into_iter();
-    let mut told: Vec<v1::FetchStory> = told.flat_map(|(_, answer)| answer.fetches).collect();
-    told.sort_by_key(|fetch| Reverse(fetch.at));
-    let fetches: Vec<Value> = told.iter().take(limit as usize).map(story::fetch).collect();
+    let answers = gathered.answers.into_iter();
+    let mut fetches: Vec<v1::FetchSummary> = answers.flat_map(|(_, a)| a.fetches).collect();
+    fetches.sort_by_key(|fetch| Reverse(fetch.at));
+    fetches.truncate(limit as usize);
     let (available, silent) = (gathered.available, gathered.silent);
     Ok(Json(json!({ "available": available, "silent": silent, "fetches": fetches })))
 }

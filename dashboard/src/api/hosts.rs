@@ -1,16 +1,17 @@
 //! `GET /api/hosts?contains=&order=&limit=`: the hosts that agents know of, each once.
 
-use super::{Answered, Asked, Refusal, gather, query, story};
+use super::{Answered, Asked, Refusal, gather, query};
 use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
 use crivello_common::assignment::Owners;
 use crivello_common::config::Settings;
 use crivello_common::hash::GroupHash;
+use crivello_common::time::Timestamp;
 use crivello_common::url::group_name;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::agents::{Client, ask_all};
-use crivello_proto::v1::{self, HostOrder, HostStory};
+use crivello_proto::v1::{self, HostOrder, HostStatus};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -54,10 +55,17 @@ pub(crate) async fn hosts(Shared(state): Shared<State>, asked: Asked<Search>) ->
     });
     let gathered = gather(all.await);
     let truncated = gathered.answers.iter().any(|(_, answer)| answer.truncated);
-    let told = gathered.answers.into_iter();
-    let told =
-        told.flat_map(|(agent, answer)| answer.hosts.into_iter().map(move |h| (agent.id, h)));
-    let (hosts, more) = merge(told, order, limit as usize, &owners(&board.view, &board.settings));
+    let answers = gathered.answers.into_iter().flat_map(|(agent, answer)| {
+        let now = Timestamp(answer.now);
+        answer.hosts.into_iter().map(move |host| Known { agent: agent.id, now, host })
+    });
+    let owner = owners(&board.view, &board.settings);
+    let (hosts, more) = merge(answers, order, limit as usize, &owner);
+    let name = |id| match board.view.agent(AgentId(id)) {
+        Some(agent) => format!("agent {}", agent.name),
+        None => format!("agent {id}"),
+    };
+    let hosts: Vec<Value> = hosts.iter().map(|known| known.json(name)).collect();
     Ok(Json(json!({
         "available": gathered.available,
         "silent": gathered.silent,
@@ -66,81 +74,94 @@ pub(crate) async fn hosts(Shared(state): Shared<State>, asked: Asked<Search>) ->
     })))
 }
 
-/// Who owns a host.
+/// A host as an agent knows it.
+struct Known {
+    agent: AgentId,
+    now: Timestamp,
+    host: HostStatus,
+}
+
+impl Known {
+    /// The status, the agent, and what the host waits for as a sentence. `name` names an agent.
+    fn json(&self, name: impl Fn(u32) -> String) -> Value {
+        let mut value = json!(self.host);
+        value["agent"] = self.agent.0.into();
+        value["waits_for"] = self.host.wait_text(self.now, name).into();
+        value
+    }
+}
+
+/// The owner of a host.
 fn owners(view: &View, settings: &Settings) -> impl Fn(&str) -> Option<AgentId> + use<> {
     let owners = Owners::new(settings.cluster.strategy, Arc::new(view.clone())).ok();
     let by = settings.identity.assign_by;
     move |host| owners.as_ref()?.owner(GroupHash::of(group_name(host, by)))
 }
 
-/// Each host once: as its owner tells it, or whoever knows most of it while it changes hands.
-/// Says as well whether there are more than are shown.
+/// Each host once: as its owner knows it, or the agent that knows most of it during a handoff. Also
+/// returns whether there are more hosts than `limit`.
 fn merge(
-    told: impl Iterator<Item = (AgentId, HostStory)>,
+    answers: impl Iterator<Item = Known>,
     order: HostOrder,
     limit: usize,
     owner: &impl Fn(&str) -> Option<AgentId>,
-) -> (Vec<Value>, bool) {
-    let mut hosts: BTreeMap<String, (AgentId, HostStory)> = BTreeMap::new();
-    for (agent, host) in told {
-        let weight = |agent: AgentId, host: &HostStory| {
-            (owner(&host.name) == Some(agent), host.on_workbench, host.queued, host.requests)
-        };
-        let better = hosts
-            .get(&host.name)
-            .is_none_or(|(other, known)| weight(agent, &host) > weight(*other, known));
-        if better {
-            hosts.insert(host.name.clone(), (agent, host));
+) -> (Vec<Known>, bool) {
+    let mut hosts: BTreeMap<String, Known> = BTreeMap::new();
+    let weight = |Known { agent, host, .. }: &Known| {
+        (owner(&host.name) == Some(*agent), host.in_memory, host.queued, host.requests)
+    };
+    for known in answers {
+        let other = hosts.get(&known.host.name);
+        if other.is_none_or(|other| weight(&known) > weight(other)) {
+            hosts.insert(known.host.name.clone(), known);
         }
     }
-    let mut hosts: Vec<(AgentId, HostStory)> = hosts.into_values().collect();
-    let key = |host: &HostStory| match order {
+    let mut hosts: Vec<Known> = hosts.into_values().collect();
+    let key = |host: &HostStatus| match order {
         HostOrder::Pages => host.pages,
         HostOrder::Failures => host.failures.values().map(|&n| u64::from(n)).sum(),
         HostOrder::Queued | HostOrder::Unspecified => host.queued,
     };
-    // Of equals the first by name.
-    hosts.sort_by_key(|(_, host)| Reverse(key(host)));
+    // Ties are in the order of the names.
+    hosts.sort_by_key(|known| Reverse(key(&known.host)));
     let more = hosts.len() > limit;
-    let shown = hosts.into_iter().take(limit).map(|(agent, host)| {
-        let mut value = story::host(&host);
-        value["agent"] = agent.0.into();
-        value
-    });
-    (shown.collect(), more)
+    hosts.truncate(limit);
+    (hosts, more)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn host(name: &str, queued: u64, pages: u64) -> HostStory {
-        HostStory { name: name.to_owned(), queued, pages, ..HostStory::default() }
+    fn known(agent: AgentId, name: &str, queued: u64, pages: u64) -> Known {
+        let host = HostStatus { name: name.to_owned(), queued, pages, ..HostStatus::default() };
+        Known { agent, now: Timestamp::ZERO, host }
     }
 
     #[test]
-    fn a_host_is_shown_once_as_its_owner_tells_it() {
+    fn a_host_is_listed_once_as_its_owner_knows_it() {
         let (a, b) = (AgentId(0), AgentId(1));
-        let told = [
-            (a, host("x.test", 900, 1)),
-            (b, host("x.test", 5, 9)),
-            (b, host("y.test", 7, 2)),
-            (a, host("z.test", 1, 3)),
+        let answers = [
+            known(a, "x.test", 900, 1),
+            known(b, "x.test", 5, 9),
+            known(b, "y.test", 7, 2),
+            known(a, "z.test", 1, 3),
         ];
         let owner = |_: &str| Some(b);
-        let (hosts, more) = merge(told.into_iter(), HostOrder::Queued, 2, &owner);
-        let names: Vec<_> = hosts.iter().map(|host| (&host["name"], &host["queued"])).collect();
-        assert_eq!(names, [(&"y.test".into(), &7.into()), (&"x.test".into(), &5.into())]);
+        let (hosts, more) = merge(answers.into_iter(), HostOrder::Queued, 2, &owner);
+        let names: Vec<_> = hosts.iter().map(|k| (&*k.host.name, k.host.queued)).collect();
+        assert_eq!(names, [("y.test", 7), ("x.test", 5)]);
         assert!(more);
-        assert_eq!(hosts[1]["agent"], 1);
+        assert_eq!(hosts[1].json(|id| id.to_string())["agent"], 1);
     }
 
     #[test]
     fn the_order_is_the_one_asked_for() {
-        let told = || [host("a", 1, 3), host("b", 2, 2), host("c", 3, 1)].map(|h| (AgentId(0), h));
-        let nobody = |_: &str| None;
-        let first = |order| merge(told().into_iter(), order, 9, &nobody).0[0]["name"].clone();
-        assert_eq!((first(HostOrder::Queued), first(HostOrder::Pages)), ("c".into(), "a".into()));
+        let hosts = || [("a", 1, 3), ("b", 2, 2), ("c", 3, 1)].into_iter();
+        let hosts = || hosts().map(|(name, queued, pages)| known(AgentId(0), name, queued, pages));
+        let none = |_: &str| None;
+        let first = |order| merge(hosts(), order, 9, &none).0[0].host.name.clone();
+        assert_eq!((&*first(HostOrder::Queued), &*first(HostOrder::Pages)), ("c", "a"));
         assert!(order("odd").is_err());
     }
 }

@@ -1,8 +1,9 @@
 //! What is asked for in JSON: one question a file.
 //!
 //! Questions to agents are answered as `{"available", "silent", …}`: whether any agent knows the
-//! question, and which agents gave no answer, with the reason. Times are in milliseconds since
-//! 1970. A refusal is `{"error"}` with a status that says whose fault it is.
+//! question, and which agents gave no answer, with the reason. Messages of the agents are in the
+//! JSON that `explanation.proto` describes; other times are in milliseconds since 1970. A refusal is
+//! `{"error"}` with a status that says whose fault it is.
 
 pub(super) mod acts;
 pub(super) mod archived;
@@ -11,7 +12,6 @@ pub(super) mod discards;
 pub(super) mod fetches;
 pub(super) mod hosts;
 pub(super) mod settings;
-pub(super) mod story;
 pub(super) mod traces;
 pub(super) mod why;
 
@@ -77,14 +77,6 @@ fn query<T>(asked: Asked<T>) -> Result<T, Refusal> {
 /// A body of JSON.
 pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(bytes).map_err(|error| Refusal::bad(format!("the body: {error}")))
-}
-
-/// A time of the wire in milliseconds since 1970; nothing for never.
-fn millis(micros: u64) -> Value {
-    match micros {
-        0 => Value::Null,
-        micros => (micros / 1_000).into(),
-    }
 }
 
 /// What all agents together said.

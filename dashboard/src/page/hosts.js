@@ -2,13 +2,13 @@
 
 import { get } from "./api.js";
 import { Table, byId, el, gaps, text } from "./dom.js";
-import { count, when, words } from "./format.js";
+import { count, when } from "./format.js";
 import { explain } from "./why.js";
 
 const failures = (host) => Object.entries(host.failures).map(([kind, n]) => `${kind} ${n}`).join(", ");
 let cluster = null;
-// What is over is now: nothing but its turn is waited for.
-const next = (at) => (at === null ? "–" : when(Math.max(at, cluster?.now ?? 0), cluster?.now ?? 0));
+// A time in the past is now: the host only waits for its turn.
+const next = (at) => (at ? when(Math.max(Date.parse(at), cluster?.now ?? 0), cluster?.now ?? 0) : "–");
 const agent = (id) => cluster?.agents.find((one) => one.id === id)?.name ?? id;
 
 const table = new Table("Hosts", [
@@ -20,8 +20,8 @@ const table = new Table("Hosts", [
   },
   { label: "Queued", num: true, text: (host) => count(host.queued) },
   { label: "Pages", num: true, text: (host) => count(host.pages) },
-  { label: "Next", num: true, text: (host) => next(host.next) },
-  { label: "Waits for", wide: true, text: (host) => host.detail || words(host.reason) },
+  { label: "Next", num: true, text: (host) => next(host.wait?.next) },
+  { label: "Waits for", wide: true, text: (host) => host.waits_for },
   { label: "Failures in a row", wide: true, text: (host) => failures(host) || "–" },
   { label: "Agent", text: (host) => agent(host.agent) },
 ]);

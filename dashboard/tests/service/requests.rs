@@ -51,23 +51,28 @@ async fn agents_are_asked_and_their_owner_is_believed() {
     assert_eq!((&none["hosts"], &none["available"]), (&json!([]), &json!(true)));
 
     let why = scene.get("/api/why?text=https%3A%2F%2Fwww.a.test%2Fx").await.json();
-    let answer = &why["answer"];
-    assert_eq!((&answer["agent"], &answer["hold"]), (&2.into(), &"authority".into()));
+    assert_eq!(why["explanation"]["source"], 2);
+    let answer = &why["explanation"]["agents"][1]["answer"];
+    assert_eq!((&answer["agent"], &answer["holding"]), (&2.into(), &"authority".into()));
     assert_eq!(
         (&answer["url"]["fate"], &answer["group"]),
-        (&"not-let-in".into(), &"0000000000000abc".into())
+        (&"rejected".into(), &"0000000000000abc".into())
     );
-    assert_eq!(
-        (&answer["host"]["reason"], &answer["host"]["next"]),
-        (&"rule".into(), &5_000.into())
-    );
+    let wait = &answer["host"]["wait"];
+    let next = "1970-01-01T00:00:05.000000Z";
+    assert_eq!((&wait["reason"], &wait["next"]), (&"crawl-delay".into(), &next.into()));
     assert_eq!(answer["host"]["robots"][0]["origin"], "https://www.a.test");
-    // Its owner knows the number of the archive file, and who has it, the name.
+    let next = "in 1 s: Crawl-delay: its robots.txt asks for 7 s between requests";
+    assert_eq!(why["lines"][3], json!({ "label": "next", "text": next }), "{why:#}");
+    assert_eq!(hosts["hosts"][0]["waits_for"], next);
+    // The owner knows the number of the archive file, the agent that has it knows the name.
     let why = scene.get("/api/why?text=https%3A%2F%2Fwww.a.test%2Fstored").await.json();
-    let url = &why["answer"]["url"];
-    assert_eq!((&why["answer"]["agent"], &url["archived_by"]), (&2.into(), &1.into()));
-    assert_eq!((&url["file"], &url["offset"]), (&"crivello-four.warc.gz".into(), &77.into()));
-    assert!(url["no_file"].is_null(), "{url}");
+    let explanation = &why["explanation"];
+    let url = &explanation["agents"][1]["answer"]["url"];
+    assert_eq!((&explanation["source"], &url["archived_by"]), (&2.into(), &1.into()));
+    let file_name = &explanation["file_name"];
+    assert_eq!((file_name, &url["offset"]), (&"crivello-four.warc.gz".into(), &77.into()));
+    assert!(explanation["file_error"].is_null(), "{explanation}");
     assert_eq!(scene.get("/api/why?text=!").await.status, 400);
     assert_eq!(scene.get("/api/why").await.status, 400);
 

@@ -1,48 +1,68 @@
-//! Queries about a host or a URL.
+//! Explanations of a host or a URL, asked of the agents.
 
-use super::{AgentCallError, AgentClients, Answer, Client};
+use super::{Answer, Client, AgentClients, AgentCallError, ask_all};
 use crate::v1;
+use crate::v1::explanation::ArchiveFile;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
+use std::sync::Arc;
 
 impl AgentClients {
-    /// The state of a host or a URL at `agent`.
-    ///
-    /// # Errors
-    /// The call fails, or another agent responds at this address.
-    pub async fn why(&self, agent: &Agent, text: &str) -> Answer<v1::WhyResponse> {
-        self.call_why(agent, v1::WhyRequest { text: text.to_owned(), archive_file: None }).await
-    }
-
-    async fn call_why(&self, agent: &Agent, request: v1::WhyRequest) -> Answer<v1::WhyResponse> {
-        let call = async |mut client: Client| client.why(request).await;
-        let answer = self.ask(agent, call).await?;
-        (answer.agent == agent.id.0).then_some(answer).ok_or_else(AgentCallError::other_agent)
+    async fn explain(
+        &self,
+        agent: &Agent,
+        request: v1::ExplainRequest,
+    ) -> Answer<v1::ExplainResponse> {
+        let question = async |mut client: Client| client.explain(request).await;
+        let answer = self.ask(agent, question).await?;
+        (answer.agent == agent.id.0).then_some(answer).ok_or_else(AgentCallError::stranger)
     }
 }
 
-/// The name of the archive file with the record of a URL, from the agent that archived it: the agent
-/// that sent `story` knows only the serial number. `None` if `story` has the name or there is no
-/// record; an error message if the name is not available.
-pub async fn archive_file_name(
+/// Asks all agents of `view` that are alive about a host or a URL, all at once.
+pub async fn ask_about(
+    clients: &Arc<AgentClients>,
+    view: &View,
+    subject: &str,
+) -> Vec<(Agent, Answer<v1::ExplainResponse>)> {
+    ask_all(clients, view, |clients, agent| {
+        let request = v1::ExplainRequest { subject: subject.to_owned(), archive_file: None };
+        async move { clients.explain(&agent, request).await }
+    })
+    .await
+}
+
+/// Puts the answers of [`ask_about`] together. If another agent than the one whose answer counts
+/// archived the page, that agent is asked for the name of its archive file.
+pub async fn explanation(
     clients: &AgentClients,
     view: &View,
-    story: &v1::UrlStory,
-) -> Option<Result<String, String>> {
-    let by = AgentId(story.archived_by.filter(|_| story.file.is_empty())?);
-    let serial = story.file_serial?;
+    subject: &str,
+    answers: &[(Agent, Answer<v1::ExplainResponse>)],
+) -> v1::Explanation {
+    let answers = answers.iter().map(|(agent, answer)| (agent, answer.clone()));
+    let mut explanation = v1::Explanation::new(subject, false, answers);
+    if explanation.archive_file.is_none()
+        && let Some(url) = explanation.url()
+    {
+        explanation.archive_file = file_name(clients, view, url).await;
+    }
+    explanation
+}
+
+/// The name of the archive file that has the record of a URL, or why it is not known; `None` if
+/// there is no record.
+async fn file_name(clients: &AgentClients, view: &View, url: &v1::UrlStatus) -> Option<ArchiveFile> {
+    let (by, serial) = (AgentId(url.archived_by?), url.file_serial?);
+    let error = |text: &str| Some(ArchiveFile::FileError(text.to_owned()));
     let agent = match view.agent(by) {
-        None => return Some(Err("the agent is no longer known".to_owned())),
-        Some(agent) if agent.state == AgentState::Dead => {
-            return Some(Err("the agent is dead".to_owned()));
-        }
+        None => return error("the agent is no longer known"),
+        Some(agent) if agent.state == AgentState::Dead => return error("the agent is dead"),
         Some(agent) => agent,
     };
-    let request = v1::WhyRequest { text: story.url.clone(), archive_file: Some(serial) };
-    Some(match clients.call_why(agent, request).await {
-        Ok(answer) if answer.archive_file.is_empty() => {
-            Err("the agent has no such file".to_owned())
-        }
-        Ok(answer) => Ok(answer.archive_file),
-        Err(error) => Err(format!("the agent {error}")),
-    })
+    let request = v1::ExplainRequest { subject: url.url.clone(), archive_file: Some(serial) };
+    match clients.explain(agent, request).await {
+        Ok(answer) if answer.archive_file.is_empty() => error("the agent has no such file"),
+        Ok(answer) => Some(ArchiveFile::FileName(answer.archive_file)),
+        Err(silence) => error(&format!("the agent {silence}")),
+    }
 }

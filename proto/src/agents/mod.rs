@@ -5,7 +5,7 @@ mod archived;
 mod explain;
 
 pub use archived::{ArchivedCount, archived_only_by};
-pub use explain::archive_file_name;
+pub use explain::{ask_about, explanation};
 
 use crate::auth::{AuthChannel, BearerToken};
 use crate::tls::Tls;

@@ -4,7 +4,8 @@
 use crivello_proto::FORMAT_VERSION;
 use crivello_proto::v1::control_server::{Control, ControlServer};
 use crivello_proto::v1::coordinator_client::CoordinatorClient;
-use crivello_proto::v1::{self, HoldKind, UrlFate, WaitReason};
+use crivello_proto::v1::wait::{self, Reason};
+use crivello_proto::v1::{self, HoldKind, UrlFate};
 use futures_util::stream::{Empty, empty};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -136,36 +137,38 @@ impl FakeAgent {
         }
     }
 
-    fn host(&self) -> v1::HostStory {
+    fn host(&self) -> v1::HostStatus {
         let is_owner = self.kind == FakeKind::Owner;
-        let reason = if is_owner { WaitReason::Rule } else { WaitReason::OtherAgent };
-        v1::HostStory {
+        let reason = match is_owner {
+            true => Reason::CrawlDelay(wait::CrawlDelay { asked_ms: Some(7_000), kept_ms: 7_000 }),
+            false => Reason::OtherAgent(wait::OtherAgent { owner: Some(2), replica: true }),
+        };
+        v1::HostStatus {
             name: "www.a.test".into(),
-            is_known: true,
-            on_workbench: is_owner,
-            reason: reason.into(),
-            detail: "Crawl-delay of robots.txt".into(),
-            next: 5_000_000,
+            on_disk: true,
+            in_memory: is_owner,
+            wait: Some(v1::Wait { next: 5_000_000, reason: Some(reason), ..v1::Wait::default() }),
             queued: if is_owner { 12 } else { 99 },
             failures: [("connect-refused".to_owned(), 2)].into(),
-            robots: vec![v1::OriginRobots {
+            robots: vec![v1::RobotsStatus {
                 origin: "https://www.a.test".into(),
                 ..Default::default()
             }],
             fetches: vec![self.fetch()],
-            ..v1::HostStory::default()
+            ..v1::HostStatus::default()
         }
     }
 
-    /// Nothing special about it.
-    fn quiet_host(&self, i: u32) -> v1::HostStory {
-        v1::HostStory {
+    /// A host with an empty queue.
+    fn empty_host(&self, i: u32) -> v1::HostStatus {
+        let reason = Some(Reason::Empty(wait::Empty {}));
+        v1::HostStatus {
             name: format!("host{i}.shop.b.test"),
-            is_known: true,
-            reason: WaitReason::Empty.into(),
+            on_disk: true,
+            wait: Some(v1::Wait { reason, ..v1::Wait::default() }),
             pages: u64::from(i) * 1_234,
             address: "192.0.2.7".into(),
-            ..v1::HostStory::default()
+            ..v1::HostStatus::default()
         }
     }
 
@@ -186,9 +189,9 @@ impl FakeAgent {
         (0..).zip(&steps).map(span).collect()
     }
 
-    fn fetch(&self) -> v1::FetchStory {
+    fn fetch(&self) -> v1::FetchSummary {
         let url = format!("https://www.a.test/<{}>", self.name);
-        v1::FetchStory {
+        v1::FetchSummary {
             at: 1_000_000 * u64::from(self.id),
             url,
             status: 503,
@@ -234,39 +237,39 @@ impl Control for FakeAgent {
         Ok(Response::new(v1::CountArchivedResponse { pages: 3 }))
     }
 
-    async fn why(&self, request: Request<v1::WhyRequest>) -> Answer<v1::WhyResponse> {
-        let v1::WhyRequest { text, archive_file } = request.into_inner();
-        if text == "!" {
+    async fn explain(&self, request: Request<v1::ExplainRequest>) -> Answer<v1::ExplainResponse> {
+        let v1::ExplainRequest { subject, archive_file } = request.into_inner();
+        if subject == "!" {
             return Err(Status::invalid_argument("\"!\" is neither a host nor a URL"));
         }
         let is_owner = self.kind == FakeKind::Owner;
-        let hold = if is_owner { HoldKind::Authority } else { HoldKind::Copy };
-        let url = text.starts_with("http").then(|| match text.ends_with("/stored") {
-            // The holder has archived it: what the file is called is its to know.
-            true => v1::UrlStory {
-                url: text.clone(),
+        let holding = if is_owner { HoldKind::Authority } else { HoldKind::Replica };
+        let url = subject.starts_with("http").then(|| match subject.ends_with("/stored") {
+            // The holder has archived it, and knows the name of the file.
+            true => v1::UrlStatus {
+                url: subject.clone(),
                 fate: UrlFate::Fetched.into(),
                 archived_by: Some(HOLDER),
                 file_serial: Some(FILE.0),
                 offset: 77,
                 ..Default::default()
             },
-            false => v1::UrlStory {
-                url: text.clone(),
-                fate: UrlFate::NotLetIn.into(),
-                reason: "robots".into(),
+            false => v1::UrlStatus {
+                url: subject.clone(),
+                fate: UrlFate::Rejected.into(),
+                discard: "robots".into(),
                 ..Default::default()
             },
         });
         let asked = archive_file == Some(FILE.0) && self.kind == FakeKind::Holder;
         let file = if asked { FILE.1 } else { "" };
-        self.known(v1::WhyResponse {
+        self.known(v1::ExplainResponse {
             agent: self.id,
             now: 4_000_000,
             group: 0xabc,
             group_name: "a.test".into(),
             owner: Some(2),
-            hold: hold.into(),
+            holding: holding.into(),
             host: Some(self.host()),
             url,
             archive_file: file.to_owned(),
@@ -276,7 +279,7 @@ impl Control for FakeAgent {
     async fn hosts(&self, request: Request<v1::HostsRequest>) -> Answer<v1::HostsResponse> {
         let v1::HostsRequest { contains, .. } = request.into_inner();
         let mut hosts = vec![self.host()];
-        hosts.extend((0..8).map(|i| self.quiet_host(i)));
+        hosts.extend((0..8).map(|i| self.empty_host(i)));
         let hosts = hosts.into_iter().filter(|host| host.name.contains(&contains));
         self.known(v1::HostsResponse { hosts: hosts.collect(), truncated: false, now: 4_000_000 })
     }

@@ -51,9 +51,13 @@ fn what_agents_know_is_shown() {
     let _ = browser.eval("document.forms['hosts-form'].elements.contains.value = ''");
     cluster.until("all are back", |_| browser.text("#hosts-list").contains("www.a.test"));
     browser.click("#hosts-list button.link");
-    cluster.until("it is told why", |_| browser.text("#why").contains("Crawl-delay of robots.txt"));
+    cluster.until("it is explained", |_| {
+        browser.text("#why").contains("Crawl-delay: its robots.txt asks for 7 s")
+    });
     let story = browser.text("#why-body");
-    for word in ["a.test (0000000000000abc)", "owner: authority", "https://www.a.test", "503"] {
+    for word in
+        ["a.test (0000000000000abc)", "fetched by agent owner (id 2)", "https://www.a.test", "503"]
+    {
         assert!(story.contains(word), "no {word:?}: {story}");
     }
     let _ = browser.eval(
@@ -63,12 +67,18 @@ fn what_agents_know_is_shown() {
     let _ = browser.eval(
         "{ const form = document.forms['why-form']; form.elements.text.value = 'https://www.a.test/x'; form.requestSubmit(); }",
     );
-    cluster.until("a URL is told", |_| browser.text("#why-body").contains("not let in, robots"));
+    cluster.until("a URL is explained", |_| {
+        browser
+            .text("#why-body")
+            .contains("it would be rejected: disallowed by robots.txt (robots)")
+    });
     let _ = browser.eval(
         "{ const form = document.forms['why-form']; form.elements.text.value = 'https://www.a.test/stored'; form.requestSubmit(); }",
     );
-    cluster.until("its record is told", |_| {
-        browser.text("#why-body").contains("holder, crivello-four.warc.gz at byte 77")
+    cluster.until("its record is named", |_| {
+        browser
+            .text("#why-body")
+            .contains("agent holder (id 1): warc/crivello-four.warc.gz, offset 77")
     });
     look(&browser, "hosts");
 

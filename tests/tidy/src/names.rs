@@ -20,7 +20,6 @@ const KNOWN_NAMES: &[&str] = &[
     "Process",
     "Totals",
     "Value",
-    "Waits",
 ];
 
 /// Names of public types, each with the files that define one, where there are several.

@@ -1,11 +1,12 @@
-//! The hosts that an agent knows of, the first few by some order.
+//! The hosts that an agent knows of, in a given order.
 
-use crate::api::HostsWanted;
+use super::disk_view;
+use super::sources::Sources;
+use crate::api::HostsQuery;
+use crate::explain::{CrawlFacts, Facts, host_status};
 use crate::messages::HostSnapshot;
-use crate::observe::explain::{Place, shelf};
 use crate::storage::DiskError;
 use crate::storage::values::HostRow;
-use crate::why::{Crawl, Facts, host_story};
 use crivello_common::assignment::Owners;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
@@ -14,62 +15,66 @@ use crivello_proto::v1::{self, HostOrder};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What was found on disk.
-pub struct Found {
+/// Hosts found on disk.
+pub struct FoundHosts {
     pub rows: Vec<(HostKey, HostRow)>,
     truncated: bool,
 }
 
-/// Looks through at most so many rows of hosts on disk; memory is bounded by the limit wanted.
-pub fn find(place: &Place, wanted: &HostsWanted, most: usize) -> Result<Found, DiskError> {
-    let rank = |row: &HostRow| match wanted.order {
+/// Finds hosts in at most `rows_max` rows on disk. Memory is bounded by the limit of the query.
+pub fn find(
+    sources: &Sources,
+    query: &HostsQuery,
+    rows_max: usize,
+) -> Result<FoundHosts, DiskError> {
+    let rank = |row: &HostRow| match query.order {
         HostOrder::Pages => row.pages,
         HostOrder::Failures => row.state.failures.iter().map(|(_, n)| u64::from(n)).sum(),
         HostOrder::Queued | HostOrder::Unspecified => row.queued,
     };
     let mut best = BTreeMap::new();
-    let mut offer = |key: HostKey, row: HostRow| {
+    let mut add = |key: HostKey, row: HostRow| {
         best.insert((Reverse(rank(&row)), key), row);
-        if best.len() > wanted.limit {
+        if best.len() > query.limit {
             best.pop_last();
         }
     };
-    let all = shelf::hosts(&place.disk, most, |key, row| {
-        if row.name.contains(&wanted.contains) {
-            offer(key, row);
+    let all = disk_view::hosts(&sources.disk, rows_max, |key, row| {
+        if row.name.contains(&query.contains) {
+            add(key, row);
         }
     })?;
-    // Whoever gives the whole name finds it wherever it is.
-    let key = host_key(&wanted.contains, place.settings.identity.assign_by);
-    if !all && let Some(row) = shelf::host(&place.disk, key)? {
-        offer(key, row);
+    // The host with exactly this name is found even beyond `rows_max`.
+    let key = host_key(&query.contains, sources.settings.identity.assign_by);
+    if !all && let Some(row) = disk_view::host(&sources.disk, key)? {
+        add(key, row);
     }
     let rows = best.into_iter().map(|((_, key), row)| (key, row)).collect();
-    Ok(Found { rows, truncated: !all })
+    Ok(FoundHosts { rows, truncated: !all })
 }
 
-/// Puts them into words; `bench` says how each stands in memory. Reads the tags of their groups.
-pub fn tell(
-    place: &Place,
-    found: &Found,
+/// The status of the hosts; `bench` is their state in memory. Reads the state of their groups.
+pub fn statuses(
+    sources: &Sources,
+    found: &FoundHosts,
     bench: &[Option<HostSnapshot>],
     owners: Option<&Owners>,
-    crawl: &Crawl,
+    crawl: &CrawlFacts,
     now: Timestamp,
 ) -> Result<v1::HostsResponse, DiskError> {
     let mut hosts = Vec::with_capacity(found.rows.len());
     for ((key, row), bench) in found.rows.iter().zip(bench) {
-        hosts.push(host_story(&Facts {
+        hosts.push(host_status(&Facts {
             now,
             name: &row.name,
-            hold: place.hold(owners, key.group)?,
+            holding: sources.holding(owners, key.group)?,
             row: Some(row),
             bench: bench.as_ref(),
             robots: &[],
-            lender: None,
+            lessor: None,
             crawl,
-            settings: &place.settings,
-            lists: &place.lists,
+            settings: &sources.settings,
+            lists: &sources.lists,
         }));
     }
     Ok(v1::HostsResponse { hosts, truncated: found.truncated, now: now.0 })

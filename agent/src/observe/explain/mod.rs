@@ -1,81 +1,64 @@
-//! Why a host waits, and what became of a URL: the facts gathered from the workbench and the disk,
-//! for the room that puts them into words.
+//! Gathers the facts for explanations of hosts and URLs from the workbench and the disk.
 //!
-//! The scheduler is asked by a queue and never waits; the disk is read on a thread of its own.
-//! Where both speak of a host, memory is right: the disk is as of the last commit.
+//! The scheduler is queried by a queue and never waits; the disk is read on a thread of its own.
+//! Where both know a host, memory takes precedence: the disk is as of the last commit.
 
-mod asking;
 mod crawl;
+mod directory;
+mod disk_view;
 mod hosts;
-mod shelf;
+mod query;
+mod sources;
+mod subject;
 mod url;
 
 #[cfg(test)]
 mod tests;
 
-pub use crawl::of_directory;
+pub use directory::explain_from_directory;
 
-use crate::api::{About, HostsWanted, Unanswered};
+use crate::api::{HostsQuery, QueryError, Subject};
 use crate::ip_leases::lessor_of;
-use crate::limits::{HOSTS_LOOKED_AT, WHYS_AT_ONCE};
-use crate::links::LinkRules;
-use crate::messages::{HostSnapshot, Lists, RobotsRecord, Role, SchedulerQueues};
+use crate::limits::{EXPLANATIONS_AT_ONCE, HOST_ROWS_MAX};
+use crate::messages::{HostSnapshot, Lists, SchedulerQueues};
 use crate::shared::Shared;
 use crate::shared::live_settings::RulesInForce;
-use crate::storage::{Database, DiskError};
-use crate::why::{self, Facts, Hold, OriginFacts, host_story};
-use crate::workbench::asked_again;
+use crate::storage::Database;
 use crivello_common::assignment::Owners;
-use crivello_common::config::Settings;
-use crivello_common::hash::{GroupHash, HostKey};
-use crivello_common::time::Timestamp;
-use crivello_common::url::{Origin, group_name, host_key};
-use crivello_common::view::{AgentId, AgentState, View};
-use crivello_proto::v1::{self, HoldKind};
+use crivello_common::url::host_key;
+use crivello_common::view::{AgentId, View};
+use crivello_proto::v1;
 use parking_lot::Mutex;
+use query::query_workbench;
+use sources::Sources;
 use std::path::PathBuf;
 use std::sync::Arc;
+use subject::{Query, explain};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// Fetches of a host that are told.
-const FETCHES_TOLD: usize = 10;
-
-/// All that the disk can be asked by.
-pub struct Place {
-    pub me: AgentId,
-    pub disk: Arc<Database>,
-    pub rules: Arc<LinkRules>,
-    pub settings: Settings,
-    pub lists: Lists,
-    /// Of the archive.
-    pub dir: PathBuf,
-    /// Of a crawl that is running.
-    pub recent: Option<Shared>,
-}
-
-/// Answers people's questions about hosts and URLs.
-pub struct Informer {
+/// Answers queries about hosts and URLs.
+pub struct Explainer {
     me: AgentId,
     disk: Arc<Database>,
     rules: RulesInForce,
-    /// Of the archive.
-    dir: PathBuf,
+    /// The directory of the archive.
+    archive: PathBuf,
     shared: Shared,
     desk: Arc<SchedulerQueues>,
     owners: Mutex<Option<Arc<Owners>>>,
-    whys: Semaphore,
+    explanations: Semaphore,
     lists: Semaphore,
 }
 
-impl Informer {
-    /// An informer of agent `me`, whose archive is in `dir`.
+impl Explainer {
+    /// The explainer of agent `me`, whose archive is in the directory `archive`.
     #[must_use]
     pub fn new(
         me: AgentId,
         disk: Arc<Database>,
         rules: RulesInForce,
-        dir: PathBuf,
+        archive: PathBuf,
         shared: Shared,
         desk: Arc<SchedulerQueues>,
     ) -> Self {
@@ -83,78 +66,78 @@ impl Informer {
             me,
             disk,
             rules,
-            dir,
+            archive,
             shared,
             desk,
             owners: Mutex::default(),
-            whys: Semaphore::new(WHYS_AT_ONCE),
+            explanations: Semaphore::new(EXPLANATIONS_AT_ONCE),
             lists: Semaphore::new(1),
         }
     }
 
-    /// By the settings in force.
-    fn place(&self) -> Arc<Place> {
+    /// The sources, by the settings in force.
+    fn sources(&self) -> Arc<Sources> {
         let settings = self.shared.live.latest().settings.clone();
-        Arc::new(Place {
+        Arc::new(Sources {
             me: self.me,
             disk: self.disk.clone(),
             rules: self.rules.load_full(),
             lists: Lists::of(&settings),
             settings,
-            dir: self.dir.clone(),
-            recent: Some(self.shared.clone()),
+            archive: self.archive.clone(),
+            shared: Some(self.shared.clone()),
         })
     }
 
-    /// See [`control::AgentApi::why`](crate::api::AgentApi::why).
-    pub async fn why(
+    /// See [`api::AgentApi::explain`](crate::api::AgentApi::explain).
+    pub async fn explain(
         &self,
         view: Option<Arc<View>>,
-        about: About,
+        subject: Subject,
         archive_file: Option<u32>,
-    ) -> Result<v1::WhyResponse, Unanswered> {
-        let _seat = self.whys.acquire().await.map_err(|_| Unanswered::NotNow)?;
+    ) -> Result<v1::ExplainResponse, QueryError> {
+        let _permit = self.explanations.acquire().await.map_err(|_| QueryError::NotNow)?;
         let owners = self.owners(view);
-        let key = host_key(about.host(), self.shared.settings.identity.assign_by);
-        let bench = asking::ask(&self.desk, vec![key], true).await.ok_or(Unanswered::NotNow)?;
-        let bench = bench.into_iter().next().flatten();
-        let lender = bench.as_ref().and_then(|bench| self.lender(owners.as_deref(), bench));
-        let crawl = crawl::standing(&self.shared);
+        let key = host_key(subject.host(), self.shared.settings.identity.assign_by);
+        let bench = query_workbench(&self.desk, vec![key], true).await;
+        let bench = bench.ok_or(QueryError::NotNow)?.into_iter().next().flatten();
+        let lessor = bench.as_ref().and_then(|bench| self.lessor(owners.as_deref(), bench));
+        let crawl = crawl::crawl_facts(&self.shared);
         let now = self.shared.clock.now();
-        let place = self.place();
-        let told = spawn_blocking(move || {
-            let asked = Asked { about: &about, key, archive_file };
-            place.tell(&asked, owners.as_deref(), bench.as_ref(), lender, &crawl, now)
+        let sources = self.sources();
+        let explained = spawn_blocking(move || {
+            let query = Query { subject: &subject, key, archive_file };
+            explain(&sources, &query, owners.as_deref(), bench.as_ref(), lessor, &crawl, now)
         });
-        Ok(told.await.map_err(|_| Unanswered::NotNow)??)
+        Ok(explained.await.map_err(|_| QueryError::NotNow)??)
     }
 
-    /// See [`control::AgentApi::hosts`](crate::api::AgentApi::hosts).
+    /// See [`api::AgentApi::hosts`](crate::api::AgentApi::hosts).
     pub async fn hosts(
         &self,
         view: Option<Arc<View>>,
-        wanted: HostsWanted,
-    ) -> Result<v1::HostsResponse, Unanswered> {
-        let _seat = self.lists.try_acquire().map_err(|_| Unanswered::Busy)?;
-        let (place, owners) = (self.place(), self.owners(view));
-        let found = spawn_blocking(move || hosts::find(&place, &wanted, HOSTS_LOOKED_AT));
-        let found = found.await.map_err(|_| Unanswered::NotNow)??;
+        query: HostsQuery,
+    ) -> Result<v1::HostsResponse, QueryError> {
+        let _permit = self.lists.try_acquire().map_err(|_| QueryError::Busy)?;
+        let (sources, owners) = (self.sources(), self.owners(view));
+        let found = spawn_blocking(move || hosts::find(&sources, &query, HOST_ROWS_MAX));
+        let found = found.await.map_err(|_| QueryError::NotNow)??;
         let keys = found.rows.iter().map(|(key, _)| *key).collect();
-        let bench = asking::ask(&self.desk, keys, false).await.ok_or(Unanswered::NotNow)?;
-        let (crawl, now) = (crawl::standing(&self.shared), self.shared.clock.now());
-        let place = self.place();
-        let told = spawn_blocking(move || {
-            hosts::tell(&place, &found, &bench, owners.as_deref(), &crawl, now)
+        let bench = query_workbench(&self.desk, keys, false).await.ok_or(QueryError::NotNow)?;
+        let (crawl, now) = (crawl::crawl_facts(&self.shared), self.shared.clock.now());
+        let sources = self.sources();
+        let statuses = spawn_blocking(move || {
+            hosts::statuses(&sources, &found, &bench, owners.as_deref(), &crawl, now)
         });
-        Ok(told.await.map_err(|_| Unanswered::NotNow)??)
+        Ok(statuses.await.map_err(|_| QueryError::NotNow)??)
     }
 
-    /// The last fetches, newest first.
-    pub fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchStory> {
-        self.shared.status.recent.last(most, failed_only, self.me)
+    /// The last fetches, at most `max`, newest first.
+    pub fn fetches(&self, max: usize, failed_only: bool) -> Vec<v1::FetchSummary> {
+        self.shared.status.recent.last(max, failed_only, self.me)
     }
 
-    /// The owners in `view`, made once a view.
+    /// The owners in `view`, computed once a view.
     fn owners(&self, view: Option<Arc<View>>) -> Option<Arc<Owners>> {
         let view = view?;
         let mut last = self.owners.lock();
@@ -165,121 +148,9 @@ impl Informer {
         last.clone()
     }
 
-    /// The other agent that lends the turn at a host's address.
-    fn lender(&self, owners: Option<&Owners>, bench: &HostSnapshot) -> Option<AgentId> {
-        let lender = lessor_of(owners?, bench.address.as_ref()?.address);
-        lender.filter(|&lender| lender != self.me)
-    }
-}
-
-/// A question.
-struct Asked<'a> {
-    about: &'a About,
-    key: HostKey,
-    archive_file: Option<u32>,
-}
-
-impl Place {
-    /// The whole story. Reads the disk.
-    fn tell(
-        &self,
-        asked: &Asked<'_>,
-        owners: Option<&Owners>,
-        bench: Option<&HostSnapshot>,
-        lender: Option<AgentId>,
-        crawl: &why::Crawl,
-        now: Timestamp,
-    ) -> Result<v1::WhyResponse, DiskError> {
-        let Asked { about, key, archive_file } = *asked;
-        let row = shelf::host(&self.disk, key)?;
-        let known = match bench {
-            Some(bench) => bench.robots.clone(),
-            None => shelf::robots(&self.disk, key)?,
-        };
-        let state = bench.map(|bench| &bench.state).or_else(|| row.as_ref().map(|row| &row.state));
-        let last_ended = state.map_or(Timestamp::ZERO, |state| state.last_ended);
-        let robots = self.robots(known, last_ended);
-        let hold = self.hold(owners, key.group)?;
-        let facts = Facts {
-            now,
-            name: about.host(),
-            hold,
-            row: row.as_ref(),
-            bench,
-            robots: &robots,
-            lender,
-            crawl,
-            settings: &self.settings,
-            lists: &self.lists,
-        };
-        let mut host = host_story(&facts);
-        if let Some(shared) = &self.recent {
-            host.fetches = shared.status.recent.of_host(key, FETCHES_TOLD, self.me);
-            if host.address.is_empty() {
-                // Where it was last visited.
-                host.address = host.fetches.first().map(|f| f.address.clone()).unwrap_or_default();
-            }
-        }
-        let closed = row.as_ref().and_then(|row| row.closed);
-        let flight = bench.and_then(|bench| bench.flight.as_ref());
-        let at = url::AtHost { key, is_known: row.is_some(), closed, robots: &robots, flight };
-        let url = about.url().map(|url| url::story(self, url, &at)).transpose()?;
-        let file = archive_file.and_then(|serial| crivello_archive::find_file(&self.dir, serial));
-        Ok(v1::WhyResponse {
-            agent: self.me.0,
-            now: now.0,
-            group: key.group.0,
-            group_name: group_name(about.host(), self.settings.identity.assign_by).to_owned(),
-            owner: hold.owner.map(|owner| owner.0),
-            hold: hold.kind.into(),
-            host: Some(host),
-            url,
-            archive_file: file.unwrap_or_default(),
-        })
-    }
-
-    fn robots(
-        &self,
-        known: Vec<(Origin, RobotsRecord)>,
-        last_ended: Timestamp,
-    ) -> Vec<OriginFacts> {
-        let known = known.into_iter();
-        let facts = known.map(|(origin, record)| {
-            let again = asked_again(&record, last_ended, &self.settings.politeness);
-            OriginFacts { origin, record, again }
-        });
-        facts.collect()
-    }
-
-    /// What this agent is for a group, by the view and by what custody has noted on disk.
-    fn hold(&self, owners: Option<&Owners>, group: GroupHash) -> Result<Hold, DiskError> {
-        let tag = shelf::group(&self.disk, group)?.and_then(|state| state.tag);
-        let Some(owners) = owners else {
-            // Alone, or as it was when the process ended.
-            let kind = match tag.map(|tag| tag.role) {
-                None | Some(Role::Authority { .. }) => HoldKind::Authority,
-                Some(Role::Replica { .. }) => HoldKind::Copy,
-                Some(Role::Pending { .. }) => HoldKind::Pending,
-            };
-            return Ok(Hold { kind, owner: None });
-        };
-        let owner = owners.owner(group);
-        let me = owners.view().agent(self.me).filter(|me| me.state != AgentState::Dead);
-        let is_own = owner == Some(self.me);
-        let kind = match tag {
-            None => HoldKind::None,
-            Some(tag) => match tag.role {
-                // It counts no more once the agent has been declared dead.
-                Role::Authority { .. }
-                    if is_own && me.is_some_and(|me| tag.epoch >= me.joined_epoch) =>
-                {
-                    HoldKind::Authority
-                }
-                _ if is_own => HoldKind::Pending,
-                Role::Replica { .. } => HoldKind::Copy,
-                Role::Authority { .. } | Role::Pending { .. } => HoldKind::Leaving,
-            },
-        };
-        Ok(Hold { kind, owner })
+    /// The agent that grants the leases on the address of a host, if it is another one.
+    fn lessor(&self, owners: Option<&Owners>, bench: &HostSnapshot) -> Option<AgentId> {
+        let lessor = lessor_of(owners?, bench.address.as_ref()?.address);
+        lessor.filter(|&lessor| lessor != self.me)
     }
 }

@@ -1,24 +1,28 @@
-//! A disk on which everything was written by hand, and what is told of it.
+//! Explanations from a disk whose rows are written by hand.
 
 use super::*;
 use crate::crawldb::PRIORITY_PENDING;
-use crate::messages::{GroupRole, LinkKind, QueueKey as At, Queued};
+use crate::explain::CrawlFacts;
+use crate::links::LinkRules;
+use crate::messages::{GroupRole, LinkKind, QueueKey as At, Queued, RobotsRecord, Role};
 use crate::storage::values::{
     ArchivedPage, GroupRow, HostRow, RobotsRow, Seen, UrlOutcome, encode_queued,
 };
 use crate::storage::{Batch, Family, GroupState, keys};
 use crivello_common::assignment::StrategyKind;
+use crivello_common::config::Settings;
 use crivello_common::failure::Failure;
-use crivello_common::hash::UrlKey;
+use crivello_common::hash::{HostKey, UrlKey};
 use crivello_common::robots::Rules;
-use crivello_common::url::{CrawlUrl, Scheme};
-use crivello_proto::v1::{HostOrder, UrlFate, WaitReason};
+use crivello_common::time::Timestamp;
+use crivello_common::url::{CrawlUrl, Origin, Scheme};
+use crivello_proto::v1::{HoldKind, HostOrder, UrlFate};
 
 const NOW: Timestamp = Timestamp::from_secs(1_700_000_000);
 const ME: AgentId = AgentId(0);
 
 struct Disk {
-    place: Place,
+    sources: Sources,
     batch: Batch,
     _dir: tempfile::TempDir,
 }
@@ -34,24 +38,24 @@ impl Disk {
         change(&mut settings);
         let disk = Database::open(&dir.path().join("state"), true, &settings.state).unwrap();
         let rules = Arc::new(LinkRules::compile(&settings).unwrap());
-        let place = Place {
+        let sources = Sources {
             me: ME,
             disk: Arc::new(disk),
             rules,
             lists: Lists::of(&settings),
             settings,
-            dir: dir.path().to_owned(),
-            recent: None,
+            archive: dir.path().to_owned(),
+            shared: None,
         };
-        Self { place, batch: Batch::default(), _dir: dir }
+        Self { sources, batch: Batch::default(), _dir: dir }
     }
 
     fn key(&self, host: &str) -> HostKey {
-        host_key(host, self.place.settings.identity.assign_by)
+        host_key(host, self.sources.settings.identity.assign_by)
     }
 
     fn put(&mut self, family: Family, key: &[u8], value: &[u8]) {
-        self.place.disk.put(&mut self.batch, family, key, value);
+        self.sources.disk.put(&mut self.batch, family, key, value);
     }
 
     fn host(&mut self, name: &str, change: impl FnOnce(&mut HostRow)) {
@@ -67,28 +71,28 @@ impl Disk {
         self.put(Family::Seen, &key, &seen.encode());
     }
 
-    /// Queued at this place, which `seen` notes or not.
-    fn queued(&mut self, text: &str, at: At, is_noted: bool) {
+    /// Queues a URL at this place, which its `seen` row has or not.
+    fn queued(&mut self, text: &str, at: At, is_recorded: bool) {
         let (url, key) = (url(text), self.key(url(text).host()));
         let row = queued(&url, at);
         self.put(Family::Frontier, &keys::frontier(key, at), &encode_queued(&row));
-        self.seen(&url, &Seen::Queued(is_noted.then_some((key.host, at))));
+        self.seen(&url, &Seen::Queued(is_recorded.then_some((key.host, at))));
     }
 
     fn commit(&mut self) {
-        self.place.disk.commit(&std::mem::take(&mut self.batch)).unwrap();
+        self.sources.disk.commit(&std::mem::take(&mut self.batch)).unwrap();
     }
 
-    fn ask(&self, text: &str, owners: Option<&Owners>) -> v1::WhyResponse {
-        let about = About::parse(text).unwrap();
-        let key = self.key(about.host());
-        let asked = Asked { about: &about, key, archive_file: Some(3) };
-        let crawl = why::Crawl::running(10);
-        self.place.tell(&asked, owners, None, None, &crawl, NOW).unwrap()
+    fn ask(&self, subject: &str, owners: Option<&Owners>) -> v1::ExplainResponse {
+        let subject = Subject::parse(subject).unwrap();
+        let key = self.key(subject.host());
+        let query = Query { subject: &subject, key, archive_file: Some(3) };
+        let crawl = CrawlFacts::running(10);
+        explain(&self.sources, &query, owners, None, None, &crawl, NOW).unwrap()
     }
 
-    fn story(&self, text: &str) -> v1::UrlStory {
-        self.ask(text, None).url.unwrap()
+    fn url(&self, url: &str) -> v1::UrlStatus {
+        self.ask(url, None).url.unwrap()
     }
 }
 
@@ -109,32 +113,33 @@ fn at(seq: u64) -> At {
 }
 
 #[test]
-fn a_url_that_waits_is_found_whether_or_not_its_place_was_noted() {
+fn a_queued_url_is_found_whether_or_not_its_place_was_recorded() {
     let mut disk = Disk::new(|_| {});
     disk.host("a.test", |row| row.queued = 4);
     disk.host("b.test", |row| row.queued = 1);
     disk.queued("http://b.test/", at(1), false);
-    for (seq, is_noted) in [(2, false), (3, true), (5, false), (9, true)] {
-        disk.queued(&format!("http://a.test/{seq}"), at(seq), is_noted);
+    for (seq, is_recorded) in [(2, false), (3, true), (5, false), (9, true)] {
+        disk.queued(&format!("http://a.test/{seq}"), at(seq), is_recorded);
     }
     disk.queued("http://a.test/behind", At { priority: PRIORITY_PENDING, seq: 1 }, true);
     disk.commit();
     for (seq, ahead) in [(2, 0), (3, 1), (5, 2), (9, 3)] {
-        let story = disk.story(&format!("http://a.test/{seq}"));
-        assert_eq!((story.fate(), story.ahead), (UrlFate::Queued, Some(ahead)), "{seq}");
-        assert_eq!((story.depth, story.attempts), (3, 1));
+        let url = disk.url(&format!("http://a.test/{seq}"));
+        assert_eq!((url.fate(), url.ahead), (UrlFate::Queued, Some(ahead)), "{seq}");
+        assert_eq!((url.depth, url.attempts), (3, 1));
     }
-    let story = disk.story("http://a.test/behind");
-    assert_eq!((story.fate(), story.ahead), (UrlFate::Unsettled, None));
+    let url = disk.url("http://a.test/behind");
+    assert_eq!((url.fate(), url.ahead), (UrlFate::LinksPending, None));
     let host = disk.ask("a.test", None).host.unwrap();
-    assert_eq!((host.queued, host.reason()), (4, WaitReason::Due));
+    let reason = serde_json::to_value(&host.wait).unwrap()["reason"].clone();
+    assert_eq!((host.queued, reason), (4, "due".into()));
 }
 
 #[test]
-fn what_was_dealt_with_is_told_as_it_ended() {
+fn a_finished_url_has_its_outcome() {
     let mut disk = Disk::new(|_| {});
     let file = "crivello-00c0ffee-20261121120000-00003.warc.gz";
-    std::fs::write(disk.place.dir.join(file), "").unwrap();
+    std::fs::write(disk.sources.archive.join(file), "").unwrap();
     let kept = |by| {
         let page = queued(&url("http://a.test/own"), at(1));
         Some(Arc::new(ArchivedPage { by: AgentId(by), name: "a.test".into(), url: page }))
@@ -161,27 +166,28 @@ fn what_was_dealt_with_is_told_as_it_ended() {
     disk.put(Family::Robots, &key, &RobotsRow::encode(&record));
     disk.commit();
     let record = |path: &str| {
-        let story = disk.story(&format!("http://a.test/{path}"));
-        assert_eq!((story.fate(), story.status, story.fetched), (UrlFate::Fetched, 200, NOW.0));
-        (story.archived_by, story.file, story.file_serial, story.offset)
+        let url = disk.url(&format!("http://a.test/{path}"));
+        assert_eq!((url.fate(), url.status, url.fetched), (UrlFate::Fetched, 200, NOW.0));
+        (url.archived_by, url.file, url.file_serial, url.offset)
     };
     assert_eq!(record("alone"), (Some(0), file.to_owned(), Some(3), 77));
     assert_eq!(record("own"), (Some(0), file.to_owned(), Some(3), 99));
     assert_eq!(record("other"), (Some(5), String::new(), Some(3), 11));
     assert_eq!(record("nowhere"), (None, String::new(), None, 0));
     assert_eq!(disk.ask("a.test", None).archive_file, file);
-    let story = disk.story("http://a.test/failed");
-    assert_eq!((story.fate(), &*story.reason), (UrlFate::Failed, "tls"));
-    let story = disk.story("http://a.test/private/x");
-    assert_eq!((story.fate(), &*story.reason), (UrlFate::Discarded, "robots"));
-    assert_eq!(story.meaning, "disallowed by robots.txt, line 2: Disallow: /private/");
-    let story = disk.story("http://a.test/private/new");
-    assert_eq!((story.fate(), &*story.reason), (UrlFate::Unknown, "robots"));
-    assert!(story.meaning.contains("line 2: Disallow: /private/"), "{}", story.meaning);
+    let url = disk.url("http://a.test/failed");
+    assert_eq!((url.fate(), &*url.failure), (UrlFate::Failed, "tls"));
+    let url = disk.url("http://a.test/private/x");
+    assert_eq!((url.fate(), &*url.discard), (UrlFate::Discarded, "robots"));
+    let text = "discarded: disallowed by robots.txt, line 2: Disallow: /private/ (robots)";
+    assert_eq!(url.text(), text);
+    let url = disk.url("http://a.test/private/new");
+    assert_eq!((url.fate(), &*url.discard), (UrlFate::Unknown, "robots"));
+    assert!(url.text().contains("line 2: Disallow: /private/"), "{}", url.text());
 }
 
 #[test]
-fn a_url_that_would_not_be_let_in_says_by_which_rule() {
+fn a_url_that_would_be_rejected_names_the_rule() {
     let rule = |host: &str| crivello_common::config::LinkRule {
         host_suffix: Some(host.to_owned()),
         path_prefix: None,
@@ -198,29 +204,25 @@ fn a_url_that_would_not_be_let_in_says_by_which_rule() {
     let group = keys::group(disk.key("a.many.test").group);
     disk.put(Family::Hosts, &group, &GroupRow { hosts: 2, pages: 0 }.encode());
     disk.commit();
-    let verdict = |text: &str| {
-        let story = disk.story(text);
-        (story.fate(), story.reason, story.meaning)
+    let verdict = |url: &str| {
+        let url = disk.url(url);
+        (url.fate(), url.text(), url.discard)
     };
-    let (fate, reason, meaning) = verdict("http://y.test/");
-    assert_eq!((fate, &*reason), (UrlFate::NotLetIn, "out-of-scope"));
-    assert!(
-        meaning.ends_with("rule 2 of links.exclude is met: host-suffix \"y.test\""),
-        "{meaning}"
-    );
-    let (_, reason, meaning) = verdict("http://a.example/");
-    assert_eq!(reason, "out-of-scope");
-    assert!(
-        meaning.ends_with("rule of links.include is not met: host-suffix \"test\""),
-        "{meaning}"
-    );
-    assert_eq!(verdict("http://full.test/").1, "host-limit");
-    assert_eq!(verdict("http://a.many.test/").1, "too-many-hosts");
+    let (fate, text, discard) = verdict("http://y.test/");
+    assert_eq!((fate, &*discard), (UrlFate::Rejected, "out-of-scope"));
+    let rule = "rule 2 of links.exclude matches: host-suffix \"y.test\" (out-of-scope)";
+    assert!(text.ends_with(rule), "{text}");
+    let (_, text, discard) = verdict("http://a.example/");
+    assert_eq!(discard, "out-of-scope");
+    let rule = "the rule of links.include does not match: host-suffix \"test\" (out-of-scope)";
+    assert!(text.ends_with(rule), "{text}");
+    assert_eq!(verdict("http://full.test/").2, "host-limit");
+    assert_eq!(verdict("http://a.many.test/").2, "too-many-hosts");
     assert_eq!(verdict("http://a.test/").0, UrlFate::Unknown);
 }
 
 #[test]
-fn whose_a_group_is_follows_from_the_view_and_the_tag() {
+fn the_holding_of_a_group_follows_from_the_view_and_the_tag() {
     let mut disk = Disk::new(|_| {});
     let mut view = View::of_one("me");
     let mut other = view.agents[0].clone();
@@ -243,7 +245,7 @@ fn whose_a_group_is_follows_from_the_view_and_the_tag() {
         (&own, Some((9, copy())), HoldKind::Pending),
         (&own, Some((9, Role::Pending { new: true })), HoldKind::Pending),
         (&others, None, HoldKind::None),
-        (&others, Some((9, copy())), HoldKind::Copy),
+        (&others, Some((9, copy())), HoldKind::Replica),
         (&others, Some((9, authority())), HoldKind::Leaving),
     ] {
         let tag = tag.map(|(epoch, role)| GroupRole { epoch, role });
@@ -251,9 +253,9 @@ fn whose_a_group_is_follows_from_the_view_and_the_tag() {
         let key = disk.key(host).group.to_bytes();
         disk.put(Family::Groups, &key, &state.encode());
         disk.commit();
-        let told = disk.ask(host, Some(&owners));
-        assert_eq!(told.hold(), kind, "{host}: {state:?}");
-        assert_eq!(told.owner, Some(u32::from(host == &others)));
+        let answer = disk.ask(host, Some(&owners));
+        assert_eq!(answer.holding(), kind, "{host}: {state:?}");
+        assert_eq!(answer.owner, Some(u32::from(host == &others)));
     }
 }
 
@@ -262,7 +264,7 @@ fn disk_key(host: &str) -> HostKey {
 }
 
 #[test]
-fn hosts_are_listed_in_order_and_the_whole_name_is_always_found() {
+fn hosts_are_listed_in_order_and_a_full_name_is_always_found() {
     let mut disk = Disk::new(|_| {});
     for n in 0..9_u64 {
         disk.host(&format!("h{n}.test"), |row| {
@@ -273,14 +275,14 @@ fn hosts_are_listed_in_order_and_the_whole_name_is_always_found() {
     let group = keys::group(disk.key("h0.test").group);
     disk.put(Family::Hosts, &group, &GroupRow::default().encode());
     disk.commit();
-    let list = |contains: &str, limit, order, most| {
-        let wanted = HostsWanted { contains: contains.to_owned(), limit, order };
-        let found = hosts::find(&disk.place, &wanted, most).unwrap();
+    let list = |contains: &str, limit, order, rows_max| {
+        let query = HostsQuery { contains: contains.to_owned(), limit, order };
+        let found = hosts::find(&disk.sources, &query, rows_max).unwrap();
         let bench = vec![None; found.rows.len()];
-        let crawl = why::Crawl::running(1);
-        let told = hosts::tell(&disk.place, &found, &bench, None, &crawl, NOW).unwrap();
-        let names: Vec<String> = told.hosts.into_iter().map(|host| host.name).collect();
-        (names, told.truncated)
+        let crawl = CrawlFacts::running(1);
+        let answer = hosts::statuses(&disk.sources, &found, &bench, None, &crawl, NOW).unwrap();
+        let names: Vec<String> = answer.hosts.into_iter().map(|host| host.name).collect();
+        (names, answer.truncated)
     };
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     let queued = list("", 3, HostOrder::Unspecified, 100);

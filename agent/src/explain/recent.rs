@@ -1,4 +1,4 @@
-//! The last fetches, in a ring: one short lock for each of them, some hundred nanoseconds.
+//! The last fetches, in a ring under a lock that is held for some hundred nanoseconds.
 
 use crate::limits::{FETCH_URL_SHOWN, FETCHES_REMEMBERED};
 use crate::messages::{FetchOutcome, Fetched};
@@ -12,14 +12,14 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// See the module.
+/// The last fetches of this agent, successful or not.
 #[derive(Debug)]
-pub struct Recent {
+pub struct RecentFetches {
     fetches: Mutex<VecDeque<Fetch>>,
-    most: usize,
+    max: usize,
 }
 
-/// One request and what came of it.
+/// One request and its result.
 #[derive(Clone, Debug)]
 struct Fetch {
     at: Timestamp,
@@ -31,20 +31,20 @@ struct Fetch {
     address: IpAddr,
 }
 
-impl Default for Recent {
+impl Default for RecentFetches {
     fn default() -> Self {
         Self::new(FETCHES_REMEMBERED)
     }
 }
 
-impl Recent {
-    /// Remembers at most so many.
+impl RecentFetches {
+    /// Remembers at most `max` fetches.
     #[must_use]
-    pub fn new(most: usize) -> Self {
-        Self { fetches: Mutex::default(), most }
+    pub fn new(max: usize) -> Self {
+        Self { fetches: Mutex::default(), max }
     }
 
-    /// A result; what was not asked for on the web is none.
+    /// Records a result. Discarded URLs were not requested, and are not recorded.
     pub fn push(&self, fetched: &Fetched) {
         let (end, bytes) = match &fetched.outcome {
             FetchOutcome::Response(response) => (Ok(response.status), response.body.len() as u64),
@@ -61,48 +61,47 @@ impl Recent {
             address: fetched.address,
         };
         let mut fetches = self.fetches.lock();
-        let oldest = if fetches.len() >= self.most { fetches.pop_front() } else { None };
+        let oldest = if fetches.len() >= self.max { fetches.pop_front() } else { None };
         fetches.push_back(fetch);
         drop(fetches);
-        // Not under the lock.
+        // Freed after the lock is released.
         drop(oldest);
     }
 
-    /// The last of them, newest first.
+    /// The last fetches, newest first; `agent` is this agent.
     #[must_use]
-    pub fn last(&self, most: usize, failed_only: bool, agent: AgentId) -> Vec<v1::FetchStory> {
-        self.pick(most, agent, |fetch| !failed_only || fetch.is_failed())
+    pub fn last(&self, max: usize, failed_only: bool, agent: AgentId) -> Vec<v1::FetchSummary> {
+        self.select(max, agent, |fetch| !failed_only || fetch.is_failed())
     }
 
-    /// The last of one host, newest first.
+    /// The last fetches of one host, newest first; `agent` is this agent.
     #[must_use]
-    pub fn of_host(&self, host: HostKey, most: usize, agent: AgentId) -> Vec<v1::FetchStory> {
-        self.pick(most, agent, |fetch| fetch.host == host)
+    pub fn of_host(&self, host: HostKey, max: usize, agent: AgentId) -> Vec<v1::FetchSummary> {
+        self.select(max, agent, |fetch| fetch.host == host)
     }
 
-    /// When and with which status `url` was fetched, if its last result that is remembered is a
-    /// page.
+    /// The time and the status of the last fetch of `url`, if it is remembered and did not fail.
     #[must_use]
     pub fn page_of(&self, url: &str) -> Option<(Timestamp, u16)> {
         if url.len() > FETCH_URL_SHOWN {
-            return None; // Others may begin like it.
+            return None; // Only the beginning of long URLs is remembered.
         }
         let fetches = self.fetches.lock();
         let last = fetches.iter().rev().find(|fetch| *fetch.url == *url)?;
         Some((last.at, last.end.ok()?))
     }
 
-    fn pick(
+    fn select(
         &self,
-        most: usize,
+        max: usize,
         agent: AgentId,
-        is_wanted: impl Fn(&Fetch) -> bool,
-    ) -> Vec<v1::FetchStory> {
+        is_selected: impl Fn(&Fetch) -> bool,
+    ) -> Vec<v1::FetchSummary> {
         let fetches = self.fetches.lock();
-        let picked: Vec<Fetch> =
-            fetches.iter().rev().filter(|fetch| is_wanted(fetch)).take(most).cloned().collect();
+        let selected: Vec<Fetch> =
+            fetches.iter().rev().filter(|fetch| is_selected(fetch)).take(max).cloned().collect();
         drop(fetches);
-        picked.iter().map(|fetch| fetch.tell(agent)).collect()
+        selected.iter().map(|fetch| fetch.summary(agent)).collect()
     }
 }
 
@@ -111,8 +110,8 @@ impl Fetch {
         self.end.is_ok_and(|status| status >= 400) || self.end.is_err()
     }
 
-    fn tell(&self, agent: AgentId) -> v1::FetchStory {
-        v1::FetchStory {
+    fn summary(&self, agent: AgentId) -> v1::FetchSummary {
+        v1::FetchSummary {
             at: self.at.0,
             url: self.url.to_string(),
             status: self.end.map_or(0, u32::from),
@@ -125,7 +124,7 @@ impl Fetch {
     }
 }
 
-/// As much of a URL as is remembered.
+/// The beginning of a URL, as far as it is remembered.
 fn cut(url: &str) -> &str {
     &url[..url.floor_char_boundary(FETCH_URL_SHOWN)]
 }
@@ -167,8 +166,8 @@ mod tests {
     }
 
     #[test]
-    fn the_last_are_remembered_and_the_oldest_go() {
-        let recent = Recent::new(3);
+    fn the_last_fetches_are_remembered() {
+        let recent = RecentFetches::new(3);
         for n in 0..5 {
             recent.push(&fetched(&format!("http://a.test/{n}"), n, page(200)));
         }
@@ -181,28 +180,31 @@ mod tests {
     }
 
     #[test]
-    fn failures_and_hosts_are_picked_out_with_what_came_of_them() {
-        let recent = Recent::default();
+    fn fetches_are_selected_by_failure_and_by_host() {
+        let recent = RecentFetches::default();
         recent.push(&fetched("http://a.test/1", 1, page(404)));
         recent.push(&fetched("http://b.test/", 2, page(200)));
         recent.push(&fetched("http://a.test/2", 3, FetchOutcome::Failed(Failure::ConnectRefused)));
         let failed = recent.last(9, true, AgentId(7));
-        let told: Vec<_> =
+        let summaries: Vec<_> =
             failed.iter().map(|f| (f.at, f.status, &*f.failure, f.bytes, f.agent)).collect();
-        assert_eq!(told, [(3_000_000, 0, "connect-refused", 0, 7), (1_000_000, 404, "", 4, 7)]);
+        assert_eq!(
+            summaries,
+            [(3_000_000, 0, "connect-refused", 0, 7), (1_000_000, 404, "", 4, 7)]
+        );
         assert_eq!((failed[0].took_us, &*failed[0].address), (210_000, "192.0.2.7"));
         let b = CrawlUrl::parse("http://b.test/").unwrap().host_key(AssignBy::Domain);
         assert_eq!(recent.of_host(b, 9, AgentId(7)).len(), 1);
-        assert_eq!(recent.page_of("http://a.test/2"), None, "its last result was none");
+        assert_eq!(recent.page_of("http://a.test/2"), None, "its last fetch failed");
     }
 
     #[test]
-    fn a_long_url_is_cut_between_letters() {
-        let recent = Recent::default();
+    fn a_long_url_is_cut_at_a_character() {
+        let recent = RecentFetches::default();
         let long = format!("http://a.test/{}", "%C3%A4x".repeat(200));
         recent.push(&fetched(&long, 1, page(200)));
-        let told = &recent.last(1, false, AgentId(0))[0].url;
-        assert!(told.len() <= FETCH_URL_SHOWN && long.starts_with(&**told));
-        assert_eq!(recent.page_of(&long), None, "others begin like it");
+        let url = &recent.last(1, false, AgentId(0))[0].url;
+        assert!(url.len() <= FETCH_URL_SHOWN && long.starts_with(&**url));
+        assert_eq!(recent.page_of(&long), None, "other URLs may begin with the same bytes");
     }
 }

@@ -1,8 +1,9 @@
-//! Numbers and tables for people.
+//! Numbers, durations and tables for people.
 
 use std::time::Duration;
 
 /// `1234567` as `1,234,567`.
+#[must_use]
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -16,6 +17,7 @@ pub fn count(n: u64) -> String {
 }
 
 /// Bytes with three digits and a binary unit: `37.2 MiB`.
+#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -39,6 +41,7 @@ pub fn bytes(n: u64) -> String {
 }
 
 /// A rate per second: `0.25`, `7.4`, `152`, `12,345`.
+#[must_use]
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -56,7 +59,24 @@ pub fn rate(per_second: f64) -> String {
     }
 }
 
+/// `1 page`, `1,234 pages`.
+#[must_use]
+pub fn plural(n: u64, one: &str) -> String {
+    format!("{} {one}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// `once`, `twice`, `3 times`.
+#[must_use]
+pub fn times(n: u64) -> String {
+    match n {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{} times", count(n)),
+    }
+}
+
 /// A duration in its two largest units: `1 d 4 h`, `2 min 5 s`, `12 s`, `1.5 s`, `250 ms`.
+#[must_use]
 pub fn duration(d: Duration) -> String {
     let secs = d.as_secs();
     let two = |a: u64, unit: &str, b: u64, smaller: &str| match b {
@@ -65,9 +85,9 @@ pub fn duration(d: Duration) -> String {
     };
     match secs {
         0 if d.is_zero() => "0 s".to_owned(),
-        0 if d.as_micros() < 10_000 => format!("{:.1} ms", d.as_secs_f64() * 1e3),
+        0 if d.as_micros() < 10_000 => format!("{} ms", tenths(d.as_secs_f64() * 1e3)),
         0 => format!("{} ms", d.as_millis()),
-        1..10 => format!("{:.1} s", d.as_secs_f64()),
+        1..10 => format!("{} s", tenths(d.as_secs_f64())),
         10..60 => format!("{secs} s"),
         60..3_600 => two(secs / 60, "min", secs % 60, "s"),
         3_600..86_400 => two(secs / 3_600, "h", secs % 3_600 / 60, "min"),
@@ -75,7 +95,14 @@ pub fn duration(d: Duration) -> String {
     }
 }
 
-/// A word of a command, quoted for a shell.
+/// One decimal, unless it is 0.
+fn tenths(x: f64) -> String {
+    let text = format!("{x:.1}");
+    text.strip_suffix(".0").map_or_else(|| text.clone(), ToOwned::to_owned)
+}
+
+/// A word of a command, quoted for a shell if it has to be.
+#[must_use]
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -86,6 +113,7 @@ pub fn shell_word(text: &str) -> String {
 }
 
 /// A table with left-aligned columns.
+#[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -135,9 +163,10 @@ mod tests {
     fn durations_show_two_units_at_most() {
         for (ms, text) in [
             (0, "0 s"),
-            (2, "2.0 ms"),
+            (2, "2 ms"),
             (250, "250 ms"),
             (1_500, "1.5 s"),
+            (5_040, "5 s"),
             (59_999, "59 s"),
             (125_000, "2 min 5 s"),
             (3_600_000, "1 h"),
@@ -145,6 +174,18 @@ mod tests {
         ] {
             assert_eq!(duration(Duration::from_millis(ms)), text);
         }
+    }
+
+    #[test]
+    fn counted_things_are_in_the_singular_or_the_plural() {
+        assert_eq!(
+            (plural(1, "page"), plural(1_234, "page")),
+            ("1 page".into(), "1,234 pages".into())
+        );
+        assert_eq!(
+            (times(1), times(2), times(3)),
+            ("once".into(), "twice".into(), "3 times".into())
+        );
     }
 
     #[test]

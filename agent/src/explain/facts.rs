@@ -1,4 +1,4 @@
-//! All that is known of a host when the question is asked.
+//! The facts about a host that its explanation is made of.
 
 use super::robots::OriginFacts;
 use crate::messages::{AddressSnapshot, HostSnapshot, Lists};
@@ -10,89 +10,89 @@ use crivello_common::view::AgentId;
 use crivello_proto::v1::HoldKind;
 use std::time::Duration;
 
-/// See the module.
+/// What is known of a host at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// When.
+    /// The moment.
     pub now: Timestamp,
-    /// The host.
+    /// The name of the host.
     pub name: &'a str,
-    /// Whose it is.
-    pub hold: Hold,
-    /// On disk, as of the last commit.
+    /// What this agent holds of its group.
+    pub holding: Holding,
+    /// The row on disk, as of the last commit.
     pub row: Option<&'a HostRow>,
-    /// In memory; it counts for more than the row.
+    /// The host in memory, which takes precedence over the row.
     pub bench: Option<&'a HostSnapshot>,
     /// Its robots.txt, origin by origin.
     pub robots: &'a [OriginFacts],
-    /// Who lends the turn at its address, where that is another agent.
-    pub lender: Option<AgentId>,
+    /// The other agent that grants the leases on its address.
+    pub lessor: Option<AgentId>,
     /// The crawl as a whole.
-    pub crawl: &'a Crawl,
-    /// How it crawls.
+    pub crawl: &'a CrawlFacts,
+    /// The settings in force.
     pub settings: &'a Settings,
-    /// Who is blocked and who is paused.
+    /// Blocked and paused hosts.
     pub lists: &'a Lists,
 }
 
-/// Whose a group is.
+/// What this agent holds of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hold {
-    /// What this agent is for it.
+pub struct Holding {
+    /// The role of this agent.
     pub kind: HoldKind,
-    /// Its owner by the view; `None` where there is no view, or nobody is active.
+    /// Its owner by the view; `None` if there is no view, or no agent is active.
     pub owner: Option<AgentId>,
 }
 
-/// How the crawl as a whole stands on this agent.
+/// The state of the crawl on this agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crawl {
-    /// There is a process; otherwise only its directory is looked at.
+pub struct CrawlFacts {
+    /// The crawl is running; otherwise only its directory is read.
     pub is_running: bool,
-    /// It is to save and to end.
+    /// The agent saves and ends.
     pub is_stopping: bool,
-    /// `crivello pause`.
+    /// Paused by `crivello pause`.
     pub is_paused: bool,
-    /// How many pages there still may be.
-    pub pages_left: PagesLeft,
-    /// Its lease runs, or all others have granted it a peer lease.
+    /// Whether more pages may be fetched.
+    pub page_limit: PageLimitState,
+    /// The agent may fetch: its lease runs, or all others have granted it peer leases.
     pub fence_is_open: bool,
-    /// There is less room than `state.disk-free-min`.
+    /// The disk has less space than `state.disk-free-min`.
     pub disk_is_full: bool,
-    /// Nothing can be reached.
+    /// The network seems to be down.
     pub is_offline: bool,
-    /// No visit begins before.
+    /// No visit begins before this.
     pub visits_from: Timestamp,
     /// The parsers or the disk are behind.
     pub pipeline_is_full: bool,
-    /// Visits in flight,
+    /// Visits in flight.
     pub visits: u64,
-    /// and as many as may be.
+    /// `fetch.visits-max`.
     pub visits_max: u64,
     /// Hosts in memory.
     pub hosts_in_memory: u64,
 }
 
-/// What the page limit says.
+/// Whether the page limit allows more pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PagesLeft {
-    /// There may be more.
-    Some,
-    /// This agent has used up its portion, and may be given more.
-    NoneHere,
+pub enum PageLimitState {
+    /// More pages may be fetched.
+    Open,
+    /// This agent has used up its share, and may be given more.
+    QuotaUsed,
     /// The limit is reached.
-    None,
+    Reached,
 }
 
-impl Crawl {
-    /// Nothing stands in the way.
+impl CrawlFacts {
+    /// A crawl that is running, with nothing in its way.
     #[must_use]
     pub const fn running(visits_max: u64) -> Self {
         Self {
             is_running: true,
             is_stopping: false,
             is_paused: false,
-            pages_left: PagesLeft::Some,
+            page_limit: PageLimitState::Open,
             fence_is_open: true,
             disk_is_full: false,
             is_offline: false,
@@ -106,12 +106,11 @@ impl Crawl {
 }
 
 impl<'a> Facts<'a> {
-    /// What politeness remembers of it.
+    /// The politeness state of the host.
     pub(super) fn state(&self) -> Option<&'a HostState> {
         self.bench.map(|bench| &bench.state).or_else(|| self.row.map(|row| &row.state))
     }
 
-    /// Its address.
     pub(super) fn address(&self) -> Option<&'a AddressSnapshot> {
         self.bench?.address.as_ref()
     }
@@ -122,12 +121,12 @@ impl<'a> Facts<'a> {
         rules.filter_map(|rules| rules.crawl_delay()).max()
     }
 
-    /// What applies to it.
+    /// The delays that apply to the host.
     pub(super) fn pace(&self) -> HostPolicy<'a> {
         HostPolicy::of(&self.settings.politeness, self.name, self.crawl_delay())
     }
 
-    /// URLs that wait.
+    /// Number of queued URLs.
     pub(super) fn queued(&self) -> u64 {
         self.row.map_or(0, |row| row.queued)
     }

@@ -1,4 +1,4 @@
-//! Asking the scheduler how hosts stand on the workbench, without ever keeping it.
+//! Queries of the scheduler about hosts on the workbench. The scheduler never waits for them.
 
 use crate::messages::{HostQuery, HostSnapshot, SchedulerQueues};
 use crivello_common::hash::HostKey;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// The scheduler looks up ten times a second; one that does not answer has left.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The scheduler looks at its queues ten times a second: one that does not answer has ended.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Asks; `None` when there is no answer.
-pub async fn ask(
+/// Queries the scheduler; `None` when there is no answer.
+pub async fn query_workbench(
     desk: &SchedulerQueues,
     hosts: Vec<HostKey>,
     thorough: bool,
@@ -18,5 +18,5 @@ pub async fn ask(
     let (reply, answered) = oneshot::channel();
     desk.queries.push(HostQuery { hosts, thorough, reply }).ok()?;
     desk.wake();
-    timeout(PATIENCE, answered).await.ok()?.ok()
+    timeout(TIMEOUT, answered).await.ok()?.ok()
 }

@@ -1,17 +1,17 @@
 //! The facts of one case.
 
+use crate::explain::{CrawlFacts, Facts, Holding, OriginFacts, host_status};
 use crate::messages::{
     AddressSnapshot, HostSnapshot, IpLeaseState, Lists, RobotsRecord, SnapshotPhase,
 };
 use crate::storage::values::HostRow;
-use crate::why::{Crawl, Facts, Hold, OriginFacts, Waits, reason};
 use crivello_common::config::Settings;
 use crivello_common::politeness::{HostState, WaitRule};
 use crivello_common::robots::Rules;
 use crivello_common::time::Timestamp;
 use crivello_common::url::{Origin, Scheme};
 use crivello_common::view::AgentId;
-use crivello_proto::v1::{HoldKind, WaitReason};
+use crivello_proto::v1::HoldKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ pub fn secs(n: u64) -> Duration {
 /// A host that was visited two seconds ago and has something queued: on the workbench, with an
 /// address of its own, due, and this agent's. Each case changes what it is about.
 pub struct Case {
-    pub hold: Hold,
+    pub holding: Holding,
     pub row: Option<HostRow>,
     pub bench: Option<HostSnapshot>,
     pub robots: Vec<OriginFacts>,
-    pub lender: Option<AgentId>,
-    pub crawl: Crawl,
+    pub lessor: Option<AgentId>,
+    pub crawl: CrawlFacts,
     pub settings: Settings,
     pub lists: Lists,
 }
@@ -57,12 +57,12 @@ pub fn case(change: impl FnOnce(&mut Case)) -> Case {
         flight: None,
     };
     let mut case = Case {
-        hold: Hold { kind: HoldKind::Authority, owner: Some(AgentId(2)) },
+        holding: Holding { kind: HoldKind::Authority, owner: Some(AgentId(2)) },
         row: Some(row),
         bench: Some(bench),
         robots: Vec::new(),
-        lender: None,
-        crawl: Crawl::running(1_000),
+        lessor: None,
+        crawl: CrawlFacts::running(1_000),
         settings: Settings::default(),
         lists: Lists::default(),
     };
@@ -84,30 +84,26 @@ impl Case {
         self.bench().address.as_mut().unwrap()
     }
 
-    /// It waits three seconds more, by this rule, both in memory and on disk.
-    pub fn rests(&mut self, rule: WaitRule) {
+    /// The host waits three seconds more, by this rule, both in memory and on disk.
+    pub fn waits_by(&mut self, rule: WaitRule) {
         self.bench().state.rule = rule;
         self.bench().state.next = NOW + secs(3);
         self.row().state = self.bench().state.clone();
     }
 
     pub fn knows(&mut self, record: RobotsRecord) {
-        self.robots = vec![OriginFacts { origin: HTTP, record, again: NOW + secs(60) }];
-    }
-
-    fn waits(&self) -> Waits {
-        reason(&self.facts())
+        self.robots = vec![OriginFacts { origin: HTTP, record, next_request: NOW + secs(60) }];
     }
 
     pub fn facts(&self) -> Facts<'_> {
         Facts {
             now: NOW,
             name: "a.test",
-            hold: self.hold,
+            holding: self.holding,
             row: self.row.as_ref(),
             bench: self.bench.as_ref(),
             robots: &self.robots,
-            lender: self.lender,
+            lessor: self.lessor,
             crawl: &self.crawl,
             settings: &self.settings,
             lists: &self.lists,
@@ -125,13 +121,16 @@ pub fn record(rules: Option<&str>, failures: u32) -> RobotsRecord {
     }
 }
 
-/// Each of `parts` must be in the words.
+/// The reason must have this name, as in JSON, and this long must be left until the next time; each
+/// of `parts` must be in the sentence.
 #[track_caller]
-pub fn expect(case: &Case, reason: WaitReason, left: Duration, parts: &[&str]) {
-    let waits = case.waits();
-    assert_eq!(waits.reason, reason, "{}", waits.detail);
-    assert_eq!(waits.next.since(NOW), left, "{}", waits.detail);
+pub fn expect(case: &Case, reason: &str, left: Duration, parts: &[&str]) {
+    let host = host_status(&case.facts());
+    let text = host.wait_text(NOW, |id| format!("agent {id}"));
+    let wait = host.wait.unwrap();
+    assert_eq!(serde_json::to_value(&wait).unwrap()["reason"], reason, "{text}");
+    assert_eq!(Timestamp(wait.next).since(NOW), left, "{text}");
     for part in parts {
-        assert!(waits.detail.contains(part), "no {part:?} in {:?}", waits.detail);
+        assert!(text.contains(part), "no {part:?} in {text:?}");
     }
 }

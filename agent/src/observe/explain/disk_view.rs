@@ -1,5 +1,4 @@
-//! What the disk says of a host and of a URL. Reads only; to be called where waiting for the disk
-//! harms nobody.
+//! Hosts and URLs on disk. Read only. Callers may have to wait for the disk.
 
 use crate::limits::AHEAD_MAX;
 use crate::messages::{QueueKey, Queued, RobotsRecord};
@@ -8,7 +7,7 @@ use crate::storage::{Database, DiskError, Family, GroupState, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::url::Origin;
 
-/// Beyond all places of a queue.
+/// The end of every queue.
 const LAST: QueueKey = QueueKey { priority: u8::MAX, seq: u64::MAX };
 
 /// The row of a host.
@@ -16,22 +15,22 @@ pub fn host(disk: &Database, key: HostKey) -> Result<Option<HostRow>, DiskError>
     disk.get(Family::Hosts, &keys::host(key))?.map(|value| HostRow::decode(&value)).transpose()
 }
 
-/// Hosts of a group that were ever let in.
+/// The number of hosts of a group that were ever accepted.
 pub fn hosts_of(disk: &Database, group: GroupHash) -> Result<u64, DiskError> {
     let value = disk.get(Family::Hosts, &keys::group(group))?;
     value.map_or(Ok(0), |value| Ok(GroupRow::decode(&value)?.hosts))
 }
 
-/// What custody remembers of a group.
+/// The state of a group.
 pub fn group(disk: &Database, group: GroupHash) -> Result<Option<GroupState>, DiskError> {
     let value = disk.get(Family::Groups, &group.to_bytes())?;
     value.map(|value| GroupState::decode(&value)).transpose()
 }
 
-/// The robots.txt of a host's origins, as far as they are known.
+/// The known robots.txt of the origins of a host.
 pub fn robots(disk: &Database, key: HostKey) -> Result<Vec<(Origin, RobotsRecord)>, DiskError> {
     let (from, mut end) = (keys::host(key), keys::host(key).to_vec());
-    // Longer than the key of any origin, and greater.
+    // Greater than the key of any origin.
     end.extend([0xff; 4]);
     let mut robots = Vec::new();
     disk.walk(Family::Robots, &from, &end, |key, value| {
@@ -43,12 +42,13 @@ pub fn robots(disk: &Database, key: HostKey) -> Result<Vec<(Origin, RobotsRecord
     Ok(robots)
 }
 
-/// What is remembered of a URL.
+/// The `seen` row of a URL.
 pub fn seen(disk: &Database, key: UrlKey) -> Result<Option<Seen>, DiskError> {
     disk.get(Family::Seen, &keys::seen(key))?.map(|value| Seen::decode(&value)).transpose()
 }
 
-/// A URL that waits: its row, and how many are before it, if they can be counted.
+/// The row of a queued URL, and the number of URLs before it unless it is [`AHEAD_MAX`] or more.
+/// `at` is its place in the queue, if that is known.
 pub fn queued(
     disk: &Database,
     host: HostKey,
@@ -59,7 +59,7 @@ pub fn queued(
     let end = keys::frontier(host, at.unwrap_or(LAST));
     let (mut n_before, mut row) = (0, None);
     disk.walk(Family::Frontier, &from, &end, |key, value| {
-        // A crawl alone does not note the place: it is the row that says so.
+        // A crawl without a cluster does not record the place: only the row has it.
         if let (None, Some(queue_key)) = (at, keys::read_queue_key(key)) {
             let url = decode_queued(queue_key, value)?;
             if url.hash == hash {
@@ -78,10 +78,10 @@ pub fn queued(
     Ok((row, is_counted.then_some(n_before as u64)))
 }
 
-/// Walks through all hosts, at most `most` of them, from the first on; says whether that was all.
+/// Calls `f` for every host, at most `max` rows. Returns whether these were all.
 pub fn hosts(
     disk: &Database,
-    most: usize,
+    max: usize,
     mut f: impl FnMut(HostKey, HostRow),
 ) -> Result<bool, DiskError> {
     let mut n_rows = 0;
@@ -92,7 +92,7 @@ pub fn hosts(
         if host.host.0 != 0 {
             f(host, HostRow::decode(value)?);
         }
-        Ok(n_rows < most)
+        Ok(n_rows < max)
     })?;
-    Ok(n_rows < most)
+    Ok(n_rows < max)
 }

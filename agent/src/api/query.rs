@@ -1,0 +1,208 @@
+//! Queries about hosts and URLs: checks of the arguments, and the answers on the wire.
+
+use super::AgentApi;
+use crivello_common::url::CrawlUrl;
+use crivello_proto::v1;
+use crivello_proto::v1::HostOrder;
+use tonic::Status;
+
+/// Items of a list by default.
+const LIST: u32 = 100;
+/// Items of a list at most.
+const LIST_MAX: u32 = 1_000;
+
+/// The host or the URL that an explanation is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A host, by its name in normal form.
+    Host(String),
+    /// A URL.
+    Url(CrawlUrl),
+}
+
+/// A text that is neither a host nor a URL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is neither a URL nor a host: {why}")]
+pub struct SubjectError {
+    text: String,
+    why: &'static str,
+}
+
+impl Subject {
+    /// Parses a subject: a URL begins with `http://` or `https://`; anything else is a host, with or
+    /// without a port.
+    ///
+    /// # Errors
+    /// The reason why the text is neither.
+    pub fn parse(text: &str) -> Result<Self, SubjectError> {
+        /// Bytes of a long text that the error shows.
+        const SHOWN: usize = 80;
+        let text = text.trim();
+        let refuse = |why| {
+            let shown = &text[..text.floor_char_boundary(SHOWN)];
+            SubjectError { text: shown.to_owned(), why }
+        };
+        if text.contains("://") {
+            return CrawlUrl::parse(text).map(Self::Url).map_err(|why| refuse(why.meaning()));
+        }
+        if text.is_empty() {
+            return Err(refuse("it is empty"));
+        }
+        if text.contains(['/', '?', '#', '\\']) {
+            return Err(refuse("a URL begins with http:// or https://"));
+        }
+        if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Err(refuse("a host name has no white space"));
+        }
+        let url = CrawlUrl::parse(&format!("http://{text}/"));
+        url.map(|url| Self::Host(url.host().to_owned()))
+            .map_err(|_| refuse("a host name has another form"))
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        match self {
+            Self::Host(name) => name,
+            Self::Url(url) => url.host(),
+        }
+    }
+
+    /// The URL, if it is one.
+    #[must_use]
+    pub const fn url(&self) -> Option<&CrawlUrl> {
+        match self {
+            Self::Host(_) => None,
+            Self::Url(url) => Some(url),
+        }
+    }
+}
+
+/// A query for a list of hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostsQuery {
+    /// Part of the name.
+    pub contains: String,
+    /// Number of hosts at most.
+    pub limit: usize,
+    /// The order of the list.
+    pub order: HostOrder,
+}
+
+/// Why a query has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// The agent has not begun, or is ending.
+    #[error("the agent is starting or stopping: try again")]
+    NotNow,
+    /// Another list is being made.
+    #[error("another list of hosts is being made: try again")]
+    Busy,
+    /// Its state cannot be read.
+    #[error("the state of the agent cannot be read: {0}")]
+    Broken(String),
+}
+
+impl From<crate::storage::DiskError> for QueryError {
+    fn from(error: crate::storage::DiskError) -> Self {
+        Self::Broken(error.to_string())
+    }
+}
+
+impl From<QueryError> for Status {
+    fn from(why: QueryError) -> Self {
+        let message = why.to_string();
+        match why {
+            QueryError::NotNow => Self::unavailable(message),
+            QueryError::Busy => Self::resource_exhausted(message),
+            QueryError::Broken(_) => Self::internal(message),
+        }
+    }
+}
+
+fn invalid(why: impl std::fmt::Display) -> Status {
+    Status::invalid_argument(why.to_string())
+}
+
+pub(super) async fn explain(
+    house: &dyn AgentApi,
+    request: v1::ExplainRequest,
+) -> Result<v1::ExplainResponse, Status> {
+    let subject = Subject::parse(&request.subject).map_err(invalid)?;
+    Ok(house.explain(subject, request.archive_file).await?)
+}
+
+pub(super) async fn hosts(
+    house: &dyn AgentApi,
+    request: v1::HostsRequest,
+) -> Result<v1::HostsResponse, Status> {
+    let order = HostOrder::try_from(request.order)
+        .map_err(|_| invalid(format!("order {}: this build does not know it", request.order)))?;
+    let query = HostsQuery {
+        contains: request.contains.to_lowercase(),
+        limit: limit(request.limit)?,
+        order,
+    };
+    Ok(house.hosts(query).await?)
+}
+
+pub(super) fn fetches(
+    house: &dyn AgentApi,
+    request: &v1::FetchesRequest,
+) -> Result<v1::FetchesResponse, Status> {
+    let fetches = house.fetches(limit(request.limit)?, request.failed_only);
+    Ok(v1::FetchesResponse { fetches })
+}
+
+fn limit(limit: u32) -> Result<usize, Status> {
+    match limit {
+        0 => Ok(LIST as usize),
+        1..=LIST_MAX => Ok(limit as usize),
+        _ => Err(invalid(format!("limit {limit}: {LIST_MAX} at most"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn hosts_and_urls_are_distinguished_and_normalized() {
+        let host = |name: &str| Ok(Subject::Host(name.to_owned()));
+        assert_eq!(Subject::parse(" Www.Example.COM. "), host("www.example.com"));
+        assert_eq!(Subject::parse("a.test:8080"), host("a.test"));
+        assert_eq!(Subject::parse("[::1]"), host("[::1]"));
+        assert_eq!(Subject::parse("bücher.example"), host("xn--bcher-kva.example"));
+        let url = Subject::parse("HTTPS://A.test:443/x?y#z").unwrap();
+        assert_eq!(url.url().map(CrawlUrl::as_str), Some("https://a.test/x?y"));
+    }
+
+    #[test]
+    fn invalid_subjects_are_rejected_with_the_reason() {
+        for (text, why) in [
+            ("", "it is empty"),
+            ("a.test/x", "begins with http://"),
+            ("ftp://a.test/", "neither http nor https"),
+            ("http://", "no URL at all"),
+            ("two words", "white space"),
+            ("a..test", "another form"),
+            ("a:b:c", "another form"),
+            ("user@a.test", "another form"),
+        ] {
+            let refusal = Subject::parse(text).unwrap_err().to_string();
+            assert!(refusal.contains(why), "{text:?}: {refusal}");
+        }
+        let long = "é/".repeat(50_000);
+        assert!(Subject::parse(&long).unwrap_err().to_string().len() < 200);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics_and_the_name_of_a_host_is_a_subject(text in ".{0,40}") {
+            if let Ok(about @ Subject::Host(_)) = Subject::parse(&text) {
+                prop_assert_eq!(Subject::parse(about.host()), Ok(about));
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Explanations from the directory of a crawl that is not running.
+
+use super::sources::Sources;
+use super::subject::{Query, explain};
+use crate::api::Subject;
+use crate::cluster::Membership;
+use crate::explain::CrawlFacts;
+use crate::storage::{OpenError, crawl_dir};
+use crivello_common::time::Clock;
+use crivello_common::url::host_key;
+use crivello_common::view::AgentId;
+use crivello_proto::v1;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Explains a host or a URL from the directory of a crawl that is not running, read only.
+///
+/// # Errors
+/// When there is no crawl, when it is running, or when its state cannot be read.
+pub fn explain_from_directory(
+    dir: &Path,
+    subject: &Subject,
+) -> Result<v1::ExplainResponse, OpenError> {
+    let (settings, disk) = crawl_dir::look_into(dir)?;
+    let rules = crate::links::LinkRules::compile(&settings);
+    let rules = Arc::new(rules.map_err(|error| OpenError::Broken(error.to_string()))?);
+    let key = host_key(subject.host(), settings.identity.assign_by);
+    let visits_max = settings.fetch.visits_max.into();
+    let crawl = CrawlFacts { is_running: false, ..CrawlFacts::running(visits_max) };
+    let me = AgentId(Membership::number_in(dir).unwrap_or_default());
+    let (disk, archive) = (Arc::new(disk), dir.join("warc"));
+    let lists = crate::messages::Lists::of(&settings);
+    let sources = Sources { me, disk, rules, settings, lists, archive, shared: None };
+    let query = Query { subject, key, archive_file: None };
+    Ok(explain(&sources, &query, None, None, None, &crawl, Clock::start().now())?)
+}

@@ -1,0 +1,83 @@
+//! The explanation of one host or URL.
+
+use super::disk_view;
+use super::sources::Sources;
+use super::url;
+use crate::api::Subject;
+use crate::explain::{CrawlFacts, Facts, host_status};
+use crate::messages::HostSnapshot;
+use crate::storage::DiskError;
+use crate::store;
+use crivello_common::assignment::Owners;
+use crivello_common::hash::HostKey;
+use crivello_common::time::Timestamp;
+use crivello_common::url::group_name;
+use crivello_common::view::AgentId;
+use crivello_proto::v1;
+
+/// Fetches of a host in an explanation.
+const FETCHES_MAX: usize = 10;
+
+/// A query about a host or a URL.
+pub struct Query<'a> {
+    pub subject: &'a Subject,
+    pub key: HostKey,
+    pub archive_file: Option<u32>,
+}
+
+/// Explains a host or a URL; `bench` is the host in memory. Reads the disk.
+pub fn explain(
+    sources: &Sources,
+    query: &Query<'_>,
+    owners: Option<&Owners>,
+    bench: Option<&HostSnapshot>,
+    lessor: Option<AgentId>,
+    crawl: &CrawlFacts,
+    now: Timestamp,
+) -> Result<v1::ExplainResponse, DiskError> {
+    let Query { subject, key, archive_file } = *query;
+    let row = disk_view::host(&sources.disk, key)?;
+    let known = match bench {
+        Some(bench) => bench.robots.clone(),
+        None => disk_view::robots(&sources.disk, key)?,
+    };
+    let state = bench.map(|bench| &bench.state).or_else(|| row.as_ref().map(|row| &row.state));
+    let last_ended = state.map_or(Timestamp::ZERO, |state| state.last_ended);
+    let robots = sources.robots(known, last_ended);
+    let holding = sources.holding(owners, key.group)?;
+    let mut host = host_status(&Facts {
+        now,
+        name: subject.host(),
+        holding,
+        row: row.as_ref(),
+        bench,
+        robots: &robots,
+        lessor,
+        crawl,
+        settings: &sources.settings,
+        lists: &sources.lists,
+    });
+    if let Some(shared) = &sources.shared {
+        host.fetches = shared.status.recent.of_host(key, FETCHES_MAX, sources.me);
+        if host.address.is_empty() {
+            // The address of the last visit.
+            host.address = host.fetches.first().map(|f| f.address.clone()).unwrap_or_default();
+        }
+    }
+    let closed = row.as_ref().and_then(|row| row.closed);
+    let flight = bench.and_then(|bench| bench.flight.as_ref());
+    let at = url::AtHost { key, is_known: row.is_some(), closed, robots: &robots, flight };
+    let url = subject.url().map(|url| url::status(sources, url, &at)).transpose()?;
+    let file = archive_file.and_then(|serial| store::file_of(&sources.archive, serial));
+    Ok(v1::ExplainResponse {
+        agent: sources.me.0,
+        now: now.0,
+        group: key.group.0,
+        group_name: group_name(subject.host(), sources.settings.identity.assign_by).to_owned(),
+        owner: holding.owner.map(|owner| owner.0),
+        holding: holding.kind.into(),
+        host: Some(host),
+        url,
+        archive_file: file.unwrap_or_default(),
+    })
+}

@@ -1,0 +1,103 @@
+//! What happened to a URL, as text.
+
+use crate::v1::{UrlFate, UrlStatus, url_status};
+use crivello_common::discard::Discard;
+use crivello_common::format::count;
+use crivello_common::time::Timestamp;
+use std::fmt::Write as _;
+
+impl UrlStatus {
+    /// What happened to it, or will.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = match self.fate() {
+            UrlFate::Unspecified => return "not known".to_owned(),
+            UrlFate::Unknown if self.discard.is_empty() => {
+                return "never seen; it would be accepted".to_owned();
+            }
+            UrlFate::Unknown => return format!("never seen; {}", self.later()),
+            UrlFate::Rejected => {
+                return format!("never seen; it would be rejected: {}", self.discard());
+            }
+            UrlFate::Failed => {
+                return format!("given up: all attempts failed, the last with {}", self.failure);
+            }
+            UrlFate::Discarded => return format!("discarded: {}", self.discard()),
+            UrlFate::Queued => "queued".to_owned(),
+            UrlFate::InFlight if self.status == 0 => "being fetched".to_owned(),
+            UrlFate::InFlight => {
+                format!("fetched with status {}, not archived yet", self.status)
+            }
+            UrlFate::LinksPending => "fetched and archived; it counts as queued until the owners \
+                                      of its links have acknowledged them"
+                .to_owned(),
+            UrlFate::Fetched => {
+                format!("fetched {} with status {}", seconds(self.fetched), self.status)
+            }
+        };
+        if self.fate() == UrlFate::LinksPending && self.status > 0 {
+            let _ = write!(text, " (status {})", self.status);
+        }
+        let _ = write!(text, ", depth {}", self.depth);
+        if matches!(self.fate(), UrlFate::Queued | UrlFate::InFlight) && self.attempts > 0 {
+            let _ = write!(text, ", attempt {}", self.attempts + 1);
+        }
+        if self.fate() == UrlFate::Queued {
+            match self.ahead {
+                Some(0) => text.push_str(", the first in the queue"),
+                Some(n) => {
+                    let _ = write!(text, ", {} before it in the queue", count(n));
+                }
+                None => text.push_str(", too many before it in the queue to count"),
+            }
+            if !self.discard.is_empty() {
+                let _ = write!(text, "; {}", self.later());
+            }
+        }
+        text
+    }
+
+    /// Why it is discarded: the meaning, the rule and the name of the discard.
+    fn discard(&self) -> String {
+        let meaning = meaning(&self.discard);
+        let rule = self.rule().map_or_else(String::new, |rule| format!(", {rule}"));
+        format!("{meaning}{rule} ({})", self.discard)
+    }
+
+    /// Why it will be discarded when it is to be fetched.
+    fn later(&self) -> String {
+        let rule = self.rule().map_or_else(String::new, |rule| format!(", {rule}"));
+        format!("it will be discarded when its turn comes: {}{rule}", meaning(&self.discard))
+    }
+
+    fn rule(&self) -> Option<String> {
+        Some(match self.rule.as_ref()? {
+            url_status::Rule::RobotsRule(rule) if rule.line == 0 => "nothing is allowed".to_owned(),
+            url_status::Rule::RobotsRule(rule) => format!("line {}: {}", rule.line, rule.text),
+            url_status::Rule::ScopeRule(rule) => {
+                let (setting, text) = (&rule.setting, &rule.text);
+                match rule.number {
+                    0 => format!("none of the {} rules of {setting} matches", rule.rules),
+                    n if setting == "links.exclude" => {
+                        format!("rule {n} of {setting} matches: {text}")
+                    }
+                    _ => format!("the rule of {setting} does not match: {text}"),
+                }
+            }
+        })
+    }
+}
+
+/// The meaning of a discard; its name if this build does not know it.
+pub(super) fn meaning(discard: &str) -> &str {
+    match Discard::from_name(discard) {
+        Some(discard) => discard.meaning(),
+        None => discard,
+    }
+}
+
+/// A time to the second, in UTC.
+fn seconds(at: u64) -> String {
+    let text = Timestamp(at).to_string();
+    text.get(..19).map_or_else(|| text.clone(), |text| format!("{text}Z"))
+}
