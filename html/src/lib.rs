@@ -36,7 +36,7 @@ mod xml;
 mod tests;
 
 pub use content_encoding::{CODINGS_MAX, DecodeProblem};
-pub use links::{LinkKind, LinkSource, PageLink, PageLinks, SITEMAP_URLS_MAX};
+pub use links::{ExtractedLink, ExtractedLinks, LinkKind, LinkSource, SITEMAP_URLS_MAX};
 pub use media::Media;
 
 use content_encoding::Decoder;
@@ -72,10 +72,10 @@ pub struct ParsedPage<'a> {
     /// `links.url-length-max`, else the requested URL.
     pub base: url::Url,
     /// The links in the order of the page, headers first, not deduplicated.
-    pub links: PageLinks<'a>,
+    pub links: ExtractedLinks<'a>,
     /// Number of links beyond the greater of [`SITEMAP_URLS_MAX`] and `links.per-page-max`.
     pub links_over: u64,
-    /// Whether the page as a whole is `nofollow` (already part of each [`PageLink::nofollow`]).
+    /// Whether the page as a whole is `nofollow` (already part of each [`ExtractedLink::nofollow`]).
     pub page_nofollow: bool,
     /// Whether the page is `noindex`.
     pub noindex: bool,

@@ -17,7 +17,7 @@ pub const SITEMAP_URLS_MAX: usize = 50_000;
 
 /// A link as it stands in a page, not yet resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PageLink<'a> {
+pub struct ExtractedLink<'a> {
     /// A URL, or a reference relative to the page's base. It is trimmed and has no tabs, newlines or
     /// fragment; character references are decoded; the query is percent-encoded in the page's
     /// encoding if that is not UTF-8. It can have any scheme. If empty, it is the base itself.
@@ -82,18 +82,18 @@ impl LinkSource {
 
 /// The links of a page, in the order of the page.
 #[derive(Clone, Debug)]
-pub struct PageLinks<'a> {
+pub struct ExtractedLinks<'a> {
     text: &'a str,
     rest: std::slice::Iter<'a, Entry>,
     page_nofollow: bool,
 }
 
-impl<'a> Iterator for PageLinks<'a> {
-    type Item = PageLink<'a>;
+impl<'a> Iterator for ExtractedLinks<'a> {
+    type Item = ExtractedLink<'a>;
 
-    fn next(&mut self) -> Option<PageLink<'a>> {
+    fn next(&mut self) -> Option<ExtractedLink<'a>> {
         let entry = self.rest.next()?;
-        Some(PageLink {
+        Some(ExtractedLink {
             href: &self.text[entry.start as usize..entry.end as usize],
             kind: entry.kind,
             source: entry.source,
@@ -107,7 +107,7 @@ impl<'a> Iterator for PageLinks<'a> {
     }
 }
 
-impl ExactSizeIterator for PageLinks<'_> {}
+impl ExactSizeIterator for ExtractedLinks<'_> {}
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -166,7 +166,7 @@ impl LinkArena {
     }
 
     /// All links.
-    pub(super) fn links(&self, page_nofollow: bool) -> PageLinks<'_> {
-        PageLinks { text: &self.text, rest: self.entries.iter(), page_nofollow }
+    pub(super) fn links(&self, page_nofollow: bool) -> ExtractedLinks<'_> {
+        ExtractedLinks { text: &self.text, rest: self.entries.iter(), page_nofollow }
     }
 }

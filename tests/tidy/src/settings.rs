@@ -37,7 +37,8 @@ fn each_live_setting_is_read() {
     assert!(live.len() > 20, "only {} live settings: is the table read right?", live.len());
     // The table itself, the checks and the writing of settings read all of them.
     let config = root().join("common/src/config");
-    let dirs = ["agent/src", "common/src", "coordinator/src"].map(|dir| root().join(dir));
+    let dirs =
+        ["agent/src", "common/src", "coordinator/src", "html/src"].map(|dir| root().join(dir));
     let sources = dirs.iter().flat_map(|dir| files(dir, "rs"));
     let sources = sources.filter(|path| !path.starts_with(&config));
     let tests = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "tests");
