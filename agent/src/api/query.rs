@@ -43,7 +43,7 @@ impl Subject {
             SubjectError { text: shown.to_owned(), why }
         };
         if text.contains("://") {
-            return CrawlUrl::parse(text).map(Self::Url).map_err(|why| refuse(why.meaning()));
+            return CrawlUrl::parse(text).map(Self::Url).map_err(|why| refuse(why.description()));
         }
         if text.is_empty() {
             return Err(refuse("it is empty"));

@@ -1,6 +1,6 @@
 //! Explanations of a host or a URL, asked of the agents.
 
-use super::{Answer, Client, AgentClients, AgentCallError, ask_all};
+use super::{AgentCallError, AgentClients, Answer, Client, ask_all};
 use crate::v1;
 use crate::v1::explanation::ArchiveFile;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
@@ -14,7 +14,7 @@ impl AgentClients {
     ) -> Answer<v1::ExplainResponse> {
         let question = async |mut client: Client| client.explain(request).await;
         let answer = self.ask(agent, question).await?;
-        (answer.agent == agent.id.0).then_some(answer).ok_or_else(AgentCallError::stranger)
+        (answer.agent == agent.id.0).then_some(answer).ok_or_else(AgentCallError::other_agent)
     }
 }
 
@@ -51,7 +51,11 @@ pub async fn explanation(
 
 /// The name of the archive file that has the record of a URL, or why it is not known; `None` if
 /// there is no record.
-async fn file_name(clients: &AgentClients, view: &View, url: &v1::UrlStatus) -> Option<ArchiveFile> {
+async fn file_name(
+    clients: &AgentClients,
+    view: &View,
+    url: &v1::UrlStatus,
+) -> Option<ArchiveFile> {
     let (by, serial) = (AgentId(url.archived_by?), url.file_serial?);
     let error = |text: &str| Some(ArchiveFile::FileError(text.to_owned()));
     let agent = match view.agent(by) {

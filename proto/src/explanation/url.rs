@@ -91,7 +91,7 @@ impl UrlStatus {
 /// The meaning of a discard; its name if this build does not know it.
 pub(super) fn meaning(discard: &str) -> &str {
     match Discard::from_name(discard) {
-        Some(discard) => discard.meaning(),
+        Some(discard) => discard.description(),
         None => discard,
     }
 }

@@ -63,7 +63,9 @@ impl Sources {
             None => HoldKind::None,
             Some(tag) => match tag.role {
                 // It no longer counts once the agent has been declared dead.
-                Role::Authority { .. } if is_own && me.is_some_and(|me| tag.epoch >= me.since) => {
+                Role::Authority { .. }
+                    if is_own && me.is_some_and(|me| tag.epoch >= me.joined_epoch) =>
+                {
                     HoldKind::Authority
                 }
                 _ if is_own => HoldKind::Pending,

@@ -7,7 +7,6 @@ use crate::api::Subject;
 use crate::explain::{CrawlFacts, Facts, host_status};
 use crate::messages::HostSnapshot;
 use crate::storage::DiskError;
-use crate::store;
 use crivello_common::assignment::Owners;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
@@ -68,7 +67,8 @@ pub fn explain(
     let flight = bench.and_then(|bench| bench.flight.as_ref());
     let at = url::AtHost { key, is_known: row.is_some(), closed, robots: &robots, flight };
     let url = subject.url().map(|url| url::status(sources, url, &at)).transpose()?;
-    let file = archive_file.and_then(|serial| store::file_of(&sources.archive, serial));
+    let file =
+        archive_file.and_then(|serial| crivello_archive::find_file(&sources.archive, serial));
     Ok(v1::ExplainResponse {
         agent: sources.me.0,
         now: now.0,

@@ -140,7 +140,8 @@ fn done(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>, outcome: &UrlOutcome
                 fetched.archived_by = Some(by.0);
                 (fetched.file_serial, fetched.offset) = (Some(serial), offset);
                 if by == sources.me {
-                    fetched.file = crivello_archive::find_file(&sources.archive, serial).unwrap_or_default();
+                    fetched.file =
+                        crivello_archive::find_file(&sources.archive, serial).unwrap_or_default();
                 }
             }
             fetched
