@@ -1,16 +1,17 @@
 //! The file of `--report`: checked to be writable before a crawl starts, replaced whole at its end.
 
 use crate::exit::CliError;
+use crivello_common::runtime::{replace_file, replacement_path};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf, absolute};
 
 /// A writable file for the report.
 #[derive(Clone, Debug)]
 pub struct ReportFile {
     path: PathBuf,
-    /// Temporary file temporary it; `None` if `path` is not a regular file, such as a pipe.
-    temporary: Option<PathBuf>,
+    /// A regular file is replaced; anything else, such as a pipe, is written to.
+    is_regular: bool,
 }
 
 impl ReportFile {
@@ -32,21 +33,21 @@ impl ReportFile {
         let path = absolute(path)?;
         match fs::metadata(&path) {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(there) if !there.is_file() => return Ok(Self { path, temporary: None }),
+            Ok(there) if !there.is_file() => return Ok(Self { path, is_regular: false }),
             _ => {}
         }
         // A symbolic link is kept.
         let path = fs::canonicalize(&path).unwrap_or(path);
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-        let mut new = name.to_owned();
-        new.push(".new");
-        let temporary = path.with_file_name(new);
+        if path.file_name().is_none() {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
         let in_out = path.parent() == Some(&absolute(out)?);
         if !in_out || out.exists() {
+            let temporary = replacement_path(&path);
             File::create(&temporary)?;
             fs::remove_file(&temporary)?;
         }
-        Ok(Self { path, temporary: Some(temporary) })
+        Ok(Self { path, is_regular: true })
     }
 
     /// Replaces the file.
@@ -54,14 +55,12 @@ impl ReportFile {
     /// # Errors
     /// I/O errors. The old file is then unchanged.
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        let Some(temporary) = &self.temporary else {
+        if !self.is_regular {
             return fs::write(&self.path, bytes);
-        };
-        let written = File::create(temporary)
-            .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(temporary, &self.path));
+        }
+        let written = replace_file(&self.path, bytes);
         if written.is_err() {
-            let _ = fs::remove_file(temporary);
+            let _ = fs::remove_file(replacement_path(&self.path));
         }
         written
     }

@@ -1,9 +1,9 @@
 //! What an agent is known by, for as long as its directory lives.
 
 use crate::storage::OpenError;
+use crivello_common::runtime::replace_file;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
 
 /// In the agent's directory: what it is known by.
@@ -69,13 +69,10 @@ impl Membership {
     /// # Errors
     /// When the disk fails.
     pub fn keep(&self, dir: &Path) -> Result<(), OpenError> {
-        let (path, new) = (dir.join(FILE), dir.join("agent.json.new"));
+        let path = dir.join(FILE);
         let text = serde_json::to_vec_pretty(self)
             .map_err(|e| OpenError::Broken(format!("{FILE} cannot be written: {e}")))?;
-        File::create(&new)
-            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&new, &path))
-            .and_then(|()| File::open(dir)?.sync_all())
+        replace_file(&path, &text)
             .map_err(|e| OpenError::Broken(format!("{} cannot be written: {e}", path.display())))
     }
 }

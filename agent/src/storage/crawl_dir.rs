@@ -9,11 +9,11 @@
 //! that what a kill left half made is known for that, and made anew.
 
 use crate::storage::{Batch, Database, DiskError, Family, OpenError};
-use crivello_common::config::{NEW_SETTINGS_FILE, SETTINGS_FILE, Settings};
+use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
+use crivello_common::runtime::replace_file;
 use crivello_common::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Version of the format on disk; raised with every change that older builds cannot read.
@@ -227,16 +227,11 @@ impl CrawlDir {
     /// Writes `crawl.toml`, whole or not at all, also when the power is cut.
     fn write_settings(&self, settings: &Settings) -> Result<(), OpenError> {
         let path = self.dir.join(SETTINGS_FILE);
-        let new = self.dir.join(NEW_SETTINGS_FILE);
         let text = format!(
             "# The settings of the crawl in this directory, as of its last run.\n{}",
             settings.to_toml()
         );
-        // On the disk before its name is: after a power cut it is the old one or the new one.
-        File::create(&new)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&new, &path))
-            .and_then(|()| File::open(&self.dir)?.sync_all())
+        replace_file(&path, text.as_bytes())
             .map_err(|e| OpenError::Broken(format!("{} cannot be written: {e}", path.display())))
     }
 }

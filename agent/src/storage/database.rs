@@ -7,17 +7,18 @@ pub use health::{FamilyHealth, Health};
 use super::{Batch, DiskError, lock};
 use crate::limits::DATABASE_FILES_MAX;
 use crivello_common::config::State;
+use crivello_common::runtime::Replacement;
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB,
     DBCompressionType, DBRawIterator, DEFAULT_COLUMN_FAMILY_NAME, Options, ReadOptions,
     WriteBufferManager, WriteOptions,
 };
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// How far the log had certainly been synced: a sequence number, in a file beside RocksDB's own.
 const SYNCED: &str = "SYNCED";
-const SYNCED_NEW: &str = "SYNCED.new";
 /// The log may be this long in any case.
 const WAL_BYTES_MIN: u64 = 4 << 20;
 /// Bytes of one table file: building its filter takes memory in proportion.
@@ -221,8 +222,9 @@ impl Database {
         let synced = self.db.latest_sequence_number();
         self.db.flush_wal(true).map_err(self.error("cannot be synced"))?;
         // Without room for the note the older one stays, which promises less.
-        let (note, new) = (self.path.join(SYNCED), self.path.join(SYNCED_NEW));
-        let _ = fs::write(&new, synced.to_string()).and_then(|()| fs::rename(&new, note));
+        let unsynced = Replacement { sync: false, ..Replacement::default() };
+        let _ = unsynced
+            .write(&self.path.join(SYNCED), |file| file.write_all(synced.to_string().as_bytes()));
         Ok(())
     }
 

@@ -2,10 +2,11 @@
 
 use crate::exit::CliError;
 use anyhow::Context as _;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use crivello_common::runtime::Replacement;
+use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Write as _};
 use std::net::IpAddr;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use x509_parser::extensions::GeneralName;
 use x509_parser::pem::parse_x509_pem;
@@ -103,11 +104,14 @@ impl Store {
     /// # Errors
     /// If one cannot be written.
     pub fn write(&self, name: &str, pair: &Pair) -> Result<(), CliError> {
+        let replace = |file: &Path, text: &str, mode| {
+            let replacement = Replacement { mode: Some(mode), ..Replacement::default() };
+            replacement.write(file, |file| file.write_all(text.as_bytes()))
+        };
         let written = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
             replace(&self.key(name), &pair.key, 0o600)?;
-            replace(&self.certificate(name), &pair.certificate, 0o644)?;
-            File::open(&self.dir)?.sync_all()
+            replace(&self.certificate(name), &pair.certificate, 0o644)
         };
         let wrong = |error: io::Error| {
             let dir = self.dir.display();
@@ -130,18 +134,4 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
         }
         _ => None,
     }
-}
-
-fn replace(file: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new");
-    // Left over from an interrupted run.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
-    opened.write_all(text.as_bytes())?;
-    opened.sync_all()?;
-    fs::rename(&new, file)
 }

@@ -8,13 +8,13 @@
 //! | 8 | XXH3 of the fingerprints' bytes, little-endian |
 
 use crate::storage::DiskError;
+use crivello_common::runtime::Replacement;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3Default;
 
 const NAME: &str = "known";
-const NEW: &str = "known.new";
 const MAGIC: &[u8; 8] = b"CRVSIEV1";
 const NUMBER: usize = size_of::<u64>();
 /// Everything but the fingerprints.
@@ -73,7 +73,12 @@ impl FingerprintFile {
 
     fn write_merged(&self, others: &[(u64, u64)]) -> io::Result<Vec<u64>> {
         let mut old = Reader::open(&self.dir.join(NAME), self.count)?;
-        let mut new = Writer::create(&self.dir.join(NEW))?;
+        Replacement::default()
+            .write(&self.dir.join(NAME), |file| Self::merged(&mut old, others, file))
+    }
+
+    fn merged(old: &mut Reader, others: &[(u64, u64)], file: &mut File) -> io::Result<Vec<u64>> {
+        let mut new = Writer::begin(file)?;
         let mut fresh = Vec::new();
         for &(fingerprint, ticket) in others {
             while let Some(known) = old.next.filter(|&known| known < fingerprint) {
@@ -91,8 +96,6 @@ impl FingerprintFile {
             old.step()?;
         }
         new.finish()?;
-        fs::rename(self.dir.join(NEW), self.dir.join(NAME))?;
-        File::open(&self.dir)?.sync_all()?;
         Ok(fresh)
     }
 
@@ -147,15 +150,15 @@ impl Reader {
 }
 
 /// Writes fingerprints one by one.
-struct Writer {
-    file: BufWriter<File>,
+struct Writer<'f> {
+    file: BufWriter<&'f mut File>,
     count: u64,
     sum: Xxh3Default,
 }
 
-impl Writer {
-    fn create(path: &Path) -> io::Result<Self> {
-        let mut file = BufWriter::with_capacity(BUFFER, File::create(path)?);
+impl<'f> Writer<'f> {
+    fn begin(file: &'f mut File) -> io::Result<Self> {
+        let mut file = BufWriter::with_capacity(BUFFER, file);
         file.write_all(MAGIC)?;
         Ok(Self { file, count: 0, sum: Xxh3Default::new() })
     }
@@ -167,11 +170,11 @@ impl Writer {
         self.file.write_all(&bytes)
     }
 
-    /// Brings all to the disk's surface.
+    /// Writes what ends the file.
     fn finish(mut self) -> io::Result<()> {
         self.file.write_all(&self.count.to_le_bytes())?;
         self.file.write_all(&self.sum.digest().to_le_bytes())?;
-        self.file.into_inner()?.sync_all()
+        self.file.flush()
     }
 }
 
