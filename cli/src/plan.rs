@@ -13,7 +13,7 @@ use crivello_agent::Otlp;
 use crivello_common::config::{
     NEW_SETTINGS_FILE, RawSettings, SETTINGS_FILE, Settings, TypedSettings,
 };
-use crivello_coordinator::given_last;
+use crivello_coordinator::{STATE_FILE, stored_settings};
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::os::fd::AsFd;
@@ -39,7 +39,7 @@ pub struct Plan {
     pub http: MetricsEndpoint,
     /// Nodes whose metrics are served.
     pub meters: Meters,
-    /// Show only warnings and errors.
+    /// BearerToken only warnings and errors.
     pub quiet: bool,
 }
 
@@ -72,8 +72,8 @@ impl Plan {
         let agents = usize::from(args.agents);
         let token = token_in(args.token_file.as_deref())?;
         let http = MetricsEndpoint::check(args.http, &args.https, token, args.insecure)?;
-        let settings_dir = settings_dir(&args.out, agents)?;
-        let resume = is_crawl("--out", &settings_dir)?;
+        let stored = stored_for(&args.out, agents)?;
+        let resume = stored.is_some();
         if !resume && args.urls.is_empty() && args.seeds.is_none() {
             return Err(CliError::usage(format!(
                 "no seeds, and there is no crawl in {} to resume; give a URL or --seeds FILE, or \
@@ -81,7 +81,7 @@ impl Plan {
                 args.out.display()
             )));
         }
-        let (settings, given) = settings_of(&settings_dir, resume, &args.settings)?;
+        let (settings, given) = settings_of(stored.as_ref(), &args.settings)?;
         if !resume && args.seeds.is_none() {
             seeds::check_any(&args.urls).map_err(CliError::usage)?;
         }
@@ -97,47 +97,52 @@ impl Plan {
     }
 }
 
-/// Directory in `out` with the settings of a crawl by `agents` agents.
-fn settings_dir(out: &Path, agents: usize) -> Result<PathBuf, CliError> {
+/// The settings of a crawl that is resumed.
+struct Stored {
+    /// Name in errors.
+    name: String,
+    toml: String,
+    /// Settings given at the last start of its coordinator.
+    given: TypedSettings,
+}
+
+/// The settings of the crawl by `agents` agents in `out`; `None` if there is none.
+fn stored_for(out: &Path, agents: usize) -> Result<Option<Stored>, CliError> {
     let wrong = |why: String| CliError::usage(format!("--out {}: {why}", out.display()));
     match (local_cluster::agents_in(out), agents) {
         (Some(there), 1) => Err(wrong(format!("a crawl by {there} agents: give --agents {there}"))),
         (Some(there), n) if n < there => Err(wrong(format!(
             "a crawl by {there} agents, which cannot be resumed with {n}: give --agents {there}"
         ))),
-        (Some(_), _) => Ok(out.join(local_cluster::COORDINATOR)),
-        (None, 1) => Ok(out.to_owned()),
+        (Some(_), _) => stored_by_coordinator(&out.join(local_cluster::COORDINATOR)),
+        (None, 1) => stored_by_agent(out),
         (None, _) if is_crawl("--out", out)? => {
             Err(wrong("a crawl by one agent: omit --agents".to_owned()))
         }
-        (None, _) => Ok(out.join(local_cluster::COORDINATOR)),
+        (None, _) => Ok(None),
     }
 }
 
-/// The settings of the crawl in a directory, and those given now. `flag` names the directory in
-/// errors.
+/// The settings for the coordinator in a directory, and those given now.
 ///
 /// # Errors
 /// Usage errors, each with its reason.
-pub fn settings_in(
-    (flag, dir): (&str, &Path),
+pub fn coordinator_settings(
+    dir: &Path,
     args: &SettingsArgs,
 ) -> Result<(Settings, TypedSettings), CliError> {
-    settings_of(dir, is_crawl(flag, dir)?, args)
+    settings_of(stored_by_coordinator(dir)?.as_ref(), args)
 }
 
-/// The settings of the crawl in `dir`, or the defaults, overridden by `args`. A setting that the
-/// coordinator was given the same way at its last start is not overridden: it may have been changed
-/// since by `crivello set`.
+/// The stored settings, or the defaults, overridden by `args`. A setting that the coordinator was given
+/// the same way at its last start is not overridden: it may have been changed since by `crivello set`.
 fn settings_of(
-    dir: &Path,
-    resume: bool,
+    stored: Option<&Stored>,
     args: &SettingsArgs,
 ) -> Result<(Settings, TypedSettings), CliError> {
-    let last = given_last(dir)?;
-    let kept = resume.then(|| read_kept(&dir.join(SETTINGS_FILE))).transpose()?;
+    let kept = stored.map(|stored| (stored.name.as_str(), stored.toml.as_str()));
+    let last = stored.map(|stored| stored.given.clone()).unwrap_or_default();
     let given = args.config.as_deref().map(read_given).transpose()?;
-    let kept = kept.as_ref().map(|(n, t)| (n.as_str(), t.as_str()));
     let files: Vec<_> = given.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
     RawSettings::resume(kept, &last, &files, &args.sets, &flags(args)).map_err(|errors| {
         let mut problems = errors.to_string();
@@ -172,19 +177,34 @@ fn is_crawl(flag: &str, dir: &Path) -> Result<bool, CliError> {
     }
 }
 
-/// Name and text of the settings file of a resumed crawl. It must contain every setting.
-fn read_kept(file: &Path) -> Result<(String, String), CliError> {
+fn stored_by_agent(dir: &Path) -> Result<Option<Stored>, CliError> {
+    if !is_crawl("--out", dir)? {
+        return Ok(None);
+    }
+    let file = dir.join(SETTINGS_FILE);
     let name = file.display().to_string();
-    let text = fs::read_to_string(file)
+    let toml = fs::read_to_string(&file)
         .map_err(|error| CliError::Internal(anyhow!("{name} cannot be read: {error}")))?;
+    check_complete(&name, &toml, "The first record of each archive file contains all settings")?;
+    Ok(Some(Stored { name, toml, given: TypedSettings::new() }))
+}
+
+fn stored_by_coordinator(dir: &Path) -> Result<Option<Stored>, CliError> {
+    let Some(stored) = stored_settings(dir)? else { return Ok(None) };
+    let name = dir.join(STATE_FILE).display().to_string();
+    check_complete(&name, &stored.toml, "The version of crivello that wrote it can read it")?;
+    Ok(Some(Stored { name, toml: stored.toml, given: stored.given }))
+}
+
+/// Checks that stored settings contain every setting.
+fn check_complete(name: &str, toml: &str, hint: &str) -> Result<(), CliError> {
     let mut raw = RawSettings::default();
-    raw.file(&name, &text).map_err(CliError::usage)?;
+    raw.file(name, toml).map_err(CliError::usage)?;
     let missing = raw.missing();
     match missing.first() {
-        None => Ok((name, text)),
+        None => Ok(()),
         Some(first) => Err(CliError::Internal(anyhow!(
-            "{name} is damaged: {} settings are missing, for example {first}; nothing was changed. The \
-             first record of each archive file contains all settings",
+            "{name} is damaged: {} settings are missing, for example {first}; nothing was changed. {hint}",
             missing.len()
         ))),
     }

@@ -1,30 +1,28 @@
-//! The porter's lodge: who is alive, and under which epoch. It never sees a URL.
+//! The coordinator: which agents are alive, and under which epoch. It never sees a URL.
 //!
 //! ```text
-//!  agents, people                     one thread, "members"
-//!  ─────────────► rpc ── Ask ──► lodge ── event, now ──► members   (pure: decides)
-//!       ▲          ▲               │  ◄──── effects ────────┘
-//!       │          └── answer ─────┤
-//!       │                          ├──► journal   (synced before anyone hears of it)
-//!       └── views ◄── watch ◄──────┘
+//!  agents, people                        one thread, "members"
+//!  ─────────────► rpc ── Command ──► membership ── event, now ──► members   (pure: decides)
+//!       ▲          ▲                    │  ◄─────── effects ─────────┘
+//!       │          └──── reply ─────────┤
+//!       │                               ├──► state_file   (synced before anything is published)
+//!       └── views, settings ◄── watch ◄─┘
 //! ```
-//! [`members`] decides and does nothing else: no clock, no network, no disk. The lodge feeds it
-//! events with the present time, writes the view down, then publishes it. [`Coordinator`] puts the
-//! parts together.
+//! [`members`] decides and does nothing else: no clock, no network, no disk. The membership thread
+//! feeds it events with the present time, stores the result, then publishes it. [`Coordinator`] puts
+//! the parts together.
 
-mod allowance;
-mod app;
-mod home;
-mod journal;
-mod lodge;
+mod lease_clock;
 pub mod members;
+mod membership;
 pub mod metrics;
-mod patience;
-mod reach;
+mod page_quota;
+mod probe;
 mod rpc;
+mod server;
 mod settings;
+mod state_file;
 mod watchers;
 
-pub use app::{Coordinator, Listen};
-pub use home::CoordinatorError;
-pub use settings::given_last;
+pub use server::{Coordinator, CoordinatorError, Listen};
+pub use state_file::{STATE_FILE, StoredSettings, stored_settings};

@@ -1,5 +1,5 @@
-//! The coordinator's numbers, for Prometheus. The table in `docs/metrics.md` says the same,
-//! and a test holds both together.
+//! The coordinator's metrics, for Prometheus. `docs/metrics.md` has the same table; a test compares
+//! them.
 
 use crate::watchers::Watchers;
 use crivello_common::metrics::{
@@ -12,29 +12,29 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::watch;
 
-/// What is counted as it happens.
+/// Counters of events.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    /// Writing a record of the journal, the sync included; those that were written.
+    /// Durations of successful writes of the state, the sync included.
     pub(crate) writes: Histogram,
     pub(crate) write_errors: AtomicU64,
     pub(crate) heartbeats: AtomicU64,
     pub(crate) requests: AtomicU64,
     pub(crate) refusals: AtomicU64,
-    /// Requests that found too many before them.
-    pub(crate) turned_away: AtomicU64,
-    /// Pages in all portions.
-    pub(crate) dealt: AtomicU64,
+    /// Requests that were rejected because the queue was full.
+    pub(crate) busy: AtomicU64,
+    /// The sum of all page quotas.
+    pub(crate) pages_granted: AtomicU64,
     /// `limits.pages-max`; 0 without it.
     pub(crate) limit: AtomicU64,
 }
 
 impl Default for Counts {
     fn default() -> Self {
-        let [write_errors, heartbeats, requests, refusals, turned_away, dealt, limit] =
+        let [write_errors, heartbeats, requests, refusals, busy, pages_granted, limit] =
             std::array::from_fn(|_| AtomicU64::new(0));
         let writes = Histogram::new(WORK_BUCKETS);
-        Self { writes, write_errors, heartbeats, requests, refusals, turned_away, dealt, limit }
+        Self { writes, write_errors, heartbeats, requests, refusals, busy, pages_granted, limit }
     }
 }
 
@@ -45,7 +45,7 @@ impl Counts {
     }
 }
 
-/// Where a coordinator's numbers come from. Clones are the same.
+/// The source of a coordinator's metrics. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct Meter {
     pub(crate) counts: Arc<Counts>,
@@ -62,7 +62,7 @@ impl Meter {
     }
 }
 
-/// All numbers, as [`metrics::CONTENT_TYPE`]; takes no time to speak of.
+/// All metrics as text of the type [`metrics::CONTENT_TYPE`].
 #[must_use]
 pub fn render(meter: &Meter) -> String {
     metrics::render(&[FAMILIES], &[(Vec::new(), meter.clone())])
@@ -74,12 +74,12 @@ const STATES: [(&str, AgentState); 3] = [
     ("dead", AgentState::Dead),
 ];
 
-/// What the numbers are called and mean, in the order in which they are told.
+/// The names and meanings of all metrics, in the order of [`render`].
 pub fn described() -> impl Iterator<Item = FamilyInfo> {
     FAMILIES.iter().map(FamilyInfo::from)
 }
 
-/// Every number that a coordinator tells.
+/// All metrics of a coordinator.
 const FAMILIES: &[MetricFamily<Meter>] = &[
     gauge(
         "crivello_coordinator_info",
@@ -92,17 +92,17 @@ const FAMILIES: &[MetricFamily<Meter>] = &[
         "crivello_coordinator_uptime_seconds",
         "seconds",
         &[],
-        "Since this process began",
+        "Time since this process started",
         |m, s| s.one(m.clock.now().since(m.started)),
     ),
-    gauge("crivello_coordinator_epoch", "1", &[], "The number of the view in force", |m, s| {
+    gauge("crivello_coordinator_epoch", "1", &[], "The epoch of the view in force", |m, s| {
         s.one(m.view().epoch);
     }),
     gauge(
         "crivello_coordinator_run",
         "1",
         &["run"],
-        "1 for what the crawl is to do: running, paused, stopping",
+        "1 for the state of the crawl: running, paused, stopping",
         |m, s| {
             let run = m.view().run;
             s.of(&["running"], run == RunState::Running);
@@ -139,7 +139,7 @@ const FAMILIES: &[MetricFamily<Meter>] = &[
         "crivello_coordinator_watchers",
         "watchers",
         &[],
-        "Streams on which views or settings are told: two for each agent, and those of people",
+        "Open streams of views and settings: two for each agent, and those of people",
         |m, s| s.one(m.watchers.count()),
     ),
     counter(
@@ -160,35 +160,35 @@ const FAMILIES: &[MetricFamily<Meter>] = &[
         "crivello_coordinator_refusals_total",
         "requests",
         &[],
-        "Requests that were refused",
+        "Requests that the membership refused",
         |m, s| s.one(m.counts.refusals.load(Relaxed)),
     ),
     counter(
-        "crivello_coordinator_turned_away_total",
+        "crivello_coordinator_busy_total",
         "requests",
         &[],
-        "Requests that were not heard because too many waited",
-        |m, s| s.one(m.counts.turned_away.load(Relaxed)),
+        "Requests rejected because the queue was full",
+        |m, s| s.one(m.counts.busy.load(Relaxed)),
     ),
     timing(
-        "crivello_coordinator_journal_write_duration_seconds",
+        "crivello_coordinator_state_write_duration_seconds",
         &[],
-        "Writing a record of the journal, and the sync",
+        "Writes of the state to disk, the sync included",
         |m, s| s.one(&m.counts.writes),
     ),
     counter(
-        "crivello_coordinator_journal_errors_total",
-        "records",
+        "crivello_coordinator_state_write_errors_total",
+        "writes",
         &[],
-        "Records of the journal that could not be written",
+        "Writes of the state to disk that failed",
         |m, s| s.one(m.counts.write_errors.load(Relaxed)),
     ),
     gauge(
-        "crivello_coordinator_pages_dealt",
+        "crivello_coordinator_pages_granted",
         "pages",
         &[],
-        "Pages of limits.pages-max that agents were allowed to fetch; 0 without that limit",
-        |m, s| s.one(m.counts.dealt.load(Relaxed)),
+        "Pages that agents may fetch, over all quotas; 0 without limits.pages-max",
+        |m, s| s.one(m.counts.pages_granted.load(Relaxed)),
     ),
     gauge(
         "crivello_coordinator_pages_max",

@@ -1,58 +1,75 @@
-//! What may be asked over the network: checks what arrives, asks the lodge, and puts the answer
-//! into words of the wire.
+//! The service on the wire: checks what arrives, runs it as a command of the membership, and sends the
+//! result.
 
-use crate::allowance::{Allowed, Told};
-use crate::lodge::{Denied, Granted, Lodge, Request as Ask};
-use crate::members::{Event, Process, Refusal};
-use crate::reach::try_address;
+use crate::members::{MemberEvent, MemberRefusal, ProcessId};
+use crate::membership::{Command, CommandError, MembershipHandle, Reply};
+use crate::page_quota::{QuotaGrant, QuotaReport};
+use crate::probe::probe_address;
+use crate::settings::EditRejected;
 use crate::watchers::{SettingsStream, ViewStream, Watchers};
+use crivello_common::config::{Edit, EditError};
 use crivello_common::runtime::set_log_filter;
 use crivello_common::view::{AgentId, check_address};
 use crivello_proto::v1::coordinator_server::Coordinator;
 use crivello_proto::view::run_state;
-use crivello_proto::{FORMAT_VERSION, v1};
+use crivello_proto::{FORMAT_VERSION, v1, v1::setting_edit::Change};
 use std::net::IpAddr;
 use std::time::Duration;
 use tonic::{Code, Request, Response, Status};
 
+/// Edits of settings in one request.
+const EDITS_MAX: usize = 1_000;
+
 /// The service; see `coordinator.proto` for what each call promises.
 #[derive(Debug)]
 pub(crate) struct Rpc {
-    pub(crate) lodge: Lodge,
+    pub(crate) membership: MembershipHandle,
     pub(crate) watchers: Watchers,
     pub(crate) crawl_id: String,
 }
 
-type Answer<T> = Result<Response<T>, Status>;
+type RpcResult<T> = Result<Response<T>, Status>;
 
-impl From<Denied> for Status {
-    fn from(denied: Denied) -> Self {
-        let code = match &denied {
-            Denied::Refused(refusal) => code(*refusal),
-            Denied::Unchanged(why) => editing::code(why),
-            Denied::Unwritten(_) | Denied::Ending => Code::Unavailable,
-            Denied::Busy => Code::ResourceExhausted,
+impl From<CommandError> for Status {
+    fn from(error: CommandError) -> Self {
+        let code = match &error {
+            CommandError::Refused(refusal) => refusal_code(*refusal),
+            CommandError::Edit(rejected) => edit_code(rejected),
+            CommandError::NotStored(_) | CommandError::Ending => Code::Unavailable,
+            CommandError::Busy => Code::ResourceExhausted,
         };
-        Self::new(code, denied.to_string())
+        Self::new(code, error.to_string())
     }
 }
 
-const fn code(refusal: Refusal) -> Code {
+const fn refusal_code(refusal: MemberRefusal) -> Code {
     match refusal {
-        Refusal::Unknown => Code::NotFound,
-        Refusal::NameTaken | Refusal::AddressTaken => Code::AlreadyExists,
-        Refusal::BadName(_) | Refusal::BadAddress(_) | Refusal::BadWeight => Code::InvalidArgument,
-        Refusal::OtherProcess => Code::Aborted,
-        Refusal::Full => Code::ResourceExhausted,
-        Refusal::StrangeId
-        | Refusal::Refetched
-        | Refusal::WeightChanged
-        | Refusal::LeaseLost
-        | Refusal::NotDrained
-        | Refusal::Alive
-        | Refusal::Dead
-        | Refusal::LastActive
-        | Refusal::Stopping => Code::FailedPrecondition,
+        MemberRefusal::Unknown => Code::NotFound,
+        MemberRefusal::NameTaken | MemberRefusal::AddressTaken => Code::AlreadyExists,
+        MemberRefusal::BadName(_) | MemberRefusal::BadAddress(_) | MemberRefusal::BadWeight => {
+            Code::InvalidArgument
+        }
+        MemberRefusal::OtherProcess => Code::Aborted,
+        MemberRefusal::Full => Code::ResourceExhausted,
+        MemberRefusal::StrangeId
+        | MemberRefusal::Refetched
+        | MemberRefusal::WeightChanged
+        | MemberRefusal::LeaseLost
+        | MemberRefusal::NotDrained
+        | MemberRefusal::Alive
+        | MemberRefusal::Dead
+        | MemberRefusal::LastActive
+        | MemberRefusal::Stopping => Code::FailedPrecondition,
+    }
+}
+
+const fn edit_code(rejected: &EditRejected) -> Code {
+    match rejected {
+        EditRejected::Edit(EditError::Invalid(_)) | EditRejected::TooLong(_) => {
+            Code::InvalidArgument
+        }
+        EditRejected::Edit(EditError::Fixed { .. }) => Code::FailedPrecondition,
+        EditRejected::Outdated { .. } => Code::Aborted,
     }
 }
 
@@ -60,17 +77,43 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A process is told from others by its number, so it takes one.
-fn process(number: u64) -> Result<Process, Status> {
+/// Checks the number of a process, which tells it from others.
+fn process_id(number: u64) -> Result<ProcessId, Status> {
     match number {
         0 => Err(Status::invalid_argument("a process needs a number other than 0")),
-        number => Ok(Process(number)),
+        number => Ok(ProcessId(number)),
     }
 }
 
+/// Checks the edits of a request.
+fn read_edits(edits: Vec<v1::SettingEdit>) -> Result<Vec<(String, Edit)>, Status> {
+    if edits.is_empty() || edits.len() > EDITS_MAX {
+        let n = edits.len();
+        return Err(Status::invalid_argument(format!("{n} edits: 1 to {EDITS_MAX} are needed")));
+    }
+    let read = |v1::SettingEdit { key, change }| match change {
+        Some(Change::Value(value)) => Ok((key, Edit::Set(value))),
+        Some(Change::Add(entry)) => Ok((key, Edit::Add(entry))),
+        Some(Change::Remove(entry)) => Ok((key, Edit::Remove(entry))),
+        Some(Change::Unset(v1::Unset {})) => Ok((key, Edit::Unset)),
+        None => Err(Status::invalid_argument(format!("{key}: no change is given"))),
+    };
+    edits.into_iter().map(read).collect()
+}
+
+const fn quota_report(pages: v1::QuotaReport, process: ProcessId) -> QuotaReport {
+    let v1::QuotaReport { allowed, fetched, wanted: wants, number } = pages;
+    QuotaReport { allowed, fetched, wants, process, number }
+}
+
+fn quota_grant(grant: QuotaGrant) -> v1::QuotaGrant {
+    let QuotaGrant { allowed, is_scarce, is_used_up, left } = grant;
+    v1::QuotaGrant { allowed, is_scarce, is_used_up, remaining: left }
+}
+
 impl Rpc {
-    async fn ask(&self, ask: Ask) -> Result<Granted, Status> {
-        Ok(self.lodge.ask(ask).await?)
+    async fn run(&self, command: Command) -> Result<Reply, Status> {
+        Ok(self.membership.run(command).await?)
     }
 
     async fn try_join(
@@ -78,31 +121,33 @@ impl Rpc {
         join: v1::JoinRequest,
         from: Option<IpAddr>,
     ) -> Result<v1::JoinResponse, Status> {
-        let process = process(join.process)?;
+        let process = process_id(join.process)?;
         self.check_kind(&join)?;
-        let weight = u16::try_from(join.weight).map_err(|_| Denied::from(Refusal::BadWeight))?;
-        check_address(&join.address).map_err(|why| Denied::from(Refusal::BadAddress(why)))?;
-        try_address(&join.address, from).await.map_err(Status::failed_precondition)?;
+        let weight =
+            u16::try_from(join.weight).map_err(|_| CommandError::from(MemberRefusal::BadWeight))?;
+        check_address(&join.address)
+            .map_err(|why| CommandError::from(MemberRefusal::BadAddress(why)))?;
+        probe_address(&join.address, from).await.map_err(Status::failed_precondition)?;
         let v1::JoinRequest { disk_id: disk, name, address, .. } = join;
         if disk == 0 {
             return Err(Status::invalid_argument("a directory needs a number other than 0"));
         }
         let id = join.id.map(AgentId);
-        let joined = Event::Join { id, disk, process, name, address, weight };
-        let granted = self.ask(Ask::Event(joined)).await?;
-        let (id, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
-        let settings = self.lodge.settings.borrow().clone();
+        let event = MemberEvent::Join { id, disk, process, name, address, weight };
+        let reply = self.run(Command::Event(event)).await?;
+        let (id, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was given"))?;
+        let settings = v1::CrawlSettings::clone(&self.membership.settings.borrow());
         Ok(v1::JoinResponse {
             id: id.0,
             crawl_id: self.crawl_id.clone(),
             lease_ms: millis(lease),
-            view: Some(granted.view.as_ref().into()),
-            settings: settings.toml.clone(),
+            view: Some(reply.view.as_ref().into()),
+            settings: settings.toml,
             settings_revision: settings.revision,
         })
     }
 
-    /// Agents that could not work together, or on another crawl, are not let in.
+    /// Refuses agents of another format version or another crawl.
     fn check_kind(&self, join: &v1::JoinRequest) -> Result<(), Status> {
         let theirs = join.format_version;
         if theirs != FORMAT_VERSION {
@@ -120,16 +165,11 @@ impl Rpc {
     }
 }
 
-const fn told(pages: v1::QuotaReport, process: Process) -> Told {
-    let v1::QuotaReport { allowed, fetched, wanted: wants, number } = pages;
-    Told { allowed, fetched, wants, said: (process, number) }
-}
-
 #[tonic::async_trait]
 impl Coordinator for Rpc {
     type WatchViewStream = ViewStream;
 
-    async fn join(&self, request: Request<v1::JoinRequest>) -> Answer<v1::JoinResponse> {
+    async fn join(&self, request: Request<v1::JoinRequest>) -> RpcResult<v1::JoinResponse> {
         let from = request.remote_addr().map(|at| at.ip());
         let joined = self.try_join(request.into_inner(), from).await;
         if let Err(status) = &joined {
@@ -142,60 +182,49 @@ impl Coordinator for Rpc {
     async fn heartbeat(
         &self,
         request: Request<v1::HeartbeatRequest>,
-    ) -> Answer<v1::HeartbeatResponse> {
-        let v1::HeartbeatRequest { id, process: number, epoch, quota: pages, replicated: settled } =
+    ) -> RpcResult<v1::HeartbeatResponse> {
+        let v1::HeartbeatRequest { id, process: number, epoch, quota, replicated: settled } =
             request.into_inner();
-        let (id, process) = (AgentId(id), process(number)?);
-        let told = pages.map(|pages| (id, told(pages, process)));
-        let beat = Event::Heartbeat { id, process, epoch, settled };
-        let granted = self.ask(Ask::Beat(beat, told)).await?;
-        let (_, lease) = granted.lease.ok_or_else(|| Status::internal("no lease was given"))?;
+        let (id, process) = (AgentId(id), process_id(number)?);
+        let report = quota.map(|pages| (id, quota_report(pages, process)));
+        let heartbeat = MemberEvent::Heartbeat { id, process, epoch, settled };
+        let reply = self.run(Command::Heartbeat(heartbeat, report)).await?;
+        let (_, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was given"))?;
         let lease_ms = millis(lease);
-        let allowance = |Allowed { allowed, is_scarce, is_used_up, left }| v1::QuotaGrant {
-            allowed,
-            is_scarce,
-            is_used_up,
-            remaining: left,
-        };
-        let pages = granted.pages.map(allowance);
-        let epoch = granted.view.epoch;
-        Ok(Response::new(v1::HeartbeatResponse { lease_ms, epoch, quota: pages }))
+        let quota = reply.pages.map(quota_grant);
+        let epoch = reply.view.epoch;
+        Ok(Response::new(v1::HeartbeatResponse { lease_ms, epoch, quota }))
     }
 
-    async fn leave(&self, request: Request<v1::LeaveRequest>) -> Answer<v1::LeaveResponse> {
-        let v1::LeaveRequest {
-            id,
-            process: number,
-            will_return: back,
-            cancel_drain: stays,
-            quota: pages,
-        } = request.into_inner();
-        let (id, process) = (AgentId(id), process(number)?);
-        let told = pages.map(|pages| (id, told(pages, process)));
-        let event = match back {
-            true => Event::Rest { id, process, stays },
-            false => Event::Leave { id, process },
+    async fn leave(&self, request: Request<v1::LeaveRequest>) -> RpcResult<v1::LeaveResponse> {
+        let v1::LeaveRequest { id, process: number, will_return, cancel_drain, quota } =
+            request.into_inner();
+        let (id, process) = (AgentId(id), process_id(number)?);
+        let report = quota.map(|pages| (id, quota_report(pages, process)));
+        let event = match will_return {
+            true => MemberEvent::ProcessEnded { id, process, cancel_drain },
+            false => MemberEvent::Leave { id, process },
         };
-        self.ask(Ask::Leave(event, told)).await?;
+        self.run(Command::Leave(event, report)).await?;
         Ok(Response::new(v1::LeaveResponse {}))
     }
 
-    async fn watch_view(&self, request: Request<v1::WatchViewRequest>) -> Answer<ViewStream> {
+    async fn watch_view(&self, request: Request<v1::WatchViewRequest>) -> RpcResult<ViewStream> {
         let known = request.into_inner().known_epoch;
-        let views = self.watchers.admit(self.lodge.views.clone(), known);
+        let views = self.watchers.admit(self.membership.views.clone(), known);
         views.map(Response::new).ok_or_else(|| Status::resource_exhausted("too many watchers"))
     }
 
-    async fn get_view(&self, _: Request<v1::GetViewRequest>) -> Answer<v1::View> {
-        let view = v1::View::from(self.lodge.views.borrow().as_ref());
+    async fn get_view(&self, _: Request<v1::GetViewRequest>) -> RpcResult<v1::View> {
+        let view = v1::View::from(self.membership.views.borrow().as_ref());
         Ok(Response::new(view))
     }
 
     async fn list_agents(
         &self,
         _: Request<v1::ListAgentsRequest>,
-    ) -> Answer<v1::ListAgentsResponse> {
-        let listed = self.ask(Ask::List).await?;
+    ) -> RpcResult<v1::ListAgentsResponse> {
+        let listed = self.run(Command::List).await?;
         let lease = |(id, left, epoch): (AgentId, Duration, u64)| v1::AgentLease {
             id: id.0,
             remaining_ms: millis(left),
@@ -208,22 +237,22 @@ impl Coordinator for Rpc {
         }))
     }
 
-    async fn drain(&self, request: Request<v1::DrainRequest>) -> Answer<v1::DrainResponse> {
-        let granted = self.ask(Ask::Drain(request.into_inner().agent)).await?;
-        Ok(Response::new(v1::DrainResponse { view: Some(granted.view.as_ref().into()) }))
+    async fn drain(&self, request: Request<v1::DrainRequest>) -> RpcResult<v1::DrainResponse> {
+        let reply = self.run(Command::Drain(request.into_inner().agent)).await?;
+        Ok(Response::new(v1::DrainResponse { view: Some(reply.view.as_ref().into()) }))
     }
 
-    async fn remove(&self, request: Request<v1::RemoveRequest>) -> Answer<v1::RemoveResponse> {
+    async fn remove(&self, request: Request<v1::RemoveRequest>) -> RpcResult<v1::RemoveResponse> {
         let v1::RemoveRequest { agent, refetch } = request.into_inner();
-        let granted = self.ask(Ask::Remove(agent, refetch)).await?;
-        Ok(Response::new(v1::RemoveResponse { view: Some(granted.view.as_ref().into()) }))
+        let reply = self.run(Command::Remove(agent, refetch)).await?;
+        Ok(Response::new(v1::RemoveResponse { view: Some(reply.view.as_ref().into()) }))
     }
 
-    async fn set_run(&self, request: Request<v1::SetRunRequest>) -> Answer<v1::SetRunResponse> {
+    async fn set_run(&self, request: Request<v1::SetRunRequest>) -> RpcResult<v1::SetRunResponse> {
         let run = run_state(request.into_inner().run)
             .ok_or_else(|| Status::invalid_argument("running, paused or stopping is needed"))?;
-        let granted = self.ask(Ask::Event(Event::SetRun(run))).await?;
-        Ok(Response::new(v1::SetRunResponse { view: Some(granted.view.as_ref().into()) }))
+        let reply = self.run(Command::Event(MemberEvent::SetRun(run))).await?;
+        Ok(Response::new(v1::SetRunResponse { view: Some(reply.view.as_ref().into()) }))
     }
 
     type WatchSettingsStream = SettingsStream;
@@ -231,25 +260,27 @@ impl Coordinator for Rpc {
     async fn watch_settings(
         &self,
         request: Request<v1::WatchSettingsRequest>,
-    ) -> Answer<SettingsStream> {
+    ) -> RpcResult<SettingsStream> {
         let known = request.into_inner().known_revision;
-        let settings = self.watchers.admit(self.lodge.settings.clone(), known);
+        let settings = self.watchers.admit(self.membership.settings.clone(), known);
         settings.map(Response::new).ok_or_else(|| Status::resource_exhausted("too many watchers"))
     }
 
-    async fn get_settings(&self, _: Request<v1::GetSettingsRequest>) -> Answer<v1::CrawlSettings> {
-        let settings = v1::CrawlSettings::from(self.lodge.settings.borrow().as_ref());
-        Ok(Response::new(settings))
+    async fn get_settings(
+        &self,
+        _: Request<v1::GetSettingsRequest>,
+    ) -> RpcResult<v1::CrawlSettings> {
+        Ok(Response::new(v1::CrawlSettings::clone(&self.membership.settings.borrow())))
     }
 
     async fn edit_settings(
         &self,
         request: Request<v1::EditSettingsRequest>,
-    ) -> Answer<v1::EditSettingsResponse> {
+    ) -> RpcResult<v1::EditSettingsResponse> {
         let v1::EditSettingsRequest { edits, known_revision } = request.into_inner();
-        let edits = editing::read(edits)?;
-        let changed = self.lodge.edit(edits, known_revision).await?;
-        let settings = Some(v1::CrawlSettings::from(changed.revised.as_ref()));
+        let edits = read_edits(edits)?;
+        let changed = self.membership.edit(edits, known_revision).await?;
+        let settings = Some(v1::CrawlSettings::clone(&changed.settings));
         let at_restart = changed.at_restart;
         Ok(Response::new(v1::EditSettingsResponse { settings, at_restart }))
     }
@@ -257,12 +288,10 @@ impl Coordinator for Rpc {
     async fn set_log_level(
         &self,
         request: Request<v1::SetLogLevelRequest>,
-    ) -> Answer<v1::SetLogLevelResponse> {
+    ) -> RpcResult<v1::SetLogLevelResponse> {
         let filter = request.into_inner().filter;
         let before = set_log_filter(&filter).map_err(Status::invalid_argument)?;
-        tracing::info!("the log's filter is {filter} now, it was {before}");
+        tracing::info!("the log filter is {filter} now, it was {before}");
         Ok(Response::new(v1::SetLogLevelResponse { previous: before }))
     }
 }
-
-mod editing;

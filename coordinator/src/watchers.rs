@@ -1,7 +1,6 @@
-//! Those who watch the view, or the settings: each gets the latest there is when it has taken the one before. One
-//! that takes none for too long is dropped; nobody waits for it.
+//! Streams of views and settings. Each watcher gets the latest version once it has taken the one
+//! before. A watcher that takes none for too long is dropped; nothing waits for it.
 
-use crate::settings::Revised;
 use crivello_common::view::View;
 use crivello_proto::v1;
 use futures_util::Stream;
@@ -12,61 +11,71 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tonic::Status;
 
-/// Watchers at once: all agents, for the view and for the settings, and people.
+/// Watchers at once: two streams of each agent, and those of people.
 const WATCHERS_MAX: usize = 4_096;
 
-/// What is watched: each later one has a higher number.
+/// A versioned value that can be watched.
 pub(crate) trait Watched: Send + Sync + 'static {
-    /// As it is sent.
-    type Sent: for<'a> From<&'a Self> + Send + 'static;
-    /// Its number.
-    fn number(&self) -> u64;
+    /// The message on the wire.
+    type Message: Send + 'static;
+    /// Higher for each later value.
+    fn version(&self) -> u64;
+    /// The message for this value.
+    fn message(&self) -> Self::Message;
 }
 
 impl Watched for View {
-    type Sent = v1::View;
+    type Message = v1::View;
 
-    fn number(&self) -> u64 {
+    fn version(&self) -> u64 {
         self.epoch
     }
-}
 
-impl Watched for Revised {
-    type Sent = v1::CrawlSettings;
-
-    fn number(&self) -> u64 {
-        self.revision
+    fn message(&self) -> v1::View {
+        self.into()
     }
 }
 
-/// Lets watchers in.
+impl Watched for v1::CrawlSettings {
+    type Message = Self;
+
+    fn version(&self) -> u64 {
+        self.revision
+    }
+
+    fn message(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// Bounds and counts the watchers. Clones are the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Watchers {
-    room: Arc<Semaphore>,
-    /// How long one may leave a view untaken.
-    patience: Duration,
+    permits: Arc<Semaphore>,
+    /// The longest time for which a message may wait to be taken.
+    timeout: Duration,
 }
 
 impl Watchers {
-    pub(crate) fn new(patience: Duration) -> Self {
-        Self { room: Arc::new(Semaphore::new(WATCHERS_MAX)), patience }
+    pub(crate) fn new(timeout: Duration) -> Self {
+        Self { permits: Arc::new(Semaphore::new(WATCHERS_MAX)), timeout }
     }
 
-    /// How many there are.
+    /// The number of watchers.
     pub(crate) fn count(&self) -> usize {
-        WATCHERS_MAX - self.room.available_permits().min(WATCHERS_MAX)
+        WATCHERS_MAX - self.permits.available_permits().min(WATCHERS_MAX)
     }
 
-    /// What is later than `known`, until the watcher goes, is dropped, or there will be no more. `None`
-    /// when there are too many.
+    /// Streams values later than `known`, until the watcher goes, is dropped, or the sender ends. `None`
+    /// when there are too many watchers.
     pub(crate) fn admit<T: Watched>(
         &self,
         latest: watch::Receiver<Arc<T>>,
         known: u64,
-    ) -> Option<Latest<T::Sent>> {
-        let seat = Arc::clone(&self.room).try_acquire_owned().ok()?;
+    ) -> Option<Latest<T::Message>> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned().ok()?;
         let (next, taken) = mpsc::channel(1);
-        tokio::spawn(forward(latest, known, next, self.patience, seat));
+        tokio::spawn(forward(latest, known, next, self.timeout, permit));
         Some(Latest(taken))
     }
 }
@@ -74,17 +83,16 @@ impl Watchers {
 async fn forward<T: Watched>(
     mut latest: watch::Receiver<Arc<T>>,
     mut known: u64,
-    next: mpsc::Sender<Result<T::Sent, Status>>,
-    patience: Duration,
-    _seat: OwnedSemaphorePermit,
+    next: mpsc::Sender<Result<T::Message, Status>>,
+    timeout: Duration,
+    _permit: OwnedSemaphorePermit,
 ) {
     loop {
-        let one = Arc::clone(&latest.borrow_and_update());
-        if one.number() > known {
-            known = one.number();
-            let one = T::Sent::from(one.as_ref());
-            if next.send_timeout(Ok(one), patience).await.is_err() {
-                tracing::debug!("a watcher went, or was too slow and is dropped");
+        let value = Arc::clone(&latest.borrow_and_update());
+        if value.version() > known {
+            known = value.version();
+            if next.send_timeout(Ok(value.message()), timeout).await.is_err() {
+                tracing::debug!("a watcher has gone, or was too slow and is dropped");
                 return;
             }
         }
@@ -95,13 +103,13 @@ async fn forward<T: Watched>(
     }
 }
 
-/// What a watcher takes what it watches from.
+/// The stream of a watcher.
 #[derive(Debug)]
 pub(crate) struct Latest<T>(mpsc::Receiver<Result<T, Status>>);
 
-/// Views.
+/// A stream of views.
 pub(crate) type ViewStream = Latest<v1::View>;
-/// Settings.
+/// A stream of settings.
 pub(crate) type SettingsStream = Latest<v1::CrawlSettings>;
 
 impl<T> Stream for Latest<T> {

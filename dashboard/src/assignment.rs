@@ -1,5 +1,5 @@
-//! Who owns which groups, drawn from a sample of them: the owners of 1,024 made-up groups, now and
-//! before the last change that moved any.
+//! The assignment of groups to agents, by a sample: the owners of 1,024 made-up groups, now and before
+//! the last change that moved any.
 
 use crivello_common::assignment::Owners;
 use crivello_common::config::Settings;
@@ -16,11 +16,11 @@ pub(super) const SAMPLE: u32 = 1_024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Drawn {
     epoch: u64,
-    /// Nobody where no agent is active.
+    /// `None` while no agent is active.
     owners: Vec<Option<AgentId>>,
 }
 
-/// See the module.
+/// The sample under the latest views.
 #[derive(Clone, Debug)]
 pub(super) struct Assignment {
     strategy: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
-    /// By `settings`, in `view`. What was there before is remembered if groups moved since.
+    /// The assignment in `view` under `settings`. Keeps the one before if groups moved since.
     pub(super) fn next(before: Option<&Self>, settings: &Settings, view: &View) -> Option<Self> {
         let strategy = settings.cluster.strategy;
         let owners = Owners::new(strategy, Arc::new(view.clone())).ok()?;
@@ -43,7 +43,7 @@ impl Assignment {
         Some(Self { strategy: strategy.name(), now, before })
     }
 
-    /// Of which view it is.
+    /// Epoch of the view.
     pub(super) const fn epoch(&self) -> u64 {
         self.now.epoch
     }

@@ -1,4 +1,4 @@
-//! How the cluster stands, as JSON: what `/api/cluster` says.
+//! The state of the cluster as JSON: `/api/cluster`.
 
 use super::history::Point;
 use super::poll::Listing;
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
-/// A rate is taken over so long.
+/// Time over which rates are measured.
 const RECENT: Duration = Duration::from_secs(5);
-/// An agent that answers no more is shown with its last numbers for so long.
+/// Time for which the last numbers of an agent that does not answer are shown.
 const REMEMBERED: Duration = Duration::from_secs(5);
 /// Samples kept for the rates.
 const SAMPLES_MAX: usize = 16;
@@ -26,11 +26,11 @@ struct Sample {
     errors: u64,
 }
 
-/// What is known of an agent.
+/// The last status of an agent.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     status: Option<v1::StatusResponse>,
-    /// When it said that.
+    /// Time of the status.
     at: Timestamp,
     details: Option<v1::DetailsResponse>,
     trouble: Option<AgentCallError>,
@@ -38,8 +38,8 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Takes what came of asking it.
-    pub(super) fn hear(
+    /// Takes the results of a poll.
+    pub(super) fn update(
         &mut self,
         status: Answer<v1::StatusResponse>,
         details: Option<Answer<v1::DetailsResponse>>,
@@ -73,7 +73,7 @@ impl Seen {
         }
     }
 
-    /// How fast a counter grew lately, a second; `None` when it was seen once only.
+    /// Growth of a counter a second; `None` after a single sample.
     #[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
     fn rate(&self, counter: fn(&Sample) -> u64) -> Option<f64> {
         let last = self.samples.back()?;
@@ -84,7 +84,7 @@ impl Seen {
     }
 }
 
-/// What a round has found.
+/// The input of a snapshot.
 #[derive(Debug)]
 pub(super) struct Found<'a> {
     pub(super) listing: &'a Listing,
@@ -94,7 +94,7 @@ pub(super) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Those that count: alive, and heard of.
+    /// Agents that are alive and have answered.
     fn counted(&self) -> impl Iterator<Item = (&Seen, &v1::StatusResponse, v1::Progress)> {
         let view = &self.listing.view;
         let alive = |id: &AgentId| view.agent(*id).is_some_and(|a| a.state != AgentState::Dead);
@@ -109,7 +109,7 @@ impl Found<'_> {
         (!rates.is_empty()).then(|| rates.iter().sum())
     }
 
-    /// For the charts.
+    /// The point of the charts.
     pub(super) fn point(&self) -> Point {
         let queued: Vec<u64> = self.counted().map(|(_, _, p)| p.urls_queued).collect();
         Point {
@@ -121,7 +121,7 @@ impl Found<'_> {
         }
     }
 
-    /// All of it.
+    /// The JSON of `/api/cluster`.
     pub(super) fn json(&self, events: &Value) -> Value {
         let Listing { crawl, view, revision, .. } = self.listing;
         let agents: Vec<Value> = view.agents.iter().map(|agent| self.agent(agent)).collect();
@@ -201,19 +201,19 @@ impl Found<'_> {
     }
 }
 
-/// What sets an agent's pace, in the words of `crivello status`.
+/// The bottleneck of an agent, as `crivello status` prints it.
 fn pace_words(progress: &v1::Progress) -> String {
     let unknown = || "unknown to this version of the coordinator".to_owned();
     bottleneck::from_wire(progress).map_or_else(unknown, |pace| pace.to_string())
 }
 
-/// What an agent said of itself; nothing when it said nothing.
+/// The status of an agent; `null` without one.
 fn load(seen: &Seen) -> Value {
     let Some(status) = &seen.status else { return Value::Null };
     let p = status.progress.clone().unwrap_or_default();
     let pace = match status.fence_open {
         true => pace_words(&p),
-        false => "its lease is over: it fetches nothing".to_owned(),
+        false => "its lease has ended: it fetches nothing".to_owned(),
     };
     let details = seen.details.as_ref();
     json!({

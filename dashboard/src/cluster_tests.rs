@@ -51,13 +51,13 @@ fn what_is_heard_is_added_up_and_the_dead_count_for_nothing() {
     let (listing, shares) = (listing(), HashMap::from([(AgentId(0), 0.75)]));
     let mut agents: BTreeMap<AgentId, Seen> = BTreeMap::new();
     for id in [0, 2] {
-        agents.entry(AgentId(id)).or_default().hear(Ok(status(1, 100)), None, at(98));
+        agents.entry(AgentId(id)).or_default().update(Ok(status(1, 100)), None, at(98));
         let details = v1::DetailsResponse { resident_bytes: 9, ..Default::default() };
         let seen = agents.get_mut(&AgentId(id)).expect("it is there");
-        seen.hear(Ok(status(1, 110)), Some(Ok(details)), at(100));
+        seen.update(Ok(status(1, 110)), Some(Ok(details)), at(100));
     }
     let away = AgentCallError::Unreachable("does not answer".to_owned());
-    agents.entry(AgentId(1)).or_default().hear(Err(away), None, at(100));
+    agents.entry(AgentId(1)).or_default().update(Err(away), None, at(100));
     let json = found(&listing, &agents, &shares);
     let totals = &json["totals"];
     assert_eq!((&totals["pages"], &totals["pages_per_second"]), (&110.into(), &5.0.into()));
@@ -76,24 +76,24 @@ fn what_is_heard_is_added_up_and_the_dead_count_for_nothing() {
 #[test]
 fn an_agent_that_falls_silent_is_remembered_for_a_while() {
     let mut seen = Seen::default();
-    seen.hear(Ok(status(1, 100)), None, at(10));
+    seen.update(Ok(status(1, 100)), None, at(10));
     let away = || Err(AgentCallError::Unreachable("does not answer".to_owned()));
-    seen.hear(away(), None, at(12));
+    seen.update(away(), None, at(12));
     assert!(seen.status.is_some() && seen.trouble.is_some());
-    seen.hear(away(), None, at(17));
+    seen.update(away(), None, at(17));
     assert!(seen.status.is_none(), "for too long");
 }
 
 #[test]
 fn a_process_that_began_anew_has_no_rate_yet() {
     let mut seen = Seen::default();
-    seen.hear(Ok(status(1, 100)), None, at(1));
-    seen.hear(Ok(status(1, 100)), None, at(2));
+    seen.update(Ok(status(1, 100)), None, at(1));
+    seen.update(Ok(status(1, 100)), None, at(2));
     assert_eq!(seen.rate(|s| s.pages), Some(0.0));
-    seen.hear(Ok(status(2, 5)), None, at(3));
+    seen.update(Ok(status(2, 5)), None, at(3));
     assert_eq!(seen.rate(|s| s.pages), None);
     for secs in 4..100 {
-        seen.hear(Ok(status(2, secs)), None, at(secs));
+        seen.update(Ok(status(2, secs)), None, at(secs));
     }
     assert_eq!(seen.rate(|s| s.pages), Some(1.0));
     assert_eq!(seen.samples.len(), SAMPLES_MAX);

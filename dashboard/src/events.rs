@@ -1,4 +1,4 @@
-//! What happened to the cluster: found by comparing views, the last of it kept.
+//! The latest events of the cluster, found by comparing views.
 
 use super::words;
 use crivello_common::view::{Agent, AgentState, RunState, View};
@@ -8,27 +8,27 @@ use std::collections::VecDeque;
 /// Events kept.
 const EVENTS_MAX: usize = 50;
 
-/// Something that happened.
+/// A change of the cluster.
 #[derive(Clone, Debug)]
 struct Event {
     /// Rises; microseconds since 1970 or just beyond, so that it rises across restarts as well.
     id: u64,
     kind: &'static str,
-    /// The agent's name, if it is about one.
+    /// The agent's name, if the event is about one.
     agent: Option<String>,
     text: String,
 }
 
-/// See the module.
+/// The latest events, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Events(VecDeque<Event>);
 
 impl Events {
-    /// Remembers what is new in `after`; `now` in microseconds since 1970.
+    /// Adds the differences of two views; `now` in microseconds since 1970.
     pub(super) fn compare(&mut self, before: &View, after: &View, now: u64) {
         if before.run != after.run {
             let text = match after.run {
-                RunState::Running => "the crawl goes on",
+                RunState::Running => "the crawl is running",
                 RunState::Paused => "the crawl is paused",
                 RunState::Stopping => "the crawl is stopping",
             };
@@ -45,7 +45,7 @@ impl Events {
         for agent in before.agents.iter().filter(|agent| after.agent(agent.id).is_none()) {
             let (kind, text) = match agent.state {
                 AgentState::Dead => ("removed", format!("{} was removed", agent.name)),
-                _ => ("left", format!("{} handed everything over and left", agent.name)),
+                _ => ("left", format!("{} handed over all groups and left", agent.name)),
             };
             self.add(now, kind, Some(agent.name.clone()), text);
         }
@@ -63,7 +63,7 @@ impl Events {
         self.add(now, kind, Some(name.clone()), text);
     }
 
-    /// Remembers that settings were changed.
+    /// Adds a change of settings.
     pub(super) fn settings_changed(&mut self, now: u64, revision: u64) {
         self.add(now, "settings", None, format!("settings changed (revision {revision})"));
     }

@@ -1,11 +1,10 @@
-//! Who is let in, and what a browser may be made to say.
+//! Access control: which requests are accepted.
 //!
-//! * A page elsewhere cannot read: answers carry no CORS header. It cannot act: what changes
-//!   something is a POST of JSON from our own origin. It cannot become us by DNS rebinding: the
-//!   `Host` of each request must be loopback, the address that is listened on, or a name that was
-//!   configured.
-//! * With a token, all but the health check and the page that asks for it take the token, in an
-//!   `Authorization: Bearer` header, or the cookie that a login gave.
+//! * A page of another site cannot read: responses carry no CORS header. It cannot change anything:
+//!   that takes a POST of JSON from our own origin. DNS rebinding does not help it: the `Host` of each
+//!   request must be loopback, the address that the server listens on, or a configured name.
+//! * With a token, all but the health check and the login page need it, in an
+//!   `Authorization: Bearer` header, or the cookie of a login.
 
 use super::login;
 use super::state::State;
@@ -21,31 +20,30 @@ use axum::response::{IntoResponse, Response};
 use crivello_proto::LiveToken;
 use std::net::{IpAddr, SocketAddr};
 
-/// Nothing is loaded from elsewhere, no script or style stands in the page itself, and nobody may
-/// frame it.
+/// Nothing is loaded from other sites, there are no inline scripts and styles, and no page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                       connect-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-/// What anyone may have: the health check, and what it takes to log in.
+/// Paths that need no token: the health check, and the login page.
 const OPEN: [&str; 6] = ["/healthz", "/login", "/login.js", "/base.css", "/icon.svg", "/api/login"];
 
-/// See the module.
+/// The rules for requests.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// Names that it may be called by, besides loopback.
+    /// Host names that requests may name, besides loopback.
     names: Vec<String>,
-    /// Where it listens.
+    /// The address that the server listens on.
     at: SocketAddr,
     token: Option<LiveToken>,
-    /// It speaks TLS.
+    /// Whether the server speaks TLS.
     is_secure: bool,
 }
 
-/// Why a request is not taken.
+/// Why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turned {
+enum Rejection {
     StrangeHost,
     Foreign,
     NoJson,
@@ -62,7 +60,7 @@ impl Guard {
         Self { names, at, token, is_secure }
     }
 
-    /// What else a cookie is to say: one that was given over TLS goes over nothing else.
+    /// More attributes of the login cookie: one that was set over TLS is sent over TLS only.
     pub(super) const fn cookie_more(&self) -> &'static str {
         if self.is_secure { "; Secure" } else { "" }
     }
@@ -71,26 +69,26 @@ impl Guard {
         self.token.as_ref()
     }
 
-    fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Turned> {
+    fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Rejection> {
         if path == "/healthz" {
             return Ok(());
         }
-        let host = text(headers, &HOST).ok_or(Turned::StrangeHost)?;
+        let host = text(headers, &HOST).ok_or(Rejection::StrangeHost)?;
         if !self.is_ours(host) {
-            return Err(Turned::StrangeHost);
+            return Err(Rejection::StrangeHost);
         }
         let reads = method == Method::GET || method == Method::HEAD;
         if (!reads || path.starts_with("/api/")) && self.is_foreign(headers, host) {
-            return Err(Turned::Foreign);
+            return Err(Rejection::Foreign);
         }
         if !reads && !is_json(headers) {
-            return Err(Turned::NoJson);
+            return Err(Rejection::NoJson);
         }
         let open = OPEN.contains(&path) || self.knows(headers);
-        if open { Ok(()) } else { Err(Turned::NoToken) }
+        if open { Ok(()) } else { Err(Rejection::NoToken) }
     }
 
-    /// Whether somebody who asks for this host means us.
+    /// Whether `host` names this server.
     fn is_ours(&self, host: &str) -> bool {
         let name = without_port(host);
         let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
@@ -105,7 +103,7 @@ impl Guard {
         ours.any(|ours| ours.eq_ignore_ascii_case(name))
     }
 
-    /// Whether it shows the token, or there is none.
+    /// Whether the request has the token, or none is needed.
     fn knows(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
         let bearer =
@@ -113,8 +111,7 @@ impl Guard {
         bearer || login::is_in(&token.now(), headers)
     }
 
-    /// Whether a browser says that another site made it ask. A program that is no browser says
-    /// nothing.
+    /// Whether a browser reports that another site caused the request. Other programs report nothing.
     fn is_foreign(&self, headers: &HeaderMap, host: &str) -> bool {
         let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
         if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
@@ -154,15 +151,15 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-impl Turned {
-    fn answer(self, path: &str) -> Response {
+impl Rejection {
+    fn response(self, path: &str) -> Response {
         let (status, why) = match self {
             Self::StrangeHost => (
                 StatusCode::MISDIRECTED_REQUEST,
-                "this server is not known by that name: start the coordinator with --http-host NAME, \
+                "this server does not have that name: start the coordinator with --http-host NAME, \
                  or use a loopback address",
             ),
-            Self::Foreign => (StatusCode::FORBIDDEN, "another site may not ask this"),
+            Self::Foreign => (StatusCode::FORBIDDEN, "requests of other sites are not accepted"),
             Self::NoJson => (
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "a body of the content type application/json is needed",
@@ -179,8 +176,8 @@ impl Turned {
     }
 }
 
-/// Stands before everything.
-pub(super) async fn stand(
+/// Checks a request, and adds the security headers to its response.
+pub(super) async fn check_request(
     Shared(state): Shared<State>,
     request: Request<Body>,
     next: Next,
@@ -189,7 +186,7 @@ pub(super) async fn stand(
     let checked = state.guard.check(request.method(), &path, request.headers());
     let mut response = match checked {
         Ok(()) => next.run(request).await,
-        Err(turned) => turned.answer(&path),
+        Err(rejection) => rejection.response(&path),
     };
     let headers = response.headers_mut();
     let fixed = HeaderValue::from_static;
@@ -285,19 +282,19 @@ mod tests {
             ("sec-fetch-site", "cross-site"),
             ("sec-fetch-site", "same-site"),
         ] {
-            assert_eq!(post(&[json, foreign]), Err(Turned::Foreign), "{foreign:?}");
+            assert_eq!(post(&[json, foreign]), Err(Rejection::Foreign), "{foreign:?}");
         }
         for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
-            assert_eq!(post(&[("content-type", kind), own]), Err(Turned::NoJson), "{kind}");
+            assert_eq!(post(&[("content-type", kind), own]), Err(Rejection::NoJson), "{kind}");
         }
-        assert_eq!(post(&[]), Err(Turned::NoJson));
+        assert_eq!(post(&[]), Err(Rejection::NoJson));
         let twice = headers(&[("host", "localhost"), ("host", "evil.example")]);
-        assert_eq!(guard.check(&Method::GET, "/", &twice), Err(Turned::StrangeHost));
+        assert_eq!(guard.check(&Method::GET, "/", &twice), Err(Rejection::StrangeHost));
         let nothing = HeaderMap::new();
-        assert_eq!(guard.check(&Method::GET, "/", &nothing), Err(Turned::StrangeHost));
+        assert_eq!(guard.check(&Method::GET, "/", &nothing), Err(Rejection::StrangeHost));
         assert_eq!(guard.check(&Method::GET, "/healthz", &nothing), Ok(()));
         let read = headers(&[("host", "localhost"), ("sec-fetch-site", "cross-site")]);
-        assert_eq!(guard.check(&Method::GET, "/api/hosts", &read), Err(Turned::Foreign));
+        assert_eq!(guard.check(&Method::GET, "/api/hosts", &read), Err(Rejection::Foreign));
         assert_eq!(guard.check(&Method::GET, "/", &read), Ok(()), "a link may lead here");
     }
 
@@ -311,7 +308,7 @@ mod tests {
             Guard::new(at, Vec::new(), None, is_secure).check(&Method::POST, "/api/run", &all)
         };
         assert_eq!(post(true, "https"), Ok(()));
-        assert_eq!(post(true, "http"), Err(Turned::Foreign));
+        assert_eq!(post(true, "http"), Err(Rejection::Foreign));
         assert_eq!(post(false, "http"), Ok(()));
         assert_eq!(post(false, "https"), Ok(()), "a proxy in front may speak TLS");
     }
@@ -325,13 +322,13 @@ mod tests {
             guard.check(&Method::GET, path, &headers(&all))
         };
         for path in ["/", "/api/cluster", "/api/events", "/metrics", "/main.js", "/nothing"] {
-            assert_eq!(get(path, &[]), Err(Turned::NoToken), "{path}");
+            assert_eq!(get(path, &[]), Err(Rejection::NoToken), "{path}");
             let bearer = ("authorization", "Bearer 0123456789abcdef");
             assert_eq!(get(path, &[bearer]), Ok(()), "{path}");
             let wrong = ("authorization", "Bearer 0123456789abcdeg");
-            assert_eq!(get(path, &[wrong]), Err(Turned::NoToken), "{path}");
+            assert_eq!(get(path, &[wrong]), Err(Rejection::NoToken), "{path}");
             let cookie = ("cookie", "a=b; crivello_session=00");
-            assert_eq!(get(path, &[cookie]), Err(Turned::NoToken), "{path}");
+            assert_eq!(get(path, &[cookie]), Err(Rejection::NoToken), "{path}");
         }
         for path in OPEN {
             assert_eq!(get(path, &[]), Ok(()), "{path}");

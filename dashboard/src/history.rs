@@ -1,12 +1,12 @@
-//! Some ten minutes of totals, so that a page that is loaded anew has its charts.
+//! Ten minutes of totals, so that a page that is loaded again has its charts.
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// Points kept, at one a second.
+/// Points kept, one a second.
 const POINTS_MAX: usize = 600;
 
-/// The totals of one moment; `None` where no agent answered.
+/// The totals at one time; `None` if no agent answered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     /// Milliseconds since 1970.
@@ -17,12 +17,12 @@ pub(super) struct Point {
     pub(super) errors_per_second: Option<f64>,
 }
 
-/// See the module.
+/// The latest points, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History(VecDeque<Point>);
 
 impl History {
-    /// Adds the newest.
+    /// Adds a point.
     pub(super) fn add(&mut self, point: Point) {
         if self.0.len() == POINTS_MAX {
             self.0.pop_front();
@@ -30,7 +30,7 @@ impl History {
         self.0.push_back(point);
     }
 
-    /// Oldest first, a column for each chart.
+    /// One column for each chart, oldest first.
     pub(super) fn json(&self) -> Value {
         let column = |of: fn(&Point) -> Value| self.0.iter().map(of).collect::<Vec<Value>>();
         json!({

@@ -1,8 +1,8 @@
-//! Logging in: who sends the token gets a cookie for it.
+//! Login: the token is exchanged for a cookie.
 //!
-//! The cookie holds no token but a digest made from it, so it is worth nothing elsewhere; it is
-//! good for as long as the token is, across restarts of the coordinator. Scripts cannot read it,
-//! and it is sent to nobody when another site leads here.
+//! The cookie holds a digest of the token, which is useless elsewhere. It is valid for as long as the
+//! token is, across restarts of the coordinator. Scripts cannot read it, and it is not sent with
+//! requests that another site causes.
 
 use super::api::{Refusal, body};
 use super::state::State;
@@ -26,7 +26,7 @@ use tokio::time::sleep;
 const NAME: &str = "crivello_session";
 /// Thirty days, in seconds.
 const AGE: u64 = 30 * 86_400;
-/// A wrong token costs this time, so that trying many costs much of it.
+/// Delay of the response to a wrong token, so that guessing is slow.
 const PENALTY: Duration = Duration::from_millis(500);
 
 fn session(token: &Token) -> String {
@@ -36,7 +36,7 @@ fn session(token: &Token) -> String {
     HEXLOWER.encode(&digest.finalize())
 }
 
-/// Whether the cookie of a login is among the headers.
+/// Whether the headers have the cookie of a login.
 pub(super) fn is_in(token: &Token, headers: &HeaderMap) -> bool {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut shown = cookies
@@ -47,7 +47,7 @@ pub(super) fn is_in(token: &Token, headers: &HeaderMap) -> bool {
     shown.any(|(_, value)| session.as_bytes().ct_eq(value.as_bytes()).into())
 }
 
-/// Logins that are looked at at once.
+/// Concurrent logins.
 static SEATS: Semaphore = Semaphore::const_new(4);
 
 #[derive(Deserialize)]
@@ -62,11 +62,11 @@ pub(super) async fn login(Shared(state): Shared<State>, bytes: Bytes) -> Result<
     let Some(token) = state.guard.token().map(LiveToken::now) else {
         return Ok(Json(json!({ "done": "no token is needed" })).into_response());
     };
-    // Guessing keeps only guessers waiting.
+    // The delay holds up logins only.
     let _seat = SEATS.acquire().await;
     if !token.matches(shown.trim().as_bytes()) {
         sleep(PENALTY).await;
-        return Err(Refusal::new(StatusCode::UNAUTHORIZED, "that is not the token"));
+        return Err(Refusal::new(StatusCode::UNAUTHORIZED, "wrong token"));
     }
     let (session, more) = (session(&token), state.guard.cookie_more());
     let cookie =

@@ -1,4 +1,4 @@
-//! The files of the page, embedded: nothing is built, nothing is loaded from elsewhere.
+//! The files of the web page, embedded. There is no build step, and nothing is loaded from other sites.
 
 use super::state::State;
 use axum::Router;
@@ -46,7 +46,7 @@ files! {
     "/login.js" => JS "login.js",
 }
 
-/// A route for each.
+/// The routes of all files.
 pub(super) fn routes() -> Router<State> {
     let mut routes = Router::new();
     for &(path, kind, text) in FILES {

@@ -1,5 +1,5 @@
-//! Looks at the cluster once a second: asks the lodge who is there and each agent how it stands,
-//! and puts up what was found, once for all who look.
+//! Polls the cluster once a second: the coordinator for members and settings, each agent for its
+//! status. The result is one snapshot for all open pages.
 
 use super::assignment::Assignment;
 use super::cluster::{self, Seen};
@@ -18,16 +18,16 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout_at};
 use tonic::Status;
 
-/// Between two looks.
+/// Time between two polls.
 const ROUND: Duration = Duration::from_secs(1);
-/// So long a look waits for answers; those that come later count for the next.
-const PATIENCE: Duration = Duration::from_millis(400);
-/// Rounds between two questions for memory, disk, and counters by kind.
+/// Time that a poll waits for responses; later ones count for the next poll.
+const POLL_TIMEOUT: Duration = Duration::from_millis(400);
+/// Polls between two requests for memory, disk, and counters by kind.
 const DETAILS_EVERY: u64 = 4;
 
-/// What was found in a round.
+/// The result of a poll.
 #[derive(Debug, Default)]
-pub(super) struct Board {
+pub(super) struct ClusterSnapshot {
     pub(super) view: View,
     /// `/api/cluster`, as text.
     pub(super) cluster: Arc<str>,
@@ -36,7 +36,7 @@ pub(super) struct Board {
     pub(super) settings: Settings,
 }
 
-/// All that is known of the agents' leases and of the settings.
+/// The members, their leases, and the revision of the settings.
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) crawl: String,
@@ -47,7 +47,7 @@ pub(super) struct Listing {
 
 type Heard = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
 
-/// Which crawl it is, who takes part just now, and their leases.
+/// The crawl id, the view and the leases.
 pub(super) async fn members(
     coordinator: &LocalCoordinator,
 ) -> Result<(String, View, Vec<v1::AgentLease>), Status> {
@@ -57,12 +57,12 @@ pub(super) async fn members(
     Ok((crawl_id, view.map_err(|error| Status::internal(error.to_string()))?, leases))
 }
 
-/// Looks, and goes on looking until nobody cares any more.
+/// Polls until all receivers are gone.
 pub(super) async fn run(
     coordinator: LocalCoordinator,
     crowd: Arc<AgentClients>,
     clock: Clock,
-    board: watch::Sender<Arc<Board>>,
+    board: watch::Sender<Arc<ClusterSnapshot>>,
 ) {
     let mut poll = Poll {
         coordinator,
@@ -84,8 +84,8 @@ pub(super) async fn run(
         rounds.tick().await;
         match poll.round(n_round).await {
             Ok(found) => drop(board.send_replace(Arc::new(found))),
-            // It is ending, or too busy for people: the page says how old its numbers are.
-            Err(status) => tracing::debug!("the dashboard was told: {}", status.message()),
+            // The coordinator is ending or busy; the page shows the age of its numbers.
+            Err(status) => tracing::debug!("poll of the coordinator failed: {}", status.message()),
         }
         n_round += 1;
     }
@@ -95,7 +95,7 @@ struct Poll {
     coordinator: LocalCoordinator,
     crowd: Arc<AgentClients>,
     clock: Clock,
-    /// Questions on their way; one an agent.
+    /// Requests in flight, one for each agent.
     asking: JoinSet<Heard>,
     asked: HashSet<AgentId>,
     agents: BTreeMap<AgentId, Seen>,
@@ -103,12 +103,12 @@ struct Poll {
     history: History,
     assignment: Option<Assignment>,
     settings: Option<(u64, Settings)>,
-    /// The view before.
+    /// The view of the poll before.
     last: Option<View>,
 }
 
 impl Poll {
-    async fn round(&mut self, n: u64) -> Result<Board, Status> {
+    async fn round(&mut self, n: u64) -> Result<ClusterSnapshot, Status> {
         let listing = self.list().await?;
         let now = self.clock.now();
         let view = &listing.view;
@@ -132,7 +132,7 @@ impl Poll {
             cluster::Found { listing: &listing, agents: &self.agents, shares: &shares, now };
         self.history.add(found.point());
         let json = found.json(&self.events.json()).to_string();
-        Ok(Board {
+        Ok(ClusterSnapshot {
             cluster: json.into(),
             assignment: self.assignment.clone(),
             history: self.history.clone(),
@@ -141,7 +141,7 @@ impl Poll {
         })
     }
 
-    /// Who is there, and the settings in force.
+    /// Queries members and settings.
     async fn list(&mut self) -> Result<Listing, Status> {
         let (crawl, view, leases) = members(&self.coordinator).await?;
         let leases = leases.into_iter().map(|lease| (AgentId(lease.id), lease)).collect();
@@ -159,7 +159,7 @@ impl Poll {
         Ok(Listing { crawl, view, leases, revision })
     }
 
-    /// Asks `agent`, unless it still owes an answer.
+    /// Queries an agent, unless a request is still in flight.
     fn begin(&mut self, agent: &Agent, crawl: &str, with_details: bool) {
         if !self.asked.insert(agent.id) {
             return;
@@ -177,14 +177,15 @@ impl Poll {
         });
     }
 
-    /// Takes what the agents answer, for as long as a look may take.
+    /// Receives responses of agents until the poll times out.
     async fn listen(&mut self) {
-        let end = tokio::time::Instant::from_std(self.clock.instant(self.clock.now() + PATIENCE));
+        let end =
+            tokio::time::Instant::from_std(self.clock.instant(self.clock.now() + POLL_TIMEOUT));
         while let Ok(Some(heard)) = timeout_at(end, self.asking.join_next()).await {
             let Ok((id, status, details)) = heard else { continue };
             self.asked.remove(&id);
             let now = self.clock.now();
-            self.agents.entry(id).or_default().hear(status, details, now);
+            self.agents.entry(id).or_default().update(status, details, now);
         }
         if self.asking.is_empty() {
             self.asked.clear();

@@ -1,7 +1,7 @@
-//! Listens, and serves what there is, within bounds.
+//! The HTTP server, with bounds for requests and their time.
 
 use super::guard::{self, Guard};
-use super::poll::{self, Board};
+use super::poll::{self, ClusterSnapshot};
 use super::state::{MetricsText, State};
 use super::{api, login, page};
 use axum::Router;
@@ -25,22 +25,22 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-/// For an answer, but those of `/api/events`, which has no end, and of `/api/archived`, which may
-/// take as long as agents count.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes of a request's body.
+/// Time for a response. `/api/events`, which does not end, and `/api/archived`, which may take minutes,
+/// have no such bound.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum size of a request body in bytes.
 const BODY_SIZE_MAX: usize = 64 << 10;
 
-/// By whom the dashboard may be reached, and what it shows beside its own.
+/// Who may use the dashboard, and what it serves beside its own.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Names that browsers may call it by, besides loopback addresses.
+    /// Host names that requests may name, besides loopback addresses.
     pub names: Vec<String>,
-    /// Who shows it is let in; `None` lets everyone in who can connect.
+    /// The token of requests; `None`: it is not asked for.
     pub token: Option<LiveToken>,
-    /// With what it speaks TLS, if it does.
+    /// Certificate and key for TLS.
     pub https: Option<Https>,
-    /// What `/metrics` says; `None`, and there is no such page.
+    /// The source of `/metrics`; without it there is no such page.
     pub metrics: Option<MetricsText>,
 }
 
@@ -63,13 +63,13 @@ impl Dashboard {
         Ok(Self { listener, at, options })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.at
     }
 
-    /// How browsers are to call it.
+    /// The scheme of its URL.
     #[must_use]
     pub const fn scheme(&self) -> &'static str {
         if self.options.https.is_some() { "https" } else { "http" }
@@ -81,7 +81,7 @@ impl Dashboard {
         let Self { listener, at, options: Options { names, token, https, metrics } } = self;
         let (clock, crowd) = (Clock::start(), agents);
         token.iter().for_each(LiveToken::watch);
-        let (found, board) = watch::channel(Arc::new(Board::default()));
+        let (found, board) = watch::channel(Arc::new(ClusterSnapshot::default()));
         let guard = Guard::new(at, names, token, https.is_some());
         let state = State::new(coordinator.clone(), Arc::clone(&crowd), board, guard, metrics);
         let mut tasks = JoinSet::new();
@@ -110,9 +110,9 @@ fn routes(state: State) -> Router {
         .route("/api/settings", get(api::settings::settings).post(api::settings::edit))
         .route("/api/blocks", get(api::settings::blocks))
         .route("/api/block", post(api::settings::block))
-        .route("/api/drain", post(api::acts::drain))
-        .route("/api/remove", post(api::acts::remove))
-        .route("/api/run", post(api::acts::run))
+        .route("/api/drain", post(api::commands::drain))
+        .route("/api/remove", post(api::commands::remove))
+        .route("/api/run", post(api::commands::run))
         .route("/api/logout", post(login::logout))
         .route("/metrics", get(metrics))
         .layer(middleware::from_fn_with_state(state.clone(), within_bounds));
@@ -123,22 +123,22 @@ fn routes(state: State) -> Router {
         .route("/api/archived", get(api::archived::archived))
         .route("/api/login", post(login::login))
         .route("/healthz", get(async || "ok\n"))
-        .fallback(async || api::Refusal::new(StatusCode::NOT_FOUND, "there is nothing here"))
+        .fallback(async || api::Refusal::new(StatusCode::NOT_FOUND, "there is no such page"))
         .layer(DefaultBodyLimit::max(BODY_SIZE_MAX))
-        .layer(middleware::from_fn_with_state(state.clone(), guard::stand))
+        .layer(middleware::from_fn_with_state(state.clone(), guard::check_request))
         .with_state(state)
 }
 
 async fn metrics(Shared(state): Shared<State>) -> Result<Response, api::Refusal> {
-    let none = || api::Refusal::new(StatusCode::NOT_FOUND, "no metrics here");
+    let none = || api::Refusal::new(StatusCode::NOT_FOUND, "there are no metrics here");
     let metrics = state.metrics.clone().ok_or_else(none)?;
-    // It may look at a disk.
+    // It may read a disk.
     let text = spawn_blocking(move || metrics.text()).await.map_err(|_| none())?;
     const KIND: [(HeaderName, &str); 1] = [(CONTENT_TYPE, crivello_common::metrics::CONTENT_TYPE)];
     Ok((KIND, text).into_response())
 }
 
-/// Some requests at once, and none for ever.
+/// Bounds the number of concurrent requests and the time of each.
 async fn within_bounds(
     Shared(state): Shared<State>,
     request: Request<Body>,
@@ -146,10 +146,12 @@ async fn within_bounds(
 ) -> Response {
     let busy = |why| api::Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     let answer = async {
-        let Ok(_seat) = state.requests.acquire().await else { return busy("it is ending") };
+        let Ok(_seat) = state.requests.acquire().await else {
+            return busy("the dashboard is ending");
+        };
         next.run(request).await
     };
-    match timeout(ANSWER_PATIENCE, answer).await {
+    match timeout(RESPONSE_TIMEOUT, answer).await {
         Ok(response) => response,
         Err(_) => busy("that took too long: try again"),
     }

@@ -1,28 +1,28 @@
-//! What all requests share.
+//! State shared by all requests.
 
 use super::guard::Guard;
-use super::poll::Board;
+use super::poll::ClusterSnapshot;
 use crivello_proto::LocalCoordinator;
 use crivello_proto::agents::AgentClients;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
-/// Requests for answers of agents or of the lodge that are worked on at once.
+/// Concurrent requests to agents or to the coordinator.
 const REQUESTS_MAX: usize = 32;
-/// Pages that listen at once.
+/// Open pages with a stream of events.
 const LISTENERS_MAX: usize = 64;
-/// Agents whose archives are counted at once.
+/// Concurrent counts of a dead agent's pages.
 const COUNTS_MAX: usize = 4;
 
-/// Says what `/metrics` shows, in the text format of Prometheus.
+/// The source of `/metrics`, in the text format of Prometheus.
 #[derive(Clone)]
 pub struct MetricsText(Arc<dyn Fn() -> String + Send + Sync>);
 
 impl MetricsText {
-    /// Asks `say` each time.
-    pub fn new(say: impl Fn() -> String + Send + Sync + 'static) -> Self {
-        Self(Arc::new(say))
+    /// Calls `render` for each request.
+    pub fn new(render: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Self(Arc::new(render))
     }
 
     pub(super) fn text(&self) -> String {
@@ -36,15 +36,15 @@ impl fmt::Debug for MetricsText {
     }
 }
 
-/// See the module.
+/// Clones are the same.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     /// The coordinator, by the calls that it also answers over the network.
     pub(super) coordinator: LocalCoordinator,
-    /// The way to the agents.
+    /// Clients of the agents.
     pub(super) crowd: Arc<AgentClients>,
-    /// What was found in the last round.
-    pub(super) board: watch::Receiver<Arc<Board>>,
+    /// The latest snapshot.
+    pub(super) board: watch::Receiver<Arc<ClusterSnapshot>>,
     pub(super) guard: Arc<Guard>,
     pub(super) metrics: Option<MetricsText>,
     pub(super) requests: Arc<Semaphore>,
@@ -56,7 +56,7 @@ impl State {
     pub(super) fn new(
         coordinator: LocalCoordinator,
         crowd: Arc<AgentClients>,
-        board: watch::Receiver<Arc<Board>>,
+        board: watch::Receiver<Arc<ClusterSnapshot>>,
         guard: Guard,
         metrics: Option<MetricsText>,
     ) -> Self {
@@ -66,8 +66,8 @@ impl State {
         Self { coordinator, crowd, board, guard, metrics, requests, listeners, counts }
     }
 
-    /// What was found in the last round.
-    pub(super) fn now(&self) -> Arc<Board> {
+    /// The latest snapshot.
+    pub(super) fn now(&self) -> Arc<ClusterSnapshot> {
         Arc::clone(&self.board.borrow())
     }
 }

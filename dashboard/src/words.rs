@@ -1,8 +1,8 @@
-//! States in a word, as the commands print them.
+//! States as words, as the commands print them.
 
 use crivello_common::view::{AgentState, RunState};
 
-/// A run state in a word.
+/// The word for a run state.
 pub(super) const fn run(run: RunState) -> &'static str {
     match run {
         RunState::Running => "running",
@@ -11,7 +11,7 @@ pub(super) const fn run(run: RunState) -> &'static str {
     }
 }
 
-/// An agent's state in a word.
+/// The word for an agent's state.
 pub(super) const fn state(state: AgentState) -> &'static str {
     match state {
         AgentState::Active => "active",

@@ -148,7 +148,7 @@ impl Cluster {
         self
     }
 
-    /// Starts the coordinator, or goes on with its journal.
+    /// Starts the coordinator, or resumes from its state.
     ///
     /// # Panics
     /// When it does not start.

@@ -150,7 +150,7 @@ impl Plan {
 }
 
 impl InProcess {
-    /// Starts the coordinator, or goes on with its journal at the same address.
+    /// Starts the coordinator, or resumes from its state at the same address.
     ///
     /// # Panics
     /// When it does not start.

@@ -9,7 +9,7 @@
 //! that what a kill left half made is known for that, and made anew.
 
 use crate::storage::{Batch, Database, DiskError, Family, OpenError};
-use crivello_common::config::{HALF_BEGUN, SETTINGS_FILE, Settings};
+use crivello_common::config::{NEW_SETTINGS_FILE, SETTINGS_FILE, Settings};
 use crivello_common::runtime::replace_file;
 use crivello_common::time::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@ use crate::cluster::{check_listen, credentials};
 use crate::dashboard;
 use crate::exit::CliError;
 use crate::http::Meters;
-use crate::plan::settings_in;
+use crate::plan::coordinator_settings;
 use crate::{screen, signals};
 use crivello_common::view::RunState;
 use crivello_coordinator::{Coordinator, Listen};
@@ -21,7 +21,7 @@ pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
     let meters = Meters::default();
     let dashboard =
         dashboard::open(&args.http, credentials.token.clone(), args.insecure, &meters).await?;
-    let (settings, given) = settings_in(("--data", &args.data), &args.settings)?;
+    let (settings, given) = coordinator_settings(&args.data, &args.settings)?;
     let scheme = if credentials.tls.is_some() { "https" } else { "http" };
     let ended = signals::first();
     let listen = Listen { at, tls: credentials.tls.clone(), token: credentials.token.clone() };

@@ -25,10 +25,10 @@ use crivello_agent::limits::visits_max;
 use crivello_agent::progress::Snapshot;
 use crivello_agent::report::{Ended, Report, SeedCounts};
 use crivello_agent::{AgentError, Otlp};
-use crivello_common::config::{SETTINGS_FILE, Settings, TypedSettings};
+use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::runtime::open_files;
 use crivello_common::view::{AgentState, RunState};
-use crivello_coordinator::{Coordinator, Listen};
+use crivello_coordinator::{Coordinator, Listen, STATE_FILE};
 use crivello_proto::v1;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -63,7 +63,7 @@ pub struct LocalCluster {
 
 /// Number of agents of the crawl in `dir`; `None` if it is not a crawl by several agents.
 pub fn agents_in(dir: &Path) -> Option<usize> {
-    if !dir.join(COORDINATOR).join(SETTINGS_FILE).is_file() {
+    if !dir.join(COORDINATOR).join(STATE_FILE).is_file() {
         return None;
     }
     let entries = fs::read_dir(dir).ok()?.filter_map(Result::ok);

@@ -6,6 +6,6 @@ mod replace_file;
 mod token;
 
 pub use files::{open_files, raise_open_files};
-pub use log_level::{log_began, log_filter, set_log_filter};
+pub use log_level::{parse_log_filter, register_log, set_log_filter};
 pub use replace_file::{Replacement, replace_file, replacement_path};
-pub use token::{BadToken, TOKEN_CHARS_MAX, TOKEN_CHARS_MIN, Token, TokenError};
+pub use token::{TOKEN_CHARS_MAX, TOKEN_CHARS_MIN, Token, TokenError, TokenFormatError};

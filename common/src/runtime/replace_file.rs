@@ -81,7 +81,7 @@ fn directory(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{HALF_BEGUN, SETTINGS_FILE};
+    use crate::config::{NEW_SETTINGS_FILE, SETTINGS_FILE};
     use tempfile::tempdir;
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn settings_that_are_being_written_mark_a_crawl_that_is_half_begun() {
-        assert_eq!(replacement_path(Path::new(SETTINGS_FILE)), Path::new(HALF_BEGUN));
+        assert_eq!(replacement_path(Path::new(SETTINGS_FILE)), Path::new(NEW_SETTINGS_FILE));
     }
 
     #[test]

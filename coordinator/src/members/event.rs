@@ -1,41 +1,41 @@
-//! What happens to the membership, and what comes of it.
+//! The events of the membership, and their effects.
 
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, RunState, WEIGHT_MAX};
 use std::time::Duration;
 
-/// How membership is kept.
+/// The settings that the membership goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// A member that is not heard of for this long is dead. Default 30 s.
+pub struct MembershipRules {
+    /// A member without a heartbeat for this long is dead. Default 30 s.
     pub lease: Duration,
-    /// So many agents are to hold each URL. Default 2.
+    /// Agents that hold each URL. Default 2.
     pub replication: usize,
 }
 
-impl Default for Settings {
+impl Default for MembershipRules {
     fn default() -> Self {
         Self { lease: Duration::from_secs(30), replication: 2 }
     }
 }
 
-/// One run of an agent's process: drawn at random when it starts, so that two processes on copies
-/// of one disk are told apart.
+/// One run of an agent's process: a random number, so that two processes on copies of one disk differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Process(pub u64);
+pub struct ProcessId(pub u64);
 
-/// What happens to the membership.
+/// An event of the membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A process wants to be a member.
+pub enum MemberEvent {
+    /// A process asks to be a member.
     Join {
-        /// The id it was given before and kept on its disk; `None` the first time.
+        /// The id that it was given before and keeps on its disk; `None` the first time.
         id: Option<AgentId>,
-        /// Drawn when its directory was made, and kept there: the answer with its id may be lost.
+        /// A random number made with the agent's directory. It identifies an agent that joined but
+        /// never received its id.
         disk: u64,
         /// The process.
-        process: Process,
-        /// What people call it; unique among the members.
+        process: ProcessId,
+        /// The agent's name; unique among the members.
         name: String,
         /// Where peers reach it; empty for an agent that is alone.
         address: String,
@@ -47,51 +47,51 @@ pub enum Event {
         /// The member.
         id: AgentId,
         /// Its process.
-        process: Process,
+        process: ProcessId,
         /// The epoch of the view that it goes by.
         epoch: u64,
-        /// Under that view all who are to hold what it has do hold it.
+        /// Under that view all replicas of what it has are complete.
         settled: bool,
     },
-    /// A member is to hand its groups over.
+    /// A member is to hand over its groups.
     Drain {
         /// The member.
         id: AgentId,
     },
-    /// A member that was drained has nothing left and goes.
+    /// A drained member has handed over everything and leaves.
     Leave {
         /// The member.
         id: AgentId,
         /// Its process.
-        process: Process,
+        process: ProcessId,
     },
-    /// A member's process ends and its next is to come: its lease runs on, whoever of its processes
-    /// is heard of next has it.
-    Rest {
+    /// A member's process ends, and another is to follow: the lease runs on, and the next process that
+    /// reports takes it.
+    ProcessEnded {
         /// The member.
         id: AgentId,
         /// Its process.
-        process: Process,
-        /// It had asked to be drained, and is not to be after all.
-        stays: bool,
+        process: ProcessId,
+        /// It had asked to be drained, and takes that back.
+        cancel_drain: bool,
     },
     /// A dead member will not come back.
-    Forget {
+    Remove {
         /// The member.
         id: AgentId,
-        /// Nor will its archive: what only it fetched is to be fetched again.
+        /// Its archive is lost: what only it fetched is to be fetched again.
         refetch: bool,
     },
-    /// The crawl is to run, to pause or to end.
+    /// The crawl is to run, to pause or to stop.
     SetRun(RunState),
     /// Time has passed.
     Tick,
 }
 
-/// What the owner of the [`Members`](super::Members) is to do.
+/// What the owner of the [`Members`](super::Members) must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Tell this member that its lease runs until then, and the epoch it should know.
+pub enum MemberEffect {
+    /// Send this member its lease.
     Lease {
         /// The member.
         id: AgentId,
@@ -100,7 +100,7 @@ pub enum Effect {
         /// The epoch of the view in force.
         epoch: u64,
     },
-    /// Write the view down, then send it to everyone: it has this new epoch.
+    /// Store the view, then publish it: it has a new epoch.
     Publish {
         /// The new epoch.
         epoch: u64,
@@ -109,7 +109,7 @@ pub enum Effect {
 
 /// Why an event changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum MemberRefusal {
     /// There is no such member.
     #[error("there is no such agent")]
     Unknown,
@@ -121,12 +121,12 @@ pub enum Refusal {
     /// Another member that is alive is at this address.
     #[error("another agent has this address")]
     AddressTaken,
-    /// An id that this membership never gave out.
+    /// An id that was never given to an agent.
     #[error(
-        "the agent's id was never given out for this crawl: its directory is not of this crawl, or the coordinator's journal is an old copy"
+        "the agent's id was never given out for this crawl: its directory is not of this crawl, or the coordinator's state is an old copy"
     )]
     StrangeId,
-    /// A member that was forgotten, and what it fetched with it.
+    /// A member that was removed together with what it fetched.
     #[error(
         "the agent was removed, and what it had fetched is fetched again by others: start it with an empty --data"
     )]
@@ -150,22 +150,22 @@ pub enum Refusal {
         "another process of this agent holds the lease: stop it, or wait until the lease is over"
     )]
     OtherProcess,
-    /// Its lease ran out: it must join again.
+    /// The lease ran out: the agent must join again.
     #[error("the lease ran out: join again")]
     LeaseLost,
-    /// It must be drained before it leaves.
+    /// The agent must be drained before it leaves.
     #[error("drain the agent before it leaves")]
     NotDrained,
-    /// It is alive: drain it instead.
+    /// The agent is alive.
     #[error("the agent is alive: drain it, or stop it and wait until its lease is over")]
     Alive,
-    /// It is dead: there is nothing it could hand over.
+    /// The agent is dead, so it has nothing to hand over.
     #[error("the agent is dead: start it again to drain it, or remove it")]
     Dead,
-    /// There would be nobody to take its groups.
-    #[error("the last active agent cannot be drained: nobody is there to take over")]
+    /// No agent would be left to take over its groups.
+    #[error("the last active agent cannot be drained: no agent is there to take over")]
     LastActive,
-    /// The crawl ends.
+    /// The crawl is stopping.
     #[error("the crawl was stopped: `crivello resume` goes on with it")]
     Stopping,
     /// No room for its slots, or no id left.
@@ -173,11 +173,11 @@ pub enum Refusal {
     Full,
 }
 
-/// What came of an event.
+/// The result of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Step {
-    /// To be carried out, in order.
-    pub effects: Vec<Effect>,
+pub struct MemberStep {
+    /// In the order in which they must be carried out.
+    pub effects: Vec<MemberEffect>,
     /// Why the event itself changed nothing.
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<MemberRefusal>,
 }

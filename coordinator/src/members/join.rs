@@ -1,28 +1,65 @@
-//! How one becomes a member, for the first time or again.
+//! Joining, for the first time or again.
 
-use super::profile::Profile;
-use super::{Effect, Members, Process, Refusal};
-use crivello_common::view::{Agent, AgentId, AgentState, RunState};
+use super::{MemberEffect, MemberRefusal, Members, ProcessId};
+use crivello_common::view::{
+    Agent, AgentId, AgentState, RunState, WEIGHT_MAX, check_address, check_name,
+};
+
+/// What an agent states about itself when it joins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Profile<'a> {
+    pub(super) name: &'a str,
+    pub(super) address: &'a str,
+    pub(super) weight: u16,
+    pub(super) disk: u64,
+}
+
+impl Profile<'_> {
+    fn check(&self) -> Result<(), MemberRefusal> {
+        check_name(self.name).map_err(MemberRefusal::BadName)?;
+        if !self.address.is_empty() {
+            check_address(self.address).map_err(MemberRefusal::BadAddress)?;
+        }
+        let in_bounds = (1..=WEIGHT_MAX).contains(&self.weight);
+        if in_bounds { Ok(()) } else { Err(MemberRefusal::BadWeight) }
+    }
+
+    fn agent(&self, id: AgentId, slot: u16, state: AgentState, since: u64) -> Agent {
+        let (name, address) = (self.name.to_owned(), self.address.to_owned());
+        let Self { weight, disk, .. } = *self;
+        Agent {
+            id,
+            name,
+            address,
+            slot,
+            weight,
+            state,
+            joined_epoch: since,
+            disk_id: disk,
+            unreplicated: false,
+        }
+    }
+}
 
 impl Members {
     pub(super) fn join(
         &mut self,
         id: Option<AgentId>,
-        process: Process,
+        process: ProcessId,
         profile: Profile<'_>,
-    ) -> Result<Option<Effect>, Refusal> {
+    ) -> Result<Option<MemberEffect>, MemberRefusal> {
         profile.check()?;
         if self.view.run == RunState::Stopping {
-            return Err(Refusal::Stopping);
+            return Err(MemberRefusal::Stopping);
         }
-        let id = id.or_else(|| self.unheard(profile.disk));
+        let id = id.or_else(|| self.joined_with_disk(profile.disk));
         for other in self.view.agents.iter().filter(|other| Some(other.id) != id) {
             if other.name == profile.name {
-                return Err(Refusal::NameTaken);
+                return Err(MemberRefusal::NameTaken);
             }
             let there = !profile.address.is_empty() && other.address == profile.address;
             if there && other.state != AgentState::Dead {
-                return Err(Refusal::AddressTaken);
+                return Err(MemberRefusal::AddressTaken);
             }
         }
         let agent = match id.and_then(|id| self.view.agent(id)) {
@@ -31,7 +68,7 @@ impl Members {
         };
         let id = agent.id;
         if agent.state == AgentState::Active {
-            self.drains.remove(&id);
+            self.draining.remove(&id);
         }
         if self.view.agent(id) != Some(&agent) {
             self.view.agents.retain(|other| other.id != id);
@@ -42,31 +79,31 @@ impl Members {
         Ok(Some(self.renew(id, process, 0)))
     }
 
-    /// The member that this disk became when its process joined before: the answer was lost.
-    fn unheard(&self, disk: u64) -> Option<AgentId> {
+    /// The member that has this disk: it joined before, and the response was lost.
+    fn joined_with_disk(&self, disk: u64) -> Option<AgentId> {
         self.view.agents.iter().find(|agent| agent.disk_id == disk).map(|agent| agent.id)
     }
 
-    /// A member that is back: it keeps its slot; one that was draining goes on draining, while
-    /// there is somebody who takes over from it.
+    /// A member that is back: it keeps its slot. One that was draining drains on, while another member
+    /// is active to take over.
     fn returning(
         &self,
         agent: &Agent,
-        process: Process,
+        process: ProcessId,
         profile: Profile<'_>,
-    ) -> Result<Agent, Refusal> {
+    ) -> Result<Agent, MemberRefusal> {
         if agent.weight != profile.weight {
-            return Err(Refusal::WeightChanged);
+            return Err(MemberRefusal::WeightChanged);
         }
         let now = self.view.epoch + 1;
         let (state, since) = match agent.state {
-            AgentState::Dead if self.drains.contains(&agent.id) && self.n_active() > 0 => {
+            AgentState::Dead if self.draining.contains(&agent.id) && self.active_count() > 0 => {
                 (AgentState::Draining, now)
             }
             AgentState::Dead => (AgentState::Active, now),
             alive => {
                 self.check_process(agent.id, process)?;
-                // Another process has lost what the one before had in memory.
+                // A new process lost what the one before had in memory.
                 let same = self.leases.get(&agent.id).is_some_and(|l| l.process == process);
                 (alive, if same { agent.joined_epoch } else { now })
             }
@@ -74,17 +111,21 @@ impl Members {
         Ok(profile.agent(agent.id, agent.slot, state, since))
     }
 
-    /// A member never seen, or one that was forgotten and kept its id on its disk.
-    fn newcomer(&mut self, id: Option<AgentId>, profile: Profile<'_>) -> Result<Agent, Refusal> {
+    /// A new member, or one that was removed and kept its id on its disk.
+    fn newcomer(
+        &mut self,
+        id: Option<AgentId>,
+        profile: Profile<'_>,
+    ) -> Result<Agent, MemberRefusal> {
         if id.is_some_and(|id| !(1..self.next_id).contains(&id.0)) {
-            return Err(Refusal::StrangeId);
+            return Err(MemberRefusal::StrangeId);
         }
         if id.is_some_and(|id| self.view.refetched.contains(&id)) {
-            return Err(Refusal::Refetched);
+            return Err(MemberRefusal::Refetched);
         }
-        let slot = self.view.free_slot(profile.weight).ok_or(Refusal::Full)?;
+        let slot = self.view.free_slot(profile.weight).ok_or(MemberRefusal::Full)?;
         let id = id.unwrap_or(AgentId(self.next_id));
-        self.next_id = self.next_id.max(id.0.checked_add(1).ok_or(Refusal::Full)?);
+        self.next_id = self.next_id.max(id.0.checked_add(1).ok_or(MemberRefusal::Full)?);
         Ok(profile.agent(id, slot, AgentState::Active, self.view.epoch + 1))
     }
 }

@@ -1,8 +1,9 @@
-//! A disk that fills up under the journal: what cannot be written down does not happen, and nobody
-//! dies of it. On a small tmpfs, which takes root; elsewhere it says that it was skipped.
+//! A disk that is full: a change that cannot be stored does not happen, and no agent dies of it. On a
+//! small tmpfs, which takes root; elsewhere the test is skipped with a message.
 
 use crate::kit::{Doors, LONG, beat, client, set_run, start, view};
-use crivello_proto::v1;
+use crivello_coordinator::{STATE_FILE, stored_settings};
+use crivello_proto::v1::{self, setting_edit::Change};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +20,7 @@ impl<'a> Mounted<'a> {
         let mounted = Command::new("mount").args(mount).arg(path).output();
         let done = mounted.is_ok_and(|output| output.status.success());
         if !done {
-            // Past the harness, which keeps the words of tests that pass to itself.
+            // Directly to stderr: the harness hides the output of tests that pass.
             let _ = writeln!(std::io::stderr(), "SKIPPED: no tmpfs can be mounted");
         }
         done.then_some(Self(path))
@@ -38,7 +39,7 @@ fn fill(path: &Path) {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_down_does_not_happen() {
+async fn a_change_that_cannot_be_stored_does_not_happen() {
     let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
     let Some(_mounted) = Mounted::at(dir.path()) else { return };
     let data = dir.path().join("data");
@@ -47,7 +48,7 @@ async fn what_cannot_be_written_down_does_not_happen() {
     client.join(doors.join(1, "a")).await.unwrap();
     let ballast = dir.path().join("ballast");
     fill(&ballast);
-    // The journal's last page may have room for some more.
+    // The last page may have room for some more.
     let mut n = 0;
     let (before, status) = loop {
         let before = view(&mut client).await;
@@ -61,7 +62,7 @@ async fn what_cannot_be_written_down_does_not_happen() {
     assert_eq!(status.code(), Code::Unavailable);
     assert!(status.message().contains("nothing was changed"), "{status}");
     assert!(status.message().contains("No space left"), "{status}");
-    assert_eq!(view(&mut client).await, before, "what was not written down was published");
+    assert_eq!(view(&mut client).await, before, "a view that was not stored was published");
     beat(&mut client, 1, 1).await.unwrap();
     let status = client.join(doors.join(2, "b")).await.unwrap_err();
     assert_eq!(status.code(), Code::Unavailable, "{status}");
@@ -74,5 +75,31 @@ async fn what_cannot_be_written_down_does_not_happen() {
     let mut client = self::client(&coordinator).await;
     let after = view(&mut client).await;
     assert_eq!((after.agents.len(), after.epoch), (2, before.epoch + 2));
+    coordinator.stop().await.unwrap();
+}
+
+/// Works without a small file system: the file that is written first cannot be made.
+#[tokio::test]
+async fn while_the_state_cannot_be_written_settings_stay_and_heartbeats_count() {
+    let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
+    let coordinator = start(dir.path(), LONG).await;
+    let mut client = client(&coordinator).await;
+    client.join(doors.join(1, "a")).await.unwrap();
+    let obstacle = dir.path().join(format!("{STATE_FILE}.new"));
+    fs::create_dir(&obstacle).unwrap();
+    let change = Some(Change::Value("3s".to_owned()));
+    let edits = vec![v1::SettingEdit { key: "politeness.delay".to_owned(), change }];
+    let edit = v1::EditSettingsRequest { edits, known_revision: 1 };
+    let status = client.edit_settings(edit.clone()).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable, "{status}");
+    assert!(status.message().contains("nothing was changed"), "{status}");
+    let now = client.get_settings(v1::GetSettingsRequest {}).await.unwrap().into_inner();
+    assert!(now.revision == 1 && !now.toml.contains("delay = \"3s\""), "{now:?}");
+    assert_eq!(stored_settings(dir.path()).unwrap().unwrap().revision, 1);
+    beat(&mut client, 1, 1).await.unwrap();
+    fs::remove_dir(&obstacle).unwrap();
+    let edited = client.edit_settings(edit).await.unwrap().into_inner().settings.unwrap();
+    assert!(edited.revision == 2 && edited.toml.contains("delay = \"3s\""), "{edited:?}");
+    assert_eq!(stored_settings(dir.path()).unwrap().unwrap().toml, edited.toml);
     coordinator.stop().await.unwrap();
 }

@@ -4,7 +4,7 @@ use crate::kit::{Doors, LONG, beat, client, set_run, settings, start, state, vie
 use crivello_common::assignment::StrategyKind;
 use crivello_common::config::{Settings, SieveKind};
 use crivello_common::view::{AgentState, RunState};
-use crivello_coordinator::{Coordinator, CoordinatorError, Listen};
+use crivello_coordinator::{Coordinator, CoordinatorError, Listen, STATE_FILE};
 use crivello_proto::v1;
 use std::fs;
 use std::path::Path;
@@ -34,15 +34,16 @@ async fn a_restart_goes_on_at_a_higher_epoch_with_the_same_agents() {
     let before = set_run(&mut first, v1::RunState::Paused).await.unwrap();
     coordinator.stop().await.unwrap();
 
-    // Now with a lease that a test can wait for: who is not heard of in it dies, and not before.
-    let lease = Duration::from_secs(3);
+    // Now with the shortest lease from which the same peer leases follow: these are fixed for a crawl.
+    // A member that does not report in it dies.
+    let lease = Duration::from_secs(10);
     let coordinator = start(dir.path(), lease).await;
     assert!(coordinator.resumed() && coordinator.crawl_id() == crawl);
     let mut second = client(&coordinator).await;
     let after = view(&mut second).await;
     assert!(after.epoch > before.epoch);
     assert_eq!((after.run, &after.agents), (RunState::Paused, &before.agents));
-    // Neither needs to join again, and a newcomer gets an id that nobody had.
+    // Neither needs to join again, and a new agent gets a new id.
     beat(&mut second, 1, 1).await.unwrap();
     assert_eq!(second.join(doors.join(4, "d")).await.unwrap().into_inner().id, 4);
     loop {
@@ -83,29 +84,30 @@ async fn what_cannot_be_this_crawl_is_refused() {
     let sieve = refused(dir.path(), &alone).await;
     assert!(sieve.contains("state.sieve") && sieve.contains("write \"rocksdb\""), "{sieve}");
 
-    let journal = dir.path().join("journal");
-    let mut bytes = fs::read(&journal).unwrap();
-    bytes[30] ^= 1;
-    fs::write(&journal, &bytes).unwrap();
+    let state = dir.path().join(STATE_FILE);
+    let mut bytes = fs::read(&state).unwrap();
+    bytes[40] ^= 1;
+    fs::write(&state, &bytes).unwrap();
     let damaged = refused(dir.path(), &settings(LONG)).await;
     assert!(damaged.contains("damaged") && damaged.contains("nothing was changed"), "{damaged}");
-    fs::remove_file(&journal).unwrap();
+    fs::remove_file(&state).unwrap();
     let missing = refused(dir.path(), &settings(LONG)).await;
-    assert!(missing.contains("journal is missing"), "{missing}");
+    assert!(missing.contains("coordinator.state is missing"), "{missing}");
+    fs::remove_file(dir.path().join("lock")).unwrap();
     fs::create_dir(dir.path().join("state")).unwrap();
     let agents = refused(dir.path(), &settings(LONG)).await;
     assert!(agents.contains("directory of an agent"), "{agents}");
 }
 
 #[tokio::test]
-async fn a_beginning_that_was_cut_off_is_made_anew() {
+async fn a_start_that_was_cut_off_is_begun_anew() {
     let dir = tempdir().unwrap();
-    fs::write(dir.path().join("crawl.toml.new"), "").unwrap();
-    fs::write(dir.path().join("journal"), "half").unwrap();
+    fs::write(dir.path().join("lock"), "").unwrap();
+    fs::write(dir.path().join(STATE_FILE), "half").unwrap();
     let begun = refused(dir.path(), &settings(LONG)).await;
-    assert!(begun.contains("damaged"), "a journal is complete before it has its name: {begun}");
-    fs::remove_file(dir.path().join("journal")).unwrap();
-    fs::write(dir.path().join("journal.new"), "half").unwrap();
+    assert!(begun.contains("damaged"), "a state is complete before it has its name: {begun}");
+    fs::remove_file(dir.path().join(STATE_FILE)).unwrap();
+    fs::write(dir.path().join("coordinator.state.new"), "half").unwrap();
     let coordinator = start(dir.path(), LONG).await;
     assert!(!coordinator.resumed());
     coordinator.stop().await.unwrap();
@@ -118,5 +120,5 @@ async fn a_taken_port_is_refused() {
     let listen = Listen { at: taken.local_addr().unwrap(), tls: None, token: None };
     let error = Coordinator::start(dir.path(), &settings(LONG), listen).await.unwrap_err();
     assert!(matches!(error, CoordinatorError::Refused(_)), "{error}");
-    assert!(!dir.path().join("crawl.toml").exists(), "nothing was begun");
+    assert!(!dir.path().join(STATE_FILE).exists(), "a crawl was begun");
 }

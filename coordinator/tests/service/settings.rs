@@ -2,7 +2,7 @@
 
 use crate::kit::{Client, Doors, LONG, client, endpoint, settings, start};
 use crivello_common::config::Settings;
-use crivello_coordinator::{Coordinator, Listen, given_last};
+use crivello_coordinator::{Coordinator, Listen, stored_settings};
 use crivello_proto::v1::{self, setting_edit::Change};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -48,8 +48,8 @@ async fn an_edit_is_watched_given_to_those_who_join_and_kept_over_a_restart() {
     coordinator.stop().await.unwrap();
     assert_eq!(watched.message().await.unwrap(), None, "the stream ends with the coordinator");
 
-    let kept = std::fs::read_to_string(dir.path().join("crawl.toml")).unwrap();
-    let kept = Settings::from_toml("kept", &kept).unwrap();
+    let kept = stored_settings(dir.path()).unwrap().expect("a crawl");
+    let kept = Settings::from_toml("kept", &kept.toml).unwrap();
     assert_eq!((kept.politeness.delay, kept.fetch.visits_max), (Duration::from_secs(3), 9));
     let listen = Listen { at: ([127, 0, 0, 1], 0).into(), tls: None, token: None };
     let given = BTreeMap::from([("politeness.delay".to_owned(), "\"10s\"".to_owned())]);
@@ -57,7 +57,7 @@ async fn an_edit_is_watched_given_to_those_who_join_and_kept_over_a_restart() {
     let mut client = crate::kit::client(&again).await;
     let later = client.get_settings(get).await.unwrap().into_inner();
     assert!(later.revision > in_force.revision && read(&later) == kept);
-    assert_eq!(given_last(dir.path()).unwrap(), given);
+    assert_eq!(stored_settings(dir.path()).unwrap().expect("a crawl").given, given);
     again.stop().await.unwrap();
 }
 
@@ -77,7 +77,12 @@ async fn what_cannot_be_changed_is_refused_and_nothing_with_it() {
         (vec![ok(), set("politeness.delay", "1")], 0, Code::InvalidArgument, "politeness.delay: "),
         (vec![ok(), no_list], 0, Code::InvalidArgument, "is not a list"),
         (vec![ok(), set("store.digest", "sha256")], 0, Code::FailedPrecondition, "is fixed"),
-        (vec![ok(), set("state.sieve", "bloom")], 0, Code::InvalidArgument, "crawls alone"),
+        (
+            vec![ok(), set("state.sieve", "bloom")],
+            0,
+            Code::InvalidArgument,
+            "is for a single agent",
+        ),
         (vec![ok()], 77, Code::Aborted, "not 77"),
     ] {
         let refused = edit(&mut client, edits, known).await.unwrap_err();

@@ -1,8 +1,8 @@
-//! `GET /api/archived`: how many pages are in the archive of a dead agent alone.
+//! `GET /api/archived`: the number of pages that only the archive of a dead agent has.
 //!
-//! Counting may take minutes, for the others may have to read all that they have. So the answer
-//! begins at once, and is a JSON object a line: `{"seconds"}` each second while they count, at last
-//! `{"pages"}` or `{"error"}`. Whoever goes away ends the counting.
+//! Counting may take minutes, because the other agents may have to read all their rows. So the
+//! response begins at once, one JSON object a line: `{"seconds"}` each second while they count, then
+//! `{"pages"}` or `{"error"}`. Closing the connection ends the counting.
 
 use super::{Asked, Refusal, query};
 use crate::poll::members;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Between two lines.
+/// Time between two lines.
 const TICK: Duration = Duration::from_secs(1);
 const KIND: &str = "application/x-ndjson";
 
@@ -38,16 +38,19 @@ pub(crate) async fn archived(
 ) -> Result<Response, Refusal> {
     let Of { agent: name } = query(asked)?;
     let seat = Arc::clone(&state.counts).try_acquire_owned().map_err(|_| {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many count at once: try again later")
+        Refusal::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many counts are running: try again later",
+        )
     })?;
-    // What was put up may be older than the death of somebody.
+    // The latest snapshot may be older than the agent's death.
     let (crawl, view, _) = members(&state.coordinator).await?;
     let by_id = || view.agents.iter().find(|agent| agent.id.0.to_string() == name);
     let agent = view.agents.iter().find(|agent| agent.name == name).or_else(by_id).cloned();
     let unknown = || Refusal::new(StatusCode::NOT_FOUND, format!("there is no agent {name}"));
     let agent = agent.ok_or_else(unknown)?;
     if agent.state != AgentState::Dead {
-        let why = format!("{name} is not dead: nothing is lost with it");
+        let why = format!("{name} is not dead: its pages are not lost");
         return Err(Refusal::new(StatusCode::CONFLICT, why));
     }
     let counting = Box::pin(async move { count(&state, &crawl, &view, &agent).await });
@@ -78,7 +81,7 @@ fn last(counted: Result<u64, String>) -> Value {
     }
 }
 
-/// All others must have settled: before, nobody counts the pages that change hands.
+/// Counts at all other agents. All must have settled: pages of a group in handoff are not counted.
 async fn count(state: &State, crawl: &str, view: &View, gone: &Agent) -> Result<u64, String> {
     let mut sum = 0;
     for (agent, count) in archived_only_by(&state.crowd, view, crawl, gone.id).await {
@@ -87,7 +90,7 @@ async fn count(state: &State, crawl: &str, view: &View, gone: &Agent) -> Result<
                 sum += count.pages;
                 continue;
             }
-            Ok(_) => "is still taking over what it had".to_owned(),
+            Ok(_) => "is still taking over its groups".to_owned(),
             Err(silence) => silence.to_string(),
         };
         return Err(format!(

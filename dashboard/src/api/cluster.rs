@@ -1,8 +1,8 @@
-//! How the cluster stands: what the last round has found, and each round as it comes.
+//! The state of the cluster: the latest snapshot, and each new one as it comes.
 
 use super::{Answered, Refusal};
 use crate::assignment::Assignment;
-use crate::poll::Board;
+use crate::poll::ClusterSnapshot;
 use crate::state::State;
 use axum::Json;
 use axum::extract::State as Shared;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A browser that lost us tries again after this.
+/// Time after which a disconnected browser connects again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// `GET /api/cluster`.
@@ -29,7 +29,7 @@ pub(crate) async fn cluster(Shared(state): Shared<State>) -> Result<Response, Re
 }
 
 fn not_yet() -> Refusal {
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "nothing has been found yet: try again")
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the cluster has not been polled yet: try again")
 }
 
 /// `GET /api/history`.
@@ -43,24 +43,24 @@ pub(crate) async fn assignment(Shared(state): Shared<State>) -> Answered {
     board.assignment.as_ref().map(Assignment::json).map(Json).ok_or_else(not_yet)
 }
 
-/// `GET /api/events`: the same as `/api/cluster`, each time that there is something new.
+/// `GET /api/events`: `/api/cluster` as a stream, with each new snapshot.
 pub(crate) async fn events(Shared(state): Shared<State>) -> Result<Response, Refusal> {
     let seat = Arc::clone(&state.listeners).try_acquire_owned().map_err(|_| {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages listen: close some")
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many open pages: close some")
     })?;
     let mut board = state.board;
-    // The first comes at once.
+    // The first event is sent at once.
     board.mark_changed();
-    let heard = unfold((board, seat), |(mut board, seat)| async {
+    let stream = unfold((board, seat), |(mut board, seat)| async {
         let event = next(&mut board).await?;
         Some((Ok::<Event, Infallible>(event), (board, seat)))
     });
-    let heard: std::pin::Pin<Box<dyn futures_util::Stream<Item = _> + Send>> = Box::pin(heard);
-    Ok(Sse::new(heard).keep_alive(KeepAlive::default()).into_response())
+    let stream: std::pin::Pin<Box<dyn futures_util::Stream<Item = _> + Send>> = Box::pin(stream);
+    Ok(Sse::new(stream).keep_alive(KeepAlive::default()).into_response())
 }
 
-/// The seat is given up when whoever listens has gone.
-async fn next(board: &mut watch::Receiver<Arc<Board>>) -> Option<Event> {
+/// Waits for the next snapshot.
+async fn next(board: &mut watch::Receiver<Arc<ClusterSnapshot>>) -> Option<Event> {
     loop {
         board.changed().await.ok()?;
         let text = Arc::clone(&board.borrow_and_update().cluster);

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::json;
 use std::cmp::Reverse;
 
-/// Fetches that are shown when nobody says how many.
+/// Default of `limit`.
 const LIMIT: u32 = 100;
-/// The most that are.
+/// Maximum of `limit`.
 const LIMIT_MAX: u32 = 1_000;
 
 #[derive(Debug, Deserialize)]
@@ -23,7 +23,7 @@ pub(crate) struct Search {
     limit: Option<u32>,
 }
 
-/// See the module.
+/// The last fetches.
 pub(crate) async fn fetches(Shared(state): Shared<State>, asked: Asked<Search>) -> Answered {
     let Search { failed, limit } = query(asked)?;
     let limit = limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);

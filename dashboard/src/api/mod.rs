@@ -1,13 +1,13 @@
-//! What is asked for in JSON: one question a file.
+//! The JSON API: one subject a file.
 //!
-//! Questions to agents are answered as `{"available", "silent", …}`: whether any agent knows the
-//! question, and which agents gave no answer, with the reason. Messages of the agents are in the
-//! JSON that `explanation.proto` describes; other times are in milliseconds since 1970. A refusal is
-//! `{"error"}` with a status that says whose fault it is.
+//! Responses that agents contribute to are `{"available", "silent", …}`: whether any agent knows the
+//! call, and which agents did not answer, with the reason. Messages of agents are in the JSON that
+//! `explanation.proto` describes; other times are in milliseconds since 1970. An error is `{"error"}`
+//! with an HTTP status.
 
-pub(super) mod acts;
 pub(super) mod archived;
 pub(super) mod cluster;
+pub(super) mod commands;
 pub(super) mod discards;
 pub(super) mod fetches;
 pub(super) mod hosts;
@@ -26,7 +26,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-/// Why a request is not answered.
+/// An error response.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: StatusCode,
@@ -69,19 +69,19 @@ impl From<Status> for Refusal {
 type Answered = Result<Json<Value>, Refusal>;
 type Asked<T> = Result<Query<T>, QueryRejection>;
 
-/// What stands behind the `?`.
+/// The query string.
 fn query<T>(asked: Asked<T>) -> Result<T, Refusal> {
     asked.map(|Query(query)| query).map_err(|error| Refusal::bad(error.body_text()))
 }
 
-/// A body of JSON.
+/// The JSON body.
 pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(bytes).map_err(|error| Refusal::bad(format!("the body: {error}")))
 }
 
-/// What all agents together said.
+/// The responses of all agents.
 struct Gathered<T> {
-    /// Whether any of them knows the question; true also where there is nobody to ask.
+    /// Whether any agent knows the call; also true without agents.
     available: bool,
     answers: Vec<(Agent, T)>,
     silent: Vec<Value>,

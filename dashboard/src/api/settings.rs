@@ -167,7 +167,7 @@ mod tests {
         let all = json["settings"].as_array().expect("a list");
         let one = all.iter().find(|row| row["key"] == "fetch.visits-max").expect("it is there");
         assert_eq!((&one["value"], &one["default"]), (&"7".into(), &"1000".into()));
-        assert_eq!(one["meaning"], "Visits in flight at once.");
+        assert_eq!(one["meaning"], "Maximum number of visits in flight.");
         let fixed = all.iter().find(|row| row["key"] == "cluster.strategy").expect("it is there");
         assert_eq!(fixed["fixed"], true);
         assert!(rows(&v1::CrawlSettings { revision: 1, toml: "odd".into() }).is_err());

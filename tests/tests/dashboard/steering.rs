@@ -123,7 +123,7 @@ fn who_does_not_show_the_token_sees_and_changes_nothing() {
     // A wrong one is refused with words.
     browser.write("[name='token']", "not-the-token-of-this-crawl");
     browser.click("#login button");
-    cluster.until("it is refused", |_| browser.text("#said") == "that is not the token");
+    cluster.until("it is refused", |_| browser.text("#said") == "wrong token");
     assert_eq!(here(&browser), Some(login), "it stays where it is");
     assert_eq!(try_to(&browser, "run", r#"{"run": "paused"}"#), 401, "after a wrong token");
     let listing = cluster.listing();

@@ -10,11 +10,11 @@
 //! A schedule that fails prints its seed: `CRIVELLO_TEST_SEED=…` runs it alone.
 //! `CRIVELLO_TEST_SCHEDULES=…` sets how many of each kind run.
 
+mod coordinator;
 mod disk;
 mod faults;
 mod judge;
 mod life;
-mod lodge;
 mod node;
 mod views;
 mod wire;

@@ -94,8 +94,6 @@ const KNOWN_CYCLES: &[&str] = &[
     "common/src/config/resume.rs",
     "common/src/robots/encode.rs",
     "common/src/robots/mod.rs",
-    "coordinator/src/home.rs",
-    "coordinator/src/settings.rs",
     "dashboard/src/cluster.rs",
     "dashboard/src/guard.rs",
     "dashboard/src/login.rs",

@@ -114,7 +114,7 @@ fn useful(shared: &Shared) -> u64 {
 }
 
 /// Whether more than half of what is of use has been used. To ask whenever it is less than all would
-/// cost the coordinator a sync of its journal each time.
+/// cost the coordinator a write of its state each time.
 fn is_short(shared: &Shared) -> bool {
     left(shared).is_some_and(|left| left < useful(shared).div_ceil(2))
 }

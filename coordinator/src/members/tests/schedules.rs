@@ -4,45 +4,48 @@ use super::*;
 use crivello_common::view::SLOTS;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The most that one step adds to the epoch: leases that have run out, and the event itself.
+const EPOCHS_A_STEP: u64 = 2;
+
 /// An event, or a restart from what was last published.
 #[derive(Clone, Debug)]
 enum Happening {
-    Event(Event),
+    Event(MemberEvent),
     Restart,
 }
 
 fn any_event() -> impl Strategy<Value = Happening> {
     let id = || (1..7_u32).prop_map(AgentId);
-    let process = || (1..4_u64).prop_map(Process);
+    let process = || (1..4_u64).prop_map(ProcessId);
     let run = [RunState::Running, RunState::Paused, RunState::Stopping];
     let event = prop_oneof![
         4 => (proptest::option::of(id()), process(), "[a-e]", "[a-e]:1", (1..4_u16, 1..9_u64))
             .prop_map(|(id, process, name, address, (weight, disk))| {
-                Event::Join { id, disk, process, name, address, weight }
+                MemberEvent::Join { id, disk, process, name, address, weight }
             }),
         4 => (id(), process())
-            .prop_map(|(id, process)| Event::Heartbeat { id, process, epoch: 0, settled: false }),
-        1 => id().prop_map(|id| Event::Drain { id }),
-        1 => (id(), process()).prop_map(|(id, process)| Event::Leave { id, process }),
+            .prop_map(|(id, process)| MemberEvent::Heartbeat { id, process, epoch: 0, settled: false }),
+        1 => id().prop_map(|id| MemberEvent::Drain { id }),
+        1 => (id(), process()).prop_map(|(id, process)| MemberEvent::Leave { id, process }),
         1 => (id(), process(), any::<bool>())
-            .prop_map(|(id, process, stays)| Event::Rest { id, process, stays }),
-        1 => (id(), any::<bool>()).prop_map(|(id, refetch)| Event::Forget { id, refetch }),
-        1 => prop::sample::select(run.to_vec()).prop_map(Event::SetRun),
-        2 => Just(Event::Tick),
+            .prop_map(|(id, process, cancel_drain)| MemberEvent::ProcessEnded { id, process, cancel_drain }),
+        1 => (id(), any::<bool>()).prop_map(|(id, refetch)| MemberEvent::Remove { id, refetch }),
+        1 => prop::sample::select(run.to_vec()).prop_map(MemberEvent::SetRun),
+        2 => Just(MemberEvent::Tick),
     ];
     prop_oneof![20 => event.prop_map(Happening::Event), 1 => Just(Happening::Restart)]
 }
 
-/// What the world has seen of the members, and what follows from it.
+/// What an observer has seen of the members.
 #[derive(Default)]
 struct Witness {
     epoch: u64,
-    /// Every id ever seen as a newcomer's, in the order of being given out.
+    /// Every id ever given to a new member.
     given: BTreeSet<u32>,
-    /// The slot and weight of those that are members.
+    /// The slot and weight of each member.
     slots: BTreeMap<u32, (u16, u16)>,
-    /// When those alive were last heard of, or had the right to be thought alive.
-    heard: BTreeMap<u32, u64>,
+    /// When each living member last reported, or was last given a whole lease.
+    reported: BTreeMap<u32, u64>,
 }
 
 impl Witness {
@@ -62,9 +65,9 @@ impl Witness {
                 self.given.insert(id);
             }
             let alive = agent.state != AgentState::Dead;
-            let heard = self.heard.get(&id).copied().unwrap_or(0);
+            let reported = self.reported.get(&id).copied().unwrap_or(0);
             let counts = view.run != RunState::Stopping;
-            assert!(!alive || !counts || now < heard + LEASE, "{id} lives past its lease");
+            assert!(!alive || !counts || now < reported + LEASE, "{id} lives past its lease");
         }
         self.slots.retain(|&id, _| view.agent(AgentId(id)).is_some());
     }
@@ -73,20 +76,21 @@ impl Witness {
 fn restart(members: &mut Members, now: u64) {
     let mut view = members.view().clone();
     view.epoch += 1;
-    let marks = (members.drains().clone(), members.lone().clone());
-    *members = Members::restore(Settings::default(), view, marks, members.next_id(), at(now));
+    let marks = (members.draining().clone(), members.unreplicated().clone());
+    *members =
+        Members::restore(MembershipRules::default(), view, marks, members.next_id(), at(now));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_view_stays_sound_whatever_happens(
-        happenings in proptest::collection::vec((any_event(), 0..20_u64), 0..120),
+    fn the_view_stays_valid_over_any_sequence_of_events(
+        events in proptest::collection::vec((any_event(), 0..20_u64), 0..120),
     ) {
-        let (mut members, mut witness) = (Members::new(Settings::default()), Witness::default());
+        let (mut members, mut witness) = (Members::new(MembershipRules::default()), Witness::default());
         let mut now = 0;
-        for (happening, pause) in happenings {
+        for (happening, pause) in events {
             now += pause;
             let everyone = |members: &Members| -> Vec<u32> {
                 members.view().agents.iter().map(|agent| agent.id.0).collect()
@@ -97,7 +101,7 @@ proptest! {
                 Happening::Restart => {
                     restart(&mut members, now);
                     prop_assert!(members.view().epoch > before.epoch);
-                    witness.heard.extend(everyone(&members).into_iter().map(|id| (id, now)));
+                    witness.reported.extend(everyone(&members).into_iter().map(|id| (id, now)));
                     witness.see(&members, now, false);
                     continue;
                 }
@@ -109,16 +113,16 @@ proptest! {
             prop_assert!(view == &before || view.epoch > before.epoch);
             prop_assert!(view.epoch <= before.epoch + EPOCHS_A_STEP);
             let published =
-                step.effects.iter().filter(|e| matches!(e, Effect::Publish { .. })).count();
+                step.effects.iter().filter(|e| matches!(e, MemberEffect::Publish { .. })).count();
             prop_assert_eq!(published, usize::from(view.epoch != before.epoch));
             for effect in &step.effects {
-                if let Effect::Lease { id, until, epoch } = *effect {
+                if let MemberEffect::Lease { id, until, epoch } = *effect {
                     prop_assert_eq!((until, epoch), (at(now + LEASE), view.epoch));
-                    witness.heard.insert(id.0, now);
+                    witness.reported.insert(id.0, now);
                 }
             }
             if before.run == RunState::Stopping && view.run != RunState::Stopping {
-                witness.heard.extend(everyone(&members).into_iter().map(|id| (id, now)));
+                witness.reported.extend(everyone(&members).into_iter().map(|id| (id, now)));
             }
             // An id is given out once: no newcomer has one that was given out before.
             if members.next_id() > newest {

@@ -3,7 +3,7 @@
 use super::{cluster, finish, web};
 use crivello_tests::cluster::COORDINATOR;
 
-/// It is back, from its journal, at a higher epoch, and nobody was given up meanwhile. The lease
+/// It is back, from its state, at a higher epoch, and no agent was declared dead meanwhile. The lease
 /// is shorter than its absence, so agents go on by each other's word.
 #[test]
 fn the_coordinator_is_down_for_the_middle_third() {

@@ -3,7 +3,7 @@
 use super::node::Node;
 use super::world::{COORDINATOR, Event, FAULTS_UNTIL, Kind, World};
 use crivello_common::view::AgentState;
-use crivello_coordinator::members::Event as Happening;
+use crivello_coordinator::members::MemberEvent;
 
 impl World {
     /// Whether everybody has what is his, so that the loss of one disk loses nothing.
@@ -67,7 +67,7 @@ impl World {
         }
         if let Some(id) = self.nodes[node].disk.id {
             let epoch = self.members.view().epoch;
-            let step = self.members.step(&Happening::Drain { id }, self.timestamp());
+            let step = self.members.step(&MemberEvent::Drain { id }, self.timestamp());
             let refusal = step.refusal;
             self.say(|| format!("drain n{node}: {refusal:?}"));
             self.publish(self.members.view().epoch != epoch);

@@ -6,7 +6,7 @@ use super::wire::{Packet, Reply};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, View};
-use crivello_coordinator::members::{Event as Happening, Members, Settings};
+use crivello_coordinator::members::{MemberEvent, Members, MembershipRules};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -173,7 +173,7 @@ impl World {
             events: BTreeMap::new(),
             next_event: 0,
             nodes: Vec::new(),
-            members: Members::new(Settings { lease: LEASE, ..Settings::default() }),
+            members: Members::new(MembershipRules { lease: LEASE, ..MembershipRules::default() }),
             coordinator_up: true,
             cuts: BTreeSet::new(),
             n_pages: 20 + u32::try_from(rng.below(150)).expect("as it was made"),
@@ -315,7 +315,7 @@ impl World {
             }
             Event::CoordinatorTick => {
                 if self.coordinator_up {
-                    let step = self.members.step(&Happening::Tick, self.timestamp());
+                    let step = self.members.step(&MemberEvent::Tick, self.timestamp());
                     self.publish(!step.effects.is_empty());
                 }
                 self.after(500, Event::CoordinatorTick);
@@ -323,10 +323,10 @@ impl World {
             Event::CoordinatorUp => {
                 let mut view = self.members.view().clone();
                 view.epoch += 1;
-                let marks = (self.members.drains().clone(), self.members.lone().clone());
+                let marks = (self.members.draining().clone(), self.members.unreplicated().clone());
                 let (next, now) = (self.members.next_id(), self.timestamp());
-                let settings = Settings { lease: LEASE, ..Settings::default() };
-                self.members = Members::restore(settings, view, marks, next, now);
+                let rules = MembershipRules { lease: LEASE, ..MembershipRules::default() };
+                self.members = Members::restore(rules, view, marks, next, now);
                 self.coordinator_up = true;
                 self.say(|| "coordinator is back".into());
                 self.publish(true);

@@ -2,7 +2,7 @@
 
 use super::world::{COORDINATOR, Event, World};
 use crivello_agent::ownership::Ownership;
-use crivello_coordinator::members::{Effect, Event as Happening, Process};
+use crivello_coordinator::members::{MemberEffect, MemberEvent, ProcessId};
 use std::sync::Arc;
 
 impl World {
@@ -41,17 +41,17 @@ impl World {
             return;
         }
         let n = &self.nodes[node];
-        let process = Process(n.process());
+        let process = ProcessId(n.process());
         let event = match (n.disk.id, join) {
             (id, true) => {
                 let (disk, name) = (n.disk.number, n.name());
                 let address = format!("{name}:1");
-                Happening::Join { id, disk, process, name, address, weight: 1 }
+                MemberEvent::Join { id, disk, process, name, address, weight: 1 }
             }
             (Some(id), false) => {
                 let epoch = n.ownership.as_ref().map_or(0, Ownership::epoch);
                 let settled = n.ownership.as_ref().is_some_and(Ownership::is_settled);
-                Happening::Heartbeat { id, process, epoch, settled }
+                MemberEvent::Heartbeat { id, process, epoch, settled }
             }
             (None, false) => return,
         };
@@ -63,7 +63,7 @@ impl World {
             self.say(|| format!("n{node} may not join: {why}"));
         }
         let id = step.effects.iter().find_map(|effect| match effect {
-            Effect::Lease { id, .. } => Some(*id),
+            MemberEffect::Lease { id, .. } => Some(*id),
             _ => None,
         });
         let view = Arc::new(self.members.view().clone());
@@ -81,8 +81,8 @@ impl World {
         if !self.coordinator_up || self.cuts.contains(&(node, COORDINATOR)) {
             return;
         }
-        let process = Process(self.nodes[node].process());
-        let step = self.members.step(&Happening::Leave { id, process }, self.timestamp());
+        let process = ProcessId(self.nodes[node].process());
+        let step = self.members.step(&MemberEvent::Leave { id, process }, self.timestamp());
         if step.refusal.is_none() {
             self.say(|| format!("n{node} leaves"));
             let n = &mut self.nodes[node];

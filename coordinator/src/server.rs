@@ -1,9 +1,9 @@
-//! Puts a coordinator together: directory, lodge, services, and their orderly end.
+//! Puts a coordinator together: state, membership thread, gRPC server, and their orderly end.
 
-use crate::home::{CoordinatorError, Home};
-use crate::lodge::Lodge;
+use crate::membership::MembershipHandle;
 use crate::metrics::Meter;
 use crate::rpc::Rpc;
+use crate::state_file::StateFile;
 use crate::watchers::Watchers;
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::time::Clock;
@@ -28,29 +28,48 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::transport::server::Router;
 
-/// A connection on which nothing comes for so long is asked for a sign of life.
+/// A silent connection is pinged after this time.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
-/// Requests of one connection that are worked on at once.
+/// Concurrent requests of one connection.
 const REQUESTS_MAX: u32 = 256;
-/// For answers in flight when the coordinator ends.
-const END_PATIENCE: Duration = Duration::from_secs(3);
+/// For responses in flight when the coordinator ends.
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Where to be reached, and by whom.
+/// Where the coordinator listens, and who may call it.
 #[derive(Clone, Debug)]
 pub struct Listen {
     /// The address; port 0 takes a free one.
     pub at: SocketAddr,
-    /// `None` lets everyone in who can connect.
+    /// `None`: every client that can connect is accepted.
     pub tls: Option<Tls>,
-    /// What people must show; `None` does what everyone asks.
+    /// The token of people's requests; `None`: it is not asked for.
     pub token: Option<LiveToken>,
 }
 
-/// A coordinator that is being served.
+/// Why a coordinator cannot start, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum CoordinatorError {
+    /// The request is wrong, and nothing was changed: ask for something else.
+    #[error("{0}")]
+    Refused(String),
+    /// Something is damaged or fails.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl CoordinatorError {
+    /// Whether the request is wrong.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+}
+
+/// A running coordinator.
 #[derive(Debug)]
 pub struct Coordinator {
     rpc: Arc<Rpc>,
-    lodge: Lodge,
+    membership: MembershipHandle,
     address: SocketAddr,
     crawl_id: String,
     resumed: bool,
@@ -60,10 +79,10 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Goes on with the crawl in `dir`, or begins one there, and serves it.
+    /// Resumes the crawl in `dir`, or begins one there, and serves it.
     ///
     /// # Errors
-    /// [`CoordinatorError::is_usage`] tells a refusal from a breakdown.
+    /// [`CoordinatorError`], which says whose fault it is.
     pub async fn start(
         dir: &Path,
         settings: &Settings,
@@ -72,11 +91,11 @@ impl Coordinator {
         Self::start_given(dir, settings, TypedSettings::new(), listen).await
     }
 
-    /// The same with what was typed to have these settings, to be kept until the next start (see
-    /// [`given_last`](crate::given_last)).
+    /// As [`Self::start`], and stores what was typed for these settings (see
+    /// [`stored_settings`](crate::stored_settings)).
     ///
     /// # Errors
-    /// As of [`Self::start`].
+    /// Those of [`Self::start`].
     pub async fn start_given(
         dir: &Path,
         settings: &Settings,
@@ -92,31 +111,31 @@ impl Coordinator {
         };
         let listener = TcpListener::bind(listen.at).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let home = Home::open(dir, settings, given, clock.now())?;
-        let (crawl_id, resumed) = (home.record.crawl.id.clone(), home.resumed);
-        let lease = settings.cluster.lease;
-        let lodge = Lodge::open(home, settings, clock)
+        let opened = StateFile::open(dir, settings, given, clock.now())?;
+        let (crawl_id, resumed) = (opened.record.crawl_id.clone(), opened.resumed);
+        let membership = MembershipHandle::start(opened, settings, clock)
             .map_err(|error| CoordinatorError::Broken(format!("no thread: {error}")))?;
-        let watchers = Watchers::new(lease);
+        let watchers = Watchers::new(settings.cluster.lease);
         let meter = Meter {
-            counts: lodge.counts.clone(),
-            views: lodge.views.clone(),
+            counts: membership.counts.clone(),
+            views: membership.views.clone(),
             watchers: watchers.clone(),
             clock,
             started: clock.now(),
             crawl_id: crawl_id.clone(),
         };
-        let rpc = Arc::new(Rpc { lodge: lodge.clone(), watchers, crawl_id: crawl_id.clone() });
+        let rpc = Rpc { membership: membership.clone(), watchers, crawl_id: crawl_id.clone() };
+        let rpc = Arc::new(rpc);
         listen.tls.iter().for_each(Tls::watch);
         listen.token.iter().for_each(LiveToken::watch);
         let services = services(server, Arc::clone(&rpc), listen.token).await?;
         let (end, ended) = oneshot::channel();
         let incoming = Incoming::new(listener, listen.tls);
         let server = tokio::spawn(services.serve_with_incoming_shutdown(incoming, async {
-            // Whether it was asked for or forgotten, it is the end.
+            // Sent or dropped, it is the end.
             let _ = ended.await;
         }));
-        Ok(Self { rpc, lodge, address, crawl_id, resumed, server, end, meter })
+        Ok(Self { rpc, membership, address, crawl_id, resumed, server, end, meter })
     }
 
     /// A client for the same process. It needs no token.
@@ -139,13 +158,13 @@ impl Coordinator {
         &self.crawl_id
     }
 
-    /// Its numbers, to be told with [`metrics::render`](crate::metrics::render).
+    /// The source of its metrics, for [`metrics::render`](crate::metrics::render).
     #[must_use]
     pub const fn meter(&self) -> &Meter {
         &self.meter
     }
 
-    /// Whether the crawl was there already.
+    /// Whether the crawl was there before.
     #[must_use]
     pub const fn resumed(&self) -> bool {
         self.resumed
@@ -154,37 +173,37 @@ impl Coordinator {
     /// What the crawl is to do at present.
     #[must_use]
     pub fn run(&self) -> RunState {
-        self.lodge.views.borrow().run
+        self.membership.views.borrow().run
     }
 
-    /// Returns when it can no longer serve, with the reason; for as long as all is well, never.
+    /// Waits until the server fails, and returns the reason.
     pub async fn broken(&mut self) -> CoordinatorError {
         let why = match (&mut self.server).await {
             Ok(Ok(())) => "it ended".to_owned(),
-            Ok(Err(error)) => whole(&error),
+            Ok(Err(error)) => with_causes(&error),
             Err(error) => error.to_string(),
         };
         CoordinatorError::Broken(format!("the coordinator's network: {why}"))
     }
 
-    /// Ends in order: watchers are sent away, answers in flight are given, the directory is free
-    /// when this returns. Nothing has to be saved: all that was said is on disk.
+    /// Ends in order: streams of watchers end, requests in flight get their responses, and the directory
+    /// is free when this returns. All changes are stored already.
     ///
     /// # Errors
-    /// When the server broke down.
+    /// When the server failed.
     pub async fn stop(self) -> Result<(), CoordinatorError> {
-        let Self { lodge, mut server, end, .. } = self;
+        let Self { membership, mut server, end, .. } = self;
         let _ = end.send(());
-        let mut views = lodge.views.clone();
-        tokio::task::spawn_blocking(move || lodge.end());
-        // The lodge lets go of its views last.
+        let mut views = membership.views.clone();
+        tokio::task::spawn_blocking(move || membership.end());
+        // The views are closed when the thread has ended.
         while views.changed().await.is_ok() {}
-        match timeout(END_PATIENCE, &mut server).await {
+        match timeout(STOP_TIMEOUT, &mut server).await {
             Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(error))) => Err(CoordinatorError::Broken(whole(&error))),
+            Ok(Ok(Err(error))) => Err(CoordinatorError::Broken(with_causes(&error))),
             Ok(Err(error)) => Err(CoordinatorError::Broken(error.to_string())),
             Err(_) => {
-                // Somebody keeps a connection; the answers had their time.
+                // A client keeps its connection open.
                 server.abort();
                 Ok(())
             }
@@ -211,8 +230,8 @@ async fn services(
     Ok(server.add_service(coordinator).add_service(health_service).add_service(reflection))
 }
 
-/// An error with all that led to it: tonic's say "transport error" and no more.
-fn whole(error: &dyn Error) -> String {
+/// An error with its causes: tonic's own text is "transport error" and no more.
+fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -1,32 +1,32 @@
-//! Whether an agent can be reached where it says it can: tried before it is let in, because peers
-//! would find out much later.
+//! Probing the address that an agent advertises, before it joins: its peers would find a wrong one
+//! only much later.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-/// For looking the name up, and for each connection that is tried.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// For the DNS lookup, and for each connection.
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Addresses of one name that are tried.
-const TRIES_MAX: usize = 4;
+const ADDRESSES_MAX: usize = 4;
 
-/// Connects to `address` and says nothing. `from` is where the agent calls from.
+/// Connects to `address` and sends nothing. `from` is the agent's own address on this connection.
 ///
 /// # Errors
-/// What is wrong and what to do, in words.
-pub(crate) async fn try_address(address: &str, from: Option<IpAddr>) -> Result<(), String> {
+/// What is wrong with the address, and what to do.
+pub(crate) async fn probe_address(address: &str, from: Option<IpAddr>) -> Result<(), String> {
     let wrong = |why: String| {
         format!(
             "the advertised address {address} {why}: start the agent with --advertise HOST:PORT, where the coordinator and the other agents reach it"
         )
     };
-    let found = timeout(PATIENCE, lookup_host(address)).await;
+    let found = timeout(TIMEOUT, lookup_host(address)).await;
     let found = found.map_err(|_| wrong("cannot be looked up in time".to_owned()))?;
     let found: Vec<SocketAddr> =
         found.map_err(|error| wrong(format!("cannot be looked up ({error})")))?.collect();
     let mut last = "has no IP address".to_owned();
-    for at in found.into_iter().take(TRIES_MAX) {
+    for at in found.into_iter().take(ADDRESSES_MAX) {
         if at.ip().is_unspecified() {
             return Err(wrong("stands for every address of a machine".to_owned()));
         }
@@ -34,7 +34,7 @@ pub(crate) async fn try_address(address: &str, from: Option<IpAddr>) -> Result<(
             last = "is only reachable on the agent's own machine".to_owned();
             continue;
         }
-        match timeout(PATIENCE, TcpStream::connect(at)).await {
+        match timeout(TIMEOUT, TcpStream::connect(at)).await {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(error)) => last = format!("cannot be reached from here ({error})"),
             Err(_) => last = "does not answer".to_owned(),
@@ -49,19 +49,19 @@ mod tests {
     use tokio::net::TcpListener;
 
     #[tokio::test]
-    async fn only_what_answers_can_be_advertised() {
+    async fn only_an_address_that_answers_can_be_advertised() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let here = listener.local_addr().unwrap();
         let (near, far) = (Some("127.0.0.1".parse().unwrap()), Some("10.0.0.9".parse().unwrap()));
-        assert_eq!(try_address(&here.to_string(), near).await, Ok(()));
-        let told = |address: String, from, word: &'static str| async move {
-            let error = try_address(&address, from).await.unwrap_err();
+        assert_eq!(probe_address(&here.to_string(), near).await, Ok(()));
+        let refused = |address: String, from, word: &'static str| async move {
+            let error = probe_address(&address, from).await.unwrap_err();
             assert!(error.contains(word) && error.contains("--advertise"), "{error}");
         };
-        told(here.to_string(), far, "own machine").await;
-        told(format!("0.0.0.0:{}", here.port()), near, "every address").await;
-        told("nowhere.invalid:1".to_owned(), near, "looked up").await;
+        refused(here.to_string(), far, "own machine").await;
+        refused(format!("0.0.0.0:{}", here.port()), near, "every address").await;
+        refused("nowhere.invalid:1".to_owned(), near, "looked up").await;
         drop(listener);
-        told(here.to_string(), near, "cannot be reached").await;
+        refused(here.to_string(), near, "cannot be reached").await;
     }
 }

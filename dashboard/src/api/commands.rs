@@ -1,4 +1,4 @@
-//! What changes who takes part: `POST /api/drain`, `/api/remove`, `/api/run`.
+//! Commands to the cluster: `POST /api/drain`, `/api/remove`, `/api/run`.
 
 use super::{Answered, body};
 use crate::state::State;
@@ -16,20 +16,19 @@ struct Drain {
     agent: String,
 }
 
-/// Has an agent hand everything over and leave; does not wait for it.
+/// Drains an agent. Returns before it has left.
 pub(crate) async fn drain(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
     let Drain { agent } = body(&bytes)?;
     let request = v1::DrainRequest { agent: agent.clone() };
     state.coordinator.clone().drain(request).await?;
-    Ok(Json(json!({ "done": format!("{agent} hands over what it has to crawl, then leaves") })))
+    Ok(Json(json!({ "done": format!("{agent} hands over its groups, then leaves") })))
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Remove {
     agent: String,
-    /// What is to become of the pages that are only in its archive; how many there are says
-    /// `/api/archived`.
+    /// What to do about pages that only its archive has (`/api/archived` counts them).
     lost: Lost,
 }
 
@@ -40,35 +39,37 @@ enum Lost {
     GiveUp,
 }
 
-/// Forgets an agent that is dead.
+/// Removes a dead agent.
 pub(crate) async fn remove(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
     let Remove { agent: name, lost } = body(&bytes)?;
     let request = v1::RemoveRequest { agent: name.clone(), refetch: lost == Lost::Refetch };
     state.coordinator.clone().remove(request).await?;
-    Ok(Json(json!({ "done": format!("{name} is no member any more") })))
+    Ok(Json(json!({ "done": format!("{name} was removed") })))
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Run {
-    run: Wish,
+    run: WantedRun,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Wish {
+enum WantedRun {
     Running,
     Paused,
     Stopping,
 }
 
-/// Has the crawl go on, rest or end; does not wait for the agents.
+/// Runs, pauses or stops the crawl. Returns before the agents have followed.
 pub(crate) async fn run(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
     let Run { run } = body(&bytes)?;
     let (run, done) = match run {
-        Wish::Running => (RunState::Running, "the crawl goes on"),
-        Wish::Paused => (RunState::Paused, "the crawl is paused"),
-        Wish::Stopping => (RunState::Stopping, "the crawl is stopping: its agents save and end"),
+        WantedRun::Running => (RunState::Running, "the crawl is running"),
+        WantedRun::Paused => (RunState::Paused, "the crawl is paused"),
+        WantedRun::Stopping => {
+            (RunState::Stopping, "the crawl is stopping: its agents save their state and end")
+        }
     };
     let request = v1::SetRunRequest { run: v1::RunState::from(run).into() };
     state.coordinator.clone().set_run(request).await?;

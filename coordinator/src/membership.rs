@@ -1,0 +1,441 @@
+//! The thread that owns the coordinator's state and changes it, one command after the other.
+//!
+//! * *Comes in*: commands, through a bounded queue ([`MembershipHandle`]).
+//! * *Goes out*: a reply to each, and views and settings once they are stored.
+//! * *Goes wrong*: a change that cannot be stored does not happen, and its sender gets the error;
+//!   leases are renewed all the same, so a full disk kills nobody.
+
+use crate::lease_clock::LeaseClock;
+use crate::members::{MemberEffect, MemberEvent, MemberRefusal, Members, MembershipRules};
+use crate::metrics::Counts;
+use crate::page_quota::{PageQuota, QuotaGrant, QuotaReport, living};
+use crate::settings::{EditRejected, SettingsStore};
+use crate::state_file::{Opened, Record, StateFile};
+use crivello_common::config::{Edit, Settings};
+use crivello_common::time::{Clock, Timestamp};
+use crivello_common::view::{AgentId, AgentState, RunState, View};
+use crivello_proto::v1;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// Commands that may wait: one of every agent, and some of people.
+const QUEUE_LEN_MAX: usize = 2_048;
+/// The clock is read so many times in a lease; at most twice this part of a lease passes unnoticed.
+const CLOCK_READS_A_LEASE: u32 = 10;
+
+/// A change of the membership, or a question about it.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// An event of the membership.
+    Event(MemberEvent),
+    /// A heartbeat, with the agent's page counts in a crawl with a page limit.
+    Heartbeat(MemberEvent, Option<(AgentId, QuotaReport)>),
+    /// An agent ends, for now or for good, with its last page counts.
+    Leave(MemberEvent, Option<(AgentId, QuotaReport)>),
+    /// Drain the agent of this name or id.
+    Drain(String),
+    /// Forget the agent of this name or id; with `true` what only it fetched is fetched again.
+    Remove(String, bool),
+    /// List all leases. Changes nothing.
+    List,
+}
+
+#[derive(Debug)]
+enum Message {
+    Command(Command, oneshot::Sender<Result<Reply, CommandError>>),
+    /// Edits of settings, if this revision is in force (0: any).
+    Edit(Vec<(String, Edit)>, u64, oneshot::Sender<Result<EditReply, CommandError>>),
+    End,
+}
+
+/// The result of a command.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    /// The view in force.
+    pub(crate) view: Arc<View>,
+    /// The lease that was given, and to which agent.
+    pub(crate) lease: Option<(AgentId, Duration)>,
+    /// For a list: each agent, what is left of its lease, and the epoch that it goes by.
+    pub(crate) leases: Vec<(AgentId, Duration, u64)>,
+    /// For a heartbeat in a crawl with a page limit: what the agent may fetch.
+    pub(crate) pages: Option<QuotaGrant>,
+}
+
+/// The result of edits.
+#[derive(Clone, Debug)]
+pub(crate) struct EditReply {
+    /// The settings in force.
+    pub(crate) settings: Arc<v1::CrawlSettings>,
+    /// Keys of changed settings that take effect when the agents start again.
+    pub(crate) at_restart: Vec<String>,
+}
+
+/// Why a command changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// The membership does not allow it.
+    #[error("{0}")]
+    Refused(#[from] MemberRefusal),
+    /// The settings do not allow it.
+    #[error("{0}")]
+    Edit(#[from] EditRejected),
+    /// The state cannot be stored.
+    #[error("nothing was changed, because the coordinator's state cannot be written: {0}")]
+    NotStored(String),
+    /// The queue is full.
+    #[error("the coordinator is busy: try again")]
+    Busy,
+    /// The thread has ended.
+    #[error("the coordinator is ending")]
+    Ending,
+}
+
+/// Sends commands to the thread. Clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct MembershipHandle {
+    queue: SyncSender<Message>,
+    /// The view in force; closed when the thread has ended.
+    pub(crate) views: watch::Receiver<Arc<View>>,
+    /// The settings in force; closed when the thread has ended.
+    pub(crate) settings: watch::Receiver<Arc<v1::CrawlSettings>>,
+    pub(crate) counts: Arc<Counts>,
+}
+
+impl MembershipHandle {
+    /// Starts the thread with the state that was opened.
+    ///
+    /// # Errors
+    /// When the system has no thread.
+    pub(crate) fn start(opened: Opened, settings: &Settings, clock: Clock) -> io::Result<Self> {
+        let (lease, now) = (settings.cluster.lease, clock.now());
+        let Record { view, page_quotas, draining, unreplicated, next_id, .. } =
+            opened.record.clone();
+        let quota = settings.limits.pages_max.map(|limit| {
+            let unreported = living(&view).into_iter().filter(|id| !page_quotas.contains_key(id));
+            PageQuota::new(limit, page_quotas.clone()).with_unreported(unreported.collect())
+        });
+        let replication = settings.cluster.replication as usize;
+        let store = SettingsStore::new(settings.clone(), opened.record.settings.clone());
+        let (settings_sender, settings_receiver) = watch::channel(Arc::new(store.message()));
+        let (views, view_receiver) = watch::channel(Arc::new(view.clone()));
+        let (queue, messages) = sync_channel(QUEUE_LEN_MAX);
+        let tick = (lease / CLOCK_READS_A_LEASE).max(Duration::from_millis(1));
+        let counts = Arc::<Counts>::default();
+        counts.set_limit(settings.limits.pages_max);
+        counts.pages_granted.store(quotas(quota.as_ref()).values().sum(), Relaxed);
+        let marks = (draining, unreplicated);
+        let rules = MembershipRules { lease, replication };
+        let service = MembershipService {
+            counts: Arc::clone(&counts),
+            file: opened.file,
+            stored: opened.record,
+            members: Members::restore(rules, view, marks, next_id, now),
+            quota,
+            store,
+            views,
+            settings: settings_sender,
+            clock,
+            lease_clock: LeaseClock::new(now, 2 * tick),
+            tick,
+            is_failing: false,
+        };
+        std::thread::Builder::new()
+            .name("members".to_owned())
+            .spawn(move || service.run(&messages))?;
+        Ok(Self { queue, views: view_receiver, counts, settings: settings_receiver })
+    }
+
+    /// Runs a command, and waits for its result.
+    ///
+    /// # Errors
+    /// Why nothing was changed.
+    pub(crate) async fn run(&self, command: Command) -> Result<Reply, CommandError> {
+        let counts = &self.counts;
+        counts.requests.fetch_add(1, Relaxed);
+        counts.heartbeats.fetch_add(matches!(command, Command::Heartbeat(..)).into(), Relaxed);
+        let result = self.send(|reply| Message::Command(command, reply)).await;
+        match &result {
+            Err(CommandError::Refused(_)) => counts.refusals.fetch_add(1, Relaxed),
+            Err(CommandError::Busy) => counts.busy.fetch_add(1, Relaxed),
+            _ => 0,
+        };
+        result
+    }
+
+    /// Changes settings; `known_revision` must be in force, if it is not 0.
+    ///
+    /// # Errors
+    /// Why nothing was changed.
+    pub(crate) async fn edit(
+        &self,
+        edits: Vec<(String, Edit)>,
+        known_revision: u64,
+    ) -> Result<EditReply, CommandError> {
+        self.send(|reply| Message::Edit(edits, known_revision, reply)).await
+    }
+
+    async fn send<T>(
+        &self,
+        message: impl FnOnce(oneshot::Sender<Result<T, CommandError>>) -> Message,
+    ) -> Result<T, CommandError> {
+        let (reply, result) = oneshot::channel();
+        match self.queue.try_send(message(reply)) {
+            Ok(()) => result.await.unwrap_or(Err(CommandError::Ending)),
+            Err(TrySendError::Full(_)) => Err(CommandError::Busy),
+            Err(TrySendError::Disconnected(_)) => Err(CommandError::Ending),
+        }
+    }
+
+    /// Ends the thread, after the commands before. May block while the queue is full.
+    pub(crate) fn end(&self) {
+        // A thread that has ended needs no message.
+        let _ = self.queue.send(Message::End);
+    }
+}
+
+/// The state of the thread.
+struct MembershipService {
+    counts: Arc<Counts>,
+    file: StateFile,
+    /// What the file holds, or is about to hold.
+    stored: Record,
+    members: Members,
+    /// `None` without a page limit.
+    quota: Option<PageQuota>,
+    store: SettingsStore,
+    views: watch::Sender<Arc<View>>,
+    settings: watch::Sender<Arc<v1::CrawlSettings>>,
+    clock: Clock,
+    lease_clock: LeaseClock,
+    /// The longest time between two readings of the clock.
+    tick: Duration,
+    /// Whether the last write of the file failed.
+    is_failing: bool,
+}
+
+impl MembershipService {
+    fn run(mut self, messages: &Receiver<Message>) {
+        loop {
+            let message = messages.recv_timeout(self.pause());
+            let now = self.lease_clock.advance(self.clock.now());
+            match message {
+                Ok(Message::Command(command, reply)) => {
+                    // The sender may have gone.
+                    let _ = reply.send(self.execute(command, now));
+                }
+                Ok(Message::Edit(edits, known_revision, reply)) => {
+                    let _ = reply.send(self.edit(&edits, known_revision));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    // A view that cannot be stored now is tried again at the next tick.
+                    let _ = self.apply(&MemberEvent::Tick, now);
+                }
+                Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Time until the clock is to be read again.
+    fn pause(&mut self) -> Duration {
+        let now = self.lease_clock.advance(self.clock.now());
+        match self.members.next_expiry() {
+            Some(at) if !self.is_failing => at.since(now).min(self.tick),
+            _ => self.tick,
+        }
+    }
+
+    fn execute(&mut self, command: Command, now: Timestamp) -> Result<Reply, CommandError> {
+        match command {
+            Command::Event(event) => self.apply(&event, now),
+            Command::Heartbeat(event, report) | Command::Leave(event, report) => {
+                let mut reply = self.apply(&event, now)?;
+                reply.pages = report.and_then(|(id, report)| self.grant_pages(id, report));
+                Ok(reply)
+            }
+            Command::Drain(agent) => {
+                self.apply(&MemberEvent::Drain { id: self.find(&agent)? }, now)
+            }
+            Command::Remove(agent, refetch) => {
+                let id = self.find(&agent)?;
+                // The view and the quotas change in one record.
+                let before = self.quota.clone();
+                if let Some(quota) = self.quota.as_mut().filter(|_| refetch) {
+                    quota.forget(id);
+                }
+                let removed = self.apply(&MemberEvent::Remove { id, refetch }, now);
+                if removed.is_err() {
+                    self.quota = before;
+                }
+                removed
+            }
+            Command::List => {
+                let mut list = self.reply(None, now);
+                let lease = |id| self.members.lease(id, now).map(|(left, epoch)| (id, left, epoch));
+                list.leases = list.view.agents.iter().filter_map(|a| lease(a.id)).collect();
+                Ok(list)
+            }
+        }
+    }
+
+    fn find(&self, agent: &str) -> Result<AgentId, MemberRefusal> {
+        self.members.find(agent).ok_or(MemberRefusal::Unknown)
+    }
+
+    /// One step of the membership: decided on a copy, stored, then put in force and published.
+    fn apply(&mut self, event: &MemberEvent, now: Timestamp) -> Result<Reply, CommandError> {
+        let mut next = self.members.clone();
+        let step = next.step(event, now);
+        let is_new_view = next.view().epoch != self.members.view().epoch;
+        if is_new_view || next.unreplicated() != self.members.unreplicated() {
+            let mut record = self.stored.clone();
+            record.next_id = next.next_id();
+            record.view = next.view().clone();
+            record.draining = next.draining().clone();
+            record.unreplicated = next.unreplicated().clone();
+            record.page_quotas = quotas(self.quota.as_ref());
+            if let Err(error) = self.save(record) {
+                return self.renew_lease_only(event, &error, now);
+            }
+        }
+        if is_new_view {
+            log_changes(self.members.view(), next.view());
+            self.views.send_replace(Arc::new(next.view().clone()));
+        }
+        self.members = next;
+        match step.refusal {
+            Some(refusal) => Err(refusal.into()),
+            None => Ok(self.reply(step.effects.last(), now)),
+        }
+    }
+
+    /// Renews the lease of a heartbeat when no new view can be stored; nobody dies meanwhile.
+    fn renew_lease_only(
+        &mut self,
+        event: &MemberEvent,
+        error: &io::Error,
+        now: Timestamp,
+    ) -> Result<Reply, CommandError> {
+        match *event {
+            MemberEvent::Heartbeat { id, process, epoch, settled } => {
+                let lease = self.members.renew_lease_only(id, process, (epoch, settled), now)?;
+                Ok(self.reply(lease.as_ref(), now))
+            }
+            _ => Err(CommandError::NotStored(error.to_string())),
+        }
+    }
+
+    /// Changes settings: checked, stored, then put in force and published.
+    fn edit(
+        &mut self,
+        edits: &[(String, Edit)],
+        known_revision: u64,
+    ) -> Result<EditReply, CommandError> {
+        let edited = self.store.check(edits, known_revision)?;
+        if !edited.changed.is_empty() {
+            let limit = edited.settings.limits.pages_max;
+            let quota = match (self.quota.clone(), limit) {
+                (Some(quota), Some(limit)) => Some(quota.with_limit(limit)),
+                // Pages that were fetched without a limit count, so all must report first.
+                (None, Some(limit)) => {
+                    let unreported = living(self.members.view());
+                    Some(PageQuota::new(limit, BTreeMap::new()).with_unreported(unreported))
+                }
+                (_, None) => None,
+            };
+            let store = self.store.with(&edited.settings);
+            let mut record = self.stored.clone();
+            record.settings = store.stored().clone();
+            record.page_quotas = quotas(quota.as_ref());
+            self.save(record).map_err(|error| CommandError::NotStored(error.to_string()))?;
+            for key in &edited.changed {
+                tracing::info!("{key} is {} now", edited.settings.value(key).unwrap_or_default());
+            }
+            self.counts.set_limit(limit);
+            (self.store, self.quota) = (store, quota);
+            self.settings.send_replace(Arc::new(self.store.message()));
+        }
+        let settings = Arc::clone(&self.settings.borrow());
+        Ok(EditReply { settings, at_restart: edited.at_restart })
+    }
+
+    /// The pages that an agent may fetch; `None` when a larger quota cannot be stored.
+    fn grant_pages(&mut self, id: AgentId, report: QuotaReport) -> Option<QuotaGrant> {
+        let mut next = self.quota.clone()?;
+        let grant = next.on_report(id, report, &living(self.members.view()));
+        if *next.granted() != self.stored.page_quotas {
+            let record = Record { page_quotas: next.granted().clone(), ..self.stored.clone() };
+            self.save(record).ok()?;
+        }
+        self.quota = Some(next);
+        Some(grant)
+    }
+
+    /// Replaces the state on disk.
+    fn save(&mut self, record: Record) -> io::Result<()> {
+        let begun = self.clock.now();
+        let saved = self.file.save(&record);
+        match &saved {
+            Ok(()) => {
+                self.counts.writes.observe(self.clock.now().since(begun));
+                self.counts.pages_granted.store(record.page_quotas.values().sum(), Relaxed);
+                self.stored = record;
+                if self.is_failing {
+                    tracing::info!("the coordinator's state can be written again");
+                }
+            }
+            Err(error) => {
+                self.counts.write_errors.fetch_add(1, Relaxed);
+                if !self.is_failing {
+                    tracing::error!(
+                        "the coordinator's state cannot be written, so nothing changes: {error}"
+                    );
+                }
+            }
+        }
+        self.is_failing = saved.is_err();
+        saved
+    }
+
+    fn reply(&self, effect: Option<&MemberEffect>, now: Timestamp) -> Reply {
+        let lease = match effect {
+            Some(MemberEffect::Lease { id, until, .. }) => Some((*id, until.since(now))),
+            _ => None,
+        };
+        Reply { view: Arc::clone(&self.views.borrow()), lease, leases: Vec::new(), pages: None }
+    }
+}
+
+fn quotas(quota: Option<&PageQuota>) -> BTreeMap<AgentId, u64> {
+    quota.map(|quota| quota.granted().clone()).unwrap_or_default()
+}
+
+fn log_changes(before: &View, after: &View) {
+    if before.run != after.run {
+        let run = match after.run {
+            RunState::Running => "is running",
+            RunState::Paused => "is paused",
+            RunState::Stopping => "is stopping",
+        };
+        tracing::info!("the crawl {run}");
+    }
+    for agent in &after.agents {
+        let state_before = before.agent(agent.id).map(|agent| agent.state);
+        if state_before == Some(agent.state) {
+            continue;
+        }
+        let (name, id) = (&agent.name, agent.id);
+        match agent.state {
+            AgentState::Active => tracing::info!("agent {name} ({id}) joined"),
+            AgentState::Draining => tracing::info!("agent {name} ({id}) is draining"),
+            AgentState::Dead => tracing::warn!("agent {name} ({id}) is dead: its lease ran out"),
+        }
+    }
+    for agent in before.agents.iter().filter(|agent| after.agent(agent.id).is_none()) {
+        tracing::info!("agent {} ({}) left the cluster", agent.name, agent.id);
+    }
+}
