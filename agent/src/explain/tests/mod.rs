@@ -125,7 +125,7 @@ fn a_stopped_crawl_is_named_with_the_reason_once_it_runs() {
 fn every_rule_that_can_set_a_hosts_next_time_is_named_with_its_setting() {
     let cases: [(WaitRule, &str, &[&str]); 9] = [
         (WaitRule::Delay, "delay", &["the delay of 5 s after the last request (politeness.delay)"]),
-        (WaitRule::CrawlDelay, "crawl-delay", &["CrawlFacts-delay", "5 s"]),
+        (WaitRule::CrawlDelay, "crawl-delay", &["Crawl-delay", "5 s"]),
         (WaitRule::Relative, "relative-delay", &["10 times", "politeness.relative-factor"]),
         (WaitRule::RetryAfter, "retry-after", &["Retry-After", "twice in a row"]),
         (
