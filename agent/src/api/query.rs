@@ -184,7 +184,7 @@ mod tests {
             ("", "it is empty"),
             ("a.test/x", "begins with http://"),
             ("ftp://a.test/", "neither http nor https"),
-            ("http://", "no URL at all"),
+            ("http://", "not a valid URL"),
             ("two words", "white space"),
             ("a..test", "another form"),
             ("a:b:c", "another form"),

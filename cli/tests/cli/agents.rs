@@ -206,7 +206,7 @@ fn status_and_wait_report_progress_and_completion() {
     let json: Value = serde_json::from_str(&json).unwrap();
     let why = |n: usize| json["agents"][n]["unreachable"].as_str().unwrap().to_owned();
     assert!(why(0).contains("cannot be reached"), "{json}");
-    assert!(why(1).contains("another agent answers"), "{json}");
+    assert!(why(1).contains("another agent responds"), "{json}");
     assert_eq!(json["totals"]["pages"], 0);
     let (_, stderr) = cluster.ask(&dir, &wait, 75);
     assert!(stderr.contains("first cannot be reached"), "{stderr}");

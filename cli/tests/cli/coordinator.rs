@@ -75,7 +75,7 @@ fn invalid_arguments_are_usage_errors() {
         (agent(&["--advertise", "here"]), "a host, a colon and a port"),
         (agent(&["--weight", "0"]), "--weight"),
         (agent(&["--weight", "65"]), "64"),
-        (agent(&["--name", "a b"]), "--name a b: it has white space"),
+        (agent(&["--name", "a b"]), "--name a b: it contains white space"),
         (agent(&["--name", ""]), "1 to 255 bytes"),
         (agent(&["--name", "\u{1b}[2J"]), "--name \\u{1b}[2J"),
         (agent(&["--coordinator", "coordinator"]), "http://127.0.0.1:7070"),
@@ -162,6 +162,6 @@ fn with_tls_both_sides_present_a_certificate() {
     let plain = coordinator.url.replace("https", "http");
     expect(&dir, &["agents", "--coordinator", &plain], 70);
     let (_, stderr) = expect(&dir, &[&["agents", "--coordinator", &plain][..], &ours].concat(), 64);
-    assert!(stderr.contains("begins with https://"), "{stderr}");
+    assert!(stderr.contains("must begin with https://"), "{stderr}");
     assert_eq!(coordinator.end(Signal::TERM).0, Some(0));
 }

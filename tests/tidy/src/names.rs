@@ -6,20 +6,10 @@ use std::collections::BTreeMap;
 
 /// Names that still have several meanings. Add nothing here.
 const KNOWN_NAMES: &[&str] = &[
-    "Client",
     "Coordinator",
-    "Crawl",
-    "Described",
-    "Effect",
-    "Family",
-    "Found",
-    "Line",
     "Meter",
     "Names",
-    "Pace",
-    "Process",
     "Totals",
-    "Value",
 ];
 
 /// Names of public types, each with the files that define one, where there are several.
