@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
+use test_size::sized;
 use tokio::runtime::Runtime;
 
 /// The name of the coordinator among the processes.
@@ -90,7 +91,8 @@ impl Cluster {
     /// When the web cannot be started.
     #[must_use]
     pub fn new(spec: Spec) -> Self {
-        let permits = Permits::take(Load::Half);
+        // At full size nothing else runs beside a cluster.
+        let permits = Permits::take(sized(Load::Half, Load::All));
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(spec)).expect("the web starts");
         let net = Net::new();

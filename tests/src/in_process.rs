@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
+use test_size::sized;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -91,7 +92,8 @@ impl Plan {
     /// When something cannot be started.
     #[must_use]
     pub fn begin(self) -> InProcess {
-        let permits = Permits::take(Load::Half);
+        // At full size nothing else runs beside a cluster.
+        let permits = Permits::take(sized(Load::Half, Load::All));
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(self.spec.clone())).expect("the web starts");
         let settings = self.settings(&web);

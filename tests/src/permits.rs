@@ -36,6 +36,7 @@ impl Load {
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permits(usize);
 
+#[expect(clippy::mutex_atomic, reason = "the condition variable waits with this mutex")]
 static FREE: Mutex<usize> = Mutex::new(POOL);
 static RETURNED: Condvar = Condvar::new();
 

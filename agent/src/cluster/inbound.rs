@@ -65,7 +65,7 @@ impl ReplicationEngine {
                 }
                 InboundMsg::Leased(until) => self.ownership.fence.leased(until),
                 InboundMsg::PeerLease { by, asked } => {
-                    self.ownership.fence.peer_lease_renewed(by, asked)
+                    self.ownership.fence.peer_lease_renewed(by, asked);
                 }
                 InboundMsg::Seeds { found, tally, refused, answer } => {
                     self.status.worked(1);

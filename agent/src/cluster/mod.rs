@@ -239,7 +239,7 @@ impl ReplicationEngine {
     fn carry_out(&mut self, ledger: &mut CrawlDb, effect: Effect) {
         match effect {
             Effect::Send { to, message } => {
-                self.outgoing_messages.entry(to).or_default().push_back(message)
+                self.outgoing_messages.entry(to).or_default().push_back(message);
             }
             Effect::Quiet(group) => {
                 self.quieting.insert(group);

@@ -262,7 +262,7 @@ impl CrawlDb {
                 self.asked = true;
             }
             ToFrontier::DiscardUrls { host, urls, reason } => {
-                self.refused.push((host, urls, reason))
+                self.refused.push((host, urls, reason));
             }
             ToFrontier::NameFailed { kind } => self.totals.failures[kind as usize] += 1,
             ToFrontier::HostState { host, state } => {

@@ -200,7 +200,7 @@ impl Writer {
                 self.group.refused.merge(&refused);
             }
             WriterMsg::Notes(notes) => {
-                notes.into_iter().for_each(|note| self.books.ledger.on_workbench(note))
+                notes.into_iter().for_each(|note| self.books.ledger.on_workbench(note));
             }
             WriterMsg::SeedsEnd { any } => {
                 self.seeds_ended = true;

@@ -61,7 +61,7 @@ impl ControlHandler {
     /// The explainer and the view in force.
     fn explainer(&self) -> Option<(Arc<Explainer>, Option<Arc<View>>)> {
         let explainer = self.agent.get()?.explainer.clone();
-        Some((explainer, self.status.state().view.clone()))
+        Some((explainer, self.status.state().view))
     }
 }
 
@@ -101,7 +101,7 @@ impl AgentApi for ControlHandler {
 
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>) {
         let Some(here) = self.agent.get() else { return };
-        let Some(view) = self.status.state().view.clone() else { return };
+        let Some(view) = self.status.state().view else { return };
         let (me, strategy) = (here.id, here.shared.settings.cluster.strategy);
         let disk = here.disk.clone();
         let count = move |wanted: &dyn Fn() -> bool| {

@@ -231,7 +231,7 @@ fn a_restart_of_the_coordinator_keeps_what_was_edited_and_wrong_edits_are_refuse
         (vec!["set", "--add", "politeness.delay=5s"], "is not a list"),
         (vec!["block", "10.0.0.0/40"], "is not a host, domain or network"),
         (vec!["log-level", "loud"], "is not a level"),
-        (vec!["log-level", "info", "--agent", "zoe"], "no agent that is alive"),
+        (vec!["log-level", "info", "--agent", "zoe"], "no live agent has this name"),
         (vec!["settings", "politeness.dealy"], "did you mean politeness.delay?"),
     ] {
         let (code, _, said) = cluster.ask(&words);

@@ -10,7 +10,7 @@
 //! the peaks that the system measured. Windows and caches are so small that keeping everything
 //! would show.
 
-use crivello_tests::{Ended, Scene, seed};
+use crivello_tests::{Ended, Load, Permits, Scene, seed};
 use rustix::process::{Pid, Signal, kill_process};
 use simweb::{Character, Manner, SeedChoice, Spec};
 use std::io::{BufWriter, Write};
@@ -105,6 +105,7 @@ fn known_urls(n_urls: usize) -> (Ended, Ended) {
 
 #[test]
 fn memory_does_not_grow_with_the_urls_known() {
+    let _permits = Permits::take(Load::All);
     let n_urls = sized(400_000, 1_000_000);
     let (few, many) = (known_urls(2_000), known_urls(n_urls));
     assert!(few.1.count("totals/urls_seen") < 6_000, "{}", few.1.report);
@@ -125,6 +126,7 @@ fn known_hosts(n_hosts: u32) -> (Ended, Ended) {
 
 #[test]
 fn memory_does_not_grow_with_the_hosts_known() {
+    let _permits = Permits::take(Load::All);
     let n_hosts = sized(40_000, 100_000);
     let (few, many) = (known_hosts(500), known_hosts(n_hosts));
     assert!(few.1.count("totals/hosts") <= 500, "{}", few.1.report);
@@ -160,6 +162,7 @@ fn large_bodies(n: u64) -> Ended {
 
 #[test]
 fn memory_does_not_grow_with_the_bodies_that_arrive_at_once() {
+    let _permits = Permits::take(Load::All);
     let growth_max = ROOMS + N_BODIES * WAITING + CRAWL_GROWTH_MAX;
     assert!(2 * growth_max < N_BODIES * BODY, "the bound is too wide to be broken");
     let (few, many) = (large_bodies(1), large_bodies(N_BODIES));

@@ -204,7 +204,7 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
 
     // What cannot be used changes nothing.
     fs::write(certs.dir().join("a.pem"), "-----BEGIN CERT").expect("written");
-    cluster.until("a says so", |cluster| cluster.said_by("a").contains("stays in force"));
+    cluster.until("a says so", |cluster| cluster.said_by("a").contains("stay in force"));
     cluster.drain("b");
     cluster.wait();
     let _ = cluster.stop();

@@ -103,7 +103,7 @@ impl Modules {
         text: Text,
     ) {
         let name = child.ident.to_string();
-        let path = [parent, &[name.clone()]].concat();
+        let path = [parent, std::slice::from_ref(&name)].concat();
         let below = dir.join(&name);
         if let Some((_, items)) = &child.content {
             self.add_items(path, file, &below, items, text);

@@ -1,7 +1,7 @@
 //! Each live setting is read while the crawl runs.
 
 use crate::{assert_none, files, read, root};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Fields of the table of settings that are marked `live true`.
 fn live_settings(table: &str) -> Vec<String> {
@@ -26,7 +26,7 @@ fn unread(live: &[String], sources: &[String]) -> Vec<String> {
 }
 
 /// A source without its tests, which come last.
-fn product(path: &PathBuf) -> String {
+fn product(path: &Path) -> String {
     let text = read(path);
     text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned()
 }

@@ -95,7 +95,10 @@ fn two_agents_of_four_die_one_after_the_other() {
 /// Without copies the groups of the dead one wait for its disk, and the end waits for them.
 #[test]
 fn without_copies_the_crawl_waits_for_the_disk() {
-    let mut cluster = cluster(web(16)).set("cluster.replication=1").start(3);
+    // The peer leases of 5 s that follow from this lease keep the others from fetching b's groups, and so
+    // its pages again, before it is back.
+    let settings = cluster(web(16)).set("cluster.replication=1").set("cluster.lease=10s");
+    let mut cluster = settings.start(3);
     cluster.seed();
     cluster.wait_for_share(0.4);
     cluster.kill9("b");
