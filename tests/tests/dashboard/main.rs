@@ -142,7 +142,7 @@ fn the_page_shows_what_is_so() {
     cluster.until("c has left", |cluster| cluster.process("c").has_ended());
     assert_eq!(cluster.end("c").status.code(), Some(0), "{}", cluster.account());
     cluster.until("c is gone from the page", |_| cells(&browser, "c").is_null());
-    assert!(browser.text("#events").contains("c handed everything over and left"));
+    assert!(browser.text("#events").contains("c handed over all groups and left"));
     assert_same_numbers(&mut cluster, &browser);
     browser.assert_quiet(&ours);
 
