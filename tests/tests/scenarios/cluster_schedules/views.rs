@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 fn cluster_settings() -> Cluster {
     let strategy = StrategyKind::Permutation;
-    Cluster { strategy, replication: REPLICATION as u32, lease: LEASE, ..Cluster::default() }
+    Cluster { strategy, replication: REPLICATION as u32, lease: LEASE }
 }
 
 impl World {
