@@ -22,7 +22,7 @@
 //! ```
 //! A group's authority goes on fetching it until its own turn in the handing over comes, so a
 //! change of view stops nothing for longer than the group's rows travel. An agent that was
-//! declared dead has lost the authority over all it held ([`Agent::since`]); what it comes back
+//! declared dead has lost the authority over all it held ([`Agent::joined_epoch`]); what it comes back
 //! with is merged into the successor's rows.
 
 mod effect;

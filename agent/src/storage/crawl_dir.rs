@@ -26,7 +26,7 @@ pub const META_SEEDED: &[u8] = b"seeded";
 /// What makes a crawl that crawl; kept in `meta`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// See [`FORMAT`].
+    /// The version of the format on disk.
     pub format: u32,
     /// Drawn when the crawl is begun: 16 hexadecimal digits.
     pub crawl_id: String,

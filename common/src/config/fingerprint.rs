@@ -40,7 +40,7 @@ impl Cluster {
     ///
     /// An agent that starts waits this long for what an earlier life of any agent may have granted. So
     /// all agents of a crawl, in all their lives, must go by the same number: it is part of
-    /// [`Settings::meaning`].
+    /// [`Settings::fingerprint_text`].
     #[must_use]
     pub fn peer_lease(&self) -> Duration {
         (self.lease / 2).min(PEER_LEASE_MAX)

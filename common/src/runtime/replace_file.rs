@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert!(!replacement_path(&path).exists());
         let failed = Replacement::default().write(&path, |file| {
-            file.write_all(b"thr")?;
+            file.write_all(b"three, in par")?;
             Err::<(), _>(io::Error::other("the disk fails"))
         });
         assert!(failed.is_err());
