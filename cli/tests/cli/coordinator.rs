@@ -108,7 +108,7 @@ fn invalid_arguments_are_usage_errors() {
     fs::create_dir(dir.join("mine")).expect("made");
     fs::write(dir.join("mine/letter.txt"), "dear").expect("written");
     let (_, stderr) = expect(&dir, &["coordinator", "--data", "mine", contact], 64);
-    assert!(stderr.contains("--data mine") && stderr.contains("not empty"), "{stderr}");
+    assert!(stderr.contains("mine is not empty") && stderr.contains("--data"), "{stderr}");
 }
 
 #[test]

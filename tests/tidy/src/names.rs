@@ -5,12 +5,7 @@ use crate::{assert_known, crates, root, short};
 use std::collections::BTreeMap;
 
 /// Names that still have several meanings. Add nothing here.
-const KNOWN_NAMES: &[&str] = &[
-    "Coordinator",
-    "Meter",
-    "Names",
-    "Totals",
-];
+const KNOWN_NAMES: &[&str] = &["Coordinator", "Meter", "Names", "Totals"];
 
 /// Names of public types, each with the files that define one, where there are several.
 fn ambiguous(crates: &[Modules]) -> BTreeMap<String, Vec<String>> {
