@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a view means for this agent.
+/// The consequence of a view for this agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MembershipOutcome {
     /// This agent is a member.

@@ -1,10 +1,10 @@
-//! What makes an agent a member of a cluster: ownership's decisions carried out, on the accountant's
-//! thread. What others say comes in here, what they must hear goes out; the ledger's commits carry
-//! the outbox with them.
+//! Replication of a member's groups: carries out the decisions of [`Ownership`] on the writer's thread.
+//! Messages of other agents arrive here, messages for them leave here, and the commits of the crawl
+//! database contain the outbox.
 //!
 //! ```text
-//!   inbox, coordinator ── InboundMsg ──► hearing ──► merges ──► commit ──► answers, once copied
-//!   pages' links ──► sending ──► outbox ──► pump ──► peers ── Stored ──► pages done with
+//!   inbox, coordinator ── InboundMsg ──► inbound ──► merges ──► commit ──► acks, once replicated
+//!   links of pages ──► outbound ──► outbox ──► pump ──► peers ── Stored ──► pages finished
 //! ```
 
 mod ack_waiters;

@@ -20,7 +20,7 @@ pub struct MemberState {
     pub idle: bool,
 }
 
-/// What the replication engine reports of itself.
+/// The status that the replication engine reports.
 #[derive(Debug, Default)]
 pub struct ClusterStatus {
     state: Mutex<MemberState>,

@@ -1,5 +1,5 @@
-//! What keeps a membership alive: heartbeats, views as they come, and the peer leases of the others. With the
-//! heartbeats comes this agent's portion of the page limit.
+//! The tasks that keep a membership alive: heartbeats, views, settings, and peer leases of the others. The
+//! responses to heartbeats grant this agent's portion of the page limit.
 
 mod page_quota;
 mod settings;

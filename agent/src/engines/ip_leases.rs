@@ -23,7 +23,7 @@ const NAP_MAX: Duration = Duration::from_millis(100);
 /// Between two looks at how many turns are lent.
 const COUNT_EVERY: Duration = Duration::from_millis(200);
 
-/// What the task needs.
+/// The task that keeps the IP leases, with its queues.
 pub struct LeaseTask {
     pub me: AgentId,
     pub words: mpsc::UnboundedReceiver<LeaseCommand>,

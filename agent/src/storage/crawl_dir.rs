@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Version of the format on disk; raised with every change that older builds cannot read.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 const META_CRAWL: &[u8] = b"crawl";
 const META_CLOSED: &[u8] = b"closed";
 /// Present once all seeds of a run have been taken in.

@@ -45,7 +45,7 @@ impl PageQuotaClient {
         }
     }
 
-    /// What the coordinator is reported; nothing in a crawl without a limit. An agent that is `leaving`
+    /// The report to the coordinator; `None` in a crawl without a limit. An agent that is `leaving`
     /// fetches nothing more if that takes a page of the limit.
     pub fn report(&mut self, shared: &Shared, leaving: bool) -> Option<v1::QuotaReport> {
         // First: what is taken for a visit after this is in it, and in nothing that follows.

@@ -51,7 +51,7 @@ impl PeerRobotsRequests {
         for url in bench.take_remote_requests() {
             // There is room: the workbench waits for no more than that.
             if let Err(url) = queues.requests.push(url) {
-                tracing::error!(%url, "the envoy's queue is full");
+                tracing::error!(%url, "the queue of robots.txt requests to other agents is full");
             }
             queues.requested.notify_one();
         }
