@@ -21,7 +21,7 @@ pub mod messages;
 pub mod storage;
 
 pub mod app;
-mod cluster;
+pub mod cluster;
 mod engines;
 mod observe;
 pub mod progress;

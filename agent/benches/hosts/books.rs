@@ -1,8 +1,8 @@
 //! A ledger on disk that knows many hosts, and hands some of them out.
 
 use crate::desk::{self, Desk};
-use crivello_agent::crawldb::{CommitBatch, CrawlDb};
-use crivello_agent::messages::{DueHost, Found, LinkKind, ToWorkbench};
+use crivello_agent::crawldb::CrawlDb;
+use crivello_agent::messages::{Commit, DueHost, Found, LinkKind, ToWorkbench};
 use crivello_agent::storage::Database;
 use crivello_common::config::{AssignBy, Settings};
 use crivello_common::time::Timestamp;
@@ -63,12 +63,12 @@ impl Books {
     /// Takes the workbench's notes in and commits what follows from them.
     pub fn hear(&mut self, desk: &mut Desk) {
         desk.bench.take_messages().into_iter().for_each(|note| self.ledger.on_workbench(note));
-        self.commit(&CommitBatch::default(), desk.now);
+        self.commit(Commit::default(), desk.now);
     }
 
-    fn commit(&mut self, group: &CommitBatch, now: Timestamp) {
-        let batch = self.ledger.prepare(group, None, now).expect("a batch");
-        self.disk.commit(&batch).expect("it is committed");
+    fn commit(&mut self, mut commit: Commit, now: Timestamp) {
+        self.ledger.apply(&mut commit, now).expect("it is applied");
+        self.disk.commit(&commit.batch).expect("it is committed");
     }
 }
 
@@ -78,7 +78,7 @@ pub fn fill(dir: &Path, n_hosts: u32) {
     for n in (0..URLS_A_HOST * n_hosts).step_by(URLS_A_GROUP as usize) {
         let end = (n + URLS_A_GROUP).min(URLS_A_HOST * n_hosts);
         let found = (n..end).map(|n| url(n / URLS_A_HOST, n % URLS_A_HOST)).collect();
-        books.commit(&CommitBatch { found, ..CommitBatch::default() }, Timestamp::from_secs(1));
+        books.commit(Commit { found, ..Commit::default() }, Timestamp::from_secs(1));
     }
     let Books { disk, ledger, .. } = books;
     drop(ledger);

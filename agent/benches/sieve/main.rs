@@ -1,4 +1,4 @@
-//! Sieve and frontier on disk, through the real path: [`CrawlDb::prepare`] and
+//! Sieve and frontier on disk, through the real path: [`CrawlDb::apply`] and
 //! [`Database::commit`], with the default settings.
 //!
 //! The stream is that of a crawl: groups of a thousand pages with thirty links each, of which a
@@ -16,7 +16,8 @@ mod memory;
 mod stream;
 mod usage;
 
-use crivello_agent::crawldb::{CommitBatch, CrawlDb, SieveCounts};
+use crivello_agent::crawldb::{CrawlDb, SieveCounts};
+use crivello_agent::messages::Commit;
 use crivello_agent::messages::{Found, LinkKind, ToFrontier, ToWorkbench};
 use crivello_agent::storage::{Database, Family};
 use crivello_common::config::{AssignBy, Settings, SieveKind};
@@ -121,9 +122,9 @@ fn at_size(name: &str, disk: &Database, ledger: &mut CrawlDb, stream: &mut Strea
 
 fn commit(disk: &Database, ledger: &mut CrawlDb, links: Links<Found>) {
     assert_eq!(links.links.len(), CHECKS_A_GROUP);
-    let group = CommitBatch { found: links.links, ..CommitBatch::default() };
-    let batch = ledger.prepare(&group, None, Timestamp::from_secs(1)).expect("a batch");
-    disk.commit(&batch).expect("it is committed");
+    let mut commit = Commit { found: links.links, ..Commit::default() };
+    ledger.apply(&mut commit, Timestamp::from_secs(1)).expect("it is applied");
+    disk.commit(&commit.batch).expect("it is committed");
     assert_eq!(ledger.totals().seen, links.distinct, "each URL is let in once");
 }
 

@@ -20,8 +20,9 @@ pub use query::{HostsQuery, QueryError, Subject, SubjectError};
 pub use service::{NAME, Service, service};
 pub use status::{AgentStatus, BadStatus};
 
+pub use crate::messages::SeedAnswer;
+
 use crate::messages::BlockCount;
-use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use crivello_proto::v1;
@@ -95,16 +96,4 @@ impl From<Details> for v1::DetailsResponse {
             outbox_bytes: details.outbox_bytes,
         }
     }
-}
-
-/// The house's word on a batch of seeds.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SeedAnswer {
-    /// All but these are safe with their owners and with the copies that the crawl keeps.
-    Safe {
-        /// What was not let in: the place in the batch, and why. In the order of their places.
-        refused: Vec<(usize, Discard)>,
-    },
-    /// Another epoch has begun, or the agent is leaving: to be sent again.
-    NotNow,
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::messages::BlockCount;
 use crate::progress::{HostGauges, Snapshot};
 use crivello_common::bottleneck::Bottleneck;
+use crivello_common::discard::Discard;
 use crivello_common::view::{AgentId, AgentState, RunState};
 use crivello_proto::v1::HostOrder;
 use crivello_proto::v1::control_client::ControlClient;

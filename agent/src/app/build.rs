@@ -2,7 +2,7 @@
 
 use crate::app::join::Seat;
 use crate::app::{AgentError, Crawl};
-use crate::cluster::ReplicationEngine;
+use crate::cluster::Replication;
 use crate::crawldb::{CrawlDb, META_ARCHIVE};
 use crate::duplicates::Duplicates;
 use crate::engines::fetchers::{FetchSink, Fetchers};
@@ -51,17 +51,17 @@ impl Build {
         seeds: SeedCounts,
         seat: Option<Seat>,
         turns: Option<LeaseTask>,
-        member: impl FnOnce(Shared, &Database) -> Result<Option<ReplicationEngine>, DiskError>,
+        replication: impl FnOnce(Shared, &Database) -> Result<Replication, DiskError>,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
         let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings)?));
         let look_ups = Timer::new(clock, WORK_BUCKETS);
-        let ledger = CrawlDb::open(disk.clone(), &settings)?.timed(look_ups.clone());
-        let ledger = seat.iter().fold(ledger, |ledger, seat| ledger.sharing(seat.id));
+        let crawldb = CrawlDb::open(disk.clone(), &settings)?.timed(look_ups.clone());
+        let crawldb = seat.iter().fold(crawldb, |crawldb, seat| crawldb.sharing(seat.id));
         let archive = open_archive(&home, &disk, &settings)?;
         home.take_over(&disk, &settings)?;
         let settings = within_open_files(settings);
-        let shared = shared(settings, clock, &ledger, &home, seat.is_some());
+        let shared = shared(settings, clock, &crawldb, &home, seat.is_some());
         let visits = shared.settings.fetch.visits_max as usize;
         let desk =
             Arc::new(SchedulerQueues::new(visits, 2 * shared.settings.dns.queries_max as usize));
@@ -77,20 +77,17 @@ impl Build {
         let turns = turns.map(|turns| turns.open(&runtime, shared.clone(), desk.clone()));
         let scheduler = Scheduler::new(shared.clone(), desk.clone(), bench, to_ledger.clone());
         let scheduler = turns.into_iter().fold(scheduler, Scheduler::sharing);
-        let books = Stores {
+        let stores = Stores {
             disk: disk.clone(),
-            ledger,
+            crawldb,
             archive,
             dir: home.dir.clone(),
             duplicates: duplicates.clone(),
         };
-        let accountant = Writer::new(shared.clone(), desk.clone(), inbox, books);
-        let accountant = match member(shared.clone(), &disk)? {
-            Some(member) => accountant.in_cluster(member),
-            None => accountant,
-        };
+        let replication = replication(shared.clone(), &disk)?;
+        let writer = Writer::new(shared.clone(), desk.clone(), inbox, stores, replication);
         let mut threads = vec![
-            spawn(&shared.lifecycle, "writer", move || accountant.run())?,
+            spawn(&shared.lifecycle, "writer", move || writer.run())?,
             spawn(&shared.lifecycle, "scheduler", move || scheduler.run())?,
         ];
         let parser = || {

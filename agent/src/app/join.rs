@@ -4,8 +4,8 @@
 use crate::api;
 use crate::app::{AgentError, Build, Crawl, fetcher_runtime};
 use crate::cluster::{
-    Coordinator, InboundMsg, Inbox, Joined, Joining, Membership, ReplicationEngine,
-    ReplicationParts,
+    ClusterParts, ClusterReplication, Coordinator, InboundMsg, Inbox, Joined, Joining, Membership,
+    Replication,
 };
 use crate::engines::heartbeat::Heartbeat;
 use crate::engines::ip_leases::LeaseTask;
@@ -116,16 +116,16 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let crawl =
         build.crawl(SeedCounts::default(), Some(seat), Some(room), move |shared, disk| {
             let outgoing = for_member;
-            let parts = ReplicationParts {
+            let parts = ClusterParts {
                 me: id,
                 shared,
                 outgoing,
-                turns,
+                ip_leases: turns,
                 views,
-                arrivals: arrived,
+                inbox: arrived,
                 status,
             };
-            Ok(Some(ReplicationEngine::new(parts, disk)?))
+            Ok(Replication::Cluster(Box::new(ClusterReplication::new(parts, disk)?)))
         })?;
     crawl.shared.live.begin(revision);
     crawl.meter.among_others(Post::new(id, &known.name, &hall.status, &outgoing));

@@ -16,6 +16,7 @@
 mod build;
 mod join;
 
+use crate::cluster::Replication;
 use crate::engines::seeding::{self, Seed, SeedIntake};
 use crate::fetch::FetchError;
 use crate::links::{LinkRules, LinksError};
@@ -120,7 +121,7 @@ impl Crawl {
         let known = known.ok_or(AgentError::SeedsCut)?;
         let runtime = fetcher_runtime()?;
         let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
-        let crawl = build.crawl(known, None, None, |_, _| Ok(None))?;
+        let crawl = build.crawl(known, None, None, |_, _| Ok(Replication::Solo))?;
         Ok(crawl)
     }
 

@@ -59,6 +59,7 @@ pub struct Joined {
 /// A connection to the coordinator, made when it is needed.
 #[derive(Clone, Debug)]
 pub struct Coordinator {
+    /// The gRPC client.
     pub client: CoordinatorClient<Channel>,
     /// For what people may ask.
     shown: BearerToken,

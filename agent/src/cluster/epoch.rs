@@ -1,17 +1,19 @@
-//! A new view: what was said under the old one is forgotten, what is safe on disk is told anew.
+//! A new view: everything of the last epoch is forgotten; what is durable is sent again.
 
+use crate::cluster::ByAgent;
+use crate::cluster::effect::ReplicationEffect;
+use crate::cluster::engine::ReplicationEngine;
+use crate::cluster::inbound::OpenCommits;
 use crate::cluster::outbox::Line;
-use crate::cluster::{ASK_FIRST, ByAgent, OnAck, ReplicationEngine};
-use crate::crawldb::CrawlDb;
-use crate::messages::{Ack, LeaseCommand};
+use crate::cluster::store::ReplicaStore;
+use crate::messages::{Ack, Commit, OnAck, PendingAck};
 use crate::peers::Class;
-use crate::storage::{Database, DiskError, facts};
+use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::time::Timestamp;
-use crivello_common::view::{AgentId, AgentState, RunState, View};
+use crivello_common::view::{AgentId, AgentState, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The consequence of a view for this agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,104 +25,85 @@ pub enum MembershipOutcome {
 }
 
 impl ReplicationEngine {
-    /// A view that is to come into force once all that came before it is committed.
+    /// A view that comes into force with [`Self::begin_epoch`], once everything before it is committed.
     pub const fn take_view(&mut self) -> Option<Arc<View>> {
         self.next_view.take()
     }
 
-    /// Brings a view into force. All chores must be done, all merges committed.
+    /// Brings a view into force. All jobs on groups must be done, and all facts committed.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn begin_epoch(
+    pub fn begin_epoch<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
-        disk: &Database,
         view: &Arc<View>,
+        open: &mut OpenCommits<'_>,
+        store: &mut S,
         now: Timestamp,
     ) -> Result<MembershipOutcome, DiskError> {
         match self.ownership.on_view(view.clone()) {
             Ok(true) => {}
             Ok(false) => return Ok(MembershipOutcome::Continue),
             Err(error) => {
-                tracing::error!(%error, "a view that cannot be came; the last one stays in force");
+                tracing::error!(%error, "invalid view received; keeping the current one");
                 return Ok(MembershipOutcome::Continue);
             }
         }
-        ledger.set_lost_archives(&view.refetched);
+        store.set_lost_archives(&view.refetched);
         let living = view.agents.iter().filter(|a| a.state != AgentState::Dead).count();
         tracing::info!(epoch = view.epoch, living, known = view.agents.len(), "a new view");
-        for then in self.waits.clear() {
-            if let OnAck::Answer(answer) = then {
-                let _ = answer.send(Ack::OtherEpoch);
+        let open_acks = std::mem::take(&mut open.pages.acks).into_iter().map(|ack| ack.action);
+        for action in self.waiters.clear().into_iter().chain(open_acks) {
+            if let OnAck::Answer(answer) = action {
+                self.effects.push(ReplicationEffect::Acknowledge(answer, Ack::OtherEpoch));
             }
         }
-        for (then, _) in self.found.drain(..) {
-            if let OnAck::Answer(answer) = then {
-                let _ = answer.send(Ack::OtherEpoch);
-            }
-        }
-        self.outgoing_messages.clear();
-        self.transfers.clear();
-        self.sent.clear();
-        self.quieting.clear();
-        self.recalls.clear();
-        self.whole.clear();
-        self.recently_sent.clear();
-        (self.ask_at, self.ask_every) = (now + ASK_FIRST, ASK_FIRST);
-        self.outgoing.set_view(view);
+        self.reset(now);
         for (line, seq) in self.outbox.recall() {
             match line.1 {
-                Class::Main => self.redirect(ledger, disk, line, seq, now)?,
-                Class::Copies => self.keep_copies(ledger, disk, line, seq)?,
+                Class::Main => self.redirect(open.facts, store, (line, seq), now)?,
+                Class::Copies => self.keep_copies(store, line, seq)?,
             }
-            self.outbox.relieve(disk);
+            self.outbox.relieve(store.outbox());
         }
-        self.shared.status.paused.store(view.run == RunState::Paused, Relaxed);
-        if view.run == RunState::Stopping {
-            self.shared.lifecycle.stop.cancel();
-        }
-        ledger.rescan_schedule();
-        self.turns.send(LeaseCommand::View(view.clone()));
-        // Last: from here on packets of this epoch are let in.
-        self.views.send_replace(Some(view.clone()));
+        store.rescan_schedule();
+        self.effects.push(ReplicationEffect::EnterEpoch(view.clone()));
         let alive = view.agent(self.me).is_some_and(|me| me.state != AgentState::Dead);
         Ok(if alive { MembershipOutcome::Continue } else { MembershipOutcome::Evicted })
     }
 
-    /// Facts for owners go where their groups are owned now.
-    fn redirect(
+    /// Moves the facts of a row to the lines of the owners of this epoch.
+    fn redirect<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
-        disk: &Database,
-        line: Line,
-        seq: u64,
+        commit: &mut Commit,
+        store: &mut S,
+        (line, seq): (Line, u64),
         now: Timestamp,
     ) -> Result<(), DiskError> {
         if self.nobody_takes_over() {
-            return self.keep_until_owned(disk, line, seq);
+            return self.keep_until_owned(store, line, seq);
         }
-        let facts = self.outbox.read(disk, line, seq)?;
+        let facts = self.outbox.read(store.outbox(), line, seq)?;
         let mut by_agent = ByAgent::new();
         for fact in facts {
             let owner = facts::group_of(&fact).and_then(|group| self.ownership.owner(group));
             by_agent.entry(owner.unwrap_or(self.me)).or_default().push(fact);
         }
         let stays = by_agent.keys().eq([&line.0]);
-        let batch = self.outbox.batch_of(line, seq);
+        let number = self.outbox.commit_of(line, seq);
         if let Some(own) = by_agent.remove(&self.me) {
-            // They may be here already, and their copies on the way: these rows answer for them.
-            let with = self.store_as_owner(ledger, &own, None, None, now)?;
+            // They may be stored already, and their replicas under way: these rows stay until then.
+            let replicas = self.store_all_as_owner(store, &own, None, commit, now)?;
             let rows = match stays {
                 true => vec![seq],
-                false => self.outbox.push((self.me, Class::Main), batch, own),
+                false => self.outbox.push((self.me, Class::Main), number, own),
             };
-            self.merging.push((OnAck::Own(rows), with));
+            commit.acks.push(PendingAck { action: OnAck::Remove(rows), replicas });
         }
         if !stays {
             let mut rows = BTreeMap::new();
             for (owner, facts) in by_agent {
-                rows.insert(owner, self.outbox.push((owner, Class::Main), batch, facts));
+                rows.insert(owner, self.outbox.push((owner, Class::Main), number, facts));
             }
             let ownership = &self.ownership;
             self.traced.redirect((line, seq), |group| ownership.owner(group), &rows);
@@ -129,40 +112,44 @@ impl ReplicationEngine {
         Ok(())
     }
 
-    /// Nobody owns anything in this view: what owners are to hear waits in the line to this agent
-    /// itself, and whose pages wait for it, too.
-    fn keep_until_owned(&mut self, disk: &Database, line: Line, seq: u64) -> Result<(), DiskError> {
+    /// In a view in which no agent owns anything, facts for owners stay in the line to this agent, and
+    /// their pages stay pending.
+    fn keep_until_owned<S: ReplicaStore>(
+        &mut self,
+        store: &S,
+        line: Line,
+        seq: u64,
+    ) -> Result<(), DiskError> {
         if line.0 != self.me {
-            let (facts, batch) =
-                (self.outbox.read(disk, line, seq)?, self.outbox.batch_of(line, seq));
-            self.outbox.push((self.me, Class::Main), batch, facts);
+            let facts = self.outbox.read(store.outbox(), line, seq)?;
+            let number = self.outbox.commit_of(line, seq);
+            self.outbox.push((self.me, Class::Main), number, facts);
             self.traced.redirect((line, seq), |_| None, &BTreeMap::new());
             self.outbox.remove(line, seq);
         }
         Ok(())
     }
 
-    /// Copies go on to those who have all else of the group, and are still to have it; all others
-    /// get the whole group.
-    fn keep_copies(
+    /// Keeps copies for replicas that have everything else of the group and still are replicas. All
+    /// others get the whole group.
+    fn keep_copies<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
-        disk: &Database,
+        store: &mut S,
         line: Line,
         seq: u64,
     ) -> Result<(), DiskError> {
-        let facts = self.outbox.read(disk, line, seq)?;
+        let facts = self.outbox.read(store.outbox(), line, seq)?;
         let n_facts = facts.len();
         let (mut kept, mut lacking) = (Vec::<Bytes>::new(), None);
         for fact in facts {
-            if self.wants_copy(ledger, &fact, line.0)? {
+            if self.needs_copy(store, &fact, line.0)? {
                 kept.push(fact);
             } else if let Some(group) = facts::group_of(&fact)
                 && lacking.replace(group) != Some(group)
             {
-                // Should it be one of those who hold copies again later on, it lacks this.
-                self.decide(ledger, Timestamp::ZERO, |ownership, tags, _| {
-                    ownership.remove_in_sync(group, line.0, tags);
+                // Should it become a replica again later, it lacks this fact.
+                self.decide(store, Timestamp::ZERO, |ownership, roles, _| {
+                    ownership.remove_in_sync(group, line.0, roles);
                 })?;
             }
         }
@@ -173,15 +160,15 @@ impl ReplicationEngine {
         Ok(())
     }
 
-    fn wants_copy(
+    fn needs_copy<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
+        store: &mut S,
         fact: &[u8],
         holder: AgentId,
     ) -> Result<bool, DiskError> {
         let Some(group) = facts::group_of(fact) else { return Ok(false) };
         Ok(self.ownership.replicas(group).contains(&holder)
             && self.ownership.owner(group) == Some(self.me)
-            && self.is_in_sync(ledger, group, holder)?)
+            && self.is_in_sync(store, group, holder)?)
     }
 }

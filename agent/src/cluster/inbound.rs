@@ -1,10 +1,13 @@
-//! What comes from other agents, the coordinator and people.
+//! Messages of other agents, the coordinator and people.
 
-use crate::cluster::{ByAgent, InboundMsg, OnAck, ReplicationEngine, Seeder, Sent};
-use crate::crawldb::{CommitBatch, CrawlDb};
-use crate::messages::{Ack, Fact, Found};
+use crate::cluster::ByAgent;
+use crate::cluster::effect::ReplicationEffect;
+use crate::cluster::engine::{ReplicationEngine, SentPacket};
+use crate::cluster::inbox::InboundMsg;
+use crate::cluster::store::ReplicaStore;
+use crate::messages::{Ack, Commit, Fact, Found, GroupRole, OnAck, PendingAck, PendingSeeds, Role};
 use crate::ownership::{OwnershipMessage, TransferKind};
-use crate::peers::{Body, Class, PacketOrigin, PeerEvent};
+use crate::peers::{Body, Class, PeerEvent};
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
@@ -12,259 +15,321 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::Relaxed;
-use tokio::sync::oneshot;
 
-/// Arrivals that are looked at before the next commit.
-const ARRIVALS_AT_ONCE: usize = 256;
-/// Facts that are merged in one commit.
-const MERGES_MAX: usize = 8_192;
+/// Facts of one commit.
+const FACTS_MAX: usize = 8_192;
+
+/// The two commits that are being gathered.
+pub struct OpenCommits<'a> {
+    /// Pages, and URLs from outside.
+    pub pages: &'a mut Commit,
+    /// Facts to merge.
+    pub facts: &'a mut Commit,
+}
 
 impl ReplicationEngine {
-    /// Takes in what has come, until there is enough for a commit. A view is put aside until what
-    /// came before it has been committed.
+    /// Whether what was received must be committed before more is.
+    #[must_use]
+    pub fn is_full(&self, facts: &Commit) -> bool {
+        self.next_view.is_some() || facts.facts.len() >= FACTS_MAX
+    }
+
+    /// Handles one message. What must be stored is added to an open commit, with the acknowledgement
+    /// that waits for it. A view is kept until [`Self::take_view`].
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn receive(
+    pub fn on_message<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
-        group: &mut CommitBatch,
+        message: InboundMsg,
+        open: &mut OpenCommits<'_>,
+        store: &mut S,
         now: Timestamp,
     ) -> Result<(), DiskError> {
-        for _ in 0..ARRIVALS_AT_ONCE {
-            if self.next_view.is_some() || self.merges.len() >= MERGES_MAX {
-                return Ok(());
+        match message {
+            InboundMsg::Packet { from, epoch, body, answer } => {
+                self.status.worked(1);
+                if epoch == self.ownership.epoch() {
+                    let body = on_our_clock(body, from.behind_us);
+                    self.on_packet((from.id, body, OnAck::Answer(answer)), open, store, now)?;
+                } else {
+                    self.effects.push(ReplicationEffect::Acknowledge(answer, Ack::OtherEpoch));
+                }
             }
-            let Ok(arrival) = self.arrivals.try_recv() else { return Ok(()) };
-            match arrival {
-                InboundMsg::Packet { from, epoch, body, answer } => {
-                    self.status.worked(1);
-                    if epoch == self.ownership.epoch() {
-                        self.take(ledger, group, (from, body, answer), now)?;
-                    } else {
-                        let _ = answer.send(Ack::OtherEpoch);
-                    }
+            InboundMsg::Ping { from, epoch, answer } => {
+                let same = epoch == self.ownership.epoch();
+                if same {
+                    self.ownership.fence.grant(from, epoch, now);
                 }
-                InboundMsg::Ping { from, epoch, answer } => {
-                    let same = epoch == self.ownership.epoch();
-                    if same {
-                        self.ownership.fence.grant(from, epoch, now);
-                    }
-                    let verdict = if same { Ack::Done } else { Ack::OtherEpoch };
-                    let _ = answer.send(verdict);
+                let ack = if same { Ack::Done } else { Ack::OtherEpoch };
+                self.effects.push(ReplicationEffect::Acknowledge(answer, ack));
+            }
+            InboundMsg::Peer(PeerEvent::Stored { by: _, id }) => {
+                self.status.worked(1);
+                self.on_stored(store, id, now)?;
+            }
+            InboundMsg::Peer(PeerEvent::View(view)) | InboundMsg::View(view) => {
+                if view.epoch > self.ownership.epoch() {
+                    self.next_view = Some(view);
                 }
-                InboundMsg::Peer(PeerEvent::Stored { by: _, id }) => {
-                    self.status.worked(1);
-                    self.stored(ledger, id, now)?;
-                }
-                InboundMsg::Peer(PeerEvent::View(view)) | InboundMsg::View(view) => {
-                    if view.epoch > self.ownership.epoch() {
-                        self.next_view = Some(view);
-                    }
-                }
-                InboundMsg::Leased(until) => self.ownership.fence.leased(until),
-                InboundMsg::PeerLease { by, asked } => {
-                    self.ownership.fence.peer_lease_renewed(by, asked);
-                }
-                InboundMsg::Seeds { found, tally, refused, answer } => {
-                    self.status.worked(1);
-                    group.found.extend(found);
-                    group.refused.merge(&tally);
-                    self.seeds.push(Seeder(refused, answer));
-                }
+            }
+            InboundMsg::Leased(until) => self.ownership.fence.leased(until),
+            InboundMsg::PeerLease { by, asked } => {
+                self.ownership.fence.peer_lease_renewed(by, asked);
+            }
+            InboundMsg::Seeds { found, tally, refused, answer } => {
+                self.status.worked(1);
+                open.pages.found.extend(found);
+                open.pages.refused.merge(&tally);
+                open.pages.seeds.push(PendingSeeds { refused, answer });
             }
         }
         Ok(())
     }
 
-    fn take(
+    fn on_packet<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
-        group: &mut CommitBatch,
-        (from, body, answer): (PacketOrigin, Body, oneshot::Sender<Ack>),
+        (from, body, action): (AgentId, Body, OnAck),
+        open: &mut OpenCommits<'_>,
+        store: &mut S,
         now: Timestamp,
     ) -> Result<(), DiskError> {
-        let answer = OnAck::Answer(answer);
-        let PacketOrigin { id: from, behind_us } = from;
-        match in_our_time(body, behind_us) {
+        let mut replicas = BTreeSet::new();
+        match body {
             Body::Facts(facts) => {
-                let before = group.found.len();
-                let copies_with = self.store_as_owner(ledger, &facts, None, Some(group), now)?;
-                let urls = &group.found[before..];
-                self.traced.arrive(&self.shared.tracer, urls, from, now);
-                self.found.push((answer, copies_with));
+                let first = open.pages.found.len();
+                replicas = self.store_as_owner(store, &facts, None, open, now)?;
+                self.traced.arrive(&self.tracer, &open.pages.found[first..], from, now);
+                open.pages.acks.push(PendingAck { action, replicas });
+                return Ok(());
             }
-            Body::Copies(facts) => {
-                self.store_as_copy(ledger, &facts, from, now)?;
-                self.merging.push((answer, BTreeSet::new()));
-            }
-            Body::Rows { group: of, facts, end, last } => {
-                let mut copies_with = BTreeSet::new();
+            Body::Copies(facts) => self.store_as_replica(store, &facts, from, open.facts, now)?,
+            Body::Rows { group, facts, end, last } => {
                 match end {
-                    TransferKind::Replica => self.store_as_copy(ledger, &facts, from, now)?,
+                    TransferKind::Replica => {
+                        self.store_as_replica(store, &facts, from, open.facts, now)?;
+                    }
                     TransferKind::Handoff { keeps, .. } => {
                         let except = keeps.then_some(from);
                         if let Some(from) = except {
-                            self.except.insert(of, from);
+                            open.facts.already_at.insert(group, from);
                         }
-                        // Also where there is no row.
-                        self.own(ledger, of, now)?;
-                        copies_with = self.store_as_owner(ledger, &facts, except, None, now)?;
+                        // Also for a group without rows.
+                        self.become_owner(store, group, now)?;
+                        replicas =
+                            self.store_all_as_owner(store, &facts, except, open.facts, now)?;
                     }
                 }
                 if last {
-                    let comes = u64::from(matches!(end, TransferKind::Handoff { .. }));
-                    self.shared.measured.groups_in.fetch_add(comes, Relaxed);
-                    // Rows of the one that fetched say themselves when hosts may be visited.
-                    let exact = matches!(end, TransferKind::Handoff { authority: true, .. });
-                    let floor = if exact { now } else { self.floor(now) };
-                    self.decide(ledger, floor, |ownership, tags, effects| {
-                        ownership.rows_end(of, from, end, tags, effects);
-                    })?;
-                    ledger.rescan_schedule();
+                    self.on_rows_received(store, group, from, end, now)?;
                 }
-                self.merging.push((answer, copies_with));
             }
-            Body::Say(message) => {
-                self.listen(ledger, from, &message, now)?;
-                self.merging.push((answer, BTreeSet::new()));
-            }
+            Body::Say(message) => self.on_ownership_message(store, from, &message, now)?,
         }
+        open.facts.acks.push(PendingAck { action, replicas });
         Ok(())
     }
 
-    fn listen(
+    fn on_rows_received<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
+        store: &mut S,
+        group: GroupHash,
+        from: AgentId,
+        kind: TransferKind,
+        now: Timestamp,
+    ) -> Result<(), DiskError> {
+        if matches!(kind, TransferKind::Handoff { .. }) {
+            self.effects.push(ReplicationEffect::GroupReceived);
+        }
+        // The rows of the last authority contain when each host may be visited.
+        let exact = matches!(kind, TransferKind::Handoff { authority: true, .. });
+        let not_before = if exact { now } else { self.not_before(now) };
+        self.decide(store, not_before, |ownership, roles, effects| {
+            ownership.on_rows_received(group, from, kind, roles, effects);
+        })?;
+        store.rescan_schedule();
+        Ok(())
+    }
+
+    fn on_ownership_message<S: ReplicaStore>(
+        &mut self,
+        store: &mut S,
         from: AgentId,
         message: &OwnershipMessage,
         now: Timestamp,
     ) -> Result<(), DiskError> {
-        let floor = self.floor(now);
-        self.decide(ledger, floor, |ownership, tags, effects| {
-            ownership.hear(from, message, tags, effects);
+        let not_before = self.not_before(now);
+        self.decide(store, not_before, |ownership, roles, effects| {
+            ownership.on_message(from, message, roles, effects);
         })?;
         if matches!(message, OwnershipMessage::ScanDone) {
-            ledger.rescan_schedule();
+            store.rescan_schedule();
         }
         Ok(())
     }
 
-    /// Facts of groups that this agent owns: those of URLs that were found go into the open
-    /// `group` (where there is one), all others are merged. Returns who must have copies before
-    /// they count.
-    pub(super) fn store_as_owner(
+    /// Stores facts of groups that this agent owns: new URLs in the commit of pages, everything else
+    /// in the commit of facts. Returns the replicas that must have them too.
+    fn store_as_owner<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
+        store: &mut S,
         encoded: &[Bytes],
         except: Option<AgentId>,
-        group: Option<&mut CommitBatch>,
+        open: &mut OpenCommits<'_>,
         now: Timestamp,
     ) -> Result<BTreeSet<AgentId>, DiskError> {
-        let mut copies_with = BTreeSet::new();
+        let first = open.facts.facts.len();
+        let replicas = self.store_all_as_owner(store, encoded, except, open.facts, now)?;
+        let stored = open.facts.facts.split_off(first);
+        for fact in stored {
+            match fact {
+                Fact::Queued { host, name, url } if url.attempts == 0 => {
+                    let (depth, kind, hash) = (url.depth, url.kind, url.hash);
+                    let url = CrawlUrl::from_parts(url.origin, &name, &url.path);
+                    open.pages.found.push(Found { url, host, hash, depth, kind });
+                }
+                fact => open.facts.facts.push(fact),
+            }
+        }
+        Ok(replicas)
+    }
+
+    /// Stores facts of groups that this agent owns in the commit of facts. Returns the replicas that
+    /// must have them too.
+    pub(super) fn store_all_as_owner<S: ReplicaStore>(
+        &mut self,
+        store: &mut S,
+        encoded: &[Bytes],
+        except: Option<AgentId>,
+        commit: &mut Commit,
+        now: Timestamp,
+    ) -> Result<BTreeSet<AgentId>, DiskError> {
+        let mut replicas = BTreeSet::new();
         let mut by_agent = ByAgent::new();
-        let mut found = group.map(|group| &mut group.found);
         for bytes in encoded {
-            let Some(fact) = self.read(bytes) else { continue };
-            let of = fact.group();
-            if self.ownership.owner(of) != Some(self.me) {
-                tracing::warn!("a fact of another agent's group came; it is left out");
+            let Some(fact) = decode(bytes) else { continue };
+            let group = fact.group();
+            if self.ownership.owner(group) != Some(self.me) {
+                tracing::warn!("a fact of another agent's group was received; it is left out");
                 continue;
             }
-            let whole = self.own(ledger, of, now)?;
+            let replicated = self.become_owner(store, group, now)?;
             for &holder in
-                self.ownership.replicas(of).iter().filter(|&&holder| Some(holder) != except)
+                self.ownership.replicas(group).iter().filter(|&&holder| Some(holder) != except)
             {
-                copies_with.insert(holder);
-                if !whole && !self.is_in_sync(ledger, of, holder)? {
+                replicas.insert(holder);
+                if !replicated && !self.is_in_sync(store, group, holder)? {
                     by_agent.entry(holder).or_default().push(bytes.clone());
                 }
             }
-            match (fact, &mut found) {
-                (Fact::Queued { host, name, url }, Some(found)) if url.attempts == 0 => {
-                    let (depth, kind, hash) = (url.depth, url.kind, url.hash);
-                    let url = CrawlUrl::from_parts(url.origin, &name, &url.path);
-                    found.push(Found { url, host, hash, depth, kind });
-                }
-                (fact, _) => self.merges.push(fact),
-            }
+            commit.facts.push(fact);
         }
         for (holder, facts) in by_agent {
             self.outbox.push((holder, Class::Copies), None, facts);
         }
-        Ok(copies_with)
+        Ok(replicas)
     }
 
-    fn store_as_copy(
+    /// Stores facts of groups that `from` owns.
+    fn store_as_replica<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
+        store: &mut S,
         encoded: &[Bytes],
         from: AgentId,
+        commit: &mut Commit,
         now: Timestamp,
     ) -> Result<(), DiskError> {
-        let floor = self.floor(now);
+        let not_before = self.not_before(now);
         let mut last = None;
         for bytes in encoded {
-            let Some(fact) = self.read(bytes) else { continue };
+            let Some(fact) = decode(bytes) else { continue };
             let group = fact.group();
             if last.replace(group) != Some(group) {
-                self.decide(ledger, floor, |ownership, tags, _| {
-                    ownership.store_as_copy(group, from, tags);
+                self.decide(store, not_before, |ownership, roles, _| {
+                    ownership.store_as_replica(group, from, roles);
                 })?;
             }
-            self.merges.push(fact);
+            commit.facts.push(fact);
         }
         Ok(())
     }
 
-    fn read(&self, bytes: &[u8]) -> Option<Fact> {
-        let fact = facts::decode(bytes);
-        if fact.is_none() {
-            tracing::warn!("a fact that cannot be read came; it is left out");
-        }
-        fact
-    }
-
-    /// This agent is about to store rows of a group that it owns; says whether all who should hold
-    /// it have all of it.
-    pub(super) fn own(
+    /// Sets the role of the owner for a group whose rows are about to be stored. Returns whether all
+    /// replicas have the whole group.
+    pub(super) fn become_owner<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
+        store: &mut S,
         group: GroupHash,
         now: Timestamp,
     ) -> Result<bool, DiskError> {
-        if self.whole.contains(&group) {
+        if self.replicated.contains(&group) {
             return Ok(true);
         }
-        let floor = self.floor(now);
-        self.decide(ledger, floor, |ownership, tags, _| ownership.store_as_owner(group, tags))?;
-        let mut whole = self.is_authority(ledger, group)?;
+        let not_before = self.not_before(now);
+        self.decide(store, not_before, |ownership, roles, _| {
+            ownership.store_as_owner(group, roles);
+        })?;
+        use crate::cluster::store::RoleRows as _;
+        let role = store.roles().role(group)?;
+        let mut replicated = matches!(role, Some(GroupRole { role: Role::Authority { .. }, .. }));
         for &holder in self.ownership.replicas(group).iter() {
-            whole &= self.is_in_sync(ledger, group, holder)?;
+            replicated &= self.is_in_sync(store, group, holder)?;
         }
-        if whole {
-            if self.whole.len() >= crate::cluster::WHOLE_MAX {
-                self.whole.clear();
-            }
-            self.whole.insert(group);
+        if replicated {
+            self.remember_replicated(group);
         }
-        Ok(whole)
+        Ok(replicated)
     }
 
-    /// A packet is stored by the agent that it was for.
-    fn stored(&mut self, ledger: &mut CrawlDb, id: u64, now: Timestamp) -> Result<(), DiskError> {
-        match self.sent.remove(&id) {
-            Some(Sent::Row(line, seq)) => self.acknowledged(line, seq),
-            Some(Sent::Rows(group, to)) => self.brought(ledger, group, to, id, now)?,
-            Some(Sent::Message) | None => {}
+    /// Whether `holder` has all rows of a group of which this agent is the authority.
+    pub(super) fn is_in_sync<S: ReplicaStore>(
+        &mut self,
+        store: &mut S,
+        group: GroupHash,
+        holder: AgentId,
+    ) -> Result<bool, DiskError> {
+        self.decide(store, Timestamp::ZERO, |ownership, roles, _| {
+            ownership.is_in_sync(group, holder, roles)
+        })
+    }
+
+    /// A packet is stored by the agent to which it was sent.
+    fn on_stored<S: ReplicaStore>(
+        &mut self,
+        store: &mut S,
+        packet: u64,
+        now: Timestamp,
+    ) -> Result<(), DiskError> {
+        match self.sent.remove(&packet) {
+            Some(SentPacket::Row(line, seq)) => self.on_row_stored(line, seq, now),
+            Some(SentPacket::Chunk(group, to)) => {
+                let complete = self.transfers.acknowledged(group, to, packet);
+                if let Some(TransferKind::Handoff { .. }) = complete {
+                    self.effects.push(ReplicationEffect::GroupSent);
+                }
+                if complete.is_some() {
+                    let not_before = self.not_before(now);
+                    self.decide(store, not_before, |ownership, roles, effects| {
+                        ownership.on_transferred(group, to, roles, effects);
+                    })?;
+                }
+            }
+            Some(SentPacket::Message) | None => {}
         }
         Ok(())
     }
 }
 
-/// The times in facts, by this agent's clock.
-fn in_our_time(mut body: Body, behind_us: i64) -> Body {
+fn decode(bytes: &[u8]) -> Option<Fact> {
+    let fact = facts::decode(bytes);
+    if fact.is_none() {
+        tracing::warn!("a fact that cannot be decoded was received; it is left out");
+    }
+    fact
+}
+
+/// Converts the times in facts from the sender's clock to this agent's.
+fn on_our_clock(mut body: Body, behind_us: i64) -> Body {
     if let Body::Facts(facts) | Body::Copies(facts) | Body::Rows { facts, .. } = &mut body {
         for fact in facts {
             *fact = facts::on_clock_ahead(std::mem::take(fact), behind_us);

@@ -3,8 +3,7 @@
 //! Messages go to the writer's queue in order, and those about IP leases to the lease task's queue.
 //! Only callers that can wait do so for room.
 
-use crate::api::SeedAnswer;
-use crate::messages::{Ack, Found, LeaseCommand, LeaseSender, RobotsOutcome};
+use crate::messages::{Ack, Found, LeaseCommand, LeaseSender, RobotsOutcome, SeedAnswer};
 use crate::peers::{Body, LeaseBatch, PacketOrigin, PeerEvent, PeerHandler};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::time::Timestamp;
@@ -22,9 +21,25 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub enum InboundMsg {
     /// A packet of another agent.
-    Packet { from: PacketOrigin, epoch: u64, body: Body, answer: oneshot::Sender<Ack> },
+    Packet {
+        /// The sender.
+        from: PacketOrigin,
+        /// The epoch of the sender's view.
+        epoch: u64,
+        /// The content.
+        body: Body,
+        /// The acknowledgement, once everything is stored.
+        answer: oneshot::Sender<Ack>,
+    },
     /// Another agent requests a peer lease.
-    Ping { from: AgentId, epoch: u64, answer: oneshot::Sender<Ack> },
+    Ping {
+        /// The agent.
+        from: AgentId,
+        /// The epoch of its view.
+        epoch: u64,
+        /// The answer.
+        answer: oneshot::Sender<Ack>,
+    },
     /// An answer of another agent.
     Peer(PeerEvent),
     /// A view; it may be older than the one in force.
@@ -32,13 +47,21 @@ pub enum InboundMsg {
     /// The coordinator's lease runs until this time.
     Leased(Timestamp),
     /// Another agent granted a peer lease, which was requested at `asked`.
-    PeerLease { by: AgentId, asked: Timestamp },
+    PeerLease {
+        /// The agent that granted it.
+        by: AgentId,
+        /// The time of the request.
+        asked: Timestamp,
+    },
     /// Seeds from people, with those that were refused; answered once all are safe.
     Seeds {
+        /// Accepted seeds.
         found: Vec<Found>,
+        /// A count of the refused ones.
         tally: DiscardTally,
         /// Indices of refused seeds, and the reasons.
         refused: Vec<(usize, Discard)>,
+        /// The answer.
         answer: oneshot::Sender<SeedAnswer>,
     },
 }
@@ -46,7 +69,9 @@ pub enum InboundMsg {
 /// The sending sides of both queues.
 #[derive(Clone, Debug)]
 pub struct Inbox {
+    /// The writer's queue.
     pub arrivals: Sender<InboundMsg>,
+    /// The queue of the IP leases.
     pub turns: LeaseSender,
 }
 

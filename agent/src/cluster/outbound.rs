@@ -1,199 +1,180 @@
-//! What others must hear: the links of own pages, and copies of what changed in the rows.
+//! Links and changed rows on their way to other agents, from the commit that they follow from to their
+//! acknowledgement.
 
+use crate::cluster::ByAgent;
+use crate::cluster::effect::ReplicationEffect;
+use crate::cluster::engine::{ReplicationEngine, SentPacket};
 use crate::cluster::outbox::Line;
-use crate::cluster::traced::Traced;
-use crate::cluster::{ByAgent, OnAck, ReplicationEngine, Seeder, Sent};
-use crate::crawldb::{CommitBatch, CrawlDb};
-use crate::messages::{Ack, Fact, Found};
-use crate::ownership::{GroupRole, Role};
+use crate::cluster::packet_queue::PacketQueue;
+use crate::cluster::store::ReplicaStore;
+use crate::cluster::traced::{Traced, trace_assigned, trace_merged};
+use crate::cluster::transfers::SentChunk;
+use crate::messages::{
+    Ack, Commit, CommitKind, Fact, Found, OnAck, OutboxChange, PendingAck, SeedAnswer,
+};
 use crate::peers::{Body, Class, Why};
-use crate::storage::{Batch, Database, DiskError, facts};
-use crate::url_tracing::FoundAt;
+use crate::storage::{DiskError, facts};
+use crate::url_tracing::{FoundAt, key};
 use bytes::Bytes;
-use crivello_common::hash::{GroupHash, UrlKey};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a commit sends, from before it is prepared until it has happened.
-#[derive(Debug, Default)]
-pub struct OutboundCommit {
-    batch: u64,
-    after: Vec<(OnAck, BTreeSet<AgentId>)>,
-    /// Rows to this agent itself, and who must have copies of what is in them.
-    own: (Vec<u64>, BTreeSet<AgentId>),
-}
-
 impl ReplicationEngine {
-    pub(super) fn is_authority(
-        &self,
-        ledger: &mut CrawlDb,
-        group: GroupHash,
-    ) -> Result<bool, DiskError> {
-        let tag = ledger.group_rows().tag(group)?;
-        Ok(matches!(tag, Some(GroupRole { role: Role::Authority { .. }, .. })))
+    /// Whether an outbox row must be written or deleted, or a pending page finished, with the next
+    /// commit.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        self.outbox.has_changes()
     }
 
-    pub(super) fn is_in_sync(
-        &mut self,
-        ledger: &mut CrawlDb,
-        group: GroupHash,
-        holder: AgentId,
-    ) -> Result<bool, DiskError> {
-        let floor = Timestamp::ZERO;
-        self.decide(ledger, floor, |ownership, tags, _| ownership.is_in_sync(group, holder, tags))
-    }
-
-    /// Takes out of `group` what belongs to others, and has it sent to them with this commit.
+    /// Moves the links of a commit that belong to other agents to the outbox, and adds the pending
+    /// pages whose links are acknowledged. Does nothing for other commits than those of pages.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn route_links(
+    pub fn route<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
-        group: &mut CommitBatch,
-        disk: &Database,
+        commit: &mut Commit,
+        store: &mut S,
         now: Timestamp,
-    ) -> Result<OutboundCommit, DiskError> {
-        (group.settled, self.complete) = self.outbox.take_settled(disk)?;
-        let batch = self.outbox.next();
-        let shared = self.shared.clone();
-        let tracer = &shared.tracer;
+    ) -> Result<(), DiskError> {
+        if commit.kind != CommitKind::Pages {
+            trace_merged(&self.tracer, &commit.facts, now);
+            return Ok(());
+        }
+        let Commit { pages, found, routing, .. } = commit;
+        (routing.released, routing.complete) = self.outbox.take_complete(store.outbox())?;
+        let number = self.outbox.next();
+        routing.number = Some(number);
+        routing.replicated = self.has_replicas();
+        let tracer = self.tracer.clone();
         let mut by_agent = ByAgent::new();
-        for (page, _) in &mut group.pages {
+        for (page, _) in pages {
             let before = page.links.len();
-            let mut away = false;
+            let mut sent = false;
             let mut owners = BTreeMap::new();
             for link in std::mem::take(&mut page.links) {
-                let owner = self.route(ledger, &link, now)?;
+                let owner = self.other_owner(store, &link, now)?;
                 if page.traced.is_some() {
                     *owners.entry(owner.unwrap_or(self.me)).or_insert(0) += 1;
                 }
                 match owner {
                     None => page.links.push(link),
-                    // Whoever told its owner first is waiting for an answer, or has had it.
+                    // It was sent before and is acknowledged, or that page waits for it.
                     Some(_) if self.recently_sent.touch(key(&link)) => {
-                        Traced::told_before(tracer, &link, page, now);
+                        Traced::sent_before(&tracer, &link, page, now);
                     }
                     Some(owner) => {
-                        self.traced.leave(tracer, (&link, FoundAt::Page(page)), owner, now);
+                        self.traced.leave(&tracer, (&link, FoundAt::Page(page)), owner, now);
                         by_agent.entry(owner).or_default().push(facts::encode_found(&link).into());
-                        away = true;
+                        sent = true;
                     }
                 }
             }
             if page.traced.is_some() {
-                self.trace_assigned(page, &owners, now);
+                trace_assigned(&tracer, page, &owners, now);
             }
-            group.links_away += (before - page.links.len()) as u64;
-            group.away.push(away);
+            routing.n_sent += (before - page.links.len()) as u64;
+            routing.sent_links.push(sent);
         }
-        for link in std::mem::take(&mut group.found) {
-            match self.route(ledger, &link, now)? {
-                None => group.found.push(link),
+        for link in std::mem::take(found) {
+            match self.other_owner(store, &link, now)? {
+                None => found.push(link),
                 Some(owner) => {
-                    self.traced.leave(tracer, (&link, FoundAt::Seed), owner, now);
+                    self.traced.leave(&tracer, (&link, FoundAt::Seed), owner, now);
                     by_agent.entry(owner).or_default().push(facts::encode_found(&link).into());
                 }
             }
         }
-        group.copied = self.has_copyists();
         for (owner, facts) in by_agent {
-            let rows = self.outbox.push((owner, Class::Main), Some(batch), facts);
+            let rows = self.outbox.push((owner, Class::Main), Some(number), facts);
             self.traced.put(owner, &rows);
         }
-        let after = std::mem::take(&mut self.found);
-        Ok(OutboundCommit { batch, after, own: (Vec::new(), BTreeSet::new()) })
+        Ok(())
     }
 
-    /// Whose a URL is, unless it is this agent's.
-    fn route(
+    /// The owner of a URL, unless it is this agent.
+    fn other_owner<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
+        store: &mut S,
         link: &Found,
         now: Timestamp,
     ) -> Result<Option<AgentId>, DiskError> {
         let group = link.host.group;
         match self.ownership.owner(group) {
             Some(owner) if owner != self.me => Ok(Some(owner)),
-            _ => self.own(ledger, group, now).map(|_| None),
+            _ => self.become_owner(store, group, now).map(|_| None),
         }
     }
 
-    fn has_copyists(&self) -> bool {
+    fn has_replicas(&self) -> bool {
         let others = self.ownership.view().is_some_and(|view| view.agents.len() > 1);
-        others && self.shared.settings.cluster.replication > 1
+        others && self.replication > 1
     }
 
-    /// The group has been prepared: what it changed is sent to those who hold copies.
+    /// Enqueues what an applied commit changed for the replicas, and returns the changes of the outbox
+    /// for the commit's batch.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn prepared(
+    pub fn enqueue<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
-        outbound: &mut OutboundCommit,
-        batch: &mut Batch,
-        disk: &Database,
-    ) -> Result<(), DiskError> {
-        let news = ledger.drain_changes();
-        let own = self.copy(ledger, news, true)?;
-        let OutboundCommit { batch: number, own: (rows, copies_with), .. } = outbound;
-        if !own.is_empty() {
-            for fact in &own {
-                if let Some(group) = facts::group_of(fact) {
-                    copies_with.extend(self.ownership.replicas(group).iter());
-                }
+        commit: &mut Commit,
+        store: &mut S,
+    ) -> Result<Vec<OutboxChange>, DiskError> {
+        let new = self.replicate(commit, store)?;
+        if let Some(number) = commit.routing.number {
+            let mut replicas = BTreeSet::new();
+            for group in new.iter().filter_map(|fact| facts::group_of(fact)) {
+                replicas.extend(self.ownership.replicas(group).iter());
             }
-            if !copies_with.is_empty() {
-                *rows = self.outbox.push((self.me, Class::Main), Some(*number), own);
+            if !replicas.is_empty() {
+                let rows = self.outbox.push((self.me, Class::Main), Some(number), new);
+                commit.acks.push(PendingAck { action: OnAck::Remove(rows), replicas });
+            }
+            if !commit.pending.is_empty() {
+                self.outbox.put_pages(number, &commit.pending);
             }
         }
-        let unsettled = ledger.drain_pending_pages();
-        if !unsettled.is_empty() {
-            self.outbox.put_pages(*number, &unsettled);
-        }
-        self.outbox.settle(disk, batch);
-        Ok(())
+        Ok(self.outbox.take_changes())
     }
 
-    /// Sends what changed to those who hold copies, as far as this agent answers for it; returns
-    /// the URLs that are new among it. What `pages` have changed of a group that is about to be
-    /// handed over, its new owner hears at once.
-    fn copy(
+    /// Enqueues changed rows for the replicas, as far as this agent is responsible for them. Returns
+    /// new URLs. Outcomes of pages whose group has another owner by now are sent to it.
+    fn replicate<S: ReplicaStore>(
         &mut self,
-        ledger: &mut CrawlDb,
-        news: Vec<Fact>,
-        pages: bool,
+        commit: &mut Commit,
+        store: &mut S,
     ) -> Result<Vec<Bytes>, DiskError> {
+        let of_pages = commit.kind == CommitKind::Pages;
         let (mut copies, mut outcomes, mut new) = (ByAgent::new(), ByAgent::new(), Vec::new());
-        let mut looked_at = BTreeSet::new();
-        for fact in news {
+        let mut checked = BTreeSet::new();
+        for fact in std::mem::take(&mut commit.changes) {
             let group = fact.group();
             let owner = self.ownership.owner(group);
             if owner == Some(self.me) {
-                // Of those that are whole it is known already.
-                if !self.whole.contains(&group) && looked_at.insert(group) {
-                    self.decide(ledger, Timestamp::ZERO, |ownership, tags, _| {
-                        ownership.send_to_copyists(group, tags);
+                if !self.replicated.contains(&group) && checked.insert(group) {
+                    self.decide(store, Timestamp::ZERO, |ownership, roles, _| {
+                        ownership.send_to_replicas(group, roles);
                     })?;
                 }
-                let replica_set = self.ownership.replicas(group);
-                if replica_set.is_empty() {
+                let replicas = self.ownership.replicas(group);
+                if replicas.is_empty() {
                     continue;
                 }
                 let bytes = Bytes::from(facts::encode(&fact));
-                let except = if pages { None } else { self.except.get(&group).copied() };
-                for &holder in replica_set.iter().filter(|&&holder| Some(holder) != except) {
+                let except = commit.already_at.get(&group);
+                for &holder in replicas.iter().filter(|&holder| Some(holder) != except) {
                     copies.entry(holder).or_default().push(bytes.clone());
                 }
-                if matches!(fact, Fact::Queued { .. }) {
+                if of_pages && matches!(fact, Fact::Queued { .. }) {
                     new.push(bytes);
                 }
-            } else if let (true, Some(owner), Fact::Done { .. }) = (pages, owner, &fact) {
+            } else if let (true, Some(owner), Fact::Done { .. }) = (of_pages, owner, &fact) {
                 outcomes.entry(owner).or_default().push(Bytes::from(facts::encode(&fact)));
-                self.decide(ledger, Timestamp::ZERO, |ownership, tags, _| {
-                    ownership.store_as_former_owner(group, tags);
+                self.decide(store, Timestamp::ZERO, |ownership, roles, _| {
+                    ownership.store_as_former_owner(group, roles);
                 })?;
             }
         }
@@ -206,142 +187,118 @@ impl ReplicationEngine {
         Ok(new)
     }
 
-    /// The commit has happened, with so many pages.
-    pub fn committed(&mut self, outbound: OutboundCommit, n_pages: usize) {
-        self.status.worked(n_pages as u64);
-        self.forget_arrived();
-        let OutboundCommit { batch, after, own: (rows, copies_with) } = outbound;
-        for (then, copies_with) in after {
-            self.once_copied(then, &copies_with);
+    /// A commit is written: its acknowledgements are sent, or wait for the replicas.
+    pub fn on_committed(&mut self, commit: &mut Commit) {
+        self.outbox.on_committed();
+        for PendingAck { action, replicas } in std::mem::take(&mut commit.acks) {
+            self.once_replicated(action, &replicas);
         }
-        if !rows.is_empty() {
-            self.once_copied(OnAck::Own(rows), &copies_with);
-        }
-        let seeds = std::mem::take(&mut self.seeds);
+        let Some(number) = commit.routing.number else { return };
+        self.status.worked(commit.pages.len() as u64);
+        self.traced.forget_arrived();
+        let seeds = std::mem::take(&mut commit.seeds);
         if !seeds.is_empty() {
-            if self.outbox.is_open(batch) {
-                self.seeded.insert(batch, seeds);
-            } else {
-                seeds.into_iter().for_each(Seeder::all_safe);
+            self.seeds.insert(number, seeds);
+            if !self.outbox.is_open(number) {
+                self.answer_seeds(number);
             }
         }
-        for batch in std::mem::take(&mut self.complete) {
-            self.seeded.remove(&batch).into_iter().flatten().for_each(Seeder::all_safe);
+        for number in std::mem::take(&mut commit.routing.complete) {
+            self.answer_seeds(number);
         }
     }
 
-    /// What was to be merged; what it changes is sent on by [`Self::merged`].
-    pub fn take_merges(&mut self) -> Vec<Fact> {
-        std::mem::take(&mut self.merges)
-    }
-
-    /// Whether something waits for a commit that the open group has nothing to do with.
-    pub fn has_merges(&self) -> bool {
-        !self.merges.is_empty() || !self.merging.is_empty()
-    }
-
-    /// Facts have been merged: as [`Self::prepared`].
-    ///
-    /// # Errors
-    /// When the disk fails.
-    pub fn merged(
-        &mut self,
-        ledger: &mut CrawlDb,
-        batch: &mut Batch,
-        disk: &Database,
-    ) -> Result<(), DiskError> {
-        let news = ledger.drain_changes();
-        self.copy(ledger, news, false)?;
-        self.except.clear();
-        self.outbox.settle(disk, batch);
-        Ok(())
-    }
-
-    /// The commit of what was merged has happened.
-    pub fn merge_committed(&mut self) {
-        for (then, copies_with) in std::mem::take(&mut self.merging) {
-            self.once_copied(then, &copies_with);
+    fn answer_seeds(&mut self, number: u64) {
+        for seeds in self.seeds.remove(&number).into_iter().flatten() {
+            let answer = SeedAnswer::Safe { refused: seeds.refused };
+            self.effects.push(ReplicationEffect::AnswerSeeds(seeds.answer, answer));
         }
     }
 
-    /// Does it once all that has been sent to these agents as copies is stored there.
-    fn once_copied(&mut self, then: OnAck, with: &BTreeSet<AgentId>) {
-        let line = |&agent| (agent, Class::Copies);
-        let ends: Vec<(Line, u64)> = with
+    /// Carries out `action` once everything that was enqueued for these replicas is stored there.
+    fn once_replicated(&mut self, action: OnAck, replicas: &BTreeSet<AgentId>) {
+        let ends: Vec<(Line, u64)> = replicas
             .iter()
-            .map(line)
+            .map(|&agent| (agent, Class::Copies))
             .filter_map(|line| Some((line, self.outbox.tail(line)?)))
             .collect();
-        if let Some(then) = self.waits.begin(&ends, then) {
-            self.complete(then);
+        if let Some(action) = self.waiters.begin(&ends, action) {
+            self.complete(action);
         }
     }
 
-    pub(super) fn complete(&mut self, then: OnAck) {
-        match then {
+    fn complete(&mut self, action: OnAck) {
+        match action {
             OnAck::Answer(answer) => {
-                let _ = answer.send(Ack::Done);
+                self.effects.push(ReplicationEffect::Acknowledge(answer, Ack::Done));
             }
-            OnAck::Own(rows) => {
+            OnAck::Remove(rows) => {
                 rows.into_iter().for_each(|seq| self.outbox.remove((self.me, Class::Main), seq));
             }
         }
     }
 
-    /// A row is stored where it was to go.
-    pub(super) fn acknowledged(&mut self, line: Line, seq: u64) {
-        let now = self.shared.clock.now();
-        self.traced.acknowledged(&self.shared.tracer, self.me, (line, seq), now);
+    /// A row of the outbox is stored with the agent of its line.
+    pub(super) fn on_row_stored(&mut self, line: Line, seq: u64, now: Timestamp) {
+        self.traced.acknowledged(&self.tracer, self.me, (line, seq), now);
         self.outbox.remove(line, seq);
-        for then in self.waits.reached(line, self.outbox.head(line)) {
-            self.complete(then);
+        for action in self.waiters.reached(line, self.outbox.head(line)) {
+            self.complete(action);
         }
     }
 
-    /// Whether pages are done with, or rows of the outbox to be deleted, with the next commit.
-    pub fn has_news(&self) -> bool {
-        self.outbox.has_news() || !self.found.is_empty() || !self.seeds.is_empty()
-    }
-
-    /// Gives the peers' queues what they have room for. What follows from own pages has been
-    /// committed; copies of what others brought may be ahead of their commit, as after a kill.
+    /// Gives the packet queue as much as it has room for. Rows wait while some may count pages that
+    /// only a lost archive has.
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn pump(&mut self, ledger: &CrawlDb, disk: &Database) -> Result<(), DiskError> {
-        for (&to, outgoing_messages) in &mut self.outgoing_messages {
-            while let Some(message) = outgoing_messages.pop_front() {
-                match self.outgoing.offer(to, Body::Say(message)) {
-                    Ok(id) => drop(self.sent.insert(id, Sent::Message)),
-                    Err(unsent) => {
-                        if let (Why::Full, Body::Say(message)) = (unsent.why, unsent.body) {
-                            outgoing_messages.push_front(message);
+    pub fn send<S: ReplicaStore>(
+        &mut self,
+        store: &S,
+        queue: &mut impl PacketQueue,
+    ) -> Result<(), DiskError> {
+        self.send_messages(queue);
+        for line in self.outbox.lines() {
+            let (to, class) = line;
+            while to != self.me
+                && let Some((seq, facts)) = self.outbox.next_to_offer(store.outbox(), line)?
+            {
+                let body = match class {
+                    Class::Main => Body::Facts(facts),
+                    Class::Copies => Body::Copies(facts),
+                };
+                let Ok(packet) = queue.offer(to, body) else { break };
+                self.outbox.offered(line, seq);
+                self.sent.insert(packet, SentPacket::Row(line, seq));
+                self.status.worked(1);
+            }
+        }
+        if store.is_refetching() {
+            return Ok(());
+        }
+        // Rows follow the messages that were made before them.
+        let full = self.messages.keys().copied().collect();
+        for SentChunk { packet, group, to } in self.transfers.send(store, queue, full)? {
+            self.status.worked(1);
+            self.sent.insert(packet, SentPacket::Chunk(group, to));
+        }
+        Ok(())
+    }
+
+    fn send_messages(&mut self, queue: &mut impl PacketQueue) {
+        for (&to, messages) in &mut self.messages {
+            while let Some(message) = messages.pop_front() {
+                match queue.offer(to, Body::Say(message)) {
+                    Ok(packet) => drop(self.sent.insert(packet, SentPacket::Message)),
+                    Err(rejected) => {
+                        if let (Why::Full, Body::Say(message)) = (rejected.why, rejected.body) {
+                            messages.push_front(message);
                         }
                         break;
                     }
                 }
             }
         }
-        self.outgoing_messages.retain(|_, outgoing_messages| !outgoing_messages.is_empty());
-        for line in self.outbox.lines() {
-            let (to, class) = line;
-            while to != self.me
-                && let Some((seq, facts)) = self.outbox.next_to_offer(disk, line)?
-            {
-                let body = match class {
-                    Class::Main => Body::Facts(facts),
-                    Class::Copies => Body::Copies(facts),
-                };
-                let Ok(id) = self.outgoing.offer(to, body) else { break };
-                self.outbox.offered(line, seq);
-                self.sent.insert(id, Sent::Row(line, seq));
-                self.status.worked(1);
-            }
-        }
-        self.move_rows(ledger)
+        self.messages.retain(|_, messages| !messages.is_empty());
     }
-}
-
-fn key(link: &Found) -> UrlKey {
-    UrlKey { group: link.host.group, url: link.hash }
 }

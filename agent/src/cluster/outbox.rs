@@ -1,42 +1,40 @@
-//! What waits to be acknowledged by other agents: a line of rows on disk for each agent and class.
+//! Rows of facts that other agents have not acknowledged: on disk a line for each agent and class.
 //!
-//! A row is written with the commit that it follows from and deleted with one after it was
-//! acknowledged. In memory there is a note of each row, and the bytes of those that no commit has
-//! written yet and of the first few of a line: an agent that answers nothing costs disk.
+//! A row is written with the commit that it follows from, and deleted with a commit after its
+//! acknowledgement. Memory holds an entry for each row, and the facts of rows that no commit has
+//! written yet and of the first rows of each line: an agent that does not answer costs disk.
 
 mod rows;
 
-use crate::crawldb::PendingPage;
+use crate::cluster::store::OutboxRows;
+use crate::messages::{CommitNumber, OutboxChange, PendingPage};
 use crate::peers::Class;
-use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter};
+use crate::storage::{DiskError, RowReader, RowWriter};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 use rows::{PAGES, code, damaged, key, read_key, read_pages};
 use std::collections::{BTreeMap, HashMap};
 
-/// Bytes of rows of one line that are kept in memory once they are on disk.
+/// Bytes of one line that stay in memory once they are on disk.
 const KEPT_BYTES_MAX: usize = 2 << 20;
-/// Bytes of changes that wait for a commit before one is made for them alone.
+/// Bytes of changes after which they are written without waiting for a commit.
 const CHANGES_BYTES_MAX: usize = 16 << 20;
-/// Bytes of facts in one row.
+/// Most bytes of facts in one row.
 pub const ROW_BYTES_MAX: usize = 256 << 10;
 
-/// To one agent, in one class.
+/// A line: the receiver and the class.
 pub type Line = (AgentId, Class);
-
-/// A commit with pages whose links are on their way.
-pub type BatchNumber = u64;
 
 /// A row.
 #[derive(Debug)]
 struct Row {
     /// The commit whose pages wait for it.
-    batch: Option<BatchNumber>,
+    commit: Option<CommitNumber>,
     bytes: usize,
-    /// Its facts, unless they are to be read from the disk, which then has them.
+    /// Its facts; `None` if only the disk has them.
     facts: Option<Vec<Bytes>>,
-    /// Whether the peers' queue has it.
+    /// Whether the packet queue has it.
     offered: bool,
 }
 
@@ -52,30 +50,30 @@ struct Rows {
 pub struct Outbox {
     last: u64,
     lines: BTreeMap<Line, Rows>,
-    /// For each commit with unsettled pages the rows that bring their links.
-    open: HashMap<BatchNumber, usize>,
-    /// PendingPage pages of each group.
-    unsettled: HashMap<GroupHash, usize>,
-    /// Rows to be written or deleted with the next commit.
-    changes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Bytes of these since [`Self::relieve`] last tried to write them.
+    /// For each commit with pending pages the number of rows with their links.
+    open: HashMap<CommitNumber, usize>,
+    /// Pending pages of each group.
+    pending: HashMap<GroupHash, usize>,
+    /// Rows to write or delete with the next commit.
+    changes: Vec<OutboxChange>,
+    /// Their bytes since [`Self::relieve`] last tried to write them.
     changed_bytes: usize,
-    /// Rows of which only the disk is to have the facts, once it has them.
-    beyond: Vec<(Line, u64)>,
-    /// Commits of which all links are safe.
-    complete: Vec<BatchNumber>,
+    /// Rows whose facts leave memory once they are on disk.
+    to_disk: Vec<(Line, u64)>,
+    /// Commits of which all links are acknowledged.
+    complete: Vec<CommitNumber>,
 }
 
 impl Outbox {
-    /// What an earlier process left. Copies are not kept: after a restart all groups are copied
-    /// anew.
+    /// Reads the outbox of an earlier process. Copies are not kept: after a restart all groups are
+    /// replicated again.
     ///
     /// # Errors
     /// When the disk fails or a row is damaged.
-    pub fn open(disk: &Database) -> Result<Self, DiskError> {
+    pub fn open(rows: &impl OutboxRows) -> Result<Self, DiskError> {
         let mut outbox = Self::default();
-        let mut pages: Vec<(BatchNumber, Vec<GroupHash>)> = Vec::new();
-        disk.walk(Family::Outbox, &[], &[0xff], |row, value| {
+        let mut pages: Vec<(CommitNumber, Vec<GroupHash>)> = Vec::new();
+        rows.visit_outbox(&mut |row, value| {
             let (class, agent, seq) = read_key(row).ok_or_else(damaged)?;
             outbox.last = outbox.last.max(seq);
             match class {
@@ -84,15 +82,15 @@ impl Outbox {
                     pages.push((seq, groups));
                 }
                 1 => {
-                    let batch =
+                    let commit =
                         RowReader(value).array().map(u64::from_be_bytes).ok_or_else(damaged)?;
-                    let batch = Some(batch).filter(|&batch| batch > 0);
-                    let row = Row { batch, bytes: value.len(), facts: None, offered: false };
+                    let commit = Some(commit).filter(|&commit| commit > 0);
+                    let row = Row { commit, bytes: value.len(), facts: None, offered: false };
                     let rows = outbox.lines.entry((agent, Class::Main)).or_default();
                     rows.bytes += value.len();
                     rows.rows.insert(seq, row);
-                    if let Some(batch) = batch {
-                        *outbox.open.entry(batch).or_default() += 1;
+                    if let Some(commit) = commit {
+                        *outbox.open.entry(commit).or_default() += 1;
                     }
                 }
                 2 => outbox.changes.push((row.to_vec(), None)),
@@ -100,28 +98,28 @@ impl Outbox {
             }
             Ok(true)
         })?;
-        for (batch, groups) in pages {
+        for (commit, groups) in pages {
             for group in groups {
-                *outbox.unsettled.entry(group).or_default() += 1;
+                *outbox.pending.entry(group).or_default() += 1;
             }
-            if !outbox.open.contains_key(&batch) {
-                outbox.complete.push(batch);
+            if !outbox.open.contains_key(&commit) {
+                outbox.complete.push(commit);
             }
         }
         Ok(outbox)
     }
 
-    /// A number for a commit.
+    /// Returns a new number, for a commit or a row.
     pub const fn next(&mut self) -> u64 {
         self.last += 1;
         self.last
     }
 
-    /// Adds rows of facts to the end of a line; their numbers.
+    /// Adds facts to the end of a line; returns the numbers of their rows.
     pub fn push(
         &mut self,
         (to, class): Line,
-        batch: Option<BatchNumber>,
+        commit: Option<CommitNumber>,
         facts: Vec<Bytes>,
     ) -> Vec<u64> {
         let mut numbers = Vec::new();
@@ -137,7 +135,7 @@ impl Outbox {
             let seq = self.next();
             let mut w = RowWriter(Vec::with_capacity(n_bytes + 8));
             if class == Class::Main {
-                w.rest(&batch.unwrap_or(0).to_be_bytes());
+                w.rest(&commit.unwrap_or(0).to_be_bytes());
             }
             some.iter().for_each(|fact| {
                 w.bytes(fact);
@@ -147,47 +145,47 @@ impl Outbox {
             rows.bytes += value.len();
             rows.kept_bytes += value.len();
             if rows.kept_bytes > KEPT_BYTES_MAX {
-                self.beyond.push(((to, class), seq));
+                self.to_disk.push(((to, class), seq));
             }
             let facts = Some(some);
-            rows.rows.insert(seq, Row { batch, bytes: value.len(), facts, offered: false });
+            rows.rows.insert(seq, Row { commit, bytes: value.len(), facts, offered: false });
             self.change(key(code(class), to, seq), Some(value));
-            if let Some(batch) = batch {
-                *self.open.entry(batch).or_default() += 1;
+            if let Some(commit) = commit {
+                *self.open.entry(commit).or_default() += 1;
             }
             numbers.push(seq);
         }
         numbers
     }
 
-    /// Notes the pages of a commit that wait until all its rows are gone.
-    pub fn put_pages(&mut self, batch: BatchNumber, pages: &[PendingPage]) {
+    /// Adds the pages of a commit that stay pending until all its rows are acknowledged.
+    pub fn put_pages(&mut self, commit: CommitNumber, pages: &[PendingPage]) {
         let mut w = RowWriter::default();
         w.number(pages.len() as u64);
         for page in pages {
             page.write(&mut w);
-            *self.unsettled.entry(page.host.group).or_default() += 1;
+            *self.pending.entry(page.host.group).or_default() += 1;
         }
-        self.change(key(PAGES, AgentId(0), batch), Some(w.finish()));
-        if !self.open.contains_key(&batch) {
-            self.complete.push(batch);
+        self.change(key(PAGES, AgentId(0), commit), Some(w.finish()));
+        if !self.open.contains_key(&commit) {
+            self.complete.push(commit);
         }
     }
 
-    /// The row is acknowledged, or needed no more.
+    /// Deletes a row, which is acknowledged or not needed any more.
     pub fn remove(&mut self, line: Line, seq: u64) {
         let Some(rows) = self.lines.get_mut(&line) else { return };
         let Some(row) = rows.rows.remove(&seq) else { return };
         rows.bytes -= row.bytes;
         rows.kept_bytes -= if row.facts.is_some() { row.bytes } else { 0 };
         self.change(key(code(line.1), line.0, seq), None);
-        if let Some(batch) = row.batch
-            && let Some(open) = self.open.get_mut(&batch)
+        if let Some(commit) = row.commit
+            && let Some(open) = self.open.get_mut(&commit)
         {
             *open -= 1;
             if *open == 0 {
-                self.open.remove(&batch);
-                self.complete.push(batch);
+                self.open.remove(&commit);
+                self.complete.push(commit);
             }
         }
     }
@@ -202,13 +200,13 @@ impl Outbox {
         self.lines.get(&line)?.rows.keys().next_back().copied()
     }
 
-    /// The first row of a line that the peers' queue does not have, with its facts.
+    /// The first row of a line that the packet queue does not have, with its facts.
     ///
     /// # Errors
     /// When the disk fails or the row is damaged.
     pub fn next_to_offer(
         &self,
-        disk: &Database,
+        disk: &impl OutboxRows,
         line: Line,
     ) -> Result<Option<(u64, Vec<Bytes>)>, DiskError> {
         let Some(rows) = self.lines.get(&line) else { return Ok(None) };
@@ -222,7 +220,7 @@ impl Outbox {
         Ok(Some((seq, facts)))
     }
 
-    /// The peers' queue has it.
+    /// The packet queue has taken a row.
     pub fn offered(&mut self, line: Line, seq: u64) {
         if let Some(row) = self.lines.get_mut(&line).and_then(|rows| rows.rows.get_mut(&seq)) {
             row.offered = true;
@@ -233,12 +231,17 @@ impl Outbox {
     ///
     /// # Errors
     /// When the disk fails or the row is damaged.
-    pub fn read(&self, disk: &Database, line: Line, seq: u64) -> Result<Vec<Bytes>, DiskError> {
+    pub fn read(
+        &self,
+        disk: &impl OutboxRows,
+        line: Line,
+        seq: u64,
+    ) -> Result<Vec<Bytes>, DiskError> {
         let row = self.lines.get(&line).and_then(|rows| rows.rows.get(&seq));
         if let Some(facts) = row.and_then(|row| row.facts.clone()) {
             return Ok(facts);
         }
-        let value = disk.get(Family::Outbox, &key(code(line.1), line.0, seq))?;
+        let value = disk.outbox_row(&key(code(line.1), line.0, seq))?;
         let value = Bytes::from(value.ok_or_else(damaged)?);
         let mut r = RowReader(&value);
         if line.1 == Class::Main {
@@ -251,8 +254,7 @@ impl Outbox {
         Ok(facts)
     }
 
-    /// All rows, in order, as they are when an epoch ends; none of them is with the peers' queues
-    /// any more.
+    /// All rows, in order. None of them counts as taken by the packet queue any more.
     pub fn recall(&mut self) -> Vec<(Line, u64)> {
         let mut all = Vec::new();
         for (&line, rows) in &mut self.lines {
@@ -264,47 +266,48 @@ impl Outbox {
         all
     }
 
-    /// The commit that waits for a row.
-    pub fn batch_of(&self, line: Line, seq: u64) -> Option<BatchNumber> {
-        self.lines.get(&line)?.rows.get(&seq)?.batch
+    /// The commit whose pages wait for a row.
+    pub fn commit_of(&self, line: Line, seq: u64) -> Option<CommitNumber> {
+        self.lines.get(&line)?.rows.get(&seq)?.commit
     }
 
-    /// The pages of commits whose links are all safe by now; their rows go with the next commit.
+    /// The pages of commits whose links are all acknowledged, and these commits. Their rows are deleted
+    /// with the next commit.
     ///
     /// # Errors
     /// When the disk fails or a row is damaged.
-    pub fn take_settled(
+    pub fn take_complete(
         &mut self,
-        disk: &Database,
-    ) -> Result<(Vec<PendingPage>, Vec<BatchNumber>), DiskError> {
+        disk: &impl OutboxRows,
+    ) -> Result<(Vec<PendingPage>, Vec<CommitNumber>), DiskError> {
         let (mut pages, complete) = (Vec::new(), std::mem::take(&mut self.complete));
-        for &batch in &complete {
-            let row = key(PAGES, AgentId(0), batch);
-            let value = disk.get(Family::Outbox, &row)?;
+        for &commit in &complete {
+            let row = key(PAGES, AgentId(0), commit);
+            let value = disk.outbox_row(&row)?;
             if let Some(value) = value {
                 pages.extend(read_pages(&value)?);
             }
             self.change(row, None);
         }
         for page in &pages {
-            if let Some(n) = self.unsettled.get_mut(&page.host.group) {
+            if let Some(n) = self.pending.get_mut(&page.host.group) {
                 *n -= 1;
                 if *n == 0 {
-                    self.unsettled.remove(&page.host.group);
+                    self.pending.remove(&page.host.group);
                 }
             }
         }
         Ok((pages, complete))
     }
 
-    /// Whether a commit waits for rows.
-    pub fn is_open(&self, batch: BatchNumber) -> bool {
-        self.open.contains_key(&batch)
+    /// Whether rows of a commit are not acknowledged.
+    pub fn is_open(&self, commit: CommitNumber) -> bool {
+        self.open.contains_key(&commit)
     }
 
-    /// Whether pages of a group wait for their links.
-    pub fn has_unsettled(&self, group: GroupHash) -> bool {
-        self.unsettled.contains_key(&group)
+    /// Whether a group has pending pages.
+    pub fn has_pending_pages(&self, group: GroupHash) -> bool {
+        self.pending.contains_key(&group)
     }
 
     fn change(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
@@ -312,41 +315,32 @@ impl Outbox {
         self.changes.push((key, value));
     }
 
-    /// Writes what changed, once that is much: when a long outbox is sorted anew, all of it would be
-    /// in memory otherwise. What the disk does not take waits for the next commit, or until as much
-    /// again has changed.
-    pub fn relieve(&mut self, disk: &Database) {
+    /// Writes the changes if they are many: when the rows of a long outbox are redirected, all of them
+    /// would be in memory otherwise. If the disk fails, they wait for the next commit, or until as
+    /// much again has changed.
+    pub fn relieve(&mut self, disk: &impl OutboxRows) {
         if self.changed_bytes < CHANGES_BYTES_MAX {
             return;
         }
         self.changed_bytes = 0;
-        let mut batch = Batch::default();
-        self.write(disk, &mut batch);
-        match disk.commit(&batch) {
-            Ok(()) => self.written(),
+        match disk.write_outbox(&self.changes) {
+            Ok(()) => {
+                self.changes.clear();
+                self.on_committed();
+            }
             Err(error) => tracing::warn!(%error, "the outbox is not written yet"),
         }
     }
 
-    /// Adds what changed since the last commit to `batch`.
-    pub fn settle(&mut self, disk: &Database, batch: &mut Batch) {
-        self.write(disk, batch);
-        self.written();
-    }
-
-    fn write(&self, disk: &Database, batch: &mut Batch) {
-        for (key, value) in &self.changes {
-            match value {
-                Some(value) => disk.put(batch, Family::Outbox, key, value),
-                None => disk.delete(batch, Family::Outbox, key),
-            }
-        }
-    }
-
-    fn written(&mut self) {
-        self.changes.clear();
+    /// The changes since the last commit, for the batch of the next one.
+    pub fn take_changes(&mut self) -> Vec<OutboxChange> {
         self.changed_bytes = 0;
-        for (line, seq) in self.beyond.drain(..) {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// All changes are written.
+    pub fn on_committed(&mut self) {
+        for (line, seq) in self.to_disk.drain(..) {
             let Some(rows) = self.lines.get_mut(&line) else { continue };
             if let Some(row) = rows.rows.get_mut(&seq).filter(|row| row.facts.is_some()) {
                 row.facts = None;
@@ -355,28 +349,28 @@ impl Outbox {
         }
     }
 
-    /// Whether anything is to be committed.
-    pub fn has_news(&self) -> bool {
+    /// Whether anything must be committed.
+    pub fn has_changes(&self) -> bool {
         !self.changes.is_empty() || !self.complete.is_empty()
     }
 
-    /// Rows of a line, and their bytes.
+    /// The number of rows of a line, and their bytes.
     pub fn amount(&self, line: Line) -> (usize, usize) {
         self.lines.get(&line).map_or((0, 0), |rows| (rows.rows.len(), rows.bytes))
     }
 
-    /// Rows that wait, of all lines.
+    /// The number of all rows.
     pub fn len(&self) -> usize {
         self.lines.values().map(|rows| rows.rows.len()).sum()
     }
 
-    /// Whether no row waits, and no page.
+    /// Whether there is no row, no pending page, and no change.
     pub fn is_empty(&self) -> bool {
         let no_row = self.lines.values().all(|rows| rows.rows.is_empty());
-        no_row && self.unsettled.is_empty() && !self.has_news()
+        no_row && self.pending.is_empty() && !self.has_changes()
     }
 
-    /// The agents and classes with rows.
+    /// The lines with rows.
     pub fn lines(&self) -> Vec<Line> {
         let filled = self.lines.iter().filter(|(_, rows)| !rows.rows.is_empty());
         filled.map(|(&line, _)| line).collect()

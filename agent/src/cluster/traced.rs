@@ -1,6 +1,5 @@
-//! URLs that are followed, on their way between agents.
+//! Traced URLs on their way between agents.
 
-use crate::cluster::ReplicationEngine;
 use crate::cluster::outbox::Line;
 use crate::limits::TRACED_URLS;
 use crate::messages::{Fact, Found, Page};
@@ -14,7 +13,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, HashMap};
 
-/// One that is on its way to its owner.
+/// A URL on its way to its owner.
 #[derive(Clone, Debug)]
 struct Leaving {
     group: GroupHash,
@@ -27,17 +26,17 @@ struct Leaving {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Traced {
-    /// Of the commit that is being prepared, with their owners.
+    /// URLs of the commit that is being routed, with their owners.
     leaving: Vec<(AgentId, Leaving)>,
-    /// In rows that are not acknowledged. A row's number is_in_sync for those before it as well.
+    /// URLs in rows that are not acknowledged. The number of a row stands for the rows before it too.
     rows: HashMap<(Line, u64), Vec<Leaving>>,
     n_rows: usize,
-    /// From whom URLs came that are sieved with the open group, and when.
+    /// The senders of URLs in the open commit, and when they came.
     arrived: HashMap<UrlKey, (AgentId, Timestamp)>,
 }
 
 impl Traced {
-    /// A URL goes to its owner.
+    /// A URL is sent to its owner.
     pub fn leave(
         &mut self,
         tracer: &Tracer,
@@ -56,15 +55,15 @@ impl Traced {
         }
     }
 
-    /// A URL is found that its owner was told of before.
-    pub fn told_before(tracer: &Tracer, url: &Found, page: &Page, now: Timestamp) {
+    /// A URL was found that was sent to its owner before.
+    pub fn sent_before(tracer: &Tracer, url: &Found, page: &Page, now: Timestamp) {
         let Some(trace) = tracer.found(url) else { return };
         let origin = FoundAt::Page(page);
         let span = with_page_link(tracer, found_span(trace, url, origin, now), origin);
         tracer.tell(span.with("crivello.told_before", true));
     }
 
-    /// What goes to `owner` with this commit lies in these rows.
+    /// The URLs that are sent to `owner` with this commit are in these rows.
     pub fn put(&mut self, owner: AgentId, rows: &[u64]) {
         if self.leaving.is_empty() {
             return;
@@ -112,7 +111,7 @@ impl Traced {
         }
     }
 
-    /// A row's facts go to other owners, in other rows.
+    /// The facts of a row were moved to these rows for other owners.
     pub fn redirect(
         &mut self,
         (line, seq): (Line, u64),
@@ -131,7 +130,7 @@ impl Traced {
         }
     }
 
-    /// URLs have come from their finder, into the open group.
+    /// URLs came from another agent, into the open commit.
     pub fn arrive(&mut self, tracer: &Tracer, urls: &[Found], from: AgentId, now: Timestamp) {
         for url in urls.iter().map(key).filter(|&url| tracer.sampled(url).is_some()) {
             if self.arrived.len() < TRACED_URLS {
@@ -139,56 +138,51 @@ impl Traced {
             }
         }
     }
+
+    /// The agent from which a URL of the open commit came, and when.
+    pub fn arrived(&self, url: &UrlKey) -> Option<(AgentId, Timestamp)> {
+        self.arrived.get(url).copied()
+    }
+
+    /// The open commit is written.
+    pub fn forget_arrived(&mut self) {
+        self.arrived.clear();
+    }
 }
 
-impl ReplicationEngine {
-    /// From whom a URL of the open group came, and when.
-    pub fn arrived(&self, url: &UrlKey) -> Option<(AgentId, Timestamp)> {
-        self.traced.arrived.get(url).copied()
-    }
+/// Records the owners of the links of a traced page.
+pub fn trace_assigned(
+    tracer: &Tracer,
+    page: &Page,
+    owners: &BTreeMap<AgentId, u64>,
+    now: Timestamp,
+) {
+    let n_links = owners.values().sum();
+    let owners = (owner_counts(owners), n_links);
+    assigned_span(tracer, page, (&owners.0, owners.1), (now, now))
+        .into_iter()
+        .for_each(|span| tracer.tell(span));
+}
 
-    /// The open group is committed.
-    pub fn forget_arrived(&mut self) {
-        self.traced.arrived.clear();
+/// Records traced URLs among the facts of other agents: they are queued here too, or finished.
+pub fn trace_merged(tracer: &Tracer, facts: &[Fact], now: Timestamp) {
+    if !tracer.is_on() {
+        return;
     }
-
-    /// Tells who owns the links of a page that is followed.
-    pub(super) fn trace_assigned(
-        &self,
-        page: &Page,
-        owners: &BTreeMap<AgentId, u64>,
-        began: Timestamp,
-    ) {
-        let tracer = &self.shared.tracer;
-        let times = (began, self.shared.clock.now());
-        let n_links = owners.values().sum();
-        let owners = (owner_counts(owners), n_links);
-        assigned_span(tracer, page, (&owners.0, owners.1), times)
-            .into_iter()
-            .for_each(|span| tracer.tell(span));
-    }
-
-    /// URLs that others tell of are queued here as well, or done with.
-    pub fn trace_merged(&self, facts: &[Fact], now: Timestamp) {
-        let tracer = &self.shared.tracer;
-        if !tracer.is_on() {
-            return;
-        }
-        for fact in facts {
-            match fact {
-                Fact::Queued { host, url, .. } => {
-                    let url = UrlKey { group: host.group, url: url.hash };
-                    if tracer.sampled(url).is_some() {
-                        tracer.queued(url, now, Since::Told);
-                    }
+    for fact in facts {
+        match fact {
+            Fact::Queued { host, url, .. } => {
+                let url = UrlKey { group: host.group, url: url.hash };
+                if tracer.sampled(url).is_some() {
+                    tracer.queued(url, now, Since::Told);
                 }
-                Fact::Done { url, .. } => {
-                    if tracer.sampled(*url).is_some() {
-                        tracer.is_done(*url);
-                    }
-                }
-                Fact::Host { .. } | Fact::Robots { .. } => {}
             }
+            Fact::Done { url, .. } => {
+                if tracer.sampled(*url).is_some() {
+                    tracer.is_done(*url);
+                }
+            }
+            Fact::Host { .. } | Fact::Robots { .. } => {}
         }
     }
 }

@@ -1,75 +1,82 @@
-//! Rows of whole groups on their way to another agent, a chunk at a time.
+//! Transfers of the rows of whole groups to other agents, a chunk at a time.
 
-use crate::cluster::{ReplicationEngine, Sent};
-use crate::crawldb::{CrawlDb, ExportCursor};
+use crate::cluster::packet_queue::PacketQueue;
+use crate::cluster::store::ReplicaStore;
+use crate::crawldb::ExportCursor;
 use crate::ownership::TransferKind;
 use crate::peers::{Body, Rejected, Why};
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
-use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::HashSet;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes of rows in one packet.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Packets of one group that are on their way.
+/// Unacknowledged packets of one group.
 const CHUNKS_MAX: usize = 8;
 
-/// See the module.
 #[derive(Debug)]
-pub struct Transfer {
+struct Transfer {
     to: AgentId,
     group: GroupHash,
-    end: TransferKind,
-    /// Where to go on; `None` when all has been read.
+    kind: TransferKind,
+    /// Where to go on; `None` when all rows have been read.
     cursor: Option<ExportCursor>,
-    /// Read, and not yet taken by the peers' queue.
+    /// A chunk that was read, and that the packet queue had no room for.
     ready: Option<Body>,
-    on_their_way: HashSet<u64>,
+    unacknowledged: HashSet<u64>,
 }
 
-impl Transfer {
-    pub fn new(to: AgentId, group: GroupHash, end: TransferKind) -> Self {
+/// All transfers of this epoch.
+#[derive(Debug, Default)]
+pub struct Transfers(Vec<Transfer>);
+
+/// A chunk that was given to the packet queue.
+pub struct SentChunk {
+    pub packet: u64,
+    pub group: GroupHash,
+    pub to: AgentId,
+}
+
+impl Transfers {
+    pub fn begin(&mut self, to: AgentId, group: GroupHash, kind: TransferKind) {
         let cursor = Some(ExportCursor::default());
-        Self { to, group, end, cursor, ready: None, on_their_way: HashSet::new() }
+        let unacknowledged = HashSet::new();
+        self.0.push(Transfer { to, group, kind, cursor, ready: None, unacknowledged });
     }
-}
 
-impl ReplicationEngine {
-    /// Sends more of the groups that are under way. What ownership said before it must be on its way.
-    /// Rows wait while some may still count pages that only a lost archive has.
-    pub(super) fn move_rows(&mut self, ledger: &CrawlDb) -> Result<(), DiskError> {
-        if ledger.is_refetching() {
-            return Ok(());
-        }
-        // Only one chunk for each agent is read before there is room for it.
-        let mut full: Vec<AgentId> = self.outgoing_messages.keys().copied().collect();
-        for transfer in &mut self.transfers {
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Sends more chunks, except to the agents in `full`. Only one chunk for each agent is read before
+    /// there is room for it.
+    pub fn send<S: ReplicaStore>(
+        &mut self,
+        store: &S,
+        queue: &mut impl PacketQueue,
+        mut full: Vec<AgentId>,
+    ) -> Result<Vec<SentChunk>, DiskError> {
+        let mut sent = Vec::new();
+        for transfer in &mut self.0 {
             if full.contains(&transfer.to) {
                 continue;
             }
-            while transfer.on_their_way.len() < CHUNKS_MAX {
-                let body = match (transfer.ready.take(), transfer.cursor.take()) {
-                    (Some(body), cursor) => {
-                        transfer.cursor = cursor;
-                        body
-                    }
-                    (None, Some(cursor)) => {
-                        let (rows, rest) = ledger.export(transfer.group, cursor, CHUNK_BYTES)?;
-                        let facts = rows.iter().map(|fact| Bytes::from(facts::encode(fact)));
-                        let (group, end, last) = (transfer.group, transfer.end, rest.is_none());
-                        transfer.cursor = rest;
-                        Body::Rows { group, facts: facts.collect(), end, last }
-                    }
-                    (None, None) => break,
-                };
-                match self.outgoing.offer(transfer.to, body) {
-                    Ok(id) => {
-                        self.status.worked(1);
-                        transfer.on_their_way.insert(id);
-                        self.sent.insert(id, Sent::Rows(transfer.group, transfer.to));
+            while transfer.unacknowledged.len() < CHUNKS_MAX {
+                let Some(body) = transfer.next_chunk(store)? else { break };
+                match queue.offer(transfer.to, body) {
+                    Ok(packet) => {
+                        transfer.unacknowledged.insert(packet);
+                        sent.push(SentChunk { packet, group: transfer.group, to: transfer.to });
                     }
                     Err(Rejected { why, body }) => {
                         if why == Why::TooLong {
@@ -82,39 +89,36 @@ impl ReplicationEngine {
                 }
             }
         }
-        Ok(())
+        Ok(sent)
     }
 
-    /// A chunk is stored there, and with all who copy it.
-    pub(super) fn brought(
+    /// A chunk is stored there, and with all its replicas. Returns the kind of the transfer if it is
+    /// complete now.
+    pub fn acknowledged(
         &mut self,
-        ledger: &mut CrawlDb,
         group: GroupHash,
         to: AgentId,
-        id: u64,
-        now: Timestamp,
-    ) -> Result<(), DiskError> {
-        let (mut over, mut handed_over) = (false, false);
-        self.transfers.retain_mut(|transfer| {
-            if transfer.group != group || transfer.to != to {
-                return true;
-            }
-            transfer.on_their_way.remove(&id);
-            let all_sent = transfer.cursor.is_none() && transfer.ready.is_none();
-            let is_over = all_sent && transfer.on_their_way.is_empty();
-            over |= is_over;
-            handed_over |= is_over && matches!(transfer.end, TransferKind::Handoff { .. });
-            !is_over
-        });
-        if handed_over {
-            self.shared.measured.groups_out.fetch_add(1, Relaxed);
+        packet: u64,
+    ) -> Option<TransferKind> {
+        let at = self.0.iter().position(|transfer| (transfer.group, transfer.to) == (group, to))?;
+        let transfer = &mut self.0[at];
+        transfer.unacknowledged.remove(&packet);
+        let all_sent = transfer.cursor.is_none() && transfer.ready.is_none();
+        let is_complete = all_sent && transfer.unacknowledged.is_empty();
+        is_complete.then(|| self.0.remove(at).kind)
+    }
+}
+
+impl Transfer {
+    fn next_chunk<S: ReplicaStore>(&mut self, store: &S) -> Result<Option<Body>, DiskError> {
+        if let Some(body) = self.ready.take() {
+            return Ok(Some(body));
         }
-        if over {
-            let floor = self.floor(now);
-            self.decide(ledger, floor, |ownership, tags, effects| {
-                ownership.transferred(group, to, tags, effects);
-            })?;
-        }
-        Ok(())
+        let Some(cursor) = self.cursor.take() else { return Ok(None) };
+        let (rows, rest) = store.export(self.group, cursor, CHUNK_BYTES)?;
+        let facts = rows.iter().map(|fact| Bytes::from(facts::encode(fact))).collect();
+        let last = rest.is_none();
+        self.cursor = rest;
+        Ok(Some(Body::Rows { group: self.group, facts, end: self.kind, last }))
     }
 }

@@ -3,7 +3,7 @@
 use super::domain_counters::DomainCounters;
 use super::host_in_memory::HostInMemory;
 use super::{CrawlDb, mark};
-use crate::messages::{Found, Queued};
+use crate::messages::{Found, Queued, SieveResults};
 use crate::storage::facts::as_queued;
 use crate::storage::values::{HostRow, Seen, UrlOutcome, encode_queued};
 use crate::storage::{Batch, DiskError, Family, keys};
@@ -25,6 +25,7 @@ impl CrawlDb {
         &mut self,
         batch: &mut Batch,
         counters: &mut DomainCounters,
+        results: &mut SieveResults,
         new: impl Iterator<Item = &'f Found> + Clone,
     ) -> Result<(), DiskError> {
         let hosts: Vec<HostKey> = new.clone().map(|f| f.host).collect();
@@ -34,12 +35,12 @@ impl CrawlDb {
             let key = UrlKey { group: url.host.group, url: url.hash };
             if let Some(reason) = self.refusal(counters, url)? {
                 self.totals.discards.count(reason);
-                self.sieve_results.next(Some(reason));
+                results.push(Some(reason));
                 let outcome = UrlOutcome::Discarded(reason);
                 self.disk.put(batch, Family::Seen, &keys::seen(key), &outcome.encode());
                 self.changes.done(key, &outcome);
             } else {
-                self.sieve_results.next(None);
+                results.push(None);
                 self.queue(batch, url);
             }
         }

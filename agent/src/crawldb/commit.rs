@@ -1,13 +1,14 @@
-//! The one commit: everything that follows from a group of pages, in one write batch.
+//! Applying a commit: everything that follows from its pages, in one write batch.
 
 use super::domain_counters::DomainCounters;
-use super::pending_page::{PRIORITY_PENDING, PendingPage};
 use super::{CrawlDb, META_ARCHIVE, META_TOTALS};
-use crate::messages::{Found, Page, PageEnd, QueueKey, Queued};
+use crate::messages::{
+    Commit, CommitKind, Found, PRIORITY_PENDING, Page, PageEnd, PendingPage, QueueKey, Queued,
+};
 use crate::storage::crawl_dir::META_SEEDED;
 use crate::storage::values::{ArchivedPage, ContentRow, UrlOutcome};
 use crate::storage::{Batch, DiskError, Family, keys};
-use crivello_common::discard::{Discard, DiscardTally};
+use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
 use crivello_common::politeness::{Retry, retry};
 use crivello_common::time::Timestamp;
@@ -17,89 +18,63 @@ use std::sync::Arc;
 /// The priority of every URL; smaller goes first.
 pub const PRIORITY_DEFAULT: u8 = 128;
 
-/// What one commit accounts for.
-#[derive(Debug, Default)]
-pub struct CommitBatch {
-    /// Stored pages, each with the serial number of its archive file and its offset there.
-    pub pages: Vec<(Page, Option<(u32, u64)>)>,
-    /// Seeds and peers' URLs.
-    pub found: Vec<Found>,
-    /// URLs that were refused before they came here.
-    pub refused: DiscardTally,
-    /// All seeds of this run are in this group or an earlier one, and there were some.
-    pub seeds_end: bool,
-    /// For each of the pages whether links of it are on their way to other agents; empty for none.
-    pub away: Vec<bool>,
-    /// Links of the pages that went to other agents.
-    pub links_away: u64,
-    /// Whether what is new here is to be safe with other agents before its pages are done with.
-    pub copied: bool,
-    /// Pages of earlier groups whose links are safe by now.
-    pub settled: Vec<PendingPage>,
-}
-
-impl CommitBatch {
-    /// Whether there is nothing in it.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        let refused = self.refused != DiscardTally::default();
-        let nothing = self.pages.is_empty() && self.found.is_empty() && self.settled.is_empty();
-        nothing && !refused && !self.seeds_end
-    }
-}
-
 impl CrawlDb {
-    /// Puts all that follows from `group` into a batch. The archive is complete up to `position`
-    /// (its own encoding). In memory it has happened after this; it has happened for good once
-    /// [`Database::commit`](crate::storage::Database::commit) has taken the batch.
+    /// Applies a commit: fills its batch with the row changes, and its changes, pending pages and
+    /// sieve results. In memory it has happened after this; it is durable once
+    /// [`Database::commit`](crate::storage::Database::commit) has written the batch. All earlier
+    /// batches must have been written.
     ///
     /// # Errors
-    /// When the disk fails; the ledger must then not be used any more.
-    pub fn prepare(
-        &mut self,
-        group: &CommitBatch,
-        position: Option<&[u8]>,
-        now: Timestamp,
-    ) -> Result<Batch, DiskError> {
-        let mut batch = Batch::default();
+    /// When the disk fails; the crawl database must then not be used any more.
+    pub fn apply(&mut self, commit: &mut Commit, now: Timestamp) -> Result<(), DiskError> {
+        match commit.kind {
+            CommitKind::Pages => self.apply_pages(commit, now)?,
+            CommitKind::Facts => commit.batch = self.apply_facts(&commit.facts, now)?,
+            CommitKind::Scan => {}
+        }
+        commit.changes = self.changes.take();
+        Ok(())
+    }
+
+    fn apply_pages(&mut self, commit: &mut Commit, now: Timestamp) -> Result<(), DiskError> {
+        let Commit { pages, found, routing, batch, results, pending, .. } = commit;
         let mut counters = DomainCounters::default();
-        // First: it reads the disk, which does not know yet what this batch takes away.
-        self.drop_queues(&mut batch, &mut counters)?;
+        // First: it reads the disk, which does not contain this batch yet.
+        self.drop_queues(batch, &mut counters)?;
         for (host, urls, reason) in std::mem::take(&mut self.refused) {
             self.load(&[host])?;
             for url in urls.iter().filter(|url| self.waits(host, url.queue_key)).collect::<Vec<_>>()
             {
                 let outcome = UrlOutcome::Discarded(reason);
-                self.finish_url(&mut batch, host, url.queue_key, url.hash, &outcome);
+                self.finish_url(batch, host, url.queue_key, url.hash, &outcome);
                 self.totals.discards.count(reason);
             }
         }
-        self.release_acked(&mut batch, &group.settled)?;
-        let links = group.pages.iter().flat_map(|(page, _)| &page.links);
-        let found: Vec<&Found> = links.chain(&group.found).collect();
-        let fresh = self.dedup(&found, found.len() - group.found.len())?;
+        self.release_acked(batch, &routing.released)?;
+        let links = pages.iter().flat_map(|(page, _)| &page.links);
+        let all: Vec<&Found> = links.chain(&*found).collect();
+        let fresh = self.dedup(&all, all.len() - found.len())?;
         let mut unread = fresh.as_slice();
-        for (i, (page, record)) in group.pages.iter().enumerate() {
+        for (i, (page, record)) in pages.iter().enumerate() {
             let (own, rest) = unread.split_at(page.links.len());
             unread = rest;
-            let away = group.away.get(i).copied().unwrap_or(false);
-            let waits = away || (group.copied && own.contains(&true));
-            self.record(&mut batch, &mut counters, (page, *record), waits)?;
+            let sent = routing.sent_links.get(i).copied().unwrap_or(false);
+            let waits = sent || (routing.replicated && own.contains(&true));
+            pending.extend(self.record(batch, &mut counters, (page, *record), waits)?);
         }
-        self.sieve_results.begin();
-        let new = found.iter().zip(&fresh).filter(|&(_, &fresh)| fresh).map(|(&found, _)| found);
-        self.enqueue_new(&mut batch, &mut counters, new)?;
-        self.sieve_results.end(fresh);
-        self.totals.discards.merge(&group.refused);
-        self.totals.links += group.links_away;
-        self.finish(&mut batch, &counters, now)?;
-        if group.seeds_end {
-            self.disk.put(&mut batch, Family::Meta, META_SEEDED, &[]);
+        let new = all.iter().zip(&fresh).filter(|&(_, &fresh)| fresh).map(|(&found, _)| found);
+        self.enqueue_new(batch, &mut counters, results, new)?;
+        results.set_fresh(fresh);
+        self.totals.discards.merge(&commit.refused);
+        self.totals.links += routing.n_sent;
+        self.finish(batch, &counters, now)?;
+        if commit.seeds_end {
+            self.disk.put(batch, Family::Meta, META_SEEDED, &[]);
         }
-        if let Some(position) = position {
-            self.disk.put(&mut batch, Family::Meta, META_ARCHIVE, position);
+        if let Some(position) = &commit.archive_position {
+            self.disk.put(batch, Family::Meta, META_ARCHIVE, position);
         }
-        Ok(batch)
+        Ok(())
     }
 
     /// Adds what belongs to every commit: rows that were changed in memory, and the totals.
@@ -125,14 +100,14 @@ impl CrawlDb {
         Ok(())
     }
 
-    /// What became of one request; the the page waits if its links are not safe with this commit.
+    /// Records the outcome of one request. Returns the page if it must wait for its links.
     fn record(
         &mut self,
         batch: &mut Batch,
         counters: &mut DomainCounters,
         (page, record): (&Page, Option<(u32, u64)>),
         waits_for_links: bool,
-    ) -> Result<(), DiskError> {
+    ) -> Result<Option<PendingPage>, DiskError> {
         self.totals.discards.merge(&page.discards);
         self.totals.links += page.links.len() as u64;
         if let PageEnd::Failed(kind) = page.end {
@@ -140,7 +115,7 @@ impl CrawlDb {
         }
         let Some(row) = &page.row else {
             self.totals.robots += u64::from(matches!(page.end, PageEnd::Response { .. }));
-            return Ok(());
+            return Ok(None);
         };
         self.load(&[page.host])?;
         // Otherwise another agent has dealt with it in the meantime, and that was merged.
@@ -151,11 +126,12 @@ impl CrawlDb {
             if waits {
                 self.requeue(batch, page.host, row);
             }
-            return Ok(());
+            return Ok(None);
         }
         let outcome = self.outcome(batch, page, row, record);
+        let mut pending = None;
         if waits && waits_for_links {
-            self.hold_until_acked(batch, page.host, row, outcome);
+            pending = Some(self.hold_until_acked(batch, page.host, row, outcome));
         } else if waits {
             self.finish_url(batch, page.host, row.queue_key, row.hash, &outcome);
         }
@@ -171,7 +147,7 @@ impl CrawlDb {
             counters.row(&self.disk, page.host.group)?.pages += 1;
             self.count_reserved_page(page.host);
         }
-        Ok(())
+        Ok(pending)
     }
 
     /// Counts the end of a URL, and says what `seen` is to remember.

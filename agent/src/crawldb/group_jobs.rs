@@ -3,10 +3,9 @@
 //! the last, so that a kill in between only interrupts it.
 
 use super::domain_counters::DomainCounters;
-use super::pending_page::PRIORITY_PENDING;
 use super::serve::increment;
 use super::{CrawlDb, mark};
-use crate::messages::QueueKey;
+use crate::messages::{Commit, CommitKind, PRIORITY_PENDING, QueueKey};
 use crate::storage::values::{HostRow, decode_queued};
 use crate::storage::{Batch, Database, DiskError, Family, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
@@ -162,12 +161,12 @@ impl CrawlDb {
         self.group_jobs.are_left()
     }
 
-    /// The next step of what is to be done to whole groups: a commit of its own. `None` when there
-    /// is nothing to do. The batches before it must have been committed.
+    /// The next step of the jobs on whole groups: a commit of its own, which is applied already. `None`
+    /// when there is no job. All earlier batches must have been written.
     ///
     /// # Errors
     /// When the disk fails; the ledger must then not be used any more.
-    pub fn step_job(&mut self, now: Timestamp) -> Result<Option<Batch>, DiskError> {
+    pub fn step_job(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
         if !self.group_jobs.are_left() {
             return Ok(None);
         }
@@ -207,7 +206,8 @@ impl CrawlDb {
         self.finish(&mut batch, &DomainCounters::default(), now)?;
         self.changes.forget(&deleted);
         self.changes.forget_hosts(&looked_through);
-        Ok(Some(batch))
+        let changes = self.changes.take();
+        Ok(Some(Commit { kind: CommitKind::Scan, batch, changes, ..Commit::default() }))
     }
 
     /// Marks hosts with a queue, so that their rows in `schedule` are looked after; says where to

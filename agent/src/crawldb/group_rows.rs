@@ -32,7 +32,7 @@ impl GroupRows {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn tag(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError> {
+    pub fn role(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError> {
         Ok(self.row(group)?.and_then(|row| row.tag))
     }
 
@@ -43,7 +43,7 @@ impl GroupRows {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn set_tag(&mut self, group: GroupHash, tag: Option<GroupRole>) -> Result<(), DiskError> {
+    pub fn set_role(&mut self, group: GroupHash, tag: Option<GroupRole>) -> Result<(), DiskError> {
         let authority = matches!(&tag, None | Some(GroupRole { role: Role::Authority { .. }, .. }));
         let open = self.row(group)?.map_or(authority, |row| row.open);
         self.write(group, GroupState { open, tag });
@@ -54,7 +54,7 @@ impl GroupRows {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn tags_after(
+    pub fn roles_after(
         &self,
         group: Option<GroupHash>,
         most: usize,
@@ -91,7 +91,7 @@ impl GroupRows {
     }
 
     pub(super) fn set_open(&mut self, group: GroupHash, open: bool) -> Result<(), DiskError> {
-        let tag = self.tag(group)?;
+        let tag = self.role(group)?;
         self.write(group, GroupState { open, tag });
         Ok(())
     }

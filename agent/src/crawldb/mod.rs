@@ -1,10 +1,10 @@
-//! The ledger: sieve, frontier and host rows on disk, and the one commit that moves them.
+//! The crawl database: sieve, frontier and host rows on disk, and the one commit that moves them.
 //!
-//! *Comes in*: groups of stored pages with their links, seeds and peers' batches ([`CommitBatch`]),
-//! other agents' [`Fact`]s, custody's tags, and the workbench's notes
-//! ([`ToFrontier`]).
-//! *Goes out*: hosts that fall due, with the head of their queues ([`ToWorkbench`](crate::messages::ToWorkbench)); the
-//! facts of a group that changes hands.
+//! *Comes in*: [`Commit`](crate::messages::Commit)s of stored pages with their links, seeds and URLs
+//! from other agents, or of other agents' [`Fact`](crate::messages::Fact)s; roles of groups; the
+//! workbench's notes ([`ToFrontier`]).
+//! *Goes out*: hosts that fall due, with the head of their queues
+//! ([`ToWorkbench`](crate::messages::ToWorkbench)); the facts of a group that is handed off.
 //! *Remembers*: which URLs were ever seen, which are queued, what became of the others, and every
 //! host's state; in memory only the hosts that are on the workbench or have pages on the way.
 //! *Never knows*: the web, the clock, which thread it runs on, protobuf.
@@ -29,13 +29,10 @@ mod refetch;
 mod roles;
 mod serve;
 mod sieve;
-mod sieve_results;
 mod totals;
 mod transfer;
 
-pub use commit::CommitBatch;
 pub use group_rows::GroupRows;
-pub use pending_page::{PRIORITY_PENDING, PendingPage};
 pub use recent::RecentKeys;
 pub use refetch::archived;
 pub use roles::{RoleCounts, count_roles};
@@ -43,11 +40,10 @@ pub use serve::MayFetch;
 pub use sieve::{
     BlockedBloom, Bloom, Lookup, Losses, Memory, Offline, RocksSeen, SeenSet, SieveCounts,
 };
-pub use sieve_results::SieveOutcomes;
 pub use totals::Totals;
 pub use transfer::ExportCursor;
 
-use crate::messages::{Fact, Queued, ToFrontier};
+use crate::messages::{Queued, ToFrontier};
 use crate::storage::{Database, DiskError, Family, keys, values::RobotsRow};
 use blocked_hosts::BlockedHosts;
 use changes::ChangeLog;
@@ -61,7 +57,6 @@ use hashbrown::HashMap;
 use host_in_memory::HostInMemory;
 use refetch::Refetch;
 use sieve::Sieve;
-use sieve_results::SieveResults;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -108,15 +103,12 @@ pub struct CrawlDb {
     window_urls_max: u64,
     group_rows: GroupRows,
     group_jobs: GroupJobs,
-    /// What the batches since the last look changed.
+    /// Changes of the commit at hand.
     changes: ChangeLog,
-    /// Pages that wait for their links, of the batches since the last look.
-    pending_pages: Vec<PendingPage>,
     /// The agent, where groups may change hands: then a row of `seen` says where its URL waits, or
     /// who has fetched it.
     me: Option<AgentId>,
     refetch: Refetch,
-    sieve_results: SieveResults,
     blocked_hosts: BlockedHosts,
 }
 
@@ -173,10 +165,8 @@ impl CrawlDb {
             first_skipped: None,
             window_urls_max: settings.state.window_urls_max,
             changes: ChangeLog::default(),
-            pending_pages: Vec::new(),
             me: None,
             refetch,
-            sieve_results: SieveResults::default(),
         })
     }
 
@@ -195,24 +185,6 @@ impl CrawlDb {
     pub fn timed(mut self, look_ups: Timer) -> Self {
         self.sieve.time(look_ups);
         self
-    }
-
-    /// What the batches since the last call changed, as others may be told of it. Nothing while
-    /// the agent is alone.
-    pub fn drain_changes(&mut self) -> Vec<Fact> {
-        self.changes.take()
-    }
-
-    /// The pages of the batches since the last call that wait for their links.
-    pub fn drain_pending_pages(&mut self) -> Vec<PendingPage> {
-        std::mem::take(&mut self.pending_pages)
-    }
-
-    /// What became of the URLs of the group that was prepared last: of its pages' links and of those
-    /// found elsewhere, in their order.
-    #[must_use]
-    pub fn sieve_results(&self) -> SieveOutcomes<'_> {
-        self.sieve_results.iter()
     }
 
     /// What the crawl has done so far, as of the last commit.
@@ -313,7 +285,13 @@ impl CrawlDb {
         Ok(any)
     }
 
-    /// What custody remembers of the groups; what is written goes with the next commit.
+    /// The database, which the replication engine's outbox shares.
+    #[must_use]
+    pub fn disk(&self) -> &Database {
+        &self.disk
+    }
+
+    /// The roles and states of groups; changes are written with the next commit.
     pub const fn group_rows(&mut self) -> &mut GroupRows {
         &mut self.group_rows
     }

@@ -9,9 +9,9 @@ use super::CrawlDb;
 use super::changes::is_limit;
 use super::domain_counters::DomainCounters;
 use super::group_jobs::end_of;
-use crate::messages::Fact;
+use crate::messages::{Commit, CommitKind, Fact};
 use crate::storage::values::{ArchivedPage, HostRow, Seen, UrlOutcome};
-use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter, keys};
+use crate::storage::{Database, DiskError, Family, RowReader, RowWriter, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostHash, HostKey};
 use crivello_common::time::Timestamp;
@@ -84,11 +84,12 @@ impl CrawlDb {
         self.refetch.from.is_some()
     }
 
-    /// Looks through some rows: a commit of its own, as in [`Self::merge`]; `None` when all are.
+    /// Scans some rows: a commit of its own, which is applied already; `None` when all are scanned. All
+    /// earlier batches must have been written.
     ///
     /// # Errors
     /// When the disk fails; the ledger must then not be used any more.
-    pub fn step_refetch(&mut self, now: Timestamp) -> Result<Option<Batch>, DiskError> {
+    pub fn step_refetch(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
         let Some(from) = self.refetch.from.take() else { return Ok(None) };
         let (mut facts, mut n_rows, mut last) = (Vec::new(), 0, None);
         self.disk.walk(Family::Seen, &from, &END, |key, value| {
@@ -99,7 +100,7 @@ impl CrawlDb {
             last = Some(key.to_vec());
             Ok(n_rows < ROWS_AT_ONCE)
         })?;
-        let mut batch = self.merge(&facts, now)?;
+        let mut batch = self.apply_facts(&facts, now)?;
         if n_rows == ROWS_AT_ONCE {
             self.refetch.from = last.map(|key| [&key[..], &[0]].concat());
         } else {
@@ -108,7 +109,8 @@ impl CrawlDb {
             let done = self.refetch.encode();
             self.disk.put(&mut batch, Family::Meta, META_REFETCHED, &done);
         }
-        Ok(Some(batch))
+        let changes = self.changes.take();
+        Ok(Some(Commit { kind: CommitKind::Scan, batch, changes, ..Commit::default() }))
     }
 
     /// A page of a host is to be fetched again: it does not count towards the limits until then.

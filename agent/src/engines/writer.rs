@@ -1,16 +1,16 @@
-//! The accountant thread: the only one that writes, to the archive and to the ledger.
+//! The writer thread: the only one that writes, to the archive and to the crawl database.
 //!
-//! It gathers results into groups. For a group it appends the records to the archive and syncs
-//! that, then commits everything that follows from the group in one write batch, the archive's
-//! position with it. The system may bring the batch to the disk from then on, whenever it likes:
-//! what it speaks of is there already. When the disk is full it is_in_sync still and tries again:
-//! nothing is dropped, and the fetchers stop by themselves because the pipeline fills.
+//! It gathers results into a [`Commit`]. It appends the records to the archive and syncs it, then
+//! writes everything that follows from the commit in one batch, with the position of the archive. From
+//! then on the system may write the batch to the disk at any time: the archive is there before. While
+//! the disk is full the writer tries again: nothing is dropped, and fetching stops because the
+//! pipeline is full.
 
-use crate::cluster::ReplicationEngine;
-use crate::crawldb::{CommitBatch, CrawlDb, GroupRows};
+use crate::cluster::Replication;
+use crate::crawldb::{CrawlDb, GroupRows};
 use crate::duplicates::Duplicates;
 use crate::limits::SEED_BATCHES_MAX;
-use crate::messages::{PageEnd, SchedulerQueues, ToWorkbench, WriterMsg};
+use crate::messages::{Commit, PageEnd, SchedulerQueues, ToWorkbench, WriterMsg};
 use crate::report::Ended;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
@@ -24,20 +24,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
-/// A group with this many bytes of archive records and links is committed at once.
-const GROUP_BYTES_MAX: usize = 8 << 20;
-/// So is one with so many URLs from outside.
+/// A commit with this many bytes of archive records and links is due at once.
+const COMMIT_BYTES_MAX: usize = 8 << 20;
+/// A commit with this many URLs from outside is due at once.
 const FOUND_MAX: usize = 32_000;
-/// The accountant looks up at least this often.
-const NAP_MAX: Duration = Duration::from_millis(100);
+/// Longest wait for a message.
+const WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// Why the accountant cannot go on.
+/// Why the writer cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum WriterError {
-    /// The state.
+    /// The crawl database failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The archive.
+    /// The archive failed.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// The disk stayed full until the crawl was stopped.
@@ -45,12 +45,12 @@ pub enum WriterError {
     StillFull(String),
 }
 
-/// What the accountant keeps: everything that lies on the disk.
+/// Everything that the writer writes to.
 pub struct Stores {
-    /// The state.
+    /// The database.
     pub disk: Arc<Database>,
-    /// Its ledger.
-    pub ledger: CrawlDb,
+    /// The crawl database in it.
+    pub crawldb: CrawlDb,
     /// The archive.
     pub archive: ArchiveWriter,
     /// The directory of both.
@@ -62,96 +62,99 @@ pub struct Stores {
 /// See the module.
 pub struct Writer {
     shared: Shared,
-    desk: Arc<SchedulerQueues>,
+    queues: Arc<SchedulerQueues>,
     inbox: Receiver<WriterMsg>,
-    books: Stores,
-    /// What the others of a cluster want; `None` for an agent that is alone.
-    member: Option<Box<ReplicationEngine>>,
-    group: CommitBatch,
-    group_bytes: usize,
-    group_seeds: usize,
-    group_since: Timestamp,
+    stores: Stores,
+    replication: Replication,
+    /// The open commit of pages.
+    open: Commit,
+    /// Bytes of its pages.
+    open_bytes: usize,
+    /// Batches of local seeds in it.
+    open_seeds: usize,
+    /// The time of its first message.
+    open_since: Timestamp,
+    /// The open commit of other agents' facts.
+    facts: Commit,
+    /// Messages that the workbench's queue has no room for.
     replies: VecDeque<ToWorkbench>,
-    next_due: Timestamp,
+    /// When hosts fall due that the workbench wants.
+    serve_at: Timestamp,
     counted_at: Timestamp,
     synced_at: Timestamp,
-    disk_looked_at: Timestamp,
+    disk_checked_at: Timestamp,
     seeds_ended: bool,
-    /// What came of what is blocked is told up to this change.
-    blocks_told: Option<u64>,
-    /// It was said that the sieve loses much.
-    losses_told: bool,
-    quiet: Option<Ended>,
+    /// The number of the last change of what is blocked that was reported.
+    blocks_reported: Option<u64>,
+    /// Whether the sieve was reported to be full.
+    sieve_reported: bool,
+    /// Why the scheduler starts no more visits.
+    idle: Option<Ended>,
 }
 
 impl Writer {
-    /// An accountant with an empty group.
+    /// A writer with nothing to commit.
     #[must_use]
     pub fn new(
         shared: Shared,
-        desk: Arc<SchedulerQueues>,
+        queues: Arc<SchedulerQueues>,
         inbox: Receiver<WriterMsg>,
-        books: Stores,
+        stores: Stores,
+        replication: Replication,
     ) -> Self {
         let now = shared.clock.now();
         Self {
             shared,
-            desk,
+            queues,
             inbox,
-            books,
-            member: None,
-            group: CommitBatch::default(),
-            group_bytes: 0,
-            group_seeds: 0,
-            group_since: now,
+            stores,
+            replication,
+            open: Commit::default(),
+            open_bytes: 0,
+            open_seeds: 0,
+            open_since: now,
+            facts: Commit::of_facts(),
             replies: VecDeque::new(),
-            next_due: now,
+            serve_at: now,
             counted_at: now,
             synced_at: now,
-            disk_looked_at: Timestamp::ZERO,
+            disk_checked_at: Timestamp::ZERO,
             seeds_ended: false,
-            blocks_told: None,
-            losses_told: false,
-            quiet: None,
+            blocks_reported: None,
+            sieve_reported: false,
+            idle: None,
         }
-    }
-
-    /// The accountant of a member of a cluster.
-    #[must_use]
-    pub fn in_cluster(mut self, member: ReplicationEngine) -> Self {
-        self.member = Some(Box::new(member));
-        self
     }
 
     /// Works until the crawl is over, then closes the archive and the state.
     pub fn run(mut self) {
-        self.tell_totals();
+        self.report_totals();
         let end = self.work().and_then(|how| {
             let saves = !self.shared.lifecycle.abandoned.load(Relaxed);
             if saves { self.close().map(|()| how) } else { Ok(how) }
         });
-        self.books.disk.close();
+        self.stores.disk.close();
         match end {
             Ok(how) => self.shared.lifecycle.end(how, None),
             Err(error) => self.shared.lifecycle.end(Ended::Failed, Some(error.to_string())),
         }
-        self.desk.wake();
+        self.queues.wake();
     }
 
     fn work(&mut self) -> Result<Ended, WriterError> {
         loop {
             self.gather();
             if self.shared.lifecycle.is_over() {
-                return Ok(Ended::Failed); // Somebody else cannot go on.
+                return Ok(Ended::Failed); // Another thread has failed.
             }
             let now = self.shared.clock.now();
-            self.look_at_disk(now);
-            self.take_part(now)?;
-            self.keep_up(now)?;
+            self.check_disk_space(now);
+            self.poll_cluster(now)?;
+            self.apply_settings(now)?;
             if self.is_due(now) {
                 self.commit()?;
             }
-            self.pump()?;
+            self.replication.send(&self.stores.crawldb)?;
             self.serve(now)?;
             self.sync(now)?;
             if let Some(how) = self.ended()? {
@@ -160,69 +163,75 @@ impl Writer {
         }
     }
 
-    /// Takes what has come, or waits a little for it.
+    /// Adds messages to the open commit; waits a little for the first.
     fn gather(&mut self) {
         let most = self.shared.settings.state.commit_pages_max as usize;
-        let nap = if self.replies.is_empty() { NAP_MAX } else { Duration::from_millis(1) };
-        let nap = self.next_due.since(self.shared.clock.now()).clamp(Duration::ZERO, nap);
-        let nap = if self.group.is_empty() { nap } else { nap.min(Duration::from_millis(2)) };
-        let works = self.member.is_some() && self.books.ledger.has_jobs();
-        let nap = if works { Duration::ZERO } else { nap };
-        match self.next_entry(nap) {
-            Ok(entry) => self.enter(entry),
+        let wait = if self.replies.is_empty() { WAIT_MAX } else { Duration::from_millis(1) };
+        let wait = self.serve_at.since(self.shared.clock.now()).clamp(Duration::ZERO, wait);
+        let wait = if self.open.is_empty() { wait } else { wait.min(Duration::from_millis(2)) };
+        let has_jobs = !self.replication.is_solo() && self.stores.crawldb.has_jobs();
+        let wait = if has_jobs { Duration::ZERO } else { wait };
+        match self.next_message(wait) {
+            Ok(entry) => self.add(entry),
             Err(RecvTimeoutError::Timeout) => return,
             Err(RecvTimeoutError::Disconnected) => {
-                self.quiet.get_or_insert(Ended::Stopped);
+                self.idle.get_or_insert(Ended::Stopped);
                 return;
             }
         }
-        while self.group.pages.len() < most
-            && 2 * self.group_seeds < SEED_BATCHES_MAX
-            && self.group_bytes < GROUP_BYTES_MAX
+        while self.open.pages.len() < most
+            && 2 * self.open_seeds < SEED_BATCHES_MAX
+            && self.open_bytes < COMMIT_BYTES_MAX
             && let Ok(entry) = self.inbox.try_recv()
         {
-            self.enter(entry);
+            self.add(entry);
         }
     }
 
-    fn enter(&mut self, entry: WriterMsg) {
-        if self.group.is_empty() && !self.books.ledger.has_changes() {
-            self.group_since = self.shared.clock.now();
+    /// Whether anything waits for a commit.
+    fn must_commit(&self) -> bool {
+        !self.open.is_empty()
+            || self.open.is_awaited()
+            || self.stores.crawldb.has_changes()
+            || self.replication.has_changes()
+    }
+
+    fn add(&mut self, entry: WriterMsg) {
+        if self.open.is_empty() && !self.stores.crawldb.has_changes() {
+            self.open_since = self.shared.clock.now();
         }
         match entry {
             WriterMsg::Page(page) => {
-                self.group_bytes += page.held_bytes();
-                self.group.pages.push((*page, None));
+                self.open_bytes += page.held_bytes();
+                self.open.pages.push((*page, None));
             }
             WriterMsg::Found(found, refused) => {
-                self.group_seeds += 1;
-                self.group.found.extend(found);
-                self.group.refused.merge(&refused);
+                self.open_seeds += 1;
+                self.open.found.extend(found);
+                self.open.refused.merge(&refused);
             }
             WriterMsg::Notes(notes) => {
-                notes.into_iter().for_each(|note| self.books.ledger.on_workbench(note));
+                notes.into_iter().for_each(|note| self.stores.crawldb.on_workbench(note));
             }
             WriterMsg::SeedsEnd { any } => {
                 self.seeds_ended = true;
-                self.group.seeds_end = any;
+                self.open.seeds_end = any;
             }
-            WriterMsg::Idle(how) => self.quiet = how,
+            WriterMsg::Idle(how) => self.idle = how,
         }
     }
 
-    /// Whether the open group is to be committed now: it is full, or old enough, or nobody has
-    /// anything to do before it is.
+    /// Whether the open commit is due: it is full or old enough, or all other threads wait for it.
     fn is_due(&self, now: Timestamp) -> bool {
         let state = &self.shared.settings.state;
-        let age = now.since(self.group_since);
-        if self.group.is_empty() {
-            let told = self.member.as_ref().is_some_and(|member| member.has_news());
-            return (told || self.books.ledger.has_changes()) && age >= state.commit_interval;
+        let age = now.since(self.open_since);
+        if self.open.is_empty() {
+            return self.must_commit() && age >= state.commit_interval;
         }
-        self.group.pages.len() >= state.commit_pages_max as usize
-            || self.group_bytes >= GROUP_BYTES_MAX
-            || 2 * self.group_seeds >= SEED_BATCHES_MAX
-            || self.group.found.len() >= FOUND_MAX
+        self.open.pages.len() >= state.commit_pages_max as usize
+            || self.open_bytes >= COMMIT_BYTES_MAX
+            || 2 * self.open_seeds >= SEED_BATCHES_MAX
+            || self.open.found.len() >= FOUND_MAX
             || age >= state.commit_interval
             || (self.inbox.is_empty() && self.nothing_else_moves())
     }
@@ -230,139 +239,137 @@ impl Writer {
     fn nothing_else_moves(&self) -> bool {
         let (unparsed, uncommitted) = self.shared.pipeline.pages();
         let idle = self.shared.status.visits.load(Relaxed) == 0;
-        idle && unparsed == 0 && uncommitted == self.group.pages.len()
+        idle && unparsed == 0 && uncommitted == self.open.pages.len()
     }
 
+    /// Commits the open commit of pages.
     fn commit(&mut self) -> Result<(), WriterError> {
         let begun = self.shared.clock.now();
-        self.append()?;
+        let mut commit = std::mem::take(&mut self.open);
+        self.append(&mut commit)?;
         let now = self.shared.clock.now();
-        let disk = self.books.disk.clone();
-        let ledger = &mut self.books.ledger;
-        let mut outbound = match &mut self.member {
-            Some(member) => Some(member.route_links(ledger, &mut self.group, &disk, now)?),
-            None => None,
-        };
-        self.books.ledger.add_elapsed(now.since(self.counted_at));
+        self.stores.crawldb.add_elapsed(now.since(self.counted_at));
         self.counted_at = now;
+        self.replication.route(&mut commit, &mut self.stores.crawldb, now)?;
         let synced_from = self.shared.clock.now();
-        let position = self.books.archive.sync()?.to_bytes();
+        commit.archive_position = Some(self.stores.archive.sync()?.to_bytes().to_vec());
         let stored = now.since(begun) + self.shared.clock.now().since(synced_from);
-        let mut batch = self.books.ledger.prepare(&self.group, Some(&position), now)?;
-        if let (Some(member), Some(outbound)) = (&mut self.member, &mut outbound) {
-            member.prepared(&mut self.books.ledger, outbound, &mut batch, &disk)?;
-        }
-        self.insist(|_| disk.commit(&batch).map_err(WriterError::from))?;
-        self.trace(begun);
-        if let (Some(member), Some(outbound)) = (&mut self.member, outbound) {
-            member.committed(outbound, self.group.pages.len());
-        }
-        for (page, _) in &self.group.pages {
+        self.stores.crawldb.apply(&mut commit, now)?;
+        let commit = self.write(commit, begun)?;
+        for (page, _) in &commit.pages {
             if let PageEnd::Response { digest: Some(digest), duplicate: false, .. } = &page.end {
-                self.books.duplicates.settle(digest);
+                self.stores.duplicates.settle(digest);
             }
         }
-        self.measure(begun, stored);
-        // First: who finds the pipeline empty finds its pages counted.
-        self.tell_totals();
-        self.shared.pipeline.leave(self.group.pages.len(), self.group_bytes, self.group_seeds);
-        self.group = CommitBatch::default();
-        self.group_bytes = 0;
-        self.group_seeds = 0;
-        self.group_since = now;
-        self.next_due = now;
-        self.desk.wake();
+        self.measure(&commit, begun, stored);
+        self.shared.pipeline.leave(commit.pages.len(), self.open_bytes, self.open_seeds);
+        self.open_bytes = 0;
+        self.open_seeds = 0;
+        self.open_since = now;
+        self.queues.wake();
         Ok(())
     }
 
-    /// The open group's commit began then and is over; its archiving took so long.
-    fn measure(&self, begun: Timestamp, stored: Duration) {
+    /// Writes an applied commit, which began at `begun`: the only place where a batch is written.
+    fn write(&mut self, mut commit: Commit, begun: Timestamp) -> Result<Commit, WriterError> {
+        self.replication.enqueue(&mut commit, &mut self.stores.crawldb)?;
+        let disk = self.stores.disk.clone();
+        self.retry_until_space(|_| disk.commit(&commit.batch).map_err(WriterError::from))?;
+        self.trace(&commit, begun);
+        self.replication.on_committed(&mut commit);
+        // Before the pages leave the pipeline: whoever finds it empty finds them counted.
+        self.report_totals();
+        self.serve_at = begun;
+        Ok(commit)
+    }
+
+    /// Measures a commit that began at `begun`; archiving it took `stored`.
+    fn measure(&self, commit: &Commit, begun: Timestamp, stored: Duration) {
         let (gauges, now) = (&self.shared.measured, self.shared.clock.now());
         gauges.store.observe(stored);
         gauges.commit.observe(now.since(begun).saturating_sub(stored));
-        if !self.group.is_empty() {
-            gauges.commit_wait.observe(begun.since(self.group_since));
+        if !commit.is_empty() {
+            gauges.commit_wait.observe(begun.since(self.open_since));
         }
     }
 
-    /// As of the last commit.
-    fn tell_totals(&mut self) {
-        let sieve = self.books.ledger.sieve_counts();
-        *self.shared.status.totals.lock() = (self.books.ledger.totals().clone(), sieve);
-        self.tell_losses(sieve.losses.rate);
+    /// Reports the totals as of the last commit.
+    fn report_totals(&mut self) {
+        let sieve = self.stores.crawldb.sieve_counts();
+        *self.shared.status.totals.lock() = (self.stores.crawldb.totals().clone(), sieve);
+        self.warn_of_losses(sieve.losses.rate);
     }
 
-    /// Appends the group's records to the archive, and notes where each page is.
-    fn append(&mut self) -> Result<(), WriterError> {
-        let mut pages = std::mem::take(&mut self.group.pages);
+    /// Appends the records of a commit to the archive, and sets where each page is.
+    fn append(&mut self, commit: &mut Commit) -> Result<(), WriterError> {
+        let pages = &mut commit.pages;
         let mut locations = Vec::with_capacity(pages.len());
         let now = self.shared.clock.now();
-        let result = self.insist(|this| {
+        self.retry_until_space(|this| {
             let rest = pages[locations.len()..].iter().map(|(page, _)| page.records.as_slice());
-            Ok(this.books.archive.append(rest, now, &mut locations)?)
-        });
+            Ok(this.stores.archive.append(rest, now, &mut locations)?)
+        })?;
         for ((page, record), location) in pages.iter_mut().zip(locations) {
             page.records = Vec::new();
             *record = location.map(|at| (at.file, at.offset));
         }
-        self.group.pages = pages;
-        result
+        Ok(())
     }
 
-    /// Records the spans of the commit that began at `began`.
-    fn trace(&self, began: Timestamp) {
+    /// Records the spans of a commit that began at `began`.
+    fn trace(&self, commit: &Commit, began: Timestamp) {
         let tracer = &self.shared.tracer;
-        if !tracer.is_on() && !self.group.pages.iter().any(|(page, _)| page.traced.is_some()) {
+        if !tracer.is_on() && !commit.pages.iter().any(|(page, _)| page.traced.is_some()) {
             return;
         }
         let ended = self.shared.clock.now();
-        let commit = CommitTrace { tracer, began, ended, is_alone: self.member.is_none() };
-        let mut results = self.books.ledger.sieve_results();
-        for (page, record) in &self.group.pages {
+        let spans = CommitTrace { tracer, began, ended, is_alone: self.replication.is_solo() };
+        let mut results = commit.results.iter();
+        for (page, record) in &commit.pages {
             for link in &page.links {
-                commit.link(page, link, results.next());
+                spans.link(page, link, results.next());
             }
             let record = record.filter(|_| page.traced.is_some());
-            commit.stored(
+            spans.stored(
                 page,
                 record.map(|(file, offset)| {
-                    (self.books.archive.file_name(file).unwrap_or_default(), offset)
+                    (self.stores.archive.file_name(file).unwrap_or_default(), offset)
                 }),
             );
         }
-        for url in &self.group.found {
-            let arrived = self.member.as_ref().and_then(|m| m.arrived(&url_tracing::key(url)));
-            commit.received(url, arrived, results.next());
+        for url in &commit.found {
+            let arrived = self.replication.arrived(&url_tracing::key(url));
+            spans.received(url, arrived, results.next());
         }
     }
 
-    /// Hands the workbench what it asked for.
+    /// Sends the workbench the hosts and URLs that it requested.
     fn serve(&mut self, now: Timestamp) -> Result<(), WriterError> {
-        if self.replies.is_empty() && (now >= self.next_due || self.books.ledger.is_asked()) {
+        if self.replies.is_empty() && (now >= self.serve_at || self.stores.crawldb.is_asked()) {
             let mut notes = Vec::new();
-            let member = &mut self.member;
+            let replication = &mut self.replication;
             let mut may_fetch =
-                |group, rows: &mut GroupRows| Self::may_fetch(member, group, rows, now);
-            let next = self.books.ledger.serve(now, &mut may_fetch, &mut notes)?;
-            self.next_due = next.unwrap_or(now + NAP_MAX).min(now + NAP_MAX);
+                |group, rows: &mut GroupRows| replication.may_fetch(group, rows, now);
+            let next = self.stores.crawldb.serve(now, &mut may_fetch, &mut notes)?;
+            self.serve_at = next.unwrap_or(now + WAIT_MAX).min(now + WAIT_MAX);
             self.replies.extend(notes);
         }
         let had_some = !self.replies.is_empty();
         while let Some(note) = self.replies.pop_front() {
-            if let Err(note) = self.desk.from_writer.push(note) {
+            if let Err(note) = self.queues.from_writer.push(note) {
                 self.replies.push_front(note);
                 break;
             }
         }
         if had_some {
-            self.desk.wake();
+            self.queues.wake();
         }
         Ok(())
     }
 
     fn sync(&mut self, now: Timestamp) -> Result<(), WriterError> {
         if now.since(self.synced_at) >= self.shared.settings.state.sync_interval {
-            self.insist(|this| Ok(this.books.disk.sync()?))?;
+            self.retry_until_space(|this| Ok(this.stores.disk.sync()?))?;
             self.synced_at = self.shared.clock.now();
             self.shared.measured.state_sync.observe(self.synced_at.since(now));
         }
@@ -371,30 +378,30 @@ impl Writer {
 
     /// How the run ended, once it has.
     fn ended(&mut self) -> Result<Option<Ended>, WriterError> {
-        // First: whatever the scheduler had to say of its visits is in the inbox by then.
+        // First: everything that the scheduler sent about its visits is in the inbox by then.
         let idle = self.shared.status.visits.load(Acquire) == 0;
         let settled =
-            self.group.is_empty() && self.inbox.is_empty() && self.shared.pipeline.is_empty();
-        if self.member.is_some() {
+            self.open.is_empty() && self.inbox.is_empty() && self.shared.pipeline.is_empty();
+        if !self.replication.is_solo() {
             return self.member_ended(settled);
         }
         if !settled {
             return Ok(None);
         }
-        let exhausted = idle && self.seeds_ended && self.books.ledger.totals().queued == 0;
-        Ok(if exhausted { Some(Ended::Exhausted) } else { self.quiet })
+        let exhausted = idle && self.seeds_ended && self.stores.crawldb.totals().queued == 0;
+        Ok(if exhausted { Some(Ended::Exhausted) } else { self.idle })
     }
 
     fn close(&mut self) -> Result<(), WriterError> {
         self.commit()?;
-        self.books.archive.close()?;
-        Ok(self.books.disk.sync()?)
+        self.stores.archive.close()?;
+        Ok(self.stores.disk.sync()?)
     }
 }
 
-mod losses;
-mod membership;
-mod room;
+mod cluster;
+mod disk_space;
 mod settings;
+mod sieve_warning;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@
 mod ack;
 mod barred;
 mod blocked;
+mod commit;
 mod due_host;
 mod fact;
 mod fetched;
@@ -22,17 +23,22 @@ mod host_snapshot;
 mod ip_lease;
 mod ip_lease_queue;
 mod page;
+mod pending_page;
 mod remote_robots;
 mod resolution;
 mod rest_min;
 mod scheduler_queues;
+mod sieve_results;
 mod verdict;
 mod visit;
 mod writer;
 
-pub use ack::Ack;
+pub use ack::{Ack, SeedAnswer};
 pub use barred::{Barred, Lists};
 pub use blocked::BlockCount;
+pub use commit::{
+    Commit, CommitKind, CommitNumber, OnAck, OutboxChange, PendingAck, PendingSeeds, Routing,
+};
 pub use crivello_archive::{ContentDigest, Truncation, WarcRecord};
 pub use crivello_html::LinkKind;
 pub use due_host::{DueHost, QueueKey, Queued, RobotsRecord};
@@ -50,10 +56,12 @@ pub use ip_lease::{
 };
 pub use ip_lease_queue::{Delivery, LeaseCommand, LeaseEvent, LeaseSender};
 pub use page::{Page, PageEnd};
+pub use pending_page::{PRIORITY_PENDING, PendingPage};
 pub use remote_robots::{PeerRobotsRequest, RemoteRobotsQueues};
 pub use resolution::{Resolution, ResolveError, Resolved};
 pub use rest_min::RestMin;
 pub use scheduler_queues::{FetcherReply, HostQuery, SchedulerQueues};
+pub use sieve_results::{SieveOutcomes, SieveResults};
 pub use verdict::{RobotsAnswer, RobotsOutcome, Signal, Verdict};
 pub use visit::{HandedOut, RobotsRequest, Visit, VisitTask};
 pub use writer::WriterMsg;

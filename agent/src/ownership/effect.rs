@@ -15,10 +15,10 @@ pub enum Effect {
         message: OwnershipMessage,
     },
     /// End all visits to the group's hosts, wait until what their pages link to is safe, then
-    /// call [`Ownership::quiet`](super::Ownership::quiet).
-    Quiet(GroupHash),
+    /// call [`Ownership::on_drained`](super::Ownership::on_drained).
+    Drain(GroupHash),
     /// Send all rows of the group, then this [`TransferKind`]; call
-    /// [`Ownership::transferred`](super::Ownership::transferred) when that is acknowledged.
+    /// [`Ownership::on_transferred`](super::Ownership::on_transferred) when that is acknowledged.
     Transfer {
         /// To whom.
         to: AgentId,

@@ -1,6 +1,6 @@
-//! The handoff of an epoch: the scan, the handing over, the copies. Each is one walk over the tags.
+//! The handoff of an epoch: the scan, the handing over, the copies. Each is one walk over the roles.
 
-use super::{Effect, GroupRole, Ownership, OwnershipMessage, Role, Tags, TransferKind};
+use super::{Effect, GroupRole, Ownership, OwnershipMessage, Role, RoleStore, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
@@ -11,11 +11,11 @@ use std::time::Duration;
 const TRANSFERS_MAX: usize = 256;
 /// Groups in one message.
 const GROUPS_MAX: usize = 4_096;
-/// Tags looked at in one step.
+/// RoleStore looked at in one step.
 const TAGS_A_STEP: usize = 1_024;
-/// Tags read at once.
+/// RoleStore read at once.
 const TAGS_AT_ONCE: usize = 64;
-/// From the end of a walk through all tags to the next, whoever asks for another: so many times what
+/// From the end of a walk through all roles to the next, whoever asks for another: so many times what
 /// the walk took, within these bounds.
 const WALK_PAUSE_FACTOR: u32 = 4;
 const WALK_PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -81,7 +81,7 @@ impl Ownership {
     /// Goes on with the handoff of this epoch, as far as it can now; says whether anything was done.
     pub fn step(
         &mut self,
-        tags: &mut impl Tags,
+        roles: &mut impl RoleStore,
         now: Timestamp,
         effects: &mut Vec<Effect>,
     ) -> bool {
@@ -91,11 +91,11 @@ impl Ownership {
         // What was read in an earlier step may have changed since.
         self.handoff.ahead.clear();
         match self.handoff.phase {
-            Phase::Scan => self.scan(tags, effects),
+            Phase::Scan => self.scan(roles, effects),
             Phase::Say => self.say(now, effects),
-            Phase::HandOver => self.hand_over(tags, effects),
+            Phase::HandOver => self.hand_over(roles, effects),
             Phase::Brought => self.say_brought(effects),
-            Phase::Copy if self.all_scanned() => self.copy(tags, now, effects),
+            Phase::Copy if self.all_scanned() => self.copy(roles, now, effects),
             Phase::Over if self.handoff.again && now >= self.handoff.walk_at => {
                 self.handoff.again = false;
                 self.enter(Phase::Copy)
@@ -104,9 +104,9 @@ impl Ownership {
         }
     }
 
-    fn next_tag(&mut self, tags: &impl Tags) -> Option<(GroupHash, GroupRole)> {
+    fn next_tag(&mut self, roles: &impl RoleStore) -> Option<(GroupHash, GroupRole)> {
         if self.handoff.ahead.is_empty() {
-            self.handoff.ahead = tags.tags_after(self.handoff.cursor, TAGS_AT_ONCE).into();
+            self.handoff.ahead = roles.roles_after(self.handoff.cursor, TAGS_AT_ONCE).into();
         }
         let next = self.handoff.ahead.pop_front()?;
         self.handoff.cursor = Some(next.0);
@@ -131,9 +131,9 @@ impl Ownership {
         }
     }
 
-    fn scan(&mut self, tags: &impl Tags, effects: &mut Vec<Effect>) -> bool {
+    fn scan(&mut self, roles: &impl RoleStore, effects: &mut Vec<Effect>) -> bool {
         for _ in 0..TAGS_A_STEP {
-            let Some((group, tag)) = self.next_tag(tags) else {
+            let Some((group, tag)) = self.next_tag(roles) else {
                 let holds = std::mem::take(&mut self.handoff.holds);
                 effects.extend(holds.into_iter().map(|(to, groups)| hold(to, groups)));
                 return self.enter(Phase::Say);
@@ -159,13 +159,13 @@ impl Ownership {
         self.enter(Phase::HandOver)
     }
 
-    fn hand_over(&mut self, tags: &mut impl Tags, effects: &mut Vec<Effect>) -> bool {
+    fn hand_over(&mut self, roles: &mut impl RoleStore, effects: &mut Vec<Effect>) -> bool {
         let mut done = false;
         for _ in 0..TAGS_A_STEP {
             if self.handoff.leaving.len() + self.handoff.transfers.len() >= TRANSFERS_MAX {
                 return done;
             }
-            let Some((group, tag)) = self.next_tag(tags) else {
+            let Some((group, tag)) = self.next_tag(roles) else {
                 return self.enter(Phase::Brought);
             };
             done = true;
@@ -175,7 +175,7 @@ impl Ownership {
             } else {
                 // What its pages link to must be safe before it goes.
                 self.handoff.leaving.insert(group);
-                effects.push(Effect::Quiet(group));
+                effects.push(Effect::Drain(group));
             }
         }
         done
@@ -208,7 +208,12 @@ impl Ownership {
 
     /// Takes over what is to be taken over, sees that it is copied, and asks whether what is held
     /// for nobody may be dropped.
-    fn copy(&mut self, tags: &mut impl Tags, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
+    fn copy(
+        &mut self,
+        roles: &mut impl RoleStore,
+        now: Timestamp,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
         if self.handoff.cursor.is_none() {
             self.handoff.walk_began = now;
         }
@@ -217,7 +222,7 @@ impl Ownership {
             if self.handoff.transfers.len() >= TRANSFERS_MAX {
                 return done;
             }
-            let Some((group, tag)) = self.next_tag(tags) else {
+            let Some((group, tag)) = self.next_tag(roles) else {
                 let asks = std::mem::take(&mut self.handoff.asks);
                 effects.extend(asks.into_iter().map(|(to, groups)| may_drop(to, groups)));
                 let took = now.since(self.handoff.walk_began).saturating_mul(WALK_PAUSE_FACTOR);
@@ -226,8 +231,8 @@ impl Ownership {
             };
             done = true;
             match self.owner(group) {
-                Some(owner) if owner == self.me => self.copy_group(group, &tag, tags, effects),
-                Some(owner) => self.tidy_copy(group, tag, owner, tags, effects),
+                Some(owner) if owner == self.me => self.copy_group(group, &tag, roles, effects),
+                Some(owner) => self.tidy_copy(group, tag, owner, roles, effects),
                 None => {}
             }
         }
@@ -241,7 +246,7 @@ impl Ownership {
         group: GroupHash,
         tag: GroupRole,
         owner: AgentId,
-        tags: &mut impl Tags,
+        roles: &mut impl RoleStore,
         effects: &mut Vec<Effect>,
     ) {
         let owed = self.debt(group, &tag).is_some();
@@ -252,7 +257,7 @@ impl Ownership {
             of.push(owner);
         }
         if of.len() < n_sources {
-            tags.set_tag(
+            roles.set_role(
                 group,
                 Some(GroupRole { epoch: tag.epoch, role: Role::Replica { from: of } }),
             );
@@ -270,7 +275,7 @@ impl Ownership {
         &mut self,
         group: GroupHash,
         tag: &GroupRole,
-        tags: &mut impl Tags,
+        roles: &mut impl RoleStore,
         effects: &mut Vec<Effect>,
     ) {
         if !self.is_authority(tag) {
@@ -278,9 +283,9 @@ impl Ownership {
                 // It will be brought, and looked at then.
                 return;
             }
-            self.take_over(group, false, tags);
+            self.take_over(group, false, roles);
         }
-        let Some(tag) = tags.tag(group) else { return };
+        let Some(tag) = roles.role(group) else { return };
         let in_sync = self.in_sync(&tag);
         for &holder in self.replicas(group).iter() {
             if !in_sync.contains(&holder) {

@@ -16,7 +16,7 @@
 //!
 //! # How an epoch begins
 //! ```text
-//!   each agent:  scan tags ─► Hold(groups I shall bring you) ─► Scanned ─► hand over, group by group
+//!   each agent:  scan roles ─► Hold(groups I shall bring you) ─► Scanned ─► hand over, group by group
 //!   new owner:   takes URLs in at once; fetches a group that nobody holds once all have Scanned,
 //!                and one that somebody holds once that has been brought
 //! ```
@@ -29,12 +29,12 @@ mod effect;
 mod fence;
 mod handoff;
 mod receive;
-mod tag;
+mod role_store;
 
 pub use crate::messages::{OwnershipMessage, TransferKind};
 pub use effect::Effect;
 pub use fence::Fence;
-pub use tag::{GroupRole, Role, Tags};
+pub use role_store::{GroupRole, Role, RoleStore};
 
 use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::config::Cluster;
@@ -192,8 +192,9 @@ impl Ownership {
 
     /// Whether `holder` has all of the group's rows, as far as it was sent them.
     #[must_use]
-    pub fn is_in_sync(&self, group: GroupHash, holder: AgentId, tags: &impl Tags) -> bool {
-        tags.tag(group)
+    pub fn is_in_sync(&self, group: GroupHash, holder: AgentId, roles: &impl RoleStore) -> bool {
+        roles
+            .role(group)
             .is_some_and(|tag| self.is_authority(&tag) && self.in_sync(&tag).contains(&holder))
     }
 
@@ -218,17 +219,22 @@ impl Ownership {
 
     /// Whether a visit to a host of `group` may begin now. Takes the authority over it where it is
     /// this agent's to take.
-    pub fn may_fetch(&mut self, group: GroupHash, tags: &mut impl Tags, now: Timestamp) -> bool {
+    pub fn may_fetch(
+        &mut self,
+        group: GroupHash,
+        roles: &mut impl RoleStore,
+        now: Timestamp,
+    ) -> bool {
         if self.myself().is_none() || !self.fence.is_open(now, self.others().map(|a| a.id)) {
             return false;
         }
         if self.handoff.is_leaving(group) {
             return false;
         }
-        match tags.tag(group) {
+        match roles.role(group) {
             Some(tag) if self.is_authority(&tag) => true,
             tag if self.may_take_over(group) => {
-                self.take_over(group, tag.is_none(), tags);
+                self.take_over(group, tag.is_none(), roles);
                 true
             }
             _ => false,
@@ -236,44 +242,44 @@ impl Ownership {
     }
 
     /// A group of which nobody has a row is held by all its replica_set as soon as it is by one.
-    fn take_over(&mut self, group: GroupHash, new: bool, tags: &mut impl Tags) {
+    fn take_over(&mut self, group: GroupHash, new: bool, roles: &mut impl RoleStore) {
         if !new {
             self.handoff.rescan_schedule();
         }
         let epoch = self.epoch();
         let replicas = if new { self.replicas(group) } else { Arc::default() };
         let in_sync = replicas.iter().map(|&id| (id, epoch)).collect();
-        tags.set_tag(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
+        roles.set_role(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
     }
 
     /// Rows of `group` are about to be stored because this agent owns it.
-    pub fn store_as_owner(&mut self, group: GroupHash, tags: &mut impl Tags) {
-        let tag = tags.tag(group);
+    pub fn store_as_owner(&mut self, group: GroupHash, roles: &mut impl RoleStore) {
+        let tag = roles.role(group);
         let new = tag.is_none();
         match tag {
-            Some(tag) if self.is_authority(&tag) => self.send_to_copyists(group, tags),
-            _ if self.may_take_over(group) => self.take_over(group, new, tags),
+            Some(tag) if self.is_authority(&tag) => self.send_to_replicas(group, roles),
+            _ if self.may_take_over(group) => self.take_over(group, new, roles),
             None | Some(GroupRole { role: Role::Replica { .. }, .. }) => {
                 // From now on there are rows here that no other may have.
                 let role = Role::Pending { new };
-                tags.set_tag(group, Some(GroupRole { epoch: self.epoch(), role }));
+                roles.set_role(group, Some(GroupRole { epoch: self.epoch(), role }));
             }
             Some(_) => {}
         }
     }
 
     /// What changed in rows of `group` is sent to those who should hold copies, and to nobody else.
-    pub fn send_to_copyists(&self, group: GroupHash, tags: &mut impl Tags) {
-        if let Some(tag) = tags.tag(group).filter(|tag| self.is_authority(tag)) {
+    pub fn send_to_replicas(&self, group: GroupHash, roles: &mut impl RoleStore) {
+        if let Some(tag) = roles.role(group).filter(|tag| self.is_authority(tag)) {
             let replicas = self.replicas(group);
-            self.keep_in_sync(group, tag, |id| replicas.contains(&id), tags);
+            self.keep_in_sync(group, tag, |id| replicas.contains(&id), roles);
         }
     }
 
     /// Rows of `group` are about to change here although another owns it, which has been told.
-    pub fn store_as_former_owner(&mut self, group: GroupHash, tags: &mut impl Tags) {
-        if let Some(tag) = tags.tag(group) {
-            self.keep_in_sync(group, tag, |_| false, tags);
+    pub fn store_as_former_owner(&mut self, group: GroupHash, roles: &mut impl RoleStore) {
+        if let Some(tag) = roles.role(group) {
+            self.keep_in_sync(group, tag, |_| false, roles);
         }
     }
 
@@ -283,25 +289,25 @@ impl Ownership {
         group: GroupHash,
         tag: GroupRole,
         keep: impl Fn(AgentId) -> bool,
-        tags: &mut impl Tags,
+        roles: &mut impl RoleStore,
     ) {
         let GroupRole { epoch, role: Role::Authority { mut in_sync } } = tag else { return };
         let n_in_sync = in_sync.len();
         in_sync.retain(|&(id, _)| keep(id));
         if in_sync.len() < n_in_sync {
-            tags.set_tag(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
+            roles.set_role(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
         }
     }
 
     /// Rows of `group` are about to be stored because its owner `of` wants a copy here.
-    pub fn store_as_copy(&mut self, group: GroupHash, of: AgentId, tags: &mut impl Tags) {
+    pub fn store_as_replica(&mut self, group: GroupHash, of: AgentId, roles: &mut impl RoleStore) {
         let epoch = self.epoch();
-        match tags.tag(group) {
-            None => tags
-                .set_tag(group, Some(GroupRole { epoch, role: Role::Replica { from: vec![of] } })),
+        match roles.role(group) {
+            None => roles
+                .set_role(group, Some(GroupRole { epoch, role: Role::Replica { from: vec![of] } })),
             Some(GroupRole { role: Role::Replica { from: mut all }, .. }) if !all.contains(&of) => {
                 all.push(of);
-                tags.set_tag(group, Some(GroupRole { epoch, role: Role::Replica { from: all } }));
+                roles.set_role(group, Some(GroupRole { epoch, role: Role::Replica { from: all } }));
             }
             // What it holds itself it will bring itself.
             Some(_) => {}

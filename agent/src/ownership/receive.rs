@@ -1,16 +1,16 @@
 //! What follows from what was said, and from what was done: by the other agents, and by the own.
 
-use super::{Effect, GroupRole, Ownership, OwnershipMessage, Role, Tags, TransferKind};
+use super::{Effect, GroupRole, Ownership, OwnershipMessage, Role, RoleStore, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 
 impl Ownership {
     /// `from` has said something under the epoch in force.
-    pub fn hear(
+    pub fn on_message(
         &mut self,
         from: AgentId,
         message: &OwnershipMessage,
-        tags: &mut impl Tags,
+        roles: &mut impl RoleStore,
         effects: &mut Vec<Effect>,
     ) {
         match message {
@@ -27,10 +27,10 @@ impl Ownership {
                 self.scanned.insert(from);
             }
             OwnershipMessage::MayDropReplica(groups) => {
-                let whole = |&&group: &&GroupHash| self.is_whole(group, tags);
+                let whole = |&&group: &&GroupHash| self.is_whole(group, roles);
                 let groups: Vec<_> = groups.iter().filter(whole).copied().collect();
                 for &group in &groups {
-                    self.remove_in_sync(group, from, tags);
+                    self.remove_in_sync(group, from, roles);
                 }
                 if !groups.is_empty() {
                     effects.push(Effect::Send {
@@ -41,26 +41,26 @@ impl Ownership {
             }
             OwnershipMessage::DropReplica(groups) => {
                 for &group in groups {
-                    self.drop_copy(group, tags, effects);
+                    self.drop_copy(group, roles, effects);
                 }
             }
         }
     }
 
     /// All rows of the group have come from `from`, under the epoch in force, and been stored.
-    pub fn rows_end(
+    pub fn on_rows_received(
         &mut self,
         group: GroupHash,
         from: AgentId,
         end: TransferKind,
-        tags: &mut impl Tags,
+        roles: &mut impl RoleStore,
         effects: &mut Vec<Effect>,
     ) {
         match end {
             TransferKind::Handoff { authority, keeps } => {
-                self.brought(group, from, authority, keeps, tags, effects);
+                self.brought(group, from, authority, keeps, roles, effects);
             }
-            TransferKind::Replica => self.copied(group, from, tags),
+            TransferKind::Replica => self.copied(group, from, roles),
         }
     }
 
@@ -70,7 +70,7 @@ impl Ownership {
         from: AgentId,
         authority: bool,
         keeps: bool,
-        tags: &mut impl Tags,
+        roles: &mut impl RoleStore,
         effects: &mut Vec<Effect>,
     ) {
         if let Some(bringers) = self.awaited.get_mut(&group) {
@@ -81,37 +81,37 @@ impl Ownership {
         }
         let epoch = self.epoch();
         if !keeps {
-            self.remove_in_sync(group, from, tags);
+            self.remove_in_sync(group, from, roles);
         }
         if authority {
             // What was taken in during this epoch has been copied to all replica_set; older rows of
             // the group, left from another time, have not.
-            let fresh = tags
-                .tag(group)
+            let fresh = roles
+                .role(group)
                 .is_none_or(|tag| tag.epoch == epoch && tag.role == Role::Pending { new: true });
             let in_sync = if keeps && fresh { vec![(from, epoch)] } else { Vec::new() };
-            tags.set_tag(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
+            roles.set_role(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
         }
         // Once it is complete, and all others have scanned, it is copied.
-        if let Some(tag) = tags.tag(group)
+        if let Some(tag) = roles.role(group)
             && self.all_scanned()
         {
-            self.copy_group(group, &tag, tags, effects);
+            self.copy_group(group, &tag, roles, effects);
         }
         self.handoff.rescan_schedule();
     }
 
-    fn copied(&mut self, group: GroupHash, from: AgentId, tags: &mut impl Tags) {
-        let mine = tags.tag(group).is_some_and(|tag| self.debt(group, &tag).is_some());
+    fn copied(&mut self, group: GroupHash, from: AgentId, roles: &mut impl RoleStore) {
+        let mine = roles.role(group).is_some_and(|tag| self.debt(group, &tag).is_some());
         if !mine {
-            self.store_as_copy(group, from, tags);
+            self.store_as_replica(group, from, roles);
         }
     }
 
     /// Whether all that should hold the group's rows do.
-    fn is_whole(&self, group: GroupHash, tags: &impl Tags) -> bool {
+    fn is_whole(&self, group: GroupHash, roles: &impl RoleStore) -> bool {
         self.owner(group) == Some(self.me)
-            && tags.tag(group).is_some_and(|tag| {
+            && roles.role(group).is_some_and(|tag| {
                 let in_sync = self.in_sync(&tag);
                 self.is_authority(&tag)
                     && self.replicas(group).iter().all(|holder| in_sync.contains(holder))
@@ -120,16 +120,21 @@ impl Ownership {
 
     /// One that may drop its copy no longer counts as having it, from before it is told; nor does one
     /// that was not sent what has been stored.
-    pub fn remove_in_sync(&self, group: GroupHash, holder: AgentId, tags: &mut impl Tags) {
-        if let Some(tag) = tags.tag(group) {
-            self.keep_in_sync(group, tag, |id| id != holder, tags);
+    pub fn remove_in_sync(&self, group: GroupHash, holder: AgentId, roles: &mut impl RoleStore) {
+        if let Some(tag) = roles.role(group) {
+            self.keep_in_sync(group, tag, |id| id != holder, roles);
         }
     }
 
-    fn drop_copy(&mut self, group: GroupHash, tags: &mut impl Tags, effects: &mut Vec<Effect>) {
-        let is_copy = tags.tag(group).is_some_and(|tag| matches!(tag.role, Role::Replica { .. }));
+    fn drop_copy(
+        &mut self,
+        group: GroupHash,
+        roles: &mut impl RoleStore,
+        effects: &mut Vec<Effect>,
+    ) {
+        let is_copy = roles.role(group).is_some_and(|tag| matches!(tag.role, Role::Replica { .. }));
         if is_copy && !self.replica_set(group).contains(&self.me) {
-            tags.set_tag(group, None);
+            roles.set_role(group, None);
             effects.push(Effect::Delete(group));
         }
     }
@@ -138,46 +143,52 @@ impl Ownership {
     ///
     /// The authority is given up here, before the rows go: what says so may be lost on its way, and
     /// then nobody has it until all have scanned again.
-    pub fn quiet(&mut self, group: GroupHash, tags: &mut impl Tags, effects: &mut Vec<Effect>) {
+    pub fn on_drained(
+        &mut self,
+        group: GroupHash,
+        roles: &mut impl RoleStore,
+        effects: &mut Vec<Effect>,
+    ) {
         if !self.handoff.leaving.contains(&group) {
             return;
         }
-        let Some(tag) = tags.tag(group) else { return };
+        let Some(tag) = roles.role(group) else { return };
         if let Some((to, authority)) = self.debt(group, &tag) {
             let role = Role::Pending { new: false };
-            tags.set_tag(group, Some(GroupRole { epoch: self.epoch(), role }));
+            roles.set_role(group, Some(GroupRole { epoch: self.epoch(), role }));
             self.transfer(group, to, self.handover(group, authority), effects);
         }
     }
 
     /// All rows of the group, and what came after them, have been stored by `to` and by those
     /// that copy from it.
-    pub fn transferred(
+    pub fn on_transferred(
         &mut self,
         group: GroupHash,
         to: AgentId,
-        tags: &mut impl Tags,
+        roles: &mut impl RoleStore,
         effects: &mut Vec<Effect>,
     ) {
         if !self.handoff.transfers.remove(&(group, to)) {
             return;
         }
-        let Some(tag) = tags.tag(group) else { return };
+        let Some(tag) = roles.role(group) else { return };
         let epoch = self.epoch();
         if self.owner(group) == Some(self.me) {
             if let Role::Authority { mut in_sync } = tag.role {
                 in_sync.retain(|&(id, _)| id != to);
                 in_sync.push((to, epoch));
                 let role = Role::Authority { in_sync };
-                tags.set_tag(group, Some(GroupRole { role, ..tag }));
+                roles.set_role(group, Some(GroupRole { role, ..tag }));
             }
             return;
         }
         self.handoff.leaving.remove(&group);
         if self.replica_set(group).contains(&self.me) {
-            tags.set_tag(group, Some(GroupRole { epoch, role: Role::Replica { from: vec![to] } }));
+            roles
+                .set_role(group, Some(GroupRole { epoch, role: Role::Replica { from: vec![to] } }));
         } else {
-            tags.set_tag(group, None);
+            roles.set_role(group, None);
             effects.push(Effect::Delete(group));
         }
     }

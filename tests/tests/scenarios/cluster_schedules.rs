@@ -1,21 +1,22 @@
 //! The protocol by which agents hand groups to each other, in a simulated cluster: thousands of
 //! schedules of joins, drains, crashes, delays, losses and cuts, each from a seed.
 //!
-//! What runs here is the agents' own `ownership` and the coordinator's own membership; simulated are
-//! the clock, the network, the disks, and pages that link to each other. Judged are the three
-//! things that must hold: no group is ever visited by two agents at once; what was accepted is
-//! fetched, whatever single disk is lost; and in the end everything is where it should be, and
-//! nowhere else. Without crashes no page is fetched twice.
+//! What runs here is the agents' own replication engine and the coordinator's own membership; simulated
+//! are the clock, the network, the disks, and pages that link to each other. A crash takes a disk
+//! back to its last commit. Three things are checked: two agents never visit a group at once; every
+//! page that was accepted or linked is fetched, whatever single disk is lost; in the end each row is
+//! on the disks of its owner and its replicas, and on no other. Without crashes no page is fetched
+//! twice.
 //!
 //! A schedule that fails prints its seed: `CRIVELLO_TEST_SEED=…` runs it alone.
 //! `CRIVELLO_TEST_SCHEDULES=…` sets how many of each kind run.
 
 mod coordinator;
-mod disk;
 mod faults;
 mod judge;
 mod life;
 mod node;
+mod store;
 mod views;
 mod wire;
 mod world;

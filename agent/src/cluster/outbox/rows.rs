@@ -1,12 +1,12 @@
-//! What the rows look like.
+//! The encoding of the rows.
 //!
 //! ```text
-//! 0 agent(4) seq(8)   unsettled pages of one commit: those whose links the rows of this number bring
-//! 1 agent(4) seq(8)   number(8), facts: for the owner of their groups, which may be this agent
-//! 2 agent(4) seq(8)   facts of groups that this agent owns: for one that holds copies
+//! 0 agent(4) seq(8)   pending pages of the commit with this number
+//! 1 agent(4) seq(8)   commit(8), facts: for the owner of their groups, which may be this agent
+//! 2 agent(4) seq(8)   facts of groups that this agent owns: for a replica
 //! ```
 
-use crate::crawldb::PendingPage;
+use crate::messages::PendingPage;
 use crate::peers::Class;
 use crate::storage::{DiskError, RowReader};
 use crivello_common::view::AgentId;
@@ -24,7 +24,7 @@ pub(super) fn read_key(key: &[u8]) -> Option<(u8, AgentId, u64)> {
     Some((class, agent, u64::from_be_bytes(rest.get(4..)?.try_into().ok()?)))
 }
 
-/// Begins the keys of rows with unsettled pages.
+/// The first byte of the keys of pending pages.
 pub(super) const PAGES: u8 = 0;
 
 pub(super) const fn code(class: Class) -> u8 {

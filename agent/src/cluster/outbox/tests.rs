@@ -1,6 +1,7 @@
-//! Rows beyond what memory holds.
+//! Rows that leave memory, and changes that are written early.
 
 use super::*;
+use crate::storage::Database;
 use crivello_common::config::Settings;
 
 #[test]
@@ -18,9 +19,8 @@ fn a_long_line_can_be_read_before_and_after_its_commit() {
     };
     let all: Vec<Bytes> = (0..n_facts).map(fact).collect();
     assert!(read(&outbox) == all, "nothing is on disk as yet");
-    let mut batch = Batch::default();
-    outbox.settle(&disk, &mut batch);
-    disk.commit(&batch).unwrap();
+    disk.write_outbox(&outbox.take_changes()).unwrap();
+    outbox.on_committed();
     assert!(read(&outbox) == all, "some of it is there alone now");
     assert!(outbox.lines[&line].kept_bytes <= KEPT_BYTES_MAX);
     rows.iter().for_each(|&seq| outbox.remove(line, seq));

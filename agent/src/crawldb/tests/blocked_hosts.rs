@@ -1,6 +1,7 @@
 //! Queues of blocked hosts are dropped from the disk, all of them and nothing else, also over kills.
 
-use super::super::{CommitBatch, CrawlDb};
+use super::super::CrawlDb;
+use crate::messages::Commit;
 use crate::messages::{Found, LinkKind, ToFrontier, ToWorkbench};
 use crate::storage::Database;
 use crivello_common::config::Settings;
@@ -40,8 +41,10 @@ impl House {
     }
 
     fn commit(&mut self, found: Vec<Found>) {
-        let group = CommitBatch { found, ..CommitBatch::default() };
-        let batch = self.ledger.prepare(&group, None, self.now).unwrap();
+        let group = Commit { found, ..Commit::default() };
+        let mut group = group;
+        self.ledger.apply(&mut group, self.now).unwrap();
+        let batch = group.batch;
         self.disk.commit(&batch).unwrap();
     }
 

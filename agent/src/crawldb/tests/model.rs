@@ -3,7 +3,8 @@
 mod desk;
 pub mod exchange;
 
-use super::super::{CommitBatch, CrawlDb, PendingPage};
+use super::super::CrawlDb;
+use crate::messages::{Commit, PendingPage};
 use crate::messages::{Fact, Found, LinkKind, Queued, RobotsRecord, ToFrontier, ToWorkbench};
 use crate::storage::{Database, Family};
 use crivello_common::config::{AssignBy, Limits, Settings};
@@ -70,7 +71,7 @@ pub struct Model {
     now: Timestamp,
     desk: BTreeMap<HostKey, OnDesk>,
     names: BTreeMap<HostKey, Arc<str>>,
-    group: CommitBatch,
+    group: Commit,
     pending_pages: Vec<PendingPage>,
     /// What was told of all commits so far.
     pub told: Vec<Fact>,
@@ -100,7 +101,7 @@ impl Model {
             now: Timestamp::from_secs(1_000_000),
             desk: BTreeMap::new(),
             names: BTreeMap::new(),
-            group: CommitBatch::default(),
+            group: Commit::default(),
             pending_pages: Vec::new(),
             told: Vec::new(),
             merged: false,
@@ -223,10 +224,10 @@ impl Model {
                 self.group.pages = later;
             }
             Step::CommitAway => {
-                self.group.away = vec![true; self.group.pages.len()];
+                self.group.routing.sent_links = vec![true; self.group.pages.len()];
                 self.commit();
             }
-            Step::Safe => self.group.settled.append(&mut self.pending_pages),
+            Step::Safe => self.group.routing.released.append(&mut self.pending_pages),
             Step::Kill => self.kill(),
         }
     }
@@ -279,14 +280,12 @@ impl Model {
     }
 
     fn commit(&mut self) {
-        let group = std::mem::take(&mut self.group);
+        let mut group = std::mem::take(&mut self.group);
         let now = self.now;
-        let batch = self.ledger().prepare(&group, None, now).unwrap();
-        self.disk.as_ref().unwrap().commit(&batch).unwrap();
-        let (news, unsettled) =
-            (self.ledger().drain_changes(), self.ledger().drain_pending_pages());
-        self.told.extend(news);
-        self.pending_pages.extend(unsettled);
+        self.ledger().apply(&mut group, now).unwrap();
+        self.disk.as_ref().unwrap().commit(&group.batch).unwrap();
+        self.told.append(&mut group.changes);
+        self.pending_pages.append(&mut group.pending);
         self.found.append(&mut self.found_open);
         for (page, _) in &group.pages {
             let hash = page.row.as_ref().unwrap().hash;
@@ -314,8 +313,8 @@ impl Model {
     fn kill(&mut self) {
         let lost: Vec<Found> = self.group.found.clone();
         // The outbox has them still.
-        self.pending_pages.append(&mut self.group.settled);
-        self.group = CommitBatch::default();
+        self.pending_pages.append(&mut self.group.routing.released);
+        self.group = Commit::default();
         self.found_open.clear();
         self.desk.clear();
         self.dropping.clear();

@@ -1,7 +1,8 @@
 //! A crawl's ledger behind each body of the sieve that a crawl can choose: kills, restarts, and
 //! restarts with another body let nothing through twice, and lose nothing.
 
-use super::super::{CommitBatch, CrawlDb};
+use super::super::CrawlDb;
+use crate::messages::Commit;
 use crate::messages::{Found, LinkKind};
 use crate::storage::{Batch, Database};
 use crivello_common::config::{AssignBy, Settings, SieveKind};
@@ -37,8 +38,9 @@ impl House {
     }
 
     fn prepare(&mut self, urls: impl Iterator<Item = u64>) -> Batch {
-        let group = CommitBatch { found: urls.map(found).collect(), ..CommitBatch::default() };
-        self.ledger.prepare(&group, None, Timestamp::from_secs(1)).unwrap()
+        let mut commit = Commit { found: urls.map(found).collect(), ..Commit::default() };
+        self.ledger.apply(&mut commit, Timestamp::from_secs(1)).unwrap();
+        commit.batch
     }
 }
 

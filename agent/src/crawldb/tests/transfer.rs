@@ -171,7 +171,7 @@ proptest! {
         expected.done.retain(|&(of, _)| of != group);
         expected.queued.retain(|host, _| host.group != group);
         expected.hosts.retain(|host, _| host.group != group);
-        model.set_tag(group, Some(pending()));
+        model.set_role(group, Some(pending()));
         model.delete(group);
         for _ in 0..kills {
             model.job();
@@ -242,16 +242,16 @@ fn tags_are_in_the_commit_and_in_order() {
         (GroupHash(6), GroupRole { epoch: 4, role: authority }),
         (GroupHash(9), GroupRole { epoch: 5, role: copy }),
     ];
-    model.set_tag(tags[2].0, Some(tags[2].1.clone()));
-    model.set_tag(GroupHash(7), Some(pending()));
+    model.set_role(tags[2].0, Some(tags[2].1.clone()));
+    model.set_role(GroupHash(7), Some(pending()));
     model.take(Step::Commit);
     for (group, tag) in &tags[..2] {
-        model.set_tag(*group, Some(tag.clone()));
+        model.set_role(*group, Some(tag.clone()));
     }
-    model.set_tag(GroupHash(7), None);
+    model.set_role(GroupHash(7), None);
     assert_eq!(model.tags(), tags, "through what waits for the commit");
     model.take(Step::Commit);
-    model.set_tag(GroupHash(5), None);
+    model.set_role(GroupHash(5), None);
     model.take(Step::Kill);
     assert_eq!(model.tags(), tags, "as of the last commit");
 }
@@ -262,7 +262,7 @@ fn a_group_that_is_taken_in_for_later_is_scheduled_once_it_is_opened() {
     let chunks = all.tell(1_000);
     let mut model = Model::new(HOSTS);
     let groups = all.groups();
-    groups.iter().for_each(|&group| model.set_tag(group, Some(pending())));
+    groups.iter().for_each(|&group| model.set_role(group, Some(pending())));
     chunks.iter().for_each(|facts| model.hear(facts));
     model.recount();
     assert!(model.scheduled().is_empty());

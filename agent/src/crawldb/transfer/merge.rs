@@ -26,13 +26,13 @@ struct Known {
 }
 
 impl CrawlDb {
-    /// Joins facts into the rows: a commit of its own, with all tags that were set before it. The
-    /// batches before it must have been committed, and none of its groups may be
-    /// [being deleted](Self::is_deleting).
-    ///
-    /// # Errors
-    /// When the disk fails; the ledger must then not be used any more.
-    pub fn merge(&mut self, facts: &[Fact], now: Timestamp) -> Result<Batch, DiskError> {
+    /// Joins facts into the rows; the batch also contains all roles that were set before. None of the
+    /// groups may be [being deleted](Self::is_deleting).
+    pub(in crate::crawldb) fn apply_facts(
+        &mut self,
+        facts: &[Fact],
+        now: Timestamp,
+    ) -> Result<Batch, DiskError> {
         let mut batch = Batch::default();
         let mut counters = DomainCounters::default();
         let mut known = self.known(facts)?;

@@ -1,34 +1,34 @@
-//! Settings that change while the crawl runs, as far as the ledger goes by them.
+//! Live settings of the crawl database.
 
 use crate::engines::writer::{Writer, WriterError};
 use crivello_common::time::Timestamp;
 use std::time::Duration;
 
-/// Between two steps of the walk through all hosts.
+/// Pause between two steps of the scan of all hosts.
 const STEP_PAUSE: Duration = Duration::from_millis(2);
 
 impl Writer {
-    /// Takes up later settings, and goes on with dropping what is blocked.
-    pub(super) fn keep_up(&mut self, now: Timestamp) -> Result<(), WriterError> {
+    /// Applies new settings, and continues to drop URLs of blocked hosts.
+    pub(super) fn apply_settings(&mut self, now: Timestamp) -> Result<(), WriterError> {
         let live = &self.shared.live;
-        let ledger = &mut self.books.ledger;
-        // What waits for the workbench was handed over by the older ones: it goes first.
+        let crawldb = &mut self.stores.crawldb;
+        // Messages that wait for the workbench were made under the older settings: they go first.
         if self.replies.is_empty()
             && let Some(revised) = live.for_ledger()
         {
-            ledger.reconfigure(&revised.settings);
+            crawldb.reconfigure(&revised.settings);
             live.ledger_has(revised.revision);
-            self.desk.wake();
+            self.queues.wake();
         }
-        if ledger.is_blocking() {
-            ledger.step_block_scan(now)?;
+        if crawldb.is_blocking() {
+            crawldb.step_block_scan(now)?;
         }
-        if ledger.is_scanning_hosts() {
-            self.next_due = now + STEP_PAUSE;
+        if crawldb.is_scanning_hosts() {
+            self.serve_at = now + STEP_PAUSE;
         }
-        let changes = Some(ledger.block_changes());
-        if std::mem::replace(&mut self.blocks_told, changes) != changes {
-            *live.blocks.lock() = ledger.block_counts();
+        let changes = Some(crawldb.block_changes());
+        if std::mem::replace(&mut self.blocks_reported, changes) != changes {
+            *live.blocks.lock() = crawldb.block_counts();
         }
         Ok(())
     }

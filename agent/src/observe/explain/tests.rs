@@ -1,9 +1,9 @@
 //! Explanations from a disk whose rows are written by hand.
 
 use super::*;
-use crate::crawldb::PRIORITY_PENDING;
 use crate::explain::CrawlFacts;
 use crate::links::LinkRules;
+use crate::messages::PRIORITY_PENDING;
 use crate::messages::{GroupRole, LinkKind, QueueKey as At, Queued, RobotsRecord, Role};
 use crate::storage::values::{
     ArchivedPage, GroupRow, HostRow, RobotsRow, Seen, UrlOutcome, encode_queued,

@@ -2,9 +2,9 @@
 
 use super::disk_view;
 use super::sources::Sources;
-use crate::crawldb::PRIORITY_PENDING;
 use crate::explain::{OriginFacts, disallowing_rule};
 use crate::links::RejectingRule;
+use crate::messages::PRIORITY_PENDING;
 use crate::messages::{LinkKind, QueueKey, VisitInFlight};
 use crate::storage::DiskError;
 use crate::storage::values::{Seen, UrlOutcome};

@@ -1,7 +1,6 @@
 //! The coordinator: the real step function, with a network before it.
 
 use super::world::{COORDINATOR, Event, World};
-use crivello_agent::ownership::Ownership;
 use crivello_coordinator::members::{MemberEffect, MemberEvent, ProcessId};
 use std::sync::Arc;
 
@@ -42,15 +41,15 @@ impl World {
         }
         let n = &self.nodes[node];
         let process = ProcessId(n.process());
-        let event = match (n.disk.id, join) {
+        let event = match (n.id, join) {
             (id, true) => {
-                let (disk, name) = (n.disk.number, n.name());
+                let (disk, name) = (n.disk, n.name());
                 let address = format!("{name}:1");
                 MemberEvent::Join { id, disk, process, name, address, weight: 1 }
             }
             (Some(id), false) => {
-                let epoch = n.ownership.as_ref().map_or(0, Ownership::epoch);
-                let settled = n.ownership.as_ref().is_some_and(Ownership::is_settled);
+                let epoch = n.epoch();
+                let settled = n.engine.as_ref().is_some_and(|engine| engine.has_shared_all());
                 MemberEvent::Heartbeat { id, process, epoch, settled }
             }
             (None, false) => return,
@@ -77,7 +76,7 @@ impl World {
 
     /// A node that was drained has nothing left.
     pub fn leave(&mut self, node: usize) {
-        let Some(id) = self.nodes[node].disk.id else { return };
+        let Some(id) = self.nodes[node].id else { return };
         if !self.coordinator_up || self.cuts.contains(&(node, COORDINATOR)) {
             return;
         }
@@ -88,6 +87,7 @@ impl World {
             let n = &mut self.nodes[node];
             n.up = false;
             n.left = true;
+            n.end_process();
             self.publish(true);
         }
     }

@@ -65,7 +65,7 @@ impl World {
         if self.rng.chance(2) && self.nodes.len() < 8 {
             return self.add_node();
         }
-        if let Some(id) = self.nodes[node].disk.id {
+        if let Some(id) = self.nodes[node].id {
             let epoch = self.members.view().epoch;
             let step = self.members.step(&MemberEvent::Drain { id }, self.timestamp());
             let refusal = step.refusal;
@@ -84,7 +84,8 @@ impl World {
         let wait =
             if self.rng.chance(2) { 200 + self.rng.below(3_000) } else { self.rng.below(50_000) };
         self.say(|| format!("n{node} crashes{}", if lose { ", its disk is gone" } else { "" }));
-        self.nodes[node].crash(lose);
+        let web = self.web.clone();
+        self.nodes[node].crash(lose, &web);
         self.after(wait, Event::Back { node });
     }
 }

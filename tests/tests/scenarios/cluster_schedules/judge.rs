@@ -8,7 +8,7 @@ impl World {
         let mut reached = self.accepted.clone();
         let mut todo: Vec<Page> = reached.iter().copied().collect();
         while let Some(page) = todo.pop() {
-            for child in self.children(page) {
+            for child in self.web.children(page) {
                 if reached.insert(child) {
                     todo.push(child);
                 }
@@ -21,7 +21,7 @@ impl World {
         let epoch = self.members.view().epoch;
         self.nodes.iter().all(|n| n.left || n.up && n.is_settled(epoch) && n.is_idle())
             && self.reachable().iter().all(|page| self.fetched.contains_key(page))
-            && (0..self.n_pages / 8 + 1).all(|page| self.accepted.contains(&page))
+            && (0..self.web.n_pages() / 8 + 1).all(|page| self.accepted.contains(&page))
             && self.misplaced().is_none()
     }
 
@@ -32,21 +32,19 @@ impl World {
         let held: Vec<String> = missing
             .iter()
             .map(|&page| {
-                let group = self.group(page);
-                let by = self.nodes.iter().filter(|n| !n.left).map(|n| {
-                    (
-                        n.disk.id,
-                        n.disk.tags.0.get(&group),
-                        n.disk.rows.get(&group).and_then(|r| r.get(&page)),
-                    )
-                });
+                let group = self.web.group(page);
+                let by = self
+                    .nodes
+                    .iter()
+                    .filter(|n| !n.left)
+                    .map(|n| (n.id, n.store.all_roles().get(&group), n.store.state(page)));
                 format!(
                     "{page} of {group:?}, accepted {}: {:?}; parents {:?}",
                     self.accepted.contains(&page),
                     by.collect::<Vec<_>>(),
                     self.fetched
                         .keys()
-                        .filter(|&&p| self.children(p).contains(&page))
+                        .filter(|&&p| self.web.children(p).contains(&page))
                         .collect::<Vec<_>>()
                 )
             })
@@ -60,7 +58,7 @@ impl World {
             return format!("never ends, epoch {epoch}:\n{}", held.join("\n"));
         }
         let nodes: Vec<String> =
-            self.nodes.iter().filter(|n| !n.left).map(|n| n.state(epoch)).collect();
+            self.nodes.iter().filter(|n| !n.left).map(|n| n.describe(epoch)).collect();
         format!("never ends: epoch {epoch}, missing {missing:?}\n{}", nodes.join("\n"))
     }
 

@@ -1,221 +1,201 @@
-//! What a node does by itself, some twenty times a second.
+//! What a simulated agent does by itself, some twenty times a second: the loop of the writer, and
+//! visits.
 
-use super::disk::{Cause, Item, State};
-use super::node::{Then, Wait};
-use super::wire::{Body, COPIES, MAIN, Reply};
+use super::store::{OUTCOME, State};
 use super::world::{COORDINATOR, Event, LEASE, Page, World};
-use crivello_agent::ownership::{Effect, Ownership, TransferKind};
+use crivello_agent::cluster::{
+    MembershipOutcome, OpenCommits, ReplicaStore as _, ReplicationEffect,
+};
+use crivello_agent::messages::{Commit, Page as Fetched, PageEnd, SeedAnswer};
+use crivello_agent::storage::facts::as_queued;
+use crivello_agent::storage::values::UrlOutcome;
+use crivello_common::discard::DiscardTally;
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentState;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 impl World {
     pub fn tick(&mut self, node: usize) {
-        let now = self.timestamp();
         let life = self.nodes[node].life;
-        // Lease.
         let every = LEASE.as_millis() as u64 / 3;
         if self.now >= self.nodes[node].heartbeat {
             self.nodes[node].heartbeat = self.now + every;
-            let join = self.nodes[node].ownership.is_none();
+            let join = self.nodes[node].engine.is_none();
             if let Some(wait) = self.travel(node, COORDINATOR) {
                 let sent = self.now;
                 self.after(wait, Event::AtCoordinator { node, life, sent, join });
             }
         }
         self.renew_peer_leases(node);
-        self.route(node);
-        // Handoff.
-        let mut effects = Vec::new();
-        let n = &mut self.nodes[node];
-        if let Some(ownership) = &mut n.ownership {
-            if self.now >= n.asked + 5_000 {
-                n.asked = self.now;
-                ownership.ask_again();
-            }
-            while ownership.step(&mut n.disk.tags, now, &mut effects) {}
-        }
-        self.carry_out(node, effects);
-        self.quiet(node);
+        self.write(node);
+        self.answer(node);
+        self.answer_pings(node);
+        self.answer_seeds(node);
         self.visit(node);
         self.transmit(node);
-        let n = &self.nodes[node];
-        if n.up
-            && let (Some(ownership), Some(id)) = (&n.ownership, n.disk.id)
-        {
-            let draining = ownership
-                .view()
-                .and_then(|v| v.agent(id))
-                .is_some_and(|a| a.state == AgentState::Draining);
-            if draining
-                && ownership.is_settled()
-                && n.disk.tags.0.is_empty()
-                && n.disk.outbox.is_empty()
-                && n.visits.is_empty()
-                && n.streams.values().all(|s| s.queue.is_empty())
-            {
-                self.leave(node);
-            }
-        }
+        self.maybe_leave(node);
         let wait = 20 + self.rng.below(60);
         self.after(wait, Event::Tick { node, life });
     }
 
-    /// What is in the outbox goes where its group is owned now.
-    pub fn route(&mut self, node: usize) {
-        let items: Vec<(u64, Item)> = {
-            let n = &self.nodes[node];
-            let idle = n.disk.outbox.iter().filter(|(id, _)| !n.under_way.contains(id));
-            idle.take(50).map(|(&id, item)| (id, item.clone())).collect()
-        };
-        for (id, item) in items {
-            let group = self.group(item.page);
-            let n = &mut self.nodes[node];
-            let Some(ownership) = &n.ownership else { return };
-            let Some(owner) = ownership.owner(group) else { return };
-            n.under_way.insert(id);
-            if Some(owner) == n.disk.id {
-                let copies = n.store(group, item.page, item.state, None);
-                self.wait(node, copies, Then::Done(id));
-            } else {
-                let packet = n.send(owner, MAIN, Body::Fact(item.page, item.state));
-                n.carried.insert(packet, id);
-            }
-        }
-    }
-
-    pub fn wait(&mut self, node: usize, copies: BTreeSet<u64>, then: Then) {
-        if copies.is_empty() {
-            self.then(node, &then);
-        } else {
-            self.nodes[node].waits.push(Wait { copies, then });
-        }
-    }
-
-    pub fn then(&mut self, node: usize, then: &Then) {
-        match *then {
-            Then::Reply { to, life, class, id } => {
-                if let Some(wait) = self.travel(node, to) {
-                    self.after(
-                        wait,
-                        Event::Answer { from: node, to, life, class, id, reply: Reply::Stored },
-                    );
-                }
-            }
-            Then::Done(item) => self.done(node, item),
-        }
-    }
-
-    /// The owner has it, and so have those that copy it.
-    pub fn done(&mut self, node: usize, item: u64) {
-        let Some(item) = self.nodes[node].disk.outbox.remove(&item) else { return };
-        match item.cause {
-            Cause::Seed => {
-                self.accepted.insert(item.page);
-            }
-            Cause::Outcome => {
-                // With the owner; here too, if the rows are still here.
-                let group = self.group(item.page);
-                let n = &mut self.nodes[node];
-                let here =
-                    n.disk.rows.get(&group).is_some_and(|rows| rows.contains_key(&item.page));
-                if here
-                    && n.merge(group, item.page, State::Fetched)
-                    && let Some(ownership) = &mut n.ownership
-                {
-                    ownership.store_as_former_owner(group, &mut n.disk.tags);
-                }
-            }
-            Cause::Link(page) => self.maybe_safe(node, page),
-        }
-    }
-
-    /// A page is done with once all that it links to is safe.
-    pub fn maybe_safe(&mut self, node: usize, page: Page) {
-        let group = self.group(page);
-        let n = &mut self.nodes[node];
-        let open = n.disk.outbox.values().any(|item| match item.cause {
-            Cause::Link(from) => from == page,
-            Cause::Outcome => item.page == page,
-            Cause::Seed => false,
-        });
-        let pending =
-            n.disk.rows.get(&group).and_then(|rows| rows.get(&page)) == Some(&State::Pending);
-        if !open && pending {
-            n.put(page, State::Fetched, Cause::Outcome);
-        }
-    }
-
-    pub fn carry_out(&mut self, node: usize, effects: Vec<Effect>) {
-        for effect in effects {
-            let n = &mut self.nodes[node];
-            match effect {
-                Effect::Send { to, message } => {
-                    n.send(to, MAIN, Body::Say(message));
-                }
-                Effect::Quiet(group) => {
-                    n.quieting.insert(group);
-                }
-                Effect::Transfer { to, group, end } => {
-                    // What is not safe yet is to be fetched again, as far as others know.
-                    let rows = n.disk.rows.get(&group).into_iter().flatten();
-                    let rows = rows.map(|(&page, &state)| {
-                        (page, if state == State::Pending { State::Queued } else { state })
-                    });
-                    let rows = rows.collect();
-                    let class = if end == TransferKind::Replica { COPIES } else { MAIN };
-                    let id = n.send(to, class, Body::Rows(group, rows, end));
-                    n.transfers.insert(id, (group, to));
-                }
-                Effect::Delete(group) => {
-                    n.disk.rows.remove(&group);
-                }
-            }
-        }
-    }
-
-    pub fn quiet(&mut self, node: usize) {
-        let mut effects = Vec::new();
-        let n = &mut self.nodes[node];
-        let Some(ownership) = &mut n.ownership else { return };
-        for group in std::mem::take(&mut n.quieting) {
-            let busy = n.visits.contains_key(&group)
-                || n.disk
-                    .rows
-                    .get(&group)
-                    .is_some_and(|rows| rows.values().any(|&s| s == State::Pending));
-            if busy {
-                n.quieting.insert(group);
-            } else {
-                ownership.quiet(group, &mut n.disk.tags, &mut effects);
-            }
-        }
-        self.carry_out(node, effects);
-    }
-
-    pub fn visit(&mut self, node: usize) {
+    /// One turn of the writer.
+    fn write(&mut self, node: usize) {
+        self.receive(node);
+        self.commit_facts(node);
+        self.enter_epoch(node);
         let now = self.timestamp();
-        let candidates: Vec<(GroupHash, Page)> = {
-            let n = &self.nodes[node];
-            let groups = n.disk.rows.iter().filter(|(group, _)| !n.visits.contains_key(group));
-            groups
-                .filter_map(|(&group, rows)| {
-                    rows.iter().find(|&(_, &s)| s == State::Queued).map(|(&p, _)| (group, p))
-                })
-                .collect()
-        };
+        let n = &mut self.nodes[node];
+        if let Some(engine) = &mut n.engine {
+            engine.step(&mut n.store, now, &|| now).expect("the disk is in memory");
+        }
+        self.carry_out(node);
+        self.commit_facts(node);
+        // Commits of pages are less frequent.
+        if self.rng.chance(2) {
+            self.commit_pages(node);
+        }
+        let n = &mut self.nodes[node];
+        if let Some(engine) = &mut n.engine {
+            engine.send(&n.store, &mut n.streams).expect("the disk is in memory");
+        }
+    }
+
+    fn receive(&mut self, node: usize) {
+        let now = self.timestamp();
+        let n = &mut self.nodes[node];
+        let Some(engine) = &mut n.engine else { return };
+        while !engine.is_full(&n.facts)
+            && let Some(message) = n.inbox.pop_front()
+        {
+            let mut open = OpenCommits { pages: &mut n.open, facts: &mut n.facts };
+            engine.on_message(message, &mut open, &mut n.store, now).expect("it is in memory");
+        }
+        self.carry_out(node);
+    }
+
+    fn enter_epoch(&mut self, node: usize) {
+        let now = self.timestamp();
+        let n = &mut self.nodes[node];
+        let Some(engine) = &mut n.engine else { return };
+        let Some(view) = engine.take_view() else { return };
+        let mut open = OpenCommits { pages: &mut n.open, facts: &mut n.facts };
+        let outcome = engine.begin_epoch(&view, &mut open, &mut n.store, now);
+        self.carry_out(node);
+        self.say(|| format!("n{node} enters epoch {}", view.epoch));
+        if outcome.expect("the disk is in memory") == MembershipOutcome::Evicted {
+            self.evict(node);
+        }
+    }
+
+    fn commit_facts(&mut self, node: usize) {
+        let n = &mut self.nodes[node];
+        if n.engine.is_some() {
+            let commit = std::mem::replace(&mut n.facts, Commit::of_facts());
+            self.commit(node, commit);
+        }
+    }
+
+    fn commit_pages(&mut self, node: usize) {
+        let n = &mut self.nodes[node];
+        if n.engine.is_some() {
+            let commit = std::mem::take(&mut n.open);
+            self.commit(node, commit);
+            let n = &mut self.nodes[node];
+            n.store.busy = n.visits.keys().copied().collect();
+        }
+    }
+
+    fn commit(&mut self, node: usize, mut commit: Commit) {
+        let now = self.timestamp();
+        let n = &mut self.nodes[node];
+        let Some(engine) = &mut n.engine else { return };
+        engine.route(&mut commit, &mut n.store, now).expect("the disk is in memory");
+        n.store.apply(&mut commit);
+        let changes = engine.enqueue(&mut commit, &mut n.store).expect("the disk is in memory");
+        n.store.commit(&changes);
+        engine.on_committed(&mut commit);
+        self.carry_out(node);
+    }
+
+    /// Carries out the effects of the engine.
+    pub fn carry_out(&mut self, node: usize) {
+        let n = &mut self.nodes[node];
+        let Some(engine) = &mut n.engine else { return };
+        for effect in engine.take_effects() {
+            match effect {
+                ReplicationEffect::Acknowledge(answer, ack) => drop(answer.send(ack)),
+                ReplicationEffect::AnswerSeeds(answer, seeds) => drop(answer.send(seeds)),
+                ReplicationEffect::EnterEpoch(view) => n.streams.set_epoch(view.epoch),
+                ReplicationEffect::PeerLeasesExpired { .. }
+                | ReplicationEffect::Recall(_)
+                | ReplicationEffect::FetchDeadline(_)
+                | ReplicationEffect::GroupReceived
+                | ReplicationEffect::GroupSent => {}
+            }
+        }
+    }
+
+    /// The agent was declared dead: its process ends, and joins again.
+    pub fn evict(&mut self, node: usize) {
+        let n = &mut self.nodes[node];
+        let visits: Vec<GroupHash> = n.visits.keys().copied().collect();
+        n.end_process();
+        n.heartbeat = 0;
+        for group in visits {
+            self.visited.remove(&group);
+        }
+        self.say(|| format!("n{node} was declared dead"));
+    }
+
+    fn answer_seeds(&mut self, node: usize) {
+        let n = &mut self.nodes[node];
+        let accepted = &mut self.accepted;
+        n.seeds.retain_mut(|(page, answer)| match answer.try_recv() {
+            Ok(SeedAnswer::Safe { .. }) => {
+                accepted.insert(*page);
+                false
+            }
+            Ok(SeedAnswer::NotNow) => false,
+            Err(error) => error == tokio::sync::oneshot::error::TryRecvError::Empty,
+        });
+    }
+
+    fn maybe_leave(&mut self, node: usize) {
+        let n = &mut self.nodes[node];
+        let Some(engine) = &n.engine else { return };
+        let committed = n.visits.is_empty() && n.inbox.is_empty();
+        if committed
+            && n.has_committed()
+            && engine.is_drained(&mut n.store).expect("the disk is in memory")
+        {
+            self.leave(node);
+        }
+    }
+
+    fn visit(&mut self, node: usize) {
+        let now = self.timestamp();
+        let n = &self.nodes[node];
+        let groups = n.store.pages().iter().filter(|(group, _)| !n.store.busy.contains(group));
+        let candidates: Vec<(GroupHash, Page)> = groups
+            .filter_map(|(&group, rows)| {
+                let queued = rows.iter().find(|&(_, &state)| state == State::Queued)?;
+                Some((group, *queued.0))
+            })
+            .collect();
         for (group, page) in candidates {
             let n = &mut self.nodes[node];
-            let Some(ownership) = &mut n.ownership else { return };
-            if !ownership.may_fetch(group, &mut n.disk.tags, now) {
+            let Some(engine) = &mut n.engine else { return };
+            let may = engine.may_fetch(group, n.store.roles(), now);
+            if !may.expect("the disk is in memory") {
                 continue;
             }
             n.visits.insert(group, page);
-            let life = n.life;
+            n.store.busy.insert(group);
+            let (life, epoch) = (n.life, n.epoch());
             if let Some((other, p)) = self.visited.insert(group, (node, page)) {
-                let epoch = self.nodes[node].ownership.as_ref().map(Ownership::epoch);
                 self.wrong = Some(format!(
-                    "n{node} (epoch {epoch:?}) visits {group:?} while n{other} does (page {p})"
+                    "n{node} (epoch {epoch}) visits {group:?} while n{other} does (page {p})"
                 ));
                 return;
             }
@@ -226,20 +206,21 @@ impl World {
     }
 
     /// When the node's fence closes.
-    pub fn fence(&self, node: usize) -> u64 {
+    fn fence(&self, node: usize) -> u64 {
         let n = &self.nodes[node];
-        let Some(ownership) = &n.ownership else { return 0 };
+        let Some(engine) = &n.engine else { return 0 };
+        let ownership = engine.ownership();
         let others = ownership
             .view()
             .into_iter()
-            .flat_map(|v| &v.agents)
-            .filter(|a| Some(a.id) != n.disk.id && a.state != AgentState::Dead)
-            .map(|a| a.id);
+            .flat_map(|view| &view.agents)
+            .filter(|agent| Some(agent.id) != n.id && agent.state != AgentState::Dead)
+            .map(|agent| agent.id);
         (ownership.fence.until(others).0.saturating_sub(1_000_000_000)) / 1_000
     }
 
     pub fn visit_ends(&mut self, node: usize, page: Page, ends: u64) {
-        let group = self.group(page);
+        let group = self.web.group(page);
         if self.nodes[node].visits.get(&group) != Some(&page) {
             return;
         }
@@ -253,17 +234,29 @@ impl World {
         self.nodes[node].visits.remove(&group);
         self.visited.remove(&group);
         if self.now < ends {
+            self.nodes[node].store.busy.remove(&group);
             return self.say(|| format!("n{node} stops at its fence: {page}"));
         }
         *self.fetched.entry(page).or_default() += 1;
         let times = self.fetched[&page];
         self.say(|| format!("n{node} fetched {page} of {group:?} ({times})"));
-        let children: BTreeSet<Page> = self.children(page).into_iter().collect();
-        let n = &mut self.nodes[node];
-        n.merge(group, page, State::Pending);
-        for child in children {
-            n.put(child, State::Queued, Cause::Link(page));
-        }
-        self.maybe_safe(node, page);
+        let at = self.timestamp();
+        let links: BTreeSet<Page> = self.web.children(page).into_iter().collect();
+        let UrlOutcome::Discarded(reason) = OUTCOME else { unreachable!("it is a constant") };
+        let found = self.web.found(page);
+        let row = as_queued(&found);
+        let fetched = Fetched {
+            host: found.host,
+            name: found.url.host().into(),
+            row: Some(row),
+            at,
+            took: Duration::ZERO,
+            end: PageEnd::Discarded(reason),
+            records: Vec::new(),
+            links: links.into_iter().map(|link| self.web.found(link)).collect(),
+            discards: DiscardTally::default(),
+            traced: None,
+        };
+        self.nodes[node].open.pages.push((fetched, None));
     }
 }

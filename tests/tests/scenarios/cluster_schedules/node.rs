@@ -1,77 +1,72 @@
-//! A node: a disk that survives, and a life that does not.
+//! A simulated agent: a disk that survives a crash, and the replication engine, which does not.
 
-use super::disk::{Cause, Disk, Item, State};
-use super::wire::{Body, COPIES, Packet, Stream};
-use super::world::{Page, World};
-use crivello_agent::ownership::{Ownership, Role, Tags as _};
+use super::store::{State, Store};
+use super::wire::{PendingAnswer, Streams};
+use super::world::{Page, Web, World};
+use crivello_agent::cluster::{InboundMsg, ReplicationEngine};
+use crivello_agent::messages::{Ack, Commit, Role, SeedAnswer};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use tokio::sync::oneshot;
 
-pub const REPLICATION: usize = 2;
-
-/// What waits for copies.
-pub struct Wait {
-    pub copies: BTreeSet<u64>,
-    pub then: Then,
-}
-
-/// What is done once they have been stored.
-#[derive(Clone, Debug)]
-pub enum Then {
-    /// Acknowledge this packet.
-    Reply { to: usize, life: u64, class: usize, id: u64 },
-    /// This item of the own outbox is done.
-    Done(u64),
-}
+/// How many agents hold each group.
+pub const REPLICATION: u32 = 2;
 
 pub struct Node {
     pub me: usize,
     pub up: bool,
     pub left: bool,
     pub life: u64,
-    pub disk: Disk,
-    pub ownership: Option<Ownership>,
-    pub streams: BTreeMap<(AgentId, usize), Stream>,
-    pub next_packet: u64,
-    pub waits: Vec<Wait>,
-    pub transfers: BTreeMap<u64, (GroupHash, AgentId)>,
-    /// Packets that carry items of the outbox, and the items on their way.
-    pub carried: BTreeMap<u64, u64>,
-    pub under_way: BTreeSet<u64>,
+    /// The number of its disk, drawn when it was new.
+    pub disk: u64,
+    pub id: Option<AgentId>,
+    pub store: Store,
+    pub engine: Option<ReplicationEngine>,
+    /// The open commits of pages and of facts.
+    pub open: Commit,
+    pub facts: Commit,
+    pub inbox: VecDeque<InboundMsg>,
+    pub streams: Streams,
+    /// Packets that wait for their acknowledgement.
+    pub answers: Vec<PendingAnswer>,
+    /// Seeds that wait for their answer.
+    pub seeds: Vec<(Page, oneshot::Receiver<SeedAnswer>)>,
+    /// Requests for peer leases that wait for their answer: from whom, in which life, sent when.
+    pub grants: Vec<(usize, u64, u64, oneshot::Receiver<Ack>)>,
     pub visits: BTreeMap<GroupHash, Page>,
-    pub quieting: BTreeSet<GroupHash>,
     pub heartbeat: u64,
     pub pinged: u64,
-    pub asked: u64,
 }
 
 impl Node {
-    pub fn new(me: usize) -> Self {
+    pub fn new(me: usize, web: Arc<Web>) -> Self {
         Self {
             me,
             up: false,
             left: false,
             life: 0,
-            disk: Disk { number: me as u64 + 1, ..Disk::default() },
-            ownership: None,
-            streams: BTreeMap::new(),
-            next_packet: 0,
-            waits: Vec::new(),
-            transfers: BTreeMap::new(),
-            carried: BTreeMap::new(),
-            under_way: BTreeSet::new(),
+            disk: me as u64 + 1,
+            id: None,
+            store: Store::new(web),
+            engine: None,
+            open: Commit::default(),
+            facts: Commit::of_facts(),
+            inbox: VecDeque::new(),
+            streams: Streams::default(),
+            answers: Vec::new(),
+            seeds: Vec::new(),
+            grants: Vec::new(),
             visits: BTreeMap::new(),
-            quieting: BTreeSet::new(),
             heartbeat: 0,
             pinged: 0,
-            asked: 0,
         }
     }
 
-    /// One with a new disk is another agent, and has another name.
+    /// An agent with a new disk is another agent, and has another name.
     pub fn name(&self) -> String {
-        format!("n{}.{}", self.me, self.disk.number)
+        format!("n{}.{}", self.me, self.disk)
     }
 
     pub fn process(&self) -> u64 {
@@ -84,163 +79,122 @@ impl Node {
         self.heartbeat = 0;
     }
 
-    pub fn crash(&mut self, lose_disk: bool) {
-        self.up = false;
-        self.ownership = None;
-        self.reset();
+    /// The process ends: everything that is not committed is lost.
+    pub fn end_process(&mut self) {
+        self.engine = None;
+        self.open = Commit::default();
+        self.facts = Commit::of_facts();
+        self.inbox.clear();
+        self.streams = Streams::default();
+        self.answers.clear();
+        self.seeds.clear();
+        self.grants.clear();
         self.visits.clear();
+        self.store.crash();
+    }
+
+    pub fn crash(&mut self, lose_disk: bool, web: &Arc<Web>) {
+        self.up = false;
+        self.end_process();
         if lose_disk {
-            let number = self.disk.number + 100;
-            self.disk = Disk { number, ..Disk::default() };
+            self.disk += 100;
+            self.id = None;
+            self.store = Store::new(web.clone());
         }
     }
 
-    /// All that belongs to an epoch.
-    pub fn reset(&mut self) {
-        self.streams.clear();
-        self.waits.clear();
-        self.transfers.clear();
-        self.carried.clear();
-        self.under_way.clear();
-        self.quieting.clear();
+    pub fn epoch(&self) -> u64 {
+        self.engine.as_ref().map_or(0, |engine| engine.ownership().epoch())
     }
 
     pub fn can_take(&self) -> bool {
-        self.up && !self.left && self.ownership.as_ref().is_some_and(|c| c.epoch() > 0)
-    }
-
-    pub fn take_seed(&mut self, page: Page) {
-        self.put(page, State::Queued, Cause::Seed);
-    }
-
-    pub fn put(&mut self, page: Page, state: State, cause: Cause) {
-        self.disk.next_item += 1;
-        self.disk.outbox.insert(self.disk.next_item, Item { page, state, cause });
+        self.up && !self.left && self.epoch() > 0
     }
 
     pub fn is_settled(&self, epoch: u64) -> bool {
-        self.ownership.as_ref().is_some_and(|c| c.epoch() == epoch && c.is_settled())
-            && self.streams.values().all(|s| s.queue.is_empty())
-            && self.disk.outbox.is_empty()
+        self.epoch() == epoch
+            && self.engine.as_ref().is_some_and(ReplicationEngine::is_settled)
+            && self.has_committed()
+            && self.inbox.is_empty()
+            && self.streams.are_empty()
+            && self.store_outbox_is_empty()
+    }
+
+    pub fn has_committed(&self) -> bool {
+        let empty = |commit: &Commit| commit.is_empty() && !commit.is_awaited();
+        empty(&self.open) && empty(&self.facts)
+    }
+
+    fn store_outbox_is_empty(&self) -> bool {
+        use crivello_agent::cluster::ReplicaStore as _;
+        self.store.outbox().is_empty()
     }
 
     pub fn is_idle(&self) -> bool {
         self.visits.is_empty()
-            && self.disk.tags.0.iter().all(|(group, tag)| {
-                !matches!(tag.role, Role::Authority { .. })
+            && self.store.all_roles().iter().all(|(group, role)| {
+                !matches!(role.role, Role::Authority { .. })
                     || self
-                        .disk
-                        .rows
+                        .store
+                        .pages()
                         .get(group)
-                        .is_none_or(|r| r.values().all(|&s| s == State::Fetched))
+                        .is_none_or(|rows| rows.values().all(|&state| state == State::Fetched))
             })
     }
 
-    pub fn state(&self, epoch: u64) -> String {
+    pub fn describe(&self, epoch: u64) -> String {
         format!(
-            "n{} up {} id {:?} epoch {:?} settled {} outbox {:?} streams {:?} waits {} visits {:?} quieting {:?}\n   tags {:?}\n   ownership {:?}",
+            "n{} up {} id {:?} epoch {} settled {} committed {} inbox {} streams {} visits {:?}\n   roles {:?}\n   ownership {:?}",
             self.me,
             self.up,
-            self.disk.id,
-            self.ownership.as_ref().map(Ownership::epoch),
+            self.id,
+            self.epoch(),
             self.is_settled(epoch),
-            self.disk.outbox,
-            self.streams
-                .iter()
-                .filter(|(_, s)| !s.queue.is_empty())
-                .map(|(k, s)| (k, s.queue.len(), s.queue.front()))
-                .collect::<Vec<_>>(),
-            self.waits.len(),
+            self.has_committed(),
+            self.inbox.len(),
+            self.streams.are_empty(),
             self.visits,
-            self.quieting,
-            self.disk.tags.0,
-            self.ownership,
+            self.store.all_roles(),
+            self.engine.as_ref().map(ReplicationEngine::ownership),
         )
     }
 
     /// After everything: whether it holds what it should, and nothing else.
     pub fn misplaced(&self, world: &World) -> Option<String> {
-        let ownership = self.ownership.as_ref()?;
-        let me = self.disk.id?;
-        for (&group, tag) in &self.disk.tags.0 {
+        let ownership = self.engine.as_ref()?.ownership();
+        let me = self.id?;
+        for (&group, role) in self.store.all_roles() {
             let replica_set = ownership.replica_set(group);
             let owner = replica_set.first() == Some(&me);
-            if owner != matches!(tag.role, Role::Authority { .. }) {
+            if owner != matches!(role.role, Role::Authority { .. }) {
                 return Some(format!(
-                    "n{} is {tag:?} of {group:?}, held by {replica_set:?}",
+                    "n{} is {role:?} of {group:?}, held by {replica_set:?}",
                     self.me
                 ));
             }
             if !replica_set.contains(&me) {
                 return Some(format!(
-                    "n{} keeps {group:?} as {tag:?}, held by {replica_set:?}",
+                    "n{} keeps {group:?} as {role:?}, held by {replica_set:?}",
                     self.me
                 ));
             }
         }
-        for page in world.fetched.keys() {
-            let group = world.group(*page);
-            let state = self.disk.rows.get(&group).and_then(|rows| rows.get(page));
-            if ownership.replica_set(group).contains(&me) && state != Some(&State::Fetched) {
-                let tags: Vec<_> = world
+        for &page in world.fetched.keys() {
+            let group = world.web.group(page);
+            let state = self.store.state(page);
+            if ownership.replica_set(group).contains(&me) && state != Some(State::Fetched) {
+                let roles: Vec<_> = world
                     .nodes
                     .iter()
-                    .map(|n| (n.me, n.disk.id, n.disk.tags.tag(group), n.disk.rows.get(&group)))
+                    .map(|n| (n.me, n.id, n.store.all_roles().get(&group), n.store.state(page)))
                     .collect();
                 return Some(format!(
-                    "n{} should hold page {page} of {group:?}, held by {:?}, and has {state:?}: {tags:?}",
+                    "n{} should hold page {page} of {group:?}, held by {:?}, and has {state:?}: {roles:?}",
                     self.me,
                     ownership.replica_set(group)
                 ));
             }
         }
         None
-    }
-
-    pub fn merge(&mut self, group: GroupHash, page: Page, state: State) -> bool {
-        let rows = self.disk.rows.entry(group).or_default();
-        match rows.get(&page) {
-            Some(&known) if known >= state => false,
-            _ => {
-                rows.insert(page, state);
-                true
-            }
-        }
-    }
-
-    pub fn send(&mut self, to: AgentId, class: usize, body: Body) -> u64 {
-        self.next_packet += 1;
-        let id = self.next_packet;
-        let epoch = self.ownership.as_ref().map_or(0, Ownership::epoch);
-        let sender = self.disk.id.unwrap_or_default();
-        let packet = Packet { id, class, epoch, sender, body };
-        self.streams.entry((to, class)).or_default().queue.push_back(packet);
-        id
-    }
-
-    /// Stores a fact as the owner of its group, and has it copied: the packets to wait for.
-    pub fn store(
-        &mut self,
-        group: GroupHash,
-        page: Page,
-        state: State,
-        except: Option<AgentId>,
-    ) -> BTreeSet<u64> {
-        let Some(ownership) = &mut self.ownership else { return BTreeSet::new() };
-        ownership.store_as_owner(group, &mut self.disk.tags);
-        let replicas = ownership.replicas(group);
-        let new = self.merge(group, page, state);
-        let mut waits = BTreeSet::new();
-        for to in replicas.iter().copied().filter(|&to| Some(to) != except) {
-            let is_in_sync =
-                self.ownership.as_ref().is_some_and(|c| c.is_in_sync(group, to, &self.disk.tags));
-            if new || !is_in_sync {
-                waits.insert(self.send(to, COPIES, Body::Fact(page, state)));
-            } else if let Some(last) = self.streams.get(&(to, COPIES)).and_then(|s| s.queue.back())
-            {
-                waits.insert(last.id);
-            }
-        }
-        waits
     }
 }

@@ -1,17 +1,20 @@
-//! How a node learns views, leases and peer leases.
+//! How a simulated agent gets views, leases and peer leases.
 
 use super::node::REPLICATION;
-use super::wire::{Body, COPIES};
+use super::wire::Streams;
 use super::world::{Event, LEASE, World, timestamp};
-use crivello_agent::ownership::Ownership;
+use crivello_agent::cluster::{ClusterStatus, InboundMsg, ReplicaStore as _, ReplicationEngine};
+use crivello_agent::messages::Ack;
+use crivello_agent::url_tracing::Tracer;
 use crivello_common::assignment::StrategyKind;
-use crivello_common::config::Cluster;
+use crivello_common::config::{Cluster, Telemetry};
 use crivello_common::view::{AgentId, AgentState, View};
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
 fn cluster_settings() -> Cluster {
     let strategy = StrategyKind::Permutation;
-    Cluster { strategy, replication: REPLICATION as u32, lease: LEASE }
+    Cluster { strategy, replication: REPLICATION, lease: LEASE }
 }
 
 impl World {
@@ -21,19 +24,18 @@ impl World {
             return;
         }
         n.pinged = self.now;
-        let (Some(ownership), Some(id)) = (&n.ownership, n.disk.id) else { return };
-        let Some(view) = ownership.view() else { return };
+        let (Some(engine), Some(id)) = (&n.engine, n.id) else { return };
+        let Some(view) = engine.ownership().view() else { return };
         let epoch = view.epoch;
         let (sent, life) = (self.now, n.life);
+        let number = |name: &str| {
+            name[1..].split_once('.').and_then(|(n, _)| n.parse().ok()).expect("as it was made")
+        };
         let others: Vec<usize> = view
             .agents
             .iter()
-            .filter(|a| a.id != id && a.state != AgentState::Dead)
-            .map(|a| {
-                a.name[1..a.name.find('.').expect("as it was made")]
-                    .parse()
-                    .expect("as it was made")
-            })
+            .filter(|agent| agent.id != id && agent.state != AgentState::Dead)
+            .map(|agent| number(&agent.name))
             .collect();
         for to in others {
             if let Some(wait) = self.travel(node, to) {
@@ -43,31 +45,53 @@ impl World {
     }
 
     pub fn ping(&mut self, from: usize, to: usize, life: u64, sent: u64, epoch: u64) {
-        let now = self.timestamp();
-        let asker = self.nodes[from].disk.id;
+        let asker = self.nodes[from].id;
         let n = &mut self.nodes[to];
-        let (true, Some(ownership), Some(asker)) = (n.up, &mut n.ownership, asker) else { return };
-        let ok = ownership.epoch() == epoch
-            && ownership
-                .view()
-                .and_then(|v| v.agent(asker))
-                .is_some_and(|a| a.state != AgentState::Dead);
-        if ok {
-            ownership.fence.grant(asker, epoch, now);
-        }
+        let (true, Some(engine), Some(from_id)) = (n.up, &n.engine, asker) else { return };
+        let ownership = engine.ownership();
+        let known = ownership
+            .view()
+            .and_then(|view| view.agent(from_id))
+            .is_some_and(|agent| agent.state != AgentState::Dead);
         let view = if ownership.epoch() > epoch { ownership.view().cloned() } else { None };
-        if let Some(wait) = self.travel(to, from) {
-            self.after(wait, Event::Pong { from: to, to: from, life, sent, ok, view });
+        if known {
+            // Answered with the node's next tick.
+            let (answer, granted) = oneshot::channel();
+            n.inbox.push_back(InboundMsg::Ping { from: from_id, epoch, answer });
+            n.grants.push((from, life, sent, granted));
+        } else if let Some(wait) = self.travel(to, from) {
+            self.after(wait, Event::Pong { from: to, to: from, life, sent, ok: false, view });
+        }
+    }
+
+    /// Answers requests for peer leases.
+    pub fn answer_pings(&mut self, node: usize) {
+        for (to, life, sent, mut granted) in std::mem::take(&mut self.nodes[node].grants) {
+            let ok = match granted.try_recv() {
+                Ok(ack) => ack == Ack::Done,
+                Err(oneshot::error::TryRecvError::Empty) => {
+                    self.nodes[node].grants.push((to, life, sent, granted));
+                    continue;
+                }
+                Err(oneshot::error::TryRecvError::Closed) => false,
+            };
+            let engine = self.nodes[node].engine.as_ref();
+            let view = engine.and_then(|engine| engine.ownership().view().cloned());
+            if let Some(wait) = self.travel(node, to) {
+                let view = view.filter(|_| !ok);
+                self.after(wait, Event::Pong { from: node, to, life, sent, ok, view });
+            }
         }
     }
 
     pub fn pong(&mut self, node: usize, from: usize, sent: u64, ok: bool, view: Option<Arc<View>>) {
-        let peer = self.nodes[from].disk.id;
-        if let (true, Some(peer), Some(ownership)) = (ok, peer, &mut self.nodes[node].ownership) {
-            ownership.fence.peer_lease_renewed(peer, timestamp(sent));
+        let peer = self.nodes[from].id;
+        let n = &mut self.nodes[node];
+        if let (true, Some(by)) = (ok, peer) {
+            n.inbox.push_back(InboundMsg::PeerLease { by, asked: timestamp(sent) });
         }
         if let Some(view) = view {
-            self.learn(node, view);
+            n.inbox.push_back(InboundMsg::View(view));
         }
     }
 
@@ -81,69 +105,30 @@ impl World {
         leased: bool,
     ) {
         let now = self.timestamp();
+        let n = &mut self.nodes[node];
         if refused {
-            // Declared dead, or somebody else holds the lease: join again.
-            let n = &mut self.nodes[node];
-            let lost = n
-                .disk
-                .id
-                .is_some_and(|id| view.agent(id).is_none_or(|a| a.state == AgentState::Dead));
-            if n.ownership.is_some() && lost {
-                n.ownership = None;
-                n.reset();
-                let gone: Vec<_> = std::mem::take(&mut n.visits).into_keys().collect();
-                for group in gone {
-                    self.visited.remove(&group);
-                }
-                self.nodes[node].heartbeat = 0;
+            // Declared dead, or another process holds the lease: it joins again.
+            let lost =
+                n.id.is_some_and(|id| view.agent(id).is_none_or(|a| a.state == AgentState::Dead));
+            if n.engine.is_some() && lost {
+                self.evict(node);
             }
             return;
         }
-        let n = &mut self.nodes[node];
         if let Some(id) = id
-            && n.ownership.is_none()
+            && n.engine.is_none()
         {
-            n.disk.id = Some(id);
-            n.ownership = Some(Ownership::new(id, &cluster_settings(), now));
+            n.id = Some(id);
+            n.streams = Streams::of(id);
+            let tracer = Tracer::new("schedule", &Telemetry::default(), now).into();
+            let status = Arc::new(ClusterStatus::default());
+            let (settings, rows) = (cluster_settings(), n.store.outbox());
+            let engine = ReplicationEngine::new(id, &settings, tracer, status, rows, now);
+            n.engine = Some(engine.expect("the disk is in memory"));
         }
-        if leased && let Some(ownership) = &mut n.ownership {
-            ownership.fence.leased(timestamp(sent) + LEASE);
+        if leased {
+            n.inbox.push_back(InboundMsg::Leased(timestamp(sent) + LEASE));
         }
-        self.learn(node, view);
-    }
-
-    pub fn learn(&mut self, node: usize, view: Arc<View>) {
-        let n = &mut self.nodes[node];
-        let Some(ownership) = &mut n.ownership else { return };
-        let epoch = view.epoch;
-        if ownership.on_view(view).expect("as it was made") {
-            self.keep_copies(node);
-            self.say(|| format!("n{node} knows epoch {epoch}"));
-        }
-    }
-
-    /// A new epoch: all that was said in the old one is forgotten, but for the copies of facts to
-    /// those that have all else and still are to have them.
-    pub fn keep_copies(&mut self, node: usize) {
-        let mut kept = Vec::new();
-        let n = &self.nodes[node];
-        let Some(ownership) = &n.ownership else { return };
-        for (&(to, class), stream) in &n.streams {
-            for packet in stream.queue.iter().filter(|_| class == COPIES) {
-                if let Body::Fact(page, _) = packet.body {
-                    let group = self.group(page);
-                    if ownership.is_in_sync(group, to, &n.disk.tags)
-                        && ownership.replicas(group).contains(&to)
-                    {
-                        kept.push((to, packet.body.clone()));
-                    }
-                }
-            }
-        }
-        let n = &mut self.nodes[node];
-        n.reset();
-        for (to, body) in kept {
-            n.send(to, COPIES, body);
-        }
+        n.inbox.push_back(InboundMsg::View(view));
     }
 }

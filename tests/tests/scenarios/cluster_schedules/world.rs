@@ -3,14 +3,21 @@
 
 use super::node::Node;
 use super::wire::{Packet, Reply};
-use crivello_common::hash::GroupHash;
+use crivello_agent::cluster::InboundMsg;
+use crivello_agent::messages::{Fact, Found, LinkKind};
+use crivello_agent::peers::Class;
+use crivello_agent::storage::facts::as_queued;
+use crivello_common::discard::DiscardTally;
+use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash};
 use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
 use crivello_coordinator::members::{MemberEvent, Members, MembershipRules};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 pub const LEASE: Duration = Duration::from_secs(10);
 /// No fault happens after this time, in milliseconds as all times here.
@@ -59,6 +66,67 @@ impl Rng {
     }
 }
 
+/// The simulated web: its pages, their groups and links.
+#[derive(Debug)]
+pub struct Web {
+    seed: u64,
+    n_groups: u64,
+    urls: Vec<CrawlUrl>,
+    pages: BTreeMap<UrlHash, Page>,
+}
+
+impl Web {
+    fn new(seed: u64, rng: &mut Rng) -> Self {
+        let n_pages = 20 + rng.below(150);
+        let n_groups = 1 + rng.below(30);
+        let parse = |page: u64| {
+            let group = Rng(page * 7919).below(n_groups);
+            CrawlUrl::parse(&format!("http://g{group}.test/{page}")).expect("it is a URL")
+        };
+        let urls: Vec<CrawlUrl> = (0..n_pages).map(parse).collect();
+        let pages = urls.iter().map(CrawlUrl::hash).zip(0..).collect();
+        Self { seed, n_groups, urls, pages }
+    }
+
+    pub const fn n_pages(&self) -> Page {
+        self.urls.len() as Page
+    }
+
+    pub fn url(&self, page: Page) -> &CrawlUrl {
+        &self.urls[page as usize]
+    }
+
+    pub fn page(&self, url: UrlHash) -> Page {
+        self.pages[&url]
+    }
+
+    pub fn group(&self, page: Page) -> GroupHash {
+        let group = Rng(u64::from(page) * 7919).below(self.n_groups);
+        GroupHash(group.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
+    pub fn host(&self, page: Page) -> HostKey {
+        HostKey { group: self.group(page), host: HostHash::of(self.url(page).host()) }
+    }
+
+    pub fn found(&self, page: Page) -> Found {
+        let url = self.url(page).clone();
+        let (host, hash) = (self.host(page), url.hash());
+        Found { url, host, hash, depth: 0, kind: LinkKind::Page }
+    }
+
+    pub fn queued(&self, page: Page) -> Fact {
+        let found = self.found(page);
+        let name = found.url.host().into();
+        Fact::Queued { host: found.host, name, url: as_queued(&found) }
+    }
+
+    pub fn children(&self, page: Page) -> Vec<Page> {
+        let mut rng = Rng(u64::from(page) ^ 0xABCD ^ (self.seed << 20));
+        (0..rng.below(4)).map(|_| rng.below(self.urls.len() as u64) as Page).collect()
+    }
+}
+
 #[derive(Debug)]
 pub enum Event {
     /// A node looks around.
@@ -78,7 +146,7 @@ pub enum Event {
         from: usize,
         to: usize,
         life: u64,
-        class: usize,
+        class: Class,
         id: u64,
         reply: Reply,
     },
@@ -140,7 +208,6 @@ pub enum Event {
 pub const COORDINATOR: usize = usize::MAX;
 
 pub struct World {
-    pub seed: u64,
     pub kind: Kind,
     pub rng: Rng,
     pub now: u64,
@@ -151,8 +218,7 @@ pub struct World {
     pub members: Members,
     pub coordinator_up: bool,
     pub cuts: BTreeSet<(usize, usize)>,
-    pub n_pages: u32,
-    pub n_groups: u64,
+    pub web: Arc<Web>,
     /// Who visits a group just now.
     pub visited: BTreeMap<GroupHash, (usize, Page)>,
     pub fetched: BTreeMap<Page, u32>,
@@ -166,7 +232,6 @@ impl World {
         let mut rng = Rng(seed ^ 0xC1F0);
         let n_nodes = 1 + rng.below(4);
         let mut world = Self {
-            seed,
             kind,
             now: 0,
             heap: BinaryHeap::new(),
@@ -176,8 +241,7 @@ impl World {
             members: Members::new(MembershipRules { lease: LEASE, ..MembershipRules::default() }),
             coordinator_up: true,
             cuts: BTreeSet::new(),
-            n_pages: 20 + u32::try_from(rng.below(150)).expect("as it was made"),
-            n_groups: 1 + rng.below(30),
+            web: Arc::new(Web::new(seed, &mut rng)),
             visited: BTreeMap::new(),
             fetched: BTreeMap::new(),
             accepted: BTreeSet::new(),
@@ -188,7 +252,7 @@ impl World {
         for _ in 0..n_nodes {
             world.add_node();
         }
-        for page in 0..world.n_pages / 8 + 1 {
+        for page in 0..world.web.n_pages() / 8 + 1 {
             let at = world.rng.below(60_000);
             world.at(at, Event::Seed(page));
         }
@@ -245,7 +309,7 @@ impl World {
 
     pub fn add_node(&mut self) {
         let node = self.nodes.len();
-        self.nodes.push(Node::new(node));
+        self.nodes.push(Node::new(node, self.web.clone()));
         self.start(node);
     }
 
@@ -255,17 +319,6 @@ impl World {
         let life = n.life;
         self.say(|| format!("n{node} starts, life {life}"));
         self.after(1, Event::Tick { node, life });
-    }
-
-    pub fn group(&self, page: Page) -> GroupHash {
-        GroupHash(
-            Rng(u64::from(page) * 7919).below(self.n_groups).wrapping_mul(0x9E37_79B9_7F4A_7C15),
-        )
-    }
-
-    pub fn children(&self, page: Page) -> Vec<Page> {
-        let mut rng = Rng(u64::from(page) ^ 0xABCD ^ (self.seed << 20));
-        (0..rng.below(4)).map(|_| rng.below(u64::from(self.n_pages)) as Page).collect()
     }
 
     /// How long a packet travels; `None` when it gets lost.
@@ -341,7 +394,12 @@ impl World {
             return;
         }
         if let Some(&node) = ups.get(self.rng.below(ups.len().max(1) as u64) as usize) {
-            self.nodes[node].take_seed(page);
+            let (answer, answered) = oneshot::channel();
+            let (found, refused) = (vec![self.web.found(page)], Vec::new());
+            let tally = DiscardTally::default();
+            let n = &mut self.nodes[node];
+            n.inbox.push_back(InboundMsg::Seeds { found, tally, refused, answer });
+            n.seeds.push((page, answered));
         }
         // The client does not know whether it was taken, until it is told.
         self.after(15_000, Event::Seed(page));

@@ -3,7 +3,7 @@
 use super::Model;
 use crate::crawldb::ExportCursor;
 use crate::crawldb::pending_page::END_OF_QUEUE;
-use crate::messages::{Fact, GroupRole, RobotsRecord, ToFrontier, ToWorkbench};
+use crate::messages::{Commit, Fact, GroupRole, RobotsRecord, ToFrontier, ToWorkbench};
 use crate::storage::values::{HostRow, RobotsRow, Seen, UrlOutcome, decode_queued};
 use crate::storage::{Family, GroupState, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash};
@@ -162,18 +162,19 @@ impl Model {
         }
         self.merged = true;
         let now = self.now;
-        let batch = self.ledger().merge(facts, now).unwrap();
-        self.disk.as_ref().unwrap().commit(&batch).unwrap();
+        let mut commit = Commit { facts: facts.to_vec(), ..Commit::of_facts() };
+        self.ledger().apply(&mut commit, now).unwrap();
+        self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
     }
 
     /// One step of what is to be done to groups; false when there is none.
     pub fn job(&mut self) -> bool {
         let now = self.now;
-        let batch = self.ledger().step_job(now).unwrap();
-        if let Some(batch) = &batch {
-            self.disk.as_ref().unwrap().commit(batch).unwrap();
+        let commit = self.ledger().step_job(now).unwrap();
+        if let Some(commit) = &commit {
+            self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
         }
-        batch.is_some()
+        commit.is_some()
     }
 
     /// Its own archive is lost, and with it all that models fetch; looks through so many rows at
@@ -183,26 +184,25 @@ impl Model {
         let now = self.now;
         self.ledger().set_lost_archives(&[ME]);
         for _ in 0..steps_max {
-            let Some(batch) = self.ledger().step_refetch(now).unwrap() else { return };
-            self.disk.as_ref().unwrap().commit(&batch).unwrap();
+            let Some(commit) = self.ledger().step_refetch(now).unwrap() else { return };
+            self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
         }
     }
 
     /// A view says that its own archive is lost; what came before is told.
     pub fn learn_of_loss(&mut self) {
         self.merged = true;
-        self.ledger().drain_changes();
         self.ledger().set_lost_archives(&[ME]);
     }
 
     /// One step of looking through its rows; what it changed, and whether there was one.
     pub fn look_through(&mut self) -> (Vec<Fact>, bool) {
         let now = self.now;
-        let Some(batch) = self.ledger().step_refetch(now).unwrap() else {
+        let Some(commit) = self.ledger().step_refetch(now).unwrap() else {
             return (Vec::new(), false);
         };
-        self.disk.as_ref().unwrap().commit(&batch).unwrap();
-        (self.ledger().drain_changes(), true)
+        self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
+        (commit.changes, true)
     }
 
     /// URLs that were fetched, and not set aside or given up.
@@ -242,8 +242,8 @@ impl Model {
         n
     }
 
-    pub fn set_tag(&mut self, group: GroupHash, tag: Option<GroupRole>) {
-        self.ledger().group_rows().set_tag(group, tag).unwrap();
+    pub fn set_role(&mut self, group: GroupHash, tag: Option<GroupRole>) {
+        self.ledger().group_rows().set_role(group, tag).unwrap();
     }
 
     /// All tags, in order.
@@ -251,9 +251,9 @@ impl Model {
         let mut tags: Vec<(GroupHash, GroupRole)> = Vec::new();
         let tag_rows = self.ledger().group_rows();
         loop {
-            let some = tag_rows.tags_after(tags.last().map(|&(g, _)| g), 3).unwrap();
+            let some = tag_rows.roles_after(tags.last().map(|&(g, _)| g), 3).unwrap();
             for (group, tag) in &some {
-                assert_eq!(tag_rows.tag(*group).unwrap().as_ref(), Some(tag));
+                assert_eq!(tag_rows.role(*group).unwrap().as_ref(), Some(tag));
             }
             if some.is_empty() {
                 return tags;

@@ -1,18 +1,18 @@
-//! Room on the disk: what is written again once there is some, and the valve that closes before.
+//! Disk space: writes are tried again while the disk is full, and fetching waits before it is.
 
 use crate::engines::writer::{Writer, WriterError};
 use crivello_common::time::Timestamp;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How often the room on the disk is looked at.
+/// Pause between two checks of the free space.
 const DISK_EVERY: Duration = Duration::from_millis(500);
-/// How long to wait before a full disk is tried again.
+/// Pause before a write to a full disk is tried again.
 const FULL_DISK_WAIT: Duration = Duration::from_millis(500);
 
 impl Writer {
-    /// Does it again while the disk is full.
-    pub(super) fn insist<T>(
+    /// Repeats `f` while the disk is full.
+    pub(super) fn retry_until_space<T>(
         &mut self,
         mut f: impl FnMut(&mut Self) -> Result<T, WriterError>,
     ) -> Result<T, WriterError> {
@@ -38,13 +38,13 @@ impl Writer {
         }
     }
 
-    /// Closes the valve while there is too little room on the disk.
-    pub(super) fn look_at_disk(&mut self, now: Timestamp) {
-        if now.since(self.disk_looked_at) < DISK_EVERY {
+    /// Has fetching wait while there is too little free space.
+    pub(super) fn check_disk_space(&mut self, now: Timestamp) {
+        if now.since(self.disk_checked_at) < DISK_EVERY {
             return;
         }
-        self.disk_looked_at = now;
-        let Ok(disk) = rustix::fs::statvfs(&self.books.dir) else { return };
+        self.disk_checked_at = now;
+        let Ok(disk) = rustix::fs::statvfs(&self.stores.dir) else { return };
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         let full = free < self.shared.settings.state.disk_free_min.0;
         if full != self.shared.status.disk_full.swap(full, Relaxed) {
@@ -52,7 +52,7 @@ impl Writer {
                 tracing::warn!(free, "the disk is nearly full: fetching waits until there is room");
             } else {
                 tracing::info!(free, "there is room on the disk again: the crawl goes on");
-                self.desk.wake();
+                self.queues.wake();
             }
         }
     }

@@ -1,14 +1,14 @@
-//! A sieve that has become too full is told of, once.
+//! A warning, once, when the sieve has become too full.
 
 use crate::engines::writer::Writer;
 
-/// The share of new URLs beyond which one who chose a filter should know that it is lost.
+/// The share of lost URLs above which a warning is logged.
 const LOSS_RATE_MAX: f64 = 0.001;
 
 impl Writer {
-    /// The sieve loses this share of new URLs.
-    pub(super) fn tell_losses(&mut self, rate: f64) {
-        if rate <= LOSS_RATE_MAX || std::mem::replace(&mut self.losses_told, true) {
+    /// Warns once if the sieve loses a larger share of new URLs.
+    pub(super) fn warn_of_losses(&mut self, rate: f64) {
+        if rate <= LOSS_RATE_MAX || std::mem::replace(&mut self.sieve_reported, true) {
             return;
         }
         let state = &self.shared.settings.state;

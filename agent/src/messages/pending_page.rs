@@ -1,0 +1,46 @@
+//! A page that is archived, and whose links are not acknowledged by their owners yet.
+
+use super::QueueKey;
+use crate::storage::values::UrlOutcome;
+use crate::storage::{RowReader, RowWriter};
+use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
+
+/// The priority of frontier rows of pending pages; they are not fetched again.
+pub const PRIORITY_PENDING: u8 = u8::MAX;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingPage {
+    /// The page's host.
+    pub host: HostKey,
+    /// The key of its frontier row.
+    pub queue_key: QueueKey,
+    /// Its URL.
+    pub hash: UrlHash,
+    /// The outcome to store once its links are acknowledged.
+    pub outcome: UrlOutcome,
+}
+
+impl PendingPage {
+    /// Appends it to a row.
+    pub fn write(&self, w: &mut RowWriter) {
+        w.rest(&self.host.group.to_bytes()).rest(&self.host.host.to_bytes());
+        w.rest(&self.hash.to_bytes()).number(self.queue_key.seq).bytes(&self.outcome.encode());
+    }
+
+    /// The inverse of [`Self::write`].
+    #[must_use]
+    pub fn read(r: &mut RowReader<'_>) -> Option<Self> {
+        let group = GroupHash::from_bytes(r.array()?);
+        let host = HostKey { group, host: HostHash::from_bytes(r.array()?) };
+        let hash = UrlHash::from_bytes(r.array()?);
+        let queue_key = QueueKey { priority: PRIORITY_PENDING, seq: r.number()? };
+        Some(Self { host, queue_key, hash, outcome: UrlOutcome::read(r.bytes()?)? })
+    }
+
+    /// The page's key.
+    #[must_use]
+    pub const fn key(&self) -> UrlKey {
+        UrlKey { group: self.host.group, url: self.hash }
+    }
+}
