@@ -77,9 +77,9 @@ async fn bare(server: SocketAddr) {
 
 async fn room(server: SocketAddr) {
     let mut settings = Settings::default();
-    settings.identity.contact = "bench@example.org".to_owned();
-    settings.politeness.delay = std::time::Duration::ZERO;
-    settings.fetch.allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
+    settings.fixed.identity.contact = "bench@example.org".to_owned();
+    settings.live.politeness.delay = std::time::Duration::ZERO;
+    settings.fixed.fetch.allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
     let counter = Arc::new(Counter::default());
     let sink = Arc::clone(&counter) as Arc<dyn Sink>;
     let context = Arc::new(FetchContext::new(&settings, Clock::start(), sink).unwrap());

@@ -51,11 +51,11 @@ fn due(n: u32, now: Timestamp) -> DueHost {
 
 fn desk() -> Desk {
     let mut settings = Settings::default();
-    settings.politeness.delay = Duration::from_secs(1);
-    settings.politeness.ip_delay = Duration::from_millis(100);
-    settings.state.hosts_max = 2 * u64::from(HOSTS);
-    settings.state.window_urls_max = 10_000_000;
-    settings.fetch.visits_max = IN_FLIGHT as u32 * 100;
+    settings.live.politeness.delay = Duration::from_secs(1);
+    settings.live.politeness.ip_delay = Duration::from_millis(100);
+    settings.fixed.state.hosts_max = 2 * u64::from(HOSTS);
+    settings.fixed.state.window_urls_max = 10_000_000;
+    settings.fixed.fetch.visits_max = IN_FLIGHT as u32 * 100;
     let mut desk = Desk::new(&settings, IPS, IN_FLIGHT, Duration::ZERO);
     for n in 0..HOSTS {
         let due = due(n, desk.now);

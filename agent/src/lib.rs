@@ -6,13 +6,12 @@
 
 pub mod api;
 pub mod crawldb;
-pub mod duplicates;
 pub mod explain;
 pub mod fetch;
 pub mod ip_leases;
-pub mod links;
 pub mod ownership;
 pub mod peers;
+pub mod process;
 pub mod url_tracing;
 pub mod workbench;
 

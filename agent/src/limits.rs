@@ -21,17 +21,17 @@ pub const RULES_BYTES_MAX: usize = 64 << 20;
 /// Bytes of compiled rules that a host may have; with more of them it counts as several hosts in
 /// the workbench's standing order. Nearly all have less than a tenth.
 pub const RULES_A_HOST: usize = 16 << 10;
-/// Pages between the fetchers and the ledger: what the pipeline may hold; fetchers stop beyond it.
+/// Pages between the fetchers and the crawl database: what the pipeline may hold; fetchers stop beyond it.
 pub const PIPELINE_PAGES_MAX: usize = 4_096;
 /// Bytes of bodies between the fetchers and the parsers, and of records and links between the
-/// parsers and the ledger: no visit goes on, and no parser either, while there are more.
+/// parsers and the crawl database: no visit goes on, and no parser either, while there are more.
 pub const PIPELINE_BYTES_MAX: usize = 64 << 20;
 /// URLs of a visit to a host that has no delay at all: enough to make the visit's own cost small.
 pub const NO_DELAY_VISIT_URLS: u32 = 32;
-/// Hosts and URLs from the ledger waiting for the scheduler; what finds no room waits in the
-/// ledger's thread.
+/// Hosts and URLs from the crawl database waiting for the scheduler; what finds no room waits in the
+/// crawl database's thread.
 pub const DESK_QUEUE: usize = 16_384;
-/// Pages, batches of seeds and notes waiting for the ledger; who finds no room waits.
+/// Pages, batches of seeds and notes waiting for the crawl database; who finds no room waits.
 pub const LEDGER_QUEUE: usize = 8_192;
 /// Bytes of a body that every visit may hold: nearly all pages need no more. The same again, over
 /// HTTP/2, may wait in the connection. Over HTTP/1.1 it is what one read brings: hyper's buffer
@@ -95,7 +95,7 @@ pub const PEER_STREAM_BYTES: usize = 8 << 20;
 pub const GUESTS_MAX: usize = 1_024;
 /// What was heard from other agents and not yet looked at; their links wait beyond it.
 pub const PEER_ANSWERS: usize = 8_192;
-/// What came from other agents, the coordinator and people, and waits for the accountant: more than
+/// What came from other agents, the coordinator and people, and waits for the writer: more than
 /// the streams of some hundred agents bring at once. A packet beyond it is refused, and comes again.
 pub const ARRIVALS_QUEUE: usize = 65_536;
 /// Fetches that are remembered for queries: some 2 MiB.
@@ -129,13 +129,13 @@ pub fn visits_max(settings: &Settings, files: u64) -> u64 {
 /// The idle connections that `files` open files leave room for.
 #[must_use]
 pub fn idle_max(settings: &Settings, files: u64) -> usize {
-    let visits = u64::from(settings.fetch.visits_max);
+    let visits = u64::from(settings.fixed.fetch.visits_max);
     let left = files_for_connections(settings, files).saturating_sub(visits);
     usize::try_from(left).unwrap_or(usize::MAX).min(IDLE_CONNECTIONS_MAX)
 }
 
 fn files_for_connections(settings: &Settings, files: u64) -> u64 {
-    let names = u64::from(settings.dns.queries_max);
+    let names = u64::from(settings.fixed.dns.queries_max);
     files.saturating_sub(names + DATABASE_FILES_MAX.unsigned_abs() as u64 + FILES_SPARE)
 }
 

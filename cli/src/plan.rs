@@ -299,16 +299,16 @@ mod tests {
         let read = RawSettings::resume(None, &none, &[file], sets, &flags);
         let (s, given) = read.expect("the settings are valid");
         assert_eq!(given["politeness.delay"], "\"4s\"");
-        assert_eq!(s.identity.contact, "me@a.example");
-        assert_eq!(s.identity.user_agent_name, "sieve");
-        assert_eq!(s.limits.pages_max, Some(1));
-        assert_eq!(s.limits.depth_max, Some(2));
-        assert_eq!(s.limits.pages_per_host_max, Some(3));
-        assert_eq!(s.politeness.delay, Duration::from_secs(4));
-        assert_eq!(s.politeness.ip_delay, Duration::from_secs(5));
-        assert_eq!(s.politeness.burst, 6);
-        assert_eq!(s.dns.servers.len(), 1);
-        assert_eq!(s.fetch.allow_networks.len(), 2);
+        assert_eq!(s.fixed.identity.contact, "me@a.example");
+        assert_eq!(s.fixed.identity.user_agent_name, "sieve");
+        assert_eq!(s.live.limits.pages_max, Some(1));
+        assert_eq!(s.live.limits.depth_max, Some(2));
+        assert_eq!(s.live.limits.pages_per_host_max, Some(3));
+        assert_eq!(s.live.politeness.delay, Duration::from_secs(4));
+        assert_eq!(s.live.politeness.ip_delay, Duration::from_secs(5));
+        assert_eq!(s.live.politeness.burst, 6);
+        assert_eq!(s.fixed.dns.servers.len(), 1);
+        assert_eq!(s.fixed.fetch.allow_networks.len(), 2);
     }
 
     #[test]

@@ -112,21 +112,21 @@ impl MembershipHandle {
     /// # Errors
     /// When the system has no thread.
     pub(crate) fn start(opened: Opened, settings: &Settings, clock: Clock) -> io::Result<Self> {
-        let (lease, now) = (settings.cluster.lease, clock.now());
+        let (lease, now) = (settings.fixed.cluster.lease, clock.now());
         let Record { view, page_quotas, draining, unreplicated, next_id, .. } =
             opened.record.clone();
-        let quota = settings.limits.pages_max.map(|limit| {
+        let quota = settings.live.limits.pages_max.map(|limit| {
             let unreported = living(&view).into_iter().filter(|id| !page_quotas.contains_key(id));
             PageQuota::new(limit, page_quotas.clone()).with_unreported(unreported.collect())
         });
-        let replication = settings.cluster.replication as usize;
+        let replication = settings.fixed.cluster.replication as usize;
         let store = SettingsStore::new(settings.clone(), opened.record.settings.clone());
         let (settings_sender, settings_receiver) = watch::channel(Arc::new(store.message()));
         let (views, view_receiver) = watch::channel(Arc::new(view.clone()));
         let (queue, messages) = sync_channel(QUEUE_LEN_MAX);
         let tick = (lease / CLOCK_READS_A_LEASE).max(Duration::from_millis(1));
         let counts = Arc::<Counts>::default();
-        counts.set_limit(settings.limits.pages_max);
+        counts.set_limit(settings.live.limits.pages_max);
         counts.pages_granted.store(quotas(quota.as_ref()).values().sum(), Relaxed);
         let marks = (draining, unreplicated);
         let rules = MembershipRules { lease, replication };
@@ -337,7 +337,7 @@ impl MembershipService {
     ) -> Result<EditReply, CommandError> {
         let edited = self.store.check(edits, known_revision)?;
         if !edited.changed.is_empty() {
-            let limit = edited.settings.limits.pages_max;
+            let limit = edited.settings.live.limits.pages_max;
             let quota = match (self.quota.clone(), limit) {
                 (Some(quota), Some(limit)) => Some(quota.with_limit(limit)),
                 // Pages that were fetched without a limit count, so all must report first.

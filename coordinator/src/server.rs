@@ -115,7 +115,7 @@ impl Coordinator {
         let (crawl_id, resumed) = (opened.record.crawl_id.clone(), opened.resumed);
         let membership = MembershipHandle::start(opened, settings, clock)
             .map_err(|error| CoordinatorError::Broken(format!("no thread: {error}")))?;
-        let watchers = Watchers::new(settings.cluster.lease);
+        let watchers = Watchers::new(settings.fixed.cluster.lease);
         let meter = Meter {
             counts: membership.counts.clone(),
             views: membership.views.clone(),

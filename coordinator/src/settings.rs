@@ -92,7 +92,7 @@ mod tests {
 
     fn store() -> SettingsStore {
         let mut settings = Settings::default();
-        settings.identity.contact = "you@example.com".to_owned();
+        settings.fixed.identity.contact = "you@example.com".to_owned();
         let toml = settings.to_toml();
         SettingsStore::new(settings, StoredSettings { revision: 1, toml, ..Default::default() })
     }
@@ -107,7 +107,7 @@ mod tests {
         let edited = store.check(&set("politeness.delay", "3s"), 1).unwrap();
         assert_eq!(edited.changed, ["politeness.delay"]);
         let store = store.with(&edited.settings);
-        assert_eq!(store.settings.politeness.delay, Duration::from_secs(3));
+        assert_eq!(store.settings.live.politeness.delay, Duration::from_secs(3));
         assert_eq!(store.message().revision, 2);
         assert!(store.message().toml.contains("delay = \"3s\""));
         assert_eq!(store.stored().toml, store.message().toml);

@@ -336,7 +336,7 @@ mod tests {
 
     fn settings() -> Settings {
         let mut settings = Settings::default();
-        settings.identity.contact = "you@example.com".to_owned();
+        settings.fixed.identity.contact = "you@example.com".to_owned();
         settings
     }
 

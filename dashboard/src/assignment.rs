@@ -31,7 +31,7 @@ pub(super) struct Assignment {
 impl Assignment {
     /// The assignment in `view` under `settings`. Keeps the one before if groups moved since.
     pub(super) fn next(before: Option<&Self>, settings: &Settings, view: &View) -> Option<Self> {
-        let strategy = settings.cluster.strategy;
+        let strategy = settings.fixed.cluster.strategy;
         let owners = Owners::new(strategy, Arc::new(view.clone())).ok()?;
         let sample = (0..SAMPLE).map(|i| GroupHash::of(&format!("sample-{i}")));
         let owners: Vec<_> = sample.map(|group| owners.owner(group)).collect();

@@ -2,7 +2,7 @@
 //! time that `html5gum` takes to tokenize it.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use crivello_common::config::Settings;
+use crivello_common::config::{Fixed, Live};
 use crivello_common::url::CrawlUrl;
 use crivello_html::LinkKind;
 use crivello_html::{ParseInput, Parser};
@@ -103,7 +103,7 @@ fn parse(criterion: &mut Criterion) {
     let Ok(url) = CrawlUrl::parse("http://host.example/a/page.html") else {
         return;
     };
-    let mut parser = Parser::new(&Settings::default());
+    let mut parser = Parser::new(&Fixed::default(), &Live::default());
     let mut group = criterion.benchmark_group("parse");
     let plain = page("");
     let dense = dense_page();

@@ -3,7 +3,7 @@
 use super::links::SITEMAP_URLS_MAX;
 use super::links::{LinkArena, LinkSource};
 use super::microsyntax::{Directives, Rel};
-use crivello_common::config::Settings;
+use crivello_common::config::{Fixed, Live};
 
 /// Which of a page's links are extracted, within which bounds.
 #[derive(Clone, Debug)]
@@ -19,14 +19,14 @@ pub(super) struct LinkFilter {
 }
 
 impl LinkFilter {
-    pub(super) fn of(settings: &Settings) -> Self {
+    pub(super) fn of(fixed: &Fixed, live: &Live) -> Self {
         Self {
-            images: settings.links.images,
-            scripts: settings.links.scripts,
-            agent: settings.identity.user_agent_name.clone(),
-            links_max: SITEMAP_URLS_MAX.max(settings.links.per_page_max as usize),
-            decoded_max: settings.fetch.decoded_size_max.as_usize(),
-            base_max: settings.links.url_length_max as usize,
+            images: live.links.images,
+            scripts: live.links.scripts,
+            agent: fixed.identity.user_agent_name.clone(),
+            links_max: SITEMAP_URLS_MAX.max(live.links.per_page_max as usize),
+            decoded_max: fixed.fetch.decoded_size_max.as_usize(),
+            base_max: live.links.url_length_max as usize,
         }
     }
 

@@ -27,6 +27,7 @@ mod links;
 mod media;
 mod microsyntax;
 mod raw_text;
+mod robots_txt;
 mod scan;
 mod tag;
 mod text;
@@ -38,9 +39,10 @@ mod tests;
 pub use content_encoding::{CODINGS_MAX, DecodeProblem};
 pub use links::{ExtractedLink, ExtractedLinks, LinkKind, LinkSource, SITEMAP_URLS_MAX};
 pub use media::Media;
+pub use robots_txt::RobotsTxt;
 
 use content_encoding::Decoder;
-use crivello_common::config::Settings;
+use crivello_common::config::{Fixed, Live};
 use crivello_common::url::CrawlUrl;
 use encoding_rs::{Encoding, UTF_8};
 use extraction::{Extraction, LinkFilter};
@@ -110,17 +112,12 @@ pub struct Parser {
 impl Parser {
     /// A parser with the settings' filter of links.
     #[must_use]
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(fixed: &Fixed, live: &Live) -> Self {
         Self {
-            filter: LinkFilter::of(settings),
+            filter: LinkFilter::of(fixed, live),
             decoder: Decoder::default(),
             extraction: Extraction::default(),
         }
-    }
-
-    /// Applies changed settings, from the next page on.
-    pub fn set_settings(&mut self, settings: &Settings) {
-        self.filter = LinkFilter::of(settings);
     }
 
     /// Parses one response. Links are taken from the body and headers of 2xx responses, and from

@@ -1,4 +1,4 @@
-//! A ledger on disk that knows many hosts, and hands some of them out.
+//! A crawl database on disk that knows many hosts, and hands some of them out.
 
 use crate::desk::{self, Desk};
 use crivello_agent::crawldb::CrawlDb;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// As many as the ledger hands out at once where many hosts are in memory.
+/// As many as the crawl database hands out at once where many hosts are in memory.
 pub const URLS_A_HOST: u32 = 4;
 /// Of all hosts together, when their waits are measured.
 pub const VISITS_A_SECOND: u32 = 10_000;
@@ -24,21 +24,21 @@ pub struct Books {
     /// each second.
     pub settings: Settings,
     disk: Arc<Database>,
-    ledger: CrawlDb,
+    crawldb: CrawlDb,
 }
 
 impl Books {
-    /// Opens a ledger, for so many hosts on the workbench.
+    /// Opens a crawl database, for so many hosts on the workbench.
     pub fn open(dir: &Path, active: u32) -> Self {
         let mut settings = Settings::default();
-        settings.politeness.delay = Duration::from_secs(1) * active / VISITS_A_SECOND;
-        settings.politeness.ip_delay = Duration::from_millis(1);
-        settings.state.hosts_max = active.into();
-        settings.state.window_urls_max = (2 * URLS_A_HOST * active).into();
-        settings.fetch.visits_max = active;
-        let disk = Arc::new(Database::open(dir, true, &settings.state).expect("it opens"));
-        let ledger = CrawlDb::open(disk.clone(), &settings).expect("the ledger opens");
-        Self { settings, disk, ledger }
+        settings.live.politeness.delay = Duration::from_secs(1) * active / VISITS_A_SECOND;
+        settings.live.politeness.ip_delay = Duration::from_millis(1);
+        settings.fixed.state.hosts_max = active.into();
+        settings.fixed.state.window_urls_max = (2 * URLS_A_HOST * active).into();
+        settings.fixed.fetch.visits_max = active;
+        let disk = Arc::new(Database::open(dir, true, &settings.fixed.state).expect("it opens"));
+        let crawldb = CrawlDb::open(disk.clone(), &settings).expect("the crawl database opens");
+        Self { settings, disk, crawldb }
     }
 
     /// Brings hosts to the workbench until it has all that it wants; each is looked at before.
@@ -46,7 +46,7 @@ impl Books {
         loop {
             self.hear(desk);
             let mut notes = Vec::new();
-            self.ledger.serve(desk.now, &mut |_, _| Ok(true), &mut notes).expect("it is served");
+            self.crawldb.serve(desk.now, &mut |_, _| Ok(true), &mut notes).expect("it is served");
             let mut n_hosts = 0;
             for note in notes {
                 let ToWorkbench::Due(due) = note else { continue };
@@ -62,17 +62,17 @@ impl Books {
 
     /// Takes the workbench's notes in and commits what follows from them.
     pub fn hear(&mut self, desk: &mut Desk) {
-        desk.bench.take_messages().into_iter().for_each(|note| self.ledger.on_workbench(note));
+        desk.bench.take_messages().into_iter().for_each(|note| self.crawldb.on_workbench(note));
         self.commit(Commit::default(), desk.now);
     }
 
     fn commit(&mut self, mut commit: Commit, now: Timestamp) {
-        self.ledger.apply(&mut commit, now).expect("it is applied");
+        self.crawldb.apply(&mut commit, now).expect("it is applied");
         self.disk.commit(&commit.batch).expect("it is committed");
     }
 }
 
-/// Has a new ledger queue a few URLs of so many hosts.
+/// Has a new crawl database queue a few URLs of so many hosts.
 pub fn fill(dir: &Path, n_hosts: u32) {
     let mut books = Books::open(dir, n_hosts);
     for n in (0..URLS_A_HOST * n_hosts).step_by(URLS_A_GROUP as usize) {
@@ -80,8 +80,8 @@ pub fn fill(dir: &Path, n_hosts: u32) {
         let found = (n..end).map(|n| url(n / URLS_A_HOST, n % URLS_A_HOST)).collect();
         books.commit(Commit { found, ..Commit::default() }, Timestamp::from_secs(1));
     }
-    let Books { disk, ledger, .. } = books;
-    drop(ledger);
+    let Books { disk, crawldb, .. } = books;
+    drop(crawldb);
     disk.close();
 }
 

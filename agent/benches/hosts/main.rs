@@ -1,4 +1,4 @@
-//! Scale in hosts: a million hosts on two hundred thousand addresses are known to a real ledger on
+//! Scale in hosts: a million hosts on two hundred thousand addresses are known to a real crawl database on
 //! disk, and up to a hundred thousand of them are on a real workbench.
 //!
 //! For each number of hosts there: bytes a host, as the allocator counts them; how many visits a
@@ -6,7 +6,7 @@
 //! is handed out, at ten thousand visits a second. The clock of the last is the CPU time of this
 //! thread: it stands still while others have the processor, and jumps where there is nothing to do.
 //! What the hosts cost that are not on the workbench is measured in processes of their own, which
-//! open the ledger and hand out a thousand hosts.
+//! open the crawl database and hand out a thousand hosts.
 //!
 //! `CRIVELLO_BENCH_HOSTS` sets the number of hosts known (default 1,000,000); a fifth as many are the
 //! addresses, and a tenth, a hundredth and a thousandth are on the workbench.
@@ -50,7 +50,7 @@ fn main() {
     println!("{known} hosts on {} addresses, {URLS_A_HOST} URLs queued of each", known / 5);
     println!(
         "| on the workbench | addresses | visits a CPU-second | wait until handed out, µs: median | 99 % | most | bytes a \
-         host: workbench | of it its URLs | ledger |"
+         host: workbench | of it its URLs | crawldb |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for active in [known / 1_000, known / 100, known / 10] {
@@ -81,7 +81,7 @@ fn at(dir: &Path, known: u32, active: u32) {
     let before = allocated();
     // As many fall due each second, however many there are.
     let settings = books.settings.clone();
-    let distance = settings.politeness.delay / active;
+    let distance = settings.live.politeness.delay / active;
     let mut desk = Desk::new(&settings, known / 5, (active as usize / 4).min(1_000), distance);
     let mut urls = 0;
     books.serve(&mut desk, |due| {
@@ -97,7 +97,7 @@ fn at(dir: &Path, known: u32, active: u32) {
     let rate = visits_a_second(&mut desk);
     let with = allocated();
     drop(desk);
-    let (bench, ledger) = (with - allocated(), allocated().saturating_sub(before));
+    let (bench, crawldb) = (with - allocated(), allocated().saturating_sub(before));
     let a_host = |bytes: usize| bytes as f64 / f64::from(active);
     let [median, late, most] = waits.map(|wait| wait.as_secs_f64() * 1e6);
     println!(
@@ -105,7 +105,7 @@ fn at(dir: &Path, known: u32, active: u32) {
         stats.ips,
         a_host(bench),
         a_host(urls),
-        a_host(ledger),
+        a_host(crawldb),
     );
 }
 
@@ -120,7 +120,7 @@ fn visits_a_second(desk: &mut Desk) -> f64 {
     VISITS as f64 / waits::cpu().saturating_sub(begun).as_secs_f64()
 }
 
-/// Opens a ledger, hands out some hosts, and says what is allocated and what is resident.
+/// Opens a crawl database, hands out some hosts, and says what is allocated and what is resident.
 fn rest(dir: &Path) {
     let mut books = Books::open(dir, HANDED_OUT);
     let settings = books.settings.clone();

@@ -27,7 +27,7 @@ struct Round<'a> {
 /// asked for its robots.txt: in three delays each has its turn.
 pub fn measured(desk: &mut Desk, books: &mut Books, n_visits: usize) -> [Duration; 3] {
     let mut round = Round::new(desk);
-    let until = round.desk.now + 3 * books.settings.politeness.delay + 10 * SERVED;
+    let until = round.desk.now + 3 * books.settings.live.politeness.delay + 10 * SERVED;
     while round.desk.now < until {
         let visit = round.next();
         round.send(visit);

@@ -50,37 +50,37 @@ fn main() {
         "{:>12}  {:>14}  {:>12}  {:>8}  {:>8}",
         "URLs", "checks/CPU-s", "checks/s", "recent", "peak"
     );
-    let (disk, mut ledger) = open(dir.path(), &settings);
-    fill(&disk, &mut ledger, &mut stream, n_urls);
-    at_size("with the cache of recent URLs", &disk, &mut ledger, &mut stream);
+    let (disk, mut crawldb) = open(dir.path(), &settings);
+    fill(&disk, &mut crawldb, &mut stream, n_urls);
+    at_size("with the cache of recent URLs", &disk, &mut crawldb, &mut stream);
     let mut bare = settings.clone();
-    bare.state.sieve_cache = ByteSize(64);
-    drop(ledger);
-    let mut ledger = CrawlDb::open(disk.clone(), &bare).expect("the ledger opens");
-    at_size("without it", &disk, &mut ledger, &mut stream);
-    drop(ledger);
+    bare.fixed.state.sieve_cache = ByteSize(64);
+    drop(crawldb);
+    let mut crawldb = CrawlDb::open(disk.clone(), &bare).expect("the crawl database opens");
+    at_size("without it", &disk, &mut crawldb, &mut stream);
+    drop(crawldb);
     disk.close();
     drop(disk);
     println!("peak memory {} MiB", memory("VmHWM:") >> 20);
 
     // Opening it again brings everything into the files whose size is asked for.
-    let (disk, mut ledger) = open(dir.path(), &settings);
-    let queued = ledger.totals().queued;
+    let (disk, mut crawldb) = open(dir.path(), &settings);
+    let queued = crawldb.totals().queued;
     let bytes = |family| disk.size_on_disk(family) as f64 / queued as f64;
     println!(
         "bytes a queued URL: {:.1} in seen, {:.1} in frontier",
         bytes(Family::Seen),
         bytes(Family::Frontier)
     );
-    hand_out(&mut ledger);
-    drop(ledger);
+    hand_out(&mut crawldb);
+    drop(crawldb);
     for sieve in [SieveKind::Memory, SieveKind::Bloom, SieveKind::BlockedBloom] {
         let mut settings = settings.clone();
-        settings.state.sieve = sieve;
+        settings.fixed.state.sieve = sieve;
         let watch = Stopwatch::start();
-        let ledger = CrawlDb::open(disk.clone(), &settings).expect("the ledger opens");
+        let crawldb = CrawlDb::open(disk.clone(), &settings).expect("the crawl database opens");
         let (cpu, wall) = watch.read();
-        let held = ledger.sieve_counts().seen_bytes >> 20;
+        let held = crawldb.sieve_counts().seen_bytes >> 20;
         println!(
             "a start with state.sieve={}: {wall:.1?} ({cpu:.1?} of CPU), {held} MiB",
             sieve.name()
@@ -89,43 +89,44 @@ fn main() {
 }
 
 fn open(dir: &Path, settings: &Settings) -> (Arc<Database>, CrawlDb) {
-    let disk = Arc::new(Database::open(dir, true, &settings.state).expect("the database opens"));
-    let ledger = CrawlDb::open(disk.clone(), settings).expect("the ledger opens");
-    (disk, ledger)
+    let disk =
+        Arc::new(Database::open(dir, true, &settings.fixed.state).expect("the database opens"));
+    let crawldb = CrawlDb::open(disk.clone(), settings).expect("the crawl database opens");
+    (disk, crawldb)
 }
 
 /// Feeds the stream until so many URLs are queued, with a line every tenth of the way.
-fn fill(disk: &Database, ledger: &mut CrawlDb, stream: &mut Stream<Found>, n_urls: u64) {
+fn fill(disk: &Database, crawldb: &mut CrawlDb, stream: &mut Stream<Found>, n_urls: u64) {
     for tenth in 1..=10 {
-        let begin = ledger.sieve_counts();
+        let begin = crawldb.sieve_counts();
         let watch = Stopwatch::start();
         stream.feed(|links| {
-            commit(disk, ledger, links);
-            ledger.totals().queued < n_urls * tenth / 10
+            commit(disk, crawldb, links);
+            crawldb.totals().queued < n_urls * tenth / 10
         });
-        print_rates(ledger, begin, &watch);
+        print_rates(crawldb, begin, &watch);
     }
 }
 
-fn at_size(name: &str, disk: &Database, ledger: &mut CrawlDb, stream: &mut Stream<Found>) {
+fn at_size(name: &str, disk: &Database, crawldb: &mut CrawlDb, stream: &mut Stream<Found>) {
     println!("at this size, {name}:");
-    let begin = ledger.sieve_counts();
+    let begin = crawldb.sieve_counts();
     let watch = Stopwatch::start();
     let mut groups = 0;
     stream.feed(|links| {
-        commit(disk, ledger, links);
+        commit(disk, crawldb, links);
         groups += 1;
         groups < GROUPS_AT_SIZE
     });
-    print_rates(ledger, begin, &watch);
+    print_rates(crawldb, begin, &watch);
 }
 
-fn commit(disk: &Database, ledger: &mut CrawlDb, links: Links<Found>) {
+fn commit(disk: &Database, crawldb: &mut CrawlDb, links: Links<Found>) {
     assert_eq!(links.links.len(), CHECKS_A_GROUP);
     let mut commit = Commit { found: links.links, ..Commit::default() };
-    ledger.apply(&mut commit, Timestamp::from_secs(1)).expect("it is applied");
+    crawldb.apply(&mut commit, Timestamp::from_secs(1)).expect("it is applied");
     disk.commit(&commit.batch).expect("it is committed");
-    assert_eq!(ledger.totals().seen, links.distinct, "each URL is let in once");
+    assert_eq!(crawldb.totals().seen, links.distinct, "each URL is let in once");
 }
 
 fn found(host: usize, n: u32) -> Found {
@@ -135,14 +136,14 @@ fn found(host: usize, n: u32) -> Found {
     Found { url, host, hash, depth: 3, kind: LinkKind::Page }
 }
 
-fn print_rates(ledger: &CrawlDb, begin: SieveCounts, watch: &Stopwatch) {
+fn print_rates(crawldb: &CrawlDb, begin: SieveCounts, watch: &Stopwatch) {
     let (cpu, wall) = watch.read();
-    let counts = ledger.sieve_counts();
+    let counts = crawldb.sieve_counts();
     let checks = (counts.offered - begin.offered) as f64;
     let recent = (counts.recent - begin.recent) as f64;
     println!(
         "{:>12}  {:>14.0}  {:>12.0}  {:>7.1}%  {:>5} MiB",
-        ledger.totals().queued,
+        crawldb.totals().queued,
         checks / cpu.as_secs_f64(),
         checks / wall.as_secs_f64(),
         100.0 * recent / checks,
@@ -151,20 +152,20 @@ fn print_rates(ledger: &CrawlDb, begin: SieveCounts, watch: &Stopwatch) {
 }
 
 /// Hosts with the head of their queues, taken and given back.
-fn hand_out(ledger: &mut CrawlDb) {
+fn hand_out(crawldb: &mut CrawlDb) {
     let watch = Stopwatch::start();
     let (mut n_hosts, mut n_urls) = (0_u64, 0_u64);
     for round in 0..5 {
         let mut notes = Vec::new();
-        ledger.on_workbench(ToFrontier::WantHosts { hosts: HOSTS_AT_ONCE });
+        crawldb.on_workbench(ToFrontier::WantHosts { hosts: HOSTS_AT_ONCE });
         let now = Timestamp::from_secs(2 + round);
-        ledger.serve(now, &mut |_, _| Ok(true), &mut notes).expect("it is served");
+        crawldb.serve(now, &mut |_, _| Ok(true), &mut notes).expect("it is served");
         for note in notes {
             let ToWorkbench::Due(due) = note else { continue };
             n_hosts += 1;
             n_urls += due.urls.len() as u64;
             let unused = due.urls.iter().map(|url| url.queue_key).collect();
-            ledger.on_workbench(ToFrontier::Leave { host: due.host, state: due.state, unused });
+            crawldb.on_workbench(ToFrontier::Leave { host: due.host, state: due.state, unused });
         }
     }
     let (cpu, _) = watch.read();

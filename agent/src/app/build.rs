@@ -4,7 +4,6 @@ use crate::app::join::Seat;
 use crate::app::{AgentError, Crawl};
 use crate::cluster::Replication;
 use crate::crawldb::{CrawlDb, META_ARCHIVE};
-use crate::duplicates::Duplicates;
 use crate::engines::fetchers::{FetchSink, Fetchers};
 use crate::engines::ip_leases::LeaseTask;
 use crate::engines::parsers::ParserThread;
@@ -13,13 +12,15 @@ use crate::engines::seeding::SeedIntake;
 use crate::engines::writer::{Stores, Writer};
 use crate::fetch::{Dns, FetchContext};
 use crate::limits::{LEDGER_QUEUE, results_max, visits_max};
-use crate::links::LinkRules;
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::{Meter, Sources};
 use crate::observe::trace_export;
+use crate::process::ResponseProcessor;
+use crate::process::RulesInForce;
+use crate::process::duplicates::Duplicates;
+use crate::process::links::LinkRules;
 use crate::report::SeedCounts;
 use crate::shared::Shared;
-use crate::shared::live_settings::RulesInForce;
 use crate::shared::panic_guard::spawn;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Batch, Database, DiskError, Family};
@@ -54,28 +55,32 @@ impl Build {
         replication: impl FnOnce(Shared, &Database) -> Result<Replication, DiskError>,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
-        let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings)?));
+        let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(LinkRules::compile(
+            &settings.live,
+            settings.fixed.identity.assign_by,
+        )?));
         let look_ups = Timer::new(clock, WORK_BUCKETS);
         let crawldb = CrawlDb::open(disk.clone(), &settings)?.timed(look_ups.clone());
         let crawldb = seat.iter().fold(crawldb, |crawldb, seat| crawldb.sharing(seat.id));
         let archive = open_archive(&home, &disk, &settings)?;
         home.take_over(&disk, &settings)?;
         let settings = within_open_files(settings);
-        let shared = shared(settings, clock, &crawldb, &home, seat.is_some());
+        let shared = shared(&settings, clock, &crawldb, &home, seat.is_some());
         let visits = shared.settings.fetch.visits_max as usize;
-        let desk =
+        let queues =
             Arc::new(SchedulerQueues::new(visits, 2 * shared.settings.dns.queries_max as usize));
         let duplicates = Arc::new(Duplicates::new(disk.clone()));
-        let (to_ledger, inbox) = bounded(LEDGER_QUEUE);
+        let (to_writer, inbox) = bounded(LEDGER_QUEUE);
         let (to_parsers, results) = bounded(results_max(visits));
-        let sink = FetchSink::new(&shared, desk.clone(), to_parsers);
-        let (context, dns) = outside(&shared, sink)?;
+        let sink = FetchSink::new(&shared, queues.clone(), to_parsers);
+        let (context, dns) = outside(&settings, &shared, sink)?;
         let reached = (context.clone(), dns.clone());
-        let meter = meter(&home, &shared, &desk, &disk, reached, look_ups);
+        let meter = meter(&home, &shared, &queues, &disk, reached, look_ups);
 
-        let bench = Workbench::new(&shared.settings, clock.now(), home.is_unclean());
-        let turns = turns.map(|turns| turns.open(&runtime, shared.clone(), desk.clone()));
-        let scheduler = Scheduler::new(shared.clone(), desk.clone(), bench, to_ledger.clone());
+        let workbench = Workbench::new(&settings, clock.now(), home.is_unclean());
+        let turns = turns.map(|turns| turns.open(&runtime, shared.clone(), queues.clone()));
+        let scheduler =
+            Scheduler::new(shared.clone(), queues.clone(), workbench, to_writer.clone());
         let scheduler = turns.into_iter().fold(scheduler, Scheduler::sharing);
         let stores = Stores {
             disk: disk.clone(),
@@ -85,17 +90,18 @@ impl Build {
             duplicates: duplicates.clone(),
         };
         let replication = replication(shared.clone(), &disk)?;
-        let writer = Writer::new(shared.clone(), desk.clone(), inbox, stores, replication);
+        let writer = Writer::new(shared.clone(), queues.clone(), inbox, stores, replication);
         let mut threads = vec![
             spawn(&shared.lifecycle, "writer", move || writer.run())?,
             spawn(&shared.lifecycle, "scheduler", move || scheduler.run())?,
         ];
         let parser = || {
-            let ledger = to_ledger.clone();
-            let (rules, duplicates) = (rules.clone(), duplicates.clone());
-            ParserThread::new(shared.clone(), results.clone(), ledger, rules, duplicates)
+            let (fixed, rules, duplicates) =
+                (shared.settings.clone(), rules.clone(), duplicates.clone());
+            let processor = ResponseProcessor::new(fixed, &settings.live, rules, duplicates);
+            ParserThread::new(shared.clone(), results.clone(), to_writer.clone(), processor)
         };
-        for n in 0..parser_threads(&shared.settings) {
+        for n in 0..parser_threads(&settings) {
             let parser = parser();
             threads.push(spawn(&shared.lifecycle, &format!("parser-{n}"), move || parser.run())?);
         }
@@ -105,7 +111,7 @@ impl Build {
             lifecycle: shared.lifecycle.clone(),
             fetch_deadline: shared.fetch_deadline.clone(),
             tracer: shared.tracer.clone(),
-            queues: desk.clone(),
+            queues: queues.clone(),
             context,
             dns,
         };
@@ -113,9 +119,9 @@ impl Build {
         Ok(Crawl {
             home,
             disk,
-            seeds: SeedIntake::new(&shared, rules.clone(), to_ledger, seeds),
+            seeds: SeedIntake::new(&shared, rules.clone(), to_writer, seeds),
             rules,
-            desk,
+            queues,
             shared,
             threads: Mutex::new(threads),
             runtime: Mutex::new(Some(runtime)),
@@ -130,7 +136,7 @@ impl Build {
 fn meter(
     home: &CrawlDir,
     shared: &Shared,
-    desk: &Arc<SchedulerQueues>,
+    queues: &Arc<SchedulerQueues>,
     disk: &Arc<Database>,
     (context, dns): (Arc<FetchContext>, Arc<Dns>),
     look_ups: Timer,
@@ -139,7 +145,7 @@ fn meter(
         crawl_id: home.identity.crawl_id.clone(),
         dir: home.dir.clone(),
         shared: shared.clone(),
-        desk: desk.clone(),
+        queues: queues.clone(),
         disk: disk.clone(),
         context,
         dns,
@@ -148,24 +154,28 @@ fn meter(
 }
 
 /// The ways to the web and to the name servers.
-fn outside(shared: &Shared, sink: FetchSink) -> Result<(Arc<FetchContext>, Arc<Dns>), AgentError> {
-    let (settings, clock, live) = (&shared.settings, shared.clock, &shared.live);
+fn outside(
+    settings: &Settings,
+    shared: &Shared,
+    sink: FetchSink,
+) -> Result<(Arc<FetchContext>, Arc<Dns>), AgentError> {
+    let (clock, live) = (shared.clock, &shared.live);
     let context = FetchContext::new(settings, clock, Arc::new(sink))?
-        .heeding(live.barred.clone(), live.rest_min.clone());
-    let dns = Dns::new(settings).timed(clock).heeding(live.barred.clone());
+        .with_live_settings(live.block_and_pause_list.clone(), live.min_host_delay.clone());
+    let dns = Dns::new(settings).timed(clock).with_live_settings(live.block_and_pause_list.clone());
     Ok((Arc::new(context), Arc::new(dns)))
 }
 
 fn shared(
-    settings: Settings,
+    settings: &Settings,
     clock: Clock,
-    ledger: &CrawlDb,
+    crawldb: &CrawlDb,
     home: &CrawlDir,
     among_others: bool,
 ) -> Shared {
-    let (crawl_id, totals) = (&home.identity.crawl_id, ledger.totals().clone());
+    let (crawl_id, totals) = (&home.identity.crawl_id, crawldb.totals().clone());
     let shared = Shared::new(settings, clock, crawl_id, totals, home.closed_at);
-    if among_others && shared.settings.limits.pages_max.is_some() {
+    if among_others && settings.live.limits.pages_max.is_some() {
         shared.page_budget.wait();
     }
     shared
@@ -183,11 +193,11 @@ fn open_archive(
     let id = home.identity.crawl_id.get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
     let label = CrawlLabel {
         id: id.unwrap_or_default(),
-        contact: settings.identity.contact.clone(),
+        contact: settings.fixed.identity.contact.clone(),
         settings_toml: settings.to_toml(),
     };
     let dir = home.dir.join("warc");
-    let mut archive = ArchiveWriter::open(&dir, position.as_ref(), &settings.store, label)?;
+    let mut archive = ArchiveWriter::open(&dir, position.as_ref(), &settings.fixed.store, label)?;
     if position.is_none() {
         // From now on files in the archive without a position in the state are a contradiction.
         let mut batch = Batch::default();
@@ -210,10 +220,10 @@ pub fn fetcher_runtime() -> std::io::Result<Runtime> {
 /// Fewer visits at once where the system does not let this process open enough files.
 fn within_open_files(mut settings: Settings) -> Settings {
     let files = open_files();
-    let wanted = settings.fetch.visits_max;
+    let wanted = settings.fixed.fetch.visits_max;
     let most = visits_max(&settings, files);
     if u64::from(wanted) > most {
-        settings.fetch.visits_max = u32::try_from(most).unwrap_or(wanted);
+        settings.fixed.fetch.visits_max = u32::try_from(most).unwrap_or(wanted);
         tracing::warn!(
             "fetch.visits-max is {most} in this run, not {wanted}: the system lets this process \
              open {files} files (see `ulimit -n`)"
@@ -227,7 +237,7 @@ fn cores() -> usize {
 }
 
 fn parser_threads(settings: &Settings) -> usize {
-    match settings.state.parser_threads {
+    match settings.fixed.state.parser_threads {
         0 => cores(),
         n => n as usize,
     }

@@ -144,7 +144,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
             crawl.rules.clone(),
             crawl.home.dir.join("warc"),
             crawl.shared.clone(),
-            crawl.desk.clone(),
+            crawl.queues.clone(),
         )),
         meter: crawl.meter.clone(),
     });
@@ -153,7 +153,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         outgoing: outgoing.clone(),
         views: views.clone(),
         settings: shared.settings.clone(),
-        desk: crawl.desk.clone(),
+        queues: crawl.queues.clone(),
     };
     let heartbeat =
         Heartbeat { coordinator, id, process, lease, outgoing, inbox, views, shared, rules };

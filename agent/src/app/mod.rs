@@ -8,7 +8,7 @@
 //!      ▲  ┊                                                            │
 //!      ┊  └┄┄┄ ToFrontier ┄┄┄┐                                         Page
 //!      ┊                    ▼                                          ▼
-//!      └┄┄ ToWorkbench ┄┄┄ accountant (store's archive, assign, ledger) ◄── seeds
+//!      └┄┄ ToWorkbench ┄┄┄ writer (store's archive, assign, crawl database) ◄── seeds
 //! ```
 //! Each box is a file here; each name in brackets is a room. The queues and their bounds are in
 //! [`limits`](crate::limits) and in `scheduler::SchedulerQueues`.
@@ -19,15 +19,15 @@ mod join;
 use crate::cluster::Replication;
 use crate::engines::seeding::{self, Seed, SeedIntake};
 use crate::fetch::FetchError;
-use crate::links::{LinkRules, LinksError};
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::Meter;
 use crate::observe::status;
 use crate::observe::trace_export::{Otlp, OtlpExporter, Resource};
+use crate::process::RulesInForce;
+use crate::process::links::{LinkRules, LinksError};
 use crate::progress::Snapshot;
 use crate::report::{Ended, Report};
 use crate::shared::Shared;
-use crate::shared::live_settings::RulesInForce;
 use crate::shared::snapshot::snapshot;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Database, DiskError, OpenError};
@@ -91,7 +91,7 @@ pub struct Crawl {
     shared: Shared,
     disk: Arc<Database>,
     rules: RulesInForce,
-    desk: Arc<SchedulerQueues>,
+    queues: Arc<SchedulerQueues>,
     seeds: SeedIntake,
     threads: Mutex<Vec<JoinHandle<()>>>,
     runtime: Mutex<Option<Runtime>>,
@@ -115,7 +115,7 @@ impl Crawl {
         seeds: &mut impl Iterator<Item = Seed>,
     ) -> Result<Self, AgentError> {
         let clock = Clock::start();
-        let rules = LinkRules::compile(&settings)?;
+        let rules = LinkRules::compile(&settings.live, settings.fixed.identity.assign_by)?;
         let (home, disk) = CrawlDir::open(out, &settings, clock.now(), None)?;
         let known = seeding::must_all_belong(&home, &disk, &rules, seeds)?;
         let known = known.ok_or(AgentError::SeedsCut)?;

@@ -170,7 +170,7 @@ impl ClusterReplication {
         crawldb: &mut CrawlDb,
         now: Timestamp,
     ) -> Result<(), DiskError> {
-        self.engine.set_delay(self.shared.live.latest().settings.politeness.delay);
+        self.engine.set_delay(self.shared.live.latest().live.politeness.delay);
         for _ in 0..MESSAGES_AT_ONCE {
             if self.engine.is_full(open.facts) {
                 break;

@@ -10,7 +10,7 @@ use super::CrawlDb;
 use crate::messages::BlockCount;
 use crate::storage::values::HostRow;
 use crate::storage::{DiskError, Family, keys};
-use crivello_common::config::{BlockEntry, Blocklist, Politeness, Settings};
+use crivello_common::config::{BlockEntry, Blocklist, Live, Politeness};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
 use crivello_common::politeness::{HostPolicy, WaitRule};
@@ -47,7 +47,7 @@ pub(super) struct BlockedHosts {
 }
 
 impl BlockedHosts {
-    pub(super) fn of(settings: &Settings) -> Self {
+    pub(super) fn of(settings: &Live) -> Self {
         let list = Blocklist::new(&settings.links.blocked);
         Self {
             at: (!list.is_empty()).then(first),
@@ -126,7 +126,7 @@ fn paces(politeness: &Politeness) -> Politeness {
 impl CrawlDb {
     /// Other settings are in force: limits for hosts and domains, what is blocked, and when hosts that
     /// rest on disk fall due.
-    pub fn reconfigure(&mut self, settings: &Settings) {
+    pub fn reconfigure(&mut self, settings: &Live) {
         self.limits = super::HostLimits::of(settings);
         let mut blocking = BlockedHosts::of(settings);
         let old = &mut self.blocked_hosts;

@@ -165,7 +165,7 @@ impl CrawlDb {
     /// when there is no job. All earlier batches must have been written.
     ///
     /// # Errors
-    /// When the disk fails; the ledger must then not be used any more.
+    /// When the disk fails; the crawl database must then not be used any more.
     pub fn step_job(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
         if !self.group_jobs.are_left() {
             return Ok(None);

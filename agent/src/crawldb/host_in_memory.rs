@@ -1,4 +1,4 @@
-//! A host that the ledger holds in memory: it is on the workbench, or some of its pages are on the
+//! A host that the crawl database holds in memory: it is on the workbench, or some of its pages are on the
 //! way between the fetchers and the commit, or the present commit touches it.
 
 use super::transfer::join_states;

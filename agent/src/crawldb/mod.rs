@@ -47,7 +47,7 @@ use crate::messages::{Queued, ToFrontier};
 use crate::storage::{Database, DiskError, Family, keys, values::RobotsRow};
 use blocked_hosts::BlockedHosts;
 use changes::ChangeLog;
-use crivello_common::config::Settings;
+use crivello_common::config::{Live, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::metrics::Timer;
@@ -112,7 +112,7 @@ pub struct CrawlDb {
     blocked_hosts: BlockedHosts,
 }
 
-/// The limits that the ledger sees to.
+/// The limits that the crawl database sees to.
 #[derive(Clone, Copy, Debug)]
 struct HostLimits {
     pages_per_host: Option<u64>,
@@ -121,7 +121,7 @@ struct HostLimits {
 }
 
 impl HostLimits {
-    const fn of(settings: &Settings) -> Self {
+    const fn of(settings: &Live) -> Self {
         Self {
             pages_per_host: settings.limits.pages_per_host_max,
             pages_per_domain: settings.limits.pages_per_domain_max,
@@ -145,11 +145,11 @@ impl CrawlDb {
         Ok(Self {
             group_rows: GroupRows::new(disk.clone()),
             group_jobs: GroupJobs::read(&disk)?,
-            sieve: Sieve::open(disk.clone(), &settings.state)?,
+            sieve: Sieve::open(disk.clone(), &settings.fixed.state)?,
             disk,
             totals,
-            limits: HostLimits::of(settings),
-            blocked_hosts: BlockedHosts::of(settings),
+            limits: HostLimits::of(&settings.live),
+            blocked_hosts: BlockedHosts::of(&settings.live),
             hosts: Map::default(),
             reserved_pages: Map::default(),
             dirty: Vec::new(),
@@ -163,14 +163,14 @@ impl CrawlDb {
             refused: Vec::new(),
             cursor: [0; keys::SCHEDULE],
             first_skipped: None,
-            window_urls_max: settings.state.window_urls_max,
+            window_urls_max: settings.fixed.state.window_urls_max,
             changes: ChangeLog::default(),
             me: None,
             refetch,
         })
     }
 
-    /// The ledger of an agent that is not alone, from the first commit of its crawl on: some 13
+    /// The crawl database of an agent that is not alone, from the first commit of its crawl on: some 13
     /// bytes more a queued URL let it take in what others know of it, and some 70 more a page let
     /// others fetch it again.
     #[must_use]

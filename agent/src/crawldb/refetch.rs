@@ -88,7 +88,7 @@ impl CrawlDb {
     /// earlier batches must have been written.
     ///
     /// # Errors
-    /// When the disk fails; the ledger must then not be used any more.
+    /// When the disk fails; the crawl database must then not be used any more.
     pub fn step_refetch(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
         let Some(from) = self.refetch.from.take() else { return Ok(None) };
         let (mut facts, mut n_rows, mut last) = (Vec::new(), 0, None);

@@ -154,13 +154,13 @@ async fn ended(deadline: &VisitDeadline, clock: Clock) {
 
 /// A name that is being looked up: whatever becomes of the task, the scheduler gets an answer.
 struct LookUp {
-    desk: Arc<SchedulerQueues>,
+    queues: Arc<SchedulerQueues>,
     resolution: Resolution,
 }
 
 impl LookUp {
-    const fn of(host: HostKey, desk: Arc<SchedulerQueues>) -> Self {
-        Self { desk, resolution: Resolution { host, answer: Err(ResolveError::Unavailable) } }
+    const fn of(host: HostKey, queues: Arc<SchedulerQueues>) -> Self {
+        Self { queues, resolution: Resolution { host, answer: Err(ResolveError::Unavailable) } }
     }
 
     fn answer(mut self, resolution: Resolution) {
@@ -170,7 +170,7 @@ impl LookUp {
 
 impl Drop for LookUp {
     fn drop(&mut self) {
-        self.desk.reply(FetcherReply::Resolved(self.resolution.clone()));
+        self.queues.reply(FetcherReply::Resolved(self.resolution.clone()));
     }
 }
 
@@ -187,15 +187,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_look_up_that_panics_is_answered_all_the_same() {
-        let desk = Arc::new(SchedulerQueues::new(1, 1));
+        let queues = Arc::new(SchedulerQueues::new(1, 1));
         let host = CrawlUrl::parse("http://a.test/").unwrap().host_key(AssignBy::Domain);
-        let snapshot = LookUp::of(host, desk.clone());
+        let snapshot = LookUp::of(host, queues.clone());
         let task = tokio::spawn(async move {
             let _look_up = snapshot;
             panic!("a bug");
         });
         assert!(task.await.unwrap_err().is_panic());
-        let Some(FetcherReply::Resolved(resolution)) = desk.replies.pop() else {
+        let Some(FetcherReply::Resolved(resolution)) = queues.replies.pop() else {
             panic!("no answer")
         };
         assert_eq!((resolution.host, resolution.answer), (host, Err(ResolveError::Unavailable)));
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_result_that_finds_no_room_ends_the_run() {
         let shared =
-            Shared::new(Settings::default(), Clock::start(), "crawl", Totals::default(), None);
+            Shared::new(&Settings::default(), Clock::start(), "crawl", Totals::default(), None);
         let (results, _parsers) = crossbeam::channel::bounded(1);
         let outlet = FetchSink::new(&shared, Arc::new(SchedulerQueues::new(1, 1)), results);
         let url = CrawlUrl::parse("http://a.test/").unwrap();

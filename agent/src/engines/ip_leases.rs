@@ -38,20 +38,22 @@ impl LeaseTask {
         self,
         runtime: &Runtime,
         shared: Shared,
-        bench: Arc<SchedulerQueues>,
+        workbench: Arc<SchedulerQueues>,
     ) -> LeaseSender {
         let line = self.line.clone();
-        let desk = IpLeaseClient::new(self.me, shared.settings.politeness.ip_delay);
-        runtime.spawn(Task { room: self, desk, shared, bench, counted_at: Timestamp::ZERO }.run());
+        let queues = IpLeaseClient::new(self.me, shared.live.latest().live.politeness.ip_delay);
+        runtime.spawn(
+            Task { room: self, queues, shared, workbench, counted_at: Timestamp::ZERO }.run(),
+        );
         line
     }
 }
 
 struct Task {
     room: LeaseTask,
-    desk: IpLeaseClient,
+    queues: IpLeaseClient,
     shared: Shared,
-    bench: Arc<SchedulerQueues>,
+    workbench: Arc<SchedulerQueues>,
     counted_at: Timestamp,
 }
 
@@ -59,7 +61,7 @@ impl Task {
     async fn run(mut self) {
         loop {
             let now = self.shared.clock.now();
-            let nap = self.desk.next_time().map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX));
+            let nap = self.queues.next_time().map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX));
             match tokio::time::timeout(nap, self.room.words.recv()).await {
                 Ok(Some(word)) => {
                     self.keep_up();
@@ -73,18 +75,18 @@ impl Task {
             }
             self.keep_up();
             let now = self.shared.clock.now();
-            self.desk.tick(now);
+            self.queues.tick(now);
             self.speak(now);
             if now.since(self.counted_at) >= COUNT_EVERY {
                 self.counted_at = now;
-                self.shared.measured.ip_leases_lent.store(self.desk.lent() as u64, Relaxed);
+                self.shared.measured.ip_leases_lent.store(self.queues.lent() as u64, Relaxed);
             }
         }
     }
 
     /// Addresses rest as the latest settings say.
     fn keep_up(&mut self) {
-        self.desk.set_ip_delay(self.shared.live.latest().settings.politeness.ip_delay);
+        self.queues.set_ip_delay(self.shared.live.latest().live.politeness.ip_delay);
     }
 
     fn hear(&mut self, word: LeaseCommand) {
@@ -92,43 +94,43 @@ impl Task {
         match word {
             LeaseCommand::Notes(notes) => {
                 for note in notes {
-                    self.desk.note(note, now);
+                    self.queues.note(note, now);
                 }
             }
             LeaseCommand::Uses { epoch, held } => {
-                if epoch == self.desk.epoch() {
-                    self.desk.uses(held, now);
+                if epoch == self.queues.epoch() {
+                    self.queues.uses(held, now);
                 }
             }
             LeaseCommand::View(view) => self.begin(view),
             LeaseCommand::Clear { epoch } => {
-                if epoch == self.desk.epoch() {
-                    self.desk.clear(now);
+                if epoch == self.queues.epoch() {
+                    self.queues.clear(now);
                 }
             }
             LeaseCommand::Batch { from, epoch, batch, reply } => {
-                let same = epoch == self.desk.epoch();
+                let same = epoch == self.queues.epoch();
                 if same {
-                    self.desk.hear(from, batch, now);
+                    self.queues.hear(from, batch, now);
                 }
                 let _ = reply.send(if same { Ack::Done } else { Ack::OtherEpoch });
             }
             LeaseCommand::PeerRobots(request) => {
                 // Without room the answer is dropped, and that is one.
-                let _ = self.bench.remote_robots.from_peers.push(request);
-                self.bench.wake();
+                let _ = self.workbench.remote_robots.from_peers.push(request);
+                self.workbench.wake();
             }
-            LeaseCommand::Sent { to, number, delivery } => self.desk.sent(to, number, delivery),
+            LeaseCommand::Sent { to, number, delivery } => self.queues.sent(to, number, delivery),
         }
     }
 
     fn begin(&mut self, view: Arc<View>) {
         let epoch = view.epoch;
         match Owners::new(self.shared.settings.cluster.strategy, view) {
-            Ok(owners) if epoch > self.desk.epoch() => {
-                self.desk.begin(Arc::new(owners));
-                self.bench.lease_events.push(LeaseEvent::Epoch(epoch));
-                self.bench.wake();
+            Ok(owners) if epoch > self.queues.epoch() => {
+                self.queues.begin(Arc::new(owners));
+                self.workbench.lease_events.push(LeaseEvent::Epoch(epoch));
+                self.workbench.wake();
             }
             // Ownership has checked it.
             _ => tracing::error!(epoch, "a view that cannot be came; turns stay as they were"),
@@ -136,15 +138,15 @@ impl Task {
     }
 
     fn speak(&mut self, now: Timestamp) {
-        let news = self.desk.take_news();
+        let news = self.queues.take_news();
         if !news.is_empty() {
             for news in news {
-                self.bench.lease_events.push(LeaseEvent::News(news));
+                self.workbench.lease_events.push(LeaseEvent::News(news));
             }
-            self.bench.wake();
+            self.workbench.wake();
         }
-        let epoch = self.desk.epoch();
-        for (to, batch) in self.desk.take_batches(now) {
+        let epoch = self.queues.epoch();
+        for (to, batch) in self.queues.take_batches(now) {
             let number = batch.number;
             let (outgoing, inbox) = (self.room.outgoing.clone(), self.room.inbox.clone());
             let line = self.room.line.clone();

@@ -4,7 +4,7 @@
 use crate::messages::{RobotsOutcome, SchedulerQueues};
 use crate::peers::Outgoing;
 use crivello_common::assignment::Owners;
-use crivello_common::config::Settings;
+use crivello_common::config::Fixed;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, View};
 use std::collections::HashMap;
@@ -19,8 +19,8 @@ const ASKED_MAX: usize = 8;
 pub struct RemoteRobotsClient {
     pub outgoing: Arc<Outgoing>,
     pub views: watch::Receiver<Option<Arc<View>>>,
-    pub settings: Arc<Settings>,
-    pub desk: Arc<SchedulerQueues>,
+    pub settings: Arc<Fixed>,
+    pub queues: Arc<SchedulerQueues>,
 }
 
 impl RemoteRobotsClient {
@@ -29,21 +29,21 @@ impl RemoteRobotsClient {
         let mut seats: HashMap<AgentId, Arc<Semaphore>> = HashMap::new();
         let mut owners: Option<Owners> = None;
         loop {
-            self.desk.remote_robots.requested.notified().await;
+            self.queues.remote_robots.requested.notified().await;
             let view = self.views.borrow().clone();
             let known = owners.as_ref().map(|owners| owners.view().epoch);
             if let Some(view) = view.filter(|view| known != Some(view.epoch)) {
                 seats.retain(|id, _| view.agent(*id).is_some());
                 owners = Owners::new(self.settings.cluster.strategy, view).ok();
             }
-            while let Some(url) = self.desk.remote_robots.requests.pop() {
+            while let Some(url) = self.queues.remote_robots.requests.pop() {
                 let group = url.host_key(self.settings.identity.assign_by).group;
                 let to = owners.as_ref().and_then(|owners| owners.owner(group));
                 let seat = to.map(|to| {
                     let seats = seats.entry(to).or_insert_with(|| Semaphore::new(ASKED_MAX).into());
                     (to, seats.clone())
                 });
-                tokio::spawn(ask(self.outgoing.clone(), self.desk.clone(), url, seat));
+                tokio::spawn(ask(self.outgoing.clone(), self.queues.clone(), url, seat));
             }
         }
     }
@@ -52,7 +52,7 @@ impl RemoteRobotsClient {
 /// Asks the owner of the host, if there is one; no answer is "out of reach".
 async fn ask(
     outgoing: Arc<Outgoing>,
-    desk: Arc<SchedulerQueues>,
+    queues: Arc<SchedulerQueues>,
     url: CrawlUrl,
     to: Option<(AgentId, Arc<Semaphore>)>,
 ) {
@@ -67,8 +67,8 @@ async fn ask(
             }
         }
     }
-    if let Err(lost) = desk.remote_robots.answers.push((url, found)) {
+    if let Err(lost) = queues.remote_robots.answers.push((url, found)) {
         tracing::error!(?lost, "the scheduler's queue is full");
     }
-    desk.wake();
+    queues.wake();
 }

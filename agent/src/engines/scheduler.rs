@@ -1,6 +1,6 @@
 //! The scheduler thread: the only one that touches the workbench.
 //!
-//! It hears verdicts, addresses and the ledger through lock-free queues, hands out visits while
+//! It hears verdicts, addresses and the crawl database through lock-free queues, hands out visits while
 //! there is room for their results, and sleeps until the next host may be visited or somebody
 //! wakes it.
 
@@ -16,7 +16,7 @@ use crate::messages::{
 };
 use crate::report::Ended;
 use crate::shared::Shared;
-use crate::shared::live_settings::Revised;
+use crate::shared::live_settings::SettingsRevision;
 use crate::shared::snapshot::idle_reason;
 use crate::workbench::Workbench;
 use crivello_common::failure::Failure;
@@ -39,9 +39,9 @@ const CENSUS_EVERY: Duration = Duration::from_millis(200);
 /// See the module.
 pub struct Scheduler {
     shared: Shared,
-    desk: Arc<SchedulerQueues>,
-    bench: Workbench,
-    ledger: Sender<WriterMsg>,
+    queues: Arc<SchedulerQueues>,
+    workbench: Workbench,
+    writer: Sender<WriterMsg>,
     /// Among other agents: who is told of turns.
     turns: Option<LeaseSender>,
     /// Visits in flight.
@@ -65,17 +65,17 @@ impl Scheduler {
     #[must_use]
     pub fn new(
         shared: Shared,
-        desk: Arc<SchedulerQueues>,
-        bench: Workbench,
-        ledger: Sender<WriterMsg>,
+        queues: Arc<SchedulerQueues>,
+        workbench: Workbench,
+        writer: Sender<WriterMsg>,
     ) -> Self {
-        let limited = shared.settings.limits.pages_max.is_some();
+        let limited = shared.live.latest().live.limits.pages_max.is_some();
         Self {
             shared,
-            desk,
+            queues,
             limited,
-            bench,
-            ledger,
+            workbench,
+            writer,
             turns: None,
             in_flight: HashMap::default(),
             looking_up: 0,
@@ -92,22 +92,22 @@ impl Scheduler {
     /// The same among other agents.
     #[must_use]
     pub fn sharing(mut self, turns: LeaseSender) -> Self {
-        self.bench = self.bench.among_others();
+        self.workbench = self.workbench.among_others();
         self.turns = Some(turns);
         self
     }
 
     /// Works until the crawl is over.
     pub fn run(mut self) {
-        self.desk.attach_scheduler();
+        self.queues.attach_scheduler();
         while !self.shared.lifecycle.is_over() {
             // What they say of durations counts from when it is heard.
             let events: Vec<LeaseEvent> =
-                std::iter::from_fn(|| self.desk.lease_events.pop()).collect();
+                std::iter::from_fn(|| self.queues.lease_events.pop()).collect();
             let now = self.shared.clock.now();
             self.hear_turns(events, now);
-            let revised = self.shared.live.for_bench();
-            // What the ledger handed over before it went by these settings is here first.
+            let revised = self.shared.live.pending_for_workbench();
+            // What the crawl database handed over before it went by these settings is here first.
             self.hear(now);
             if let Some(revised) = revised {
                 self.keep_up(&revised, now);
@@ -127,23 +127,23 @@ impl Scheduler {
     }
 
     /// Goes by new settings.
-    fn keep_up(&mut self, revised: &Revised, now: Timestamp) {
-        self.bench.reconfigure(&revised.settings, now);
-        let limited = revised.settings.limits.pages_max.is_some();
+    fn keep_up(&mut self, revised: &SettingsRevision, now: Timestamp) {
+        self.workbench.reconfigure(&revised.live, now);
+        let limited = revised.live.limits.pages_max.is_some();
         if std::mem::replace(&mut self.limited, limited) != limited {
             // What visits in flight took was of no limit, or is of none now.
             self.in_flight.values_mut().for_each(|flight| flight.taken = 0);
             if limited { self.shared.page_budget.wait() } else { self.shared.page_budget.lift() }
         }
-        self.shared.live.bench_has(revised.revision);
+        self.shared.live.workbench_applied(revised.revision);
     }
 
     fn hear_turns(&mut self, events: Vec<LeaseEvent>, now: Timestamp) {
         for event in events {
             match event {
-                LeaseEvent::News(news) => self.bench.on_lease_notice(&news, now),
+                LeaseEvent::News(news) => self.workbench.on_lease_notice(&news, now),
                 LeaseEvent::Epoch(epoch) => {
-                    let held = self.bench.begin_lease_epoch(now);
+                    let held = self.workbench.begin_lease_epoch(now);
                     if let Some(turns) = &self.turns {
                         turns.send(LeaseCommand::Uses { epoch, held });
                     }
@@ -153,11 +153,11 @@ impl Scheduler {
     }
 
     fn hear(&mut self, now: Timestamp) {
-        self.guests.hear(&self.desk.remote_robots, &mut self.bench, now);
-        while let Some(note) = self.desk.from_writer.pop() {
-            self.bench.on_frontier(note, now);
+        self.guests.hear(&self.queues.remote_robots, &mut self.workbench, now);
+        while let Some(note) = self.queues.from_writer.pop() {
+            self.workbench.on_frontier(note, now);
         }
-        while let Some(done) = self.desk.replies.pop() {
+        while let Some(done) = self.queues.replies.pop() {
             match done {
                 FetcherReply::Resolved(resolution) => {
                     self.looking_up -= 1;
@@ -166,7 +166,7 @@ impl Scheduler {
                     if resolution.answer == Err(ResolveError::Unavailable) {
                         self.outage.failed(resolution.host, Failure::DnsUnavailable, now);
                     }
-                    self.bench.resolved(&resolution, now);
+                    self.workbench.resolved(&resolution, now);
                 }
                 FetcherReply::Verdict(verdict) => {
                     let flight = self.in_flight.remove(&verdict.host);
@@ -177,7 +177,7 @@ impl Scheduler {
                         _ => {}
                     }
                     self.give_back(taken.saturating_sub(u64::from(verdict.pages)));
-                    self.bench.release(verdict, now);
+                    self.workbench.release(verdict, now);
                 }
             }
         }
@@ -198,15 +198,15 @@ impl Scheduler {
             if !open {
                 break;
             }
-            let Some(visit) = self.bench.acquire(now) else {
-                self.bench.starving(now);
+            let Some(visit) = self.workbench.acquire(now) else {
+                self.workbench.starving(now);
                 break;
             };
             self.hand_out(visit, now);
             handed_out = true;
         }
         if handed_out {
-            self.desk.fetchers.notify_one();
+            self.queues.fetchers.notify_one();
         }
         open
     }
@@ -237,56 +237,56 @@ impl Scheduler {
         }
         self.in_flight.insert(visit.host, flight);
         self.shared.status.visits.store(self.in_flight.len(), Relaxed);
-        if let Err(visit) = self.desk.visits.push(visit) {
+        if let Err(visit) = self.queues.visits.push(visit) {
             tracing::error!(?visit, "the fetchers' queue is full");
         }
     }
 
     /// Answers one query about hosts a round, so that visits do not wait for queries.
     fn answer(&self, now: Timestamp) {
-        let Some(HostQuery { hosts, thorough, reply }) = self.desk.queries.pop() else { return };
-        if !self.desk.queries.is_empty() {
-            self.desk.wake();
+        let Some(HostQuery { hosts, thorough, reply }) = self.queues.queries.pop() else { return };
+        if !self.queues.queries.is_empty() {
+            self.queues.wake();
         }
         let snapshot = |host: &HostKey| {
             let flight = self.in_flight.get(host).cloned();
-            let bench = self.bench.snapshot(host, thorough, now)?;
-            Some(HostSnapshot { flight, ..bench })
+            let workbench = self.workbench.snapshot(host, thorough, now)?;
+            Some(HostSnapshot { flight, ..workbench })
         };
         let _ = reply.send(hosts.iter().map(snapshot).collect());
     }
 
-    /// Tells the ledger, and has names looked up. Fails when the ledger is gone.
+    /// Tells the crawl database, and has names looked up. Fails when the crawl database is gone.
     fn speak(&mut self, now: Timestamp) -> Result<(), ()> {
-        let notes = self.bench.take_messages();
+        let notes = self.workbench.take_messages();
         if !notes.is_empty() {
-            self.ledger.send(WriterMsg::Notes(notes)).map_err(drop)?;
+            self.writer.send(WriterMsg::Notes(notes)).map_err(drop)?;
         }
         if let Some(turns) = &self.turns {
-            let notes = self.bench.take_lease_requests(now);
+            let notes = self.workbench.take_lease_requests(now);
             if !notes.is_empty() {
                 turns.send(LeaseCommand::Notes(notes));
             }
         }
-        self.guests.speak(&self.desk.remote_robots, &mut self.bench);
-        self.to_resolve.extend(self.bench.take_to_resolve());
+        self.guests.speak(&self.queues.remote_robots, &mut self.workbench);
+        self.to_resolve.extend(self.workbench.take_to_resolve());
         let mut asked = false;
-        while self.looking_up < self.desk.names.capacity()
+        while self.looking_up < self.queues.names.capacity()
             && self.outage.admits(self.looking_up > 0, now)
             && let Some(name) = self.to_resolve.pop_front()
         {
             self.looking_up += 1;
             asked = true;
-            if let Err(name) = self.desk.names.push(name) {
+            if let Err(name) = self.queues.names.push(name) {
                 tracing::error!(?name, "the queue of names is full");
             }
         }
         if asked {
-            self.desk.fetchers.notify_one();
+            self.queues.fetchers.notify_one();
         }
         if now.since(self.census_at) >= CENSUS_EVERY {
             self.census_at = now;
-            *self.shared.status.census.lock() = self.bench.stats(now);
+            *self.shared.status.census.lock() = self.workbench.stats(now);
             self.shared.status.offline.store(self.outage.is_on(), Relaxed);
             self.shared.status.dns_silent.store(self.names.are_silent(), Relaxed);
             let idle = std::mem::take(&mut self.idle);
@@ -309,7 +309,7 @@ impl Scheduler {
         if !(limit || stopping) {
             // A lost archive is no longer counted: there is more to fetch after all.
             return match self.quiet.take() {
-                Some(_) => self.ledger.send(WriterMsg::Idle(None)).map_err(drop),
+                Some(_) => self.writer.send(WriterMsg::Idle(None)).map_err(drop),
                 None => Ok(()),
             };
         }
@@ -319,11 +319,11 @@ impl Scheduler {
             return Ok(());
         }
         self.shared.status.limit_reached.store(how == Ended::Limit, Relaxed);
-        self.ledger.send(WriterMsg::Idle(Some(how))).map_err(drop)
+        self.writer.send(WriterMsg::Idle(Some(how))).map_err(drop)
     }
 
     fn nap(&self, now: Timestamp, open: bool) -> Duration {
-        let next = if open { self.bench.next_time() } else { None };
+        let next = if open { self.workbench.next_time() } else { None };
         next.map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX))
     }
 }

@@ -1,11 +1,11 @@
 //! Taking in the seeds, and noticing when they are those of another crawl.
 
-use crate::links::LinkRules;
 use crate::messages::{Found, LinkKind, WriterMsg};
+use crate::process::RulesInForce;
+use crate::process::links::LinkRules;
 use crate::report::SeedCounts;
 use crate::shared::Shared;
 use crate::shared::lifecycle::Lifecycle;
-use crate::shared::live_settings::RulesInForce;
 use crate::shared::pipeline::PipelineBudget;
 use crate::storage::crawl_dir::CrawlDir;
 use crate::storage::{Database, Family, OpenError, keys};

@@ -8,9 +8,9 @@
 
 use crate::cluster::Replication;
 use crate::crawldb::{CrawlDb, GroupRows};
-use crate::duplicates::Duplicates;
 use crate::limits::SEED_BATCHES_MAX;
 use crate::messages::{Commit, PageEnd, SchedulerQueues, ToWorkbench, WriterMsg};
+use crate::process::duplicates::Duplicates;
 use crate::report::Ended;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};

@@ -22,7 +22,7 @@ pub struct Facts<'a> {
     /// The row on disk, as of the last commit.
     pub row: Option<&'a HostRow>,
     /// The host in memory, which takes precedence over the row.
-    pub bench: Option<&'a HostSnapshot>,
+    pub workbench: Option<&'a HostSnapshot>,
     /// Its robots.txt, origin by origin.
     pub robots: &'a [OriginFacts],
     /// The other agent that grants the leases on its address.
@@ -108,11 +108,11 @@ impl CrawlFacts {
 impl<'a> Facts<'a> {
     /// The politeness state of the host.
     pub(super) fn state(&self) -> Option<&'a HostState> {
-        self.bench.map(|bench| &bench.state).or_else(|| self.row.map(|row| &row.state))
+        self.workbench.map(|workbench| &workbench.state).or_else(|| self.row.map(|row| &row.state))
     }
 
     pub(super) fn address(&self) -> Option<&'a AddressSnapshot> {
-        self.bench?.address.as_ref()
+        self.workbench?.address.as_ref()
     }
 
     /// The longest Crawl-delay of its origins.
@@ -123,7 +123,7 @@ impl<'a> Facts<'a> {
 
     /// The delays that apply to the host.
     pub(super) fn pace(&self) -> HostPolicy<'a> {
-        HostPolicy::of(&self.settings.politeness, self.name, self.crawl_delay())
+        HostPolicy::of(&self.settings.live.politeness, self.name, self.crawl_delay())
     }
 
     /// Number of queued URLs.

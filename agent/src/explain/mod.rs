@@ -28,15 +28,15 @@ use crivello_proto::v1;
 /// The status of a host, without its last fetches.
 #[must_use]
 pub fn host_status(facts: &Facts<'_>) -> v1::HostStatus {
-    let (row, bench, state) = (facts.row, facts.bench, facts.state());
+    let (row, workbench, state) = (facts.row, facts.workbench, facts.state());
     v1::HostStatus {
         name: facts.name.to_owned(),
         on_disk: row.is_some(),
-        in_memory: bench.is_some(),
+        in_memory: workbench.is_some(),
         wait: Some(wait(facts)),
         address: facts.address().map(|at| at.address.to_string()).unwrap_or_default(),
         queued: facts.queued(),
-        queued_in_memory: bench.map_or(0, |bench| bench.in_window),
+        queued_in_memory: workbench.map_or(0, |workbench| workbench.in_window),
         requests: state.map_or(0, |state| state.requests),
         pages: row.map_or(0, |row| row.pages),
         last_ended: state.map_or(0, |state| state.last_ended.0),

@@ -57,7 +57,7 @@ fn until(next: Timestamp, reason: Reason) -> Wait {
 }
 
 fn unknown(f: &Facts<'_>) -> Option<Wait> {
-    if f.row.is_some() || f.bench.is_some() {
+    if f.row.is_some() || f.workbench.is_some() {
         return None;
     }
     let is_elsewhere = f.holding.kind == HoldKind::None;
@@ -66,8 +66,8 @@ fn unknown(f: &Facts<'_>) -> Option<Wait> {
 }
 
 fn in_flight(f: &Facts<'_>) -> Option<Wait> {
-    let bench = f.bench.filter(|bench| bench.phase == SnapshotPhase::InFlight)?;
-    let visit = bench.flight.as_ref().map(|flight| wait::InFlight {
+    let workbench = f.workbench.filter(|workbench| workbench.phase == SnapshotPhase::InFlight)?;
+    let visit = workbench.flight.as_ref().map(|flight| wait::InFlight {
         since: flight.since.0,
         urls: u32::try_from(flight.urls.len()).unwrap_or(u32::MAX),
     });
@@ -112,7 +112,7 @@ fn elsewhere(f: &Facts<'_>) -> Option<Wait> {
 }
 
 fn handoff(f: &Facts<'_>) -> Option<Wait> {
-    let is_leaving = f.bench.is_none_or(|bench| bench.leaves);
+    let is_leaving = f.workbench.is_none_or(|workbench| workbench.leaves);
     let reason = match f.holding.kind {
         HoldKind::Pending => Reason::HandoffIn(wait::HandoffIn {}),
         HoldKind::Leaving if is_leaving => {
@@ -156,12 +156,12 @@ fn agent(f: &Facts<'_>) -> Option<Wait> {
 }
 
 fn resolving(f: &Facts<'_>) -> Option<Wait> {
-    let is_resolving = f.bench?.phase == SnapshotPhase::Resolving;
+    let is_resolving = f.workbench?.phase == SnapshotPhase::Resolving;
     is_resolving.then(|| because(Reason::Resolving(wait::Resolving {}), f))
 }
 
 fn robots_redirect(f: &Facts<'_>) -> Option<Wait> {
-    let SnapshotPhase::Away { origin, at, deadline } = &f.bench?.phase else { return None };
+    let SnapshotPhase::Away { origin, at, deadline } = &f.workbench?.phase else { return None };
     let redirect = wait::RobotsRedirect {
         origin: origin.on_host(f.name),
         host: at.as_deref().unwrap_or_default().to_owned(),
@@ -190,7 +190,7 @@ fn resting(f: &Facts<'_>) -> Option<Wait> {
 
 /// The time of its row in the schedule, while the host is only on disk.
 fn group_floor(f: &Facts<'_>) -> Option<Timestamp> {
-    let at = f.row.filter(|_| f.bench.is_none())?.scheduled?;
+    let at = f.row.filter(|_| f.workbench.is_none())?.scheduled?;
     (at > f.now).then_some(at)
 }
 
@@ -204,12 +204,12 @@ fn rule(f: &Facts<'_>, state: &HostState) -> Reason {
         }
         WaitRule::CrawlDelay => {
             let asked_ms = f.crawl_delay().map(millis);
-            let max = millis(f.settings.politeness.crawl_delay_max);
+            let max = millis(f.settings.live.politeness.crawl_delay_max);
             let kept_ms = asked_ms.map_or(delay_ms, |asked| asked.min(max));
             Reason::CrawlDelay(wait::CrawlDelay { asked_ms, kept_ms })
         }
         WaitRule::Relative => {
-            let factor = f.settings.politeness.relative_factor;
+            let factor = f.settings.live.politeness.relative_factor;
             Reason::RelativeDelay(wait::RelativeDelay { factor, delay_ms })
         }
         WaitRule::RetryAfter => Reason::RetryAfter(wait::RetryAfter { times: slow_downs }),
@@ -222,7 +222,7 @@ fn rule(f: &Facts<'_>, state: &HostState) -> Reason {
             times: u32::from(state.failures.of(kind)).max(1),
             left: until_given_up(kind, state),
         }),
-        WaitRule::Nothing if f.settings.limits.pages_per_domain_max.is_some() => {
+        WaitRule::Nothing if f.settings.live.limits.pages_per_domain_max.is_some() => {
             Reason::DomainReserved(wait::DomainReserved {})
         }
         WaitRule::Nothing => Reason::HeldBack(wait::HeldBack {}),
@@ -258,10 +258,10 @@ fn address(f: &Facts<'_>) -> Option<Wait> {
     };
     let address = at.address.to_string();
     let reason = if at.next > f.now {
-        let last_ended = f.bench.map(|bench| bench.state.last_ended);
+        let last_ended = f.workbench.map(|workbench| workbench.state.last_ended);
         Reason::AddressResting(wait::AddressResting {
             address,
-            delay_ms: millis(f.settings.politeness.ip_delay),
+            delay_ms: millis(f.settings.live.politeness.ip_delay),
             visited: other(&at.last),
             maybe: at.last.is_none() && last_ended.is_some_and(|ended| ended < at.next),
         })
@@ -295,7 +295,7 @@ fn after_start(f: &Facts<'_>) -> Option<Wait> {
 fn due(f: &Facts<'_>) -> Wait {
     let crawl = f.crawl;
     let (hosts_in_memory, visits_max) = (crawl.hosts_in_memory, crawl.visits_max);
-    let step = match f.bench.map(|bench| &bench.phase) {
+    let step = match f.workbench.map(|workbench| &workbench.phase) {
         None => DueStep::Memory,
         Some(SnapshotPhase::Dry) => DueStep::Queue,
         Some(SnapshotPhase::Asleep) => DueStep::Name,
@@ -310,7 +310,7 @@ fn due(f: &Facts<'_>) -> Wait {
 
 /// The robots.txt that is requested before the pages of the host.
 fn robots_first(f: &Facts<'_>) -> Option<RobotsFirst> {
-    let origin = f.bench?.asks_robots?;
+    let origin = f.workbench?.asks_robots?;
     let known = f.robots.iter().find(|known| known.origin == origin);
     Some(RobotsFirst { origin: origin.on_host(f.name), need: robots::need(known).into() })
 }

@@ -8,7 +8,7 @@
 use super::answers::Answers;
 use super::guard::Guard;
 use super::name_servers::{self, ATTEMPTS};
-use crate::messages::{Barred, Resolution, ResolveError, Resolved};
+use crate::messages::{BlockAndPauseList, Resolution, ResolveError, Resolved};
 use crivello_common::config::{self, Settings};
 use crivello_common::hash::HostKey;
 use crivello_common::metrics::{Histogram, NETWORK_BUCKETS, Timer};
@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 /// The resolver of host names, with its cache.
 pub struct Dns {
     guard: Guard,
-    barred: Barred,
+    barred: BlockAndPauseList,
     servers: Option<TokioResolver>,
     cache: Cache<String, Kept>,
     permits: Semaphore,
@@ -47,10 +47,10 @@ impl Dns {
     /// [`ResolveError::Unavailable`].
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
-        let dns = settings.dns.clone();
+        let dns = settings.fixed.dns.clone();
         Self {
-            guard: Guard::new(&settings.fetch.allow_networks),
-            barred: Barred::of(settings),
+            guard: Guard::new(&settings.fixed.fetch.allow_networks),
+            barred: BlockAndPauseList::of(&settings.live),
             servers: name_servers::connect(&dns),
             cache: Cache::new(dns.cache_entries_max),
             permits: Semaphore::new(dns.queries_max.max(1) as usize),
@@ -86,7 +86,7 @@ impl Dns {
 
     /// The same, heeding what is blocked while it works.
     #[must_use]
-    pub fn heeding(mut self, barred: Barred) -> Self {
+    pub fn with_live_settings(mut self, barred: BlockAndPauseList) -> Self {
         self.barred = barred;
         self
     }

@@ -6,7 +6,7 @@
 //! while a response is slow.
 
 use super::client::After;
-use crate::messages::RestMin;
+use crate::messages::MinHostDelay;
 use crivello_common::hash::HostHash;
 use crivello_common::time::Timestamp;
 use parking_lot::Mutex;
@@ -21,7 +21,7 @@ pub(super) struct Idle {
     kept: Mutex<Kept>,
     /// How long an idle connection is kept.
     keep: Duration,
-    rest_min: RestMin,
+    rest_min: MinHostDelay,
     max: usize,
 }
 
@@ -34,12 +34,12 @@ struct Kept {
 impl Idle {
     /// At most `max` connections at once, each for `keep`; none while hosts rest for longer: it would
     /// be of no use to anyone.
-    pub(super) fn new(keep: Duration, rest_min: RestMin, max: usize) -> Self {
+    pub(super) fn new(keep: Duration, rest_min: MinHostDelay, max: usize) -> Self {
         Self { kept: Mutex::default(), keep, rest_min, max }
     }
 
     /// How long hosts rest is said here from now on.
-    pub(super) fn heed(&mut self, rest_min: RestMin) {
+    pub(super) fn heed(&mut self, rest_min: MinHostDelay) {
         self.rest_min = rest_min;
     }
 
@@ -84,14 +84,14 @@ mod tests {
 
     fn resting(delay: Duration) -> Settings {
         let mut settings = Settings::default();
-        settings.politeness.delay = delay;
+        settings.live.politeness.delay = delay;
         settings
     }
 
     #[test]
     fn the_bound_holds_and_room_comes_back_with_time() {
         let at = |ms: u64| Timestamp::from_secs(9) + Duration::from_millis(ms);
-        let idle = Idle::new(KEEP, RestMin::of(&resting(KEEP)), 2);
+        let idle = Idle::new(KEEP, MinHostDelay::of(&resting(KEEP).live), 2);
         let kept = |host, ms| idle.after(HostHash(host), at(ms)) == After::Kept;
         assert!(kept(1, 0));
         assert!(kept(2, 10_000));
@@ -108,13 +108,13 @@ mod tests {
     fn none_is_kept_while_hosts_rest_for_longer() {
         let now = Timestamp::from_secs(9);
         let longer = resting(KEEP + Duration::from_millis(1));
-        let said = RestMin::of(&longer);
-        let mut idle = Idle::new(KEEP, RestMin::of(&resting(KEEP)), 2);
+        let said = MinHostDelay::of(&longer.live);
+        let mut idle = Idle::new(KEEP, MinHostDelay::of(&resting(KEEP).live), 2);
         idle.heed(said.clone());
         assert_eq!(idle.after(HostHash(1), now), After::Closed);
-        said.replace(&resting(KEEP));
+        said.replace(&resting(KEEP).live);
         assert_eq!(idle.after(HostHash(1), now), After::Kept);
-        let never = Idle::new(Duration::ZERO, RestMin::of(&resting(Duration::ZERO)), 2);
+        let never = Idle::new(Duration::ZERO, MinHostDelay::of(&resting(Duration::ZERO).live), 2);
         assert_eq!(never.after(HostHash(1), now), After::Closed);
     }
 }

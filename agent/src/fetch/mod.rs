@@ -45,13 +45,12 @@ mod visit;
 
 pub use dns::Dns;
 pub use guard::Guard;
-pub use robots::text as robots_text;
 pub use robots_file::{RobotsFile, robots_file};
 pub use times::Times;
 pub use visit::run;
 
 use crate::limits::{HELD_WINDOW, RATE_GRACE, ROBOTS_SIZE_MAX, idle_max};
-use crate::messages::{Barred, Fetched, RestMin, Verdict};
+use crate::messages::{BlockAndPauseList, Fetched, MinHostDelay, Verdict};
 use client::Clients;
 use crivello_common::config::Settings;
 use crivello_common::runtime::open_files;
@@ -99,7 +98,7 @@ pub struct FetchContext {
     clients: Clients,
     identity: Identity,
     guard: Guard,
-    barred: Barred,
+    barred: BlockAndPauseList,
     clock: Clock,
     sink: Arc<dyn Sink>,
     caps: Caps,
@@ -126,13 +125,13 @@ impl FetchContext {
     /// # Errors
     /// [`FetchError`]: the identity cannot be sent, or TLS cannot be set up.
     pub fn new(settings: &Settings, clock: Clock, sink: Arc<dyn Sink>) -> Result<Self, FetchError> {
-        let fetch = &settings.fetch;
+        let fetch = &settings.fixed.fetch;
         let times = Times::new(clock);
         Ok(Self {
             clients: Clients::new(fetch, &times.connect)?,
-            identity: Identity::new(&settings.identity, &fetch.accept_language)?,
+            identity: Identity::new(&settings.fixed.identity, &fetch.accept_language)?,
             guard: Guard::new(&fetch.allow_networks),
-            barred: Barred::of(settings),
+            barred: BlockAndPauseList::of(&settings.live),
             clock,
             sink,
             caps: Caps {
@@ -146,7 +145,7 @@ impl FetchContext {
             },
             idle: Idle::new(
                 fetch.keep_alive,
-                RestMin::of(settings),
+                MinHostDelay::of(&settings.live),
                 idle_max(settings, open_files()),
             ),
             rooms: Rooms::new(fetch.body_size_max.as_usize().max(ROBOTS_SIZE_MAX)),
@@ -174,7 +173,7 @@ impl FetchContext {
 
     /// The same, heeding while it works what is blocked and paused, and how long hosts rest.
     #[must_use]
-    pub fn heeding(mut self, barred: Barred, rest_min: RestMin) -> Self {
+    pub fn with_live_settings(mut self, barred: BlockAndPauseList, rest_min: MinHostDelay) -> Self {
         self.barred = barred;
         self.idle.heed(rest_min);
         self

@@ -7,14 +7,12 @@ use super::lease::Lease;
 use super::retry_after::retry_after;
 use crate::limits::ROBOTS_SIZE_MAX;
 use crate::messages::{FetchOutcome, Response, RobotsOutcome, Signal, Truncation};
-use bytes::Bytes;
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
-use flate2::bufread::GzDecoder;
+use crivello_html::RobotsTxt;
 use http::HeaderMap;
-use http::header::{CONTENT_ENCODING, LOCATION};
-use std::io::{ErrorKind, Read};
+use http::header::LOCATION;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -119,92 +117,22 @@ pub(super) fn meaning(response: &Response, url: &CrawlUrl) -> Meaning {
 
 /// The rules compiled, or why there are none.
 async fn rules(response: &Response, agent: &str) -> RobotsOutcome {
-    let Some(file) = File::of(response) else {
+    let Some(file) = response.robots_txt() else {
         return RobotsOutcome::Unreachable;
     };
     let agent = agent.to_owned();
-    if !is_gzip(&file.body) && file.body.len() <= COMPILED_HERE_MAX {
+    if file.plain_len().is_some_and(|len| len <= COMPILED_HERE_MAX) {
         return compile(file, &agent);
     }
     let compiled = tokio::task::spawn_blocking(move || compile(file, &agent)).await;
     compiled.unwrap_or(RobotsOutcome::Unreachable)
 }
 
-fn compile(file: File, agent: &str) -> RobotsOutcome {
+fn compile(file: RobotsTxt, agent: &str) -> RobotsOutcome {
     match file.text() {
         Some(text) => RobotsOutcome::Rules(Rules::parse(&text, agent).without_sitemaps().shared()),
         None => RobotsOutcome::Unreachable,
     }
-}
-
-/// The bytes of a robots.txt, at most [`ROBOTS_SIZE_MAX`] of them, with a coding that nobody asked
-/// for undone; `None` where what came must not be used.
-#[must_use]
-pub fn text(response: &Response) -> Option<Bytes> {
-    File::of(response)?.text()
-}
-
-/// A robots.txt as it was received.
-struct File {
-    body: Bytes,
-    /// Whether it goes on beyond what was read.
-    cut: bool,
-}
-
-impl File {
-    /// A file that broke off may lack the very rule that forbids, and one in an encoding that is
-    /// not undone here hides it: they count as unreachable. One that is too long is used as far as
-    /// it was read (section 2.5).
-    fn of(response: &Response) -> Option<Self> {
-        let cut = match response.truncated {
-            Some(Truncation::Disconnect | Truncation::Time) => return None,
-            Some(Truncation::Length) => true,
-            None => false,
-        };
-        is_readable(&response.headers).then(|| Self { body: response.body.clone(), cut })
-    }
-
-    /// At most [`ROBOTS_SIZE_MAX`] bytes. The bytes say whether they are gzip, not the header: the
-    /// one may be there without the other, and no rule begins like gzip.
-    fn text(self) -> Option<Bytes> {
-        if is_gzip(&self.body) {
-            gunzip(&self.body, self.cut).map(Bytes::from)
-        } else {
-            Some(self.body)
-        }
-    }
-}
-
-/// Whether what the server did to the body, although we asked it not to, can be undone.
-fn is_readable(headers: &HeaderMap) -> bool {
-    let mut codings = headers.get_all(CONTENT_ENCODING).iter();
-    let (Some(coding), None) = (codings.next(), codings.next()) else {
-        return headers.get(CONTENT_ENCODING).is_none();
-    };
-    let is = |known: &[u8]| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(known);
-    is(b"") || is(b"identity") || is(b"gzip") || is(b"x-gzip")
-}
-
-fn is_gzip(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0x1f, 0x8b])
-}
-
-/// One member after another (RFC 1952); what follows the last one is not looked at. Of a file that
-/// was `cut` as far as it goes; `None` where anything else is wrong with it: half a file may lack
-/// the very rule that forbids.
-fn gunzip(bytes: &[u8], cut: bool) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
-    let mut rest = bytes;
-    while is_gzip(rest) && text.len() < ROBOTS_SIZE_MAX {
-        let room = (ROBOTS_SIZE_MAX - text.len()) as u64;
-        let mut member = GzDecoder::new(rest);
-        match member.by_ref().take(room).read_to_end(&mut text) {
-            Ok(_) => rest = member.into_inner(),
-            Err(error) if cut && error.kind() == ErrorKind::UnexpectedEof => break,
-            Err(_) => return None,
-        }
-    }
-    Some(text)
 }
 
 /// The target of a redirect, if there is one that may be crawled.

@@ -3,7 +3,7 @@
 
 use super::client::After;
 use super::exchange::{Answer, Ask, exchange};
-use super::robots::{Meaning, meaning, text};
+use super::robots::{Meaning, meaning};
 use super::visit::may_connect;
 use super::{Dns, FetchContext, FetchError, Sink};
 use crate::limits::{ROBOTS_HOPS_MAX, ROBOTS_SIZE_MAX};
@@ -12,6 +12,7 @@ use bytes::Bytes;
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
+use crivello_html::RobotsTxt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +67,7 @@ async fn ask(
     url: &CrawlUrl,
 ) -> Result<Box<Response>, String> {
     let name: Arc<str> = url.host().into();
-    let host = url.host_key(settings.identity.assign_by);
+    let host = url.host_key(settings.fixed.identity.assign_by);
     let answer = dns.resolve(host, &name, context.clock.now()).await.answer;
     let address = answer.map_err(|error| why_no_address(error).to_owned())?.address;
     if !may_connect(&context.guard, &name, address) {
@@ -110,7 +111,7 @@ enum Reading {
 fn read(response: &Response, url: &CrawlUrl) -> Reading {
     let said = format!("{url}: HTTP {}", response.status);
     Reading::File(match meaning(response, url) {
-        Meaning::File => match text(response) {
+        Meaning::File => match response.robots_txt().and_then(RobotsTxt::text) {
             Some(body) => RobotsFile::Body(body),
             None => RobotsFile::Unreachable(format!("{said}, unreadable or broken off")),
         },

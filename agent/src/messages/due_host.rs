@@ -1,4 +1,4 @@
-//! From the ledger to the workbench: a host that falls due, with the head of its queue.
+//! From the crawl database to the workbench: a host that falls due, with the head of its queue.
 
 use super::LinkKind;
 use crivello_common::hash::{HostKey, UrlHash};
@@ -45,7 +45,7 @@ impl Queued {
     }
 }
 
-/// A host that falls due, with the head of its queue: from the ledger to the workbench.
+/// A host that falls due, with the head of its queue: from the crawl database to the workbench.
 #[derive(Clone, Debug)]
 pub struct DueHost {
     /// The host.

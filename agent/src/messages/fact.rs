@@ -1,4 +1,4 @@
-//! What one agent tells another of a group's rows: from ledger to ledger, over the peers' links.
+//! What one agent tells another of a group's rows: from crawl database to crawl database, over the peers' links.
 
 use super::{Queued, RobotsRecord};
 use crate::storage::values::UrlOutcome;

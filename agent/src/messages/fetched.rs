@@ -1,6 +1,7 @@
 //! From the fetchers to the parsers: what became of one request.
 
 use super::{HandedOut, Queued};
+use crate::limits::ROBOTS_SIZE_MAX;
 use bytes::Bytes;
 use crivello_archive::Truncation;
 use crivello_common::discard::Discard;
@@ -8,6 +9,7 @@ use crivello_common::failure::Failure;
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
+use crivello_html::RobotsTxt;
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -79,6 +81,21 @@ pub struct Response {
     pub truncated: Option<Truncation>,
     /// The room that a large body takes, of what all of them share: given back when it is dropped.
     pub room: Option<ReservationGuard>,
+}
+
+impl Response {
+    /// The body as a robots.txt. `None` if it must not be used: a file that broke off, or that is in an
+    /// encoding that cannot be undone, may lack or hide the very rule that forbids a page. One that is too
+    /// long is used as far as it was read (RFC 9309 section 2.5).
+    #[must_use]
+    pub fn robots_txt(&self) -> Option<RobotsTxt> {
+        let cut = match self.truncated {
+            Some(Truncation::Disconnect | Truncation::Time) => return None,
+            Some(Truncation::Length) => true,
+            None => false,
+        };
+        RobotsTxt::new(self.body.clone(), &self.headers, cut, ROBOTS_SIZE_MAX)
+    }
 }
 
 /// Whatever gives the room back. Opaque to all but the fetchers.

@@ -1,4 +1,4 @@
-//! What the workbench and the ledger tell each other.
+//! What the workbench and the crawl database tell each other.
 
 use super::{DueHost, QueueKey, Queued, RobotsRecord};
 use crivello_common::discard::Discard;
@@ -8,7 +8,7 @@ use crivello_common::politeness::HostState;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
-/// What the workbench tells the ledger.
+/// What the workbench tells the crawl database.
 #[derive(Debug)]
 pub enum ToFrontier {
     /// A standing order: room for this many more hosts, as [`DueHost::counts_as`](super::DueHost::counts_as)
@@ -103,7 +103,7 @@ pub enum ToFrontier {
     },
 }
 
-/// What the ledger tells the workbench.
+/// What the crawl database tells the workbench.
 #[derive(Debug)]
 pub enum ToWorkbench {
     /// A host falls due; against a [`ToFrontier::WantHosts`].

@@ -1,4 +1,4 @@
-//! What an agent remembers of a group that it has rows of: from custody to the ledger and back.
+//! What an agent remembers of a group that it has rows of: from custody to the crawl database and back.
 
 use crivello_common::view::AgentId;
 

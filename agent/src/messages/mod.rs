@@ -1,7 +1,7 @@
 //! The arrows of the drawing: one plain type for each thing that passes between two rooms.
 //!
 //! ```text
-//!  Found ─► ledger ─► DueHost ─► workbench ─► Visit ─► fetch ─► Fetched ─► parse ─► Page ─► store ─► Page ─► ledger
+//!  Found ─► crawl database ─► DueHost ─► workbench ─► Visit ─► fetch ─► Fetched ─► parse ─► Page ─► store ─► Page ─► crawl database
 //!                                 ▲                  ┊
 //!                                 └┄┄┄┄ Verdict ┄┄┄┄┄┘
 //! ```
@@ -9,7 +9,7 @@
 //! of the room that receives it.
 
 mod ack;
-mod barred;
+mod block_and_pause_list;
 mod blocked;
 mod commit;
 mod due_host;
@@ -22,11 +22,11 @@ mod handoff;
 mod host_snapshot;
 mod ip_lease;
 mod ip_lease_queue;
+mod min_host_delay;
 mod page;
 mod pending_page;
 mod remote_robots;
 mod resolution;
-mod rest_min;
 mod scheduler_queues;
 mod sieve_results;
 mod verdict;
@@ -34,7 +34,7 @@ mod visit;
 mod writer;
 
 pub use ack::{Ack, SeedAnswer};
-pub use barred::{Barred, Lists};
+pub use block_and_pause_list::{BlockAndPauseList, Lists};
 pub use blocked::BlockCount;
 pub use commit::{
     Commit, CommitKind, CommitNumber, OnAck, OutboxChange, PendingAck, PendingSeeds, Routing,
@@ -55,11 +55,11 @@ pub use ip_lease::{
     LeaseBatch, LeaseInUse, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease, VisitDeadline,
 };
 pub use ip_lease_queue::{Delivery, LeaseCommand, LeaseEvent, LeaseSender};
+pub use min_host_delay::MinHostDelay;
 pub use page::{Page, PageEnd};
 pub use pending_page::{PRIORITY_PENDING, PendingPage};
 pub use remote_robots::{PeerRobotsRequest, RemoteRobotsQueues};
 pub use resolution::{Resolution, ResolveError, Resolved};
-pub use rest_min::RestMin;
 pub use scheduler_queues::{FetcherReply, HostQuery, SchedulerQueues};
 pub use sieve_results::{SieveOutcomes, SieveResults};
 pub use verdict::{RobotsAnswer, RobotsOutcome, Signal, Verdict};

@@ -1,4 +1,4 @@
-//! From the parsers to the accountant: what is to be kept of one request.
+//! From the parsers to the writer: what is to be kept of one request.
 
 use super::{Found, Queued};
 use crivello_archive::{ContentDigest, WarcRecord};

@@ -15,7 +15,7 @@ pub enum Class {
     Copies,
 }
 
-/// The content of a packet; a fact is bytes as the ledger encodes it.
+/// The content of a packet; a fact is bytes as the crawl database encodes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Facts for the owner of their groups.

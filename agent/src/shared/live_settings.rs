@@ -1,78 +1,76 @@
-//! The settings that this agent goes by, changed while it runs.
+//! The live settings of this agent.
 //!
 //! ```text
-//!   coordinator ── CrawlSettings ──► watch ──► Live ──┬► link rules, what is barred, how long
-//!                                                     │  connections are kept         (at once)
-//!                                                     ├► accountant: ledger           (its next look)
-//!                                                     └► scheduler: workbench         (after that)
+//!   coordinator ── Live ──► watch ──► LiveSettings ──┬► link rules, blocked and paused hosts, how long
+//!                                                    │  connections are kept             (at once)
+//!                                                    ├► writer: crawl database           (its next turn)
+//!                                                    └► scheduler: workbench             (after that)
 //! ```
-//! The ledger goes first: it says how many pages a host may have, and a host that it handed over under
-//! older settings is then known to the workbench when that takes them up.
+//! The crawl database goes first: it sets how many pages a host may have, and a host that it sent under
+//! older settings is then known to the workbench when that applies them.
 
-use crate::links::LinkRules;
-use crate::messages::{Barred, BlockCount, RestMin};
+use crate::messages::{BlockAndPauseList, BlockCount, MinHostDelay};
+use crate::process::RulesInForce;
+use crate::process::links::LinkRules;
 use arc_swap::ArcSwap;
-use crivello_common::config::Settings;
+use crivello_common::config::Live;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use tokio::sync::Notify;
 
-/// The link rules in force.
-pub type RulesInForce = Arc<ArcSwap<LinkRules>>;
-
-/// Settings with their number.
+/// A snapshot of the live settings.
 #[derive(Debug)]
-pub struct Revised {
+pub struct SettingsRevision {
     /// The coordinator's number; 0 for an agent that is alone.
     pub revision: u64,
-    /// Those that are live are as in this revision, all others as at the start.
-    pub settings: Settings,
+    /// The settings.
+    pub live: Live,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub struct Live {
-    latest: ArcSwap<Revised>,
-    /// The revision that the ledger goes by.
-    ledger: AtomicU64,
-    /// The revision that the workbench goes by, and with it all rooms.
-    bench: AtomicU64,
-    /// What is blocked and paused.
-    pub barred: Barred,
-    /// How long hosts rest.
-    pub rest_min: RestMin,
-    /// Whoever counts pages against the limit hears of new settings.
+pub struct LiveSettings {
+    latest: ArcSwap<SettingsRevision>,
+    /// The revision that the crawl database has applied.
+    crawldb: AtomicU64,
+    /// The revision that the workbench has applied, and so all stages.
+    workbench: AtomicU64,
+    /// Blocked and paused hosts.
+    pub block_and_pause_list: BlockAndPauseList,
+    /// The shortest delay between two visits to a host.
+    pub min_host_delay: MinHostDelay,
+    /// Wakes the task that counts pages against the limit when there are new settings.
     pub changed: Notify,
-    /// What came of what is blocked, as of the accountant's last look.
+    /// Counts of what was dropped for each block entry, as of the writer's last turn.
     pub blocks: Mutex<Vec<BlockCount>>,
 }
 
-impl Live {
-    /// With the settings of the start.
-    pub fn new(settings: &Settings) -> Self {
+impl LiveSettings {
+    /// With the settings at the start.
+    pub fn new(live: &Live) -> Self {
         Self {
-            latest: ArcSwap::from_pointee(Revised { revision: 0, settings: settings.clone() }),
-            ledger: AtomicU64::new(0),
-            bench: AtomicU64::new(0),
-            barred: Barred::of(settings),
-            rest_min: RestMin::of(settings),
+            latest: ArcSwap::from_pointee(SettingsRevision { revision: 0, live: live.clone() }),
+            crawldb: AtomicU64::new(0),
+            workbench: AtomicU64::new(0),
+            block_and_pause_list: BlockAndPauseList::of(live),
+            min_host_delay: MinHostDelay::of(live),
             changed: Notify::new(),
             blocks: Mutex::default(),
         }
     }
 
-    /// The settings of the start have this number.
+    /// Sets the revision of the settings at the start.
     pub fn begin(&self, revision: u64) {
-        let settings = self.latest.load().settings.clone();
-        self.latest.store(Arc::new(Revised { revision, settings }));
-        self.ledger.store(revision, Release);
-        self.bench.store(revision, Release);
+        let live = self.latest.load().live.clone();
+        self.latest.store(Arc::new(SettingsRevision { revision, live }));
+        self.crawldb.store(revision, Release);
+        self.workbench.store(revision, Release);
     }
 
     /// The latest settings: those in force, or about to be.
-    pub fn latest(&self) -> Arc<Revised> {
+    pub fn latest(&self) -> Arc<SettingsRevision> {
         self.latest.load_full()
     }
 
@@ -81,47 +79,41 @@ impl Live {
         self.latest.load().revision
     }
 
-    /// The revision in force in all rooms.
+    /// The revision that all stages have applied.
     pub fn in_force(&self) -> u64 {
-        self.bench.load(Acquire)
+        self.workbench.load(Acquire)
     }
 
-    /// Later settings: link rules, what is barred and how long hosts rest are known when this returns.
-    pub fn put(
-        &self,
-        settings: Settings,
-        revision: u64,
-        rules: &RulesInForce,
-        compiled: LinkRules,
-    ) {
+    /// Sets new settings. Link rules, blocked hosts and the shortest delay hold when this returns.
+    pub fn put(&self, live: Live, revision: u64, rules: &RulesInForce, compiled: LinkRules) {
         rules.store(Arc::new(compiled));
-        self.barred.replace(&settings);
-        self.rest_min.replace(&settings);
-        self.latest.store(Arc::new(Revised { revision, settings }));
+        self.block_and_pause_list.replace(&live);
+        self.min_host_delay.replace(&live);
+        self.latest.store(Arc::new(SettingsRevision { revision, live }));
         self.changed.notify_one();
     }
 
-    /// Settings that the ledger is to take up, with what says that it has.
-    pub fn for_ledger(&self) -> Option<Arc<Revised>> {
+    /// Settings that the crawl database must apply.
+    pub fn pending_for_crawldb(&self) -> Option<Arc<SettingsRevision>> {
         let latest = self.latest.load();
-        (latest.revision > self.ledger.load(Acquire)).then(|| Arc::clone(&latest))
+        (latest.revision > self.crawldb.load(Acquire)).then(|| Arc::clone(&latest))
     }
 
-    /// The ledger has taken up this revision.
-    pub fn ledger_has(&self, revision: u64) {
-        self.ledger.store(revision, Release);
+    /// The crawl database has applied this revision.
+    pub fn crawldb_applied(&self, revision: u64) {
+        self.crawldb.store(revision, Release);
     }
 
-    /// Settings that the workbench is to take up: those that the ledger goes by.
-    pub fn for_bench(&self) -> Option<Arc<Revised>> {
+    /// Settings that the workbench must apply: those that the crawl database has applied.
+    pub fn pending_for_workbench(&self) -> Option<Arc<SettingsRevision>> {
         let latest = self.latest.load();
-        let known = latest.revision == self.ledger.load(Acquire);
-        (known && latest.revision > self.bench.load(Acquire)).then(|| Arc::clone(&latest))
+        let known = latest.revision == self.crawldb.load(Acquire);
+        (known && latest.revision > self.workbench.load(Acquire)).then(|| Arc::clone(&latest))
     }
 
-    /// The workbench has taken up this revision.
-    pub fn bench_has(&self, revision: u64) {
-        self.bench.store(revision, Release);
+    /// The workbench has applied this revision.
+    pub fn workbench_applied(&self, revision: u64) {
+        self.workbench.store(revision, Release);
         self.changed.notify_one();
     }
 }
@@ -129,31 +121,36 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crivello_common::config::{AssignBy, Settings};
     use std::time::Duration;
 
     #[test]
-    fn a_revision_is_in_force_once_the_ledger_and_then_the_workbench_have_it() {
+    fn a_revision_is_in_force_once_the_crawl_database_and_then_the_workbench_have_applied_it() {
         let settings = Settings::default();
-        let rules: RulesInForce =
-            Arc::new(ArcSwap::from_pointee(LinkRules::compile(&settings).unwrap()));
-        let live = Live::new(&settings);
+        let rules: RulesInForce = Arc::new(ArcSwap::from_pointee(
+            LinkRules::compile(&settings.live, AssignBy::Domain).unwrap(),
+        ));
+        let live = LiveSettings::new(&settings.live);
         live.begin(3);
-        assert!(live.for_ledger().is_none() && live.for_bench().is_none());
-        let compiled = LinkRules::compile(&settings).unwrap();
+        assert!(live.pending_for_crawldb().is_none() && live.pending_for_workbench().is_none());
+        let compiled = LinkRules::compile(&settings.live, AssignBy::Domain).unwrap();
         let mut brisk = settings.clone();
-        brisk.politeness.delay = Duration::from_millis(70);
-        live.put(brisk.clone(), 4, &rules, compiled.clone());
-        assert_eq!(live.rest_min.get(), brisk.politeness.delay);
-        assert!(live.for_bench().is_none(), "the ledger goes first");
-        let offered = live.for_ledger().unwrap();
+        brisk.live.politeness.delay = Duration::from_millis(70);
+        live.put(brisk.live.clone(), 4, &rules, compiled.clone());
+        assert_eq!(live.min_host_delay.get(), brisk.live.politeness.delay);
+        assert!(live.pending_for_workbench().is_none(), "the crawl database goes first");
+        let offered = live.pending_for_crawldb().unwrap();
         // Another one comes in between.
-        live.put(settings, 5, &rules, compiled);
-        live.ledger_has(offered.revision);
-        assert!(live.for_bench().is_none(), "the latest is not the ledger's");
-        live.ledger_has(live.for_ledger().unwrap().revision);
-        assert_eq!((live.in_force(), live.for_bench().unwrap().revision), (3, 5));
-        live.bench_has(5);
+        live.put(settings.live, 5, &rules, compiled);
+        live.crawldb_applied(offered.revision);
+        assert!(
+            live.pending_for_workbench().is_none(),
+            "the crawl database has not applied the latest"
+        );
+        live.crawldb_applied(live.pending_for_crawldb().unwrap().revision);
+        assert_eq!((live.in_force(), live.pending_for_workbench().unwrap().revision), (3, 5));
+        live.workbench_applied(5);
         assert_eq!((live.in_force(), live.revision()), (5, 5));
-        assert!(live.for_ledger().is_none() && live.for_bench().is_none());
+        assert!(live.pending_for_crawldb().is_none() && live.pending_for_workbench().is_none());
     }
 }

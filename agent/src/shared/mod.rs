@@ -13,11 +13,11 @@ pub mod status;
 
 use crate::crawldb::{SieveCounts, Totals};
 use crate::url_tracing::Tracer;
-use crivello_common::config::Settings;
+use crivello_common::config::{Fixed, Settings};
 use crivello_common::time::{Clock, Timestamp};
 use fetch_deadline::FetchDeadline;
 use lifecycle::Lifecycle;
-use live_settings::Live;
+use live_settings::LiveSettings;
 use measurements::Measurements;
 use page_budget::PageBudget;
 use pipeline::PipelineBudget;
@@ -27,8 +27,8 @@ use std::sync::Arc;
 /// The shared state of one crawl, by purpose. Each engine takes the parts that it uses.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// The settings of the start: those that are not live stay as they were then.
-    pub settings: Arc<Settings>,
+    /// The settings that hold for the run.
+    pub settings: Arc<Fixed>,
     /// The crawl's only clock.
     pub clock: Clock,
     /// When the run began, whether it is to stop, how it ended.
@@ -40,7 +40,7 @@ pub struct Shared {
     /// Pages that may still be fetched.
     pub page_budget: Arc<PageBudget>,
     /// Settings that change while the crawl runs.
-    pub live: Arc<Live>,
+    pub live: Arc<LiveSettings>,
     /// Until when visits may be made.
     pub fetch_deadline: Arc<FetchDeadline>,
     /// Durations and counts, measured as things happen.
@@ -54,26 +54,26 @@ impl Shared {
     /// `closed_at`.
     #[must_use]
     pub fn new(
-        settings: Settings,
+        settings: &Settings,
         clock: Clock,
         crawl_id: &str,
         totals: Totals,
         closed_at: Option<Timestamp>,
     ) -> Self {
         let now = clock.now();
-        let page_budget = PageBudget::new(settings.limits.pages_max, totals.pages);
+        let page_budget = PageBudget::new(settings.live.limits.pages_max, totals.pages);
         let totals = parking_lot::Mutex::new((totals, SieveCounts::default()));
         Self {
             clock,
-            lifecycle: Lifecycle::new(now, closed_at, settings.politeness.ip_delay).into(),
+            lifecycle: Lifecycle::new(now, closed_at, settings.live.politeness.ip_delay).into(),
             status: CrawlStatus { totals, ..CrawlStatus::default() }.into(),
             pipeline: Arc::default(),
             page_budget: page_budget.into(),
-            live: Live::new(&settings).into(),
+            live: LiveSettings::new(&settings.live).into(),
             fetch_deadline: Arc::default(),
             measured: Arc::default(),
-            tracer: Tracer::new(crawl_id, &settings.telemetry, now).into(),
-            settings: settings.into(),
+            tracer: Tracer::new(crawl_id, &settings.fixed.telemetry, now).into(),
+            settings: settings.fixed.clone().into(),
         }
     }
 }

@@ -36,7 +36,7 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
         uncommitted_pages: uncommitted as u64,
         pipeline_pages_max: PIPELINE_PAGES_MAX as u64,
         hosts,
-        delay: revised.settings.politeness.delay,
+        delay: revised.live.politeness.delay,
     };
     let mut by_class = [0; 5];
     for (&status, &n) in &totals.by_status {

@@ -66,7 +66,7 @@ pub fn look_into(dir: &Path) -> Result<(Settings, Database), OpenError> {
     })?;
     let settings = Settings::from_toml(&path.display().to_string(), &text)
         .map_err(|errors| OpenError::Broken(errors.to_string()))?;
-    match Database::look_into(&dir.join("state"), &settings.state) {
+    match Database::look_into(&dir.join("state"), &settings.fixed.state) {
         Ok(disk) => Ok((settings, disk)),
         Err(DiskError::InUse { .. }) => Err(refused(format!(
             "the crawl in {} is running: its directory can only be asked when it is not; one with \
@@ -134,7 +134,7 @@ impl CrawlDir {
                 let dir = dir.display();
                 refused(format!("the directory {dir} cannot be made: {e}; choose another --out"))
             })?;
-        let disk = Database::open(&dir.join("state"), true, &settings.state)?;
+        let disk = Database::open(&dir.join("state"), true, &settings.fixed.state)?;
         let identity = Identity {
             format: FORMAT,
             crawl_id,
@@ -158,7 +158,7 @@ impl CrawlDir {
                 dir.join(SETTINGS_FILE).display()
             )));
         }
-        let disk = Database::open(&state, false, &settings.state)?;
+        let disk = Database::open(&state, false, &settings.fixed.state)?;
         let damaged = |what: &str| {
             OpenError::Broken(format!(
                 "the state in {} {what}; nothing was changed",

@@ -75,7 +75,7 @@ impl Workbench {
         self.messages.push(ToFrontier::NameFailed { kind });
         let signal = VisitSignal::Failed(kind);
         let summary = VisitSummary { requests: 0, ended: now, served: Duration::ZERO, signal };
-        let pace = self.hosts[id].pace(&self.settings.politeness);
+        let pace = self.hosts[id].pace(&self.live.politeness);
         let host = &mut self.hosts[id];
         host.state = after_visit(&host.state, &summary, &pace, 0);
         if host.state.is_given_up() {
@@ -90,13 +90,13 @@ impl Workbench {
 
     /// When no connection of this host is open any more.
     pub(super) fn connections_closed(&self, id: u32) -> Timestamp {
-        self.hosts[id].state.last_ended + self.settings.fetch.keep_alive + CLOSING_MARGIN
+        self.hosts[id].state.last_ended + self.fixed.fetch.keep_alive + CLOSING_MARGIN
     }
 
     /// Until when an address that was never visited in this run may have to rest because of the
     /// last one.
     pub(super) fn ip_rests_until(&self) -> Timestamp {
-        let rest = self.settings.politeness.ip_delay;
+        let rest = self.live.politeness.ip_delay;
         if self.unclean { self.started + rest } else { Timestamp::ZERO }
     }
 

@@ -1,5 +1,5 @@
 //! The front: how many IP entries the workbench wants to hold, and so how many hosts it asks the
-//! ledger for. It grows when fetchers starve and shrinks back, to those in use and one for each
+//! crawl database for. It grows when fetchers starve and shrinks back, to those in use and one for each
 //! fetcher, when more entries are ready than fetchers could take.
 
 use crate::limits::{RULES_A_HOST, RULES_BYTES_MAX, WINDOW_MAX, WINDOW_MIN};
@@ -34,7 +34,7 @@ pub(super) struct Front {
     window_urls_max: usize,
     /// More ready entries than this are more than can be taken.
     need: usize,
-    /// What the ledger believes is wanted.
+    /// What the crawl database believes is wanted.
     ordered: u32,
     review_at: Timestamp,
     idle_reviews: u32,
@@ -42,27 +42,19 @@ pub(super) struct Front {
 
 impl Front {
     pub fn new(settings: &Settings, now: Timestamp) -> Self {
-        let hosts_max = to_usize(settings.state.hosts_max).max(1);
-        let need = settings.fetch.visits_max as usize;
+        let hosts_max = to_usize(settings.fixed.state.hosts_max).max(1);
+        let need = settings.fixed.fetch.visits_max as usize;
         let floor = (2 * need).clamp(1, hosts_max);
         Self {
             wanted: floor,
             floor,
             hosts_max,
-            window_urls_max: to_usize(settings.state.window_urls_max).max(1),
+            window_urls_max: to_usize(settings.fixed.state.window_urls_max).max(1),
             need,
             ordered: 0,
             review_at: now + REVIEW,
             idle_reviews: 0,
         }
-    }
-
-    /// New settings; the number wanted is kept within them.
-    pub fn reconfigure(&mut self, settings: &Settings, now: Timestamp) {
-        let (wanted, ordered) = (self.wanted, self.ordered);
-        *self = Self::new(settings, now);
-        self.wanted = wanted.clamp(self.floor, self.hosts_max);
-        self.ordered = ordered;
     }
 
     pub const fn wanted(&self) -> usize {

@@ -31,7 +31,7 @@ pub(super) enum HostPhase {
     Waiting,
     /// On a visit.
     InFlight,
-    /// Waiting for the ledger to fill its window.
+    /// Waiting for the crawl database to fill its window.
     Dry,
 }
 
@@ -58,13 +58,13 @@ pub(super) struct HostEntry {
     pub ip: u32,
     /// Where it stands in the heap it is in.
     pub position: u32,
-    /// URLs the ledger gave it the last time, or what was left when its window was cut.
+    /// URLs the crawl database gave it the last time, or what was left when its window was cut.
     pub batch: u32,
     domain: u32,
     pub phase: HostPhase,
     /// Whether its queue goes on behind the window.
     pub more: bool,
-    /// Whether the ledger was asked for more. It does not leave before that has come: nobody else
+    /// Whether the crawl database was asked for more. It does not leave before that has come: nobody else
     /// would know of those URLs.
     pub refilling: bool,
     /// It is to be dropped for this reason, and for good or not, once nothing more is to come.
@@ -80,7 +80,7 @@ pub(super) struct HostEntry {
 const _: () = assert!(size_of::<HostEntry>() <= 216);
 
 impl HostEntry {
-    /// A host as it comes from the ledger.
+    /// A host as it comes from the crawl database.
     pub fn new(due: DueHost, politeness: &Politeness) -> Self {
         let mut entry = Self {
             key: due.host,

@@ -11,7 +11,7 @@
 //!   ([`Workbench::take_to_resolve`]), turns asked for and returned
 //!   ([`Workbench::take_lease_requests`]).
 //! - *Remembers:* the hosts in memory with the head of their queues and their robots.txt records;
-//!   the addresses lately visited. All of it can be had again from the ledger.
+//!   the addresses lately visited. All of it can be had again from the crawl database.
 //! - *Never knows:* what a page is, whether a URL is new, what time it is: `now` is an argument,
 //!   and never goes back. There is no thread, no lock and no I/O here.
 //! - *Goes wrong:* nothing that stops it. A host that leaves the workbench says so with
@@ -35,7 +35,7 @@
 //! After a run that was killed nobody knows what was requested last: no host is visited before
 //! the start plus its longest ordinary delay, and no address before the start plus `ip_delay`.
 //! A robots.txt that redirects to another host waits for that host's turn; a host that is not in
-//! memory is called from the ledger ([`ToFrontier::RequestHost`]) with all that politeness remembers of it.
+//! memory is called from the crawl database ([`ToFrontier::RequestHost`]) with all that politeness remembers of it.
 //! If it is another agent's, that one is asked ([`Workbench::take_remote_requests`]).
 
 mod addresses;
@@ -66,7 +66,7 @@ pub use robots_state::asked_again;
 pub use stats::Census;
 
 use crate::messages::{DueHost, Lists, Queued, RobotsRequest, ToFrontier, ToWorkbench, Visit};
-use crivello_common::config::Settings;
+use crivello_common::config::{Fixed, Live, Settings};
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
@@ -90,7 +90,8 @@ const SWEEP: Duration = Duration::from_secs(5);
 /// See the module.
 #[derive(Debug)]
 pub struct Workbench {
-    settings: Settings,
+    fixed: Fixed,
+    live: Live,
     /// Who is blocked and who is paused, by the settings.
     lists: Lists,
     started: Timestamp,
@@ -104,7 +105,7 @@ pub struct Workbench {
     sleepers: TimeHeap,
     /// IP entries without hosts whose delay may still run.
     lingering: VecDeque<u32>,
-    /// Errands for hosts that were called from the ledger.
+    /// Errands for hosts that were called from the crawl database.
     calls: HashMap<HostKey, Vec<RobotsRequest>>,
     /// Errands whose host has left.
     abandoned: Vec<RobotsRequest>,
@@ -133,8 +134,9 @@ impl Workbench {
     #[must_use]
     pub fn new(settings: &Settings, now: Timestamp, unclean: bool) -> Self {
         Self {
-            settings: settings.clone(),
-            lists: Lists::of(settings),
+            fixed: settings.fixed.clone(),
+            live: settings.live.clone(),
+            lists: Lists::of(&settings.live),
             started: now,
             unclean,
             closing: false,
@@ -163,7 +165,7 @@ impl Workbench {
         }
     }
 
-    /// Hears the ledger.
+    /// Hears the crawl database.
     pub fn on_frontier(&mut self, message: ToWorkbench, now: Timestamp) {
         match message {
             ToWorkbench::Due(due) => self.admit(*due, now),
@@ -225,7 +227,7 @@ impl Workbench {
     }
 
     /// No more visits: every host leaves, those on a visit when they come back, those that wait
-    /// for URLs from the ledger when these have come.
+    /// for URLs from the crawl database when these have come.
     pub fn close(&mut self, now: Timestamp) {
         self.closing = true;
         for id in self.hosts.ids() {
@@ -239,7 +241,7 @@ impl Workbench {
         self.abandoned.clear();
     }
 
-    /// What the ledger must be told, in order.
+    /// What the crawl database must be told, in order.
     #[must_use]
     pub fn take_messages(&mut self) -> Vec<ToFrontier> {
         if let Some(hosts) = self.front.order(self.held(), self.closing) {
@@ -266,13 +268,13 @@ impl Workbench {
             self.messages.push(ToFrontier::Leave { host: due.host, state: due.state, unused });
             return;
         }
-        let mut host = HostEntry::new(due, &self.settings.politeness);
+        let mut host = HostEntry::new(due, &self.live.politeness);
         // The pace may have changed while it was away.
-        let pace = host.pace(&self.settings.politeness);
+        let pace = host.pace(&self.live.politeness);
         host.state.reapply_policy(&pace);
         host.paused = self.lists.is_paused(&host.name);
         if self.unclean {
-            let wait = host.pace(&self.settings.politeness).wait_max();
+            let wait = host.pace(&self.live.politeness).wait_max();
             host.state.hold_until(self.started + wait, WaitRule::StartUp);
         }
         host.set_waiting_requests(called);

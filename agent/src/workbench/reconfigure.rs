@@ -4,7 +4,7 @@ use super::Workbench;
 use super::heap::ABSENT;
 use super::host_entry::HostPhase;
 use crate::messages::{Lists, ToFrontier};
-use crivello_common::config::{BlockEntry, Settings};
+use crivello_common::config::{BlockEntry, Live};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
@@ -12,12 +12,12 @@ use crivello_common::time::Timestamp;
 impl Workbench {
     /// Takes up new settings, also for hosts and addresses that wait: an ordinary wait is counted anew
     /// from the end of the last request, one that another rule has set is not made shorter.
-    pub fn reconfigure(&mut self, settings: &Settings, now: Timestamp) {
-        let budgets = |s: &Settings| (s.limits.pages_per_host_max, s.limits.pages_per_domain_max);
-        let other_budgets = budgets(&self.settings) != budgets(settings);
-        self.settings = settings.clone();
-        self.lists = Lists::of(settings);
-        self.front.reconfigure(settings, now);
+    pub fn reconfigure(&mut self, live: &Live, now: Timestamp) {
+        let budgets =
+            |live: &Live| (live.limits.pages_per_host_max, live.limits.pages_per_domain_max);
+        let other_budgets = budgets(&self.live) != budgets(live);
+        self.live = live.clone();
+        self.lists = Lists::of(live);
         self.reapply_to_addresses();
         self.resume_remote_robots();
         let hosts: Vec<HostKey> = self.hosts.iter().map(|host| host.key).collect();
@@ -30,12 +30,12 @@ impl Workbench {
     }
 
     fn reconfigure_host(&mut self, id: u32, other_budgets: bool, now: Timestamp) {
-        let politeness = &self.settings.politeness;
+        let politeness = &self.live.politeness;
         let host = &mut self.hosts[id];
         host.configure(politeness);
         host.paused = self.lists.is_paused(&host.name);
         host.reapply_policy(politeness);
-        // How many pages it may still have is the ledger's to say: it comes back with that.
+        // How many pages it may still have is the crawl database's to say: it comes back with that.
         host.recalled |= other_budgets;
         let (phase, leaves) = (host.phase, host.recalled);
         let leaves = leaves || self.block_of(id).is_some();
@@ -56,7 +56,7 @@ impl Workbench {
 
     /// Addresses rest as long as they should by now.
     fn reapply_to_addresses(&mut self) {
-        let rest = self.settings.politeness.ip_delay;
+        let rest = self.live.politeness.ip_delay;
         for ip in self.ips.ids() {
             let entry = &mut self.ips[ip];
             if entry.ended > Timestamp::ZERO {

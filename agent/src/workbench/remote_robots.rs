@@ -90,7 +90,7 @@ impl Workbench {
         if let Some(found) = self.robots_cache.get(&url, now) {
             return self.remote_robots.answers.push((url, found));
         }
-        let host = url.host_key(self.settings.identity.assign_by);
+        let host = url.host_key(self.fixed.identity.assign_by);
         let first = first_hop(FOR_PEER, &url.host().into(), url.origin());
         self.send_request(host, RobotsRequest { url, ..first }, now);
         self.fail_abandoned(now);
@@ -130,7 +130,7 @@ impl Workbench {
 
     /// Whether the host waits for a host of another agent, at `at`, that is paused.
     pub(super) fn waits_for_paused(&self, id: u32, at: HostKey) -> bool {
-        let assign_by = self.settings.identity.assign_by;
+        let assign_by = self.fixed.identity.assign_by;
         let is_there =
             |url: &CrawlUrl| url.host_key(assign_by) == at && self.lists.is_paused(url.host());
         self.remote_robots.waits(is_there, self.hosts[id].key)

@@ -45,7 +45,7 @@ impl Workbench {
         let Some(id) = self.hosts.find(&request.for_host) else {
             return;
         };
-        let target = url.host_key(self.settings.identity.assign_by);
+        let target = url.host_key(self.fixed.identity.assign_by);
         let turn = self.hosts[id].robots_state.get_or_insert_default();
         if target == request.for_host {
             turn.away = None;
@@ -152,7 +152,7 @@ impl Workbench {
                 self.calls.remove(&at);
             }
         } else {
-            let assign_by = self.settings.identity.assign_by;
+            let assign_by = self.fixed.identity.assign_by;
             self.remote_robots.cancel(|url| url.host_key(assign_by) == at, for_host);
         }
     }

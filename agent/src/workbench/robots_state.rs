@@ -55,7 +55,7 @@ pub(super) enum Freshness {
     /// It did not answer so often that its URLs are set aside.
     GivenUp,
     /// Its host has as many origins as are asked: its URLs are set aside.
-    Barred,
+    BlockAndPauseList,
 }
 
 /// What `record` says at `now`. However short `robots_age_max` is, rules serve for one visit:

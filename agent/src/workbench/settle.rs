@@ -53,7 +53,7 @@ impl Workbench {
         loop {
             self.refill_if_low(id);
             let at = self.hosts[id].state.next.max(now);
-            match choose(&self.hosts[id], at, &self.settings.politeness) {
+            match choose(&self.hosts[id], at, &self.live.politeness) {
                 Choice::Pages { .. } | Choice::Robots(_) => return self.queue_host(id, now),
                 Choice::Wait(until) => {
                     let state = &mut self.hosts[id].state;
@@ -65,7 +65,7 @@ impl Workbench {
                     return;
                 }
                 Choice::Empty => return self.leave(id, now),
-                Choice::Barred => self.discard_excess_origins(id, at),
+                Choice::BlockAndPauseList => self.discard_excess_origins(id, at),
                 Choice::GivenUp => {
                     if !self.discard_given_up(id, at) {
                         return self.drop_host(id, Discard::RobotsUnreachable, false, now);
@@ -79,7 +79,7 @@ impl Workbench {
     pub(super) fn refill_if_low(&mut self, id: u32) {
         let full = self.front.is_window_full(self.held());
         let host = &mut self.hosts[id];
-        let visit = visit_len(&host.pace(&self.settings.politeness));
+        let visit = visit_len(&host.pace(&self.live.politeness));
         let low = (2 * visit).min(host.batch / 2) as usize;
         if host.more && host.pages_left > 0 && !host.refilling && !full && host.window.len() <= low
         {
@@ -151,7 +151,7 @@ impl Workbench {
 
     /// What a host rests after a request, at least.
     fn delay(&self, host: &HostEntry) -> Duration {
-        host.pace(&self.settings.politeness).wait(Duration::ZERO).0
+        host.pace(&self.live.politeness).wait(Duration::ZERO).0
     }
 
     fn horizon(&self, host: &HostEntry) -> Duration {
@@ -201,7 +201,7 @@ impl Workbench {
         }
     }
 
-    /// A loose host goes back to the ledger.
+    /// A loose host goes back to the crawl database.
     pub(super) fn leave(&mut self, id: u32, now: Timestamp) {
         let host = self.take_out(id, now);
         let unused = host.queue_keys();

@@ -7,7 +7,7 @@ use crate::messages::ToFrontier;
 
 impl Workbench {
     /// Cuts every window to its share, if URLs alone keep out hosts that are wanted. What is cut
-    /// off goes back to the ledger, which gives it out again in its turn.
+    /// off goes back to the crawl database, which gives it out again in its turn.
     pub(super) fn shrink_windows(&mut self) {
         let held = self.held();
         if !self.front.is_crowded_out(held) {

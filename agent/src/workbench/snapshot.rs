@@ -84,7 +84,7 @@ impl Workbench {
 
     fn asks_robots(&self, host: &HostEntry, now: Timestamp) -> Option<Origin> {
         let at = host.state.next.max(now);
-        match choose(host, at, &self.settings.politeness) {
+        match choose(host, at, &self.live.politeness) {
             Choice::Robots(origin) => Some(origin),
             _ => None,
         }

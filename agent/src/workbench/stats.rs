@@ -25,7 +25,7 @@ pub struct Census {
     pub resolving: usize,
     /// Hosts that wait until they are resumed.
     pub paused: usize,
-    /// Hosts that wait for URLs from the ledger.
+    /// Hosts that wait for URLs from the crawl database.
     pub dry: usize,
     /// Hosts whose robots.txt waits for another host's turn.
     pub away: usize,

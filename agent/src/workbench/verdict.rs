@@ -58,7 +58,7 @@ impl Workbench {
             served: verdict.served,
             signal: verdict.signal.into(),
         };
-        let pace = self.hosts[id].pace(&self.settings.politeness);
+        let pace = self.hosts[id].pace(&self.live.politeness);
         let host = &mut self.hosts[id];
         let jitter = host.key.host.0 ^ host.state.requests;
         host.state = after_visit(&host.state, &summary, &pace, jitter);
@@ -95,7 +95,7 @@ impl Workbench {
         if verdict.requests > 0 {
             entry.last = visited;
             entry.ended = entry.ended.max(verdict.ended);
-            entry.next = entry.next.max(verdict.ended + self.settings.politeness.ip_delay);
+            entry.next = entry.next.max(verdict.ended + self.live.politeness.ip_delay);
         }
         self.yield_lease(ip, now);
         self.requeue_ip(ip);

@@ -38,7 +38,7 @@ pub(super) enum Choice {
     /// URLs whose robots.txt never answered.
     GivenUp,
     /// URLs of more origins than a host may have.
-    Barred,
+    BlockAndPauseList,
     /// Its window is empty.
     Empty,
 }
@@ -62,7 +62,7 @@ pub(super) fn choose(host: &HostEntry, now: Timestamp, politeness: &Politeness) 
             Freshness::Ask { failing: true } => failing = failing.or(last),
             Freshness::Wait(until) => again = again.min(until),
             Freshness::GivenUp => given_up = true,
-            Freshness::Barred => return Choice::Barred,
+            Freshness::BlockAndPauseList => return Choice::BlockAndPauseList,
         }
     }
     match failing {
@@ -81,7 +81,7 @@ impl Workbench {
             return None;
         }
         let host = &self.hosts[id];
-        let choice = choose(host, now, &self.settings.politeness);
+        let choice = choose(host, now, &self.live.politeness);
         let has_own = host.away().is_none()
             && host.pages_left > 0
             && matches!(choice, Choice::Pages { .. } | Choice::Robots(_));
@@ -106,7 +106,7 @@ impl Workbench {
 
     fn visit_pages(&mut self, id: u32, start: usize, rules: Arc<Rules>, now: Timestamp) -> Visit {
         let host = &mut self.hosts[id];
-        let most = u64::from(visit_len(&host.pace(&self.settings.politeness)));
+        let most = u64::from(visit_len(&host.pace(&self.live.politeness)));
         let most = most.min(host.pages_left) as usize;
         let origin = host.window[start].origin;
         let run = host.window.iter().skip(start).take(most).take_while(|u| u.origin == origin);
@@ -150,13 +150,13 @@ impl Workbench {
 
     /// Sets aside the URLs of origins beyond those that a host may have.
     pub(super) fn discard_excess_origins(&mut self, id: u32, now: Timestamp) {
-        let urls = self.take_urls(id, now, &Freshness::Barred);
+        let urls = self.take_urls(id, now, &Freshness::BlockAndPauseList);
         self.discard(id, urls, Discard::TooManyOrigins);
     }
 
     /// Takes the URLs out of the window whose origin stands like this.
     fn take_urls(&mut self, id: u32, now: Timestamp, freshness: &Freshness) -> Vec<Queued> {
-        let politeness = &self.settings.politeness;
+        let politeness = &self.live.politeness;
         let host = &mut self.hosts[id];
         let window = std::mem::take(&mut host.window);
         let (picked, kept): (Vec<Queued>, Vec<Queued>) = window
@@ -181,7 +181,7 @@ impl HostEntry {
     fn freshness(&self, origin: Origin, now: Timestamp, politeness: &Politeness) -> Freshness {
         let record = self.record(origin);
         if record.is_none() && self.robots.len() >= ORIGINS_A_HOST_MAX {
-            return Freshness::Barred;
+            return Freshness::BlockAndPauseList;
         }
         freshness(record, now, self.state.last_ended, politeness)
     }

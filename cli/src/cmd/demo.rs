@@ -37,7 +37,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, CliError> {
         ));
     }
     let plan = Plan::check(as_crawl(args, &web, out.path()))?;
-    let politeness = &plan.settings.politeness;
+    let politeness = &plan.settings.live.politeness;
     let delays = Pace::delays(politeness.delay, politeness.ip_delay);
     let report = plan.report.clone();
     if let Some(at) = args.http.http.filter(|at| !at.ip().is_loopback()) {

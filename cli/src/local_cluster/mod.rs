@@ -280,6 +280,6 @@ fn within_open_files(settings: &Settings, n: usize) -> Settings {
     let mut settings = settings.clone();
     let files = open_files() / n.max(1) as u64;
     let most = u32::try_from(visits_max(&settings, files)).unwrap_or(u32::MAX);
-    settings.fetch.visits_max = settings.fetch.visits_max.min(most);
+    settings.fixed.fetch.visits_max = settings.fixed.fetch.visits_max.min(most);
     settings
 }

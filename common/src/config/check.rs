@@ -1,66 +1,10 @@
-//! Bounds of single settings, and relations between settings.
+//! Relations between settings.
 
 use super::blocks::HostName;
 use super::choices::{AssignBy, SieveKind};
 use super::error::{ConfigError, ConfigErrors, SettingOrigin};
-use super::settings::{Settings, TABLE};
+use super::settings::{Fixed, Live, Settings, TABLE};
 use super::value::Value;
-
-/// Checks that a value is from `min` to `max`, inclusive.
-pub(super) fn between<T: Value + PartialOrd>(min: T, max: T) -> impl Fn(&T) -> Result<(), String> {
-    move |value| {
-        if *value >= min && *value <= max {
-            return Ok(());
-        }
-        let (value, min, max) = (value.write(), min.write(), max.write());
-        Err(format!("{value} is out of range; write at least {min} and at most {max}"))
-    }
-}
-
-/// Checks that a value is at least `min`.
-pub(super) fn at_least<T: Value + PartialOrd>(min: T) -> impl Fn(&T) -> Result<(), String> {
-    move |value| {
-        if *value >= min {
-            return Ok(());
-        }
-        Err(format!("{} is too small; write at least {}", value.write(), min.write()))
-    }
-}
-
-/// Checks that a value is none or at least `min`.
-pub(super) fn some_at_least(min: u64) -> impl Fn(&Option<u64>) -> Result<(), String> {
-    move |value| match value {
-        Some(n) if *n < min => {
-            Err(format!("{n} is too small; write at least {min}, or \"none\" for no limit"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A list entry that can be checked.
-pub(super) trait CheckedEntry {
-    /// Checks that the entry is valid and in normal form.
-    fn check(&self) -> Result<(), String>;
-}
-
-/// Checks each entry of a list.
-pub(super) fn each<T: CheckedEntry>(entries: &[T]) -> Result<(), String> {
-    for (i, entry) in entries.iter().enumerate() {
-        entry.check().map_err(|text| format!("entry {}: {text}", i + 1))?;
-    }
-    Ok(())
-}
-
-/// The maximum number of entries of a list that is sent whole to every agent with each change.
-const ENTRIES_MAX: usize = 10_000;
-
-/// Checks that a list has at most [`ENTRIES_MAX`] entries.
-pub(super) fn few<T>(entries: &[T]) -> Result<(), String> {
-    if entries.len() <= ENTRIES_MAX {
-        return Ok(());
-    }
-    Err(format!("{} entries; write at most {ENTRIES_MAX}", entries.len()))
-}
 
 /// All errors in `settings`: the key and the message.
 pub(super) fn problems(settings: &Settings) -> Vec<(String, String)> {
@@ -75,7 +19,7 @@ impl Settings {
     /// # Errors
     /// A setting is only possible for a single agent.
     pub fn check_shared(&self) -> Result<(), ConfigErrors> {
-        let sieve = self.state.sieve;
+        let sieve = self.fixed.state.sieve;
         if sieve == SieveKind::Rocksdb {
             return Ok(());
         }
@@ -90,7 +34,8 @@ impl Settings {
 }
 
 fn relations(settings: &Settings) -> Vec<(String, String)> {
-    let Settings { limits, politeness, fetch, dns, .. } = settings;
+    let Fixed { fetch, dns, .. } = &settings.fixed;
+    let Live { limits, politeness, links } = &settings.live;
     [
         ordered(
             ("politeness.relative-delay-min", &politeness.relative_delay_min),
@@ -118,7 +63,7 @@ fn relations(settings: &Settings) -> Vec<(String, String)> {
         once("politeness.domains", politeness.domains.iter().map(|d| d.suffix.as_str())),
         once("politeness.robots-exempt", politeness.robots_exempt.iter().map(|e| e.host.as_str())),
         once("politeness.paused", politeness.paused.iter().map(HostName::as_str)),
-        once("links.blocked", settings.links.blocked.iter().map(ToString::to_string)),
+        once("links.blocked", links.blocked.iter().map(ToString::to_string)),
     ]
     .into_iter()
     .flatten()
@@ -127,7 +72,7 @@ fn relations(settings: &Settings) -> Vec<(String, String)> {
 
 /// Rejects a limit per domain if groups are hosts, because pages and hosts are counted by group.
 fn domain_limit(settings: &Settings, key: &str, limit: Option<u64>) -> Option<(String, String)> {
-    let by_host = settings.identity.assign_by == AssignBy::Host;
+    let by_host = settings.fixed.identity.assign_by == AssignBy::Host;
     (by_host && limit.is_some()).then(|| {
         let why = "cannot be enforced while identity.assign-by is \"host\"; write \"none\", or assign by \"domain\"";
         (key.to_owned(), why.to_owned())

@@ -20,7 +20,7 @@ pub struct SettingInfo {
     /// The default in TOML.
     pub default: String,
     /// Whether the setting never changes during the life of a crawl.
-    pub fixed: bool,
+    pub permanent: bool,
     /// Whether a change takes effect while the agents run.
     pub live: bool,
 }
@@ -43,7 +43,7 @@ impl Settings {
                 kind: (setting.kind)(&of),
                 value: (setting.write)(self),
                 default: (setting.write)(&defaults),
-                fixed: setting.fixed,
+                permanent: setting.permanent,
                 live: setting.live,
             }
         };

@@ -2,7 +2,7 @@
 
 use super::error::{ConfigError, ConfigErrors, SettingOrigin};
 use super::raw::{RawSettings, unknown};
-use super::settings::{Settings, TABLE};
+use super::settings::Settings;
 use super::table::Setting;
 
 /// A change of one setting.
@@ -61,7 +61,7 @@ impl Settings {
                 errors.push(error(key, unknown(key)));
                 continue;
             };
-            if setting.fixed {
+            if setting.permanent {
                 return Err(EditError::Fixed { key: key.clone(), value: (setting.write)(self) });
             }
             if let Err(problem) = raw.edit(setting, edit) {
@@ -75,18 +75,6 @@ impl Settings {
         let changed = self.differences(&settings);
         let at_restart = changed.iter().filter(|key| !is_live(key)).cloned().collect();
         Ok(EditedSettings { settings, changed, at_restart })
-    }
-
-    /// These settings with the live values of `later`: those in force for a process that started with
-    /// `self`.
-    #[must_use]
-    pub fn with_live_of(&self, later: &Self) -> Self {
-        let mut settings = self.clone();
-        for setting in TABLE.iter().filter(|setting| setting.live) {
-            // The output of `write` is always valid.
-            let _ = (setting.read_text)(&mut settings, &(setting.write)(later));
-        }
-        settings
     }
 
     /// The value of one setting, in TOML.
@@ -115,7 +103,7 @@ mod tests {
 
     fn reachable() -> Settings {
         let mut settings = Settings::default();
-        settings.identity.contact = "you@example.com".to_owned();
+        settings.fixed.identity.contact = "you@example.com".to_owned();
         settings
     }
 
@@ -143,8 +131,9 @@ mod tests {
                 ("politeness.paused", Edit::Remove("a.example".into())),
             ]))
             .unwrap();
-        let Settings { politeness, links, fetch, .. } = &edited.settings;
-        assert_eq!((politeness.delay, fetch.visits_max), (Duration::from_secs(3), 7));
+        let Settings { live, fixed } = &edited.settings;
+        let (politeness, links) = (&live.politeness, &live.links);
+        assert_eq!((politeness.delay, fixed.fetch.visits_max), (Duration::from_secs(3), 7));
         let blocked: Vec<String> = links.blocked.iter().map(ToString::to_string).collect();
         assert_eq!(blocked, ["a.example", "*.b.example"]);
         assert_eq!(links.exclude.len() + politeness.domains.len(), 2);
@@ -163,8 +152,8 @@ mod tests {
             ("links.blocked", Edit::Remove("A.example".into())),
         ]));
         let back = back.unwrap().settings;
-        assert_eq!(back.politeness.delay, Settings::default().politeness.delay);
-        assert_eq!(back.links.blocked.len(), 1);
+        assert_eq!(back.live.politeness.delay, Settings::default().live.politeness.delay);
+        assert_eq!(back.live.links.blocked.len(), 1);
     }
 
     #[test]
@@ -190,29 +179,11 @@ mod tests {
     #[test]
     fn a_limit_per_domain_stays_unset_if_groups_are_hosts() {
         let mut by_host = reachable();
-        by_host.identity.assign_by = crate::config::AssignBy::Host;
-        by_host.limits.hosts_per_domain_max = None;
+        by_host.fixed.identity.assign_by = crate::config::AssignBy::Host;
+        by_host.live.limits.hosts_per_domain_max = None;
         let unset = by_host.edit(&edits(&[("limits.hosts-per-domain-max", Edit::Unset)]));
-        assert_eq!(unset.unwrap().settings.limits.hosts_per_domain_max, None);
+        assert_eq!(unset.unwrap().settings.live.limits.hosts_per_domain_max, None);
         assert!(by_host.edit(&edits(&[("limits.hosts-per-domain-max", set("5"))])).is_err());
         assert!(by_host.edit(&edits(&[("politeness.delay", set("5s"))])).is_ok());
-    }
-
-    #[test]
-    fn only_live_settings_are_taken_over() {
-        let started = reachable();
-        let later = started
-            .edit(&edits(&[
-                ("politeness.delay", set("1s")),
-                ("fetch.visits-max", set("7")),
-                ("links.blocked", set("a.example,*.b.example")),
-            ]))
-            .unwrap()
-            .settings;
-        let in_force = started.with_live_of(&later);
-        assert_eq!(started.differences(&in_force), ["politeness.delay", "links.blocked"]);
-        assert_eq!(later.differences(&in_force), ["fetch.visits-max"]);
-        assert_eq!(later.value("politeness.delay"), Ok("\"1s\"".to_owned()));
-        assert!(later.value("politeness.dealy").is_err());
     }
 }

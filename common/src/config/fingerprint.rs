@@ -52,9 +52,9 @@ impl Settings {
     /// crawl.
     #[must_use]
     pub fn fingerprint_text(&self) -> String {
-        let fixed = TABLE.iter().filter(|setting| setting.fixed);
+        let fixed = TABLE.iter().filter(|setting| setting.permanent);
         let lines = fixed.map(|s| format!("{} = {}\n", s.key(), (s.write)(self)));
-        let peer_lease = self.cluster.peer_lease();
+        let peer_lease = self.fixed.cluster.peer_lease();
         let derived = [
             format!("{NORMAL_FORM_NAME} = {NORMAL_FORM}\n"),
             format!("{PEER_LEASE_NAME} = {peer_lease:?}\n"),

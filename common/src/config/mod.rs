@@ -12,6 +12,7 @@
 #[macro_use]
 mod table;
 mod blocks;
+mod bounds;
 mod check;
 mod choices;
 mod describe;

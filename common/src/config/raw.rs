@@ -212,8 +212,8 @@ impl RawSettings {
     pub fn check(mut self) -> Result<Settings, ConfigErrors> {
         // This default is only for domains.
         let typed = self.origins.contains_key("limits.hosts-per-domain-max");
-        if self.settings.identity.assign_by == AssignBy::Host && !typed {
-            self.settings.limits.hosts_per_domain_max = None;
+        if self.settings.fixed.identity.assign_by == AssignBy::Host && !typed {
+            self.settings.live.limits.hosts_per_domain_max = None;
         }
         let problems = check::problems(&self.settings).into_iter();
         let origin = |key: &str| self.origins.get(key).cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! List entries with several parts, written as inline tables or as `[[section.list]]`.
 
-use super::check::CheckedEntry;
+use super::bounds::CheckedEntry;
 use super::names;
 use super::suggest::suggest;
 use super::table::kebab;

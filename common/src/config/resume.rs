@@ -53,7 +53,7 @@ mod tests {
         let first = sets(&[contact, "politeness.delay=1s", "politeness.burst=2"]);
         let (settings, given) =
             RawSettings::resume(None, &TypedSettings::new(), &[], &first, &[]).unwrap();
-        assert_eq!((settings.politeness.burst, given.len()), (2, 3));
+        assert_eq!((settings.live.politeness.burst, given.len()), (2, 3));
         let mut edited = settings;
         edited.apply_set("politeness.delay=5s").unwrap();
         edited.apply_set("politeness.ip-delay=4s").unwrap();
@@ -63,7 +63,7 @@ mod tests {
             let kept = Some(("kept", kept.as_str()));
             let (settings, _) =
                 RawSettings::resume(kept, &given, &file, &sets(typed), &[]).unwrap();
-            let p = settings.politeness;
+            let p = settings.live.politeness;
             (p.delay.as_secs(), p.ip_delay.as_secs(), p.burst)
         };
         assert_eq!(resume(&[contact, "politeness.delay=1s"]), (5, 4, 2), "the same as last time");

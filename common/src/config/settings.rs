@@ -1,12 +1,13 @@
 //! The table of all settings.
 //!
-//! A line has the name, the type, the default, the unit after `in`, the check after `must` (a function
-//! of `check.rs` or `names.rs`), `fixed` if the setting never changes during the life of a crawl, and
-//! `live` if a change takes effect while the crawl runs; any other change takes effect when the agents
-//! restart. The doc comments are the descriptions that users see. Keys are the names with hyphens.
+//! A change in a section that is `live` takes effect while the crawl runs, and in one that is `fixed` when
+//! the agents restart. A line has the name, the type, the default, the unit after `in`, the check after
+//! `must` (a function of `bounds.rs` or `names.rs`), and `permanent true` if the setting never changes
+//! during the life of a crawl. The doc comments are the descriptions that users see. Keys are the names
+//! with hyphens.
 
 use super::blocks::{BlockEntry, HostName};
-use super::check::{at_least, between, each, few, some_at_least};
+use super::bounds::{at_least, between, each, few, some_at_least};
 use super::choices::{AssignBy, DigestKind, PolitenessMode, SieveKind};
 use super::names;
 use super::records::{DomainDelay, LinkRule, RobotsExemption};
@@ -25,9 +26,48 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 const DAY: Duration = secs(86_400);
 const YEAR: Duration = secs(365 * 86_400);
 
+/// All settings of a crawl.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Settings {
+    /// Settings that hold for a run.
+    pub fixed: Fixed,
+    /// Settings that change while the crawl runs.
+    pub live: Live,
+}
+
+/// Settings that hold for a run.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Fixed {
+    /// Identity of the crawl.
+    pub identity: Identity,
+    /// Requests and their limits.
+    pub fetch: Fetch,
+    /// Name resolution.
+    pub dns: Dns,
+    /// The archive.
+    pub store: Store,
+    /// Agents and how they share the crawl.
+    pub cluster: Cluster,
+    /// The state on disk.
+    pub state: State,
+    /// Metrics and traces.
+    pub telemetry: Telemetry,
+}
+
+/// Settings that change while the crawl runs.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Live {
+    /// Limits of the crawl.
+    pub limits: Limits,
+    /// When a host or an IP address may be visited.
+    pub politeness: Politeness,
+    /// Which links are followed.
+    pub links: Links,
+}
+
 settings! {
     /// Identity of the crawl, as site owners see it.
-    identity: Identity {
+    fixed identity: Identity {
         /// URL or e-mail address of the operator of the crawl. Required.
         contact: String = String::new(), must names::contact;
         /// Product token of the user agent, matched against robots.txt (RFC 9309).
@@ -35,60 +75,60 @@ settings! {
         /// Unit of assignment to agents: all hosts of a registrable domain (public-suffix list with
         /// its private section), or each host separately. With hosts, limits per domain are not
         /// possible.
-        assign_by: AssignBy = AssignBy::Domain, fixed true;
+        assign_by: AssignBy = AssignBy::Domain, permanent true;
     }
     /// Limits of the crawl.
-    limits: Limits {
+    live limits: Limits {
         /// Maximum number of pages in total.
-        pages_max: Option<u64> = None, in "pages", must some_at_least(1), live true;
+        pages_max: Option<u64> = None, in "pages", must some_at_least(1);
         /// Maximum number of links from a seed, along the path of first discovery. 0 fetches only the
         /// seeds.
-        depth_max: Option<u16> = None, in "links", live true;
+        depth_max: Option<u16> = None, in "links";
         /// Maximum number of pages per host.
-        pages_per_host_max: Option<u64> = None, in "pages", must some_at_least(1), live true;
+        pages_per_host_max: Option<u64> = None, in "pages", must some_at_least(1);
         /// Maximum number of pages per registrable domain.
-        pages_per_domain_max: Option<u64> = None, in "pages", must some_at_least(1), live true;
+        pages_per_domain_max: Option<u64> = None, in "pages", must some_at_least(1);
         /// Maximum number of hosts per registrable domain, against endless subdomains.
-        hosts_per_domain_max: Option<u64> = Some(10_000), in "hosts", must some_at_least(1), live true;
+        hosts_per_domain_max: Option<u64> = Some(10_000), in "hosts", must some_at_least(1);
     }
     /// Politeness: when a host or an IP address may be visited.
-    politeness: Politeness {
+    live politeness: Politeness {
         /// Delay from the end of one request to a host to the start of the next.
-        delay: Duration = secs(10), must between(NEVER, YEAR), live true;
+        delay: Duration = secs(10), must between(NEVER, YEAR);
         /// Delay between requests to the same IP address, over all its hosts.
-        ip_delay: Duration = secs(2), must between(NEVER, YEAR), live true;
+        ip_delay: Duration = secs(2), must between(NEVER, YEAR);
         /// absolute: up to `burst` requests, then the delay. relative: the delay is a multiple of the
         /// response time.
-        mode: PolitenessMode = PolitenessMode::Absolute, live true;
+        mode: PolitenessMode = PolitenessMode::Absolute;
         /// Maximum number of requests on one kept-alive connection before the delay (absolute mode).
-        burst: u32 = 1, in "requests", must between(1, 10_000), live true;
+        burst: u32 = 1, in "requests", must between(1, 10_000);
         /// Delay as a multiple of the response time (relative mode).
-        relative_factor: f64 = 10.0, must between(0.0, 1_000_000.0), live true;
+        relative_factor: f64 = 10.0, must between(0.0, 1_000_000.0);
         /// Minimum delay (relative mode).
-        relative_delay_min: Duration = secs(1), must between(NEVER, YEAR), live true;
+        relative_delay_min: Duration = secs(1), must between(NEVER, YEAR);
         /// Maximum delay (relative mode).
-        relative_delay_max: Duration = secs(300), must between(NEVER, YEAR), live true;
+        relative_delay_max: Duration = secs(300), must between(NEVER, YEAR);
         /// Maximum Crawl-delay of robots.txt; a longer one counts as this.
-        crawl_delay_max: Duration = secs(300), must between(NEVER, YEAR), live true;
+        crawl_delay_max: Duration = secs(300), must between(NEVER, YEAR);
         /// First wait after 429 or 503 without Retry-After. It doubles each time.
-        backoff_first: Duration = secs(60), must between(MILLISECOND, YEAR), live true;
+        backoff_first: Duration = secs(60), must between(MILLISECOND, YEAR);
         /// Maximum wait after 429 or 503.
-        backoff_max: Duration = DAY, must between(MILLISECOND, YEAR), live true;
+        backoff_max: Duration = DAY, must between(MILLISECOND, YEAR);
         /// Time without 429 or 503 after which the backoff is reset.
-        backoff_forgive: Duration = secs(3_600), must between(NEVER, YEAR), live true;
+        backoff_forgive: Duration = secs(3_600), must between(NEVER, YEAR);
         /// Maximum age of a cached robots.txt; at most a day (RFC 9309 section 2.4).
-        robots_age_max: Duration = DAY, must between(MILLISECOND, DAY), live true;
+        robots_age_max: Duration = DAY, must between(MILLISECOND, DAY);
         /// Domains with their own delay. A suffix covers all hosts below it; the longest one applies.
-        domains: Vec<DomainDelay> = Vec::new(), must each, live true;
+        domains: Vec<DomainDelay> = Vec::new(), must each;
         /// Hosts whose owner agreed that robots.txt is ignored, each with the reason, which is logged
         /// at start.
-        robots_exempt: Vec<RobotsExemption> = Vec::new(), must each, live true;
+        robots_exempt: Vec<RobotsExemption> = Vec::new(), must each;
         /// Paused hosts: they are not visited until they are removed from this list. Their queues are
         /// kept.
-        paused: Vec<HostName> = Vec::new(), must few, live true;
+        paused: Vec<HostName> = Vec::new(), must few;
     }
     /// HTTP requests.
-    fetch: Fetch {
+    fixed fetch: Fetch {
         /// Maximum number of visits in flight.
         visits_max: u32 = 1_000, in "visits", must between(1, 1_000_000);
         /// Timeout for connecting, including TLS.
@@ -120,7 +160,7 @@ settings! {
         allow_networks: Vec<IpNet> = Vec::new();
     }
     /// Name resolution.
-    dns: Dns {
+    fixed dns: Dns {
         /// Name servers. If empty, those of the system are used.
         servers: Vec<SocketAddr> = Vec::new();
         /// Timeout of one query.
@@ -141,40 +181,40 @@ settings! {
         ipv6: bool = false;
     }
     /// Selection of links.
-    links: Links {
+    live links: Links {
         /// Include rules: a URL must match at least one of them. If empty, all URLs are included. A
         /// rule matches if all its parts do: the host is `host-suffix` or below it, the path starts
         /// with `path-prefix`, and `regex` occurs in the URL.
-        include: Vec<LinkRule> = Vec::new(), must each, live true;
+        include: Vec<LinkRule> = Vec::new(), must each;
         /// Exclude rules: a URL must match none of them.
-        exclude: Vec<LinkRule> = Vec::new(), must each, live true;
+        exclude: Vec<LinkRule> = Vec::new(), must each;
         /// Blocked hosts: `example.com` is one host, `*.example.com` is the host and all hosts below
         /// it, an address or a network is all hosts at these addresses. Links to blocked hosts are
         /// discarded, and their queued URLs are dropped for good.
-        blocked: Vec<BlockEntry> = Vec::new(), must few, live true;
+        blocked: Vec<BlockEntry> = Vec::new(), must few;
         /// Respect `nofollow`.
-        respect_nofollow: bool = true, live true;
+        respect_nofollow: bool = true;
         /// Fetch images, including those of style sheets and fonts.
-        images: bool = false, live true;
+        images: bool = false;
         /// Fetch scripts and style sheets, including imported sheets.
-        scripts: bool = false, live true;
+        scripts: bool = false;
         /// Fetch the sitemaps named in robots.txt.
-        sitemaps: bool = true, live true;
+        sitemaps: bool = true;
         /// Maximum length of a URL.
-        url_length_max: u32 = 2_048, in "characters", must between(16, 65_535), live true;
+        url_length_max: u32 = 2_048, in "characters", must between(16, 65_535);
         /// Maximum number of occurrences of the same path segment in a URL.
-        repeated_segments_max: u32 = 3, in "times", must at_least(1), live true;
+        repeated_segments_max: u32 = 3, in "times", must at_least(1);
         /// Maximum number of path segments.
-        path_depth_max: u32 = 30, in "segments", must at_least(1), live true;
+        path_depth_max: u32 = 30, in "segments", must at_least(1);
         /// Maximum number of links per page. Sitemaps may have 50,000 (sitemaps.org).
-        per_page_max: u32 = 10_000, in "links", must between(1, 1_000_000), live true;
+        per_page_max: u32 = 10_000, in "links", must between(1, 1_000_000);
     }
     /// The archive.
-    store: Store {
+    fixed store: Store {
         /// Size after which a new archive file is started.
         file_size_max: ByteSize = ByteSize::gib(1), must at_least(ByteSize::mib(1));
         /// Digest of payloads. Replay tools expect SHA-1.
-        digest: DigestKind = DigestKind::Sha1, fixed true;
+        digest: DigestKind = DigestKind::Sha1, permanent true;
         /// gzip level, 1 to 9. Level 1 needs the least CPU for files a few percent larger.
         gzip_level: u32 = 1, must between(1, 9);
         /// Write a metadata record with the outlinks.
@@ -183,18 +223,18 @@ settings! {
         revisits: bool = true;
     }
     /// The cluster. A single agent does not use these settings.
-    cluster: Cluster {
+    fixed cluster: Cluster {
         /// Assignment of groups to agents: by a permutation, by the smallest hash, or by a ring.
-        strategy: StrategyKind = StrategyKind::Permutation, fixed true;
+        strategy: StrategyKind = StrategyKind::Permutation, permanent true;
         /// Number of agents that hold each fact before it is acknowledged. With 2, one agent may lose
         /// its disk without loss of data.
-        replication: u32 = 2, in "agents", must between(1, 16), fixed true;
+        replication: u32 = 2, in "agents", must between(1, 16), permanent true;
         /// Time without a heartbeat after which an agent is declared dead and others take over its
         /// groups. Below 10 s it is fixed for the life of a crawl.
         lease: Duration = secs(30), must between(Duration::from_millis(100), DAY);
     }
     /// Memory and commits.
-    state: State {
+    fixed state: State {
         /// Maximum number of URLs in memory, over all hosts. Each 256 bytes of a URL count as one.
         window_urls_max: u64 = 200_000, in "URLs", must at_least(1);
         /// Maximum number of hosts in memory.
@@ -226,7 +266,7 @@ settings! {
         parser_threads: u32 = 0, in "threads", must between(0, 1_024);
     }
     /// Tracing of single URLs through the cluster.
-    telemetry: Telemetry {
+    fixed telemetry: Telemetry {
         /// Share of all URLs that are traced; the same URLs on all agents.
         trace_rate: f64 = 0.001, must between(0.0, 1.0);
         /// Duration of a visit above which it is always traced, like a failed one.

@@ -14,7 +14,7 @@ pub(super) struct Setting {
     /// The unit; empty if the value includes it.
     pub(super) unit: &'static str,
     /// Whether the setting never changes during the life of a crawl.
-    pub(super) fixed: bool,
+    pub(super) permanent: bool,
     /// Whether a change takes effect while the crawl runs.
     pub(super) live: bool,
     /// The kind of value expected; the argument is empty or ` of` and the unit.
@@ -113,20 +113,14 @@ pub(super) fn write<T: Value>(field: &T) -> String {
 macro_rules! settings {
     ($(
         $(#[doc = $about:literal])+
-        $section:ident: $Section:ident {
+        $part:ident $section:ident: $Section:ident {
             $(
                 $(#[doc = $description:literal])+
                 $field:ident: $Type:ty = $default:expr
-                $(, in $unit:literal)? $(, must $check:expr)? $(, fixed $fixed:literal)? $(, live $live:literal)?;
+                $(, in $unit:literal)? $(, must $check:expr)? $(, permanent $permanent:literal)?;
             )+
         }
     )+) => {
-        /// All settings of a crawl.
-        #[derive(Clone, Debug, PartialEq, Default)]
-        pub struct Settings {
-            $($(#[doc = $about])+ pub $section: $Section,)+
-        }
-
         $(
             $(#[doc = $about])+
             #[derive(Clone, Debug, PartialEq)]
@@ -157,25 +151,25 @@ macro_rules! settings {
                 field: stringify!($field),
                 description: &[$($description),+],
                 unit: concat!($($unit)?),
-                fixed: false $(|| $fixed)?,
-                live: false $(|| $live)?,
+                permanent: false $(|| $permanent)?,
+                live: matches!(stringify!($part).as_bytes(), b"live"),
                 kind: <$Type as super::value::Value>::kind,
                 read: |settings, value| {
-                    super::table::take(&mut settings.$section.$field, value)
+                    super::table::take(&mut settings.$part.$section.$field, value)
                 },
                 read_text: |settings, text| {
-                    super::table::take_text(&mut settings.$section.$field, text)
+                    super::table::take_text(&mut settings.$part.$section.$field, text)
                 },
-                add: |settings, text| super::table::add(&mut settings.$section.$field, text),
-                remove: |settings, text| super::table::remove(&mut settings.$section.$field, text),
-                write: |settings| super::table::write(&settings.$section.$field),
+                add: |settings, text| super::table::add(&mut settings.$part.$section.$field, text),
+                remove: |settings, text| super::table::remove(&mut settings.$part.$section.$field, text),
+                write: |settings| super::table::write(&settings.$part.$section.$field),
                 check: |_settings| {
-                    $(($check)(&_settings.$section.$field)?;)?
+                    $(($check)(&_settings.$part.$section.$field)?;)?
                     Ok(())
                 },
                 #[cfg(test)]
                 draw: |settings, draw| {
-                    settings.$section.$field = super::value::Value::draw(draw);
+                    settings.$part.$section.$field = super::value::Value::draw(draw);
                 },
             },
         )+)+];

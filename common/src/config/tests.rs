@@ -51,7 +51,7 @@ fn drawn(seed: u64) -> Settings {
 /// Defaults that pass the check.
 fn reachable() -> Settings {
     let mut settings = Settings::default();
-    settings.identity.contact = "you@example.com".to_owned();
+    settings.fixed.identity.contact = "you@example.com".to_owned();
     settings
 }
 
@@ -91,19 +91,20 @@ fn later_layers_win() {
     let sets = ["politeness.delay=2s".to_owned(), "politeness.ip-delay=2s".to_owned()];
     let flags = [("--delay", "politeness.delay", "3s".to_owned())];
     let settings = RawSettings::merge(&[("c.toml", file)], &sets, &flags).unwrap();
-    let Politeness { delay, ip_delay, burst, .. } = settings.politeness;
+    let Politeness { delay, ip_delay, burst, .. } = settings.live.politeness;
     assert_eq!((delay.as_secs(), ip_delay.as_secs(), burst), (3, 2, 2));
-    assert_eq!(settings.fetch, Fetch::default());
+    assert_eq!(settings.fixed.fetch, Fetch::default());
 }
 
 #[test]
 fn of_several_files_the_later_is_laid_over_the_earlier() {
-    let kept = Settings { politeness: Politeness { burst: 7, ..<_>::default() }, ..reachable() };
+    let mut kept = reachable();
+    kept.live.politeness.burst = 7;
     let kept = kept.to_toml();
     let files = [("kept", kept.as_str()), ("given", "[politeness]\ndelay = \"1s\"\n")];
     let settings = RawSettings::merge(&files, &[], &[]).unwrap();
-    assert_eq!((settings.politeness.burst, settings.politeness.delay.as_secs()), (7, 1));
-    assert_eq!(settings.identity, reachable().identity);
+    assert_eq!((settings.live.politeness.burst, settings.live.politeness.delay.as_secs()), (7, 1));
+    assert_eq!(settings.fixed.identity, reachable().fixed.identity);
 }
 
 #[test]
@@ -140,19 +141,20 @@ fn arguments_are_read_like_a_file_but_need_no_quotes() {
     ] {
         settings.apply_set(argument).unwrap();
     }
-    assert_eq!(settings.politeness.delay, Duration::from_secs(5));
-    assert_eq!(settings.identity.contact, "https://example.com/a=b");
-    assert_eq!(settings.identity.user_agent_name, "other");
-    assert_eq!(settings.limits.depth_max, Some(3));
-    assert_eq!(settings.limits.hosts_per_domain_max, None);
-    assert!(!settings.fetch.http2);
-    assert_eq!(settings.fetch.body_size_max, ByteSize::mib(1));
-    let networks: Vec<_> = settings.fetch.allow_networks.iter().map(ToString::to_string).collect();
+    assert_eq!(settings.live.politeness.delay, Duration::from_secs(5));
+    assert_eq!(settings.fixed.identity.contact, "https://example.com/a=b");
+    assert_eq!(settings.fixed.identity.user_agent_name, "other");
+    assert_eq!(settings.live.limits.depth_max, Some(3));
+    assert_eq!(settings.live.limits.hosts_per_domain_max, None);
+    assert!(!settings.fixed.fetch.http2);
+    assert_eq!(settings.fixed.fetch.body_size_max, ByteSize::mib(1));
+    let networks: Vec<_> =
+        settings.fixed.fetch.allow_networks.iter().map(ToString::to_string).collect();
     assert_eq!(networks, ["127.0.0.0/8", "::1/128"]);
-    assert_eq!(settings.dns.servers, ["127.0.0.1:53".parse().unwrap()]);
-    assert_eq!(settings.politeness.mode, PolitenessMode::Relative);
-    assert_eq!(settings.politeness.domains[0].suffix, "example.com");
-    assert_eq!(settings.links.exclude[0].path_prefix.as_deref(), Some("/~a"));
+    assert_eq!(settings.fixed.dns.servers, ["127.0.0.1:53".parse().unwrap()]);
+    assert_eq!(settings.live.politeness.mode, PolitenessMode::Relative);
+    assert_eq!(settings.live.politeness.domains[0].suffix, "example.com");
+    assert_eq!(settings.live.links.exclude[0].path_prefix.as_deref(), Some("/~a"));
     assert_eq!(settings.check(), Ok(()));
 }
 
@@ -168,7 +170,7 @@ fn only_permanent_settings_change_the_fingerprint() {
         }
         let key = setting.key();
         let same = other.fingerprint() == settings.fingerprint();
-        assert_eq!(same, !setting.fixed, "{key}");
+        assert_eq!(same, !setting.permanent, "{key}");
         assert_eq!(settings.differences(&other), std::slice::from_ref(&key));
         let differences = other.fingerprint_differences(&settings.fingerprint_text());
         assert_eq!(
@@ -176,7 +178,7 @@ fn only_permanent_settings_change_the_fingerprint() {
             vec![&key; usize::from(!same)]
         );
     }
-    let fixed: Vec<_> = TABLE.iter().filter(|s| s.fixed).map(Setting::key).collect();
+    let fixed: Vec<_> = TABLE.iter().filter(|s| s.permanent).map(Setting::key).collect();
     let all = ["identity.assign-by", "store.digest", "cluster.strategy", "cluster.replication"];
     assert_eq!(fixed, all);
     let messages =
@@ -198,7 +200,7 @@ fn only_permanent_settings_change_the_fingerprint() {
 fn a_lease_may_change_as_long_as_agents_grant_each_other_the_same() {
     let with = |lease| {
         let mut settings = reachable();
-        settings.cluster.lease = Duration::from_secs(lease);
+        settings.fixed.cluster.lease = Duration::from_secs(lease);
         settings
     };
     for (lease, other, may_change) in
@@ -207,8 +209,8 @@ fn a_lease_may_change_as_long_as_agents_grant_each_other_the_same() {
         let differences = with(other).fingerprint_differences(&with(lease).fingerprint_text());
         assert_eq!(differences.is_empty(), may_change, "{lease}s, then {other}s: {differences:?}");
     }
-    assert_eq!(with(3).cluster.peer_lease(), Duration::from_millis(1_500));
-    assert_eq!(with(30).cluster.peer_lease(), Duration::from_secs(5));
+    assert_eq!(with(3).fixed.cluster.peer_lease(), Duration::from_millis(1_500));
+    assert_eq!(with(30).fixed.cluster.peer_lease(), Duration::from_secs(5));
 }
 
 proptest! {

@@ -49,7 +49,7 @@ fn commented(settings: &Settings, heading: &str) -> String {
 fn explanation(setting: &Setting, defaults: &Settings) -> String {
     let of = if setting.unit.is_empty() { String::new() } else { format!(" of {}", setting.unit) };
     let (kind, default) = ((setting.kind)(&of), (setting.write)(defaults));
-    let change = match (setting.fixed, setting.live) {
+    let change = match (setting.permanent, setting.live) {
         (true, _) => " Fixed for the life of a crawl.",
         (false, true) => " Live: can be changed while the crawl runs.",
         (false, false) => " A change takes effect at the next start.",

@@ -18,8 +18,8 @@ pub const LONG: Duration = Duration::from_secs(600);
 
 pub fn settings(lease: Duration) -> Settings {
     let mut settings = Settings::default();
-    settings.identity.contact = "me@a.example".to_owned();
-    settings.cluster.lease = lease;
+    settings.fixed.identity.contact = "me@a.example".to_owned();
+    settings.fixed.cluster.lease = lease;
     settings
 }
 

@@ -22,7 +22,7 @@ async fn a_member_gets_its_id_its_lease_the_view_and_the_settings() {
     assert_eq!(state(&seen, "a"), Some(AgentState::Active));
     assert_eq!(seen.agents[0].address, doors.of(1));
     let settings = Settings::from_toml("joined", &joined.settings).unwrap();
-    assert_eq!((settings.cluster.lease, settings.check()), (LONG, Ok(())));
+    assert_eq!((settings.fixed.cluster.lease, settings.check()), (LONG, Ok(())));
     // The same again: the answer may have been lost, and the id with it.
     let again = client.join(doors.join(1, "a")).await.unwrap().into_inner();
     assert_eq!(again, joined);
@@ -106,7 +106,7 @@ async fn an_agent_is_drained_leaves_and_is_forgotten() {
 async fn what_an_agent_was_allowed_and_did_not_fetch_is_free_when_it_leaves() {
     let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
     let mut settings = settings(LONG);
-    settings.limits.pages_max = Some(100);
+    settings.live.limits.pages_max = Some(100);
     let coordinator = start_by(dir.path(), &settings).await;
     let mut client = client(&coordinator).await;
     for (n, name) in [(1, "a"), (2, "b")] {

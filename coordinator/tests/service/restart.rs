@@ -75,12 +75,12 @@ async fn what_cannot_be_this_crawl_is_refused() {
     coordinator.stop().await.unwrap();
 
     let mut other = settings(LONG);
-    other.cluster.strategy = StrategyKind::MinHash;
+    other.fixed.cluster.strategy = StrategyKind::MinHash;
     let differs = refused(dir.path(), &other).await;
     assert!(differs.contains("cluster.strategy") && differs.contains("another crawl"), "{differs}");
 
     let mut alone = settings(LONG);
-    alone.state.sieve = SieveKind::Memory;
+    alone.fixed.state.sieve = SieveKind::Memory;
     let sieve = refused(dir.path(), &alone).await;
     assert!(sieve.contains("state.sieve") && sieve.contains("write \"rocksdb\""), "{sieve}");
 

@@ -50,7 +50,10 @@ async fn an_edit_is_watched_given_to_those_who_join_and_kept_over_a_restart() {
 
     let kept = stored_settings(dir.path()).unwrap().expect("a crawl");
     let kept = Settings::from_toml("kept", &kept.toml).unwrap();
-    assert_eq!((kept.politeness.delay, kept.fetch.visits_max), (Duration::from_secs(3), 9));
+    assert_eq!(
+        (kept.live.politeness.delay, kept.fixed.fetch.visits_max),
+        (Duration::from_secs(3), 9)
+    );
     let listen = Listen { at: ([127, 0, 0, 1], 0).into(), tls: None, token: None };
     let given = BTreeMap::from([("politeness.delay".to_owned(), "\"10s\"".to_owned())]);
     let again = Coordinator::start_given(dir.path(), &kept, given.clone(), listen).await.unwrap();

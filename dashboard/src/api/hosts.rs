@@ -93,8 +93,8 @@ impl Known {
 
 /// The owner of a host.
 fn owners(view: &View, settings: &Settings) -> impl Fn(&str) -> Option<AgentId> + use<> {
-    let owners = Owners::new(settings.cluster.strategy, Arc::new(view.clone())).ok();
-    let by = settings.identity.assign_by;
+    let owners = Owners::new(settings.fixed.cluster.strategy, Arc::new(view.clone())).ok();
+    let by = settings.fixed.identity.assign_by;
     move |host| owners.as_ref()?.owner(GroupHash::of(group_name(host, by)))
 }
 

@@ -37,7 +37,7 @@ fn rows(settings: &v1::CrawlSettings) -> Result<Value, Refusal> {
             "meaning": one.description,
             "unit": one.unit,
             "write": one.kind,
-            "fixed": one.fixed,
+            "permanent": one.permanent,
             "live": one.live,
         })
     };
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn all_settings_are_told_with_their_meaning() {
         let mut settings = Settings::default();
-        settings.identity.contact = "me@a.example".to_owned();
-        settings.fetch.visits_max = 7;
+        settings.fixed.identity.contact = "me@a.example".to_owned();
+        settings.fixed.fetch.visits_max = 7;
         let told = v1::CrawlSettings { revision: 3, toml: settings.to_toml() };
         let json = rows(&told).expect("sound");
         assert_eq!(json["revision"], 3);

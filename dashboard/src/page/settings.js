@@ -30,7 +30,7 @@ export function remember(cluster) {
 }
 
 function effect(one) {
-  if (one.fixed) return "fixed for the life of the crawl";
+  if (one.permanent) return "fixed for the life of the crawl";
   if (one.live === true) return "takes effect at once";
   if (one.live === false) return "takes effect when the agents start again";
   return "";
@@ -38,7 +38,7 @@ function effect(one) {
 
 function row(one) {
   const differs = one.value !== one.default;
-  const change = one.fixed ? null
+  const change = one.permanent ? null
     : el("button", { type: "button", class: "small", "aria-label": `Change ${one.key}`, onclick: () => edit(one) }, "Change…");
   return el("tr", { role: "row", "data-key": one.key },
     el("td", { role: "cell", "data-label": "Setting", class: "wide" }, el("span", {}, el("code", {}, one.key), el("span", { class: "sub" }, one.meaning))),

@@ -72,8 +72,8 @@ impl Scene {
     pub(super) async fn start_with(lease: Duration, options: Options) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let mut settings = Settings::default();
-        settings.identity.contact = "me@a.example".to_owned();
-        settings.cluster.lease = lease;
+        settings.fixed.identity.contact = "me@a.example".to_owned();
+        settings.fixed.cluster.lease = lease;
         let listen = Listen { at: LOOPBACK, tls: None, token: None };
         let started = Coordinator::start(dir.path(), &settings, listen).await;
         let coordinator = started.expect("a coordinator starts");

@@ -9,8 +9,8 @@ fn sheet(text: impl AsRef<[u8]>) -> Case {
 
 fn wanting(case: Case) -> Case {
     case.settings(|s| {
-        s.links.images = true;
-        s.links.scripts = true;
+        s.live.links.images = true;
+        s.live.links.scripts = true;
     })
 }
 
@@ -65,7 +65,8 @@ fn a_page_s_own_style_is_read_against_the_page_s_base() {
 fn images_and_sheets_are_wanted_apart() {
     let text = "@import 'a.css'; p { background: url(x.png) }";
     let read = |images, scripts| {
-        let case = sheet(text).settings(|s| (s.links.images, s.links.scripts) = (images, scripts));
+        let case = sheet(text)
+            .settings(|s| (s.live.links.images, s.live.links.scripts) = (images, scripts));
         case.read().hrefs
     };
     assert_eq!(read(true, false), ["x.png"]);

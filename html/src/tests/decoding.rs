@@ -68,7 +68,8 @@ fn every_encoding_is_undone() {
         (gzip(&zlib(&zstd(page))), "zstd,deflate , gzip"),
         ([gzip(page), b"trailing".to_vec()].concat(), "gzip"),
     ];
-    let mut parser = crate::Parser::new(&Case::html("").settings);
+    let mut parser =
+        crate::Parser::new(&Case::html("").settings.fixed, &Case::html("").settings.live);
     for (body, coding) in cases {
         let read = encoded(body, coding).read_with(&mut parser);
         assert_eq!(read.problem, None, "{coding}");
@@ -134,8 +135,8 @@ fn a_bomb_stops_at_the_cap() {
         (gzip(&gzip(&page)), "gzip, gzip"),
     ] {
         let mut case = encoded(body, coding);
-        case.settings.fetch.decoded_size_max = ByteSize(cap as u64);
-        let mut parser = crate::Parser::new(&case.settings);
+        case.settings.fixed.fetch.decoded_size_max = ByteSize(cap as u64);
+        let mut parser = crate::Parser::new(&case.settings.fixed, &case.settings.live);
         let read = case.read_with(&mut parser);
         assert_eq!((read.problem, read.hrefs.len()), (Some(DecodeProblem::TooLong), 2), "{coding}");
         assert_eq!(read.decoded_len, cap, "{coding}");
@@ -149,7 +150,7 @@ fn a_body_of_just_the_cap_is_whole() {
         let coding = if body[0] == 0x1f { "gzip" } else { "zstd" };
         let exact = |len: usize| {
             let size = ByteSize(len as u64);
-            encoded(&body, coding).settings(|s| s.fetch.decoded_size_max = size).read()
+            encoded(&body, coding).settings(|s| s.fixed.fetch.decoded_size_max = size).read()
         };
         assert_eq!(exact(PAGE.len()).problem, None);
         let short = exact(PAGE.len() - 1);

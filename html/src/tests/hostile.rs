@@ -55,7 +55,7 @@ fn repetition_ends() {
         "<style>@import ",
         "<style>url(",
     ];
-    let mut parser = Parser::new(&Case::html("").settings);
+    let mut parser = Parser::new(&Case::html("").settings.fixed, &Case::html("").settings.live);
     for piece in pieces {
         let page = repeated(piece);
         Case::html(&page).read_with(&mut parser);
@@ -66,7 +66,10 @@ fn repetition_ends() {
 
 #[test]
 fn small_languages_end() {
-    let mut parser = Parser::new(&Case::html("").settings(|s| s.links.images = true).settings);
+    let mut parser = Parser::new(
+        &Case::html("").settings(|s| s.live.links.images = true).settings.fixed,
+        &Case::html("").settings(|s| s.live.links.images = true).settings.live,
+    );
     for piece in ["&a", "&lt", "&#1", "&amp;", ", ", "(", "a,", "a 1x,", " "] {
         let page = repeated(piece);
         Case::html(format!("<a href='{page}'>")).read_with(&mut parser);
@@ -118,7 +121,7 @@ fn links_have_a_bound_and_the_rest_is_counted() {
     let read = Case::html("<a href=x>".repeat(SITEMAP_URLS_MAX + 3)).read();
     assert_eq!((read.hrefs.len(), read.over), (SITEMAP_URLS_MAX, 3));
     let more = Case::html("<a href=x>".repeat(SITEMAP_URLS_MAX + 3));
-    let read = more.settings(|s| s.links.per_page_max = SITEMAP_URLS_MAX as u32 + 2).read();
+    let read = more.settings(|s| s.live.links.per_page_max = SITEMAP_URLS_MAX as u32 + 2).read();
     assert_eq!((read.hrefs.len(), read.over), (SITEMAP_URLS_MAX + 2, 1));
 }
 
@@ -138,7 +141,7 @@ fn a_base_is_no_longer_than_a_url() {
     ] {
         let shown = format!("{:.40} of {} bytes, {length_max} at most", base, base.len());
         let case = Case::html(format!("<base href='{base}'><base href=/second/>{links}"));
-        let read = case.settings(|s| s.links.url_length_max = length_max).read();
+        let read = case.settings(|s| s.live.links.url_length_max = length_max).read();
         assert_eq!(read.base != page, used, "{shown}");
         assert!(!read.base.contains("second") && read.base.len() <= length_max as usize, "{shown}");
         assert_eq!(read.hrefs.len(), SITEMAP_URLS_MAX, "{shown}");
@@ -147,7 +150,7 @@ fn a_base_is_no_longer_than_a_url() {
 
 #[test]
 fn a_page_leaves_nothing_for_the_next() {
-    let mut parser = Parser::new(&Case::html("").settings);
+    let mut parser = Parser::new(&Case::html("").settings.fixed, &Case::html("").settings.live);
     let full = "<title>t</title><base href=/b/><meta name=robots content=none><a href=x><a href=#>";
     Case::html(full).header("link", "<y>; rel=next").read_with(&mut parser);
     let read = Case::html("<a href=z>").read_with(&mut parser);
@@ -170,7 +173,7 @@ proptest! {
         let mut case = Case::new([magic, &body].concat())
             .header("content-type", content_type)
             .header("content-encoding", coding)
-            .settings(|s| (s.links.images, s.links.scripts) = (true, true));
+            .settings(|s| (s.live.links.images, s.live.links.scripts) = (true, true));
         if sitemap {
             case = case.sitemap();
         }

@@ -77,7 +77,7 @@ impl Case {
     }
 
     fn read(&self) -> Read {
-        self.read_with(&mut Parser::new(&self.settings))
+        self.read_with(&mut Parser::new(&self.settings.fixed, &self.settings.live))
     }
 
     fn read_with(&self, parser: &mut Parser) -> Read {

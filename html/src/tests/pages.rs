@@ -56,9 +56,9 @@ fn images_and_scripts_are_found_when_asked() {
         <link rel=stylesheet href=c><link rel='alternate stylesheet' href=d><link rel=icon href=f>";
     links(page, &[]);
     Case::html(page)
-        .settings(|s| s.links.images = true)
+        .settings(|s| s.live.links.images = true)
         .links_to(&["i", "a", "b(1,2)", "c", "v", "p", "s", "f"]);
-    Case::html(page).settings(|s| s.links.scripts = true).links_to(&["j", "c", "d"]);
+    Case::html(page).settings(|s| s.live.links.scripts = true).links_to(&["j", "c", "d"]);
 }
 
 #[test]

@@ -23,5 +23,6 @@ mod politeness;
 mod power_cut;
 mod private_addresses;
 mod safety;
+mod settings_table;
 mod traces;
 mod why;

@@ -2,7 +2,7 @@
 //! are known, nor with the hosts, nor with the bodies that arrive at once (promise 4, on one
 //! agent).
 //!
-//! What could go wrong: a window, a row of the ledger, a cache or a queue that keeps all it has
+//! What could go wrong: a window, a row of the crawl database, a cache or a queue that keeps all it has
 //! seen; hosts that stay although others are at work; bodies that are all held until the slowest
 //! of them is parsed.
 //!

@@ -1,13 +1,132 @@
-//! Each live setting is read while the crawl runs.
+//! Each live setting is read while the crawl runs, and each copy of live settings is renewed.
+//!
+//! Live and fixed settings are two types, and the state that engines share has only the fixed ones and
+//! the current snapshot of the live ones. So a stale value can only be read from a copy that a struct
+//! keeps: these are listed here, each with the line that renews it.
 
 use crate::{assert_none, files, read, root};
 use std::path::{Path, PathBuf};
 
-/// Fields of the table of settings that are marked `live true`.
+/// Types of live settings, and of what is derived from them.
+const LIVE_TYPES: [&str; 8] =
+    ["Live", "Limits", "Politeness", "Links", "Settings", "LinkRules", "LinkFilter", "HostLimits"];
+
+/// Fields with such a type: where they are, and where they are renewed or, for those that are used once,
+/// made.
+const COPIES: [(&str, &str, &str, &str); 8] = [
+    (
+        "agent/src/shared/live_settings.rs",
+        "live",
+        "agent/src/shared/live_settings.rs",
+        "self.latest.store(",
+    ),
+    (
+        "agent/src/workbench/mod.rs",
+        "live",
+        "agent/src/workbench/reconfigure.rs",
+        "self.live = live.clone()",
+    ),
+    ("agent/src/crawldb/mod.rs", "limits", "agent/src/crawldb/blocked_hosts.rs", "self.limits = "),
+    (
+        "agent/src/crawldb/blocked_hosts.rs",
+        "politeness",
+        "agent/src/crawldb/blocked_hosts.rs",
+        "BlockedHosts::of(settings)",
+    ),
+    ("html/src/lib.rs", "filter", "agent/src/process/response.rs", "self.parser = Parser::new("),
+    ("agent/src/app/build.rs", "settings", "agent/src/app/build.rs", "let Self { settings,"),
+    (
+        "agent/src/observe/explain/sources.rs",
+        "settings",
+        "agent/src/observe/explain/mod.rs",
+        "self.shared.live.latest()",
+    ),
+    (
+        "agent/src/observe/explain/sources.rs",
+        "rules",
+        "agent/src/observe/explain/mod.rs",
+        "self.rules.load_full()",
+    ),
+];
+
+/// Fields in a source that own a value of a type of live settings.
+fn copies(source: &str) -> Vec<String> {
+    let field = |line: &str| {
+        let line = line.trim().trim_end_matches(',');
+        let (name, kind) = line.rsplit_once(": ")?;
+        let kind = kind.trim_start_matches("Arc<").trim_start_matches("Box<").trim_end_matches('>');
+        let name = name.rsplit(' ').next()?;
+        (LIVE_TYPES.contains(&kind) && !line.contains("fn ") && !line.contains('('))
+            .then(|| name.to_owned())
+    };
+    // Structs only: arguments of functions end with the call.
+    let mut in_struct = false;
+    let mut found = Vec::new();
+    for line in source.lines() {
+        in_struct = match line {
+            "}" => false,
+            line if line.contains("struct ") && line.ends_with('{') => true,
+            _ => in_struct,
+        };
+        found.extend(field(line).filter(|_| in_struct));
+    }
+    found
+}
+
+#[test]
+fn each_copy_of_live_settings_is_renewed() {
+    let mut wrong = Vec::new();
+    let sources = ["agent/src", "html/src"].map(|dir| files(&root().join(dir), "rs"));
+    let mut seen = Vec::new();
+    for path in sources.iter().flatten() {
+        let file = path.strip_prefix(root()).expect("it is below").to_string_lossy().into_owned();
+        if file.contains("/tests") {
+            continue;
+        }
+        for field in copies(&read(path)) {
+            if !COPIES.iter().any(|&(at, name, ..)| (at, name) == (&*file, &*field)) {
+                wrong.push(format!(
+                    "{file}: `{field}` keeps live settings; read the current snapshot at each turn, or \
+                     list here what renews it"
+                ));
+            }
+            seen.push((file.clone(), field));
+        }
+    }
+    for (file, field, renewed_in, by) in COPIES {
+        if !seen.iter().any(|(at, name)| (&**at, &**name) == (file, field)) {
+            wrong.push(format!("{file}: `{field}` is listed and not there"));
+        }
+        if !read(&root().join(renewed_in)).contains(by) {
+            wrong.push(format!(
+                "{file}: `{field}` is not renewed any more by `{by}` in {renewed_in}"
+            ));
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
+fn a_copy_of_live_settings_is_found() {
+    let source = "pub struct A {\n    pub live: Live,\n    pub fixed: Fixed,\n    rules: Arc<LinkRules>,\n}\n\
+                  fn f(\n    live: Live,\n) {}\nstruct B<'a> {\n    live: &'a Live,\n}\n";
+    assert_eq!(copies(source), ["live", "rules"]);
+}
+
+/// The settings in the sections of the table that are `live`.
 fn live_settings(table: &str) -> Vec<String> {
-    let marked = table.lines().map(str::trim).filter(|line| line.contains("live true"));
-    let fields = marked.filter_map(|line| line.split_once(':').map(|(field, _)| field.to_owned()));
-    fields.collect()
+    let (mut live, mut fields) = (false, Vec::new());
+    for line in table.lines().map(str::trim) {
+        if line.ends_with('{') {
+            live = line.starts_with("live ");
+        } else if live
+            && let Some((field, _)) = line.split_once(": ")
+            && line.contains(" = ")
+        {
+            fields.push(field.to_owned());
+        }
+    }
+    fields
 }
 
 /// Live settings that none of these sources reads.
@@ -48,10 +167,11 @@ fn each_live_setting_is_read() {
 
 #[test]
 fn a_live_setting_that_is_not_read_is_found() {
-    let table = "links: Links {\n  depth_max: Option<u16> = None, in \"links\", live true;\n  images: bool = \
-                 false, live true;\n  digest: u8 = 1, fixed true;\n}";
+    let table = "live links: Links {\n  depth_max: Option<u16> = None, in \"links\";\n  images: bool = \
+                 false;\n}\nfixed store: Store {\n  digest: u8 = 1, permanent true;\n}";
     let live = live_settings(table);
     assert_eq!(live, ["depth_max", "images"]);
-    let source = "let images = settings.links.images; settings.depth_max_of; depth_max".to_owned();
+    let source =
+        "let images = settings.live.links.images; settings.depth_max_of; depth_max".to_owned();
     assert_eq!(unread(&live, &[source]), ["depth_max"]);
 }

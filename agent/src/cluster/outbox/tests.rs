@@ -7,7 +7,7 @@ use crivello_common::config::Settings;
 #[test]
 fn a_long_line_can_be_read_before_and_after_its_commit() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = Database::open(dir.path(), true, &Settings::default().state).unwrap();
+    let disk = Database::open(dir.path(), true, &Settings::default().fixed.state).unwrap();
     let mut outbox = Outbox::open(&disk).unwrap();
     let line = (AgentId(2), Class::Main);
     let fact = |n: usize| Bytes::from(vec![n as u8; ROW_BYTES_MAX / 2]);
@@ -31,7 +31,7 @@ fn a_long_line_can_be_read_before_and_after_its_commit() {
 #[test]
 fn what_changes_is_written_once_it_is_much_and_a_restart_finds_it() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = Database::open(dir.path(), true, &Settings::default().state).unwrap();
+    let disk = Database::open(dir.path(), true, &Settings::default().fixed.state).unwrap();
     let mut outbox = Outbox::open(&disk).unwrap();
     let line = (AgentId(2), Class::Main);
     let fact = Bytes::from(vec![1; ROW_BYTES_MAX / 2]);

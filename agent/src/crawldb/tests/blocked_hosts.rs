@@ -17,7 +17,7 @@ const URLS: u64 = 6;
 
 struct House {
     disk: Arc<Database>,
-    ledger: CrawlDb,
+    crawldb: CrawlDb,
     now: Timestamp,
 }
 
@@ -35,27 +35,27 @@ fn found(host: u64, n: u64) -> Found {
 
 impl House {
     fn open(dir: &Path, settings: &Settings) -> Self {
-        let disk = Arc::new(Database::open(dir, true, &settings.state).unwrap());
-        let ledger = CrawlDb::open(disk.clone(), settings).unwrap();
-        Self { disk, ledger, now: Timestamp::from_secs(1_000_000) }
+        let disk = Arc::new(Database::open(dir, true, &settings.fixed.state).unwrap());
+        let crawldb = CrawlDb::open(disk.clone(), settings).unwrap();
+        Self { disk, crawldb, now: Timestamp::from_secs(1_000_000) }
     }
 
     fn commit(&mut self, found: Vec<Found>) {
         let group = Commit { found, ..Commit::default() };
         let mut group = group;
-        self.ledger.apply(&mut group, self.now).unwrap();
+        self.crawldb.apply(&mut group, self.now).unwrap();
         let batch = group.batch;
         self.disk.commit(&batch).unwrap();
     }
 
     fn step(&mut self) {
-        self.ledger.step_block_scan(self.now).unwrap();
+        self.crawldb.step_block_scan(self.now).unwrap();
         self.commit(Vec::new());
     }
 
     fn finish(&mut self) {
         let mut steps = 0;
-        while self.ledger.is_blocking() {
+        while self.crawldb.is_blocking() {
             self.step();
             steps += 1;
             assert!(steps < 100, "it never ends");
@@ -63,9 +63,9 @@ impl House {
     }
 
     fn serve(&mut self, hosts: u32) -> Vec<ToWorkbench> {
-        self.ledger.on_workbench(ToFrontier::WantHosts { hosts });
+        self.crawldb.on_workbench(ToFrontier::WantHosts { hosts });
         let mut notes = Vec::new();
-        self.ledger.serve(self.now, &mut |_: GroupHash, _| Ok(true), &mut notes).unwrap();
+        self.crawldb.serve(self.now, &mut |_: GroupHash, _| Ok(true), &mut notes).unwrap();
         notes
     }
 }
@@ -84,24 +84,24 @@ fn all_that_is_blocked_is_dropped_and_nothing_else() {
     // Some are on the workbench: those are its to give back.
     let on_desk = house.serve(4).len() as u64;
     assert_eq!(on_desk, 4);
-    house.ledger.reconfigure(&blocking("*.site1.test,h0.site0.test"));
+    house.crawldb.reconfigure(&blocking("*.site1.test,h0.site0.test").live);
     (0..20).for_each(|_| house.step());
     // Of 20 hosts, 7 are below site1; with h0 that is 8.
-    let totals = house.ledger.totals().clone();
+    let totals = house.crawldb.totals().clone();
     let dropped = totals.discards.get(Discard::Blocked);
     assert_eq!(totals.queued, HOSTS * URLS - dropped);
     assert!(dropped >= 4 * URLS, "{dropped}");
-    let counts = house.ledger.block_counts();
+    let counts = house.crawldb.block_counts();
     assert_eq!(counts.iter().map(|count| count.urls).sum::<u64>(), dropped);
     assert_eq!(counts.iter().map(|count| count.hosts).sum::<u64>() * URLS, dropped);
     // What is found from now on is not let in.
     house.commit(vec![found(1, 99), found(2, 99)]);
-    assert_eq!(house.ledger.totals().queued, totals.queued + 1);
+    assert_eq!(house.crawldb.totals().queued, totals.queued + 1);
     // After an unblock it is, and what was dropped stays so.
-    house.ledger.reconfigure(&Settings::default());
+    house.crawldb.reconfigure(&Settings::default().live);
     house.finish();
     house.commit(vec![found(1, 0), found(1, 100)]);
-    assert_eq!(house.ledger.totals().queued, totals.queued + 2);
+    assert_eq!(house.crawldb.totals().queued, totals.queued + 2);
 }
 
 #[test]
@@ -109,9 +109,9 @@ fn a_kill_only_interrupts_it() {
     let dir = tempfile::tempdir().unwrap();
     let blocked = blocking("*.site1.test");
     let mut house = seeded(dir.path());
-    house.ledger.reconfigure(&blocked);
+    house.crawldb.reconfigure(&blocked.live);
     let mut kills = 0;
-    while house.ledger.is_blocking() && kills < 50 {
+    while house.crawldb.is_blocking() && kills < 50 {
         house.step();
         drop(house);
         house = House::open(dir.path(), &blocked);
@@ -121,22 +121,22 @@ fn a_kill_only_interrupts_it() {
         }
     }
     house.finish();
-    let totals = house.ledger.totals();
+    let totals = house.crawldb.totals();
     assert_eq!(totals.discards.get(Discard::Blocked), 7 * URLS, "each is counted once");
     assert_eq!(totals.queued, (HOSTS - 7) * URLS);
-    assert!(house.ledger.block_counts()[0].done);
+    assert!(house.crawldb.block_counts()[0].done);
 }
 
 #[test]
 fn a_host_that_falls_due_is_not_handed_over_when_it_is_blocked() {
     let dir = tempfile::tempdir().unwrap();
     let mut house = seeded(dir.path());
-    house.ledger.reconfigure(&blocking("*.test"));
+    house.crawldb.reconfigure(&blocking("*.test").live);
     assert!(house.serve(100).is_empty());
     house.commit(Vec::new());
     house.finish();
-    assert_eq!(house.ledger.totals().queued, 0);
-    let [count] = &house.ledger.block_counts()[..] else { panic!("one entry") };
+    assert_eq!(house.crawldb.totals().queued, 0);
+    let [count] = &house.crawldb.block_counts()[..] else { panic!("one entry") };
     assert_eq!((count.hosts, count.urls, count.done), (HOSTS, HOSTS * URLS, true));
 }
 
@@ -146,16 +146,16 @@ fn an_unblock_stops_what_is_being_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let mut house = House::open(dir.path(), &Settings::default());
     house.commit((0..MANY).map(|n| found(1, n)).collect());
-    house.ledger.reconfigure(&blocking("*.site1.test"));
+    house.crawldb.reconfigure(&blocking("*.site1.test").live);
     house.step();
     house.step();
-    let left = house.ledger.totals().queued;
+    let left = house.crawldb.totals().queued;
     assert!(left > 0 && left < MANY, "{left} are left: it is not in the middle");
-    house.ledger.reconfigure(&Settings::default());
+    house.crawldb.reconfigure(&Settings::default().live);
     house.finish();
     (0..5).for_each(|_| house.step());
-    assert_eq!(house.ledger.totals().queued, left);
-    assert_eq!(house.ledger.totals().discards.get(Discard::Blocked), MANY - left);
+    assert_eq!(house.crawldb.totals().queued, left);
+    assert_eq!(house.crawldb.totals().discards.get(Discard::Blocked), MANY - left);
     // Those that are left are handed over.
     let served = house.serve(4);
     let [ToWorkbench::Due(due)] = &served[..] else { panic!("{served:?}") };
@@ -164,9 +164,9 @@ fn an_unblock_stops_what_is_being_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let mut house = House::open(dir.path(), &Settings::default());
     house.commit((0..MANY).map(|n| found(1, n)).collect());
-    house.ledger.reconfigure(&blocking("*.site1.test"));
+    house.crawldb.reconfigure(&blocking("*.site1.test").live);
     house.step();
-    house.ledger.reconfigure(&blocking("h1.site1.test"));
+    house.crawldb.reconfigure(&blocking("h1.site1.test").live);
     house.finish();
-    assert_eq!(house.ledger.totals().queued, 0);
+    assert_eq!(house.crawldb.totals().queued, 0);
 }

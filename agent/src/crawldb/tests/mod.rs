@@ -1,4 +1,4 @@
-//! The ledger against a model: whatever happens, and however often the process dies in between,
+//! The crawl database against a model: whatever happens, and however often the process dies in between,
 //! each URL is handed out until it is committed, never twice at once, in the order of first
 //! appearance, and nothing is lost.
 

@@ -1,4 +1,4 @@
-//! What the ledger must do, said simply: maps in memory, and a disk that is a copy of them.
+//! What the crawl database must do, said simply: maps in memory, and a disk that is a copy of them.
 
 mod desk;
 pub mod exchange;
@@ -65,7 +65,7 @@ struct OnDesk {
 pub struct Model {
     dir: tempfile::TempDir,
     settings: Settings,
-    ledger: Option<CrawlDb>,
+    crawldb: Option<CrawlDb>,
     disk: Option<Arc<Database>>,
     n_hosts: u16,
     now: Timestamp,
@@ -90,12 +90,13 @@ impl Model {
     }
 
     pub fn with_limits(n_hosts: u16, limits: Limits) -> Self {
-        let mut settings = Settings { limits, ..Settings::default() };
-        settings.state.window_urls_max = 64;
+        let mut settings = Settings::default();
+        settings.live.limits = limits;
+        settings.fixed.state.window_urls_max = 64;
         let mut model = Self {
             dir: tempfile::tempdir().unwrap(),
             settings,
-            ledger: None,
+            crawldb: None,
             disk: None,
             n_hosts,
             now: Timestamp::from_secs(1_000_000),
@@ -116,23 +117,23 @@ impl Model {
     }
 
     fn open(&mut self) {
-        let disk = Database::open(self.dir.path(), true, &self.settings.state).unwrap();
+        let disk = Database::open(self.dir.path(), true, &self.settings.fixed.state).unwrap();
         let disk = Arc::new(disk);
-        self.ledger =
+        self.crawldb =
             Some(CrawlDb::open(disk.clone(), &self.settings).unwrap().sharing(exchange::ME));
         self.disk = Some(disk);
     }
 
-    fn ledger(&mut self) -> &mut CrawlDb {
-        self.ledger.as_mut().unwrap()
+    fn crawldb(&mut self) -> &mut CrawlDb {
+        self.crawldb.as_mut().unwrap()
     }
 
     pub fn pages(&mut self) -> u64 {
-        self.ledger().totals().pages
+        self.crawldb().totals().pages
     }
 
     pub fn unresolved(&mut self, kind: Failure) {
-        self.ledger().on_workbench(ToFrontier::NameFailed { kind });
+        self.crawldb().on_workbench(ToFrontier::NameFailed { kind });
     }
 
     /// The robots.txt of all hosts on the desk is this.
@@ -147,7 +148,7 @@ impl Model {
                 failures: 0,
                 rules: Some(Arc::clone(rules)),
             };
-            self.ledger().on_workbench(ToFrontier::Robots { host, origin, record });
+            self.crawldb().on_workbench(ToFrontier::Robots { host, origin, record });
         }
     }
 
@@ -161,7 +162,7 @@ impl Model {
     }
 
     pub fn failures(&mut self, kind: Failure) -> u64 {
-        self.ledger().totals().failures[kind as usize]
+        self.crawldb().totals().failures[kind as usize]
     }
 
     fn url(&mut self, n: u16) -> Found {
@@ -195,14 +196,14 @@ impl Model {
                 }
             }
             Step::Want(hosts) => {
-                self.ledger().on_workbench(ToFrontier::WantHosts { hosts });
+                self.crawldb().on_workbench(ToFrontier::WantHosts { hosts });
                 self.serve();
             }
             Step::Fetch { pick, n } => self.fetch(pick, n),
             Step::Leave { pick, rest_ms } => self.leave(pick, rest_ms),
             Step::Refill(pick) => {
                 if let Some(host) = self.pick(pick).filter(|host| !self.desk[host].called) {
-                    self.ledger().on_workbench(ToFrontier::Refill { host });
+                    self.crawldb().on_workbench(ToFrontier::Refill { host });
                     self.serve();
                 }
             }
@@ -210,7 +211,7 @@ impl Model {
             Step::Call(n) => {
                 let Found { url, host, .. } = self.url(n);
                 if !self.desk.contains_key(&host) {
-                    self.ledger()
+                    self.crawldb()
                         .on_workbench(ToFrontier::RequestHost { host, name: url.host().into() });
                     self.serve();
                 }
@@ -240,7 +241,7 @@ impl Model {
     fn serve(&mut self) {
         let mut notes = Vec::new();
         let now = self.now;
-        self.ledger().serve(now, &mut |_, _| Ok(true), &mut notes).unwrap();
+        self.crawldb().serve(now, &mut |_, _| Ok(true), &mut notes).unwrap();
         for note in notes {
             match note {
                 ToWorkbench::Due(due) => {
@@ -282,7 +283,7 @@ impl Model {
     fn commit(&mut self) {
         let mut group = std::mem::take(&mut self.group);
         let now = self.now;
-        self.ledger().apply(&mut group, now).unwrap();
+        self.crawldb().apply(&mut group, now).unwrap();
         self.disk.as_ref().unwrap().commit(&group.batch).unwrap();
         self.told.append(&mut group.changes);
         self.pending_pages.append(&mut group.pending);
@@ -292,11 +293,11 @@ impl Model {
             assert!(self.dealt_with.insert(hash), "accounted for twice");
             *self.pages_by_domain.entry(page.host.group).or_default() += 1;
         }
-        if let Some(max) = self.settings.limits.pages_per_domain_max {
+        if let Some(max) = self.settings.live.limits.pages_per_domain_max {
             let over = self.pages_by_domain.values().find(|&&n| n > max);
             assert_eq!(over, None, "a domain has more pages than its limit of {max}");
         }
-        let totals = self.ledger().totals().clone();
+        let totals = self.crawldb().totals().clone();
         assert_eq!(totals.hosts, self.host_rows(), "every host that is counted has a row");
         assert_eq!(totals.pages, self.dealt_with.len() as u64);
         if self.merged {
@@ -318,7 +319,7 @@ impl Model {
         self.found_open.clear();
         self.desk.clear();
         self.dropping.clear();
-        (self.ledger, self.disk) = (None, None);
+        (self.crawldb, self.disk) = (None, None);
         self.open();
         // Whoever sent them was not told that they were taken in, and sends them again.
         for found in lost {
@@ -333,10 +334,10 @@ impl Model {
             self.now = self.now + Duration::from_secs(2);
             self.take(Step::Safe);
             self.commit();
-            if self.ledger().totals().queued == 0 && self.pending_pages.is_empty() {
+            if self.crawldb().totals().queued == 0 && self.pending_pages.is_empty() {
                 return;
             }
-            self.ledger().on_workbench(ToFrontier::WantHosts { hosts: 3 });
+            self.crawldb().on_workbench(ToFrontier::WantHosts { hosts: 3 });
             self.serve();
             for pick in (0..self.on_desk().len()).rev() {
                 let pick = u16::try_from(pick).unwrap();
@@ -349,6 +350,6 @@ impl Model {
                 }
             }
         }
-        panic!("the frontier never empties: {:?}", self.ledger().totals());
+        panic!("the frontier never empties: {:?}", self.crawldb().totals());
     }
 }

@@ -1,4 +1,4 @@
-//! A crawl's ledger behind each body of the sieve that a crawl can choose: kills, restarts, and
+//! A crawl's crawl database behind each body of the sieve that a crawl can choose: kills, restarts, and
 //! restarts with another body let nothing through twice, and lose nothing.
 
 use super::super::CrawlDb;
@@ -18,7 +18,7 @@ const ALL: [SieveKind; 4] =
 
 struct House {
     disk: Arc<Database>,
-    ledger: CrawlDb,
+    crawldb: CrawlDb,
 }
 
 fn found(n: u64) -> Found {
@@ -30,16 +30,16 @@ fn found(n: u64) -> Found {
 impl House {
     fn open(dir: &Path, sieve: SieveKind) -> Self {
         let mut settings = Settings::default();
-        settings.state.sieve = sieve;
-        settings.state.sieve_memory = ByteSize::mib(1);
-        let disk = Arc::new(Database::open(dir, true, &settings.state).unwrap());
-        let ledger = CrawlDb::open(disk.clone(), &settings).unwrap();
-        Self { disk, ledger }
+        settings.fixed.state.sieve = sieve;
+        settings.fixed.state.sieve_memory = ByteSize::mib(1);
+        let disk = Arc::new(Database::open(dir, true, &settings.fixed.state).unwrap());
+        let crawldb = CrawlDb::open(disk.clone(), &settings).unwrap();
+        Self { disk, crawldb }
     }
 
     fn prepare(&mut self, urls: impl Iterator<Item = u64>) -> Batch {
         let mut commit = Commit { found: urls.map(found).collect(), ..Commit::default() };
-        self.ledger.apply(&mut commit, Timestamp::from_secs(1)).unwrap();
+        self.crawldb.apply(&mut commit, Timestamp::from_secs(1)).unwrap();
         commit.batch
     }
 }
@@ -54,12 +54,12 @@ fn live_through(sieves: impl Fn(u64) -> SieveKind) {
     let mut known = BTreeSet::new();
     for n in 0..12 {
         let mut house = House::open(dir.path(), sieves(n));
-        assert_eq!(house.ledger.totals().seen, known.len() as u64);
+        assert_eq!(house.crawldb.totals().seen, known.len() as u64);
         for part in [2 * n, 2 * n + 1] {
             let batch = house.prepare(group(part));
             house.disk.commit(&batch).unwrap();
             known.extend(group(part));
-            let totals = house.ledger.totals();
+            let totals = house.crawldb.totals();
             let all = known.len() as u64;
             assert_eq!((totals.seen, totals.queued), (all, all), "{:?}, {part}", sieves(n));
         }
@@ -88,7 +88,7 @@ fn what_a_body_in_memory_holds_and_loses_is_told() {
         let batch = house.prepare(0..1_000);
         house.disk.commit(&batch).unwrap();
         drop(house);
-        let counts = House::open(dir.path(), kind).ledger.sieve_counts();
+        let counts = House::open(dir.path(), kind).crawldb.sieve_counts();
         let filters = matches!(kind, SieveKind::Bloom | SieveKind::BlockedBloom);
         assert_eq!(counts.losses.rate > 0.0, filters, "{kind:?}: {counts:?}");
         assert_eq!(counts.seen_bytes == 1 << 20, filters, "{kind:?}: {counts:?}");

@@ -1,4 +1,4 @@
-//! Groups that change hands, between ledgers that did whatever they did.
+//! Groups that change hands, between crawl databases that did whatever they did.
 
 use super::model::exchange::Rows;
 use super::model::{Model, Step};

@@ -42,7 +42,7 @@ impl CrawlDb {
             } else {
                 from.push(0);
             }
-            let mut names = Names { ledger: self, last: None };
+            let mut names = Names { crawldb: self, last: None };
             let mut full = false;
             self.disk.walk(family, &from, &end_of(group), |key, value| {
                 full = bytes >= bytes_max && !facts.is_empty();
@@ -67,7 +67,7 @@ impl CrawlDb {
 
 /// The names of hosts, whose rows follow each other.
 struct Names<'a> {
-    ledger: &'a CrawlDb,
+    crawldb: &'a CrawlDb,
     last: Option<(HostKey, Arc<str>)>,
 }
 
@@ -78,7 +78,7 @@ impl Names<'_> {
         {
             return Ok(name.clone());
         }
-        let value = self.ledger.disk.get(Family::Hosts, &keys::host(host))?;
+        let value = self.crawldb.disk.get(Family::Hosts, &keys::host(host))?;
         let what = "a host with rows has none of its own";
         let value = value.ok_or(DiskError::Row { family: "hosts", what })?;
         let name = HostRow::decode(&value)?.name;

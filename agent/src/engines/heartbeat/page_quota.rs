@@ -30,7 +30,7 @@ pub struct PageQuotaClient {
 impl PageQuotaClient {
     /// Whatever an earlier process was allowed and has not fetched is not this one's.
     pub fn new(shared: &Shared) -> Self {
-        let limit = shared.live.latest().settings.limits.pages_max;
+        let limit = shared.live.latest().live.limits.pages_max;
         let fetched = shared.status.totals.lock().0.pages;
         Self { allowed: fetched, is_scarce: false, reported: fetched, limit }
     }
@@ -78,7 +78,7 @@ impl PageQuotaClient {
 
     /// By another limit, whatever is left is to be dealt out anew; says how much there is then.
     fn keep_up(&mut self, shared: &Shared, left: u64) -> u64 {
-        let limit = shared.live.latest().settings.limits.pages_max;
+        let limit = shared.live.latest().live.limits.pages_max;
         if limit == self.limit {
             return left;
         }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn more_is_asked_for_once_half_of_what_is_of_use_has_been_used() {
         let totals = Totals { own_queued: 1_000, ..Totals::default() };
-        let shared = Shared::new(Settings::default(), Clock::start(), "crawl", totals, None);
+        let shared = Shared::new(&Settings::default(), Clock::start(), "crawl", totals, None);
         assert!(!is_short(&shared), "there is no limit");
         shared.page_budget.wait();
         assert!(!is_short(&shared), "nothing is of use: no visit is out, no host ready");

@@ -3,7 +3,7 @@
 
 use super::Heartbeat;
 use crate::cluster::RETRY_PAUSE;
-use crate::links::LinkRules;
+use crate::process::links::LinkRules;
 use crivello_common::config::Settings;
 use crivello_proto::v1;
 
@@ -44,11 +44,14 @@ impl Heartbeat {
         let settings = Settings::from_toml("the coordinator's settings", &toml)
             .and_then(|settings| settings.check().map(|()| settings))
             .map_err(|errors| errors.to_string())?;
-        let latest = live.latest();
-        let settings = latest.settings.with_live_of(&settings);
-        let rules = LinkRules::compile(&settings).map_err(|error| error.to_string())?;
-        let changed = latest.settings.differences(&settings);
-        live.put(settings, revision, &self.rules, rules);
+        let assign_by = self.shared.settings.identity.assign_by;
+        let rules =
+            LinkRules::compile(&settings.live, assign_by).map_err(|error| error.to_string())?;
+        let fixed = (*self.shared.settings).clone();
+        let before = Settings { fixed: fixed.clone(), live: live.latest().live.clone() };
+        let settings = Settings { fixed, ..settings };
+        let changed = before.differences(&settings);
+        live.put(settings.live, revision, &self.rules, rules);
         Ok(changed)
     }
 }

@@ -14,9 +14,9 @@ pub struct PeerRobotsRequests(HashMap<CrawlUrl, Vec<oneshot::Sender<RobotsOutcom
 
 impl PeerRobotsRequests {
     /// Tells the workbench what other agents want, and what they have found.
-    pub fn hear(&mut self, queues: &RemoteRobotsQueues, bench: &mut Workbench, now: Timestamp) {
+    pub fn hear(&mut self, queues: &RemoteRobotsQueues, workbench: &mut Workbench, now: Timestamp) {
         while let Some((url, found)) = queues.answers.pop() {
-            bench.on_remote_robots(&url, &found, now);
+            workbench.on_remote_robots(&url, &found, now);
         }
         while let Some((url, answer)) = queues.from_peers.pop() {
             if self.0.len() >= GUESTS_MAX {
@@ -29,11 +29,11 @@ impl PeerRobotsRequests {
                     let asked_before = !waiting.is_empty();
                     waiting.push(answer);
                     if !asked_before {
-                        bench.request_for_peer(url, now);
+                        workbench.request_for_peer(url, now);
                     }
                 }
                 None if room => {
-                    bench.request_for_peer(url.clone(), now);
+                    workbench.request_for_peer(url.clone(), now);
                     self.0.insert(url, vec![answer]);
                 }
                 None => {}
@@ -42,13 +42,13 @@ impl PeerRobotsRequests {
     }
 
     /// Takes what the workbench has found for other agents, and what it wants of them.
-    pub fn speak(&mut self, queues: &RemoteRobotsQueues, bench: &mut Workbench) {
-        for (url, found) in bench.take_peer_replies() {
+    pub fn speak(&mut self, queues: &RemoteRobotsQueues, workbench: &mut Workbench) {
+        for (url, found) in workbench.take_peer_replies() {
             for answer in self.0.remove(&url).unwrap_or_default() {
                 let _ = answer.send(found.clone());
             }
         }
-        for url in bench.take_remote_requests() {
+        for url in workbench.take_remote_requests() {
             // There is room: the workbench waits for no more than that.
             if let Err(url) = queues.requests.push(url) {
                 tracing::error!(%url, "the queue of robots.txt requests to other agents is full");

@@ -14,10 +14,10 @@ impl Writer {
         let crawldb = &mut self.stores.crawldb;
         // Messages that wait for the workbench were made under the older settings: they go first.
         if self.replies.is_empty()
-            && let Some(revised) = live.for_ledger()
+            && let Some(revised) = live.pending_for_crawldb()
         {
-            crawldb.reconfigure(&revised.settings);
-            live.ledger_has(revised.revision);
+            crawldb.reconfigure(&revised.live);
+            live.crawldb_applied(revised.revision);
             self.queues.wake();
         }
         if crawldb.is_blocking() {

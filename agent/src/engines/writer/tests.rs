@@ -13,18 +13,19 @@ use crossbeam::channel::{Sender, bounded};
 /// A writer of an empty crawl whose seeds have ended, with the sender to its inbox.
 fn writer(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
     let mut settings = Settings::default();
-    settings.state.commit_interval = Duration::from_secs(100);
-    let disk = Arc::new(Database::open(&dir.join("state"), true, &settings.state).unwrap());
+    settings.fixed.state.commit_interval = Duration::from_secs(100);
+    let disk = Arc::new(Database::open(&dir.join("state"), true, &settings.fixed.state).unwrap());
     std::fs::create_dir(dir.join("warc")).unwrap();
     let label = CrawlLabel { id: 0, contact: String::new(), settings_toml: String::new() };
     let stores = Stores {
         crawldb: CrawlDb::open(disk.clone(), &settings).unwrap(),
-        archive: ArchiveWriter::open(&dir.join("warc"), None, &settings.store, label).unwrap(),
+        archive: ArchiveWriter::open(&dir.join("warc"), None, &settings.fixed.store, label)
+            .unwrap(),
         dir: dir.to_owned(),
         duplicates: Arc::new(Duplicates::new(disk.clone())),
         disk,
     };
-    let shared = Shared::new(settings, Clock::start(), "crawl", Totals::default(), None);
+    let shared = Shared::new(&settings, Clock::start(), "crawl", Totals::default(), None);
     let (to_writer, inbox) = bounded(8);
     let queues = Arc::new(SchedulerQueues::new(1, 1));
     let mut writer = Writer::new(shared, queues, inbox, stores, Replication::Solo);
@@ -73,12 +74,12 @@ fn a_crawl_is_exhausted_only_once_its_visits_are_over() {
 #[test]
 fn when_another_thread_cannot_go_on_it_leaves() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut writer, desk) = writer(dir.path());
+    let (mut writer, queues) = writer(dir.path());
     writer.seeds_ended = false;
     let shared = writer.shared.clone();
     shared.lifecycle.end(Ended::Failed, Some("a bug".to_owned()));
     let thread = std::thread::spawn(move || writer.run());
     thread.join().unwrap();
-    drop(desk);
+    drop(queues);
     assert_eq!(shared.lifecycle.wait(Duration::ZERO).unwrap().failure.as_deref(), Some("a bug"));
 }

@@ -27,7 +27,7 @@ pub fn secs(n: u64) -> Duration {
 pub struct Case {
     pub holding: Holding,
     pub row: Option<HostRow>,
-    pub bench: Option<HostSnapshot>,
+    pub workbench: Option<HostSnapshot>,
     pub robots: Vec<OriginFacts>,
     pub lessor: Option<AgentId>,
     pub crawl: CrawlFacts,
@@ -46,7 +46,7 @@ pub fn case(change: impl FnOnce(&mut Case)) -> Case {
         before: 0,
         turn: IpLeaseState::NotNeeded,
     };
-    let bench = HostSnapshot {
+    let workbench = HostSnapshot {
         phase: SnapshotPhase::Waiting,
         state,
         in_window: 5,
@@ -59,7 +59,7 @@ pub fn case(change: impl FnOnce(&mut Case)) -> Case {
     let mut case = Case {
         holding: Holding { kind: HoldKind::Authority, owner: Some(AgentId(2)) },
         row: Some(row),
-        bench: Some(bench),
+        workbench: Some(workbench),
         robots: Vec::new(),
         lessor: None,
         crawl: CrawlFacts::running(1_000),
@@ -67,13 +67,13 @@ pub fn case(change: impl FnOnce(&mut Case)) -> Case {
         lists: Lists::default(),
     };
     change(&mut case);
-    case.lists = Lists::of(&case.settings);
+    case.lists = Lists::of(&case.settings.live);
     case
 }
 
 impl Case {
-    pub fn bench(&mut self) -> &mut HostSnapshot {
-        self.bench.as_mut().unwrap()
+    pub fn workbench(&mut self) -> &mut HostSnapshot {
+        self.workbench.as_mut().unwrap()
     }
 
     pub fn row(&mut self) -> &mut HostRow {
@@ -81,14 +81,14 @@ impl Case {
     }
 
     pub fn at(&mut self) -> &mut AddressSnapshot {
-        self.bench().address.as_mut().unwrap()
+        self.workbench().address.as_mut().unwrap()
     }
 
     /// The host waits three seconds more, by this rule, both in memory and on disk.
     pub fn waits_by(&mut self, rule: WaitRule) {
-        self.bench().state.rule = rule;
-        self.bench().state.next = NOW + secs(3);
-        self.row().state = self.bench().state.clone();
+        self.workbench().state.rule = rule;
+        self.workbench().state.next = NOW + secs(3);
+        self.row().state = self.workbench().state.clone();
     }
 
     pub fn knows(&mut self, record: RobotsRecord) {
@@ -101,7 +101,7 @@ impl Case {
             name: "a.test",
             holding: self.holding,
             row: self.row.as_ref(),
-            bench: self.bench.as_ref(),
+            workbench: self.workbench.as_ref(),
             robots: &self.robots,
             lessor: self.lessor,
             crawl: &self.crawl,

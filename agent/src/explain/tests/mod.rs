@@ -18,24 +18,24 @@ use std::time::Duration;
 
 #[test]
 fn what_settles_the_question_comes_first() {
-    let nothing = case(|c| (c.row, c.bench) = (None, None));
+    let nothing = case(|c| (c.row, c.workbench) = (None, None));
     expect(&nothing, "unknown-host", secs(0), &["no URL of this host was ever accepted"]);
     let elsewhere = case(|c| {
-        (c.row, c.bench) = (None, None);
+        (c.row, c.workbench) = (None, None);
         c.holding.kind = HoldKind::None;
     });
     expect(&elsewhere, "unknown-host", secs(0), &["agent 2 owns its group"]);
     let flying = case(|c| {
         c.crawl.is_paused = true;
-        c.bench().phase = SnapshotPhase::InFlight;
+        c.workbench().phase = SnapshotPhase::InFlight;
         let urls = smallvec![UrlHash(1), UrlHash(2)];
-        c.bench().flight =
+        c.workbench().flight =
             Some(VisitInFlight { since: NOW - Duration::from_millis(300), urls, taken: 2 });
     });
     expect(&flying, "in-flight", secs(0), &["for 2 URLs", "for 300 ms"]);
     let robots = case(|c| {
-        c.bench().phase = SnapshotPhase::InFlight;
-        c.bench().flight = Some(VisitInFlight { since: NOW, urls: smallvec![], taken: 0 });
+        c.workbench().phase = SnapshotPhase::InFlight;
+        c.workbench().flight = Some(VisitInFlight { since: NOW, urls: smallvec![], taken: 0 });
     });
     expect(&robots, "in-flight", secs(0), &["for a robots.txt"]);
     let empty = case(|c| c.row().queued = 0);
@@ -60,15 +60,15 @@ fn a_closed_or_given_up_host_names_the_limit_or_the_failure() {
 
 #[test]
 fn a_group_of_another_agent_is_explained_by_its_owner() {
-    let replica = case(|c| (c.holding.kind, c.bench) = (HoldKind::Replica, None));
+    let replica = case(|c| (c.holding.kind, c.workbench) = (HoldKind::Replica, None));
     expect(&replica, "other-agent", secs(0), &["agent 2 fetches it", "a replica"]);
-    let pending = case(|c| (c.holding.kind, c.bench) = (HoldKind::Pending, None));
+    let pending = case(|c| (c.holding.kind, c.workbench) = (HoldKind::Pending, None));
     expect(&pending, "handoff-in", secs(0), &["waits until the agents that have rows"]);
-    let leaving = case(|c| (c.holding.kind, c.bench) = (HoldKind::Leaving, None));
+    let leaving = case(|c| (c.holding.kind, c.workbench) = (HoldKind::Leaving, None));
     expect(&leaving, "handoff-out", secs(0), &["handed over to agent 2"]);
     let recalled = case(|c| {
         c.holding.kind = HoldKind::Leaving;
-        c.bench().leaves = true;
+        c.workbench().leaves = true;
     });
     expect(&recalled, "handoff-out", secs(0), &["handed over to agent 2"]);
     let not_yet = case(|c| c.holding.kind = HoldKind::Leaving);
@@ -106,13 +106,13 @@ fn what_stops_the_whole_agent_comes_before_what_stops_the_host() {
 fn a_stopped_crawl_is_named_with_the_reason_once_it_runs() {
     let rests = case(|c| {
         c.crawl.is_running = false;
-        c.bench = None;
+        c.workbench = None;
         c.row().state.next = NOW + secs(3);
         c.row().state.rule = WaitRule::Delay;
     });
     let parts = ["not running; when it runs: the delay of 5 s", "(and not before 3 s have passed)"];
     expect(&rests, "delay", secs(3), &parts);
-    let due = case(|c| (c.crawl.is_running, c.bench) = (false, None));
+    let due = case(|c| (c.crawl.is_running, c.workbench) = (false, None));
     expect(&due, "due", secs(0), &["the crawl in this directory is not running"]);
     let empty = case(|c| {
         c.crawl.is_running = false;
@@ -140,7 +140,7 @@ fn every_rule_that_can_set_a_hosts_next_time_is_named_with_its_setting() {
     ];
     for (rule, reason, parts) in cases {
         let rests = case(|c| {
-            (0..2).for_each(|_| c.bench().state.failures.count(Failure::SlowDown));
+            (0..2).for_each(|_| c.workbench().state.failures.count(Failure::SlowDown));
             c.waits_by(rule);
         });
         expect(&rests, reason, secs(3), parts);
@@ -151,7 +151,7 @@ fn every_rule_that_can_set_a_hosts_next_time_is_named_with_its_setting() {
         expect(&rests, "failed", secs(3), &[&name]);
     }
     let refused = case(|c| {
-        (0..3).for_each(|_| c.bench().state.failures.count(Failure::ConnectRefused));
+        (0..3).for_each(|_| c.workbench().state.failures.count(Failure::ConnectRefused));
         c.waits_by(WaitRule::Failure(Failure::ConnectRefused));
     });
     let parts = ["connect-refused, 3 times in a row", "; 2 more and the host is given up"];
@@ -162,7 +162,7 @@ fn every_rule_that_can_set_a_hosts_next_time_is_named_with_its_setting() {
 fn rules_are_explained_with_their_parameters() {
     let domain = case(|c| {
         let delay = DomainDelay { suffix: "test".to_owned(), delay: secs(5) };
-        c.settings.politeness.domains = vec![delay];
+        c.settings.live.politeness.domains = vec![delay];
         c.waits_by(WaitRule::Delay);
     });
     expect(&domain, "delay", secs(3), &["the delay of its domain, 5 s", "politeness.domains"]);
@@ -190,27 +190,27 @@ fn rules_are_explained_with_their_parameters() {
     );
     let refused = case(|c| {
         c.knows(record(None, 1));
-        c.bench().state.failures.count(Failure::ConnectRefused);
+        c.workbench().state.failures.count(Failure::ConnectRefused);
         c.waits_by(WaitRule::RobotsUnreachable);
     });
     let parts = ["unreachable, once in a row (connect-refused): nothing is fetched without it"];
     expect(&refused, "robots-unreachable", secs(3), &parts);
     let reserved = case(|c| {
-        c.settings.limits.pages_per_domain_max = Some(9);
+        c.settings.live.limits.pages_per_domain_max = Some(9);
         c.waits_by(WaitRule::Nothing);
     });
     expect(&reserved, "domain-reserved", secs(3), &["limits.pages-per-domain-max"]);
     let aged = case(|c| {
         c.knows(record(Some("User-agent: *\nDisallow: /x"), 0));
         c.waits_by(WaitRule::Delay);
-        c.bench().asks_robots = Some(HTTP);
+        c.workbench().asks_robots = Some(HTTP);
     });
     let parts = ["; then http://a.test/robots.txt is requested first", "robots-age-max"];
     expect(&aged, "delay", secs(3), &parts);
-    let new = case(|c| c.bench().asks_robots = Some(HTTP));
+    let new = case(|c| c.workbench().asks_robots = Some(HTTP));
     expect(&new, "due", secs(0), &["is requested first: it is not known yet"]);
     let moved = case(|c| {
-        c.bench = None;
+        c.workbench = None;
         c.row().scheduled = Some(NOW + secs(7));
     });
     expect(&moved, "group-moved", secs(7), &["has just moved to this agent"]);
@@ -250,13 +250,13 @@ fn ip_leases_names_and_redirected_robots_are_reasons() {
     expect(&own, "ip-lease", secs(0), &["about to be requested", "this agent itself"]);
     expect(&case(|c| c.at().turn = IpLeaseState::Here), "due", secs(0), &[]);
     let resolving = case(|c| {
-        c.bench().phase = SnapshotPhase::Resolving;
-        c.bench().address = None;
+        c.workbench().phase = SnapshotPhase::Resolving;
+        c.workbench().address = None;
     });
     expect(&resolving, "resolving", secs(0), &["its name is being resolved"]);
     let away = case(|c| {
         let (at, deadline) = (Some("b.test".into()), NOW + secs(30));
-        c.bench().phase = SnapshotPhase::Away { origin: HTTP, at, deadline };
+        c.workbench().phase = SnapshotPhase::Away { origin: HTTP, at, deadline };
     });
     let parts = ["http://a.test/robots.txt redirects to b.test", "unreachable after 30 s"];
     expect(&away, "robots-redirect", secs(0), &parts);
@@ -264,8 +264,13 @@ fn ip_leases_names_and_redirected_robots_are_reasons() {
 
 #[test]
 fn a_host_that_is_due_names_the_step_it_waits_for() {
-    expect(&case(|c| c.bench().phase = SnapshotPhase::Dry), "due", secs(0), &["the next URLs of"]);
-    let asleep = case(|c| c.bench().phase = SnapshotPhase::Asleep);
+    expect(
+        &case(|c| c.workbench().phase = SnapshotPhase::Dry),
+        "due",
+        secs(0),
+        &["the next URLs of"],
+    );
+    let asleep = case(|c| c.workbench().phase = SnapshotPhase::Asleep);
     expect(&asleep, "due", secs(0), &["about to be resolved"]);
     let full = case(|c| c.crawl.pipeline_is_full = true);
     expect(&full, "due", secs(0), &["faster than they are parsed"]);
@@ -273,7 +278,7 @@ fn a_host_that_is_due_names_the_step_it_waits_for() {
     expect(&busy, "due", secs(0), &["all 1,000 visits", "fetch.visits-max"]);
     expect(&case(|_| ()), "due", secs(0), &["the next free fetcher"]);
     let on_disk = case(|c| {
-        c.bench = None;
+        c.workbench = None;
         c.row().state.next = NOW - secs(4);
         c.crawl.hosts_in_memory = 7;
     });
@@ -285,8 +290,8 @@ fn a_status_takes_each_fact_from_where_it_is_current() {
     let known = case(|c| {
         c.waits_by(WaitRule::Delay);
         c.row().state.next = NOW - secs(60); // The disk is behind.
-        c.bench().state.failures.count(Failure::Tls);
-        c.bench().state.requests = 61;
+        c.workbench().state.failures.count(Failure::Tls);
+        c.workbench().state.requests = 61;
         c.knows(record(Some("User-agent: *\nCrawl-delay: 2\nDisallow: /x"), 0));
     });
     let status = host_status(&known.facts());

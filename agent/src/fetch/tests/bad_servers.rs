@@ -119,7 +119,7 @@ async fn an_endless_body_is_cut_at_the_cap_and_its_connection_closed() {
     let endless = Step::SendForEver(vec![b'x'; 8_192]);
     let server = serve(vec![Step::Read, send("HTTP/1.1 200 OK\r\n\r\n"), endless]).await;
     let mut settings = settings();
-    settings.fetch.body_size_max = ByteSize(100_000);
+    settings.fixed.fetch.body_size_max = ByteSize(100_000);
     let ended = carry_out(visit(server.address, &["/a", "/b"]), &settings).await;
     let response = ended.response(0);
     assert_eq!(response.body.len(), 100_000);
@@ -131,7 +131,7 @@ async fn an_endless_body_is_cut_at_the_cap_and_its_connection_closed() {
 async fn a_body_of_exactly_the_cap_is_complete() {
     let server = serve(vec![Step::Read, ok("0123456789")]).await;
     let mut settings = settings();
-    settings.fetch.body_size_max = ByteSize(10);
+    settings.fixed.fetch.body_size_max = ByteSize(10);
     let ended = carry_out(visit(server.address, &["/"]), &settings).await;
     assert_eq!(ended.response(0).truncated, None);
     assert_eq!(&ended.response(0).body[..], b"0123456789");
@@ -141,7 +141,7 @@ async fn a_body_of_exactly_the_cap_is_complete() {
 async fn silence_is_a_first_byte_timeout() {
     let server = serve(vec![Step::Read, Step::Silence]).await;
     let mut settings = settings();
-    settings.fetch.first_byte_timeout = Duration::from_millis(100);
+    settings.fixed.fetch.first_byte_timeout = Duration::from_millis(100);
     let ended = carry_out(visit(server.address, &["/"]), &settings).await;
     assert_eq!(failure(&ended), Failure::FirstByteTimeout);
 }
@@ -150,7 +150,7 @@ async fn silence_is_a_first_byte_timeout() {
 async fn time_runs_out_in_the_body() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
     let mut settings = settings();
-    settings.fetch.total_timeout = Duration::from_millis(300);
+    settings.fixed.fetch.total_timeout = Duration::from_millis(300);
     let server = serve(vec![Step::Read, send(head), Step::Silence]).await;
     let ended = carry_out(visit(server.address, &["/"]), &settings).await;
     assert_eq!(failure(&ended), Failure::TotalTimeout);
@@ -165,7 +165,7 @@ async fn time_runs_out_in_the_body() {
 async fn a_body_below_the_minimum_rate_is_given_up() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
     let mut settings = settings();
-    settings.fetch.rate_min = ByteSize(100_000);
+    settings.fixed.fetch.rate_min = ByteSize(100_000);
     for (start, step, expected) in
         [("", Step::Silence, Err(Failure::TooSlow)), ("x", Step::Drip, Ok(Truncation::Time))]
     {
@@ -208,7 +208,7 @@ async fn nobody_accepts() {
         queued.push(waiting.join_next().await.unwrap().unwrap().unwrap());
     }
     let mut settings = settings();
-    settings.fetch.connect_timeout = Duration::from_millis(200);
+    settings.fixed.fetch.connect_timeout = Duration::from_millis(200);
     let ended = carry_out(visit(address, &["/"]), &settings).await;
     assert_eq!(failure(&ended), Failure::ConnectTimeout);
 }
@@ -219,7 +219,7 @@ async fn an_address_outside_the_allowed_networks_is_not_contacted() {
     let port = origin(server.address.port());
     let elsewhere = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
     let mut closed = settings();
-    closed.fetch.allow_networks = Vec::new();
+    closed.fixed.fetch.allow_networks = Vec::new();
     for (visit, settings) in [
         (visit(server.address, &["/a", "/b"]), &closed),
         (visit_origin(port, "127.0.0.1", LOOPBACK, &["/a", "/b"]), &closed),

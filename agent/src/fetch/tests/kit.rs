@@ -45,11 +45,11 @@ impl Sink for Recorder {
 /// Loopback allowed, times short enough for a test and long enough for a busy machine.
 pub(super) fn settings() -> Settings {
     let mut settings = Settings::default();
-    settings.identity.contact = "crawl@example.org".to_owned();
-    settings.fetch.allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
-    settings.fetch.connect_timeout = Duration::from_secs(5);
-    settings.fetch.first_byte_timeout = Duration::from_secs(5);
-    settings.fetch.total_timeout = Duration::from_secs(20);
+    settings.fixed.identity.contact = "crawl@example.org".to_owned();
+    settings.fixed.fetch.allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
+    settings.fixed.fetch.connect_timeout = Duration::from_secs(5);
+    settings.fixed.fetch.first_byte_timeout = Duration::from_secs(5);
+    settings.fixed.fetch.total_timeout = Duration::from_secs(20);
     settings
 }
 

@@ -33,7 +33,7 @@ impl Sink for Parsed {
 /// A context with room for so many units, in which nothing but room is short.
 fn with_units(n_units: usize, recorder: &Arc<Recorder>) -> FetchContext {
     let mut settings = settings();
-    settings.fetch.total_timeout = Duration::from_secs(3_600);
+    settings.fixed.fetch.total_timeout = Duration::from_secs(3_600);
     let sink = Arc::new(Parsed(Arc::clone(recorder)));
     let mut context = FetchContext::new(&settings, Clock::start(), sink).unwrap();
     context.rooms = Rooms::with_units(n_units);

@@ -5,7 +5,6 @@ use super::kit::{
 };
 use crate::fetch::{FetchContext, Sink, run};
 use crate::messages::{FetchOutcome, Fetched, Signal, Verdict, VisitTask};
-use crivello_common::config::{Fetch, Settings};
 use crivello_common::failure::Failure;
 use crivello_common::robots::Rules;
 use crivello_common::time::Clock;
@@ -118,8 +117,8 @@ async fn a_panic_costs_the_url_an_attempt_and_the_host_a_failure() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_visit_returns_what_there_is_no_room_for() {
     let closed = Rules::parse(b"User-agent: *\nDisallow: /\n", "crivello");
-    let denied = settings();
-    let denied = Settings { fetch: Fetch { allow_networks: vec![], ..denied.fetch }, ..denied };
+    let mut denied = settings();
+    denied.fixed.fetch.allow_networks.clear();
     for (settings, rules) in [(settings(), closed), (denied, Rules::default())] {
         let paths: Vec<String> = (0..300).map(|n| format!("/{n}")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();

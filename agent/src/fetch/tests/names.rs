@@ -29,9 +29,9 @@ type Queries = Arc<Mutex<Vec<(String, RecordType)>>>;
 async fn server() -> (Settings, Queries) {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let mut settings = settings();
-    settings.fetch.allow_networks = Vec::new();
-    settings.dns.servers = vec![socket.local_addr().unwrap()];
-    settings.dns.timeout = Duration::from_secs(2);
+    settings.fixed.fetch.allow_networks = Vec::new();
+    settings.fixed.dns.servers = vec![socket.local_addr().unwrap()];
+    settings.fixed.dns.timeout = Duration::from_secs(2);
     let queries = Queries::default();
     let log = Arc::clone(&queries);
     tokio::spawn(async move {
@@ -155,10 +155,10 @@ async fn answers_hold_for_their_time_and_no_longer() {
         ("servfail.test", 60, 86_400, 20),
     ] {
         let (mut settings, queries) = server().await;
-        settings.dns.ttl_min = Duration::from_secs(ttl_min);
-        settings.dns.ttl_max = Duration::from_secs(ttl_max);
-        settings.dns.negative_ttl = Duration::from_secs(500);
-        settings.dns.error_ttl = Duration::from_secs(20);
+        settings.fixed.dns.ttl_min = Duration::from_secs(ttl_min);
+        settings.fixed.dns.ttl_max = Duration::from_secs(ttl_max);
+        settings.fixed.dns.negative_ttl = Duration::from_secs(500);
+        settings.fixed.dns.error_ttl = Duration::from_secs(20);
         let dns = Dns::new(&settings);
         let first = resolve(&dns, name, NOW).await;
         let asked = queries.lock().len();
@@ -189,7 +189,7 @@ async fn many_who_ask_at_once_ask_once() {
 async fn ipv6_is_used_only_when_asked_for_and_only_where_there_is_no_ipv4() {
     let (mut settings, _) = server().await;
     assert_eq!(resolve(&Dns::new(&settings), "six.test", NOW).await, Err(ResolveError::NoSuchName));
-    settings.dns.ipv6 = true;
+    settings.fixed.dns.ipv6 = true;
     let dns = Dns::new(&settings);
     assert_eq!(resolve(&dns, "six.test", NOW).await, at("2606:4700:4700::1111", after(300)));
     assert_eq!(resolve(&dns, "a-8-8-8-8.test", NOW).await, at("8.8.8.8", after(300)));
@@ -199,13 +199,13 @@ async fn ipv6_is_used_only_when_asked_for_and_only_where_there_is_no_ipv4() {
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_and_absent_servers_are_unavailable() {
     let (mut settings, _) = server().await;
-    settings.dns.timeout = Duration::from_millis(100);
+    settings.fixed.dns.timeout = Duration::from_millis(100);
     let dns = Dns::new(&settings);
     assert_eq!(resolve(&dns, "silent.test", NOW).await, Err(ResolveError::Unavailable));
     // Nobody else can have its port, and it hears nobody but its peer.
     let deaf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     deaf.connect("127.0.0.1:9").await.unwrap();
-    settings.dns.servers = vec![deaf.local_addr().unwrap()];
+    settings.fixed.dns.servers = vec![deaf.local_addr().unwrap()];
     let dns = Dns::new(&settings);
     assert_eq!(resolve(&dns, "a-8-8-8-8.test", NOW).await, Err(ResolveError::Unavailable));
 }
@@ -213,7 +213,7 @@ async fn silent_and_absent_servers_are_unavailable() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_allowed_network_is_admitted() {
     let (mut settings, _) = server().await;
-    settings.fetch.allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
+    settings.fixed.fetch.allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
     let dns = Dns::new(&settings);
     let expected = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
     let found = resolve(&dns, "a-127-0-0-7--10-0-0-1.test", NOW).await.unwrap();

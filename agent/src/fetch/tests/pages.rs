@@ -64,8 +64,8 @@ async fn the_request_head_is_what_went_over_the_wire() {
     for (accept_language, delay) in [("", 10), ("de, en;q=0.5", 10), ("en", 60)] {
         let server = serve([vec![Step::Read, ok("a")], vec![Step::Read, ok("b")]].concat()).await;
         let mut settings = settings();
-        settings.fetch.accept_language = accept_language.to_owned();
-        settings.politeness.delay = Duration::from_secs(delay);
+        settings.fixed.fetch.accept_language = accept_language.to_owned();
+        settings.live.politeness.delay = Duration::from_secs(delay);
         let ended = carry_out(visit(server.address, &["/a?q=%C3%A9", "/b"]), &settings).await;
         let sent = server.heads.lock().clone();
         assert_eq!(sent.len(), 2);

@@ -196,7 +196,7 @@ async fn a_connection_that_may_not_be_kept_is_not_kept_for_robots_txt_either() {
     for (delay, closes) in [(10, false), (60, true)] {
         let server = serve(vec![Step::Read, ok("")]).await;
         let mut settings = settings();
-        settings.politeness.delay = Duration::from_secs(delay);
+        settings.live.politeness.delay = Duration::from_secs(delay);
         carry_out(robots_visit(server.address), &settings).await;
         let head = String::from_utf8_lossy(&server.heads.lock()[0]).into_owned();
         assert_eq!(head.contains("\r\nconnection: close\r\n"), closes, "{head}");

@@ -73,7 +73,7 @@ async fn an_unknown_certificate_counts_only_when_certificates_are_verified() {
     let mut settings = settings();
     let ended = carry_out(https(server, &["/"]), &settings).await;
     assert_eq!(&ended.response(0).body[..], b"tls");
-    settings.fetch.verify_certificates = true;
+    settings.fixed.fetch.verify_certificates = true;
     if FetchContext::new(&settings, Clock::start(), Arc::new(Recorder::default())).is_err() {
         return; // a machine without root certificates cannot verify any
     }
@@ -125,8 +125,8 @@ async fn http2_is_spoken_where_both_sides_offer_it_and_the_connection_may_be_kep
     {
         let server = http_server("hyper", 1).await;
         let mut settings = settings();
-        settings.fetch.http2 = offered;
-        settings.politeness.delay = Duration::from_secs(delay);
+        settings.fixed.fetch.http2 = offered;
+        settings.live.politeness.delay = Duration::from_secs(delay);
         let ended = carry_out(https(server.address, &["/a", "/b"]), &settings).await;
         for n in 0..2 {
             assert_eq!(&ended.response(n).body[..], b"hyper");
@@ -145,7 +145,7 @@ async fn http2_is_spoken_where_both_sides_offer_it_and_the_connection_may_be_kep
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_may_not_be_kept_is_closed_whatever_it_speaks() {
     let mut settings = settings();
-    settings.politeness.delay = Duration::from_secs(60);
+    settings.live.politeness.delay = Duration::from_secs(60);
     let recorder = Arc::new(Recorder::default());
     let context = Arc::new(context(&settings, &recorder));
     for paths in [&["/a"][..], &["/a", "/b"]] {
@@ -157,7 +157,7 @@ async fn a_connection_that_may_not_be_kept_is_closed_whatever_it_speaks() {
             }
         };
         // By us, as the visit ends: not when idle connections are closed.
-        let patience = settings.fetch.keep_alive - Duration::from_secs(3);
+        let patience = settings.fixed.fetch.keep_alive - Duration::from_secs(3);
         tokio::time::timeout(patience, closed).await.expect("it is idle");
         assert_eq!(server.accepted.load(SeqCst), 1);
     }

@@ -22,14 +22,17 @@ pub fn explain_from_directory(
     subject: &Subject,
 ) -> Result<v1::ExplainResponse, OpenError> {
     let (settings, disk) = crawl_dir::look_into(dir)?;
-    let rules = crate::links::LinkRules::compile(&settings);
+    let rules = crate::process::links::LinkRules::compile(
+        &settings.live,
+        settings.fixed.identity.assign_by,
+    );
     let rules = Arc::new(rules.map_err(|error| OpenError::Broken(error.to_string()))?);
-    let key = host_key(subject.host(), settings.identity.assign_by);
-    let visits_max = settings.fetch.visits_max.into();
+    let key = host_key(subject.host(), settings.fixed.identity.assign_by);
+    let visits_max = settings.fixed.fetch.visits_max.into();
     let crawl = CrawlFacts { is_running: false, ..CrawlFacts::running(visits_max) };
     let me = AgentId(Membership::number_in(dir).unwrap_or_default());
     let (disk, archive) = (Arc::new(disk), dir.join("warc"));
-    let lists = crate::messages::Lists::of(&settings);
+    let lists = crate::messages::Lists::of(&settings.live);
     let sources = Sources { me, disk, rules, settings, lists, archive, shared: None };
     let query = Query { subject, key, archive_file: None };
     Ok(explain(&sources, &query, None, None, None, &crawl, Clock::start().now())?)

@@ -45,7 +45,7 @@ pub fn find(
         }
     })?;
     // The host with exactly this name is found even beyond `rows_max`.
-    let key = host_key(&query.contains, sources.settings.identity.assign_by);
+    let key = host_key(&query.contains, sources.settings.fixed.identity.assign_by);
     if !all && let Some(row) = disk_view::host(&sources.disk, key)? {
         add(key, row);
     }
@@ -57,19 +57,19 @@ pub fn find(
 pub fn statuses(
     sources: &Sources,
     found: &FoundHosts,
-    bench: &[Option<HostSnapshot>],
+    workbench: &[Option<HostSnapshot>],
     owners: Option<&Owners>,
     crawl: &CrawlFacts,
     now: Timestamp,
 ) -> Result<v1::HostsResponse, DiskError> {
     let mut hosts = Vec::with_capacity(found.rows.len());
-    for ((key, row), bench) in found.rows.iter().zip(bench) {
+    for ((key, row), workbench) in found.rows.iter().zip(workbench) {
         hosts.push(host_status(&Facts {
             now,
             name: &row.name,
             holding: sources.holding(owners, key.group)?,
             row: Some(row),
-            bench: bench.as_ref(),
+            workbench: workbench.as_ref(),
             robots: &[],
             lessor: None,
             crawl,

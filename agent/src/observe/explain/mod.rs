@@ -21,10 +21,11 @@ use crate::api::{HostsQuery, QueryError, Subject};
 use crate::ip_leases::lessor_of;
 use crate::limits::{EXPLANATIONS_AT_ONCE, HOST_ROWS_MAX};
 use crate::messages::{HostSnapshot, Lists, SchedulerQueues};
+use crate::process::RulesInForce;
 use crate::shared::Shared;
-use crate::shared::live_settings::RulesInForce;
 use crate::storage::Database;
 use crivello_common::assignment::Owners;
+use crivello_common::config::Settings;
 use crivello_common::url::host_key;
 use crivello_common::view::{AgentId, View};
 use crivello_proto::v1;
@@ -45,7 +46,7 @@ pub struct Explainer {
     /// The directory of the archive.
     archive: PathBuf,
     shared: Shared,
-    desk: Arc<SchedulerQueues>,
+    queues: Arc<SchedulerQueues>,
     owners: Mutex<Option<Arc<Owners>>>,
     explanations: Semaphore,
     lists: Semaphore,
@@ -60,7 +61,7 @@ impl Explainer {
         rules: RulesInForce,
         archive: PathBuf,
         shared: Shared,
-        desk: Arc<SchedulerQueues>,
+        queues: Arc<SchedulerQueues>,
     ) -> Self {
         Self {
             me,
@@ -68,7 +69,7 @@ impl Explainer {
             rules,
             archive,
             shared,
-            desk,
+            queues,
             owners: Mutex::default(),
             explanations: Semaphore::new(EXPLANATIONS_AT_ONCE),
             lists: Semaphore::new(1),
@@ -77,12 +78,13 @@ impl Explainer {
 
     /// The sources, by the settings in force.
     fn sources(&self) -> Arc<Sources> {
-        let settings = self.shared.live.latest().settings.clone();
+        let live = self.shared.live.latest().live.clone();
+        let settings = Settings { fixed: (*self.shared.settings).clone(), live };
         Arc::new(Sources {
             me: self.me,
             disk: self.disk.clone(),
             rules: self.rules.load_full(),
-            lists: Lists::of(&settings),
+            lists: Lists::of(&settings.live),
             settings,
             archive: self.archive.clone(),
             shared: Some(self.shared.clone()),
@@ -99,15 +101,16 @@ impl Explainer {
         let _permit = self.explanations.acquire().await.map_err(|_| QueryError::NotNow)?;
         let owners = self.owners(view);
         let key = host_key(subject.host(), self.shared.settings.identity.assign_by);
-        let bench = query_workbench(&self.desk, vec![key], true).await;
-        let bench = bench.ok_or(QueryError::NotNow)?.into_iter().next().flatten();
-        let lessor = bench.as_ref().and_then(|bench| self.lessor(owners.as_deref(), bench));
+        let workbench = query_workbench(&self.queues, vec![key], true).await;
+        let workbench = workbench.ok_or(QueryError::NotNow)?.into_iter().next().flatten();
+        let lessor =
+            workbench.as_ref().and_then(|workbench| self.lessor(owners.as_deref(), workbench));
         let crawl = crawl::crawl_facts(&self.shared);
         let now = self.shared.clock.now();
         let sources = self.sources();
         let explained = spawn_blocking(move || {
             let query = Query { subject: &subject, key, archive_file };
-            explain(&sources, &query, owners.as_deref(), bench.as_ref(), lessor, &crawl, now)
+            explain(&sources, &query, owners.as_deref(), workbench.as_ref(), lessor, &crawl, now)
         });
         Ok(explained.await.map_err(|_| QueryError::NotNow)??)
     }
@@ -123,11 +126,12 @@ impl Explainer {
         let found = spawn_blocking(move || hosts::find(&sources, &query, HOST_ROWS_MAX));
         let found = found.await.map_err(|_| QueryError::NotNow)??;
         let keys = found.rows.iter().map(|(key, _)| *key).collect();
-        let bench = query_workbench(&self.desk, keys, false).await.ok_or(QueryError::NotNow)?;
+        let workbench =
+            query_workbench(&self.queues, keys, false).await.ok_or(QueryError::NotNow)?;
         let (crawl, now) = (crawl::crawl_facts(&self.shared), self.shared.clock.now());
         let sources = self.sources();
         let statuses = spawn_blocking(move || {
-            hosts::statuses(&sources, &found, &bench, owners.as_deref(), &crawl, now)
+            hosts::statuses(&sources, &found, &workbench, owners.as_deref(), &crawl, now)
         });
         Ok(statuses.await.map_err(|_| QueryError::NotNow)??)
     }
@@ -149,8 +153,8 @@ impl Explainer {
     }
 
     /// The agent that grants the leases on the address of a host, if it is another one.
-    fn lessor(&self, owners: Option<&Owners>, bench: &HostSnapshot) -> Option<AgentId> {
-        let lessor = lessor_of(owners?, bench.address.as_ref()?.address);
+    fn lessor(&self, owners: Option<&Owners>, workbench: &HostSnapshot) -> Option<AgentId> {
+        let lessor = lessor_of(owners?, workbench.address.as_ref()?.address);
         lessor.filter(|&lessor| lessor != self.me)
     }
 }

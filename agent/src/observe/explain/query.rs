@@ -11,12 +11,12 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Queries the scheduler; `None` when there is no answer.
 pub async fn query_workbench(
-    desk: &SchedulerQueues,
+    queues: &SchedulerQueues,
     hosts: Vec<HostKey>,
     thorough: bool,
 ) -> Option<Vec<Option<HostSnapshot>>> {
     let (reply, answered) = oneshot::channel();
-    desk.queries.push(HostQuery { hosts, thorough, reply }).ok()?;
-    desk.wake();
+    queues.queries.push(HostQuery { hosts, thorough, reply }).ok()?;
+    queues.wake();
     timeout(TIMEOUT, answered).await.ok()?.ok()
 }

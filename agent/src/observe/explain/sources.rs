@@ -2,8 +2,8 @@
 
 use super::disk_view;
 use crate::explain::{Holding, OriginFacts};
-use crate::links::LinkRules;
 use crate::messages::{Lists, RobotsRecord, Role};
+use crate::process::links::LinkRules;
 use crate::shared::Shared;
 use crate::storage::{Database, DiskError};
 use crate::workbench::asked_again;
@@ -38,7 +38,7 @@ impl Sources {
         last_ended: Timestamp,
     ) -> Vec<OriginFacts> {
         let facts = known.into_iter().map(|(origin, record)| {
-            let next_request = asked_again(&record, last_ended, &self.settings.politeness);
+            let next_request = asked_again(&record, last_ended, &self.settings.live.politeness);
             OriginFacts { origin, record, next_request }
         });
         facts.collect()

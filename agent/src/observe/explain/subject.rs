@@ -29,18 +29,19 @@ pub fn explain(
     sources: &Sources,
     query: &Query<'_>,
     owners: Option<&Owners>,
-    bench: Option<&HostSnapshot>,
+    workbench: Option<&HostSnapshot>,
     lessor: Option<AgentId>,
     crawl: &CrawlFacts,
     now: Timestamp,
 ) -> Result<v1::ExplainResponse, DiskError> {
     let Query { subject, key, archive_file } = *query;
     let row = disk_view::host(&sources.disk, key)?;
-    let known = match bench {
-        Some(bench) => bench.robots.clone(),
+    let known = match workbench {
+        Some(workbench) => workbench.robots.clone(),
         None => disk_view::robots(&sources.disk, key)?,
     };
-    let state = bench.map(|bench| &bench.state).or_else(|| row.as_ref().map(|row| &row.state));
+    let state =
+        workbench.map(|workbench| &workbench.state).or_else(|| row.as_ref().map(|row| &row.state));
     let last_ended = state.map_or(Timestamp::ZERO, |state| state.last_ended);
     let robots = sources.robots(known, last_ended);
     let holding = sources.holding(owners, key.group)?;
@@ -49,7 +50,7 @@ pub fn explain(
         name: subject.host(),
         holding,
         row: row.as_ref(),
-        bench,
+        workbench,
         robots: &robots,
         lessor,
         crawl,
@@ -64,7 +65,7 @@ pub fn explain(
         }
     }
     let closed = row.as_ref().and_then(|row| row.closed);
-    let flight = bench.and_then(|bench| bench.flight.as_ref());
+    let flight = workbench.and_then(|workbench| workbench.flight.as_ref());
     let at = url::AtHost { key, is_known: row.is_some(), closed, robots: &robots, flight };
     let url = subject.url().map(|url| url::status(sources, url, &at)).transpose()?;
     let file =
@@ -73,7 +74,8 @@ pub fn explain(
         agent: sources.me.0,
         now: now.0,
         group: key.group.0,
-        group_name: group_name(subject.host(), sources.settings.identity.assign_by).to_owned(),
+        group_name: group_name(subject.host(), sources.settings.fixed.identity.assign_by)
+            .to_owned(),
         owner: holding.owner.map(|owner| owner.0),
         holding: holding.kind.into(),
         host: Some(host),

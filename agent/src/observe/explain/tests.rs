@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::explain::CrawlFacts;
-use crate::links::LinkRules;
 use crate::messages::PRIORITY_PENDING;
 use crate::messages::{GroupRole, LinkKind, QueueKey as At, Queued, RobotsRecord, Role};
+use crate::process::links::LinkRules;
 use crate::storage::values::{
     ArchivedPage, GroupRow, HostRow, RobotsRow, Seen, UrlOutcome, encode_queued,
 };
@@ -36,13 +36,15 @@ impl Disk {
         let dir = tempfile::tempdir().unwrap();
         let mut settings = Settings::default();
         change(&mut settings);
-        let disk = Database::open(&dir.path().join("state"), true, &settings.state).unwrap();
-        let rules = Arc::new(LinkRules::compile(&settings).unwrap());
+        let disk = Database::open(&dir.path().join("state"), true, &settings.fixed.state).unwrap();
+        let rules = Arc::new(
+            LinkRules::compile(&settings.live, settings.fixed.identity.assign_by).unwrap(),
+        );
         let sources = Sources {
             me: ME,
             disk: Arc::new(disk),
             rules,
-            lists: Lists::of(&settings),
+            lists: Lists::of(&settings.live),
             settings,
             archive: dir.path().to_owned(),
             shared: None,
@@ -51,7 +53,7 @@ impl Disk {
     }
 
     fn key(&self, host: &str) -> HostKey {
-        host_key(host, self.sources.settings.identity.assign_by)
+        host_key(host, self.sources.settings.fixed.identity.assign_by)
     }
 
     fn put(&mut self, family: Family, key: &[u8], value: &[u8]) {
@@ -194,9 +196,9 @@ fn a_url_that_would_be_rejected_names_the_rule() {
         regex: None,
     };
     let mut disk = Disk::new(|s| {
-        s.links.include = vec![rule("test")];
-        s.links.exclude = vec![rule("x.test"), rule("y.test")];
-        s.limits.hosts_per_domain_max = Some(2);
+        s.live.links.include = vec![rule("test")];
+        s.live.links.exclude = vec![rule("x.test"), rule("y.test")];
+        s.live.limits.hosts_per_domain_max = Some(2);
     });
     disk.host("full.test", |row| {
         row.closed = Some(crivello_common::discard::Discard::HostLimit);
@@ -260,7 +262,7 @@ fn the_holding_of_a_group_follows_from_the_view_and_the_tag() {
 }
 
 fn disk_key(host: &str) -> HostKey {
-    host_key(host, Settings::default().identity.assign_by)
+    host_key(host, Settings::default().fixed.identity.assign_by)
 }
 
 #[test]
@@ -278,9 +280,9 @@ fn hosts_are_listed_in_order_and_a_full_name_is_always_found() {
     let list = |contains: &str, limit, order, rows_max| {
         let query = HostsQuery { contains: contains.to_owned(), limit, order };
         let found = hosts::find(&disk.sources, &query, rows_max).unwrap();
-        let bench = vec![None; found.rows.len()];
+        let workbench = vec![None; found.rows.len()];
         let crawl = CrawlFacts::running(1);
-        let answer = hosts::statuses(&disk.sources, &found, &bench, None, &crawl, NOW).unwrap();
+        let answer = hosts::statuses(&disk.sources, &found, &workbench, None, &crawl, NOW).unwrap();
         let names: Vec<String> = answer.hosts.into_iter().map(|host| host.name).collect();
         (names, answer.truncated)
     };

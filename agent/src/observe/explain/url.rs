@@ -3,9 +3,9 @@
 use super::disk_view;
 use super::sources::Sources;
 use crate::explain::{OriginFacts, disallowing_rule};
-use crate::links::RejectingRule;
 use crate::messages::PRIORITY_PENDING;
 use crate::messages::{LinkKind, QueueKey, VisitInFlight};
+use crate::process::links::RejectingRule;
 use crate::storage::DiskError;
 use crate::storage::values::{Seen, UrlOutcome};
 use crivello_common::discard::Discard;
@@ -92,7 +92,7 @@ fn not_fetched(fate: UrlFate, at: &AtHost<'_>, url: &CrawlUrl) -> UrlStatus {
 
 /// Whether the domain has no room for another host.
 fn too_many_hosts(sources: &Sources, key: HostKey) -> Result<Option<Discard>, DiskError> {
-    let Some(max) = sources.settings.limits.hosts_per_domain_max else { return Ok(None) };
+    let Some(max) = sources.settings.live.limits.hosts_per_domain_max else { return Ok(None) };
     let n_hosts = disk_view::hosts_of(&sources.disk, key.group)?;
     Ok((n_hosts >= max).then_some(Discard::TooManyHosts))
 }

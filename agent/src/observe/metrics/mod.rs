@@ -40,7 +40,7 @@ pub(crate) struct Sources {
     pub crawl_id: String,
     pub dir: PathBuf,
     pub shared: Shared,
-    pub desk: Arc<SchedulerQueues>,
+    pub queues: Arc<SchedulerQueues>,
     pub disk: Arc<Database>,
     pub context: Arc<FetchContext>,
     pub dns: Arc<Dns>,

@@ -95,16 +95,16 @@ impl Reading {
     }
 }
 
-/// What waits on each arrow of the drawing.
+/// The number of items in each queue.
 fn queues(sources: &Sources, arrivals: usize) -> Vec<(&'static str, usize)> {
-    let (desk, pipeline) = (&sources.desk, &sources.shared.pipeline);
+    let (queues, pipeline) = (&sources.queues, &sources.shared.pipeline);
     let (unparsed, uncommitted) = pipeline.pages();
     vec![
-        ("visits", desk.visits.len()),
-        ("names", desk.names.len()),
-        ("answers", desk.replies.len()),
-        ("ledger-notes", desk.from_writer.len()),
-        ("turn-news", desk.lease_events.len()),
+        ("visits", queues.visits.len()),
+        ("names", queues.names.len()),
+        ("answers", queues.replies.len()),
+        ("to-workbench", queues.from_writer.len()),
+        ("ip-lease-events", queues.lease_events.len()),
         ("parser", unparsed),
         ("commit", uncommitted),
         ("seeds", pipeline.seed_batches()),

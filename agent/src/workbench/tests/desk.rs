@@ -1,4 +1,4 @@
-//! A workbench with a ledger, a resolver and fetchers that do as the test says.
+//! A workbench with a crawl database, a resolver and fetchers that do as the test says.
 
 use crate::messages::{
     DueHost, LeaseNotice, LeaseRequest, LinkKind, QueueKey, Queued, Resolution, ResolveError,
@@ -64,7 +64,7 @@ pub fn open(at: Timestamp) -> RobotsRecord {
 
 /// See the module.
 pub struct Desk {
-    pub bench: Workbench,
+    pub workbench: Workbench,
     pub now: Timestamp,
     pub settings: Settings,
 }
@@ -78,12 +78,12 @@ impl Desk {
         let mut settings = Settings::default();
         configure(&mut settings);
         let now = Timestamp::from_secs(1_700_000_000);
-        Self { bench: Workbench::new(&settings, now, unclean), now, settings }
+        Self { workbench: Workbench::new(&settings, now, unclean), now, settings }
     }
 
     /// The same among other agents, where whoever asks for a turn gets it.
     pub fn among_others(mut self) -> Self {
-        self.bench = self.bench.among_others();
+        self.workbench = self.workbench.among_others();
         self
     }
 
@@ -91,7 +91,7 @@ impl Desk {
     pub fn elsewhere(&mut self, name: &str) {
         let called = |n: &ToFrontier| matches!(n, ToFrontier::RequestHost { host, .. } if *host == key(name));
         assert!(self.notes().iter().any(called), "nobody called for {name}");
-        self.bench.on_frontier(ToWorkbench::NotOwned { host: key(name) }, self.now);
+        self.workbench.on_frontier(ToWorkbench::NotOwned { host: key(name) }, self.now);
     }
 
     pub fn wait(&mut self, d: Duration) {
@@ -117,7 +117,7 @@ impl Desk {
     }
 
     pub fn due(&mut self, due: DueHost) {
-        self.bench.on_frontier(ToWorkbench::Due(Box::new(due)), self.now);
+        self.workbench.on_frontier(ToWorkbench::Due(Box::new(due)), self.now);
     }
 
     /// Lets a host in and resolves it.
@@ -135,35 +135,35 @@ impl Desk {
 
     pub fn resolve(&mut self, name: &str, answer: Result<Resolved, ResolveError>) {
         assert!(self.names().contains(&name.to_owned()), "nobody asked for {name}");
-        self.bench.resolved(&Resolution { host: key(name), answer }, self.now);
+        self.workbench.resolved(&Resolution { host: key(name), answer }, self.now);
     }
 
     /// The names the bench asked for since the last time.
     pub fn names(&mut self) -> Vec<String> {
-        self.bench.take_to_resolve().iter().map(|(_, name)| name.to_string()).collect()
+        self.workbench.take_to_resolve().iter().map(|(_, name)| name.to_string()).collect()
     }
 
     /// A visit that must be there.
     pub fn visit(&mut self) -> Visit {
-        if let Some(visit) = self.bench.acquire(self.now) {
+        if let Some(visit) = self.workbench.acquire(self.now) {
             return visit;
         }
-        for note in self.bench.take_lease_requests(self.now) {
+        for note in self.workbench.take_lease_requests(self.now) {
             if let LeaseRequest::Acquire { address, asked } = note {
                 let rest = Duration::ZERO;
-                self.bench
+                self.workbench
                     .on_lease_notice(&LeaseNotice::Granted { address, asked, rest }, self.now);
             }
         }
-        self.bench.acquire(self.now).expect("nothing to visit")
+        self.workbench.acquire(self.now).expect("nothing to visit")
     }
 
     /// No visit must be there, and the next one exactly after `wait`.
     pub fn none_for(&mut self, wait: Duration) {
-        assert!(self.bench.acquire(self.now).is_none(), "early");
-        assert_eq!(self.bench.next_time(), Some(self.now + wait));
+        assert!(self.workbench.acquire(self.now).is_none(), "early");
+        assert_eq!(self.workbench.next_time(), Some(self.now + wait));
         self.wait(wait - Duration::from_micros(1));
-        assert!(self.bench.acquire(self.now).is_none(), "a microsecond early");
+        assert!(self.workbench.acquire(self.now).is_none(), "a microsecond early");
         self.wait(Duration::from_micros(1));
     }
 
@@ -187,7 +187,7 @@ impl Desk {
     }
 
     pub fn release(&mut self, verdict: Verdict) {
-        self.bench.release(verdict, self.now);
+        self.workbench.release(verdict, self.now);
     }
 
     /// Ends a visit well; it must be for pages.
@@ -204,7 +204,7 @@ impl Desk {
 
     /// The notes since the last time, the standing order and what is only counted aside.
     pub fn notes(&mut self) -> Vec<ToFrontier> {
-        let notes = self.bench.take_messages().into_iter();
+        let notes = self.workbench.take_messages().into_iter();
         let aside = |note: &ToFrontier| {
             matches!(note, ToFrontier::WantHosts { .. } | ToFrontier::NameFailed { .. })
         };
@@ -213,7 +213,7 @@ impl Desk {
 
     /// The last order since the last time.
     pub fn order(&mut self) -> Option<u32> {
-        let notes = self.bench.take_messages().into_iter().rev();
+        let notes = self.workbench.take_messages().into_iter().rev();
         notes
             .filter_map(
                 |n| if let ToFrontier::WantHosts { hosts } = n { Some(hosts) } else { None },

@@ -2,32 +2,33 @@
 
 use super::desk::{Desk, HTTP, ip, key, pages, secs, url, urls};
 use crate::messages::{DueHost, Queued, RobotsOutcome, Signal, ToFrontier, ToWorkbench, Verdict};
+use crate::workbench::front::Front;
 use crivello_common::hash::HostKey;
 use crivello_common::url::CrawlUrl;
 use std::time::Duration;
 
 #[test]
 fn the_front_begins_at_twice_the_fetchers_and_grows_when_they_starve() {
-    let mut desk = Desk::new(|s| s.fetch.visits_max = 4);
+    let mut desk = Desk::new(|s| s.fixed.fetch.visits_max = 4);
     assert_eq!(desk.order(), Some(8));
     assert_eq!(desk.order(), None, "a freshness order is not repeated");
     for n in 0..8 {
         desk.enter(desk.host(&format!("{n}.example"), urls(2)), ip(n));
-        desk.bench.starving(desk.now);
+        desk.workbench.starving(desk.now);
     }
-    assert_eq!(desk.bench.stats(desk.now).front_wanted, 11);
+    assert_eq!(desk.workbench.stats(desk.now).front_wanted, 11);
     assert_eq!(desk.order(), Some(3));
 }
 
 /// A front of sixty hosts on two fetchers, and what they do: a visit a second.
 fn crowd(delay: Duration) -> Desk {
     let mut desk = Desk::new(|s| {
-        s.fetch.visits_max = 2;
-        s.politeness.delay = delay;
+        s.fixed.fetch.visits_max = 2;
+        s.live.politeness.delay = delay;
     });
     for n in 0..60 {
         desk.enter(desk.host(&format!("{n}.example"), urls(300)), ip(n));
-        desk.bench.starving(desk.now);
+        desk.workbench.starving(desk.now);
     }
     desk
 }
@@ -35,14 +36,14 @@ fn crowd(delay: Duration) -> Desk {
 #[test]
 fn the_front_shrinks_back_when_too_many_are_ready_for_a_while() {
     let mut desk = crowd(Duration::from_millis(100));
-    let grown = desk.bench.stats(desk.now).front_wanted;
+    let grown = desk.workbench.stats(desk.now).front_wanted;
     assert!(grown >= 60, "{grown}");
     for _ in 0..200 {
         desk.wait(secs(3));
         let visit = desk.visit();
         desk.done(&visit);
     }
-    assert_eq!(desk.bench.stats(desk.now).front_wanted, 4);
+    assert_eq!(desk.workbench.stats(desk.now).front_wanted, 4);
 }
 
 #[test]
@@ -50,10 +51,12 @@ fn the_front_shrinks_to_what_the_delay_needs_and_no_further() {
     let mut desk = crowd(secs(16));
     for second in 0..300 {
         desk.wait(secs(1));
-        let Some(visit) = desk.bench.acquire(desk.now) else { panic!("starved after {second} s") };
+        let Some(visit) = desk.workbench.acquire(desk.now) else {
+            panic!("starved after {second} s")
+        };
         desk.done(&visit);
     }
-    let stats = desk.bench.stats(desk.now);
+    let stats = desk.workbench.stats(desk.now);
     assert!((17..=20).contains(&stats.front_wanted), "{stats:?}");
     assert!(stats.front_held <= stats.front_wanted + stats.front_wanted / 8, "{stats:?}");
 }
@@ -64,11 +67,11 @@ fn hosts_leave_when_the_front_has_shrunk_however_short_their_delay() {
         let mut desk = crowd(delay);
         for _ in 0..200 {
             desk.wait(secs(1));
-            if let Some(visit) = desk.bench.acquire(desk.now) {
+            if let Some(visit) = desk.workbench.acquire(desk.now) {
                 desk.done(&visit);
             }
         }
-        let stats = desk.bench.stats(desk.now);
+        let stats = desk.workbench.stats(desk.now);
         let few = stats.front_wanted + stats.front_wanted / 8;
         assert!(stats.front_held <= few.min(20), "{delay:?}: {stats:?}");
     }
@@ -78,8 +81,8 @@ fn hosts_leave_when_the_front_has_shrunk_however_short_their_delay() {
 /// visited; while more of the latter's queue is on its way, or another host's request waits there.
 fn leaves_for(more: bool, request: bool) -> Vec<HostKey> {
     let mut desk = Desk::new(|s| {
-        s.fetch.visits_max = 1;
-        s.state.hosts_max = 3;
+        s.fixed.fetch.visits_max = 1;
+        s.fixed.state.hosts_max = 3;
     });
     desk.enter(desk.host("a.example", urls(9)), ip(1));
     desk.enter(DueHost { more, ..desk.host("b.example", urls(2)) }, ip(2));
@@ -96,8 +99,8 @@ fn leaves_for(more: bool, request: bool) -> Vec<HostKey> {
     desk.wait(secs(60));
     let visit = desk.visit();
     assert_eq!(visit.host, key("a.example"));
-    desk.settings.state.hosts_max = 1;
-    desk.bench.reconfigure(&desk.settings, desk.now);
+    desk.settings.fixed.state.hosts_max = 1;
+    desk.workbench.front = Front::new(&desk.settings, desk.now);
     desk.notes();
     desk.done(&visit);
     let left = |note| if let ToFrontier::Leave { host, .. } = note { Some(host) } else { None };
@@ -113,7 +116,7 @@ fn one_that_is_ready_leaves_for_one_that_comes_to_rest_if_it_may() {
 
 #[test]
 fn no_more_hosts_than_memory_allows() {
-    let mut desk = Desk::new(|s| s.state.hosts_max = 2);
+    let mut desk = Desk::new(|s| s.fixed.state.hosts_max = 2);
     assert_eq!(desk.order(), Some(2));
     for n in 0..3 {
         desk.due(desk.host(&format!("{n}.example"), urls(2)));
@@ -122,21 +125,21 @@ fn no_more_hosts_than_memory_allows() {
     let [ToFrontier::Leave { unused, .. }] = &notes[..] else { panic!("{notes:?}") };
     assert_eq!(unused.len(), 2);
     for _ in 0..9 {
-        desk.bench.starving(desk.now);
+        desk.workbench.starving(desk.now);
     }
-    assert_eq!(desk.bench.stats(desk.now).front_wanted, 2);
-    assert_eq!(desk.bench.stats(desk.now).hosts, 2);
+    assert_eq!(desk.workbench.stats(desk.now).front_wanted, 2);
+    assert_eq!(desk.workbench.stats(desk.now).hosts, 2);
 }
 
 #[test]
 fn no_more_urls_than_memory_allows() {
-    let mut desk = Desk::new(|s| s.state.window_urls_max = 10);
+    let mut desk = Desk::new(|s| s.fixed.state.window_urls_max = 10);
     desk.enter(DueHost { more: true, ..desk.host("a.example", urls(2)) }, ip(1));
     desk.enter(desk.host("b.example", urls(9)), ip(2));
     desk.due(desk.host("c.example", urls(1)));
     assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "beyond the windows' bound");
     let visits = [desk.visit(), desk.visit()];
-    assert_eq!(desk.bench.stats(desk.now).window_urls, 9);
+    assert_eq!(desk.workbench.stats(desk.now).window_urls, 9);
     let refills = desk.notes().iter().filter(|n| matches!(n, ToFrontier::Refill { .. })).count();
     assert_eq!(refills, 0, "no more is asked for at the bound");
     for visit in &visits {
@@ -146,17 +149,17 @@ fn no_more_urls_than_memory_allows() {
 
 #[test]
 fn long_urls_take_more_of_memory() {
-    let mut desk = Desk::new(|s| s.state.window_urls_max = 10);
+    let mut desk = Desk::new(|s| s.fixed.state.window_urls_max = 10);
     let long = |url| Queued { path: "/".repeat(2_048).into(), ..url };
     desk.enter(desk.host("a.example", urls(2).into_iter().map(long).collect()), ip(1));
-    assert_eq!(desk.bench.stats(desk.now).window_urls, 18);
+    assert_eq!(desk.workbench.stats(desk.now).window_urls, 18);
     desk.due(desk.host("b.example", urls(1)));
     assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "beyond the windows' bound");
     let visit = desk.visit();
-    assert_eq!(desk.bench.stats(desk.now).window_urls, 9);
+    assert_eq!(desk.workbench.stats(desk.now).window_urls, 9);
     desk.done(&visit);
-    desk.bench.close(desk.now);
-    assert_eq!(desk.bench.stats(desk.now).window_urls, 0);
+    desk.workbench.close(desk.now);
+    assert_eq!(desk.workbench.stats(desk.now).window_urls, 0);
 }
 
 /// The places of each host's URLs that came back though the host stays.
@@ -171,9 +174,9 @@ fn returned(notes: &[ToFrontier]) -> Vec<(HostKey, Vec<u64>)> {
 #[test]
 fn long_windows_make_room_for_hosts() {
     let mut desk = Desk::new(|s| {
-        s.fetch.visits_max = 2;
-        s.politeness.burst = 5;
-        s.state.window_urls_max = 100;
+        s.fixed.fetch.visits_max = 2;
+        s.live.politeness.burst = 5;
+        s.fixed.state.window_urls_max = 100;
     });
     assert_eq!(desk.order(), Some(4));
     for (n, len) in [(0, 55), (1, 40), (2, 10)] {
@@ -182,20 +185,20 @@ fn long_windows_make_room_for_hosts() {
     assert_eq!(desk.order(), Some(0), "there is no room for the fourth");
     let visit = desk.visit();
     assert_eq!((visit.host, pages(&visit)), (key("0.example"), (0..5).collect()));
-    desk.bench.starving(desk.now);
-    let notes = desk.bench.take_messages();
+    desk.workbench.starving(desk.now);
+    let notes = desk.workbench.take_messages();
     // Half of a quarter of the room for each.
     let expected = [("0.example", 17..55), ("1.example", 12..40)];
     let expected = expected.map(|(name, places)| (key(name), places.collect::<Vec<u64>>()));
     assert_eq!(returned(&notes), expected);
     assert!(matches!(notes.last(), Some(ToFrontier::WantHosts { hosts: 1 })), "{notes:?}");
-    assert_eq!(desk.bench.stats(desk.now).window_urls, 12 + 12 + 10);
+    assert_eq!(desk.workbench.stats(desk.now).window_urls, 12 + 12 + 10);
     // What was on the visit comes back in front; and what comes then, when it is asked for.
     desk.release(Verdict { requests: 0, pages: 0, returned: urls(5), ..desk.verdict(&visit) });
     let mut visited = Vec::new();
     for round in 1..=3 {
         desk.wait(secs(600));
-        while let Some(visit) = desk.bench.acquire(desk.now) {
+        while let Some(visit) = desk.workbench.acquire(desk.now) {
             visited.extend(pages(&visit).into_iter().filter(|_| visit.host == key("0.example")));
             desk.done(&visit);
         }
@@ -208,15 +211,15 @@ fn long_windows_make_room_for_hosts() {
 #[test]
 fn a_share_is_that_of_a_host_however_many_an_address_has() {
     let mut desk = Desk::new(|s| {
-        s.fetch.visits_max = 2;
-        s.state.window_urls_max = 400;
+        s.fixed.fetch.visits_max = 2;
+        s.fixed.state.window_urls_max = 400;
     });
     for n in 0..10 {
         desk.enter(desk.host(&format!("{n}.example"), urls(40)), ip(1));
     }
-    desk.bench.starving(desk.now);
+    desk.workbench.starving(desk.now);
     // Four addresses are wanted: of forty hosts, such as these.
-    let notes = desk.bench.take_messages();
+    let notes = desk.workbench.take_messages();
     let returned = returned(&notes);
     assert_eq!(returned.len(), 10);
     assert!(returned.iter().all(|(_, places)| *places == (5..40).collect::<Vec<u64>>()));
@@ -230,9 +233,9 @@ fn asked_for_more(notes: &[ToFrontier], name: &str) -> bool {
 #[test]
 fn a_window_is_whole_while_more_of_it_is_on_its_way() {
     let mut desk = Desk::new(|s| {
-        s.fetch.visits_max = 2;
-        s.politeness.burst = 20;
-        s.state.window_urls_max = 100;
+        s.fixed.fetch.visits_max = 2;
+        s.live.politeness.burst = 20;
+        s.fixed.state.window_urls_max = 100;
     });
     desk.enter(DueHost { more: true, ..desk.host("a.example", urls(80)) }, ip(0));
     for _ in 0..2 {
@@ -242,10 +245,10 @@ fn a_window_is_whole_while_more_of_it_is_on_its_way() {
     }
     assert!(asked_for_more(&desk.notes(), "a.example"));
     desk.enter(desk.host("b.example", urls(60)), ip(1));
-    desk.bench.starving(desk.now);
+    desk.workbench.starving(desk.now);
     assert_eq!(returned(&desk.notes()), [(key("b.example"), (12..60).collect())]);
     let more = (80..90).map(|seq| url(HTTP, seq)).collect();
-    desk.bench.on_frontier(
+    desk.workbench.on_frontier(
         ToWorkbench::MoreUrls { host: key("a.example"), urls: more, more: false },
         desk.now,
     );
@@ -257,19 +260,19 @@ fn a_window_is_whole_while_more_of_it_is_on_its_way() {
 #[test]
 fn windows_are_whole_where_shorter_ones_would_let_no_host_in() {
     let mut desk = Desk::new(|s| {
-        s.state.hosts_max = 2;
-        s.state.window_urls_max = 100;
+        s.fixed.state.hosts_max = 2;
+        s.fixed.state.window_urls_max = 100;
     });
     for n in 0..2 {
         desk.enter(desk.host(&format!("{n}.example"), urls(60)), ip(1));
     }
-    desk.bench.starving(desk.now);
+    desk.workbench.starving(desk.now);
     assert_eq!(returned(&desk.notes()), []);
 }
 
 #[test]
 fn resting_hosts_make_room_when_others_want_it() {
-    let mut desk = Desk::new(|s| s.state.hosts_max = 2);
+    let mut desk = Desk::new(|s| s.fixed.state.hosts_max = 2);
     for n in 0..2 {
         desk.enter(desk.host(&format!("{n}.example"), urls(9)), ip(n));
     }
@@ -281,7 +284,7 @@ fn resting_hosts_make_room_when_others_want_it() {
     desk.release(Verdict { signal, ..desk.verdict(&b) });
     assert!(matches!(desk.notes()[..], [ToFrontier::HostState { .. }]), "now there is room");
     desk.enter(desk.host("2.example", urls(9)), ip(2));
-    desk.bench.starving(desk.now);
+    desk.workbench.starving(desk.now);
     assert!(desk.notes().iter().any(|n| matches!(n, ToFrontier::Leave { .. })));
 }
 

@@ -4,7 +4,7 @@ use super::desk::{Desk, ip, pages, secs, urls};
 use crate::messages::LeaseRequest;
 
 fn asks(desk: &mut Desk) -> usize {
-    let notes = desk.bench.take_lease_requests(desk.now);
+    let notes = desk.workbench.take_lease_requests(desk.now);
     notes.iter().filter(|note| matches!(note, LeaseRequest::Acquire { .. })).count()
 }
 
@@ -18,8 +18,8 @@ fn visited(desk: &mut Desk, name: &str, n: u8) {
     desk.done(&visit);
     // The host has left; a while later its address is forgotten.
     desk.wait(secs(60));
-    assert!(desk.bench.acquire(desk.now).is_none());
-    assert_eq!(desk.bench.stats(desk.now).ips, 0);
+    assert!(desk.workbench.acquire(desk.now).is_none());
+    assert_eq!(desk.workbench.stats(desk.now).ips, 0);
 }
 
 #[test]
@@ -35,6 +35,6 @@ fn what_was_asked_of_an_address_is_not_taken_for_another_ones() {
     visited(&mut desk, "a.example", 1);
     // It has the number that the first one had, whose asks are still in their queues.
     desk.enter(desk.host("b.example", urls(1)), ip(2));
-    assert!(desk.bench.acquire(desk.now).is_none(), "its turn is asked for");
+    assert!(desk.workbench.acquire(desk.now).is_none(), "its turn is asked for");
     assert_eq!(asks(&mut desk), 1, "and once");
 }

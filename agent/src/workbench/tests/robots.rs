@@ -46,7 +46,7 @@ fn an_origin_is_asked_before_anything_else_and_that_counts_for_the_delay() {
 #[test]
 fn old_rules_are_asked_for_again_and_a_day_is_the_most() {
     for (age_max, stale_after) in [(secs(3_600), secs(3_600)), (secs(1_000_000), secs(86_400))] {
-        let mut desk = Desk::new(|s| s.politeness.robots_age_max = age_max);
+        let mut desk = Desk::new(|s| s.live.politeness.robots_age_max = age_max);
         let fetched = desk.now - (stale_after - ms(10_000));
         let robots = vec![(HTTP, open(fetched))];
         let mut due = DueHost { robots, ..desk.host("a.example", urls(2)) };
@@ -62,7 +62,7 @@ fn old_rules_are_asked_for_again_and_a_day_is_the_most() {
 #[test]
 fn an_agreed_host_is_not_asked() {
     let exemption = RobotsExemption { host: "a.example".into(), reason: "ours".into() };
-    let mut desk = Desk::new(|s| s.politeness.robots_exempt = vec![exemption]);
+    let mut desk = Desk::new(|s| s.live.politeness.robots_exempt = vec![exemption]);
     desk.enter(desk.stranger("a.example", urls(1)), ip(1));
     pages(&desk.visit());
     desk.enter(desk.stranger("www.a.example", urls(1)), ip(2));
@@ -105,8 +105,8 @@ fn a_redirect_to_a_host_in_memory_waits_for_its_turn() {
     desk.enter(desk.stranger("example.com", urls(1)), ip(2));
     let visit = desk.visit();
     desk.found(&visit, to("http://www.example.com/robots.txt"));
-    assert!(desk.bench.acquire(desk.now).is_none());
-    assert_eq!(desk.bench.stats(desk.now).away, 1);
+    assert!(desk.workbench.acquire(desk.now).is_none());
+    assert_eq!(desk.workbench.stats(desk.now).away, 1);
     desk.done(&own);
     desk.wait(secs(10));
     let visit = desk.visit();
@@ -114,7 +114,7 @@ fn a_redirect_to_a_host_in_memory_waits_for_its_turn() {
     assert_eq!((request(&visit).for_host, request(&visit).hops), (key("example.com"), 1));
     desk.found(&visit, rules());
     pages(&desk.visit());
-    assert!(desk.bench.acquire(desk.now).is_none(), "the other host owes its delay");
+    assert!(desk.workbench.acquire(desk.now).is_none(), "the other host owes its delay");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_redirect_to_a_host_on_disk_calls_it_with_its_state() {
     due.state.next = desk.now + secs(20);
     desk.due(due);
     desk.wait(secs(15));
-    assert!(desk.bench.acquire(desk.now).is_none());
+    assert!(desk.workbench.acquire(desk.now).is_none());
     desk.answer("www.example.com", ip(1));
     desk.none_for(secs(5));
     let visit = desk.visit();
@@ -206,7 +206,7 @@ fn nobody_waits_for_another_hosts_turn_for_ever() {
     desk.found(&visit, to("http://www.example.com/robots.txt"));
     desk.none_for(secs(600));
     desk.notes();
-    assert!(desk.bench.acquire(desk.now).is_none());
+    assert!(desk.workbench.acquire(desk.now).is_none());
     let notes = desk.notes();
     let [ToFrontier::Robots { record, .. }] = &notes[..] else { panic!("{notes:?}") };
     assert_eq!((record.failures, record.rules.is_none()), (1, true));
@@ -278,18 +278,18 @@ fn an_unreachable_robots_txt_rests_the_host_and_then_gives_it_up() {
 
 #[test]
 fn an_origin_that_never_answers_does_not_take_the_others_with_it() {
-    let mut desk = Desk::new(|s| s.politeness.backoff_first = secs(15));
+    let mut desk = Desk::new(|s| s.live.politeness.backoff_first = secs(15));
     let queue = vec![url(HTTP, 0), url(HTTPS, 1), url(HTTPS, 2), url(HTTP, 3)];
     desk.enter(desk.stranger("a.example", queue), ip(1));
     let signal = Signal::Failed(Failure::ConnectRefused);
     let mut seen = Vec::new();
     for _ in 0..20 {
-        if desk.bench.stats(desk.now).hosts == 0 {
+        if desk.workbench.stats(desk.now).hosts == 0 {
             break;
         }
-        let Some(at) = desk.bench.next_time() else { panic!("it hangs") };
+        let Some(at) = desk.workbench.next_time() else { panic!("it hangs") };
         desk.now = desk.now.max(at);
-        let Some(visit) = desk.bench.acquire(desk.now) else {
+        let Some(visit) = desk.workbench.acquire(desk.now) else {
             desk.answer("a.example", ip(1));
             continue;
         };
@@ -346,17 +346,17 @@ fn a_redirect_to_a_host_of_another_agent_is_asked_for_there() {
             desk.elsewhere("www.other.example");
         }
         assert_eq!(
-            desk.bench.take_remote_requests(),
+            desk.workbench.take_remote_requests(),
             [CrawlUrl::parse(robots).unwrap()],
             "once for both"
         );
         let asked = CrawlUrl::parse(robots).unwrap();
-        desk.bench.on_remote_robots(&asked, &found, desk.now);
+        desk.workbench.on_remote_robots(&asked, &found, desk.now);
         if matches!(found, RobotsOutcome::Redirect(_)) {
             desk.elsewhere("third.example");
             let next = CrawlUrl::parse("http://third.example/robots.txt").unwrap();
-            assert!(desk.bench.take_remote_requests().contains(&next));
-            desk.bench.on_remote_robots(&next, &RobotsOutcome::Missing, desk.now);
+            assert!(desk.workbench.take_remote_requests().contains(&next));
+            desk.workbench.on_remote_robots(&next, &RobotsOutcome::Missing, desk.now);
         }
         desk.wait(secs(10));
         for _ in 0..2 {
@@ -371,22 +371,22 @@ fn what_another_agent_wants_is_asked_in_the_hosts_turn() {
     let mut desk = Desk::new(|_| {}).among_others();
     desk.enter(desk.host("www.example.com", urls(3)), ip(1));
     let own = desk.visit();
-    desk.bench.request_for_peer(robots.clone(), desk.now);
+    desk.workbench.request_for_peer(robots.clone(), desk.now);
     desk.done(&own);
-    assert!(desk.bench.acquire(desk.now).is_none(), "the host owes its delay");
+    assert!(desk.workbench.acquire(desk.now).is_none(), "the host owes its delay");
     desk.wait(secs(10));
     let visit = desk.visit();
     assert_eq!(request(&visit).url, robots);
     desk.found(&visit, rules());
-    let answers = desk.bench.take_peer_replies();
+    let answers = desk.workbench.take_peer_replies();
     assert!(matches!(&answers[..], [(url, RobotsOutcome::Rules(_))] if *url == robots));
     desk.wait(secs(10));
     pages(&desk.visit());
     // And one of a host that is another's: it is not sent on.
     let strange = CrawlUrl::parse("http://strange.example/robots.txt").unwrap();
-    desk.bench.request_for_peer(strange.clone(), desk.now);
+    desk.workbench.request_for_peer(strange.clone(), desk.now);
     desk.elsewhere("strange.example");
-    assert!(desk.bench.take_remote_requests().is_empty());
-    let answers = desk.bench.take_peer_replies();
+    assert!(desk.workbench.take_remote_requests().is_empty());
+    let answers = desk.workbench.take_peer_replies();
     assert!(matches!(&answers[..], [(url, RobotsOutcome::Unreachable)] if *url == strange));
 }

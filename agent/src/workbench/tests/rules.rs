@@ -28,7 +28,7 @@ fn a_host_is_asked_for_so_many_robots_txt_and_no_more() {
     let window = (0..2 * n).map(|seq| url(origin(seq % n), seq)).collect();
     desk.enter(desk.stranger("a.example", window), ip(1));
     let (mut asked, mut fetched, mut refused) = (0, 0, Vec::new());
-    while let Some(visit) = desk.bench.acquire(desk.now) {
+    while let Some(visit) = desk.workbench.acquire(desk.now) {
         match &visit.task {
             VisitTask::Robots(_) => {
                 asked += 1;
@@ -49,7 +49,7 @@ fn a_host_is_asked_for_so_many_robots_txt_and_no_more() {
     }
     assert_eq!((asked, fetched), (most, 2 * most));
     assert_eq!(refused, [most, most + 1, most + 2, n + most, n + most + 1, n + most + 2]);
-    assert_eq!(desk.bench.stats(desk.now).window_urls, 0);
+    assert_eq!(desk.workbench.stats(desk.now).window_urls, 0);
 }
 
 #[test]
@@ -71,18 +71,18 @@ fn no_more_rules_than_memory_allows() {
         let room = RULES_BYTES_MAX.saturating_sub((n + 1) * size) / RULES_A_HOST;
         assert!(desk.order().is_none_or(|order| order as usize <= room), "after {n} hosts");
     }
-    assert_eq!(desk.bench.stats(desk.now).rules_bytes, most * size);
+    assert_eq!(desk.workbench.stats(desk.now).rules_bytes, most * size);
     desk.due(host(&desk, most));
     assert_eq!(leaves(&desk.notes()), 1, "beyond the bound of the rules");
-    desk.bench.close(desk.now);
+    desk.workbench.close(desk.now);
     assert_eq!(leaves(&desk.notes()), most);
-    assert_eq!(desk.bench.stats(desk.now).rules_bytes, 0);
+    assert_eq!(desk.workbench.stats(desk.now).rules_bytes, 0);
 }
 
 /// The wait is shorter than those for which hosts leave otherwise.
 #[test]
 fn hosts_that_learn_too_many_rules_leave_after_their_visit() {
-    let mut desk = Desk::new(|s| s.politeness.delay = ms(500));
+    let mut desk = Desk::new(|s| s.live.politeness.delay = ms(500));
     let rules = heavy();
     let size = rules.heap_size();
     let most = (RULES_BYTES_MAX + RULES_BYTES_MAX / 4) / size;
@@ -94,7 +94,7 @@ fn hosts_that_learn_too_many_rules_leave_after_their_visit() {
     let visits: Vec<_> = (0..n).map(|_| desk.visit()).collect();
     for visit in visits {
         desk.found(&visit, RobotsOutcome::Rules(Arc::clone(&rules)));
-        assert!(desk.bench.stats(desk.now).rules_bytes <= most * size);
+        assert!(desk.workbench.stats(desk.now).rules_bytes <= most * size);
     }
     assert_eq!(leaves(&desk.notes()), 5);
     desk.wait(secs(2));
@@ -102,5 +102,9 @@ fn hosts_that_learn_too_many_rules_leave_after_their_visit() {
         let visit = desk.visit();
         desk.done(&visit);
     }
-    assert_eq!(desk.bench.stats(desk.now).rules_bytes, most * size, "below the margin they stay");
+    assert_eq!(
+        desk.workbench.stats(desk.now).rules_bytes,
+        most * size,
+        "below the margin they stay"
+    );
 }

@@ -9,14 +9,14 @@ use crivello_common::url::CrawlUrl;
 
 fn change(desk: &mut Desk, configure: impl FnOnce(&mut Settings)) {
     configure(&mut desk.settings);
-    desk.bench.reconfigure(&desk.settings, desk.now);
+    desk.workbench.reconfigure(&desk.settings.live, desk.now);
 }
 
 /// A host that was visited a moment ago, with more to fetch.
 fn visited(delay: u64, ip_delay: u64) -> Desk {
     let mut desk = Desk::new(|settings| {
-        settings.politeness.delay = secs(delay);
-        settings.politeness.ip_delay = secs(ip_delay);
+        settings.live.politeness.delay = secs(delay);
+        settings.live.politeness.ip_delay = secs(ip_delay);
     });
     desk.enter(desk.host("a.example", urls(9)), ip(1));
     let visit = desk.visit();
@@ -40,8 +40,8 @@ fn a_host_that_waits_goes_when_the_new_delays_say() {
         let mut desk = visited(delay, ip_delay);
         desk.wait(secs(after));
         change(&mut desk, |settings| {
-            settings.politeness.delay = secs(new_delay);
-            settings.politeness.ip_delay = secs(new_ip_delay);
+            settings.live.politeness.delay = secs(new_delay);
+            settings.live.politeness.ip_delay = secs(new_ip_delay);
         });
         if goes > after {
             desk.none_for(secs(goes - after));
@@ -56,16 +56,16 @@ fn a_paused_host_sleeps_until_it_is_resumed_and_keeps_its_delay() {
     let paused = |name: &str| {
         let mut settings = Settings::default();
         settings.apply_set(&format!("politeness.paused={name}")).unwrap();
-        settings.politeness.paused
+        settings.live.politeness.paused
     };
-    change(&mut desk, |settings| settings.politeness.paused = paused("a.example"));
+    change(&mut desk, |settings| settings.live.politeness.paused = paused("a.example"));
     desk.wait(secs(1_000));
-    assert!(desk.bench.acquire(desk.now).is_none(), "it was paused");
+    assert!(desk.workbench.acquire(desk.now).is_none(), "it was paused");
     desk.due(desk.host("b.example", urls(1)));
-    change(&mut desk, |settings| settings.politeness.paused = paused("b.example"));
+    change(&mut desk, |settings| settings.live.politeness.paused = paused("b.example"));
     desk.visit();
-    assert!(desk.bench.acquire(desk.now).is_none(), "b.example came in paused");
-    assert_eq!(desk.bench.stats(desk.now).hosts, 2);
+    assert!(desk.workbench.acquire(desk.now).is_none(), "b.example came in paused");
+    assert_eq!(desk.workbench.stats(desk.now).hosts, 2);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_blocked_host_is_dropped_wherever_it_stands() {
         assert!(flies.notes().iter().all(|note| !matches!(note, ToFrontier::Drop { .. })));
         flies.done(&visit);
         assert_eq!(dropped(&mut flies), 7, "{block}");
-        assert_eq!(flies.bench.stats(flies.now).window_urls, 0);
+        assert_eq!(flies.workbench.stats(flies.now).window_urls, 0);
     }
     // While its name is looked up: once it is known where it is.
     let mut desk =
@@ -115,10 +115,10 @@ fn a_blocked_host_is_dropped_wherever_it_stands() {
 fn hosts_come_back_with_the_pages_that_other_limits_leave_them() {
     let mut desk = visited(10, 0);
     let _ = desk.notes();
-    change(&mut desk, |settings| settings.limits.pages_per_host_max = Some(5));
+    change(&mut desk, |settings| settings.live.limits.pages_per_host_max = Some(5));
     assert!(desk.notes().iter().any(|note| matches!(note, ToFrontier::Leave { .. })));
-    assert_eq!(desk.bench.stats(desk.now).hosts, 0);
-    change(&mut desk, |settings| settings.politeness.burst = 5);
+    assert_eq!(desk.workbench.stats(desk.now).hosts, 0);
+    change(&mut desk, |settings| settings.live.politeness.burst = 5);
     desk.enter(desk.host("b.example", urls(2)), ip(2));
     desk.visit();
 }
@@ -126,20 +126,20 @@ fn hosts_come_back_with_the_pages_that_other_limits_leave_them() {
 #[test]
 fn a_host_whose_address_changed_stays_away_from_the_old_connections_whatever_the_delay() {
     // The delay is the longer one at first, so nothing of the host's wait shows the other.
-    let mut desk = Desk::new(|settings| settings.politeness.delay = secs(100));
+    let mut desk = Desk::new(|settings| settings.live.politeness.delay = secs(100));
     desk.enter(desk.host("a.example", urls(2)), ip(1));
     let visit = desk.visit();
     let signal = Signal::Failed(Failure::AddressChanged);
     desk.release(Verdict { signal, pages: 0, ..desk.verdict(&visit) });
     change(&mut desk, |settings| {
-        settings.politeness.delay = secs(1);
-        settings.politeness.ip_delay = secs(0);
+        settings.live.politeness.delay = secs(1);
+        settings.live.politeness.ip_delay = secs(0);
     });
     desk.wait(secs(10));
-    assert!(desk.bench.acquire(desk.now).is_none());
+    assert!(desk.workbench.acquire(desk.now).is_none());
     assert_eq!(desk.names(), [""; 0], "nobody would go soon");
     desk.wait(secs(6));
-    assert!(desk.bench.acquire(desk.now).is_none());
+    assert!(desk.workbench.acquire(desk.now).is_none());
     desk.answer("a.example", ip(1));
     desk.visit();
 }
@@ -149,7 +149,7 @@ fn a_robots_txt_at_a_paused_host_of_another_agent_is_waited_for() {
     let pause = |settings: &mut Settings| {
         settings.apply_set("politeness.paused=www.other.example").unwrap();
     };
-    let resume = |settings: &mut Settings| settings.politeness.paused.clear();
+    let resume = |settings: &mut Settings| settings.live.politeness.paused.clear();
     let robots = CrawlUrl::parse("http://www.other.example/robots.txt").unwrap();
     let mut desk = Desk::new(pause).among_others();
     desk.enter(desk.stranger("a.example", urls(1)), ip(1));
@@ -160,10 +160,10 @@ fn a_robots_txt_at_a_paused_host_of_another_agent_is_waited_for() {
         // Longer than anything is waited for that does not come.
         for _ in 0..3 {
             desk.wait(secs(250));
-            assert!(desk.bench.acquire(desk.now).is_none());
+            assert!(desk.workbench.acquire(desk.now).is_none());
         }
         assert!(
-            desk.bench.take_remote_requests().is_empty(),
+            desk.workbench.take_remote_requests().is_empty(),
             "somebody is asked while it is paused"
         );
         let notes = desk.notes();
@@ -172,14 +172,14 @@ fn a_robots_txt_at_a_paused_host_of_another_agent_is_waited_for() {
     };
     nothing_comes_of_it(&mut desk);
     change(&mut desk, resume);
-    assert_eq!(desk.bench.take_remote_requests(), std::slice::from_ref(&robots));
+    assert_eq!(desk.workbench.take_remote_requests(), std::slice::from_ref(&robots));
     // Paused while it is being asked: its agent gives up, and that counts for nothing either.
     change(&mut desk, pause);
-    desk.bench.on_remote_robots(&robots, &RobotsOutcome::Unreachable, desk.now);
+    desk.workbench.on_remote_robots(&robots, &RobotsOutcome::Unreachable, desk.now);
     nothing_comes_of_it(&mut desk);
     change(&mut desk, resume);
-    assert_eq!(desk.bench.take_remote_requests(), std::slice::from_ref(&robots));
-    desk.bench.on_remote_robots(&robots, &RobotsOutcome::Missing, desk.now);
+    assert_eq!(desk.workbench.take_remote_requests(), std::slice::from_ref(&robots));
+    desk.workbench.on_remote_robots(&robots, &RobotsOutcome::Missing, desk.now);
     assert!(desk.notes().iter().any(|note| matches!(note, ToFrontier::Robots { .. })));
     desk.wait(secs(10));
     desk.visit();

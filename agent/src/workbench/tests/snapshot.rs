@@ -13,19 +13,19 @@ use std::sync::Arc;
 impl Desk {
     /// What is said of a host that must be there.
     fn said(&self, name: &str) -> HostSnapshot {
-        self.bench.snapshot(&key(name), true, self.now).expect("it is on the workbench")
+        self.workbench.snapshot(&key(name), true, self.now).expect("it is on the workbench")
     }
 }
 
 fn plain(settings: &mut Settings) {
-    settings.politeness.delay = secs(10);
-    settings.politeness.ip_delay = secs(1);
+    settings.live.politeness.delay = secs(10);
+    settings.live.politeness.ip_delay = secs(1);
 }
 
 #[test]
 fn a_host_is_told_of_from_its_name_to_its_next_visit() {
     let mut desk = Desk::new(plain);
-    assert!(desk.bench.snapshot(&key("a.test"), true, desk.now).is_none());
+    assert!(desk.workbench.snapshot(&key("a.test"), true, desk.now).is_none());
     desk.due(desk.host("a.test", urls(3)));
     let said = desk.said("a.test");
     assert_eq!((said.phase, said.in_window, said.address), (SnapshotPhase::Resolving, 3, None));
@@ -97,7 +97,7 @@ fn a_window_that_runs_dry_is_told() {
     desk.done(&visit);
     assert_eq!(desk.said("a.test").phase, SnapshotPhase::Dry);
     let (host, urls) = (key("a.test"), vec![url(HTTP, 1)]);
-    desk.bench.on_frontier(ToWorkbench::MoreUrls { host, urls, more: false }, desk.now);
+    desk.workbench.on_frontier(ToWorkbench::MoreUrls { host, urls, more: false }, desk.now);
     assert_eq!(desk.said("a.test").phase, SnapshotPhase::Waiting);
 }
 
@@ -130,23 +130,24 @@ fn rules_that_have_had_their_time_are_asked_for_first() {
     host.robots = vec![(HTTP, RobotsRecord { rules: Some(Arc::default()), ..open(old) })];
     desk.enter(host, ip(1));
     assert_eq!(desk.said("a.test").asks_robots, Some(HTTP));
-    let quick = desk.bench.snapshot(&key("a.test"), false, desk.now).expect("it is there");
+    let quick = desk.workbench.snapshot(&key("a.test"), false, desk.now).expect("it is there");
     assert_eq!((quick.asks_robots, quick.robots.len()), (None, 0), "only a thorough look says so");
 }
 
 #[test]
 fn whose_turn_it_is_at_a_shared_address_is_told() {
     let mut desk = Desk::new(plain);
-    desk.bench = crate::workbench::Workbench::new(&desk.settings, desk.now, false).among_others();
+    desk.workbench =
+        crate::workbench::Workbench::new(&desk.settings, desk.now, false).among_others();
     let turn = |desk: &Desk| desk.said("a.test").address.expect("resolved").turn;
     desk.enter(desk.host("a.test", urls(2)), ip(1));
     assert_eq!(turn(&desk), IpLeaseState::NotAsked);
-    assert!(desk.bench.acquire(desk.now).is_none(), "not without the turn");
-    let notes = desk.bench.take_lease_requests(desk.now);
+    assert!(desk.workbench.acquire(desk.now).is_none(), "not without the turn");
+    let notes = desk.workbench.take_lease_requests(desk.now);
     let [LeaseRequest::Acquire { address, asked }] = notes[..] else { panic!("{notes:?}") };
     assert_eq!(turn(&desk), IpLeaseState::Asked(asked));
     desk.wait(ms(20));
-    desk.bench.on_lease_notice(&LeaseNotice::Granted { address, asked, rest: ms(0) }, desk.now);
+    desk.workbench.on_lease_notice(&LeaseNotice::Granted { address, asked, rest: ms(0) }, desk.now);
     assert_eq!(turn(&desk), IpLeaseState::Here);
     let _ = desk.visit();
 }
@@ -157,8 +158,8 @@ fn a_host_that_is_called_back_says_so() {
     desk.enter(desk.host("a.test", urls(2)), ip(1));
     let visit = desk.visit();
     let groups = vec![key("a.test").group];
-    desk.bench.on_frontier(ToWorkbench::Recall { groups }, desk.now);
+    desk.workbench.on_frontier(ToWorkbench::Recall { groups }, desk.now);
     assert!(desk.said("a.test").leaves);
     desk.done(&visit);
-    assert!(desk.bench.snapshot(&key("a.test"), true, desk.now).is_none());
+    assert!(desk.workbench.snapshot(&key("a.test"), true, desk.now).is_none());
 }

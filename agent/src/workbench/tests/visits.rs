@@ -16,7 +16,7 @@ fn the_delay_runs_from_the_end_of_a_request_to_the_start_of_the_next() {
     assert_eq!(pages(&visit), [0]);
     assert_eq!(visit.address, ip(1));
     desk.wait(secs(7));
-    assert!(desk.bench.acquire(desk.now).is_none());
+    assert!(desk.workbench.acquire(desk.now).is_none());
     desk.done(&visit);
     desk.none_for(secs(10));
     assert_eq!(pages(&desk.visit()), [1]);
@@ -28,8 +28,8 @@ fn hosts_of_one_address_take_turns_at_its_delay() {
     desk.enter(desk.host("a.example", urls(1)), ip(1));
     desk.enter(desk.host("b.example", urls(1)), ip(1));
     let first = desk.visit();
-    assert!(desk.bench.acquire(desk.now).is_none(), "two visits to one address");
-    assert_eq!(desk.bench.next_time(), None);
+    assert!(desk.workbench.acquire(desk.now).is_none(), "two visits to one address");
+    assert_eq!(desk.workbench.next_time(), None);
     desk.done(&first);
     desk.none_for(secs(2));
     let second = desk.visit();
@@ -43,19 +43,19 @@ fn an_address_is_remembered_when_its_last_host_has_left() {
     let visit = desk.visit();
     desk.done(&visit);
     assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]));
-    assert_eq!((desk.bench.stats(desk.now).hosts, desk.bench.stats(desk.now).ips), (0, 1));
+    assert_eq!((desk.workbench.stats(desk.now).hosts, desk.workbench.stats(desk.now).ips), (0, 1));
     desk.enter(desk.host("b.example", urls(1)), ip(1));
     desk.none_for(secs(2));
     let visit = desk.visit();
     desk.done(&visit);
     desk.wait(secs(2));
-    assert!(desk.bench.acquire(desk.now).is_none());
-    assert_eq!(desk.bench.stats(desk.now).ips, 0, "memory returns");
+    assert!(desk.workbench.acquire(desk.now).is_none());
+    assert_eq!(desk.workbench.stats(desk.now).ips, 0, "memory returns");
 }
 
 #[test]
 fn a_visit_takes_a_burst_of_one_origin() {
-    let mut desk = Desk::new(|s| s.politeness.burst = 3);
+    let mut desk = Desk::new(|s| s.live.politeness.burst = 3);
     let mut queue = urls(5);
     queue[4].origin = HTTPS;
     desk.enter(desk.host("a.example", queue), ip(1));
@@ -70,8 +70,8 @@ fn a_visit_takes_a_burst_of_one_origin() {
 #[test]
 fn without_any_delay_a_visit_is_long_and_otherwise_never() {
     let no_delay = |s: &mut crivello_common::config::Settings| {
-        s.politeness.delay = Duration::ZERO;
-        s.politeness.ip_delay = Duration::ZERO;
+        s.live.politeness.delay = Duration::ZERO;
+        s.live.politeness.ip_delay = Duration::ZERO;
     };
     let mut desk = Desk::new(no_delay);
     desk.enter(desk.host("a.example", urls(40)), ip(1));
@@ -83,7 +83,7 @@ fn without_any_delay_a_visit_is_long_and_otherwise_never() {
     let mut desk = Desk::new(|s| {
         no_delay(s);
         let delay = ms(1);
-        s.politeness.domains = vec![DomainDelay { suffix: "a.example".into(), delay }];
+        s.live.politeness.domains = vec![DomainDelay { suffix: "a.example".into(), delay }];
     });
     desk.enter(desk.host("www.a.example", urls(40)), ip(1));
     assert_eq!(pages(&desk.visit()).len(), 1);
@@ -91,7 +91,7 @@ fn without_any_delay_a_visit_is_long_and_otherwise_never() {
 
 #[test]
 fn urls_that_were_not_tried_come_back_in_their_order() {
-    let mut desk = Desk::new(|s| s.politeness.burst = 3);
+    let mut desk = Desk::new(|s| s.live.politeness.burst = 3);
     desk.enter(desk.host("a.example", urls(4)), ip(1));
     let visit = desk.visit();
     let returned = vec![url(HTTP, 1), url(HTTP, 2)];
@@ -111,7 +111,7 @@ fn a_visit_without_a_request_costs_no_delay() {
 
 #[test]
 fn a_budget_is_never_exceeded_and_ends_the_host() {
-    let mut desk = Desk::new(|s| s.politeness.burst = 2);
+    let mut desk = Desk::new(|s| s.live.politeness.burst = 2);
     desk.enter(DueHost { pages_left: 3, ..desk.host("a.example", urls(9)) }, ip(1));
     let visit = desk.visit();
     assert_eq!(pages(&visit), [0, 1]);
@@ -127,13 +127,13 @@ fn a_budget_is_never_exceeded_and_ends_the_host() {
         }
         notes => panic!("{notes:?}"),
     }
-    assert_eq!(desk.bench.stats(desk.now).hosts, 0);
+    assert_eq!(desk.workbench.stats(desk.now).hosts, 0);
 }
 
-/// The ledger counts what it hands out as held here until it is told otherwise.
+/// The crawl database counts what it hands out as held here until it is told otherwise.
 #[test]
 fn a_host_that_asked_for_more_is_dropped_only_when_that_has_come() {
-    let mut desk = Desk::new(|s| s.politeness.delay = ms(1));
+    let mut desk = Desk::new(|s| s.live.politeness.delay = ms(1));
     desk.enter(DueHost { pages_left: 2, more: true, ..desk.host("a.example", urls(2)) }, ip(1));
     for _ in 0..2 {
         let visit = desk.visit();
@@ -143,10 +143,10 @@ fn a_host_that_asked_for_more_is_dropped_only_when_that_has_come() {
     let notes = desk.notes();
     assert!(notes.iter().any(|n| matches!(n, ToFrontier::Refill { .. })), "{notes:?}");
     assert!(!notes.iter().any(|n| matches!(n, ToFrontier::Drop { .. })), "{notes:?}");
-    assert!(desk.bench.acquire(desk.now).is_none());
+    assert!(desk.workbench.acquire(desk.now).is_none());
     let more =
         ToWorkbench::MoreUrls { host: key("a.example"), urls: vec![url(HTTP, 2)], more: true };
-    desk.bench.on_frontier(more, desk.now);
+    desk.workbench.on_frontier(more, desk.now);
     match &desk.notes()[..] {
         [ToFrontier::Drop { unused, reason: Discard::HostLimit, .. }] => {
             assert_eq!(unused.iter().map(|queue_key| queue_key.seq).collect::<Vec<_>>(), [2]);
@@ -162,7 +162,7 @@ fn a_slow_down_rests_the_host_and_retry_after_counts() {
     let visit = desk.visit();
     let signal = Signal::SlowDown(Some(secs(120)));
     desk.release(Verdict { signal, ..desk.verdict(&visit) });
-    let stats = desk.bench.stats(desk.now);
+    let stats = desk.workbench.stats(desk.now);
     assert_eq!((stats.resting, stats.waiting), (1, 0));
     desk.none_for(secs(120));
     let visit = desk.visit();
@@ -191,7 +191,7 @@ fn a_host_that_keeps_failing_is_given_up() {
             break;
         }
         desk.wait(secs(wait));
-        assert!(desk.bench.acquire(desk.now).is_none(), "the address is looked up again");
+        assert!(desk.workbench.acquire(desk.now).is_none(), "the address is looked up again");
         desk.answer("a.example", ip(1));
     }
     // The fourth rest is longer than five minutes: on disk.
@@ -217,7 +217,7 @@ fn a_host_that_keeps_failing_is_given_up() {
 
 #[test]
 fn relative_mode_multiplies_the_time_the_site_took() {
-    let mut desk = Desk::new(|s| s.politeness.mode = PolitenessMode::Relative);
+    let mut desk = Desk::new(|s| s.live.politeness.mode = PolitenessMode::Relative);
     desk.enter(desk.host("a.example", urls(2)), ip(1));
     let visit = desk.visit();
     desk.release(Verdict { served: secs(3), ..desk.verdict(&visit) });
@@ -230,11 +230,11 @@ fn after_a_kill_nobody_is_visited_before_a_whole_delay() {
     let mut desk = Desk::started(|_| {}, true);
     desk.due(desk.host("a.example", urls(1)));
     desk.none_for(secs(5));
-    assert!(desk.bench.acquire(desk.now).is_none());
+    assert!(desk.workbench.acquire(desk.now).is_none());
     desk.answer("a.example", ip(1));
     desk.none_for(secs(5));
     desk.visit();
-    let mut desk = Desk::started(|s| s.politeness.delay = Duration::ZERO, true);
+    let mut desk = Desk::started(|s| s.live.politeness.delay = Duration::ZERO, true);
     desk.enter(desk.host("a.example", urls(1)), ip(1));
     desk.none_for(secs(2));
     desk.visit();
@@ -242,7 +242,7 @@ fn after_a_kill_nobody_is_visited_before_a_whole_delay() {
 
 #[test]
 fn a_window_is_refilled_once_before_it_is_dry() {
-    let mut desk = Desk::new(|s| s.politeness.delay = ms(1));
+    let mut desk = Desk::new(|s| s.live.politeness.delay = ms(1));
     desk.enter(DueHost { more: true, ..desk.host("a.example", urls(4)) }, ip(1));
     let mut refills = 0;
     for expected in 0..4 {
@@ -253,11 +253,11 @@ fn a_window_is_refilled_once_before_it_is_dry() {
         assert_eq!(refills, usize::from(expected > 0));
         desk.wait(secs(2));
     }
-    assert!(desk.bench.acquire(desk.now).is_none());
-    assert_eq!(desk.bench.stats(desk.now).dry, 1);
+    assert!(desk.workbench.acquire(desk.now).is_none());
+    assert_eq!(desk.workbench.stats(desk.now).dry, 1);
     let more =
         ToWorkbench::MoreUrls { host: key("a.example"), urls: vec![url(HTTP, 4)], more: false };
-    desk.bench.on_frontier(more, desk.now);
+    desk.workbench.on_frontier(more, desk.now);
     let visit = desk.visit();
     desk.done(&visit);
     assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "dry and nothing behind");
@@ -269,8 +269,8 @@ fn new_settings_hold_from_the_next_visit_on() {
     desk.enter(desk.host("a.example", urls(3)), ip(1));
     let visit = desk.visit();
     let mut settings = desk.settings.clone();
-    settings.politeness.delay = secs(3);
-    desk.bench.reconfigure(&settings, desk.now);
+    settings.live.politeness.delay = secs(3);
+    desk.workbench.reconfigure(&settings.live, desk.now);
     desk.done(&visit);
     desk.none_for(secs(3));
     desk.visit();
@@ -286,14 +286,14 @@ fn a_closed_workbench_gives_everything_back() {
         }
     }
     let visit = desk.visit();
-    desk.bench.close(desk.now);
-    assert!(desk.bench.acquire(desk.now).is_none());
-    assert_eq!(desk.bench.stats(desk.now).hosts, 1);
+    desk.workbench.close(desk.now);
+    assert!(desk.workbench.acquire(desk.now).is_none());
+    assert_eq!(desk.workbench.stats(desk.now).hosts, 1);
     desk.done(&visit);
     let left = desk.notes().into_iter().filter_map(|note| match note {
         ToFrontier::Leave { unused, .. } => Some(unused.len()),
         _ => None,
     });
     assert_eq!(left.sum::<usize>(), 5);
-    assert_eq!(desk.bench.stats(desk.now).window_urls, 0);
+    assert_eq!(desk.workbench.stats(desk.now).window_urls, 0);
 }

@@ -183,7 +183,7 @@ fn entries_set_by_a_program_are_checked_too() {
         ),
     ] {
         let mut settings = reachable();
-        settings.links.include =
+        settings.live.links.include =
             vec![LinkRule { regex: Some("a".into()), ..LinkRule::default() }, rule];
         let error = settings.check().unwrap_err().to_string();
         assert!(error.starts_with(&format!("links.include: {wanted}")), "{error}");

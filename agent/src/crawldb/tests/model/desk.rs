@@ -43,7 +43,7 @@ impl Model {
         if let Some(ms) = rest_ms {
             state.next = self.now + Duration::from_millis(ms.into());
         }
-        self.ledger().on_workbench(ToFrontier::Leave { host, state, unused });
+        self.crawldb().on_workbench(ToFrontier::Leave { host, state, unused });
     }
 
     pub(super) fn give_back(&mut self, pick: u16, keep: u8) {
@@ -51,7 +51,7 @@ impl Model {
         let window = &mut self.desk.get_mut(&host).unwrap().window;
         let cut = window.split_off(usize::from(keep).min(window.len()));
         let unused = cut.iter().map(|url| url.queue_key).collect();
-        self.ledger().on_workbench(ToFrontier::ReturnUrls { host, unused });
+        self.crawldb().on_workbench(ToFrontier::ReturnUrls { host, unused });
     }
 
     pub(super) fn drop_host(&mut self, pick: u16, forever: bool) {
@@ -59,7 +59,7 @@ impl Model {
         let desk = self.desk.remove(&host).unwrap();
         let unused = desk.window.iter().map(|url| url.queue_key).collect();
         let (state, reason) = (HostState::default(), Discard::AddressDenied);
-        self.ledger().on_workbench(ToFrontier::Drop { host, state, unused, reason, forever });
+        self.crawldb().on_workbench(ToFrontier::Drop { host, state, unused, reason, forever });
         self.dropping.insert(host);
     }
 
@@ -68,6 +68,12 @@ impl Model {
         let desk = self.desk.remove(&host).unwrap();
         let unused = desk.window.iter().map(|url| url.queue_key).collect();
         let (state, reason) = (HostState::default(), Discard::HostLimit);
-        self.ledger().on_workbench(ToFrontier::Drop { host, state, unused, reason, forever: true });
+        self.crawldb().on_workbench(ToFrontier::Drop {
+            host,
+            state,
+            unused,
+            reason,
+            forever: true,
+        });
     }
 }

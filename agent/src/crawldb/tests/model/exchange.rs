@@ -131,7 +131,7 @@ impl Model {
             found.insert(key.to_vec());
         });
         assert_eq!(found, schedule);
-        let totals = self.ledger().totals();
+        let totals = self.crawldb().totals();
         let n_queued = by_host.values().sum::<u64>();
         assert_eq!((totals.seen, totals.queued, totals.hosts), (n_seen, n_queued, n_hosts));
         assert_eq!(totals.own_queued, n_own);
@@ -143,7 +143,7 @@ impl Model {
         for group in self.groups() {
             let mut next = Some(ExportCursor::default());
             while let Some(cursor) = next {
-                let (facts, rest) = self.ledger().export(group, cursor, bytes_max).unwrap();
+                let (facts, rest) = self.crawldb().export(group, cursor, bytes_max).unwrap();
                 let last = facts.last().map_or(0, Fact::weight);
                 let weight: usize = facts.iter().map(Fact::weight).sum();
                 assert!(weight - last < bytes_max, "a chunk of {weight}");
@@ -163,14 +163,14 @@ impl Model {
         self.merged = true;
         let now = self.now;
         let mut commit = Commit { facts: facts.to_vec(), ..Commit::of_facts() };
-        self.ledger().apply(&mut commit, now).unwrap();
+        self.crawldb().apply(&mut commit, now).unwrap();
         self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
     }
 
     /// One step of what is to be done to groups; false when there is none.
     pub fn job(&mut self) -> bool {
         let now = self.now;
-        let commit = self.ledger().step_job(now).unwrap();
+        let commit = self.crawldb().step_job(now).unwrap();
         if let Some(commit) = &commit {
             self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
         }
@@ -182,9 +182,9 @@ impl Model {
     pub fn lose_archive(&mut self, steps_max: usize) {
         self.merged = true;
         let now = self.now;
-        self.ledger().set_lost_archives(&[ME]);
+        self.crawldb().set_lost_archives(&[ME]);
         for _ in 0..steps_max {
-            let Some(commit) = self.ledger().step_refetch(now).unwrap() else { return };
+            let Some(commit) = self.crawldb().step_refetch(now).unwrap() else { return };
             self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
         }
     }
@@ -192,13 +192,13 @@ impl Model {
     /// A view says that its own archive is lost; what came before is told.
     pub fn learn_of_loss(&mut self) {
         self.merged = true;
-        self.ledger().set_lost_archives(&[ME]);
+        self.crawldb().set_lost_archives(&[ME]);
     }
 
     /// One step of looking through its rows; what it changed, and whether there was one.
     pub fn look_through(&mut self) -> (Vec<Fact>, bool) {
         let now = self.now;
-        let Some(commit) = self.ledger().step_refetch(now).unwrap() else {
+        let Some(commit) = self.crawldb().step_refetch(now).unwrap() else {
             return (Vec::new(), false);
         };
         self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
@@ -218,16 +218,16 @@ impl Model {
     }
 
     pub fn open_or_close(&mut self, group: GroupHash, open: bool) {
-        let ledger = self.ledger();
+        let crawldb = self.crawldb();
         match open {
-            true => ledger.open_group(group, Timestamp::ZERO).unwrap(),
-            false => ledger.close_group(group).unwrap(),
+            true => crawldb.open_group(group, Timestamp::ZERO).unwrap(),
+            false => crawldb.close_group(group).unwrap(),
         }
     }
 
     pub fn delete(&mut self, group: GroupHash) {
         self.merged = true;
-        self.ledger().delete_group(group);
+        self.crawldb().delete_group(group);
     }
 
     /// Bytes of all rows that begin with a group, schedule and custody's tags included.
@@ -243,13 +243,13 @@ impl Model {
     }
 
     pub fn set_role(&mut self, group: GroupHash, tag: Option<GroupRole>) {
-        self.ledger().group_rows().set_role(group, tag).unwrap();
+        self.crawldb().group_rows().set_role(group, tag).unwrap();
     }
 
     /// All tags, in order.
     pub fn tags(&mut self) -> Vec<(GroupHash, GroupRole)> {
         let mut tags: Vec<(GroupHash, GroupRole)> = Vec::new();
-        let tag_rows = self.ledger().group_rows();
+        let tag_rows = self.crawldb().group_rows();
         loop {
             let some = tag_rows.roles_after(tags.last().map(|&(g, _)| g), 3).unwrap();
             for (group, tag) in &some {
@@ -265,8 +265,8 @@ impl Model {
     /// The groups of the hosts that are handed out while only some may be fetched.
     pub fn served(&mut self, mut may_fetch: impl FnMut(GroupHash) -> bool) -> BTreeSet<GroupHash> {
         let (now, mut notes) = (self.now, Vec::new());
-        self.ledger().on_workbench(ToFrontier::WantHosts { hosts: 100 });
-        self.ledger().serve(now, &mut |group, _| Ok(may_fetch(group)), &mut notes).unwrap();
+        self.crawldb().on_workbench(ToFrontier::WantHosts { hosts: 100 });
+        self.crawldb().serve(now, &mut |group, _| Ok(may_fetch(group)), &mut notes).unwrap();
         let group = |note: &ToWorkbench| match note {
             ToWorkbench::Due(due) => Some(due.host.group),
             _ => None,
@@ -275,6 +275,6 @@ impl Model {
     }
 
     pub fn rescan_schedule(&mut self) {
-        self.ledger().rescan_schedule();
+        self.crawldb().rescan_schedule();
     }
 }

@@ -15,7 +15,7 @@ impl World {
         let other = self.flying.insert(ip, (by, life));
         assert!(other.is_none(), "agents {by} and {other:?} visit {ip} at once, at {now}");
         let gap = self.ended.get(&ip).map(|&ended| now.since(ended));
-        let delay = self.settings.politeness.ip_delay;
+        let delay = self.settings.live.politeness.ip_delay;
         assert!(gap.is_none_or(|gap| gap >= delay), "{ip}: {gap:?} after the last visit, at {now}");
         let lasts = match self.dice.below(20) {
             // Such a one has its turn prolonged.
@@ -52,7 +52,7 @@ impl World {
         node.visits.remove(&visit.address);
         let VisitTask::Pages { urls, .. } = visit.task else { panic!("robots") };
         let is_cut = now < answers;
-        node.bench.release(
+        node.workbench.release(
             Verdict {
                 host: visit.host,
                 address: visit.address,

@@ -84,8 +84,8 @@ pub(super) struct Node {
     pub(super) life: u64,
     /// What its clock is ahead of the true time.
     pub(super) ahead: Duration,
-    pub(super) bench: Workbench,
-    desk: IpLeaseClient,
+    pub(super) workbench: Workbench,
+    queues: IpLeaseClient,
     pub(super) fenced: bool,
     pub(super) visits: HashMap<IpAddr, Timestamp>,
 }
@@ -120,7 +120,7 @@ fn address(n: u8) -> IpAddr {
 }
 
 /// A host falls due, and is resolved.
-fn enter(bench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, local: Timestamp) {
+fn enter(workbench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, local: Timestamp) {
     let due = crate::messages::DueHost {
         host: key(name),
         name: Arc::from(name),
@@ -130,9 +130,9 @@ fn enter(bench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, local:
         more: false,
         pages_left: u64::MAX,
     };
-    bench.on_frontier(ToWorkbench::Due(Box::new(due)), local);
+    workbench.on_frontier(ToWorkbench::Due(Box::new(due)), local);
     let answer = Ok(Resolved { address, until: local + secs(100_000) });
-    bench.resolved(&Resolution { host: key(name), answer }, local);
+    workbench.resolved(&Resolution { host: key(name), answer }, local);
 }
 
 impl World {
@@ -140,8 +140,8 @@ impl World {
     pub fn run(seed: u64, trouble: bool) -> Self {
         let mut dice = Dice(seed);
         let mut settings = Settings::default();
-        settings.politeness.ip_delay = ms([0, 100, 700, 2_000][dice.below(4) as usize]);
-        settings.politeness.delay = ms(200 + dice.below(600));
+        settings.live.politeness.ip_delay = ms([0, 100, 700, 2_000][dice.below(4) as usize]);
+        settings.live.politeness.delay = ms(200 + dice.below(600));
         let start = Timestamp::from_secs(1_700_000_000);
         let mut world = Self {
             n_ips: 1 + dice.below(4) as u8,
@@ -227,16 +227,16 @@ impl World {
         self.lives += 1;
         let ahead = secs(self.dice.below(10_000));
         let local = self.now + ahead;
-        let mut bench = Workbench::new(&self.settings, local, true).among_others();
+        let mut workbench = Workbench::new(&self.settings, local, true).among_others();
         for n in 0..self.n_ips {
             for host in 0..=self.dice.below(3) {
                 let name = format!("h{host}-{n}.agent{}.example", id.0);
-                enter(&mut bench, &name, address(n), 2_000, local);
+                enter(&mut workbench, &name, address(n), 2_000, local);
             }
         }
-        let desk = IpLeaseClient::new(id, self.settings.politeness.ip_delay);
+        let queues = IpLeaseClient::new(id, self.settings.live.politeness.ip_delay);
         let (life, visits) = (self.lives, HashMap::new());
-        self.nodes.insert(id, Node { life, ahead, bench, desk, fenced: false, visits });
+        self.nodes.insert(id, Node { life, ahead, workbench, queues, fenced: false, visits });
         self.at(ROUND, Event::Round(id, self.lives));
     }
 
@@ -274,17 +274,17 @@ impl World {
             Event::Round(id, life) => self.round(id, life),
             Event::View(id, life, view) => {
                 let Some(node) = self.living(id, life).filter(|node| !node.fenced) else { return };
-                if view.epoch > node.desk.epoch() {
+                if view.epoch > node.queues.epoch() {
                     let owners = Owners::new(StrategyKind::Permutation, view).unwrap();
-                    node.desk.begin(Arc::new(owners));
-                    let held = node.bench.begin_lease_epoch(now + node.ahead);
-                    node.desk.uses(held, now + node.ahead);
+                    node.queues.begin(Arc::new(owners));
+                    let held = node.workbench.begin_lease_epoch(now + node.ahead);
+                    node.queues.uses(held, now + node.ahead);
                 }
             }
             Event::Clear(id, life, epoch) => {
                 let Some(node) = self.living(id, life) else { return };
-                if node.desk.epoch() == epoch {
-                    node.desk.clear(now + node.ahead);
+                if node.queues.epoch() == epoch {
+                    node.queues.clear(now + node.ahead);
                 }
             }
             Event::Fence(id, life) => {
@@ -294,14 +294,14 @@ impl World {
             }
             Event::Batch { from, to, epoch, batch } => {
                 let Some(node) = self.nodes.get_mut(&to) else { return };
-                if node.desk.epoch() == epoch {
-                    node.desk.hear(from, batch, now + node.ahead);
+                if node.queues.epoch() == epoch {
+                    node.queues.hear(from, batch, now + node.ahead);
                 }
             }
             Event::Sent { by, life, to, epoch, number, fate } => {
                 let Some(node) = self.living(by, life) else { return };
-                if node.desk.epoch() == epoch {
-                    node.desk.sent(to, number, fate);
+                if node.queues.epoch() == epoch {
+                    node.queues.sent(to, number, fate);
                 }
             }
             Event::Ends { by, life, visit, began, answers } => {
@@ -318,22 +318,22 @@ impl World {
         if let Some((n, more)) = guest {
             // It leaves when its URLs are done, and its address is forgotten, or becomes another's.
             let name = format!("guest{}.agent{}.example", now.0, id.0);
-            enter(&mut node.bench, &name, address(100 + n as u8), 1 + more, local);
+            enter(&mut node.workbench, &name, address(100 + n as u8), 1 + more, local);
         }
-        node.desk.tick(local);
-        for news in node.desk.take_news() {
-            node.bench.on_lease_notice(&news, local);
+        node.queues.tick(local);
+        for news in node.queues.take_news() {
+            node.workbench.on_lease_notice(&news, local);
         }
         let mut begun = Vec::new();
-        while let Some(visit) = node.bench.acquire(local) {
+        while let Some(visit) = node.workbench.acquire(local) {
             begun.push(visit);
         }
-        for note in node.bench.take_lease_requests(local) {
-            node.desk.note(note, local);
+        for note in node.workbench.take_lease_requests(local) {
+            node.queues.note(note, local);
         }
-        let epoch = node.desk.epoch();
-        let batches = node.desk.take_batches(local);
-        let _ = node.bench.take_messages();
+        let epoch = node.queues.epoch();
+        let batches = node.queues.take_batches(local);
+        let _ = node.workbench.take_messages();
         for visit in begun {
             self.begins(id, life, visit);
         }
@@ -341,7 +341,7 @@ impl World {
             let number = batch.number;
             let (there, back) = (self.latency(), self.latency());
             let lost = !self.is_calm() && self.dice.percent(10);
-            let epochs = self.nodes.get(&to).map(|node| node.desk.epoch());
+            let epochs = self.nodes.get(&to).map(|node| node.queues.epoch());
             if !lost {
                 self.at(there, Event::Batch { from: id, to, epoch, batch });
             }

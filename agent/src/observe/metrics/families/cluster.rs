@@ -6,25 +6,24 @@ use crivello_common::metrics::{MetricFamily, counter, gauge};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub const ALL: &[MetricFamily<Reading>] = &[
-    gauge("crivello_epoch", "1", &[], "The view that the agent goes by", |r, s| {
+    gauge("crivello_epoch", "1", &[], "The epoch of the view in force", |r, s| {
         with(r, |cluster| s.one(cluster.epoch));
     }),
-    gauge("crivello_idle", "1", &[], "1 while it has nothing to do", |r, s| {
+    gauge("crivello_idle", "1", &[], "1 while the agent has nothing to do", |r, s| {
         with(r, |cluster| s.one(cluster.is_idle));
     }),
     counter(
         "crivello_work_total",
         "deeds",
         &[],
-        "Rises with whatever it takes in, sends, or fetches",
+        "Messages and URLs received, sent or fetched",
         |r, s| with(r, |cluster| s.one(cluster.work)),
     ),
     gauge(
         "crivello_groups",
         "groups",
         &["role"],
-        "Groups with rows here: authority (it fetches them), copy, pending (it takes them in); \
-         estimated beyond 10,000",
+        "Groups with rows here by role: authority (this agent fetches them), copy (replica), pending (rows are coming in); estimated beyond 10,000",
         |r, s| {
             with(r, |Cluster { roles, .. }| {
                 s.of(&["authority"], roles.authority);
@@ -37,14 +36,14 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_handoffs_in_progress",
         "groups",
         &[],
-        "Groups on their way from here, or waiting to be",
+        "Groups that are being handed off or replicated, or wait for it",
         |r, s| with(r, |cluster| s.one(cluster.handoffs)),
     ),
     counter(
         "crivello_handoffs_total",
         "groups",
         &["direction"],
-        "Groups whose rows were handed over to their owner (out), or came here (in), in this run",
+        "Groups that were handed off to another agent (out) or received (in), in this run",
         |r, s| {
             with(r, |_| {
                 s.of(&["out"], r.shared.measured.groups_out.load(Relaxed));
@@ -59,21 +58,21 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "Rows of the outbox that an agent has not acknowledged",
         |r, s| peers(r, |peer| s.of(&[&peer.name], peer.rows)),
     ),
-    gauge("crivello_outbox_bytes", "bytes", &["peer"], "Their bytes, on disk", |r, s| {
+    gauge("crivello_outbox_bytes", "bytes", &["peer"], "Bytes of these rows, on disk", |r, s| {
         peers(r, |peer| s.of(&[&peer.name], peer.bytes));
     }),
     gauge(
         "crivello_outbox_lag_seconds",
         "seconds",
         &["peer"],
-        "How long the first of them has been the first: an agent that keeps up has less than one",
+        "Time since the first of these rows became the first; below one second for an agent that keeps up",
         |r, s| peers(r, |peer| s.of(&[&peer.name], peer.lag)),
     ),
     gauge(
         "crivello_peer_queue_bytes",
         "bytes",
         &["peer", "stream"],
-        "Packets on their way to an agent, of the main stream and of the one for copies",
+        "Packets on the way to an agent, on the main stream and on that for replicas",
         |r, s| {
             peers(r, |peer| {
                 for (stream, bytes) in peer.sending {
@@ -82,14 +81,20 @@ pub const ALL: &[MetricFamily<Reading>] = &[
             });
         },
     ),
-    gauge("crivello_turns_held", "addresses", &[], "Addresses whose turn is here", |r, s| {
-        with(r, |_| s.one(r.census.ip_leases_held));
-    }),
     gauge(
-        "crivello_turns_lent",
+        "crivello_ip_leases_held",
         "addresses",
         &[],
-        "Addresses whose turn other agents have from this one",
+        "IP addresses whose lease this agent holds",
+        |r, s| {
+            with(r, |_| s.one(r.census.ip_leases_held));
+        },
+    ),
+    gauge(
+        "crivello_ip_leases_lent",
+        "addresses",
+        &[],
+        "IP addresses whose lease this agent has lent to others",
         |r, s| with(r, |_| s.one(r.shared.measured.ip_leases_lent.load(Relaxed))),
     ),
 ];

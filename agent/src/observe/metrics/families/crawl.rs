@@ -14,35 +14,35 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "Always 1: the version of the program and the id of the crawl",
         |r, s| s.of(&[env!("CARGO_PKG_VERSION"), &r.crawl_id], 1_u64),
     ),
-    gauge("crivello_uptime_seconds", "seconds", &[], "Since this run began", |r, s| {
+    gauge("crivello_uptime_seconds", "seconds", &[], "Time since this run began", |r, s| {
         s.one(r.snapshot.elapsed);
     }),
     counter(
         "crivello_crawling_seconds_total",
         "seconds",
         &[],
-        "Time spent crawling, in all runs",
+        "Time spent crawling, over all runs",
         |r, s| s.one(r.totals.elapsed),
     ),
     counter(
         "crivello_pages_fetched_total",
         "pages",
         &[],
-        "Responses that count as pages, once they are archived",
+        "Responses that count as pages and are archived",
         |r, s| s.one(r.totals.pages),
     ),
     counter(
         "crivello_fetched_bytes_total",
         "bytes",
         &[],
-        "Bodies of these pages as they were received",
+        "Bytes of the bodies of these pages, as received",
         |r, s| s.one(r.totals.bytes),
     ),
     counter(
         "crivello_responses_total",
         "pages",
         &["status"],
-        "The same pages by the first digit of their status, 1xx to 5xx",
+        "These pages by the first digit of their status, 1xx to 5xx",
         |r, s| {
             for (name, n) in ["1xx", "2xx", "3xx", "4xx", "5xx"].iter().zip(r.snapshot.by_class) {
                 s.of(&[name], n);
@@ -74,7 +74,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_failures_total",
         "attempts",
         &["kind"],
-        "Attempts that brought no usable response, by kind",
+        "Requests without a usable response, by kind",
         |r, s| {
             for kind in Failure::ALL {
                 s.of(&[kind.name()], r.totals.failures[kind as usize]);
@@ -85,14 +85,14 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_retries_total",
         "attempts",
         &[],
-        "Of the failed attempts those that will be repeated",
+        "Failed requests that will be retried",
         |r, s| s.one(r.totals.retries),
     ),
     counter(
         "crivello_discards_total",
         "URLs",
         &["reason"],
-        "URLs and pages that were set aside for good, by reason",
+        "URLs and pages that were discarded for good, by reason",
         |r, s| {
             for reason in Discard::ALL {
                 s.of(&[reason.name()], r.totals.discards.get(reason));
@@ -103,31 +103,31 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_links_found_total",
         "links",
         &[],
-        "Links that left pages, before the sieve",
+        "Links found on pages, before the sieve",
         |r, s| s.one(r.totals.links),
     ),
     counter(
         "crivello_visits_begun_total",
         "visits",
         &[],
-        "Visits to hosts that were handed out, in this run",
+        "Visits to hosts that began, in this run",
         |r, s| s.one(r.shared.measured.visits.load(Relaxed)),
     ),
     gauge(
         "crivello_urls_seen",
         "URLs",
         &[],
-        "URLs that are known here, copies for other agents among them",
+        "URLs that are known here, replicas of other agents' URLs included",
         |r, s| s.one(r.totals.seen),
     ),
-    gauge("crivello_urls_queued", "URLs", &[], "URLs that this agent is to fetch", |r, s| {
+    gauge("crivello_urls_queued", "URLs", &[], "URLs that this agent will fetch", |r, s| {
         s.one(r.totals.own_queued);
     }),
     gauge(
         "crivello_urls_queued_for_others",
         "URLs",
         &[],
-        "URLs in the queues of groups of which this agent holds copies",
+        "Queued URLs of groups of which this agent holds replicas",
         |r, s| s.one(r.totals.queued.saturating_sub(r.totals.own_queued)),
     ),
     gauge("crivello_hosts_known", "hosts", &[], "Hosts that have a row on disk", |r, s| {
@@ -137,8 +137,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_pages_left",
         "pages",
         &[],
-        "Pages until limits.pages-max, by all agents together, as this one knows; absent without it, \
-         and until the coordinator has said",
+        "Pages that all agents together may still fetch under limits.pages-max; absent without that limit, and until the coordinator has granted a quota",
         |r, s| {
             if let Some(left) = r.snapshot.pages_left {
                 s.one(left);

@@ -9,7 +9,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_rocksdb_pending_compaction_bytes",
         "bytes",
         &[],
-        "What compactions have still to rewrite",
+        "Bytes that compactions still have to rewrite",
         |r, s| s.one(r.health.pending_compaction_bytes),
     ),
     gauge(
@@ -38,7 +38,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_rocksdb_rows",
         "rows",
         &["family"],
-        "About how many rows each column family has",
+        "Estimated number of rows of each column family",
         |r, s| {
             for family in &r.health.families {
                 s.of(&[family.name], family.rows);
@@ -49,7 +49,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_rocksdb_running",
         "jobs",
         &["task"],
-        "Compactions and flushes at work",
+        "Compactions and flushes that are running",
         |r, s| {
             s.of(&["compaction"], r.health.running_compactions);
             s.of(&["flush"], r.health.running_flushes);
@@ -66,14 +66,14 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_rocksdb_writes_stopped",
         "1",
         &[],
-        "1 while writes stand still because compactions are behind",
+        "1 while writes are stopped because compactions are behind",
         |r, s| s.one(r.health.is_write_stopped),
     ),
     gauge(
         "crivello_rocksdb_delayed_write_rate",
         "bytes/second",
         &[],
-        "What writes are slowed down to; 0 while they are not",
+        "The rate to which writes are slowed down; 0 while they are not",
         |r, s| s.one(r.health.delayed_write_rate),
     ),
     counter(
@@ -87,7 +87,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_block_cache_max_bytes",
         "bytes",
         &[],
-        "What RocksDB's block cache may hold: state.block-cache",
+        "Maximum size of RocksDB's block cache: state.block-cache",
         |r, s| s.one(r.health.block_cache_max),
     ),
     gauge(
@@ -101,23 +101,21 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_memory_bytes",
         "bytes",
         &["owner"],
-        "Memory by who holds it, as far as that is counted: block-cache, memtables, \
-         table-readers, sieve (its tables), robots-rules, large-bodies (room they hold), parser \
-         and commit (what waits for them), peers (what other agents have not acknowledged)",
+        "Memory by use, as far as it is counted: block-cache, memtables, table-readers, sieve (its tables), robots-rules, large-bodies (reserved), parser and commit (their queues), peers (packets that are not acknowledged)",
         memory,
     ),
     gauge(
         "crivello_bodies_waiting",
         "visits",
         &[],
-        "Visits that wait for room for a large body",
+        "Visits that wait for memory for a large body",
         |r, s| s.one(r.context.bodies().1),
     ),
     gauge(
         "crivello_connections_idle",
         "hosts",
         &[],
-        "Hosts that an idle connection is kept to",
+        "Hosts to which an idle connection is kept",
         |r, s| s.one(r.context.connections_idle()),
     ),
     gauge(
@@ -127,14 +125,20 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "Files and sockets that the process has open",
         |r, s| s.one(r.process.files),
     ),
-    gauge("crivello_open_files_max", "files", &[], "How many it may have open", |_, s| {
-        s.one(open_files());
-    }),
+    gauge(
+        "crivello_open_files_max",
+        "files",
+        &[],
+        "Maximum number of open files and sockets",
+        |_, s| {
+            s.one(open_files());
+        },
+    ),
     gauge(
         "crivello_disk_used_bytes",
         "bytes",
         &["what"],
-        "Files of the agent: state, archive",
+        "Size of the agent's files: state, archive",
         |r, s| {
             s.of(&["state"], r.used.state);
             s.of(&["archive"], r.used.archive);
@@ -144,7 +148,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_disk_free_bytes",
         "bytes",
         &[],
-        "Room on its disk; below state.disk-free-min fetching waits",
+        "Free space on its disk; below state.disk-free-min fetching waits",
         |r, s| s.one(r.used.free),
     ),
 ];

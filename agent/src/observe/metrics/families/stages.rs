@@ -8,9 +8,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_queue_items",
         "items",
         &["queue"],
-        "What waits on each arrow of the drawing in ARCHITECTURE.md: visits and names for the \
-         fetchers, their answers, ledger-notes and turn-news for the scheduler, results for a \
-         parser, pages for a commit, batches of seeds, arrivals from other agents and people",
+        "Items in each queue of the drawing in ARCHITECTURE.md: visits and names for the fetchers; answers of the fetchers, to-workbench and ip-lease-events for the scheduler; results for a parser; pages for a commit; batches of seeds; arrivals from other agents and people",
         |r, s| {
             for &(queue, n) in &r.queues {
                 s.of(&[queue], n);
@@ -21,7 +19,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_queue_bytes",
         "bytes",
         &["queue"],
-        "Bodies that wait for a parser; records and links that wait for a commit",
+        "Bytes of bodies that wait for a parser, and of records and links that wait for a commit",
         |r, s| {
             let (bodies, pages) = r.shared.pipeline.bytes();
             s.of(&["parser"], bodies);
@@ -47,7 +45,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_dns_answers_total",
         "answers",
         &["answer"],
-        "Names that were resolved, those known from before among them, by what came of it",
+        "Names that were resolved, from the cache or by a query, by result",
         |r, s| {
             for (answer, n) in r.dns.answers() {
                 s.of(&[answer], n);
@@ -58,7 +56,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_dns_answers_cached_total",
         "answers",
         &[],
-        "Of these answers those known from before",
+        "Names that were resolved from the cache",
         |r, s| s.one(r.dns.answers_cached()),
     ),
     timing(
@@ -116,38 +114,38 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_sieve_offered_total",
         "URLs",
         &[],
-        "URLs that came to the sieve, in this run",
+        "URLs given to the sieve, in this run",
         |r, s| s.one(r.sieve.offered),
     ),
     counter(
         "crivello_sieve_recent_total",
         "URLs",
         &[],
-        "Of these, known to the table of recent ones",
+        "Of these, found in the table of recent URLs",
         |r, s| s.one(r.sieve.recent),
     ),
     counter(
         "crivello_sieve_looked_up_total",
         "URLs",
         &[],
-        "Of these, looked up in what state.sieve names, by default on disk",
+        "Of these, looked up in the seen set that state.sieve names, by default on disk",
         |r, s| s.one(r.sieve.looked_up),
     ),
-    counter("crivello_sieve_fresh_total", "URLs", &[], "Of these, let through", |r, s| {
+    counter("crivello_sieve_fresh_total", "URLs", &[], "Of these, new", |r, s| {
         s.one(r.sieve.fresh);
     }),
     gauge(
         "crivello_sieve_loss_rate",
         "1",
         &[],
-        "The share of new URLs that a Bloom filter (state.sieve) takes for known, as full as it is",
+        "The share of new URLs that a Bloom filter (state.sieve) takes for known, at its current fill",
         |r, s| s.one(r.sieve.losses.rate),
     ),
     gauge(
         "crivello_sieve_lost_urls",
         "URLs",
         &[],
-        "About how many new URLs it took for known, in this run",
+        "Estimated number of new URLs that it took for known, in this run",
         |r, s| s.one(r.sieve.losses.urls),
     ),
 ];

@@ -1,4 +1,4 @@
-//! The workbench in a small random world: a ledger on "disk", a resolver and fetchers that answer
+//! The workbench in a small random world: a crawl database on "disk", a resolver and fetchers that answer
 //! after random times and as badly as they like, addresses that change, redirects of robots.txt
 //! in all directions, a kill now and then. A [`Witness`] judges every visit by what it saw itself.
 //!
@@ -8,7 +8,7 @@
 //!
 //! A failure prints its seed; put it into [`PASTE_A_SEED_HERE`] to run it alone.
 
-mod ledger;
+mod crawldb;
 mod witness;
 
 use super::desk::{ms, secs};
@@ -17,12 +17,12 @@ use crate::messages::{
     Visit, VisitTask,
 };
 use crate::workbench::Workbench;
+use crawldb::CrawlDb;
 use crivello_common::config::{PolitenessMode, Settings};
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
-use ledger::CrawlDb;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -61,8 +61,8 @@ enum Event {
 struct World {
     dice: Dice,
     settings: Settings,
-    bench: Workbench,
-    ledger: CrawlDb,
+    workbench: Workbench,
+    crawldb: CrawlDb,
     witness: Witness,
     now: Timestamp,
     events: Events,
@@ -80,7 +80,7 @@ struct World {
 
 fn settings(dice: &mut Dice) -> Settings {
     let mut s = Settings::default();
-    let p = &mut s.politeness;
+    let p = &mut s.live.politeness;
     p.delay = dice.pick(&[Duration::ZERO, ms(300), secs(10), secs(40)]);
     p.ip_delay = dice.pick(&[Duration::ZERO, ms(100), secs(2), secs(15)]);
     p.burst = dice.pick(&[1, 1, 3]);
@@ -89,9 +89,9 @@ fn settings(dice: &mut Dice) -> Settings {
     if dice.percent(20) {
         p.mode = PolitenessMode::Relative;
     }
-    s.fetch.visits_max = 1 + dice.below(6) as u32;
-    s.state.hosts_max = 1 + dice.below(12);
-    s.state.window_urls_max = dice.pick(&[4, 30, 1_000]);
+    s.fixed.fetch.visits_max = 1 + dice.below(6) as u32;
+    s.fixed.state.hosts_max = 1 + dice.below(12);
+    s.fixed.state.window_urls_max = dice.pick(&[4, 30, 1_000]);
     s
 }
 
@@ -101,10 +101,10 @@ impl World {
         let settings = settings(&mut dice);
         let now = Timestamp::from_secs(1_700_000_000);
         Self {
-            bench: Workbench::new(&settings, now, false),
-            ledger: CrawlDb::new(&mut dice),
+            workbench: Workbench::new(&settings, now, false),
+            crawldb: CrawlDb::new(&mut dice),
             witness: Witness::new(&settings),
-            fetchers: settings.fetch.visits_max as usize,
+            fetchers: settings.fixed.fetch.visits_max as usize,
             trouble: dice.pick(&[0, 5, 40]),
             n_ips: dice.pick(&[1, 2, 3, 5, 20]),
             n_made_way: 0,
@@ -122,7 +122,7 @@ impl World {
         self.n_events += 1;
         let mut at = self.now + ms(self.dice.below(ms_max));
         if let Event::Note(_) = event {
-            at = at.max(self.last_note); // The ledger's notes stay in order.
+            at = at.max(self.last_note); // The crawl database's notes stay in order.
             self.last_note = at;
         }
         self.events.insert((at, self.n_events), event);
@@ -151,23 +151,23 @@ impl World {
         while let Some(entry) = self.events.first_entry().filter(|e| e.key().0 <= self.now) {
             match entry.remove() {
                 Event::Note(note) => {
-                    self.ledger.delivered(&note);
-                    self.bench.on_frontier(note, self.now);
+                    self.crawldb.delivered(&note);
+                    self.workbench.on_frontier(note, self.now);
                 }
                 Event::Resolved(resolution) => {
                     self.witness.resolved(&resolution);
-                    self.bench.resolved(&resolution, self.now);
+                    self.workbench.resolved(&resolution, self.now);
                 }
                 Event::Verdict(verdict) => {
                     self.in_flight -= 1;
                     self.witness.ended(&verdict, self.now);
-                    self.ledger.ended(&verdict);
+                    self.crawldb.ended(&verdict);
                     let host = verdict.host;
-                    self.bench.release(*verdict, self.now);
-                    self.ledger.left_ready.clear();
+                    self.workbench.release(*verdict, self.now);
+                    self.crawldb.left_ready.clear();
                     self.exchange();
                     self.n_made_way +=
-                        self.ledger.left_ready.iter().filter(|h| **h != host).count();
+                        self.crawldb.left_ready.iter().filter(|h| **h != host).count();
                 }
             }
             self.exchange();
@@ -177,13 +177,13 @@ impl World {
     /// Whether a fetcher is free that found nothing.
     fn acquire_all(&mut self) -> bool {
         while self.in_flight < self.fetchers {
-            let Some(visit) = self.bench.acquire(self.now) else {
-                self.bench.starving(self.now);
+            let Some(visit) = self.workbench.acquire(self.now) else {
+                self.workbench.starving(self.now);
                 return true;
             };
             self.in_flight += 1;
             self.witness.began(&visit, self.now);
-            self.ledger.handed_out(&visit);
+            self.crawldb.handed_out(&visit);
             let verdict = self.fetch(visit);
             let took = self.dice.pick(&[1, 500, 20_000]);
             self.later(took, Event::Verdict(Box::new(verdict)));
@@ -198,15 +198,15 @@ impl World {
     }
 
     fn exchange(&mut self) {
-        for note in self.bench.take_messages() {
-            if let Some(answer) = self.ledger.hear(note, self.now, &mut self.dice) {
+        for note in self.workbench.take_messages() {
+            if let Some(answer) = self.crawldb.hear(note, self.now, &mut self.dice) {
                 self.later(200, Event::Note(answer));
             }
         }
-        while let Some(due) = self.ledger.due(self.now, &mut self.dice) {
+        while let Some(due) = self.crawldb.due(self.now, &mut self.dice) {
             self.later(200, Event::Note(ToWorkbench::Due(Box::new(due))));
         }
-        for (host, _) in self.bench.take_to_resolve() {
+        for (host, _) in self.workbench.take_to_resolve() {
             let answer = self.snapshot(host);
             self.later(3_000, Event::Resolved(Resolution { host, answer }));
         }
@@ -278,7 +278,7 @@ impl World {
             0..6 => RobotsOutcome::Rules(Arc::default()),
             6..8 => RobotsOutcome::Missing,
             _ => {
-                let (name, path) = (self.ledger.any_name(&mut self.dice), self.dice.below(3));
+                let (name, path) = (self.crawldb.any_name(&mut self.dice), self.dice.below(3));
                 let url = format!("https://{name}/{path}/robots.txt");
                 RobotsOutcome::Redirect(CrawlUrl::parse(&url).unwrap())
             }
@@ -287,19 +287,20 @@ impl World {
 
     /// What holds at any time.
     fn check(&self) {
-        let stats = self.bench.stats(self.now);
+        let stats = self.workbench.stats(self.now);
         assert_eq!(stats.in_flight, self.in_flight);
-        assert_eq!(stats.window_urls, self.ledger.held() - self.ledger.on_the_way(&self.events));
-        let most = self.settings.state.hosts_max as usize + self.ledger.called();
+        assert_eq!(stats.window_urls, self.crawldb.held() - self.crawldb.on_the_way(&self.events));
+        let most = self.settings.fixed.state.hosts_max as usize + self.crawldb.called();
         assert!(stats.hosts <= most, "{stats:?}");
     }
 
     /// To the next moment at which anything happens; `false` when nothing ever will.
     fn advance(&mut self, starved: bool) -> bool {
         let event = self.events.first_key_value().map(|(&(at, _), _)| at);
-        let bench = self.bench.next_time().filter(|_| starved);
-        assert!(bench.is_none_or(|at| at > self.now), "nothing to visit, and yet it is time");
-        let Some(next) = [event, bench, self.ledger.next_due()].into_iter().flatten().min() else {
+        let workbench = self.workbench.next_time().filter(|_| starved);
+        assert!(workbench.is_none_or(|at| at > self.now), "nothing to visit, and yet it is time");
+        let Some(next) = [event, workbench, self.crawldb.next_due()].into_iter().flatten().min()
+        else {
             return false;
         };
         self.now = self.now.max(next);
@@ -309,18 +310,18 @@ impl World {
     /// kill −9: the visits in flight break off, and what was in memory is gone.
     fn kill(&mut self) {
         self.witness.killed(self.now);
-        self.ledger.killed();
+        self.crawldb.killed();
         self.events.clear();
         self.in_flight = 0;
         self.now = self.now + ms(self.dice.below(3_000));
-        self.bench = Workbench::new(&self.settings, self.now, true);
+        self.workbench = Workbench::new(&self.settings, self.now, true);
     }
 
     fn finish(&mut self) {
-        self.ledger.is_exhausted();
-        self.now = self.now + self.settings.politeness.ip_delay;
-        assert!(self.bench.acquire(self.now).is_none());
-        let stats = self.bench.stats(self.now);
+        self.crawldb.is_exhausted();
+        self.now = self.now + self.settings.live.politeness.ip_delay;
+        assert!(self.workbench.acquire(self.now).is_none());
+        let stats = self.workbench.stats(self.now);
         assert_eq!((stats.hosts, stats.ips, stats.window_urls), (0, 0, 0), "memory returns");
     }
 }
@@ -341,7 +342,7 @@ fn windows_are_cut_and_ready_hosts_leave_now_and_then() {
     let happened = |seed| {
         let mut world = World::new(seed);
         world.run();
-        (world.ledger.n_returned > 0, world.n_made_way > 0)
+        (world.crawldb.n_returned > 0, world.n_made_way > 0)
     };
     let (cut, left): (Vec<bool>, Vec<bool>) = (0..1_000).map(happened).unzip();
     assert!(cut.contains(&true), "no window was cut");

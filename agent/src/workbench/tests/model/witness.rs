@@ -73,8 +73,8 @@ impl Witness {
         self.ips_busy.remove(&ip);
         if verdict.requests > 0 {
             self.put_off(host, now + self.delay(verdict.served));
-            self.ips_next.insert(ip, now + self.settings.politeness.ip_delay);
-            self.connections.insert(host, (ip, now + self.settings.fetch.keep_alive));
+            self.ips_next.insert(ip, now + self.settings.live.politeness.ip_delay);
+            self.connections.insert(host, (ip, now + self.settings.fixed.fetch.keep_alive));
         }
         if let Signal::SlowDown(Some(wait)) = verdict.signal {
             self.put_off(host, now + wait);
@@ -116,7 +116,7 @@ impl Witness {
             self.put_off(host, now + delay);
         }
         for ip in std::mem::take(&mut self.ips_busy) {
-            self.ips_next.insert(ip, now + self.settings.politeness.ip_delay);
+            self.ips_next.insert(ip, now + self.settings.live.politeness.ip_delay);
         }
         self.connections.clear();
         self.answers.clear();
@@ -128,7 +128,7 @@ impl Witness {
     }
 
     fn delay(&self, served: Duration) -> Duration {
-        let p = &self.settings.politeness;
+        let p = &self.settings.live.politeness;
         match p.mode {
             PolitenessMode::Absolute => p.delay,
             PolitenessMode::Relative => {
@@ -139,7 +139,7 @@ impl Witness {
     }
 
     fn burst(&self) -> u32 {
-        let p = &self.settings.politeness;
+        let p = &self.settings.live.politeness;
         match p.mode {
             PolitenessMode::Absolute if p.delay.is_zero() && p.ip_delay.is_zero() => 32,
             PolitenessMode::Absolute => p.burst,

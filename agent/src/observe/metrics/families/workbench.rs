@@ -30,31 +30,31 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_addresses",
         "addresses",
         &[],
-        "IP addresses in memory, those that only have their rest among them",
+        "IP addresses in memory, including those without hosts whose delay has not passed",
         |r, s| s.one(r.census.ips),
     ),
     gauge(
         "crivello_addresses_ready",
         "addresses",
         &[],
-        "IP addresses that could be visited now",
+        "IP addresses that can be visited now",
         |r, s| s.one(r.census.ips_ready),
     ),
-    gauge("crivello_front_wanted", "addresses", &[], "How large the front is to be", |r, s| {
+    gauge("crivello_front_wanted", "addresses", &[], "Target size of the front", |r, s| {
         s.one(r.census.front_wanted);
     }),
     gauge(
         "crivello_front_held",
         "addresses",
         &[],
-        "How large it is: addresses with hosts, and hosts without an address yet",
+        "Size of the front: addresses with hosts, and hosts without an address yet",
         |r, s| s.one(r.census.front_held),
     ),
     gauge(
         "crivello_window_urls",
         "URLs",
         &[],
-        "URLs in memory: the heads of the queues of the hosts there, long ones count for several",
+        "URLs in memory: the heads of the queues of hosts on the workbench; a long URL counts for several",
         |r, s| s.one(r.census.window_urls),
     ),
     gauge("crivello_visits", "visits", &[], "Visits in flight", |r, s| {
@@ -64,14 +64,14 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_visits_max",
         "visits",
         &[],
-        "How many may be: fetch.visits-max, or less where too few files may be open",
+        "Maximum number of visits in flight: fetch.visits-max, or less if the limit of open files is too low",
         |r, s| s.one(u64::from(r.shared.settings.fetch.visits_max)),
     ),
     counter(
         "crivello_scheduler_idle_seconds_total",
         "seconds",
         &["reason"],
-        "Time in which the scheduler had nothing to do, by what set the pace then, in this run",
+        "Time in which the scheduler had nothing to do, by the bottleneck at that time, in this run",
         |r, s| {
             for (reason, time) in r.shared.measured.idle.read() {
                 s.of(&[reason], time);
@@ -82,7 +82,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_condition",
         "1",
         &["condition"],
-        "1 while it is so: disk-full, offline, dns-silent, limit-reached, paused, no-lease",
+        "1 while the condition holds: disk-full, offline, dns-silent, limit-reached, paused, no-lease",
         |r, s| {
             let shared = &r.shared;
             let no_lease = !shared.fetch_deadline.is_open(shared.clock.now());
@@ -102,7 +102,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_stray_answers_total",
         "answers",
         &[],
-        "Answers that came for hosts no longer in memory, in this run",
+        "Replies for hosts that are no longer in memory, in this run",
         |r, s| s.one(r.census.unknown_host_replies),
     ),
 ];

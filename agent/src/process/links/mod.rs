@@ -13,7 +13,7 @@ mod shape;
 mod tests;
 
 use crate::messages::{Found, LinkKind};
-use crivello_common::config::{AssignBy, Blocklist, Settings};
+use crivello_common::config::{AssignBy, Blocklist, Live};
 use crivello_common::discard::{Discard, DiscardTally};
 use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::url::{Base, CrawlUrl, host_key};
@@ -52,12 +52,12 @@ pub struct LinkRules {
 }
 
 impl LinkRules {
-    /// Compiles the rules in `settings`.
+    /// Compiles the rules in live settings, for groups that are assigned by `assign_by`.
     ///
     /// # Errors
     /// [`LinksError::Regex`].
-    pub fn compile(settings: &Settings) -> Result<Self, LinksError> {
-        let links = &settings.links;
+    pub fn compile(live: &Live, assign_by: AssignBy) -> Result<Self, LinksError> {
+        let links = &live.links;
         Ok(Self {
             scope: Scope::compile(&links.include, &links.exclude)?,
             shape: Shape {
@@ -65,10 +65,10 @@ impl LinkRules {
                 repeats_max: links.repeated_segments_max as usize,
                 segments_max: links.path_depth_max as usize,
             },
-            depth_max: settings.limits.depth_max,
+            depth_max: live.limits.depth_max,
             per_page_max: links.per_page_max as usize,
             respect_nofollow: links.respect_nofollow,
-            assign_by: settings.identity.assign_by,
+            assign_by,
             blocked: Blocklist::new(&links.blocked),
         })
     }

@@ -1,4 +1,4 @@
-//! A naive ledger: all hosts with their queues, and what the workbench was given of them.
+//! A naive crawl database: all hosts with their queues, and what the workbench was given of them.
 
 use super::{Dice, Event, Events};
 use crate::messages::{

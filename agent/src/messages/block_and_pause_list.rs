@@ -1,40 +1,35 @@
-//! Hosts that are not to be visited, as people say it while the crawl runs: seen by all rooms at once.
+//! Blocked and paused hosts, by the live settings; all stages see them at once.
 
 use arc_swap::ArcSwap;
-use crivello_common::config::{BlockEntry, Blocklist, Settings};
+use crivello_common::config::{BlockEntry, Blocklist, Live};
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// See the module. Clones see the same.
 #[derive(Clone, Debug, Default)]
-pub struct Barred(Arc<ArcSwap<Lists>>);
+pub struct BlockAndPauseList(Arc<ArcSwap<Lists>>);
 
-/// What is in force.
+/// The lists in force.
 #[derive(Debug, Default)]
 pub struct Lists {
-    /// For good.
+    /// Blocked hosts, domains and networks.
     pub blocked: Arc<Blocklist>,
-    /// For a while.
+    /// Paused hosts.
     pub paused: HashSet<String>,
 }
 
 impl Lists {
-    /// Those of the settings.
+    /// The lists in the settings.
     #[must_use]
-    pub fn of(settings: &Settings) -> Self {
+    pub fn of(live: &Live) -> Self {
         Self {
-            blocked: Arc::new(Blocklist::new(&settings.links.blocked)),
-            paused: settings
-                .politeness
-                .paused
-                .iter()
-                .map(|name| name.as_str().to_owned())
-                .collect(),
+            blocked: Arc::new(Blocklist::new(&live.links.blocked)),
+            paused: live.politeness.paused.iter().map(|name| name.as_str().to_owned()).collect(),
         }
     }
 
-    /// The entry by which a host is blocked, by its name or where it is.
+    /// The entry that blocks a host by its name or its address.
     #[must_use]
     pub fn block(&self, host: &str, address: Option<IpAddr>) -> Option<&BlockEntry> {
         let at = || address.and_then(|address| self.blocked.by_address(address));
@@ -48,19 +43,19 @@ impl Lists {
     }
 }
 
-impl Barred {
-    /// By the settings that a run begins with.
+impl BlockAndPauseList {
+    /// The lists in the settings at the start.
     #[must_use]
-    pub fn of(settings: &Settings) -> Self {
-        Self(Arc::new(ArcSwap::from_pointee(Lists::of(settings))))
+    pub fn of(live: &Live) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(Lists::of(live))))
     }
 
-    /// Other settings are in force.
-    pub fn replace(&self, settings: &Settings) {
-        self.0.store(Arc::new(Lists::of(settings)));
+    /// Applies new settings.
+    pub fn replace(&self, live: &Live) {
+        self.0.store(Arc::new(Lists::of(live)));
     }
 
-    /// What is in force.
+    /// The lists in force.
     #[must_use]
     pub fn lists(&self) -> Arc<Lists> {
         self.0.load_full()

@@ -1,7 +1,6 @@
-//! How long a host rests between two visits at least, as the settings in force have it: seen by all
-//! rooms at once.
+//! The shortest delay between two visits to any host, by the live settings; all stages see it at once.
 
-use crivello_common::config::{PolitenessMode, Settings};
+use crivello_common::config::{Live, PolitenessMode};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,29 +8,29 @@ use std::time::Duration;
 
 /// See the module. Clones see the same.
 #[derive(Clone, Debug)]
-pub struct RestMin(Arc<AtomicU64>);
+pub struct MinHostDelay(Arc<AtomicU64>);
 
-impl RestMin {
-    /// By the settings that a run begins with.
+impl MinHostDelay {
+    /// By the settings at the start.
     #[must_use]
-    pub fn of(settings: &Settings) -> Self {
-        Self(Arc::new(AtomicU64::new(millis(settings))))
+    pub fn of(live: &Live) -> Self {
+        Self(Arc::new(AtomicU64::new(millis(live))))
     }
 
-    /// Other settings are in force.
-    pub fn replace(&self, settings: &Settings) {
-        self.0.store(millis(settings), Relaxed);
+    /// Applies new settings.
+    pub fn replace(&self, live: &Live) {
+        self.0.store(millis(live), Relaxed);
     }
 
-    /// The shortest of any host, to the millisecond.
+    /// The delay, to the millisecond.
     #[must_use]
     pub fn get(&self) -> Duration {
         Duration::from_millis(self.0.load(Relaxed))
     }
 }
 
-fn millis(settings: &Settings) -> u64 {
-    let politeness = &settings.politeness;
+fn millis(live: &Live) -> u64 {
+    let politeness = &live.politeness;
     let general = match politeness.mode {
         PolitenessMode::Absolute => politeness.delay,
         PolitenessMode::Relative => politeness.relative_delay_min,
@@ -47,18 +46,18 @@ mod tests {
 
     #[test]
     fn the_shortest_counts_and_clones_see_what_is_new() {
-        let mut settings = Settings::default();
-        settings.politeness.delay = Duration::from_secs(7);
-        settings.politeness.relative_delay_min = Duration::from_secs(3);
-        let rest = RestMin::of(&settings);
+        let mut live = Live::default();
+        live.politeness.delay = Duration::from_secs(7);
+        live.politeness.relative_delay_min = Duration::from_secs(3);
+        let rest = MinHostDelay::of(&live);
         let seen = rest.clone();
         assert_eq!(seen.get(), Duration::from_secs(7));
-        settings.politeness.mode = PolitenessMode::Relative;
-        rest.replace(&settings);
+        live.politeness.mode = PolitenessMode::Relative;
+        rest.replace(&live);
         assert_eq!(seen.get(), Duration::from_secs(3));
-        settings.politeness.domains =
+        live.politeness.domains =
             vec![DomainDelay { suffix: "b.example".into(), delay: Duration::ZERO }];
-        rest.replace(&settings);
+        rest.replace(&live);
         assert_eq!(seen.get(), Duration::ZERO);
     }
 }

@@ -1,11 +1,12 @@
 use super::*;
 use crivello_common::config::LinkRule;
+use crivello_common::config::Settings;
 use proptest::prelude::*;
 
 fn rules(change: impl FnOnce(&mut Settings)) -> LinkRules {
     let mut settings = Settings::default();
     change(&mut settings);
-    LinkRules::compile(&settings).unwrap()
+    LinkRules::compile(&settings.live, settings.fixed.identity.assign_by).unwrap()
 }
 
 fn rule(host_suffix: &str, path_prefix: &str, regex: &str) -> LinkRule {
@@ -20,7 +21,7 @@ fn verdict(rules: &LinkRules, url: &str, depth: u16) -> Option<Discard> {
 #[test]
 fn a_url_that_is_let_through_is_named_and_keyed() {
     for by in [AssignBy::Domain, AssignBy::Host] {
-        let rules = rules(|s| s.identity.assign_by = by);
+        let rules = rules(|s| s.fixed.identity.assign_by = by);
         let url = CrawlUrl::parse("https://www.example.com/a?b").unwrap();
         let found = rules.admit(url.clone(), 3, LinkKind::Sitemap).unwrap();
         assert_eq!(found.host, url.host_key(by));
@@ -47,7 +48,7 @@ fn include_and_exclude_rules_bound_the_scope() {
         (vec![], vec![rule("", "", "^https:")], "http://example.com/", true),
         (vec![], vec![rule("", "", "^https:")], "https://example.com/", false),
     ] {
-        let rules = rules(|s| (s.links.include, s.links.exclude) = (include, exclude));
+        let rules = rules(|s| (s.live.links.include, s.live.links.exclude) = (include, exclude));
         let wanted = (!within).then_some(Discard::OutOfScope);
         assert_eq!(verdict(&rules, url, 0), wanted, "{url} under {rules:?}");
     }
@@ -56,10 +57,10 @@ fn include_and_exclude_rules_bound_the_scope() {
 #[test]
 fn traps_are_known_by_their_shape() {
     let rules = rules(|s| {
-        s.links.url_length_max = 60;
-        s.links.repeated_segments_max = 2;
-        s.links.path_depth_max = 5;
-        s.limits.depth_max = Some(4);
+        s.live.links.url_length_max = 60;
+        s.live.links.repeated_segments_max = 2;
+        s.live.links.path_depth_max = 5;
+        s.live.limits.depth_max = Some(4);
     });
     let exactly = format!("http://example.com/{}", "a".repeat(60 - 19));
     for (url, depth, wanted) in [
@@ -85,8 +86,10 @@ fn traps_are_known_by_their_shape() {
 #[test]
 fn a_rule_that_does_not_compile_is_named() {
     let mut settings = Settings::default();
-    settings.links.exclude = vec![rule("", "", "a("), rule("", "", "b")];
-    let error = LinkRules::compile(&settings).unwrap_err().to_string();
+    settings.live.links.exclude = vec![rule("", "", "a("), rule("", "", "b")];
+    let error = LinkRules::compile(&settings.live, settings.fixed.identity.assign_by)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("\"a(\" in links.exclude"), "{error}");
 }
 
@@ -138,13 +141,13 @@ fn nofollow_does_not_hide_the_same_link_without_it() {
     assert_eq!(collected(&rules(|_| {}), &hrefs, 0).0.len(), 1);
     let hrefs = [("a", true), ("b", true)];
     assert_eq!(collected(&rules(|_| {}), &hrefs, 0).0.len(), 0);
-    let rules = rules(|s| s.links.respect_nofollow = false);
+    let rules = rules(|s| s.live.links.respect_nofollow = false);
     assert_eq!(collected(&rules, &hrefs, 0).0.len(), 2);
 }
 
 #[test]
 fn a_page_gives_no_more_than_its_share() {
-    let rules = rules(|s| s.links.per_page_max = 2);
+    let rules = rules(|s| s.live.links.per_page_max = 2);
     let hrefs = [("ftp://x/", false), ("a", false), ("a", false), ("b", false), ("c", false)];
     let (links, tally) = collected(&rules, &hrefs, 0);
     assert_eq!(links.len(), 2);
@@ -153,7 +156,7 @@ fn a_page_gives_no_more_than_its_share() {
 
 #[test]
 fn a_sitemap_gives_as_many_as_it_may_hold() {
-    let rules = rules(|s| s.links.per_page_max = 2);
+    let rules = rules(|s| s.live.links.per_page_max = 2);
     let base = url::Url::parse("http://x.example/sitemap.xml").unwrap();
     let hrefs: Vec<String> = (0..=SITEMAP_URLS_MAX).map(|i| i.to_string()).collect();
     let hrefs = hrefs.iter().map(|href| (href.as_str(), LinkKind::Page, false));
@@ -163,7 +166,7 @@ fn a_sitemap_gives_as_many_as_it_may_hold() {
 
 #[test]
 fn the_depth_of_a_link_is_one_more_than_its_page() {
-    let rules = rules(|s| s.limits.depth_max = Some(7));
+    let rules = rules(|s| s.live.limits.depth_max = Some(7));
     assert_eq!(collected(&rules, &[("a", false)], 6).0.len(), 1);
     let (links, tally) = collected(&rules, &[("a", false), ("#x", false), ("a", false)], 7);
     assert_eq!((links.len(), tally.get(Discard::Depth)), (0, 2));
@@ -197,13 +200,13 @@ proptest! {
         depth in 0..4_u16,
     ) {
         let mut settings = Settings::default();
-        settings.links.exclude = vec![rule("b.example", "/a", ""), rule("", "", "/c/c")];
-        settings.links.url_length_max = length_max;
-        settings.links.repeated_segments_max = repeats_max;
-        settings.links.path_depth_max = segments_max;
-        settings.links.per_page_max = per_page_max;
-        settings.limits.depth_max = depth_max;
-        let rules = LinkRules::compile(&settings).unwrap();
+        settings.live.links.exclude = vec![rule("b.example", "/a", ""), rule("", "", "/c/c")];
+        settings.live.links.url_length_max = length_max;
+        settings.live.links.repeated_segments_max = repeats_max;
+        settings.live.links.path_depth_max = segments_max;
+        settings.live.links.per_page_max = per_page_max;
+        settings.live.limits.depth_max = depth_max;
+        let rules = LinkRules::compile(&settings.live, settings.fixed.identity.assign_by).unwrap();
         let base = url::Url::parse("http://a.example/a/b").unwrap();
         let given = hrefs.iter().map(|(h, nofollow)| (h.as_str(), LinkKind::Page, *nofollow));
         let (links, tally) = rules.collect(&base, given, (LinkKind::Page, depth));
