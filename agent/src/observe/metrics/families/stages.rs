@@ -29,14 +29,13 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     timing(
         "crivello_queue_wait_seconds",
         &["queue"],
-        "parser: from the end of a request until a parser takes its result; commit: from a \
-         group's first entry until its commit",
+        "parser: from the end of a request until a parser takes its result; commit: from the first message of a commit until it begins",
         |r, s| {
             s.of(&["parser"], &r.shared.measured.parser_wait);
             s.of(&["commit"], &r.shared.measured.commit_wait);
         },
     ),
-    timing("crivello_dns_duration_seconds", &[], "Look-ups that asked a name server", |r, s| {
+    timing("crivello_dns_duration_seconds", &[], "Queries to a name server", |r, s| {
         if let Some(times) = r.dns.times() {
             s.one(times);
         }
@@ -62,40 +61,45 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     timing(
         "crivello_connect_duration_seconds",
         &[],
-        "Connections that were made, TLS included",
+        "Establishing a connection, TLS included",
         |r, s| s.one(r.context.times().connect.times()),
     ),
     timing(
         "crivello_first_byte_duration_seconds",
         &[],
-        "From a request to the head of its response, robots.txt included",
+        "From the request to the head of the response, robots.txt included",
         |r, s| s.one(&r.context.times().first_byte),
     ),
     timing(
         "crivello_request_duration_seconds",
         &[],
-        "Requests for pages, to the end of the body or to the failure",
+        "Requests for pages, to the end of the body or the failure",
         |r, s| s.one(&r.context.times().request),
     ),
-    timing("crivello_robots_duration_seconds", &[], "The same for robots.txt", |r, s| {
-        s.one(&r.context.times().robots);
-    }),
+    timing(
+        "crivello_robots_duration_seconds",
+        &[],
+        "Requests for robots.txt, to the end of the body or the failure",
+        |r, s| {
+            s.one(&r.context.times().robots);
+        },
+    ),
     timing(
         "crivello_parse_duration_seconds",
         &[],
-        "Reading a response: links, digest, records and their compression",
+        "Processing a response: links, digest, records and their compression",
         |r, s| s.one(&r.shared.measured.parse),
     ),
     timing(
         "crivello_store_duration_seconds",
         &[],
-        "Appending a group's records to the archive, and the sync",
+        "Appending the records of a commit to the archive, and the sync",
         |r, s| s.one(&r.shared.measured.store),
     ),
     timing(
         "crivello_commit_duration_seconds",
         &[],
-        "The rest of a group's commit, the sieve included",
+        "The rest of a commit, the sieve included",
         |r, s| s.one(&r.shared.measured.commit),
     ),
     timing(
@@ -107,7 +111,7 @@ pub const ALL: &[MetricFamily<Reading>] = &[
     timing(
         "crivello_state_sync_duration_seconds",
         &[],
-        "Syncing the state's log, every state.sync-interval",
+        "Syncing the write-ahead log, every state.sync-interval",
         |r, s| s.one(&r.shared.measured.state_sync),
     ),
     counter(
