@@ -169,7 +169,7 @@ mod tests {
         assert_eq!((&one["value"], &one["default"]), (&"7".into(), &"1000".into()));
         assert_eq!(one["meaning"], "Maximum number of visits in flight.");
         let fixed = all.iter().find(|row| row["key"] == "cluster.strategy").expect("it is there");
-        assert_eq!(fixed["fixed"], true);
+        assert_eq!(fixed["permanent"], true);
         assert!(rows(&v1::CrawlSettings { revision: 1, toml: "odd".into() }).is_err());
     }
 
