@@ -1,5 +1,6 @@
-//! Compresses the debug information of the program: line tables of our own code, for backtraces. They
-//! are some 60 MB uncompressed. The standard library decompresses them when it prints a backtrace.
+//! Compression of the program's debug information: line tables of our own code, for backtraces.
+//! They are about 60 MB uncompressed. The standard library decompresses them when it prints a
+//! backtrace.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

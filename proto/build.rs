@@ -1,6 +1,6 @@
-//! Compiles the `.proto` files in pure Rust: no `protoc` is needed. Their descriptors are kept
-//! beside the code, for gRPC reflection. The messages of `explanation.proto` can be serialized as
-//! JSON too, as that file describes.
+//! Compilation of the `.proto` files in pure Rust: no `protoc` is needed. Their descriptors are
+//! stored beside the code, for gRPC reflection. The messages of `explanation.proto` can also be
+//! serialized as JSON, in the form described in that file.
 
 use prost::Message;
 use prost_types::DescriptorProto;
@@ -15,7 +15,7 @@ const FILES: [&str; 4] = [
     "crivello/v1/explanation.proto",
     "crivello/v1/agent.proto",
 ];
-/// The file whose messages can be serialized as JSON.
+/// File whose messages can be serialized as JSON.
 const JSON: &str = "crivello/v1/explanation.proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -49,11 +49,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Derives `Serialize` for a message: enum values by name, times as text, a group in hexadecimal.
+/// Derives `Serialize` for a message: enum values by name, times as text, groups in hexadecimal.
 fn json(mut builder: Builder, parent: &str, message: &DescriptorProto) -> Builder {
     let path = format!("{parent}.{}", message.name());
     if parent == ".crivello.v1" {
-        // Both also hold for the messages and the oneofs within it.
+        // Both settings also apply to the messages and the oneofs within it.
         builder = builder.type_attribute(&path, "#[derive(serde::Serialize)]").btree_map(&path);
     }
     for field in &message.field {

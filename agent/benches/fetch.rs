@@ -2,7 +2,11 @@
 //! pages on kept-alive connections from the same server (on threads of its own).
 //!
 //! `cargo bench -p crivello-agent --bench fetch`
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and may stop")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints its results and may panic"
+)]
 
 use crivello_agent::fetch::{FetchContext, Sink, run};
 use crivello_agent::messages::{

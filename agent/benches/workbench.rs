@@ -78,7 +78,7 @@ fn acquire_release(c: &mut Criterion) {
             }
         });
     });
-    assert_eq!(desk.bench.stats(desk.now).hosts, HOSTS as usize, "hosts got lost");
+    assert_eq!(desk.bench.stats(desk.now).hosts, HOSTS as usize, "hosts are missing");
     group.finish();
 }
 

@@ -1,8 +1,7 @@
-//! The house: an agent crawls, from intake to archive.
+//! The agent: one crawler, from seeds to archive.
 //!
-//! The rooms are declared in the order of a URL's walk; `ARCHITECTURE.md` has the drawing. Each
-//! opens with what comes in, what goes out, what it remembers, what it never knows and what goes
-//! wrong there. [`app`] alone sees all of them.
+//! Stages come first, then the types that they share and the engines that drive them.
+//! `ARCHITECTURE.md` has the overview. [`app`] alone depends on all of them.
 
 pub mod api;
 pub mod crawldb;

@@ -1,16 +1,16 @@
-//! What a crawl looks like at one moment: plain numbers that a panel or a log line can show, and
-//! what sets the pace just now.
+//! The state of a crawl at one moment, as plain numbers for a panel or a log line, and the
+//! bottleneck that limits its speed.
 
 use crivello_common::bottleneck::Bottleneck;
 use std::time::Duration;
 
-/// The state of a crawl at one moment. Counters cover the whole crawl, earlier runs included;
-/// gauges are those of the moment.
+/// State of a crawl at one moment. Counters cover the whole crawl, earlier runs included; gauges
+/// are current.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Since this run began.
+    /// Time since this run began.
     pub elapsed: Duration,
-    /// Responses that count as pages.
+    /// Number of responses that count as pages.
     pub pages: u64,
     /// Bytes of their bodies, as received.
     pub bytes: u64,
@@ -20,82 +20,83 @@ pub struct Snapshot {
     pub duplicates: u64,
     /// Responses to requests for robots.txt.
     pub robots_fetched: u64,
-    /// Requests that brought no usable response; a repeated one counts each time.
+    /// Number of requests without a usable response; a repeated request counts each time.
     pub errors: u64,
-    /// URLs and pages set aside, for whatever reason.
+    /// Number of URLs and pages discarded, for any reason.
     pub discards: u64,
-    /// URLs let through by the sieve and not yet fetched.
+    /// Number of URLs that the sieve let through and that are not yet fetched.
     pub urls_queued: u64,
-    /// URLs that the sieve has let through.
+    /// Number of URLs that the sieve let through.
     pub urls_seen: u64,
-    /// Where the hosts stand.
+    /// Hosts by what they wait for.
     pub hosts: HostGauges,
     /// Visits in flight.
     pub visits: u64,
     /// Pages between the fetchers and the last commit.
     pub pipeline_pages: u64,
-    /// Pages until the page limit, of all agents together; `None` without one, and while nobody knows.
+    /// Pages until the page limit, of all agents together; `None` without a limit, and while it is
+    /// unknown.
     pub pages_left: Option<u64>,
-    /// What sets the pace.
+    /// Bottleneck of the crawl.
     pub pace: Bottleneck,
 }
 
-/// Hosts with something to fetch, by what they wait for.
+/// Number of hosts with something to fetch, by what they wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostGauges {
-    /// May be visited now.
+    /// Hosts that may be visited now.
     pub ready: u64,
-    /// Wait for the delay of their own or of their IP address.
+    /// Hosts that wait for their own delay or that of their IP address.
     pub waiting: u64,
-    /// Rest for longer: backoff, Retry-After, unreachable.
+    /// Hosts that wait for longer: backoff, Retry-After, unreachable.
     pub resting: u64,
-    /// Wait for their address.
+    /// Hosts whose name is being resolved.
     pub resolving: u64,
-    /// Wait until they are resumed.
+    /// Hosts that are paused until people resume them.
     pub paused: u64,
 }
 
-/// A look-up that takes longer than the first seconds of a run is slow.
+/// Seconds after the start of a run from which on pending name look-ups count as slow.
 const STARTING_SECS: u64 = 3;
 
-/// What the pace is judged by: see [`Evidence::pace`].
+/// Numbers from which the bottleneck is determined: see [`Evidence::pace`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Evidence {
-    /// Since this run began.
+    /// Time since this run began.
     pub elapsed: Duration,
-    /// A stop was asked for.
+    /// True if a stop was requested.
     pub stopping: bool,
-    /// A limit is reached.
+    /// True if the page limit is reached.
     pub limit_reached: bool,
-    /// The disk valve is closed.
+    /// True if the disk has too little free space.
     pub disk_full: bool,
-    /// Nothing can be reached.
+    /// True if no host can be reached.
     pub offline: bool,
-    /// The name servers do not answer.
+    /// True if the name servers do not answer.
     pub dns_silent: bool,
-    /// Pages (robots.txt included) that have come in this run.
+    /// Number of results in this run, robots.txt included.
     pub pages_run: u64,
-    /// URLs in the frontier.
+    /// Number of URLs in the frontier.
     pub urls_queued: u64,
-    /// Visits in flight.
+    /// Number of visits in flight.
     pub visits: u64,
     /// [`Fetch::visits_max`](crivello_common::config::Fetch::visits_max).
     pub visits_max: u64,
-    /// Pages between the fetchers and the parsers.
+    /// Number of pages between the fetchers and the parsers.
     pub unparsed_pages: u64,
-    /// Pages parsed and not yet committed.
+    /// Number of pages parsed and not yet committed.
     pub uncommitted_pages: u64,
-    /// Pages in the pipeline at which fetchers stop.
+    /// Number of pages in the pipeline at which fetchers stop.
     pub pipeline_pages_max: u64,
-    /// Where the hosts stand.
+    /// Hosts by what they wait for.
     pub hosts: HostGauges,
     /// [`Politeness::delay`](crivello_common::config::Politeness::delay).
     pub delay: Duration,
 }
 
 impl Evidence {
-    /// Names what sets the pace: the first that holds, from what stops everything to what merely
-    /// slows.
+    /// Returns the bottleneck: the first that holds, from what stops everything to what merely
+    /// slows the crawl.
     #[must_use]
     pub const fn pace(&self) -> Bottleneck {
         let (e, h) = (self, self.hosts);
@@ -136,7 +137,7 @@ impl Evidence {
         } else if e.pages_run == 0 {
             Bottleneck::Starting
         } else if e.urls_queued > 0 {
-            // On the disk, or between it and the workbench.
+            // The hosts are on disk, or on their way from there to the workbench.
             Bottleneck::NoneDue
         } else {
             Bottleneck::Seeds
@@ -144,7 +145,7 @@ impl Evidence {
     }
 }
 
-/// Nine tenths of `max` or more.
+/// Returns true if `n` is nine tenths of `max` or more.
 const fn nearly(n: u64, max: u64) -> bool {
     max > 0 && n.saturating_mul(10) >= max.saturating_mul(9)
 }

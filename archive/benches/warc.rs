@@ -1,5 +1,5 @@
-//! The cost of building the records of a page, and of appending them, beside a floor: gzip of the
-//! payload alone.
+//! Benchmark of building and appending the records of a page, compared with a lower bound: gzip of
+//! the payload alone.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use crivello_archive::{
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const PAYLOAD: usize = 17 << 10;
 
-/// HTML of about 17 KiB and 30 links, of words drawn from a small vocabulary.
+/// Returns HTML of about 17 KiB with 30 links, with words from a small vocabulary.
 fn html() -> Vec<u8> {
     let mut state = 7_u64;
     let mut draw = |n: u64| {
@@ -41,7 +41,7 @@ fn html() -> Vec<u8> {
     page.into_bytes()
 }
 
-/// A [`Capture`] that owns what it refers to.
+/// A [`Capture`] that owns its data.
 struct Page {
     url: CrawlUrl,
     headers: http::HeaderMap,

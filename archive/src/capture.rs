@@ -1,4 +1,4 @@
-//! What is archived: a response, and the request that it answers.
+//! The input of the archive: a response, and the request that it answers.
 
 use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
@@ -9,30 +9,30 @@ use std::time::Duration;
 /// A response as the server sent it: transfer-encoding undone, content-encoding kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Capture<'a> {
-    /// The URL that was requested.
+    /// Requested URL.
     pub url: &'a CrawlUrl,
-    /// When the request began.
+    /// Start time of the request.
     pub at: Timestamp,
-    /// How long the request took.
+    /// Duration of the request.
     pub took: Duration,
-    /// The address that was connected to.
+    /// Address of the connection.
     pub ip: IpAddr,
-    /// The HTTP status code.
+    /// HTTP status code.
     pub status: u16,
-    /// The version of HTTP that was spoken.
+    /// HTTP version of the response.
     pub version: Version,
-    /// The headers of the response.
+    /// Headers of the response.
     pub headers: &'a HeaderMap,
-    /// The request line and headers as sent (`GET /x HTTP/1.1\r\n…\r\n\r\n`). If it is empty, no
-    /// `request` record is written.
+    /// Request line and headers as sent (`GET /x HTTP/1.1\r\n…\r\n\r\n`). If empty, no `request`
+    /// record is written.
     pub request_head: &'a [u8],
-    /// The body as received.
+    /// Body as received.
     pub body: &'a [u8],
-    /// Why the body is incomplete; `None` if it is complete.
+    /// Reason why the body is incomplete; `None` if it is complete.
     pub truncated: Option<Truncation>,
 }
 
-/// Why a body was cut off: the values of `WARC-Truncated`.
+/// The reason why a body was truncated: the values of `WARC-Truncated`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Truncation {
     /// The body is longer than allowed.
@@ -44,7 +44,7 @@ pub enum Truncation {
 }
 
 impl Truncation {
-    /// The value of `WARC-Truncated`.
+    /// Returns the value of `WARC-Truncated`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,8 +58,8 @@ impl Truncation {
 /// The archived response with the same payload, to which a `revisit` record refers.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginalCapture<'a> {
-    /// Its URL.
+    /// URL of the original response.
     pub url: &'a str,
-    /// Its `WARC-Date`: when its request began.
+    /// `WARC-Date` of the original response: the start time of its request.
     pub at: Timestamp,
 }

@@ -3,56 +3,56 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the archive could not be opened or written.
+/// The reason why the archive could not be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The disk, the quota or the file-size limit is exhausted. A partial write has been cut off;
     /// the append can be retried when there is space.
     #[error("no space to {action} {}: {source}", path.display())]
     Full {
-        /// What was being done.
+        /// Attempted action.
         action: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: io::Error,
     },
     /// Any other error of the file system.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// Attempted action.
         action: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Damage: a file that the committed position names does not exist.
+    /// Damage: a file named by the committed position does not exist.
     #[error("damaged archive: {} is missing, but the committed state refers to it", path.display())]
     Missing {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// Damage: a file is shorter than the committed position, which covers synced bytes only.
     #[error("damaged archive: {} has {found} bytes, but {recorded} bytes are committed", path.display())]
     Short {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The committed length in bytes.
+        /// Committed length in bytes.
         recorded: u64,
-        /// The length of the file in bytes.
+        /// Length of the file in bytes.
         found: u64,
     },
-    /// Damage: an index lacks lines of the records before the committed position.
+    /// Damage: an index lacks lines of records before the committed position.
     #[error("damaged archive: the index {} does not match its WARC file", path.display())]
     Index {
-        /// The index.
+        /// Path of the index.
         path: PathBuf,
     },
-    /// The directory has archives, but no committed position: it belongs to another crawl.
+    /// The directory has archives but no committed position: it belongs to another crawl.
     #[error("{} already exists, but no committed state refers to it", path.display())]
     Occupied {
-        /// One of the files.
+        /// Path of one of the files.
         path: PathBuf,
     },
     /// The committed position names another crawl's file, or cannot be decoded.
@@ -61,7 +61,7 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
-    /// Whether a retry can succeed once there is space on the disk.
+    /// Returns true if a retry can succeed once there is space on the disk.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })

@@ -1,21 +1,21 @@
-//! Web archives: WARC files, and the CDXJ indexes beside them.
+//! Web archives: WARC files and their CDXJ indexes.
 //!
-//! - `format`: what a record is made of. A [`RecordBuilder`] turns a response ([`Capture`]) into
-//!   records, each a gzip member of its own. There is one builder a thread.
+//! - `format`: the parts of a record. A [`RecordBuilder`] converts a response ([`Capture`]) to
+//!   records, each in a separate gzip member. There is one builder per thread.
 //! - `write`: an [`ArchiveWriter`] appends the records of many pages to
-//!   `<dir>/crivello-<crawl>-<time>-<serial>.warc.gz` (WARC/1.1, ISO 28500:2017) and returns where
-//!   each page's record is ([`RecordLocation`]). One thread owns it.
+//!   `<dir>/crivello-<crawl>-<time>-<serial>.warc.gz` (WARC/1.1, ISO 28500:2017) and returns the
+//!   location of each page's record ([`RecordLocation`]). One thread owns it.
 //! - `index`: the lines of the CDXJ index, their keys ([`surt`]) and their order.
-//! - `recover`: what a crash left behind is truncated to the last committed position.
+//! - `recover`: truncation of an archive to the last committed position after a crash.
 //!
-//! How much of an archive counts is its [`ArchivePosition`], which the owner's commits store. After
-//! a crash everything beyond the committed position is cut off: no page is archived twice, and no
-//! record is incomplete. The same holds after a power cut, because [`ArchiveWriter::sync`] is the
-//! only source of a position.
+//! The valid part of an archive ends at its [`ArchivePosition`], which is stored by the owner's
+//! commits. After a crash everything beyond the committed position is cut off: no page is archived
+//! twice, and no record is incomplete. The same is true after a power cut, because
+//! [`ArchiveWriter::sync`] is the only source of a position.
 //!
 //! When the disk is full, the archive is truncated to the last complete page, and the append can be
 //! retried. An archive that does not match the committed position is refused with the name of the
-//! file ([`ArchiveError`]); nothing is started anew.
+//! file ([`ArchiveError`]); no new archive is started.
 
 mod capture;
 mod error;

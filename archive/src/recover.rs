@@ -1,9 +1,9 @@
-//! Recovery: an archive is truncated to its last committed position.
+//! Recovery: truncation of an archive to its last committed position.
 //!
-//! Files created after the position are removed. In the position's own file the records and the
-//! index are truncated. If that file was finished meanwhile, its unsorted index is restored from the
-//! sorted one: the lines of the records before the position. Their order does not matter, because
-//! nothing is ever truncated to before a committed position.
+//! Files created after the position are removed. In the position's own file, the records and the
+//! index are truncated. If that file was finished meanwhile, its unsorted index is restored from
+//! the sorted one: the lines of the records before the position. Their order does not matter,
+//! because nothing is ever truncated to a point before a committed position.
 
 use crate::error::ArchiveError;
 use crate::format::file_names::{FileStem, INDEX, PART, SCRATCH, WARC};
@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Fails if the directory has archives: without a committed position there must be none.
+/// Checks that the directory has no archives: without a committed position there must be none.
 pub(crate) fn must_be_empty(dir: &Path) -> Result<(), ArchiveError> {
     for (name, path) in files(dir)? {
         if FileStem::split(&name).is_some() || name.contains(".warc") || name.contains(".cdxj") {
@@ -75,7 +75,7 @@ fn files(dir: &Path) -> Result<Vec<(String, PathBuf)>, ArchiveError> {
     Ok(files)
 }
 
-/// Reports damage before anything is changed.
+/// Checks for damage before anything is changed.
 fn check_damage(dir: &Path, last: &FileStem, at: &ArchivePosition) -> Result<(), ArchiveError> {
     check_length(&last.path(dir, WARC), at.warc_len)?;
     let part = last.path(dir, PART);
@@ -99,7 +99,7 @@ fn check_length(path: &Path, recorded: u64) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// Completes the index of an earlier file, and removes what else is left of writing it.
+/// Completes the index of an earlier file, and removes other remains of writing it.
 fn complete_index(
     dir: &Path,
     stem: &FileStem,
@@ -115,7 +115,7 @@ fn complete_index(
     }
 }
 
-/// Leaves the last file with its unsorted index only.
+/// Restores the last file to the state with only its unsorted index.
 fn restore_part(dir: &Path, stem: &FileStem, at: &ArchivePosition) -> Result<(), ArchiveError> {
     let (part, index) = (stem.path(dir, PART), stem.path(dir, INDEX));
     for (name, path) in files(dir)? {

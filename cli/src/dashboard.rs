@@ -12,12 +12,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// Default address.
 const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
-/// Binds the address of the dashboard and of the metrics of `meters`. Returns `None` with `--no-http`,
-/// and, with a message, if the default port is in use.
+/// Binds the address of the dashboard and of the metrics of `meters`. Returns `None` with
+/// `--no-http`. Also returns `None`, with a message, if the default port is in use.
 ///
 /// # Errors
-/// A usage error if the given address cannot be bound, or if other machines could connect without a
-/// token.
+/// Returns a usage error if the given address cannot be bound, or if other machines could connect
+/// without a token.
 pub async fn open(
     args: &HttpArgs,
     token: Option<LiveToken>,
@@ -59,7 +59,7 @@ pub async fn open(
     }
 }
 
-/// Line that names the addresses of dashboard and metrics.
+/// Returns the line that names the addresses of dashboard and metrics.
 pub fn urls(dashboard: &Dashboard) -> String {
     let (scheme, at) = (dashboard.scheme(), dashboard.address());
     format!("dashboard at {scheme}://{at}/, metrics at {scheme}://{at}/metrics")

@@ -28,7 +28,7 @@ enum Mode {
 }
 
 impl Display {
-    /// Draws a panel if standard error is a terminal, else logs; shows nothing if `quiet`.
+    /// Draws a panel if standard error is a terminal, otherwise logs. Shows nothing if `quiet`.
     pub fn new(title: String, quiet: bool) -> Self {
         let mode = match (quiet, screen::can_draw()) {
             (true, _) => Mode::Nothing,
@@ -38,8 +38,8 @@ impl Display {
         Self { clock: Clock::start(), mode, rates: Rates::default(), title, shown: None }
     }
 
-    /// Shows `snapshot` if the interval is over. `more` returns further lines of the panel, given its
-    /// width.
+    /// Shows `snapshot` if the interval has passed. `more` returns further lines of the panel,
+    /// given its width.
     pub fn show(
         &mut self,
         snapshot: impl FnOnce() -> Snapshot,

@@ -12,13 +12,13 @@ pub enum Exit {
     Finished,
     /// `crivello robots`: some URL is not allowed.
     Disallowed,
-    /// `crivello why`: no agent knows it.
+    /// `crivello why`: no agent knows the subject.
     Unknown,
     /// `crivello simweb judge`: the visitor broke a promise.
     Impolite,
     /// Stopped by a signal; the state is saved.
     Stopped,
-    /// `crivello wait`: timed out. `crivello set` and similar: not yet in force at every agent.
+    /// `crivello wait`: timed out. `crivello set` and similar: not yet in force at all agents.
     NotYet,
 }
 
@@ -43,12 +43,12 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// A usage error.
+    /// Creates a usage error.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self::Usage(anyhow::Error::msg(message.to_string()))
     }
 
-    /// A usage error if `is_usage`, else an internal one.
+    /// Returns a usage error if `is_usage`, otherwise an internal error.
     fn from_error(error: impl Into<anyhow::Error>, is_usage: bool) -> Self {
         if is_usage { Self::Usage(error.into()) } else { Self::Internal(error.into()) }
     }
@@ -116,8 +116,8 @@ pub fn print_result(result: Result<Exit, CliError>) -> u8 {
     }
 }
 
-/// Ends the process without running destructors of static data: those of RocksDB abort while a
-/// thread that was told to end still uses a database. All that must last was saved before.
+/// Ends the process without running destructors of static data. Destructors of RocksDB abort if a
+/// thread that was asked to end still uses a database. All durable data is already saved.
 pub fn exit_now(code: u8) -> ! {
     let _ = std::io::stdout().flush();
     // SAFETY: it reads nothing but its argument and does not return.

@@ -1,4 +1,4 @@
-//! End of a crawl: summary table, report file, resume command, exit code.
+//! End of a crawl: summary table, report file, resume command and exit code.
 
 use crate::exit::{CliError, Exit};
 use crate::report_file::ReportFile;
@@ -9,9 +9,9 @@ use crivello_agent::report::{Ended, Report};
 use std::io::Write;
 use std::path::Path;
 
-/// What to print and write at the end of a crawl.
+/// Output options for the end of a crawl.
 pub struct FinishOptions<'a> {
-    /// Print no summary.
+    /// True if no summary is printed.
     pub quiet: bool,
     /// File for the JSON report.
     pub report: Option<&'a ReportFile>,
@@ -24,7 +24,7 @@ pub struct FinishOptions<'a> {
 /// Prints the summary, writes the report, and chooses the exit code.
 ///
 /// # Errors
-/// If the crawl or its seeds failed, or if the report of a finished crawl cannot be written.
+/// Fails if the crawl or its seeds failed, or if the report of a finished crawl cannot be written.
 pub fn finish(outcome: &CrawlOutcome, options: &FinishOptions<'_>) -> Result<Exit, CliError> {
     let report = &outcome.report;
     if !options.quiet {
@@ -45,7 +45,7 @@ pub fn finish(outcome: &CrawlOutcome, options: &FinishOptions<'_>) -> Result<Exi
     }
 }
 
-/// Exit of a crawl. Prints how to resume it.
+/// Returns the exit of a crawl and prints how to resume the crawl.
 fn exit_of(outcome: &CrawlOutcome, options: &FinishOptions<'_>) -> Result<Exit, CliError> {
     let report = &outcome.report;
     let resume = options.resume.map_or(String::new(), |command| format!(" To resume: {command}"));
@@ -84,17 +84,17 @@ fn write(report: &Report, file: &ReportFile) -> anyhow::Result<()> {
         .with_context(|| format!("the report cannot be written to {}", file.path().display()))
 }
 
-/// Command line of this process, quoted for a shell.
+/// Returns the command line of this process, quoted for a shell.
 pub fn command_line() -> String {
     let words = std::env::args_os().map(|word| format::shell_word(&word.to_string_lossy()));
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Command that resumes the crawl by `agents` agents in `out`. `seeds` is the file that is not yet
-/// read to its end.
+/// Returns the command that resumes the crawl by `agents` agents in `out`. `seeds` is the file that
+/// is not yet read to its end.
 pub fn resume_command(out: &Path, agents: usize, seeds: Option<&Path>) -> String {
     let word = |path: &Path| format::shell_word(&path.display().to_string());
-    // The same path to the program, so that the command works in the same directory.
+    // The program has the same path, so that the command works in the same directory.
     let program = std::env::args_os().next().unwrap_or_else(|| "crivello".into());
     let mut command = format!("{} crawl --out {}", word(Path::new(&program)), word(out));
     if agents > 1 {

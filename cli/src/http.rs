@@ -38,7 +38,7 @@ struct Nodes {
 }
 
 impl Meters {
-    /// Adds an agent, in place of an earlier one of the same name.
+    /// Adds an agent, replacing an earlier one of the same name.
     pub fn add(&self, meter: &agent::Meter) {
         let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         nodes.agents.retain(|known| known.name() != meter.name());
@@ -50,7 +50,7 @@ impl Meters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).coordinator = Some(meter);
     }
 
-    /// The metrics as text; `None` without a node.
+    /// Returns the metrics as text; `None` without a node.
     pub fn render(&self) -> Option<String> {
         let (agents, coordinator) = {
             let nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,20 +64,20 @@ impl Meters {
     }
 }
 
-/// Address of the metrics, and who may read them.
+/// Address and access rules of the metrics.
 #[derive(Clone, Debug, Default)]
 pub struct MetricsEndpoint {
     at: Option<SocketAddr>,
     https: Option<Https>,
-    /// Token that readers must send; `None` lets anyone read.
+    /// Token that readers must send. `None` lets anyone read.
     token: Option<LiveToken>,
 }
 
 impl MetricsEndpoint {
-    /// Checks the address: one that is not loopback requires TLS and a token, or `insecure`.
+    /// Checks the address. A non-loopback address requires TLS and a token, or `insecure`.
     ///
     /// # Errors
-    /// A usage error if they are missing, or if the TLS files are invalid.
+    /// Returns a usage error if TLS or token is missing, or if the TLS files are invalid.
     pub fn check(
         at: Option<SocketAddr>,
         https: &HttpsArgs,
@@ -109,7 +109,7 @@ impl MetricsEndpoint {
 /// Reads the TLS files of `--http`.
 ///
 /// # Errors
-/// A usage error if they are invalid.
+/// Returns a usage error if they are invalid.
 pub fn https(args: &HttpsArgs) -> Result<Option<Https>, CliError> {
     let files = match args.clone() {
         HttpsArgs { http_cert: Some(cert), http_key: Some(key) } => HttpsFiles { cert, key },
@@ -119,7 +119,7 @@ pub fn https(args: &HttpsArgs) -> Result<Option<Https>, CliError> {
     read.map_err(|error| CliError::usage(format!("--http-cert and --http-key: {error}")))
 }
 
-/// Serves metrics until dropped.
+/// Server of the metrics, until dropped.
 #[derive(Debug)]
 pub struct MetricsServer {
     runtime: Option<Runtime>,
@@ -129,7 +129,7 @@ impl MetricsServer {
     /// Serves the metrics of `meters` at `endpoint`, if it has an address.
     ///
     /// # Errors
-    /// A usage error if the address cannot be bound.
+    /// Returns a usage error if the address cannot be bound.
     pub fn open(endpoint: MetricsEndpoint, meters: Meters) -> Result<Self, CliError> {
         let MetricsEndpoint { at, https, token } = endpoint;
         let Some(at) = at else { return Ok(Self { runtime: None }) };

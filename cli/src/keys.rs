@@ -1,4 +1,4 @@
-//! Keys pressed while a crawl is shown: read one by one without echo. Ctrl-C still sends a signal.
+//! Keys pressed while a crawl is shown, read one by one without echo. Ctrl-C still sends a signal.
 
 use crate::screen;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 /// Time to wait for a key before checking whether [`Keys`] was dropped.
 const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Reads keys from the terminal until dropped.
+/// Reader of keys from the terminal, until dropped.
 pub struct Keys {
     pressed: Receiver<u8>,
     mode: TerminalMode,
@@ -27,7 +27,7 @@ impl TerminalMode {
 }
 
 impl Keys {
-    /// Reads keys; `None` if standard input or standard error is not a terminal.
+    /// Starts to read keys. Returns `None` if standard input or standard error is not a terminal.
     pub fn listen() -> Option<Self> {
         if !stdin().is_terminal() || !screen::can_draw() {
             return None;
@@ -40,12 +40,12 @@ impl Keys {
         Some(Self { pressed, mode: TerminalMode(before) })
     }
 
-    /// The next pressed key, if any.
+    /// Returns the next pressed key, if any.
     pub fn next(&self) -> Option<char> {
         self.pressed.try_iter().find(|&key| key != 0).map(char::from)
     }
 
-    /// Original mode of the terminal.
+    /// Returns the original mode of the terminal.
     pub fn mode(&self) -> TerminalMode {
         self.mode.clone()
     }
@@ -57,7 +57,7 @@ impl Drop for Keys {
     }
 }
 
-/// Reads on a thread that ends once the receiver is dropped.
+/// Starts a thread that reads keys and ends once the receiver is dropped.
 fn read() -> Option<Receiver<u8>> {
     let (press, pressed) = sync_channel(16);
     let reading = std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
@@ -67,7 +67,7 @@ fn read() -> Option<Receiver<u8>> {
                 let mut asked = [PollFd::new(&stdin, PollFlags::IN)];
                 poll(&mut asked, Some(&POLL_TIMEOUT)).unwrap_or(0) > 0
             };
-            // A zero byte is no key: it only checks for the receiver.
+            // A zero byte is not a key: it only detects a dropped receiver.
             let mut key = [0];
             if ready && !matches!(stdin().read(&mut key), Ok(1)) {
                 return;

@@ -1,5 +1,5 @@
-//! `crivello`: a polite, crash-safe web crawler. Each subcommand has a file in [`cmd`]. Arguments are
-//! in [`crivello_args`], a checked crawl is in [`plan`].
+//! `crivello`: a polite, crash-safe web crawler. Each subcommand has a file in [`cmd`]. Arguments
+//! are in [`crivello_args`]; a checked crawl is in [`plan`].
 
 mod cluster;
 mod cmd;

@@ -9,10 +9,10 @@ use std::{env, fs};
 /// Environment variable for `--otlp-ca`.
 const CERTIFICATE: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
 
-/// The collector, if there is one.
+/// Returns the collector, if there is one.
 ///
 /// # Errors
-/// A usage error if the URL or the CA certificate is invalid.
+/// Returns a usage error if the URL or the CA certificate is invalid.
 pub fn collector(args: &TracesArgs) -> Result<Option<Otlp>, CliError> {
     let Some(url) = args.otlp.as_deref().filter(|url| !url.is_empty()) else { return Ok(None) };
     // As in OpenTelemetry, the variable has no effect without TLS.

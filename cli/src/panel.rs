@@ -8,9 +8,9 @@ use std::time::Duration;
 /// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Escape sequences for color; off with `NO_COLOR`.
+    /// True for escape sequences that set color; false with `NO_COLOR`.
     pub color: bool,
-    /// Characters beyond ASCII.
+    /// True for characters beyond ASCII.
     pub unicode: bool,
 }
 
@@ -18,7 +18,7 @@ const LABEL_WIDTH: usize = 9;
 const GAP: &str = "   ";
 const SPARK_WIDTH: usize = 16;
 
-/// The lines of the panel, each at most `width` characters wide.
+/// Returns the lines of the panel, each at most `width` characters wide.
 pub fn lines(s: &Snapshot, rates: &Rates, title: &str, width: usize, style: Style) -> Vec<String> {
     let mut rows = vec![
         row("crivello", [clock(s.elapsed), title.to_owned()]),
@@ -38,7 +38,7 @@ pub fn lines(s: &Snapshot, rates: &Rates, title: &str, width: usize, style: Styl
     rows.iter().map(|row| row.fit(width, style)).collect()
 }
 
-/// A snapshot on one line, for the log.
+/// Returns a snapshot on one line, for the log.
 pub fn one_line(s: &Snapshot, rates: &Rates) -> String {
     let left =
         rates.time_left(s).map_or(String::new(), |t| format!(", about {} left", duration(t)));
@@ -106,7 +106,7 @@ fn answer_cells(s: &Snapshot) -> Vec<String> {
     ]
 }
 
-/// `1:02:03`.
+/// Formats a duration as `1:02:03`.
 fn clock(elapsed: Duration) -> String {
     let secs = elapsed.as_secs();
     format!("{}:{:02}:{:02}", secs / 3_600, secs % 3_600 / 60, secs % 60)
@@ -131,7 +131,7 @@ fn row(label: &'static str, cells: impl IntoIterator<Item = String>) -> Row {
 }
 
 impl Row {
-    /// As many cells as fit. The first cell is truncated if it does not fit.
+    /// Returns as many cells as fit. The first cell is truncated if it does not fit.
     fn fit(&self, width: usize, style: Style) -> String {
         let label: String = format!("{:<LABEL_WIDTH$}", self.label).chars().take(width).collect();
         let room = width.saturating_sub(LABEL_WIDTH);

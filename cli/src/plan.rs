@@ -25,9 +25,9 @@ pub struct Plan {
     pub settings: Settings,
     /// Settings of the command line and of `--config`, as TOML values.
     pub given: TypedSettings,
-    /// Directory of the crawl: new, empty, or that of an existing crawl.
+    /// Directory of the crawl: new, empty, or of an existing crawl.
     pub out: PathBuf,
-    /// Number of agents. With several, each has a directory in `out`.
+    /// Number of agents. Each of several agents has a directory in `out`.
     pub agents: usize,
     /// Seeds.
     pub seeds: SeedSources,
@@ -39,11 +39,11 @@ pub struct Plan {
     pub http: MetricsEndpoint,
     /// Nodes whose metrics are served.
     pub meters: Meters,
-    /// BearerToken only warnings and errors.
+    /// True if only warnings and errors are shown.
     pub quiet: bool,
 }
 
-/// Where seeds are read from: opened, not yet read.
+/// Sources of seeds: opened, not yet read.
 #[derive(Default)]
 pub struct SeedSources {
     /// Arguments.
@@ -67,7 +67,7 @@ impl Plan {
     /// Checks the arguments.
     ///
     /// # Errors
-    /// Usage errors, each with its reason.
+    /// Returns usage errors, each with its reason.
     pub fn check(args: CrawlArgs) -> Result<Self, CliError> {
         let agents = usize::from(args.agents);
         let token = token_in(args.token_file.as_deref())?;
@@ -97,7 +97,7 @@ impl Plan {
     }
 }
 
-/// The settings of a crawl that is resumed.
+/// Settings of a crawl that is resumed.
 struct Stored {
     /// Name in errors.
     name: String,
@@ -106,7 +106,7 @@ struct Stored {
     given: TypedSettings,
 }
 
-/// The settings of the crawl by `agents` agents in `out`; `None` if there is none.
+/// Returns the settings of the crawl by `agents` agents in `out`; `None` if there is no crawl.
 fn stored_for(out: &Path, agents: usize) -> Result<Option<Stored>, CliError> {
     let wrong = |why: String| CliError::usage(format!("--out {}: {why}", out.display()));
     match (local_cluster::agents_in(out), agents) {
@@ -123,10 +123,10 @@ fn stored_for(out: &Path, agents: usize) -> Result<Option<Stored>, CliError> {
     }
 }
 
-/// The settings for the coordinator in a directory, and those given now.
+/// Returns the settings for the coordinator in a directory, and the settings given now.
 ///
 /// # Errors
-/// Usage errors, each with its reason.
+/// Returns usage errors, each with its reason.
 pub fn coordinator_settings(
     dir: &Path,
     args: &SettingsArgs,
@@ -134,8 +134,9 @@ pub fn coordinator_settings(
     settings_of(stored_by_coordinator(dir)?.as_ref(), args)
 }
 
-/// The stored settings, or the defaults, overridden by `args`. A setting that the coordinator was given
-/// the same way at its last start is not overridden: it may have been changed since by `crivello set`.
+/// Returns the stored settings, or the defaults, overridden by `args`. A setting that the
+/// coordinator was given in the same way at its last start is not overridden: `crivello set` may
+/// have changed it since.
 fn settings_of(
     stored: Option<&Stored>,
     args: &SettingsArgs,
@@ -146,7 +147,7 @@ fn settings_of(
     let files: Vec<_> = given.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
     RawSettings::resume(kept, &last, &files, &args.sets, &flags(args)).map_err(|errors| {
         let mut problems = errors.to_string();
-        // The setting that newcomers forget: name its flag, too.
+        // New users often forget this setting, so its flag is named too.
         if args.contact.is_none() && problems.contains("identity.contact") {
             problems.push_str("\ngive it with --contact URL or --contact EMAIL");
         }
@@ -154,8 +155,8 @@ fn settings_of(
     })
 }
 
-/// Whether `dir` holds a crawl. A directory with other content is an error, unless a crawl was about
-/// to be created there.
+/// Returns true if `dir` holds a crawl. A directory with other content is an error, unless the
+/// creation of a crawl there was interrupted.
 fn is_crawl(flag: &str, dir: &Path) -> Result<bool, CliError> {
     if dir.join(SETTINGS_FILE).is_file() {
         return Ok(true);
@@ -221,7 +222,7 @@ fn read_given(file: &Path) -> Result<(String, String), CliError> {
 /// Opens a file of seeds; `-` is standard input.
 ///
 /// # Errors
-/// A usage error, which names `flag`, if it cannot be opened.
+/// Returns a usage error, which names `flag`, if the file cannot be opened.
 pub fn open_seeds(flag: &str, path: PathBuf) -> Result<SeedInput, CliError> {
     if path.as_os_str() == "-" {
         let stdin = io::stdin().as_fd().try_clone_to_owned()?;
@@ -239,7 +240,7 @@ pub fn open_seeds(flag: &str, path: PathBuf) -> Result<SeedInput, CliError> {
     }
 }
 
-/// Flags that set a setting: flag, key and value.
+/// Returns the flags that set a setting: flag, key and value.
 fn flags(args: &SettingsArgs) -> Vec<(&'static str, &'static str, String)> {
     let number = |n: Option<u64>| n.map(|n| n.to_string());
     let networks = &args.allow_networks;

@@ -9,7 +9,7 @@ const RECENT: Duration = Duration::from_secs(10);
 /// Maximum number of samples, one per second.
 const SAMPLES_MAX: usize = 64;
 
-/// Samples the counters once per second and computes how fast they grow.
+/// Samples of the counters, one per second, and their growth rates.
 #[derive(Debug, Default)]
 pub struct Rates {
     samples: VecDeque<Sample>,
@@ -39,17 +39,17 @@ impl Rates {
         }
     }
 
-    /// Pages per second.
+    /// Returns the pages per second.
     pub fn pages(&self) -> f64 {
         self.recent(|then, now| now.pages.saturating_sub(then.pages))
     }
 
-    /// Bytes per second.
+    /// Returns the bytes per second.
     pub fn bytes(&self) -> f64 {
         self.recent(|then, now| now.bytes.saturating_sub(then.bytes))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
+    #[expect(clippy::cast_precision_loss, reason = "only three digits are shown")]
     fn recent(&self, gained: impl Fn(&Sample, &Sample) -> u64) -> f64 {
         let Some(last) = self.samples.back() else {
             return 0.0;
@@ -62,8 +62,8 @@ impl Rates {
         if time > 0.0 { gained(first, last) as f64 / time } else { 0.0 }
     }
 
-    /// Time until the page limit is reached at the present rate of all agents; `None` without a limit
-    /// or a rate.
+    /// Returns the time until the page limit is reached at the current rate of all agents; `None`
+    /// without a limit or a rate.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub fn time_left(&self, snapshot: &Snapshot) -> Option<Duration> {
         let rate = self.recent(|then, now| match (then.left, now.left) {
@@ -74,7 +74,7 @@ impl Rates {
         (rate > 0.0).then(|| Duration::try_from_secs_f64(left as f64 / rate).ok()).flatten()
     }
 
-    /// Pages per sample, oldest first, the last `width` samples.
+    /// Returns the pages per sample, oldest first, for the last `width` samples.
     pub fn history(&self, width: usize) -> Vec<u64> {
         let steps = self.samples.len().saturating_sub(1);
         let pairs = self.samples.iter().zip(self.samples.iter().skip(1));
@@ -85,7 +85,7 @@ impl Rates {
     }
 }
 
-/// A bar for each number, scaled to the largest.
+/// Returns a bar for each number, scaled to the largest.
 pub fn sparkline(values: &[u64], unicode: bool) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const ASCII: [char; 8] = ['_', '_', '.', '.', '-', '-', '=', '#'];
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn time_left_follows_the_limit_and_the_rate() {
         let mut rates = Rates::default();
-        // Others fetch three times as many as this one.
+        // The other agents fetch three times as many pages as this one.
         let limited = |secs, left| Snapshot { pages_left: Some(left), ..at(secs, secs) };
         rates.observe(&limited(0, 90));
         rates.observe(&limited(10, 50));

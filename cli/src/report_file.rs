@@ -1,4 +1,5 @@
-//! The file of `--report`: checked to be writable before a crawl starts, replaced whole at its end.
+//! The file of `--report`: checked to be writable before a crawl starts, and replaced as a whole at
+//! its end.
 
 use crate::exit::CliError;
 use crivello_common::runtime::{replace_file, replacement_path};
@@ -10,15 +11,15 @@ use std::path::{Path, PathBuf, absolute};
 #[derive(Clone, Debug)]
 pub struct ReportFile {
     path: PathBuf,
-    /// A regular file is replaced; anything else, such as a pipe, is written to.
+    /// True for a regular file, which is replaced. Anything else, such as a pipe, is written to.
     is_regular: bool,
 }
 
 impl ReportFile {
-    /// The file of `--report`, if given.
+    /// Returns the file of `--report`, if given.
     ///
     /// # Errors
-    /// A usage error if it cannot be written.
+    /// Returns a usage error if the file cannot be written.
     pub fn from_arg(path: Option<&Path>, out: &Path) -> Result<Option<Self>, CliError> {
         path.map(|path| Self::prepare(path, out).map_err(|error| (path, error)))
             .transpose()
@@ -65,7 +66,7 @@ impl ReportFile {
         written
     }
 
-    /// Path of the file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! Runs a crawl by one agent to its end: sends the seeds, shows progress, handles signals.
+//! Run of a crawl by one agent to its end: sends the seeds, shows progress, handles signals.
 
 use crate::display::{Display, FRAME};
 use crate::exit::CliError;
@@ -16,24 +16,24 @@ use std::thread::JoinHandle;
 pub struct CrawlOutcome {
     /// Report of the crawl.
     pub report: Report,
-    /// Whether all seeds were read.
+    /// True if all seeds were read.
     pub seeds_done: bool,
     /// First error while reading the seeds.
     pub seeds_error: Option<String>,
 }
 
-/// Title of a crawl, and what to do before a second signal ends the process.
+/// Title of a crawl, and the action before a second signal ends the process.
 pub struct Session<F> {
     /// First line of the panel.
     pub title: String,
-    /// Runs before a second signal ends the process.
+    /// Function that runs before a second signal ends the process.
     pub before_exit: F,
 }
 
 /// Opens the crawl of `plan` and runs it until it ends or a signal arrives.
 ///
 /// # Errors
-/// If the crawl cannot be opened.
+/// Fails if the crawl cannot be opened.
 pub fn run_loop<F: FnOnce() + Send + 'static>(
     plan: Plan,
     session: Session<F>,
@@ -60,7 +60,7 @@ pub fn run_loop<F: FnOnce() + Send + 'static>(
     Ok(CrawlOutcome { report, seeds_done: result.unwrap_or(false), seeds_error })
 }
 
-/// Error for seeds that ended before they were known to belong to the crawl.
+/// Returns the error for seeds that ended before they were known to belong to the crawl.
 fn not_started(seed_errors: &SeedErrors) -> CliError {
     match seed_errors.error() {
         Some(error) => CliError::Internal(anyhow!(
@@ -72,7 +72,7 @@ fn not_started(seed_errors: &SeedErrors) -> CliError {
     }
 }
 
-/// Sends the seeds from a thread of its own: it may block on input and on the sieve.
+/// Starts a thread that sends the seeds. It may block on input and on the sieve.
 fn start_seeding(crawl: &Arc<Crawl>, seeds: SeedIter) -> anyhow::Result<JoinHandle<bool>> {
     let crawl = Arc::clone(crawl);
     std::thread::Builder::new()
@@ -87,7 +87,7 @@ pub fn stop(crawl: &Crawl) {
     screen::print_line(STOPPING);
 }
 
-/// Printed at the first signal.
+/// Text printed at the first signal.
 pub const STOPPING: &str = "stopping: waiting for visits in flight (a second signal exits at once)";
 
 /// Shows progress until the crawl has ended. The first signal calls `on_signal`.

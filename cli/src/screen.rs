@@ -1,5 +1,5 @@
 //! Standard error, shared by the panel and the log. A log line clears the panel, prints itself and
-//! redraws the panel in one write, so that neither breaks the other.
+//! redraws the panel in one write, so that neither corrupts the other.
 
 use crate::panel::Style;
 use crossterm::{cursor, queue, style, terminal};
@@ -18,12 +18,13 @@ fn screen() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a panel can be drawn: standard error is a terminal with cursor movement.
+/// Returns true if a panel can be drawn: standard error is a terminal with cursor movement.
 pub fn can_draw() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Capabilities of the terminal, from the environment (`NO_COLOR`: <https://no-color.org>).
+/// Returns the capabilities of the terminal, from the environment (`NO_COLOR`:
+/// <https://no-color.org>).
 pub fn style() -> Style {
     let var = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var).unwrap_or_default();
@@ -34,7 +35,7 @@ pub fn style() -> Style {
     }
 }
 
-/// Columns and rows of the terminal.
+/// Returns the columns and rows of the terminal.
 fn size() -> (usize, usize) {
     match terminal::size() {
         Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
@@ -42,12 +43,13 @@ fn size() -> (usize, usize) {
     }
 }
 
-/// Columns that can be written without wrapping.
+/// Returns the number of columns that can be written without wrapping.
 pub fn width() -> usize {
     size().0 - 1
 }
 
-/// Replaces the panel by `lines`, as many as fit on the terminal. No lines remove the panel.
+/// Replaces the panel by as many of `lines` as fit on the terminal. Without lines the panel is
+/// removed.
 ///
 /// # Errors
 /// I/O errors of standard error.
@@ -112,7 +114,7 @@ fn rewind(frame: &mut Vec<u8>, panel: &[String], columns: usize) -> io::Result<(
     Ok(())
 }
 
-/// Visible width of a line, without escape sequences.
+/// Returns the visible width of a line, without escape sequences.
 fn visible_width(line: &str) -> usize {
     let mut escaped = false;
     let is_visible = |&c: &char| {
@@ -167,7 +169,7 @@ mod tests {
     fn rewound(panel: &[&str], columns: usize) -> String {
         let panel: Vec<String> = panel.iter().map(|&line| line.to_owned()).collect();
         let mut frame = Vec::new();
-        rewind(&mut frame, &panel, columns).expect("a vector takes all");
+        rewind(&mut frame, &panel, columns).expect("writing to a vector");
         String::from_utf8(frame).expect("text")
     }
 

@@ -1,5 +1,5 @@
-//! SeedIter: first the arguments, then a file that is read as needed. Lines that are no URLs are reported
-//! and counted; reading continues.
+//! Seeds: first the arguments, then a file that is read as needed. Lines that are not URLs are
+//! reported and counted, and reading continues.
 
 use crate::signals::Signals;
 use crate::{plan, screen};
@@ -17,9 +17,9 @@ use std::{fmt, vec};
 
 /// Maximum length of a line in bytes.
 const LINE_MAX: usize = 64 * 1024;
-/// Bytes of a rejected line that are printed.
+/// Maximum number of bytes of a rejected line that are printed.
 const SHOWN_MAX: usize = 120;
-/// Maximum wait for input before the reader reports that there is none yet.
+/// Maximum wait for input before the reader reports that none is available.
 const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Rejected seeds and the first read error. Clones share their state.
@@ -34,8 +34,8 @@ struct Errors {
 
 /// Input that may arrive slowly: a pipe, a terminal, or a file, which is always ready.
 trait PollInput: BufRead {
-    /// Waits up to [`POLL_TIMEOUT`] for bytes or the end of input. Returns `false` if there was
-    /// neither.
+    /// Waits up to [`POLL_TIMEOUT`] for bytes or the end of input. Returns `false` if neither
+    /// occurred.
     fn is_ready(&mut self) -> io::Result<bool>;
 }
 
@@ -85,12 +85,12 @@ impl SeedErrors {
         let _ = self.0.error.set(error);
     }
 
-    /// Number of rejected seeds so far.
+    /// Returns the number of rejected seeds so far.
     pub fn rejected(&self) -> u64 {
         self.0.rejected.load(Ordering::Relaxed)
     }
 
-    /// Read error with its origin, if there was one.
+    /// Returns the read error with its origin, if there was one.
     pub fn error(&self) -> Option<&str> {
         self.0.error.get().map(String::as_str)
     }
@@ -99,7 +99,7 @@ impl SeedErrors {
 /// Checks that at least one argument is a seed.
 ///
 /// # Errors
-/// If none is: what is wrong with the first.
+/// Fails if no argument is a seed. Returns what is wrong with the first argument.
 pub fn check_any(urls: &[String]) -> Result<(), String> {
     if urls.iter().any(|text| parse(text).is_ok()) {
         return Ok(());
@@ -122,7 +122,7 @@ pub struct SeedIter {
 }
 
 impl SeedIter {
-    /// Reads the arguments, then the file. A signal cuts the seeds.
+    /// Reads the arguments, then the file. A signal ends the iteration early.
     pub fn new(sources: plan::SeedSources, stop: Signals, seed_errors: SeedErrors) -> Self {
         let file = sources
             .file
@@ -131,7 +131,7 @@ impl SeedIter {
         Self { arguments, file, stop, seed_errors, last }
     }
 
-    /// Origin of the last seed.
+    /// Returns the origin of the last seed.
     pub const fn origin(&self) -> &SeedOrigin {
         &self.last
     }
@@ -154,7 +154,7 @@ impl Iterator for SeedIter {
         let file = self.file.as_mut()?;
         let next = file.next();
         if let Some(Seed::Url(_)) = &next {
-            // The reader is already at the next line.
+            // The reader has already advanced to the next line.
             self.last = SeedOrigin::Line(Arc::clone(&file.name), file.line.saturating_sub(1));
         }
         if next.is_none() {
@@ -165,7 +165,8 @@ impl Iterator for SeedIter {
     }
 }
 
-/// SeedIter of a file, line by line. A read error cuts them and is recorded in [`SeedErrors`].
+/// Iterator over the seeds of a file, line by line. A read error ends it early and is recorded in
+/// [`SeedErrors`].
 #[derive(Debug)]
 struct SeedFile<R> {
     reader: R,
@@ -178,7 +179,7 @@ struct SeedFile<R> {
     text: Vec<u8>,
 }
 
-/// Result of reading on.
+/// Result of a further read.
 enum Step {
     /// The line is complete.
     Line,
@@ -189,12 +190,12 @@ enum Step {
 }
 
 impl<R: PollInput> SeedFile<R> {
-    /// Reads from `reader`, named `name` in messages.
+    /// Creates an iterator over `reader`, named `name` in messages.
     fn new(reader: R, name: String, stop: Signals, seed_errors: SeedErrors) -> Self {
         Self { reader, name: name.into(), stop, seed_errors, line: 1, text: Vec::new() }
     }
 
-    /// Reads on in the line. Bytes beyond [`LINE_MAX`] are dropped.
+    /// Reads more of the line. Bytes beyond [`LINE_MAX`] are dropped.
     fn read_on(&mut self) -> io::Result<Step> {
         loop {
             if !self.reader.is_ready()? {
@@ -222,7 +223,7 @@ impl<R: PollInput> SeedFile<R> {
         SeedOrigin::Line(Arc::clone(&self.name), self.line)
     }
 
-    /// The seed in the current line, if there is one.
+    /// Returns the seed in the current line, if there is one.
     fn seed(&self) -> Option<CrawlUrl> {
         let text = String::from_utf8_lossy(&self.text);
         let text = if self.line == 1 { text.trim_start_matches('\u{feff}') } else { &text };
@@ -281,7 +282,7 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// Input in pieces, with a pause before each but the first.
+    /// Input in pieces, with a pause before each piece but the first.
     struct Pieces(Vec<&'static [u8]>, bool);
 
     impl Pieces {
@@ -321,7 +322,7 @@ mod tests {
         }
     }
 
-    /// SeedIter of `pieces` as text: URLs, `...` for a pause, `cut`.
+    /// Returns the seeds of `pieces` as text: URLs, `...` for a pause, `cut`.
     fn read(pieces: &[&'static [u8]]) -> (String, SeedErrors) {
         let seed_errors = SeedErrors::default();
         let (stop, name) = (Signals::default(), "seeds.txt".to_owned());

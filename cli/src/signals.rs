@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum time for `before_exit`: standard error may be a pipe that nobody reads.
+/// Maximum time for `before_exit`: standard error may be a pipe without a reader.
 const BEFORE_EXIT_MAX: Duration = Duration::from_millis(500);
 
-/// Whether a signal was received.
+/// State of the stop request: set once a signal is received.
 #[derive(Clone, Debug, Default)]
 pub struct Signals(CancellationToken);
 
@@ -21,7 +21,7 @@ impl Signals {
     /// ends the process.
     ///
     /// # Errors
-    /// If a signal handler or a thread cannot be installed.
+    /// Fails if a signal handler or a thread cannot be installed.
     pub fn listen(before_exit: impl FnOnce() + Send + 'static) -> anyhow::Result<Self> {
         let signals = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -42,7 +42,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Whether an orderly stop was requested.
+    /// Returns true if an orderly stop was requested.
     pub fn received(&self) -> bool {
         self.0.is_cancelled()
     }
@@ -52,7 +52,7 @@ impl Signals {
         self.0.cancel();
     }
 
-    /// Token that is cancelled by the first signal.
+    /// Returns the token that is cancelled by the first signal.
     pub const fn token(&self) -> &CancellationToken {
         &self.0
     }
@@ -61,7 +61,7 @@ impl Signals {
 /// Waits for the first signal. Later signals are ignored.
 ///
 /// # Errors
-/// If a signal handler cannot be installed.
+/// Fails if a signal handler cannot be installed.
 pub async fn first() -> std::io::Result<()> {
     let (mut interrupts, mut terms) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);

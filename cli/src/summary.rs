@@ -1,4 +1,4 @@
-//! The report as text for people.
+//! Text form of the report, for people.
 
 use crate::format::{bytes, count, duration};
 use crivello_agent::report::Report;
@@ -8,8 +8,8 @@ use std::fmt::{Display, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-/// The report as text, without empty sections. `out` is the directory of the crawl, unless it is
-/// removed.
+/// Returns the report as text, without empty sections. `out` is the directory of the crawl, unless
+/// it is removed.
 pub fn text(r: &Report, out: Option<&Path>) -> String {
     let mut t = String::new();
     let resumed = if r.resumed { " (resumed)" } else { "" };
@@ -71,21 +71,21 @@ fn totals(t: &mut String, r: &Report) {
     section(t, "totals", rows);
 }
 
-/// Rows, largest first.
+/// Returns the rows, largest first.
 fn by_size(map: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
     let mut rows: Vec<_> = map.iter().map(|(name, n)| (name.clone(), *n)).collect();
     rows.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
     rows
 }
 
-/// Right-aligned counts.
+/// Returns right-aligned counts.
 fn numbers(rows: impl IntoIterator<Item = (String, u64)>) -> Vec<(String, String)> {
     let rows: Vec<_> = rows.into_iter().map(|(name, n)| (name, count(n))).collect();
     let width = rows.iter().map(|(_, n)| n.len()).max().unwrap_or(0);
     rows.into_iter().map(|(name, n)| (name, format!("{n:>width$}"))).collect()
 }
 
-/// Counts with the meaning of each reason.
+/// Returns counts with the meaning of each reason.
 fn explained(rows: Vec<(String, u64)>) -> Vec<(String, String)> {
     let explain = |(name, n): (String, String)| match Discard::from_name(&name) {
         Some(reason) => (name, format!("{n}  {}", reason.description())),
@@ -94,7 +94,7 @@ fn explained(rows: Vec<(String, u64)>) -> Vec<(String, String)> {
     numbers(rows).into_iter().map(explain).collect()
 }
 
-/// A heading and rows of two aligned columns.
+/// Appends a heading and rows of two aligned columns.
 fn section(t: &mut String, heading: &str, rows: impl IntoIterator<Item = (String, String)>) {
     let rows: Vec<_> = rows.into_iter().collect();
     if rows.is_empty() {

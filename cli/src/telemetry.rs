@@ -1,4 +1,4 @@
-//! The log: to standard error, above the panel.
+//! The log: writes to standard error, above the panel.
 
 use crate::args::LogFormat;
 use crate::exit::CliError;
@@ -16,7 +16,7 @@ const FILTER_QUIET: &str = "warn";
 /// Sets up the log. `filter` is the value of `--log` or `CRIVELLO_LOG`.
 ///
 /// # Errors
-/// A usage error if `filter` is invalid.
+/// Returns a usage error if `filter` is invalid.
 pub fn start(filter: Option<&str>, quiet: bool, format: LogFormat) -> Result<(), CliError> {
     let default = if quiet { FILTER_QUIET } else { FILTER };
     let filter = filter.filter(|f| !f.is_empty()).unwrap_or(default);

@@ -1,7 +1,11 @@
-//! The cost of finding a group's owner, for each strategy and for 3, 100 and 1,000 agents, without
-//! and with the cache of [`Owners`], compared with a hash modulo n. Prints the balance and the share
-//! of groups that move at one join first.
-#![allow(missing_docs, clippy::print_stdout, reason = "criterion's macros; figures are shown")]
+//! Benchmark of finding a group's owner, for each strategy and for 3, 100 and 1,000 agents, with
+//! and without the cache of [`Owners`], compared with a hash modulo n. First prints the balance and
+//! the share of groups that move when one agent joins.
+#![allow(
+    missing_docs,
+    clippy::print_stdout,
+    reason = "criterion's macros generate undocumented items; the benchmark prints its results"
+)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use crivello_common::assignment::{Owners, StrategyKind};
@@ -37,7 +41,7 @@ fn owners(kind: StrategyKind, n: u16) -> Owners {
     }
 }
 
-/// The largest load relative to the mean.
+/// Returns the largest load relative to the mean.
 fn balance(owner: impl Fn(GroupHash) -> u32, n: u16) -> f64 {
     let mut load: HashMap<u32, u64> = HashMap::new();
     for group in groups(GROUPS) {

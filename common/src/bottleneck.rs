@@ -1,9 +1,9 @@
-//! What limits the speed of a crawl at the moment.
+//! The current limit on the speed of a crawl.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What limits the speed of the crawl at the moment.
+/// The current limit on the speed of the crawl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bottleneck {
     /// Nothing has been fetched yet.
@@ -67,7 +67,7 @@ impl fmt::Display for Bottleneck {
 }
 
 impl Bottleneck {
-    /// The names, by [`Self::index`].
+    /// Names, indexed by [`Self::index`].
     pub const NAMES: [&str; 15] = [
         "starting",
         "few-hosts",
@@ -86,7 +86,7 @@ impl Bottleneck {
         "hosts-paused",
     ];
 
-    /// The index of its name in [`Self::NAMES`].
+    /// Returns the index of its name in [`Self::NAMES`].
     #[must_use]
     pub const fn index(&self) -> usize {
         match self {

@@ -1,4 +1,4 @@
-//! Enums whose values are stored on disk by number and reported by name: failures, discards.
+//! Enums whose values are stored on disk by number and reported by name: failures and discards.
 
 /// Declares an enum whose variants have a number (on disk) and a name (in reports, metrics and
 /// settings). Numbers run from 0 without gaps.
@@ -20,7 +20,7 @@ macro_rules! closed_set {
             /// All variants, in the order of their numbers.
             pub const ALL: [Self; [$($code),+].len()] = [$(Self::$variant),+];
 
-            /// The name used in reports and metrics.
+            /// Returns the name used in reports and metrics.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -28,19 +28,19 @@ macro_rules! closed_set {
                 }
             }
 
-            /// The inverse of [`Self::name`].
+            /// Returns the variant with this [`Self::name`].
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.name() == name)
             }
 
-            /// The number stored on disk.
+            /// Returns the number stored on disk.
             #[must_use]
             pub const fn code(self) -> u8 {
                 self as u8
             }
 
-            /// The inverse of [`Self::code`].
+            /// Returns the variant with this [`Self::code`].
             #[must_use]
             pub fn from_code(code: u8) -> Option<Self> {
                 Self::ALL.get(usize::from(code)).copied()

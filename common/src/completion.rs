@@ -1,12 +1,12 @@
-//! Detects that a cluster is done: nothing is queued, in flight, in an outbox or in a handoff.
+//! Detection that a cluster is done: nothing is queued, in flight, in an outbox or in a handoff.
 //!
-//! Agents are polled one after the other while they exchange work. An agent can therefore report
-//! that it is idle while its work is at an agent polled earlier, or on the wire. Two rounds decide:
-//! an agent that reports `idle` with the same `work` in both did nothing between its two replies.
-//! The end of the first round lies between them for every agent, so at that moment all were idle at
-//! once. Nothing was on the wire either: what is sent stays in the sender's outbox until the
-//! receiver has stored it, and a sender with a non-empty outbox is not idle. If no agent has work
-//! and none is on the wire, new work can only come from outside.
+//! Agents are polled one after another while they exchange work. An agent can therefore report that
+//! it is idle while its work is at an agent polled earlier, or on the wire. Two rounds decide: an
+//! agent that reports `idle` with the same `work` in both did nothing between its two replies. The
+//! end of the first round lies between the two replies of every agent, so at that moment all agents
+//! were idle at once. Nothing was on the wire either: a message stays in the sender's outbox until
+//! the receiver has stored it, and a sender with a non-empty outbox is not idle. If no agent has
+//! work and none is on the wire, new work can only come from outside.
 
 use crate::view::{AgentId, AgentState, View};
 use std::collections::BTreeMap;
@@ -14,33 +14,33 @@ use std::collections::BTreeMap;
 /// The reply of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AgentReply {
-    /// The agent's process. A new process counts its work from 0.
+    /// Id of the agent's process. A new process counts its work from 0.
     pub process: u64,
-    /// The epoch of the view in force there.
+    /// Epoch of the view in force there.
     pub epoch: u64,
-    /// The agent has nothing to do, nothing unacknowledged and nothing in transit.
+    /// True if the agent has nothing to do, nothing unacknowledged and nothing in transit.
     pub idle: bool,
-    /// A counter that rises whenever the agent receives (before it acknowledges), sends or works.
+    /// Counter that increases whenever the agent receives (before it acknowledges), sends or works.
     pub work: u64,
 }
 
-/// The replies of all agents of a view. A round must end before the next begins.
+/// Replies of all agents of a view. A round must end before the next begins.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Round {
-    /// The epoch of the view.
+    /// Epoch of the view.
     pub epoch: u64,
-    /// The number of agents that hold each URL.
+    /// Number of agents that hold each URL.
     pub replication: u32,
-    /// The agents that are alive; `None` for one that did not reply.
+    /// Replies of the living agents; `None` for an agent that did not reply.
     pub alive: BTreeMap<AgentId, Option<AgentReply>>,
-    /// The dead agents.
+    /// Dead agents.
     pub dead: Vec<AgentId>,
-    /// The dead agents that may hold data that no other agent has.
+    /// Dead agents that may hold data that no other agent has.
     pub unreplicated: Vec<AgentId>,
 }
 
 impl Round {
-    /// An empty round under `view`.
+    /// Creates an empty round under `view`.
     #[must_use]
     pub fn of(view: &View) -> Self {
         let is_dead = |state| state == AgentState::Dead;
@@ -52,28 +52,28 @@ impl Round {
     }
 }
 
-/// The reason for which a cluster is not known to be done.
+/// The reason why a cluster is not known to be done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NotDone {
     /// No agent is alive.
     NoAgents,
     /// This agent did not reply.
     NoReply(AgentId),
-    /// This agent goes by another view.
+    /// This agent uses another view.
     OtherView(AgentId),
-    /// These agents are dead and may have held data that no other agent has: they are as many as
-    /// hold each URL, or not all of their data was replicated.
+    /// These agents are dead and may have held data that no other agent has: either their number
+    /// equals the replication, or not all of their data was replicated.
     DataUnavailable(Vec<AgentId>),
-    /// The number of agents that have work.
+    /// Number of agents that have work.
     Working(usize),
     /// Something changed since the last round, or there was none.
     Changed,
 }
 
-/// Whether the cluster was done at the end of `before`, the round before `now`.
+/// Checks that the cluster was done at the end of `before`, the round before `now`.
 ///
 /// # Errors
-/// The reason for which that is not known.
+/// Returns the reason why that is not known.
 pub fn is_done(before: Option<&Round>, now: &Round) -> Result<(), NotDone> {
     if now.alive.is_empty() {
         return Err(NotDone::NoAgents);

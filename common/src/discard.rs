@@ -1,9 +1,9 @@
-//! Reasons for which a URL is not fetched, or a page is not used. Each has a name and a counter.
+//! Reasons why a URL is not fetched or a page is not used. Each has a name and a counter.
 
 use crate::closed_set::closed_set;
 
 closed_set! {
-    /// The reason for which a URL or a page was dropped for good.
+    /// The reason why a URL or a page was dropped for good.
     pub enum Discard {
         /// The WHATWG URL parser rejects the text.
         Unparsable = 0 => "unparsable",
@@ -38,7 +38,7 @@ closed_set! {
         TooManyLinks = 14 => "too-many-links",
         /// The domain has more hosts than `limits.hosts-per-domain-max`.
         TooManyHosts = 15 => "too-many-hosts",
-        /// robots.txt could not be fetched repeatedly; the host, or this origin, was given up.
+        /// robots.txt could repeatedly not be fetched; the host, or this origin, was given up.
         RobotsUnreachable = 16 => "robots-unreachable",
         /// The host has too many origins (scheme and port), each with its own robots.txt.
         TooManyOrigins = 17 => "too-many-origins",
@@ -48,7 +48,7 @@ closed_set! {
 }
 
 impl Discard {
-    /// A short description of the reason.
+    /// Returns a short description of the reason.
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
@@ -97,13 +97,13 @@ impl DiscardTally {
         }
     }
 
-    /// The count of `reason`.
+    /// Returns the count of `reason`.
     #[must_use]
     pub fn get(&self, reason: Discard) -> u64 {
         self.0[reason as usize]
     }
 
-    /// The reasons with a count above zero, and their counts.
+    /// Returns the reasons with a count above zero, and their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Discard, u64)> + '_ {
         Discard::ALL.into_iter().map(|d| (d, self.get(d))).filter(|&(_, n)| n > 0)
     }

@@ -1,9 +1,9 @@
-//! Kinds of failed fetch attempts: the rows of the retry table, the reports and the metrics.
+//! Kinds of failed fetch attempts, used by the retry table, the reports and the metrics.
 
 use crate::closed_set::closed_set;
 
 closed_set! {
-    /// The reason for which a request got no usable response.
+    /// The reason why a request got no usable response.
     pub enum Failure {
         /// The name does not exist (NXDOMAIN), or has no address of a family in use.
         DnsNoSuchName = 0 => "dns-no-such-name",

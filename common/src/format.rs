@@ -1,8 +1,8 @@
-//! Numbers, durations and tables for people.
+//! Formatting of numbers, durations and tables for people.
 
 use std::time::Duration;
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 #[must_use]
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -16,9 +16,9 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// Bytes with three digits and a binary unit: `37.2 MiB`.
+/// Formats bytes with three digits and a binary unit: `37.2 MiB`.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+#[expect(clippy::cast_precision_loss, reason = "only three digits are shown")]
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if n < 1024 {
@@ -40,7 +40,7 @@ pub fn bytes(n: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
-/// A rate per second: `0.25`, `7.4`, `152`, `12,345`.
+/// Formats a rate per second: `0.25`, `7.4`, `152`, `12,345`.
 #[must_use]
 #[expect(
     clippy::cast_possible_truncation,
@@ -59,13 +59,13 @@ pub fn rate(per_second: f64) -> String {
     }
 }
 
-/// `1 page`, `1,234 pages`.
+/// Formats a count with its noun: `1 page`, `1,234 pages`.
 #[must_use]
 pub fn plural(n: u64, one: &str) -> String {
     format!("{} {one}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// `once`, `twice`, `3 times`.
+/// Formats a number of times: `once`, `twice`, `3 times`.
 #[must_use]
 pub fn times(n: u64) -> String {
     match n {
@@ -75,7 +75,7 @@ pub fn times(n: u64) -> String {
     }
 }
 
-/// A duration in its two largest units: `1 d 4 h`, `2 min 5 s`, `12 s`, `1.5 s`, `250 ms`.
+/// Formats a duration in its two largest units: `1 d 4 h`, `2 min 5 s`, `12 s`, `1.5 s`, `250 ms`.
 #[must_use]
 pub fn duration(d: Duration) -> String {
     let secs = d.as_secs();
@@ -95,13 +95,13 @@ pub fn duration(d: Duration) -> String {
     }
 }
 
-/// One decimal, unless it is 0.
+/// Formats a number with one decimal, unless the decimal is 0.
 fn tenths(x: f64) -> String {
     let text = format!("{x:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), ToOwned::to_owned)
 }
 
-/// A word of a command, quoted for a shell if it has to be.
+/// Returns a word of a command, quoted for a shell if necessary.
 #[must_use]
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
@@ -112,7 +112,7 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// A table with left-aligned columns.
+/// Formats a table with left-aligned columns.
 #[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -24,13 +24,13 @@ macro_rules! hash_name {
                 Self(xxh3_64_with_seed(text.as_bytes(), $seed))
             }
 
-            /// Eight big-endian bytes, as in keys on disk.
+            /// Returns eight big-endian bytes, as in keys on disk.
             #[must_use]
             pub const fn to_bytes(self) -> [u8; 8] {
                 self.0.to_be_bytes()
             }
 
-            /// The inverse of [`Self::to_bytes`].
+            /// Creates the hash from the output of [`Self::to_bytes`].
             #[must_use]
             pub const fn from_bytes(bytes: [u8; 8]) -> Self {
                 Self(u64::from_be_bytes(bytes))
@@ -71,18 +71,18 @@ hash_name!(
 /// A host and its group: the key of per-host data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct HostKey {
-    /// The group of the host.
+    /// Group of the host.
     pub group: GroupHash,
-    /// The host.
+    /// Host.
     pub host: HostHash,
 }
 
 /// A URL's identity: its group and its hash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct UrlKey {
-    /// The group of the URL's host.
+    /// Group of the URL's host.
     pub group: GroupHash,
-    /// The URL.
+    /// URL.
     pub url: UrlHash,
 }
 
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     /// The constants were computed with the `xxhash` package of Python, an independent binding of
-    /// the reference implementation; the texts take its three code paths (short, middle, long).
+    /// the reference implementation. The texts exercise its three code paths (short, middle, long).
     #[test]
     fn golden_vectors_hold_across_builds() {
         let long = format!("http://example.com/{}", "x".repeat(300));

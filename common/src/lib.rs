@@ -1,8 +1,8 @@
-//! Types and pure functions shared by all crates. Nothing here touches a file, a socket, a clock or
-//! a thread, except [`runtime`], process setup for the binaries, and [`time::Clock`].
+//! Types and pure functions shared by all crates. They use no file, socket, clock or thread, except
+//! for [`runtime`], the process setup of the binaries, and [`time::Clock`].
 //!
-//! Reading order for newcomers: [`url`] (normal form), [`hash`] (keys), [`assignment`] (which agent
-//! crawls a group), [`robots`] (whether a URL may be fetched), [`politeness`] (when).
+//! Reading order for newcomers: [`url`] (normal form), [`hash`] (keys), [`assignment`] (owners of
+//! groups), [`robots`] (permission to fetch a URL), [`politeness`] (time of the fetch).
 
 mod closed_set;
 

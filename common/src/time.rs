@@ -1,8 +1,8 @@
 //! Timestamps in microseconds since 1970, and the only clock.
 //!
-//! Pure code takes `now: Timestamp` as an argument. Only [`Clock`] reads a clock: the wall clock
-//! once, and a monotonic one from then on, so a jump of the wall clock neither speeds up nor stalls
-//! a running crawler.
+//! Pure code receives `now: Timestamp` as an argument. Only [`Clock`] reads a clock: the wall clock
+//! once, and then a monotonic clock, so a jump of the wall clock neither speeds up nor stalls a
+//! running crawler.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -13,19 +13,19 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The earliest timestamp.
+    /// Earliest timestamp.
     pub const ZERO: Self = Self(0);
-    /// The latest timestamp.
+    /// Latest timestamp.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 
-    /// This point in time on a clock that is `micros` ahead. [`Self::ZERO`] and [`Self::MAX`] are
-    /// unchanged.
+    /// Returns this point in time on a clock that is `micros` ahead. [`Self::ZERO`] and
+    /// [`Self::MAX`] are unchanged.
     #[must_use]
     pub const fn on_clock_ahead(self, micros: i64) -> Self {
         match self {
@@ -34,13 +34,13 @@ impl Timestamp {
         }
     }
 
-    /// Whole seconds since 1970.
+    /// Returns whole seconds since 1970.
     #[must_use]
     pub const fn as_secs(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// From whole seconds since 1970.
+    /// Creates a timestamp from whole seconds since 1970.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000))
@@ -67,7 +67,7 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// RFC 3339 in UTC with microseconds, as WARC/1.1 allows.
+/// Formats as RFC 3339 in UTC with microseconds, as WARC/1.1 allows.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = i64::try_from(self.0).unwrap_or(i64::MAX);
@@ -82,35 +82,37 @@ impl fmt::Display for Timestamp {
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     wall: Timestamp,
-    /// The monotonic clock at that moment.
+    /// Monotonic clock at that moment.
     origin: Duration,
 }
 
 impl Clock {
-    /// Reads the wall clock; from now on only the monotonic clock is read.
+    /// Reads the wall clock. Afterwards only the monotonic clock is read.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the clocks")]
+    #[expect(clippy::disallowed_methods, reason = "only this module reads the clocks")]
     pub fn start() -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { wall: Timestamp::ZERO + wall, origin: monotonic() }
     }
 
-    /// The current time.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.wall + monotonic().saturating_sub(self.origin)
     }
 
-    /// The [`Instant`] that corresponds to `at`, for timers; the current one if `at` is past.
+    /// Returns the [`Instant`] that corresponds to `at`, for timers; the current one if `at` is in
+    /// the past.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the clocks")]
+    #[expect(clippy::disallowed_methods, reason = "only this module reads the clocks")]
     pub fn instant(&self, at: Timestamp) -> Instant {
         let now = Instant::now();
         now.checked_add(at.since(self.now())).unwrap_or(now)
     }
 }
 
-/// The monotonic clock that also advances while the machine is suspended, as politeness delays do.
+/// Returns the monotonic clock, which also advances while the machine is suspended, as politeness
+/// delays do.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn monotonic() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -121,9 +123,9 @@ fn monotonic() -> Duration {
     )
 }
 
-/// The monotonic clock.
+/// Returns the monotonic clock.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the clocks")]
+#[expect(clippy::disallowed_methods, reason = "only this module reads the clocks")]
 fn monotonic() -> Duration {
     static ORIGIN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
     ORIGIN.elapsed()

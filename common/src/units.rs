@@ -1,5 +1,5 @@
-//! Durations and sizes as people write them: `10s`, `64MiB`. A number without a unit is an error,
-//! and so is one that is not a whole number of nanoseconds or bytes.
+//! Durations and sizes in the notation of people: `10s`, `64MiB`. A number without a unit is an
+//! error, and so is a number that is not a whole number of nanoseconds or bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,43 +27,43 @@ const SIZE: [(&[&str], u128); 5] = [
 
 type Units = [(&'static [&'static str], u128)];
 
-/// The reason for which a quantity cannot be parsed, and what to write instead.
+/// The reason why a quantity cannot be parsed, and a valid form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// The text is empty, or has no number where one is expected.
     #[error("{text:?} is not a quantity; write a number and its unit, such as {example:?}")]
     NotAQuantity {
-        /// The text as typed.
+        /// Text as typed.
         text: String,
-        /// A valid example.
+        /// Valid example.
         example: &'static str,
     },
     /// A number without a unit.
     #[error("{text:?} has no unit; write {suggestion:?}, or another of the units {units}")]
     NoUnit {
-        /// The text as typed.
+        /// Text as typed.
         text: String,
-        /// The probable intention.
+        /// Probable intention.
         suggestion: String,
-        /// The known units.
+        /// Known units.
         units: String,
     },
     /// An unknown unit.
     #[error("{text:?} has the unknown unit {unit:?}; the units are {units}")]
     UnknownUnit {
-        /// The text as typed.
+        /// Text as typed.
         text: String,
-        /// The unit in it.
+        /// Unit in the text.
         unit: String,
-        /// The known units.
+        /// Known units.
         units: String,
     },
     /// The quantity is too large, or finer than the smallest unit.
     #[error("{text:?} is too large, or finer than one {unit:?}")]
     Range {
-        /// The text as typed.
+        /// Text as typed.
         text: String,
-        /// The smallest unit.
+        /// Smallest unit.
         unit: &'static str,
     },
 }
@@ -86,30 +86,30 @@ pub fn format_duration(duration: Duration) -> String {
     if duration.is_zero() { "0s".to_owned() } else { format(duration.as_nanos(), &TIME) }
 }
 
-/// A number of bytes.
+/// Number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ByteSize(pub u64);
 
 impl ByteSize {
-    /// `n` KiB.
+    /// Returns `n` KiB.
     #[must_use]
     pub const fn kib(n: u64) -> Self {
         Self(n << 10)
     }
 
-    /// `n` MiB.
+    /// Returns `n` MiB.
     #[must_use]
     pub const fn mib(n: u64) -> Self {
         Self(n << 20)
     }
 
-    /// `n` GiB.
+    /// Returns `n` GiB.
     #[must_use]
     pub const fn gib(n: u64) -> Self {
         Self(n << 30)
     }
 
-    /// The size as `usize`, saturating.
+    /// Returns the size as `usize`, saturating.
     #[must_use]
     pub fn as_usize(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
@@ -133,7 +133,7 @@ impl FromStr for ByteSize {
     }
 }
 
-/// The sum over all pairs of number and unit in `text`.
+/// Returns the sum over all pairs of number and unit in `text`.
 fn parse(
     text: &str,
     units: &Units,
@@ -179,7 +179,7 @@ fn unit_error(text: &str, number: &str, unit: &str, units: &Units, usual: &str) 
     }
 }
 
-/// A decimal number times `factor`; `None` if that is too large or not a whole number.
+/// Returns a decimal number times `factor`; `None` if that is too large or not a whole number.
 fn scale(number: &str, factor: u128) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let fraction = fraction.trim_end_matches('0');

@@ -23,10 +23,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use url::Position;
 
-/// The maximum length of a URL in bytes, whatever the settings are.
+/// Maximum length of a URL in bytes, regardless of the settings.
 pub const TEXT_MAX: usize = 65_535;
 
-/// The version of the normal form. Stored hashes of another version are of different texts.
+/// Version of the normal form. Hashes stored under another version belong to different texts.
 pub const NORMAL_FORM: u32 = 1;
 
 /// The schemes that are crawled.
@@ -40,7 +40,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// `http` or `https`.
+    /// Returns `http` or `https`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Scheme {
         }
     }
 
-    /// 80 or 443.
+    /// Returns 80 or 443.
     #[must_use]
     pub const fn default_port(self) -> u16 {
         match self {
@@ -58,7 +58,7 @@ impl Scheme {
         }
     }
 
-    /// The inverse of `self as u8`.
+    /// Returns the scheme with the code `self as u8`.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
         match code {
@@ -72,14 +72,14 @@ impl Scheme {
 /// Scheme and port of a host: the unit of robots.txt.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Origin {
-    /// The scheme.
+    /// Scheme of the origin.
     pub scheme: Scheme,
-    /// The port, also if it is the default.
+    /// Port, even if it is the default.
     pub port: u16,
 }
 
 impl Origin {
-    /// `http://host:port`; the port is omitted if it is the scheme's default.
+    /// Returns `http://host:port`. The port is omitted if it is the scheme's default.
     #[must_use]
     pub fn on_host(self, host: &str) -> String {
         let scheme = self.scheme.as_str();
@@ -105,7 +105,7 @@ impl CrawlUrl {
     /// Parses and normalizes an absolute URL.
     ///
     /// # Errors
-    /// [`Discard::Unparsable`], [`Discard::Scheme`], [`Discard::Authority`] or
+    /// Returns [`Discard::Unparsable`], [`Discard::Scheme`], [`Discard::Authority`] or
     /// [`Discard::TooLong`].
     pub fn parse(text: &str) -> Result<Self, Discard> {
         Self::from_url(url::Url::parse(text).map_err(|_| Discard::Unparsable)?)
@@ -115,7 +115,7 @@ impl CrawlUrl {
     /// links of one page.
     ///
     /// # Errors
-    /// As [`Self::parse`].
+    /// Same as [`Self::parse`].
     pub fn join(base: &url::Url, href: &str) -> Result<Self, Discard> {
         Self::from_url(base.join(href).map_err(|_| Discard::Unparsable)?)
     }
@@ -123,7 +123,7 @@ impl CrawlUrl {
     /// Normalizes a parsed URL.
     ///
     /// # Errors
-    /// [`Discard::Scheme`], [`Discard::Authority`] or [`Discard::TooLong`].
+    /// Returns [`Discard::Scheme`], [`Discard::Authority`] or [`Discard::TooLong`].
     pub fn from_url(url: url::Url) -> Result<Self, Discard> {
         let scheme = match url.scheme() {
             "http" => Scheme::Http,
@@ -178,57 +178,57 @@ impl CrawlUrl {
         }
     }
 
-    /// The whole URL.
+    /// Returns the whole URL.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The host name, or the address of an IP-literal host (IPv6 in brackets).
+    /// Returns the host name, or the address of an IP-literal host (IPv6 in brackets).
     #[must_use]
     pub fn host(&self) -> &str {
         &self.text[Range { start: self.host_start as usize, end: self.host_end as usize }]
     }
 
-    /// The address, if the host is an IP literal. The `url` crate has converted other notations of IPv4
-    /// (`0x7f.1`, `2130706433`) to four decimal numbers.
+    /// Returns the address if the host is an IP literal. The `url` crate has already converted
+    /// other notations of IPv4 (`0x7f.1`, `2130706433`) to four decimal numbers.
     #[must_use]
     pub fn host_literal(&self) -> Option<IpAddr> {
         ip_literal(self.host())
     }
 
-    /// Scheme and port.
+    /// Returns scheme and port.
     #[must_use]
     pub const fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// Path and query, starting with `/`.
+    /// Returns path and query, starting with `/`.
     #[must_use]
     pub fn path_and_query(&self) -> &str {
         &self.text[self.path_start as usize..]
     }
 
-    /// The path without the query.
+    /// Returns the path without the query.
     #[must_use]
     pub fn path(&self) -> &str {
         let rest = self.path_and_query();
         rest.split_once('?').map_or(rest, |(path, _)| path)
     }
 
-    /// The key of this URL's host.
+    /// Returns the key of this URL's host.
     #[must_use]
     pub fn host_key(&self, by: AssignBy) -> HostKey {
         host_key(self.host(), by)
     }
 
-    /// The hash of the whole URL.
+    /// Returns the hash of the whole URL.
     #[must_use]
     pub fn hash(&self) -> UrlHash {
         UrlHash::of(&self.text)
     }
 
-    /// The key of this URL.
+    /// Returns the key of this URL.
     #[must_use]
     pub fn key(&self, by: AssignBy) -> UrlKey {
         UrlKey { group: GroupHash::of(group_name(self.host(), by)), url: self.hash() }
@@ -247,8 +247,9 @@ impl fmt::Debug for CrawlUrl {
     }
 }
 
-/// The name of a host's group: the registrable domain (public-suffix list with its private section),
-/// or the host itself if it has none or if groups are hosts. The host must be in normal form.
+/// Returns the name of a host's group: the registrable domain (public-suffix list with its private
+/// section). Returns the host itself if it has no registrable domain or if groups are hosts. The
+/// host must be in normal form.
 #[must_use]
 pub fn group_name(host: &str, by: AssignBy) -> &str {
     match by {
@@ -257,19 +258,20 @@ pub fn group_name(host: &str, by: AssignBy) -> &str {
     }
 }
 
-/// The registrable domain of a host; the host itself if it is an IP literal or a public suffix.
+/// Returns the registrable domain of a host, or the host itself if it is an IP literal or a public
+/// suffix.
 #[must_use]
 pub fn registrable_domain(host: &str) -> &str {
     if ip_literal(host).is_some() { host } else { psl::domain_str(host).unwrap_or(host) }
 }
 
-/// The key of a host in normal form.
+/// Returns the key of a host in normal form.
 #[must_use]
 pub fn host_key(host: &str, by: AssignBy) -> HostKey {
     HostKey { group: GroupHash::of(group_name(host, by)), host: HostHash::of(host) }
 }
 
-/// The address, if a host in normal form is an IP literal.
+/// Returns the address if a host in normal form is an IP literal.
 fn ip_literal(host: &str) -> Option<IpAddr> {
     if let Some(bracketed) = host.strip_prefix('[') {
         return bracketed.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6);
@@ -278,7 +280,7 @@ fn ip_literal(host: &str) -> Option<IpAddr> {
     if may_be { host.parse::<Ipv4Addr>().ok().map(IpAddr::V4) } else { None }
 }
 
-/// Whether a host has at least one label and no empty label.
+/// Returns true if a host has at least one label and no empty label.
 fn has_labels(host: &str) -> bool {
     let mut before = b'.';
     for &byte in host.as_bytes() {

@@ -1,22 +1,23 @@
 //! The view: a numbered list of all known agents with their states.
 //!
-//! A view with a higher epoch replaces one with a lower epoch. A single agent has a view of one.
+//! A view with a higher epoch replaces one with a lower epoch. The view of a single agent contains
+//! only that agent.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// The number of slots, and so the maximum number of agents. It never changes, because the
+/// Number of slots, and so the maximum number of agents. It never changes, because the
 /// `permutation` strategy shuffles the slots (see [`crate::assignment`]).
 pub const SLOTS: u16 = 1_024;
-/// The maximum weight of an agent.
+/// Maximum weight of an agent.
 pub const WEIGHT_MAX: u16 = 64;
-/// The maximum length of an agent's name, in bytes.
+/// Maximum length of an agent's name in bytes.
 pub const NAME_MAX: usize = 255;
-/// The maximum length of an agent's address in bytes: a DNS name, a colon and a port.
+/// Maximum length of an agent's address in bytes: a DNS name, a colon and a port.
 pub const ADDRESS_MAX: usize = 253 + 6;
 
-/// The id of an agent, for the life of the crawl. An agent that restarts keeps it.
+/// Id of an agent for the lifetime of the crawl. An agent that restarts keeps its id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct AgentId(pub u32);
 
@@ -55,43 +56,44 @@ pub enum RunState {
 /// An agent in a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agent {
-    /// The id of the agent.
+    /// Id of the agent.
     pub id: AgentId,
-    /// The name, unique within a view. See [`check_name`].
+    /// Name, unique within a view. See [`check_name`].
     pub name: String,
-    /// The address for peers, `host:port`; empty for a single agent. See [`check_address`].
+    /// Address for peers, `host:port`; empty for a single agent. See [`check_address`].
     pub address: String,
-    /// The first of its `weight` consecutive slots, below [`SLOTS`]. It never changes.
+    /// First of its `weight` consecutive slots, below [`SLOTS`]. It never changes.
     pub slot: u16,
-    /// The share of the groups, relative to other agents; 1 to [`WEIGHT_MAX`].
+    /// Share of the groups relative to other agents: 1 to [`WEIGHT_MAX`].
     pub weight: u16,
-    /// The state of the agent.
+    /// State of the agent.
     pub state: AgentState,
-    /// The epoch in which the agent last joined. Groups that it held before may have been taken
-    /// over since then.
+    /// Epoch in which the agent last joined. Other agents may have taken over its earlier groups
+    /// since then.
     pub joined_epoch: u64,
-    /// A random number drawn when the agent's directory was created. An agent that lost its disk is
-    /// a different agent.
+    /// Random number generated with the agent's directory. An agent that lost its disk is a
+    /// different agent.
     pub disk_id: u64,
-    /// For a dead agent: it may hold data that no other agent has, because fewer agents than the
-    /// replication were alive, and it had not replicated all of its data since.
+    /// For a dead agent: true if it may hold data that no other agent has. This happens if fewer
+    /// agents than the replication were alive and the agent had not replicated all of its data
+    /// since.
     pub unreplicated: bool,
 }
 
 /// A numbered list of all known agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct View {
-    /// The number of the view. It grows with every change.
+    /// Number of the view. It increases with every change.
     pub epoch: u64,
-    /// The state of the crawl.
+    /// State of the crawl.
     pub run: RunState,
-    /// The agents, in any order.
+    /// Agents, in any order.
     pub agents: Vec<Agent>,
-    /// Agents that were lost with their archives. What only they fetched is fetched again.
+    /// Agents that were lost with their archives. Pages that only they fetched are fetched again.
     pub refetched: Vec<AgentId>,
 }
 
-/// The reason for which a view is invalid.
+/// The reason why a view is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ViewError {
     /// Two agents have the same id.
@@ -115,7 +117,7 @@ pub enum ViewError {
 }
 
 impl View {
-    /// The view of a crawl with a single agent.
+    /// Returns the view of a crawl with a single agent.
     #[must_use]
     pub fn of_one(name: &str) -> Self {
         let state = AgentState::Active;
@@ -135,7 +137,7 @@ impl View {
         Self { epoch: 1, agents: vec![agent], ..Self::default() }
     }
 
-    /// The agent with this id.
+    /// Returns the agent with this id.
     #[must_use]
     pub fn agent(&self, id: AgentId) -> Option<&Agent> {
         self.agents.iter().find(|a| a.id == id)
@@ -145,7 +147,7 @@ impl View {
     /// and slots distinct.
     ///
     /// # Errors
-    /// The first agent that fails the check.
+    /// Returns the first agent that fails the check.
     pub fn check(&self) -> Result<(), ViewError> {
         let (mut ids, mut names) = (HashSet::new(), HashSet::new());
         let mut taken = [false; SLOTS as usize];
@@ -169,7 +171,7 @@ impl View {
         Ok(())
     }
 
-    /// The lowest slot at which a new agent of this weight fits.
+    /// Returns the lowest slot at which a new agent of this weight fits.
     #[must_use]
     pub fn free_slot(&self, weight: u16) -> Option<u16> {
         let fits = |slot: u16| {
@@ -183,17 +185,17 @@ impl View {
 }
 
 impl Agent {
-    /// The slots of the agent.
+    /// Returns the slots of the agent.
     #[must_use]
     pub fn slots(&self) -> std::ops::Range<usize> {
         usize::from(self.slot)..usize::from(self.slot) + usize::from(self.weight)
     }
 }
 
-/// Checks that `name` can be read and typed by people.
+/// Checks that people can read and type `name`.
 ///
 /// # Errors
-/// The rule that `name` violates.
+/// Returns the rule that `name` violates.
 pub fn check_name(name: &str) -> Result<(), &'static str> {
     if name.is_empty() || name.len() > NAME_MAX {
         return Err("it must have 1 to 255 bytes");
@@ -208,7 +210,7 @@ pub fn check_name(name: &str) -> Result<(), &'static str> {
 /// `[fd00::3]:7071`. Names are not resolved.
 ///
 /// # Errors
-/// The rule that `address` violates.
+/// Returns the rule that `address` violates.
 pub fn check_address(address: &str) -> Result<(), &'static str> {
     if address.len() > ADDRESS_MAX {
         return Err("it is too long");

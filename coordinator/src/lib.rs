@@ -1,4 +1,4 @@
-//! The coordinator: which agents are alive, and under which epoch. It never sees a URL.
+//! The coordinator: membership of the agents and its epochs. It never handles URLs.
 //!
 //! ```text
 //!  agents, people                        one thread, "members"
@@ -8,9 +8,9 @@
 //!       │                               ├──► state_file   (synced before anything is published)
 //!       └── views, settings ◄── watch ◄─┘
 //! ```
-//! [`members`] decides and does nothing else: no clock, no network, no disk. The membership thread
-//! feeds it events with the present time, stores the result, then publishes it. [`Coordinator`] puts
-//! the parts together.
+//! [`members`] only makes decisions: it uses no clock, network or disk. The membership thread
+//! passes it events with the current time, stores the result, then publishes it. [`Coordinator`]
+//! assembles the parts.
 
 mod lease_clock;
 pub mod members;

@@ -1,9 +1,9 @@
-//! The thread that owns the coordinator's state and changes it, one command after the other.
+//! The membership thread: owns the coordinator's state and runs commands one at a time.
 //!
 //! * *Comes in*: commands, through a bounded queue ([`MembershipHandle`]).
-//! * *Goes out*: a reply to each, and views and settings once they are stored.
-//! * *Goes wrong*: a change that cannot be stored does not happen, and its sender gets the error;
-//!   leases are renewed all the same, so a full disk kills nobody.
+//! * *Goes out*: a reply to each command; views and settings after they are stored.
+//! * *Goes wrong*: a change that cannot be stored is not made, and its sender gets the error.
+//!   Leases are still renewed, so no agent dies because of a full disk.
 
 use crate::lease_clock::LeaseClock;
 use crate::members::{MemberEffect, MemberEvent, MemberRefusal, Members, MembershipRules};
@@ -23,32 +23,33 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
-/// Commands that may wait: one of every agent, and some of people.
+/// Capacity of the command queue: one command per agent, plus some from people.
 const QUEUE_LEN_MAX: usize = 2_048;
-/// The clock is read so many times in a lease; at most twice this part of a lease passes unnoticed.
+/// Clock readings per lease. At most twice this fraction of a lease can pass unnoticed.
 const CLOCK_READS_A_LEASE: u32 = 10;
 
-/// A change of the membership, or a question about it.
+/// A change of the membership, or a query.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// An event of the membership.
     Event(MemberEvent),
     /// A heartbeat, with the agent's page counts in a crawl with a page limit.
     Heartbeat(MemberEvent, Option<(AgentId, QuotaReport)>),
-    /// An agent ends, for now or for good, with its last page counts.
+    /// An agent's process ends, temporarily or for good; with its last page counts.
     Leave(MemberEvent, Option<(AgentId, QuotaReport)>),
-    /// Drain the agent of this name or id.
+    /// Drain the agent with this name or id.
     Drain(String),
-    /// Forget the agent of this name or id; with `true` what only it fetched is fetched again.
+    /// Remove the agent with this name or id. If `true`, pages that only it fetched are fetched
+    /// again.
     Remove(String, bool),
-    /// List all leases. Changes nothing.
+    /// List all leases without changing anything.
     List,
 }
 
 #[derive(Debug)]
 enum Message {
     Command(Command, oneshot::Sender<Result<Reply, CommandError>>),
-    /// Edits of settings, if this revision is in force (0: any).
+    /// Edits of settings, made only if this revision is in force (0: any revision).
     Edit(Vec<(String, Edit)>, u64, oneshot::Sender<Result<EditReply, CommandError>>),
     End,
 }
@@ -58,11 +59,11 @@ enum Message {
 pub(crate) struct Reply {
     /// The view in force.
     pub(crate) view: Arc<View>,
-    /// The lease that was given, and to which agent.
+    /// Granted lease and its agent.
     pub(crate) lease: Option<(AgentId, Duration)>,
-    /// For a list: each agent, what is left of its lease, and the epoch that it goes by.
+    /// For a list: each agent with the rest of its lease and the epoch that it uses.
     pub(crate) leases: Vec<(AgentId, Duration, u64)>,
-    /// For a heartbeat in a crawl with a page limit: what the agent may fetch.
+    /// For a heartbeat in a crawl with a page limit: the agent's page quota.
     pub(crate) pages: Option<QuotaGrant>,
 }
 
@@ -71,17 +72,17 @@ pub(crate) struct Reply {
 pub(crate) struct EditReply {
     /// The settings in force.
     pub(crate) settings: Arc<v1::CrawlSettings>,
-    /// Keys of changed settings that take effect when the agents start again.
+    /// Keys of changed settings that take effect when the agents restart.
     pub(crate) at_restart: Vec<String>,
 }
 
-/// Why a command changed nothing.
+/// The reason why a command changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CommandError {
-    /// The membership does not allow it.
+    /// The membership rejects the command.
     #[error("{0}")]
     Refused(#[from] MemberRefusal),
-    /// The settings do not allow it.
+    /// The settings reject the edit.
     #[error("{0}")]
     Edit(#[from] EditRejected),
     /// The state cannot be stored.
@@ -91,26 +92,26 @@ pub(crate) enum CommandError {
     #[error("the coordinator is busy: try again")]
     Busy,
     /// The thread has ended.
-    #[error("the coordinator is ending")]
+    #[error("the coordinator is stopping")]
     Ending,
 }
 
-/// Sends commands to the thread. Clones are the same.
+/// Handle that sends commands to the thread. Clones share the thread.
 #[derive(Clone, Debug)]
 pub(crate) struct MembershipHandle {
     queue: SyncSender<Message>,
-    /// The view in force; closed when the thread has ended.
+    /// The view in force. Closed when the thread has ended.
     pub(crate) views: watch::Receiver<Arc<View>>,
-    /// The settings in force; closed when the thread has ended.
+    /// The settings in force. Closed when the thread has ended.
     pub(crate) settings: watch::Receiver<Arc<v1::CrawlSettings>>,
     pub(crate) counts: Arc<Counts>,
 }
 
 impl MembershipHandle {
-    /// Starts the thread with the state that was opened.
+    /// Starts the thread with the opened state.
     ///
     /// # Errors
-    /// When the system has no thread.
+    /// Fails if the system cannot start a thread.
     pub(crate) fn start(opened: Opened, settings: &Settings, clock: Clock) -> io::Result<Self> {
         let (lease, now) = (settings.fixed.cluster.lease, clock.now());
         let Record { view, page_quotas, draining, unreplicated, next_id, .. } =
@@ -150,10 +151,10 @@ impl MembershipHandle {
         Ok(Self { queue, views: view_receiver, counts, settings: settings_receiver })
     }
 
-    /// Runs a command, and waits for its result.
+    /// Runs a command and waits for its result.
     ///
     /// # Errors
-    /// Why nothing was changed.
+    /// Returns the reason why nothing was changed.
     pub(crate) async fn run(&self, command: Command) -> Result<Reply, CommandError> {
         let counts = &self.counts;
         counts.requests.fetch_add(1, Relaxed);
@@ -167,10 +168,10 @@ impl MembershipHandle {
         result
     }
 
-    /// Changes settings; `known_revision` must be in force, if it is not 0.
+    /// Changes settings. `known_revision` must be the revision in force, unless it is 0.
     ///
     /// # Errors
-    /// Why nothing was changed.
+    /// Returns the reason why nothing was changed.
     pub(crate) async fn edit(
         &self,
         edits: Vec<(String, Edit)>,
@@ -191,9 +192,9 @@ impl MembershipHandle {
         }
     }
 
-    /// Ends the thread, after the commands before. May block while the queue is full.
+    /// Ends the thread after all queued commands. May block while the queue is full.
     pub(crate) fn end(&self) {
-        // A thread that has ended needs no message.
+        // If the thread has ended, the message is not needed.
         let _ = self.queue.send(Message::End);
     }
 }
@@ -202,19 +203,19 @@ impl MembershipHandle {
 struct MembershipService {
     counts: Arc<Counts>,
     file: StateFile,
-    /// What the file holds, or is about to hold.
+    /// Content of the file, or the content being written.
     stored: Record,
     members: Members,
-    /// `None` without a page limit.
+    /// `None` if there is no page limit.
     quota: Option<PageQuota>,
     store: SettingsStore,
     views: watch::Sender<Arc<View>>,
     settings: watch::Sender<Arc<v1::CrawlSettings>>,
     clock: Clock,
     lease_clock: LeaseClock,
-    /// The longest time between two readings of the clock.
+    /// Longest time between two clock readings.
     tick: Duration,
-    /// Whether the last write of the file failed.
+    /// True if the last write of the file failed.
     is_failing: bool,
 }
 
@@ -225,14 +226,14 @@ impl MembershipService {
             let now = self.lease_clock.advance(self.clock.now());
             match message {
                 Ok(Message::Command(command, reply)) => {
-                    // The sender may have gone.
+                    // The sender may be gone.
                     let _ = reply.send(self.execute(command, now));
                 }
                 Ok(Message::Edit(edits, known_revision, reply)) => {
                     let _ = reply.send(self.edit(&edits, known_revision));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    // A view that cannot be stored now is tried again at the next tick.
+                    // A view that cannot be stored now is stored at a later tick.
                     let _ = self.apply(&MemberEvent::Tick, now);
                 }
                 Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return,
@@ -240,7 +241,7 @@ impl MembershipService {
         }
     }
 
-    /// Time until the clock is to be read again.
+    /// Returns the time until the next clock reading.
     fn pause(&mut self) -> Duration {
         let now = self.lease_clock.advance(self.clock.now());
         match self.members.next_expiry() {
@@ -262,7 +263,7 @@ impl MembershipService {
             }
             Command::Remove(agent, refetch) => {
                 let id = self.find(&agent)?;
-                // The view and the quotas change in one record.
+                // The view and the quotas change in the same record.
                 let before = self.quota.clone();
                 if let Some(quota) = self.quota.as_mut().filter(|_| refetch) {
                     quota.forget(id);
@@ -286,7 +287,7 @@ impl MembershipService {
         self.members.find(agent).ok_or(MemberRefusal::Unknown)
     }
 
-    /// One step of the membership: decided on a copy, stored, then put in force and published.
+    /// Applies one event: decides on a copy, stores it, then puts it in force and publishes it.
     fn apply(&mut self, event: &MemberEvent, now: Timestamp) -> Result<Reply, CommandError> {
         let mut next = self.members.clone();
         let step = next.step(event, now);
@@ -313,7 +314,8 @@ impl MembershipService {
         }
     }
 
-    /// Renews the lease of a heartbeat when no new view can be stored; nobody dies meanwhile.
+    /// Renews the lease of a heartbeat when no new view can be stored, so that no agent dies
+    /// meanwhile.
     fn renew_lease_only(
         &mut self,
         event: &MemberEvent,
@@ -329,7 +331,7 @@ impl MembershipService {
         }
     }
 
-    /// Changes settings: checked, stored, then put in force and published.
+    /// Changes settings: checks, stores, then puts them in force and publishes them.
     fn edit(
         &mut self,
         edits: &[(String, Edit)],
@@ -340,7 +342,7 @@ impl MembershipService {
             let limit = edited.settings.live.limits.pages_max;
             let quota = match (self.quota.clone(), limit) {
                 (Some(quota), Some(limit)) => Some(quota.with_limit(limit)),
-                // Pages that were fetched without a limit count, so all must report first.
+                // Pages fetched without a limit count too, so all agents must report first.
                 (None, Some(limit)) => {
                     let unreported = living(self.members.view());
                     Some(PageQuota::new(limit, BTreeMap::new()).with_unreported(unreported))
@@ -353,7 +355,10 @@ impl MembershipService {
             record.page_quotas = quotas(quota.as_ref());
             self.save(record).map_err(|error| CommandError::NotStored(error.to_string()))?;
             for key in &edited.changed {
-                tracing::info!("{key} is {} now", edited.settings.value(key).unwrap_or_default());
+                tracing::info!(
+                    "setting {key} changed to {}",
+                    edited.settings.value(key).unwrap_or_default()
+                );
             }
             self.counts.set_limit(limit);
             (self.store, self.quota) = (store, quota);
@@ -363,7 +368,7 @@ impl MembershipService {
         Ok(EditReply { settings, at_restart: edited.at_restart })
     }
 
-    /// The pages that an agent may fetch; `None` when a larger quota cannot be stored.
+    /// Returns the agent's page quota; `None` if a larger quota cannot be stored.
     fn grant_pages(&mut self, id: AgentId, report: QuotaReport) -> Option<QuotaGrant> {
         let mut next = self.quota.clone()?;
         let grant = next.on_report(id, report, &living(self.members.view()));
@@ -392,7 +397,7 @@ impl MembershipService {
                 self.counts.write_errors.fetch_add(1, Relaxed);
                 if !self.is_failing {
                     tracing::error!(
-                        "the coordinator's state cannot be written, so nothing changes: {error}"
+                        "the coordinator's state cannot be written; changes are rejected: {error}"
                     );
                 }
             }
@@ -432,7 +437,9 @@ fn log_changes(before: &View, after: &View) {
         match agent.state {
             AgentState::Active => tracing::info!("agent {name} ({id}) joined"),
             AgentState::Draining => tracing::info!("agent {name} ({id}) is draining"),
-            AgentState::Dead => tracing::warn!("agent {name} ({id}) is dead: its lease ran out"),
+            AgentState::Dead => {
+                tracing::warn!("agent {name} ({id}) is dead: its lease has expired")
+            }
         }
     }
     for agent in before.agents.iter().filter(|agent| after.agent(agent.id).is_none()) {

@@ -1,4 +1,4 @@
-//! The coordinator's metrics, for Prometheus. `docs/metrics.md` has the same table; a test compares
+//! Prometheus metrics of the coordinator. `docs/metrics.md` has the same table; a test compares
 //! them.
 
 use crate::watchers::Watchers;
@@ -15,17 +15,17 @@ use tokio::sync::watch;
 /// Counters of events.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    /// Durations of successful writes of the state, the sync included.
+    /// Durations of successful writes of the state, including the sync.
     pub(crate) writes: Histogram,
     pub(crate) write_errors: AtomicU64,
     pub(crate) heartbeats: AtomicU64,
     pub(crate) requests: AtomicU64,
     pub(crate) refusals: AtomicU64,
-    /// Requests that were rejected because the queue was full.
+    /// Number of requests rejected because the queue was full.
     pub(crate) busy: AtomicU64,
-    /// The sum of all page quotas.
+    /// Sum of all page quotas.
     pub(crate) pages_granted: AtomicU64,
-    /// `limits.pages-max`; 0 without it.
+    /// `limits.pages-max`, or 0 without a limit.
     pub(crate) limit: AtomicU64,
 }
 
@@ -39,13 +39,13 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// `limits.pages-max` as it is now.
+    /// Sets the current `limits.pages-max`.
     pub(crate) fn set_limit(&self, pages_max: Option<u64>) {
         self.limit.store(pages_max.unwrap_or_default(), Relaxed);
     }
 }
 
-/// The source of a coordinator's metrics. Clones are the same.
+/// Source of a coordinator's metrics. Clones share the counters.
 #[derive(Clone, Debug)]
 pub struct Meter {
     pub(crate) counts: Arc<Counts>,
@@ -62,7 +62,7 @@ impl Meter {
     }
 }
 
-/// All metrics as text of the type [`metrics::CONTENT_TYPE`].
+/// Returns all metrics as text of the type [`metrics::CONTENT_TYPE`].
 #[must_use]
 pub fn render(meter: &Meter) -> String {
     metrics::render(&[FAMILIES], &[(Vec::new(), meter.clone())])
@@ -74,7 +74,7 @@ const STATES: [(&str, AgentState); 3] = [
     ("dead", AgentState::Dead),
 ];
 
-/// The names and meanings of all metrics, in the order of [`render`].
+/// Returns the names and meanings of all metrics, in the order of [`render`].
 pub fn described() -> impl Iterator<Item = FamilyInfo> {
     FAMILIES.iter().map(FamilyInfo::from)
 }

@@ -1,21 +1,21 @@
-//! The page limit of the crawl, granted to the agents in portions. All quotas together never exceed
-//! the limit, so it holds however fast each agent crawls, and whichever agent cannot be reached.
+//! The crawl's page limit, granted to the agents in portions. The sum of all quotas never exceeds
+//! the limit, so the limit holds at any crawl speed and even if an agent is unreachable.
 //!
-//! A quota is a number of pages over all runs of an agent. Only the agent makes it smaller: when it
-//! begins (what an earlier process was granted and did not fetch is free), when it leaves, and when
-//! others want more than it can use at the moment. It wants no more than its visits in flight can use
-//! soon, so little is left unused.
+//! A quota is a number of pages over all runs of an agent. Only the agent reduces it: when it
+//! starts (pages granted to an earlier process and not fetched are free), when it leaves, and when
+//! others want more pages and it cannot use its own at the moment. An agent requests no more than
+//! its visits in flight can use soon, so few pages stay unused.
 
 use crate::members::ProcessId;
 use crivello_common::view::{AgentId, AgentState, View};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A portion is this part of what is free, divided by the number of agents.
+/// Divisor of a portion: the free pages divided by this and by the number of agents.
 const SHARE: u64 = 4;
-/// The largest portion, in pages.
+/// Maximum portion, in pages.
 const PORTION_MAX: u64 = 10_000;
 
-/// The agents of `view` that are alive.
+/// Returns the living agents of `view`.
 pub(crate) fn living(view: &View) -> BTreeSet<AgentId> {
     let living = view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
     living.map(|agent| agent.id).collect()
@@ -24,28 +24,28 @@ pub(crate) fn living(view: &View) -> BTreeSet<AgentId> {
 /// An agent's page counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QuotaReport {
-    /// The quota that it goes by.
+    /// Quota that it uses.
     pub(crate) allowed: u64,
-    /// Pages that it has fetched.
+    /// Number of pages that it has fetched.
     pub(crate) fetched: u64,
-    /// Pages that it could use beyond its quota.
+    /// Number of pages that it could use beyond its quota.
     pub(crate) wants: u64,
-    /// The process that reports.
+    /// Reporting process.
     pub(crate) process: ProcessId,
-    /// The number of the report; rises within a process.
+    /// Sequence number of the report; increases within a process.
     pub(crate) number: u64,
 }
 
 /// The response to a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QuotaGrant {
-    /// Pages that the agent may fetch, over all its runs.
+    /// Number of pages that the agent may fetch, over all its runs.
     pub(crate) allowed: u64,
-    /// Other agents want pages that this one does not need.
+    /// True if other agents want pages that this one does not need.
     pub(crate) is_scarce: bool,
-    /// The limit is reached.
+    /// True if the limit is reached.
     pub(crate) is_used_up: bool,
-    /// Pages still to be fetched by all agents; `None` while it is unknown.
+    /// Number of pages still to be fetched by all agents; `None` while unknown.
     pub(crate) left: Option<u64>,
 }
 
@@ -55,39 +55,40 @@ pub(crate) struct PageQuota {
     limit: u64,
     /// Quotas of all agents that ever had one.
     granted: BTreeMap<AgentId, u64>,
-    /// The last report of each agent.
+    /// Last report of each agent.
     reports: BTreeMap<AgentId, QuotaReport>,
-    /// Agents that want more and got nothing.
+    /// Agents that wanted more pages and got none.
     waiting: BTreeSet<AgentId>,
-    /// Agents that may have fetched uncounted pages: nothing is granted before they report.
+    /// Agents that may have fetched uncounted pages. Nothing is granted before they report.
     unreported: BTreeSet<AgentId>,
 }
 
 impl PageQuota {
-    /// Quotas as they were granted before a restart.
+    /// Returns the quotas granted before a restart.
     pub(crate) const fn new(limit: u64, granted: BTreeMap<AgentId, u64>) -> Self {
         let reports = BTreeMap::new();
         Self { limit, granted, reports, waiting: BTreeSet::new(), unreported: BTreeSet::new() }
     }
 
-    /// Grants nothing before these agents have reported: they may have fetched pages without a limit.
+    /// Grants nothing until these agents have reported: they may have fetched pages without a
+    /// limit.
     pub(crate) fn with_unreported(mut self, agents: BTreeSet<AgentId>) -> Self {
         self.unreported = agents;
         self
     }
 
-    /// Changes the limit. Where more was granted already, the agents give it back.
+    /// Changes the limit. If more was already granted, the agents return it.
     pub(crate) fn with_limit(mut self, limit: u64) -> Self {
         self.limit = limit;
         self
     }
 
-    /// All quotas. They are stored before any agent gets its own.
+    /// Returns all quotas. They are stored before any agent receives its own.
     pub(crate) const fn granted(&self) -> &BTreeMap<AgentId, u64> {
         &self.granted
     }
 
-    /// Takes the report of an agent, and returns its quota; `living` are the agents that are alive. A
+    /// Processes an agent's report and returns its quota. `living` holds the living agents. A
     /// report older than the last one changes nothing.
     pub(crate) fn on_report(
         &mut self,
@@ -96,7 +97,7 @@ impl PageQuota {
         living: &BTreeSet<AgentId>,
     ) -> QuotaGrant {
         self.waiting.retain(|waiting| living.contains(waiting));
-        // It goes by what it reports; a larger grant that may not have arrived is free.
+        // The reported quota counts; a larger grant that may not have arrived is free.
         let known = self.granted.get(&id).copied().unwrap_or_default();
         let is_late = self
             .reports
@@ -127,7 +128,7 @@ impl PageQuota {
         self.grant(id, allowed, living)
     }
 
-    /// Frees the quota of an agent whose pages are to be fetched again.
+    /// Frees the quota of an agent whose pages must be fetched again.
     pub(crate) fn forget(&mut self, id: AgentId) {
         self.granted.remove(&id);
         self.reports.remove(&id);
@@ -139,8 +140,8 @@ impl PageQuota {
         QuotaGrant { allowed, is_scarce, is_used_up: left == Some(0), left }
     }
 
-    /// Pages still to be fetched. The whole quota of a dead agent counts as fetched. `None` before
-    /// all living agents have reported.
+    /// Returns the number of pages still to be fetched. The whole quota of a dead agent counts as
+    /// fetched. Returns `None` before all living agents have reported.
     fn left(&self, living: &BTreeSet<AgentId>) -> Option<u64> {
         if !self.unreported.is_empty() {
             return None;
@@ -192,7 +193,10 @@ mod tests {
     fn the_quota_of_a_dead_agent_counts_as_fetched() {
         let mut quota = PageQuota::new(10, BTreeMap::from([(AgentId(1), 6), (AgentId(2), 4)]));
         let both = quota.on_report(AgentId(1), report(6, 6, 1, 1), &living(2));
-        assert!(!both.is_used_up && both.left.is_none(), "the other has not reported");
+        assert!(
+            !both.is_used_up && both.left.is_none(),
+            "used up before the other agent has reported"
+        );
         let alone = quota.on_report(AgentId(1), report(6, 6, 1, 2), &living(1));
         assert!(alone.is_used_up && !alone.is_scarce);
         quota.forget(AgentId(2));
@@ -204,14 +208,18 @@ mod tests {
     fn a_limit_set_later_counts_pages_fetched_before() {
         let mut quota = PageQuota::new(10, BTreeMap::new()).with_unreported(living(2));
         let first = quota.on_report(AgentId(1), report(4, 4, 5, 1), &living(2));
-        assert_eq!((first.allowed, first.is_used_up), (4, false), "the other may have fetched 6");
+        assert_eq!(
+            (first.allowed, first.is_used_up),
+            (4, false),
+            "granted although the other agent may have fetched 6"
+        );
         let second = quota.on_report(AgentId(2), report(5, 5, 5, 1), &living(2));
         assert_eq!(second.allowed, 6);
         let first = quota.on_report(AgentId(1), report(4, 4, 5, 2), &living(2));
         assert_eq!((first.allowed, first.is_used_up), (4, false));
         let second = quota.on_report(AgentId(2), report(6, 6, 5, 2), &living(2));
         assert!(second.is_used_up);
-        // A dead agent is not waited for.
+        // Grants do not wait for a dead agent.
         let mut quota = PageQuota::new(10, BTreeMap::new()).with_unreported(living(2));
         assert!(quota.on_report(AgentId(1), report(4, 4, 5, 1), &living(1)).allowed > 4);
     }
@@ -221,7 +229,7 @@ mod tests {
         let mut quota = PageQuota::new(100, BTreeMap::from([(AgentId(1), 60), (AgentId(2), 40)]));
         quota = quota.with_limit(50);
         let first = quota.on_report(AgentId(1), report(20, 20, 9, 1), &living(2));
-        assert_eq!(first.allowed, 20, "the other has 40");
+        assert_eq!(first.allowed, 20, "granted although the other agent has 40");
         quota.on_report(AgentId(2), report(10, 10, 0, 1), &living(2));
         assert!(quota.on_report(AgentId(1), report(20, 20, 9, 2), &living(2)).allowed > 20);
         quota = quota.with_limit(25);
@@ -242,7 +250,7 @@ mod tests {
     }
 
     proptest! {
-        /// Quotas that agents go by never exceed the limit, whichever grants are lost.
+        /// The sum of the quotas in use never exceeds the limit, whichever grants are lost.
         #[test]
         fn the_limit_holds(
             limit in 0u64..200,
@@ -255,7 +263,7 @@ mod tests {
                 let i = agent as usize;
                 fetched[i] = (fetched[i] + pages).min(allowed[i]);
                 if fate == 0 || (fate == 1 && wants == 0) {
-                    allowed[i] = fetched[i]; // A new process, or one that gives back.
+                    allowed[i] = fetched[i]; // A new process, or one that returns pages.
                 }
                 if fate == 2 {
                     quota = PageQuota::new(limit, quota.granted().clone());

@@ -1,20 +1,21 @@
-//! Probing the address that an agent advertises, before it joins: its peers would find a wrong one
-//! only much later.
+//! Probe of the address that an agent advertises, before it joins. Its peers would detect a wrong
+//! address only much later.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-/// For the DNS lookup, and for each connection.
+/// Timeout of the DNS lookup and of each connection.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Addresses of one name that are tried.
+/// Maximum number of addresses tried per name.
 const ADDRESSES_MAX: usize = 4;
 
-/// Connects to `address` and sends nothing. `from` is the agent's own address on this connection.
+/// Connects to `address` without sending anything. `from` is the agent's own address on this
+/// connection.
 ///
 /// # Errors
-/// What is wrong with the address, and what to do.
+/// Returns what is wrong with the address and how to fix it.
 pub(crate) async fn probe_address(address: &str, from: Option<IpAddr>) -> Result<(), String> {
     let wrong = |why: String| {
         format!(

@@ -1,5 +1,5 @@
-//! The service on the wire: checks what arrives, runs it as a command of the membership, and sends the
-//! result.
+//! The gRPC service: checks requests, runs them as commands of the membership, and sends the
+//! results.
 
 use crate::members::{MemberEvent, MemberRefusal, ProcessId};
 use crate::membership::{Command, CommandError, MembershipHandle, Reply};
@@ -17,10 +17,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 use tonic::{Code, Request, Response, Status};
 
-/// Edits of settings in one request.
+/// Maximum number of edits in one request.
 const EDITS_MAX: usize = 1_000;
 
-/// The service; see `coordinator.proto` for what each call promises.
+/// The service; see `coordinator.proto` for the contract of each call.
 #[derive(Debug)]
 pub(crate) struct Rpc {
     pub(crate) membership: MembershipHandle,
@@ -77,10 +77,10 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Checks the number of a process, which tells it from others.
+/// Checks the number that identifies a process.
 fn process_id(number: u64) -> Result<ProcessId, Status> {
     match number {
-        0 => Err(Status::invalid_argument("a process needs a number other than 0")),
+        0 => Err(Status::invalid_argument("the process number must not be 0")),
         number => Ok(ProcessId(number)),
     }
 }
@@ -89,7 +89,7 @@ fn process_id(number: u64) -> Result<ProcessId, Status> {
 fn read_edits(edits: Vec<v1::SettingEdit>) -> Result<Vec<(String, Edit)>, Status> {
     if edits.is_empty() || edits.len() > EDITS_MAX {
         let n = edits.len();
-        return Err(Status::invalid_argument(format!("{n} edits: 1 to {EDITS_MAX} are needed")));
+        return Err(Status::invalid_argument(format!("{n} edits; send 1 to {EDITS_MAX}")));
     }
     let read = |v1::SettingEdit { key, change }| match change {
         Some(Change::Value(value)) => Ok((key, Edit::Set(value))),
@@ -130,12 +130,12 @@ impl Rpc {
         probe_address(&join.address, from).await.map_err(Status::failed_precondition)?;
         let v1::JoinRequest { disk_id: disk, name, address, .. } = join;
         if disk == 0 {
-            return Err(Status::invalid_argument("a directory needs a number other than 0"));
+            return Err(Status::invalid_argument("the directory number must not be 0"));
         }
         let id = join.id.map(AgentId);
         let event = MemberEvent::Join { id, disk, process, name, address, weight };
         let reply = self.run(Command::Event(event)).await?;
-        let (id, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was given"))?;
+        let (id, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was granted"))?;
         let settings = v1::CrawlSettings::clone(&self.membership.settings.borrow());
         Ok(v1::JoinResponse {
             id: id.0,
@@ -147,7 +147,7 @@ impl Rpc {
         })
     }
 
-    /// Refuses agents of another format version or another crawl.
+    /// Refuses agents with another format version or from another crawl.
     fn check_kind(&self, join: &v1::JoinRequest) -> Result<(), Status> {
         let theirs = join.format_version;
         if theirs != FORMAT_VERSION {
@@ -174,7 +174,7 @@ impl Coordinator for Rpc {
         let joined = self.try_join(request.into_inner(), from).await;
         if let Err(status) = &joined {
             let from = from.map(|ip| ip.to_string()).unwrap_or_default();
-            tracing::info!("an agent from {from} may not join: {}", status.message());
+            tracing::info!("an agent from {from} is rejected: {}", status.message());
         }
         joined.map(Response::new)
     }
@@ -189,7 +189,7 @@ impl Coordinator for Rpc {
         let report = quota.map(|pages| (id, quota_report(pages, process)));
         let heartbeat = MemberEvent::Heartbeat { id, process, epoch, settled };
         let reply = self.run(Command::Heartbeat(heartbeat, report)).await?;
-        let (_, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was given"))?;
+        let (_, lease) = reply.lease.ok_or_else(|| Status::internal("no lease was granted"))?;
         let lease_ms = millis(lease);
         let quota = reply.pages.map(quota_grant);
         let epoch = reply.view.epoch;
@@ -249,8 +249,9 @@ impl Coordinator for Rpc {
     }
 
     async fn set_run(&self, request: Request<v1::SetRunRequest>) -> RpcResult<v1::SetRunResponse> {
-        let run = run_state(request.into_inner().run)
-            .ok_or_else(|| Status::invalid_argument("running, paused or stopping is needed"))?;
+        let run = run_state(request.into_inner().run).ok_or_else(|| {
+            Status::invalid_argument("the run state must be running, paused or stopping")
+        })?;
         let reply = self.run(Command::Event(MemberEvent::SetRun(run))).await?;
         Ok(Response::new(v1::SetRunResponse { view: Some(reply.view.as_ref().into()) }))
     }
@@ -291,7 +292,7 @@ impl Coordinator for Rpc {
     ) -> RpcResult<v1::SetLogLevelResponse> {
         let filter = request.into_inner().filter;
         let before = set_log_filter(&filter).map_err(Status::invalid_argument)?;
-        tracing::info!("the log filter is {filter} now, it was {before}");
+        tracing::info!("log filter changed from {before} to {filter}");
         Ok(Response::new(v1::SetLogLevelResponse { previous: before }))
     }
 }

@@ -1,4 +1,4 @@
-//! Puts a coordinator together: state, membership thread, gRPC server, and their orderly end.
+//! Assembly of a coordinator: state, membership thread, gRPC server, and their orderly shutdown.
 
 use crate::membership::MembershipHandle;
 use crate::metrics::Meter;
@@ -28,37 +28,37 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::transport::server::Router;
 
-/// A silent connection is pinged after this time.
+/// Idle time after which a connection is pinged.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
-/// Concurrent requests of one connection.
+/// Maximum number of concurrent requests per connection.
 const REQUESTS_MAX: u32 = 256;
-/// For responses in flight when the coordinator ends.
+/// Time for in-flight responses to finish when the coordinator stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Where the coordinator listens, and who may call it.
+/// Listening address and access rules of the coordinator.
 #[derive(Clone, Debug)]
 pub struct Listen {
-    /// The address; port 0 takes a free one.
+    /// Address. With port 0 the system chooses a free port.
     pub at: SocketAddr,
-    /// `None`: every client that can connect is accepted.
+    /// TLS settings. `None`: every client that can connect is accepted.
     pub tls: Option<Tls>,
-    /// The token of people's requests; `None`: it is not asked for.
+    /// Token required for people's requests. `None`: no token is required.
     pub token: Option<LiveToken>,
 }
 
-/// Why a coordinator cannot start, or had to end.
+/// The reason why a coordinator cannot start or had to stop.
 #[derive(Debug, thiserror::Error)]
 pub enum CoordinatorError {
-    /// The request is wrong, and nothing was changed: ask for something else.
+    /// The request is invalid and nothing was changed; the caller must change the request.
     #[error("{0}")]
     Refused(String),
-    /// Something is damaged or fails.
+    /// Something is damaged or failed.
     #[error("{0}")]
     Broken(String),
 }
 
 impl CoordinatorError {
-    /// Whether the request is wrong.
+    /// True if the request is invalid.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Refused(_))
@@ -79,10 +79,10 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Resumes the crawl in `dir`, or begins one there, and serves it.
+    /// Starts the coordinator: resumes the crawl in `dir`, or begins a new one there.
     ///
     /// # Errors
-    /// [`CoordinatorError`], which says whose fault it is.
+    /// Returns a [`CoordinatorError`], which distinguishes invalid requests from failures.
     pub async fn start(
         dir: &Path,
         settings: &Settings,
@@ -91,11 +91,11 @@ impl Coordinator {
         Self::start_given(dir, settings, TypedSettings::new(), listen).await
     }
 
-    /// As [`Self::start`], and stores what was typed for these settings (see
+    /// Like [`Self::start`], but also stores the settings typed by the user (see
     /// [`stored_settings`](crate::stored_settings)).
     ///
     /// # Errors
-    /// Those of [`Self::start`].
+    /// Same as [`Self::start`].
     pub async fn start_given(
         dir: &Path,
         settings: &Settings,
@@ -106,15 +106,14 @@ impl Coordinator {
         let server = Server::builder()
             .max_concurrent_streams(REQUESTS_MAX)
             .http2_keepalive_interval(Some(KEEP_ALIVE));
-        let refused = |error| {
-            CoordinatorError::Refused(format!("{} cannot be listened on: {error}", listen.at))
-        };
+        let refused =
+            |error| CoordinatorError::Refused(format!("cannot listen on {}: {error}", listen.at));
         let listener = TcpListener::bind(listen.at).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let opened = StateFile::open(dir, settings, given, clock.now())?;
         let (crawl_id, resumed) = (opened.record.crawl_id.clone(), opened.resumed);
         let membership = MembershipHandle::start(opened, settings, clock)
-            .map_err(|error| CoordinatorError::Broken(format!("no thread: {error}")))?;
+            .map_err(|error| CoordinatorError::Broken(format!("cannot start a thread: {error}")))?;
         let watchers = Watchers::new(settings.fixed.cluster.lease);
         let meter = Meter {
             counts: membership.counts.clone(),
@@ -132,13 +131,13 @@ impl Coordinator {
         let (end, ended) = oneshot::channel();
         let incoming = Incoming::new(listener, listen.tls);
         let server = tokio::spawn(services.serve_with_incoming_shutdown(incoming, async {
-            // Sent or dropped, it is the end.
+            // A sent message and a dropped sender both end the server.
             let _ = ended.await;
         }));
         Ok(Self { rpc, membership, address, crawl_id, resumed, server, end, meter })
     }
 
-    /// A client for the same process. It needs no token.
+    /// Returns a client for use in the same process. It needs no token.
     #[must_use]
     pub fn local_client(&self) -> LocalCoordinator {
         let service = CoordinatorServer::from_arc(Arc::clone(&self.rpc))
@@ -146,57 +145,57 @@ impl Coordinator {
         LocalCoordinator::new(Routes::new(service)).max_decoding_message_size(RESPONSE_SIZE_MAX)
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The crawl's id.
+    /// Returns the crawl's id.
     #[must_use]
     pub fn crawl_id(&self) -> &str {
         &self.crawl_id
     }
 
-    /// The source of its metrics, for [`metrics::render`](crate::metrics::render).
+    /// Source of the metrics, for [`metrics::render`](crate::metrics::render).
     #[must_use]
     pub const fn meter(&self) -> &Meter {
         &self.meter
     }
 
-    /// Whether the crawl was there before.
+    /// True if the crawl existed before this start.
     #[must_use]
     pub const fn resumed(&self) -> bool {
         self.resumed
     }
 
-    /// What the crawl is to do at present.
+    /// Returns the current run state of the crawl.
     #[must_use]
     pub fn run(&self) -> RunState {
         self.membership.views.borrow().run
     }
 
-    /// Waits until the server fails, and returns the reason.
+    /// Waits until the server fails and returns the reason.
     pub async fn broken(&mut self) -> CoordinatorError {
         let why = match (&mut self.server).await {
             Ok(Ok(())) => "it ended".to_owned(),
             Ok(Err(error)) => with_causes(&error),
             Err(error) => error.to_string(),
         };
-        CoordinatorError::Broken(format!("the coordinator's network: {why}"))
+        CoordinatorError::Broken(format!("the coordinator's server failed: {why}"))
     }
 
-    /// Ends in order: streams of watchers end, requests in flight get their responses, and the directory
-    /// is free when this returns. All changes are stored already.
+    /// Stops in order: the watchers' streams end, in-flight requests get their responses, and the
+    /// directory is free when this returns. All changes are already stored.
     ///
     /// # Errors
-    /// When the server failed.
+    /// Fails if the server failed.
     pub async fn stop(self) -> Result<(), CoordinatorError> {
         let Self { membership, mut server, end, .. } = self;
         let _ = end.send(());
         let mut views = membership.views.clone();
         tokio::task::spawn_blocking(move || membership.end());
-        // The views are closed when the thread has ended.
+        // The views channel closes when the thread has ended.
         while views.changed().await.is_ok() {}
         match timeout(STOP_TIMEOUT, &mut server).await {
             Ok(Ok(Ok(()))) => Ok(()),
@@ -220,7 +219,9 @@ async fn services(
         .register_encoded_file_descriptor_set(DESCRIPTORS)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
-        .map_err(|error| CoordinatorError::Broken(format!("the descriptors: {error}")))?;
+        .map_err(|error| {
+            CoordinatorError::Broken(format!("the gRPC descriptors are invalid: {error}"))
+        })?;
     let coordinator = CoordinatorServer::from_arc(rpc)
         .max_decoding_message_size(REQUEST_SIZE_MAX)
         .max_encoding_message_size(RESPONSE_SIZE_MAX);
@@ -230,7 +231,7 @@ async fn services(
     Ok(server.add_service(coordinator).add_service(health_service).add_service(reflection))
 }
 
-/// An error with its causes: tonic's own text is "transport error" and no more.
+/// Returns the text of an error with its causes. tonic's own text is only "transport error".
 fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

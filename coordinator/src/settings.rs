@@ -1,30 +1,30 @@
-//! The settings in force, and edits of them. Pure: the membership thread stores what comes of them.
+//! The settings in force and edits of them. Pure: the membership thread stores the result.
 
 use crate::state_file::StoredSettings;
 use crivello_common::config::{Edit, EditError, EditedSettings, Settings};
 use crivello_proto::v1;
 
-/// The longest settings in bytes of TOML: they must fit into a response.
+/// Maximum length of the settings in bytes of TOML: they must fit into a response.
 const SIZE_MAX: usize = 4 << 20;
 
-/// Why edits change nothing.
+/// The reason why edits change nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EditRejected {
     /// An edit is invalid.
     #[error("{0}")]
     Edit(#[from] EditError),
-    /// The settings were changed in between.
+    /// The settings were changed in the meantime.
     #[error(
-        "the settings have changed since: revision {in_force} is in force, not {known}; look at them and try again"
+        "the settings have changed: revision {in_force} is in force, not {known}; review them and try again"
     )]
     Outdated {
-        /// The revision that the editor knew.
+        /// Revision known to the editor.
         known: u64,
-        /// The revision in force.
+        /// Revision in force.
         in_force: u64,
     },
     /// The settings would not fit into a response.
-    #[error("the settings would take {0} bytes, {SIZE_MAX} at most: shorten the lists")]
+    #[error("the settings would have {0} bytes; the maximum is {SIZE_MAX}: shorten the lists")]
     TooLong(usize),
 }
 
@@ -36,16 +36,16 @@ pub(crate) struct SettingsStore {
 }
 
 impl SettingsStore {
-    /// `stored` holds `settings`.
+    /// Returns a store. `stored` must hold `settings`.
     pub(crate) const fn new(settings: Settings, stored: StoredSettings) -> Self {
         Self { settings, stored }
     }
 
-    /// Checks edits, and returns the settings that they make. `known` is the revision that must be in
-    /// force, if it is not 0.
+    /// Checks edits and returns the resulting settings. `known` must be the revision in force,
+    /// unless it is 0.
     ///
     /// # Errors
-    /// Why the edits cannot be made.
+    /// Returns the reason why the edits cannot be made.
     pub(crate) fn check(
         &self,
         edits: &[(String, Edit)],
@@ -64,7 +64,7 @@ impl SettingsStore {
         Ok(edited)
     }
 
-    /// The store with these settings, under the next revision.
+    /// Returns a store with these settings under the next revision.
     pub(crate) fn with(&self, settings: &Settings) -> Self {
         let stored = StoredSettings {
             revision: self.stored.revision + 1,
@@ -74,12 +74,12 @@ impl SettingsStore {
         Self::new(settings.clone(), stored)
     }
 
-    /// The settings as they are stored.
+    /// Returns the settings in stored form.
     pub(crate) const fn stored(&self) -> &StoredSettings {
         &self.stored
     }
 
-    /// The settings as they are sent.
+    /// Returns the settings as a message.
     pub(crate) fn message(&self) -> v1::CrawlSettings {
         v1::CrawlSettings { revision: self.stored.revision, toml: self.stored.toml.clone() }
     }

@@ -1,13 +1,13 @@
-//! The coordinator's durable state: one record in one file.
+//! Durable state of the coordinator: one record in one file.
 //!
 //! ```text
 //! DIR/coordinator.state   "crivello coordinator state 1\n", XXH3 of the record (8 bytes,
 //!                         little-endian), the record (protobuf, see Stored)
 //! DIR/lock                locked while a coordinator works in the directory; holds the crawl's id
 //! ```
-//! Each change replaces the whole file (see [`replace_file`]): the new record is synced before the
-//! change is in force or published, and a crash leaves the old record or the new one. A file that
-//! does not check is damaged, and refused: an older state would give out epochs twice.
+//! Each change replaces the whole file (see [`replace_file`]). The new record is synced before the
+//! change is in force or published, so a crash leaves either the old record or the new one. A file
+//! that fails its checks is refused as damaged: an older state would issue epochs twice.
 
 use crate::CoordinatorError;
 use crivello_common::config::{Settings, TypedSettings};
@@ -22,43 +22,43 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The file of the state in a coordinator's directory.
+/// Name of the state file in a coordinator's directory.
 pub const STATE_FILE: &str = "coordinator.state";
 const LOCK_FILE: &str = "lock";
-/// The format of the file, and its version. [`FORMAT_VERSION`] is that of the record.
+/// Format of the file and its version. [`FORMAT_VERSION`] is the version of the record.
 const MAGIC: &[u8] = b"crivello coordinator state 1\n";
 
-/// All that a coordinator must remember.
+/// The state that a coordinator must keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     /// 16 hexadecimal digits, random.
     pub(crate) crawl_id: String,
-    /// When the crawl was begun.
+    /// Start time of the crawl.
     pub(crate) begun: String,
     /// [`Settings::fingerprint_text`]: the settings that never change.
     pub(crate) meaning: String,
-    /// The first id never given to an agent.
+    /// The first id never assigned to an agent.
     pub(crate) next_id: u32,
     /// The view in force.
     pub(crate) view: View,
-    /// Pages that each agent may fetch, in a crawl with a page limit.
+    /// Page quota of each agent, in a crawl with a page limit.
     pub(crate) page_quotas: BTreeMap<AgentId, u64>,
-    /// Agents to be drained, dead ones included.
+    /// Agents to be drained, including dead ones.
     pub(crate) draining: BTreeSet<AgentId>,
-    /// Agents that may hold what no other agent has.
+    /// Agents that may hold data that no other agent has.
     pub(crate) unreplicated: BTreeSet<AgentId>,
     /// The settings in force.
     pub(crate) settings: StoredSettings,
 }
 
-/// The settings in force, as they are stored.
+/// The settings in force, in stored form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredSettings {
-    /// Rises with every change and every start.
+    /// Revision number, incremented by every change and every start.
     pub revision: u64,
-    /// All settings.
+    /// All settings, as TOML.
     pub toml: String,
-    /// What was typed at the last start. Typed again, it changes nothing.
+    /// Settings typed at the last start. Typing them again changes nothing.
     pub given: TypedSettings,
 }
 
@@ -118,12 +118,12 @@ impl Record {
         [MAGIC, &xxh3_64(&record).to_le_bytes(), &record].concat()
     }
 
-    /// The error completes "the file is …".
+    /// Decodes a record. The error text completes "the file is …".
     fn decode(bytes: &[u8]) -> Result<Self, String> {
         let damaged = |what: &str| format!("damaged: {what}");
-        let rest = bytes.strip_prefix(MAGIC).ok_or(
-            "damaged, or written by another version: it does not begin as a coordinator's state",
-        )?;
+        let rest = bytes
+            .strip_prefix(MAGIC)
+            .ok_or("damaged, or written by another version: its magic number is missing")?;
         let (sum, record) =
             rest.split_first_chunk::<8>().ok_or_else(|| damaged("it is too short"))?;
         if xxh3_64(record) != u64::from_le_bytes(*sum) {
@@ -158,7 +158,7 @@ impl Record {
     }
 }
 
-/// The state file of this process, which alone may write it.
+/// The state file of this process. Only this process may write it.
 #[derive(Debug)]
 pub(crate) struct StateFile {
     path: PathBuf,
@@ -169,20 +169,20 @@ pub(crate) struct StateFile {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) file: StateFile,
-    /// Already stored, under an epoch and a settings revision that were never in use.
+    /// The record, already stored under an epoch and a settings revision that were never in use.
     pub(crate) record: Record,
-    /// Whether the crawl was there before.
+    /// True if the crawl existed before.
     pub(crate) resumed: bool,
 }
 
 impl StateFile {
-    /// Resumes the crawl in `dir`, or begins one there, with these settings, for which `given` was
-    /// typed.
+    /// Resumes the crawl in `dir`, or begins one there, with these settings. `given` holds the
+    /// settings typed by the user.
     ///
     /// # Errors
-    /// [`CoordinatorError::Refused`] when the directory holds something else, a crawl with other
-    /// fixed settings, or another coordinator works there; [`CoordinatorError::Broken`] when the state
-    /// is damaged or the disk fails. Nothing was changed then.
+    /// [`CoordinatorError::Refused`] if the directory holds something else or a crawl with other
+    /// fixed settings, or if another coordinator uses it; [`CoordinatorError::Broken`] if the state
+    /// is damaged or the disk fails. In both cases nothing was changed.
     pub(crate) fn open(
         dir: &Path,
         settings: &Settings,
@@ -191,12 +191,12 @@ impl StateFile {
     ) -> Result<Opened, CoordinatorError> {
         let checked = settings.check_shared();
         checked.map_err(|errors| CoordinatorError::Refused(errors.to_string()))?;
-        // Looked at before anything is made in it.
+        // Checked before anything is created in the directory.
         read(dir)?;
         fs::create_dir_all(dir).map_err(|error| {
             let dir = dir.display();
             CoordinatorError::Refused(format!(
-                "the directory {dir} cannot be made: {error}; choose another --data"
+                "cannot create the directory {dir}: {error}; choose another --data"
             ))
         })?;
         let lock = take_lock(dir)?;
@@ -233,29 +233,29 @@ impl StateFile {
         Ok(Opened { file, record, resumed })
     }
 
-    /// Replaces the state; when this returns, the new one survives a power cut.
+    /// Replaces the state. When this returns, the new state survives a power cut.
     ///
     /// # Errors
-    /// Those of the disk. The old state counts, although a restart may find the new one.
+    /// Disk errors. The old state then counts, although a restart may find the new one.
     pub(crate) fn save(&self, record: &Record) -> io::Result<()> {
         replace_file(&self.path, &record.encode())
     }
 
-    /// Notes in the lock file that the state of this crawl is here, so that its loss is noticed.
+    /// Writes the crawl's id to the lock file, so that a lost state file is noticed.
     fn name_crawl(&self, crawl_id: &str) -> io::Result<()> {
         (&self._lock).write_all(crawl_id.as_bytes())
     }
 }
 
-/// The settings of the crawl in `dir`; `None` where none was begun.
+/// Returns the settings of the crawl in `dir`; `None` if no crawl was begun there.
 ///
 /// # Errors
-/// When the directory holds something else, or the state is damaged.
+/// Fails if the directory holds something else, or if the state is damaged.
 pub fn stored_settings(dir: &Path) -> Result<Option<StoredSettings>, CoordinatorError> {
     Ok(read(dir)?.map(|record| record.settings))
 }
 
-/// The record in `dir`; `None` where no crawl was begun.
+/// Returns the record in `dir`; `None` if no crawl was begun there.
 fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
     let path = dir.join(STATE_FILE);
     let broken = |what: String| {
@@ -274,7 +274,7 @@ fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
     {
         return Err(broken(format!("is missing although crawl {crawl_id} was begun here")));
     }
-    // Of a beginning that was cut off.
+    // Left over from an interrupted first start.
     let ours = [lock, replacement_path(&path)];
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -294,7 +294,7 @@ fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
         false => "is not empty",
     };
     Err(CoordinatorError::Refused(format!(
-        "{} {what} and has no {STATE_FILE}, so it is not a coordinator's; choose another --data",
+        "{} {what} and has no {STATE_FILE}, so it does not belong to a coordinator; choose another --data",
         dir.display()
     )))
 }
@@ -322,7 +322,7 @@ fn take_lock(dir: &Path) -> Result<File, CoordinatorError> {
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(CoordinatorError::Refused(format!(
-            "another coordinator works in {}: two would give out the same epochs",
+            "another coordinator uses {}: two would assign the same epochs",
             dir.display()
         ))),
         Err(TryLockError::Error(error)) => Err(failed(error)),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     fn error(dir: &Path) -> String {
-        open(dir).expect_err("it is refused").to_string()
+        open(dir).expect_err("the directory is refused").to_string()
     }
 
     #[test]
@@ -387,7 +387,7 @@ mod tests {
         expected.settings.given = again.record.settings.given.clone();
         assert_eq!(again.record, expected);
         assert_eq!(again.record.settings.given["politeness.delay"], "\"1s\"");
-        // Stored before the coordinator serves anyone.
+        // The record is stored before the coordinator serves requests.
         drop(again);
         assert_eq!(stored_settings(dir.path()).unwrap().unwrap().revision, 8);
     }
@@ -399,7 +399,7 @@ mod tests {
         let path = dir.path().join(STATE_FILE);
         let next = record(5).encode();
         for len in [0, 1, next.len() / 2, next.len()] {
-            // Killed before the rename.
+            // Simulates a kill before the rename.
             fs::write(replacement_path(&path), &next[..len]).unwrap();
             assert_eq!(read(dir.path()).unwrap(), Some(record(4)));
         }
@@ -441,7 +441,7 @@ mod tests {
     fn a_second_coordinator_is_refused() {
         let dir = tempdir().unwrap();
         let first = open(dir.path()).unwrap();
-        assert!(error(dir.path()).contains("another coordinator works in"));
+        assert!(error(dir.path()).contains("another coordinator uses"));
         drop(first);
         open(dir.path()).unwrap();
     }

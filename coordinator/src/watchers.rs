@@ -1,5 +1,5 @@
-//! Streams of views and settings. Each watcher gets the latest version once it has taken the one
-//! before. A watcher that takes none for too long is dropped; nothing waits for it.
+//! Streams of views and settings. Each watcher receives the latest version once it has taken the
+//! previous one. A watcher that takes nothing for too long is dropped. Nothing waits for a watcher.
 
 use crivello_common::view::View;
 use crivello_proto::v1;
@@ -11,16 +11,16 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tonic::Status;
 
-/// Watchers at once: two streams of each agent, and those of people.
+/// Maximum number of watchers: two streams per agent, plus those of people.
 const WATCHERS_MAX: usize = 4_096;
 
 /// A versioned value that can be watched.
 pub(crate) trait Watched: Send + Sync + 'static {
     /// The message on the wire.
     type Message: Send + 'static;
-    /// Higher for each later value.
+    /// Version number; higher for each later value.
     fn version(&self) -> u64;
-    /// The message for this value.
+    /// Returns the message for this value.
     fn message(&self) -> Self::Message;
 }
 
@@ -48,11 +48,11 @@ impl Watched for v1::CrawlSettings {
     }
 }
 
-/// Bounds and counts the watchers. Clones are the same.
+/// Limits and counts the watchers. Clones share one limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Watchers {
     permits: Arc<Semaphore>,
-    /// The longest time for which a message may wait to be taken.
+    /// Longest time for which a message may wait to be taken.
     timeout: Duration,
 }
 
@@ -61,13 +61,13 @@ impl Watchers {
         Self { permits: Arc::new(Semaphore::new(WATCHERS_MAX)), timeout }
     }
 
-    /// The number of watchers.
+    /// Returns the number of watchers.
     pub(crate) fn count(&self) -> usize {
         WATCHERS_MAX - self.permits.available_permits().min(WATCHERS_MAX)
     }
 
-    /// Streams values later than `known`, until the watcher goes, is dropped, or the sender ends. `None`
-    /// when there are too many watchers.
+    /// Streams values later than `known` until the watcher disconnects, is dropped, or the sender
+    /// ends. Returns `None` if there are too many watchers.
     pub(crate) fn admit<T: Watched>(
         &self,
         latest: watch::Receiver<Arc<T>>,
@@ -92,7 +92,7 @@ async fn forward<T: Watched>(
         if value.version() > known {
             known = value.version();
             if next.send_timeout(Ok(value.message()), timeout).await.is_err() {
-                tracing::debug!("a watcher has gone, or was too slow and is dropped");
+                tracing::debug!("dropping a watcher: it disconnected or reads too slowly");
                 return;
             }
         }

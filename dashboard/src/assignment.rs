@@ -1,5 +1,5 @@
-//! The assignment of groups to agents, by a sample: the owners of 1,024 made-up groups, now and before
-//! the last change that moved any.
+//! The assignment of groups to agents, estimated from a sample: the owners of 1,024 artificial
+//! groups, now and before the last change that moved any of them.
 
 use crivello_common::assignment::Owners;
 use crivello_common::config::Settings;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Groups in the sample.
+/// Number of groups in the sample.
 pub(super) const SAMPLE: u32 = 1_024;
 
-/// The owners of the sample in one view.
+/// Owners of the sample in one view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Drawn {
     epoch: u64,
-    /// `None` while no agent is active.
+    /// Owner of each group; `None` while no agent is active.
     owners: Vec<Option<AgentId>>,
 }
 
@@ -29,7 +29,8 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
-    /// The assignment in `view` under `settings`. Keeps the one before if groups moved since.
+    /// Computes the assignment in `view` under `settings`. Keeps the previous assignment if groups
+    /// have moved since.
     pub(super) fn next(before: Option<&Self>, settings: &Settings, view: &View) -> Option<Self> {
         let strategy = settings.fixed.cluster.strategy;
         let owners = Owners::new(strategy, Arc::new(view.clone())).ok()?;
@@ -43,12 +44,12 @@ impl Assignment {
         Some(Self { strategy: strategy.name(), now, before })
     }
 
-    /// Epoch of the view.
+    /// Returns the epoch of the view.
     pub(super) const fn epoch(&self) -> u64 {
         self.now.epoch
     }
 
-    /// The share of all groups of each agent that has any, from 0 to 1.
+    /// Returns each agent's share of all groups, from 0 to 1, for agents with any groups.
     pub(super) fn shares(&self) -> HashMap<AgentId, f64> {
         let mut shares = HashMap::new();
         for owner in self.now.owners.iter().flatten() {
@@ -57,7 +58,7 @@ impl Assignment {
         shares
     }
 
-    /// The owners by their ids, in the order of the sample.
+    /// Returns the owners by their ids, in the order of the sample.
     pub(super) fn json(&self) -> Value {
         let owners = |drawn: &Drawn| {
             let ids = drawn.owners.iter().map(|owner| owner.map(|id| id.0));
@@ -92,13 +93,13 @@ mod tests {
     fn the_shares_add_up_and_only_the_groups_of_one_that_leaves_move() {
         let settings = Settings::default();
         let mut view = view(3);
-        let first = Assignment::next(None, &settings, &view).expect("sound");
+        let first = Assignment::next(None, &settings, &view).expect("valid data");
         let shares = first.shares();
         assert_eq!(shares.len(), 3);
         assert!((shares.values().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
         view.agents[1].state = AgentState::Dead;
         view.epoch += 1;
-        let second = Assignment::next(Some(&first), &settings, &view).expect("sound");
+        let second = Assignment::next(Some(&first), &settings, &view).expect("valid data");
         let json = second.json();
         let (now, before) = (&json["owners"], &json["before"]["owners"]);
         for i in 0..SAMPLE as usize {
@@ -106,13 +107,14 @@ mod tests {
             assert!(now[i] != 1, "group {i}");
         }
         view.epoch += 1;
-        let third = Assignment::next(Some(&second), &settings, &view).expect("sound");
+        let third = Assignment::next(Some(&second), &settings, &view).expect("valid data");
         assert_eq!((third.epoch(), &third.json()["before"]), (view.epoch, &json["before"]));
     }
 
     #[test]
     fn without_agents_nobody_owns_anything() {
-        let none = Assignment::next(None, &Settings::default(), &View::default()).expect("sound");
+        let none =
+            Assignment::next(None, &Settings::default(), &View::default()).expect("valid data");
         assert!(none.shares().is_empty());
         assert_eq!(none.json()["owners"][0], Value::Null);
     }

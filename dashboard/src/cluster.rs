@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
-/// Time over which rates are measured.
+/// Period over which rates are measured.
 const RECENT: Duration = Duration::from_secs(5);
-/// Time for which the last numbers of an agent that does not answer are shown.
+/// Time for which the last numbers of a silent agent are shown.
 const REMEMBERED: Duration = Duration::from_secs(5);
-/// Samples kept for the rates.
+/// Number of samples kept for the rates.
 const SAMPLES_MAX: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Takes the results of a poll.
+    /// Stores the results of a poll.
     pub(super) fn update(
         &mut self,
         status: Answer<v1::StatusResponse>,
@@ -73,7 +73,7 @@ impl Seen {
         }
     }
 
-    /// Growth of a counter a second; `None` after a single sample.
+    /// Returns the growth of a counter per second; `None` after a single sample.
     #[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
     fn rate(&self, counter: fn(&Sample) -> u64) -> Option<f64> {
         let last = self.samples.back()?;
@@ -84,7 +84,7 @@ impl Seen {
     }
 }
 
-/// The input of a snapshot.
+/// Input of a snapshot.
 #[derive(Debug)]
 pub(super) struct Found<'a> {
     pub(super) listing: &'a Listing,
@@ -94,7 +94,7 @@ pub(super) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Agents that are alive and have answered.
+    /// Returns the living agents that have answered.
     fn counted(&self) -> impl Iterator<Item = (&Seen, &v1::StatusResponse, v1::Progress)> {
         let view = &self.listing.view;
         let alive = |id: &AgentId| view.agent(*id).is_some_and(|a| a.state != AgentState::Dead);
@@ -109,7 +109,7 @@ impl Found<'_> {
         (!rates.is_empty()).then(|| rates.iter().sum())
     }
 
-    /// The point of the charts.
+    /// Returns the point for the charts.
     pub(super) fn point(&self) -> Point {
         let queued: Vec<u64> = self.counted().map(|(_, _, p)| p.urls_queued).collect();
         Point {
@@ -121,7 +121,7 @@ impl Found<'_> {
         }
     }
 
-    /// The JSON of `/api/cluster`.
+    /// Returns the JSON of `/api/cluster`.
     pub(super) fn json(&self, events: &Value) -> Value {
         let Listing { crawl, view, revision, .. } = self.listing;
         let agents: Vec<Value> = view.agents.iter().map(|agent| self.agent(agent)).collect();
@@ -201,19 +201,19 @@ impl Found<'_> {
     }
 }
 
-/// The bottleneck of an agent, as `crivello status` prints it.
+/// Returns the bottleneck of an agent in the words of `crivello status`.
 fn pace_words(progress: &v1::Progress) -> String {
     let unknown = || "unknown to this version of the coordinator".to_owned();
     bottleneck::from_wire(progress).map_or_else(unknown, |pace| pace.to_string())
 }
 
-/// The status of an agent; `null` without one.
+/// Returns the status of an agent; `null` without a status.
 fn load(seen: &Seen) -> Value {
     let Some(status) = &seen.status else { return Value::Null };
     let p = status.progress.clone().unwrap_or_default();
     let pace = match status.fence_open {
         true => pace_words(&p),
-        false => "its lease has ended: it fetches nothing".to_owned(),
+        false => "lease expired: fetches nothing".to_owned(),
     };
     let details = seen.details.as_ref();
     json!({

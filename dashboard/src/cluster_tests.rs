@@ -53,7 +53,7 @@ fn what_is_heard_is_added_up_and_the_dead_count_for_nothing() {
     for id in [0, 2] {
         agents.entry(AgentId(id)).or_default().update(Ok(status(1, 100)), None, at(98));
         let details = v1::DetailsResponse { resident_bytes: 9, ..Default::default() };
-        let seen = agents.get_mut(&AgentId(id)).expect("it is there");
+        let seen = agents.get_mut(&AgentId(id)).expect("the entry exists");
         seen.update(Ok(status(1, 110)), Some(Ok(details)), at(100));
     }
     let away = AgentCallError::Unreachable("does not answer".to_owned());
@@ -81,7 +81,7 @@ fn an_agent_that_falls_silent_is_remembered_for_a_while() {
     seen.update(away(), None, at(12));
     assert!(seen.status.is_some() && seen.trouble.is_some());
     seen.update(away(), None, at(17));
-    assert!(seen.status.is_none(), "for too long");
+    assert!(seen.status.is_none(), "an old status is still shown");
 }
 
 #[test]

@@ -5,16 +5,17 @@ use crivello_common::view::{Agent, AgentState, RunState, View};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// Events kept.
+/// Maximum number of events kept.
 const EVENTS_MAX: usize = 50;
 
 /// A change of the cluster.
 #[derive(Clone, Debug)]
 struct Event {
-    /// Rises; microseconds since 1970 or just beyond, so that it rises across restarts as well.
+    /// Increasing id: microseconds since 1970 or slightly more, so that it also increases across
+    /// restarts.
     id: u64,
     kind: &'static str,
-    /// The agent's name, if the event is about one.
+    /// Name of the agent, if the event concerns one.
     agent: Option<String>,
     text: String,
 }
@@ -24,7 +25,7 @@ struct Event {
 pub(super) struct Events(VecDeque<Event>);
 
 impl Events {
-    /// Adds the differences of two views; `now` in microseconds since 1970.
+    /// Adds the differences of two views. `now` is in microseconds since 1970.
     pub(super) fn compare(&mut self, before: &View, after: &View, now: u64) {
         if before.run != after.run {
             let text = match after.run {
@@ -55,10 +56,12 @@ impl Events {
         let name = &agent.name;
         let (kind, text) = match (was, agent.state) {
             (None, AgentState::Active) => ("joined", format!("{name} joined")),
-            (Some(AgentState::Draining), AgentState::Active) => ("joined", format!("{name} stays")),
-            (Some(_), AgentState::Active) => ("joined", format!("{name} came back")),
+            (Some(AgentState::Draining), AgentState::Active) => {
+                ("joined", format!("{name} no longer drains"))
+            }
+            (Some(_), AgentState::Active) => ("joined", format!("{name} rejoined")),
             (_, AgentState::Draining) => ("draining", format!("{name} is draining")),
-            (_, AgentState::Dead) => ("dead", format!("{name} is dead: its lease ran out")),
+            (_, AgentState::Dead) => ("dead", format!("{name} is dead: its lease has expired")),
         };
         self.add(now, kind, Some(name.clone()), text);
     }
@@ -76,7 +79,7 @@ impl Events {
         self.0.push_back(Event { id, kind, agent, text });
     }
 
-    /// Newest first.
+    /// Returns the events, newest first.
     pub(super) fn json(&self) -> Value {
         let newest_first = self.0.iter().rev().map(|event| {
             json!({
@@ -98,7 +101,7 @@ mod tests {
     fn kinds(events: &Events) -> Vec<String> {
         let json = events.json();
         let all = json.as_array().expect("a list").iter();
-        all.map(|event| event["kind"].as_str().expect("a word").to_owned()).collect()
+        all.map(|event| event["kind"].as_str().expect("a string").to_owned()).collect()
     }
 
     #[test]
@@ -132,7 +135,7 @@ mod tests {
         again.agents[0].joined_epoch += 4;
         let mut events = Events::default();
         events.compare(&one, &again, 1);
-        assert_eq!(events.json()[0]["text"], "a came back");
+        assert_eq!(events.json()[0]["text"], "a rejoined");
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! Access control: which requests are accepted.
+//! Access control: decides which requests are accepted.
 //!
-//! * A page of another site cannot read: responses carry no CORS header. It cannot change anything:
-//!   that takes a POST of JSON from our own origin. DNS rebinding does not help it: the `Host` of each
-//!   request must be loopback, the address that the server listens on, or a configured name.
-//! * With a token, all but the health check and the login page need it, in an
-//!   `Authorization: Bearer` header, or the cookie of a login.
+//! * A page of another site cannot read: responses have no CORS header. It cannot change anything:
+//!   changes require a POST of JSON from our own origin. DNS rebinding does not help it: the `Host`
+//!   of each request must be loopback, the address that the server listens on, or a configured
+//!   name.
+//! * If there is a token, everything but the health check and the login page requires it, in an
+//!   `Authorization: Bearer` header or as the cookie of a login.
 
 use super::login;
 use super::state::State;
@@ -20,28 +21,28 @@ use axum::response::{IntoResponse, Response};
 use crivello_proto::LiveToken;
 use std::net::{IpAddr, SocketAddr};
 
-/// Nothing is loaded from other sites, there are no inline scripts and styles, and no page may frame it.
+/// Forbids content from other sites, inline scripts and styles, and framing by any page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                       connect-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-/// Paths that need no token: the health check, and the login page.
+/// Paths that need no token: the health check and the login page.
 const OPEN: [&str; 6] = ["/healthz", "/login", "/login.js", "/base.css", "/icon.svg", "/api/login"];
 
-/// The rules for requests.
+/// Access rules for requests.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// Host names that requests may name, besides loopback.
+    /// Host names that requests may use, besides loopback.
     names: Vec<String>,
-    /// The address that the server listens on.
+    /// Address that the server listens on.
     at: SocketAddr,
     token: Option<LiveToken>,
-    /// Whether the server speaks TLS.
+    /// True if the server uses TLS.
     is_secure: bool,
 }
 
-/// Why a request is rejected.
+/// The reason why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rejection {
     StrangeHost,
@@ -60,7 +61,7 @@ impl Guard {
         Self { names, at, token, is_secure }
     }
 
-    /// More attributes of the login cookie: one that was set over TLS is sent over TLS only.
+    /// Returns further attributes of the login cookie: a cookie set over TLS is only sent over TLS.
     pub(super) const fn cookie_more(&self) -> &'static str {
         if self.is_secure { "; Secure" } else { "" }
     }
@@ -88,13 +89,13 @@ impl Guard {
         if open { Ok(()) } else { Err(Rejection::NoToken) }
     }
 
-    /// Whether `host` names this server.
+    /// Returns true if `host` names this server.
     fn is_ours(&self, host: &str) -> bool {
         let name = without_port(host);
         let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
         if let Ok(ip) = inner.unwrap_or(name).parse::<IpAddr>() {
-            // No DNS leads to an address that stands there itself: who listens at all addresses is
-            // called by any of them.
+            // DNS rebinding cannot produce a literal address. A server that listens on all
+            // addresses can be called by any of them.
             let listened = self.at.ip().is_unspecified() || ip == self.at.ip();
             return ip.to_canonical().is_loopback() || listened;
         }
@@ -103,7 +104,7 @@ impl Guard {
         ours.any(|ours| ours.eq_ignore_ascii_case(name))
     }
 
-    /// Whether the request has the token, or none is needed.
+    /// Returns true if the request has the token, or if no token is needed.
     fn knows(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
         let bearer =
@@ -111,7 +112,8 @@ impl Guard {
         bearer || login::is_in(&token.now(), headers)
     }
 
-    /// Whether a browser reports that another site caused the request. Other programs report nothing.
+    /// Returns true if a browser reports that another site caused the request. Other programs
+    /// report nothing.
     fn is_foreign(&self, headers: &HeaderMap, host: &str) -> bool {
         let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
         if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
@@ -120,8 +122,8 @@ impl Guard {
         let Some(origin) = headers.get(ORIGIN) else { return false };
         let authority = match origin.to_str().unwrap_or_default().split_once("://") {
             Some(("https", authority)) => authority,
-            // A page that came without TLS can have been written by whoever is on the way. Where we
-            // speak none ourselves, a proxy in front may.
+            // A page loaded without TLS may have been altered in transit, so a TLS server does not
+            // trust it. Without TLS here, a proxy in front may use either scheme.
             Some(("http", authority)) if !self.is_secure => authority,
             _ => return true,
         };
@@ -132,14 +134,14 @@ impl Guard {
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let mut all = headers.get_all(name).iter();
     let first = all.next()?.to_str().ok()?;
-    // Two say two things.
+    // Two values are ambiguous.
     all.next().is_none().then_some(first)
 }
 
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.is_empty() => {
-            // An IPv6 address without brackets has no port, and is no host.
+            // An IPv6 address without brackets has no port and is not a valid host.
             if name.contains(':') && !name.ends_with(']') { host } else { name }
         }
         _ => host,
@@ -156,27 +158,26 @@ impl Rejection {
         let (status, why) = match self {
             Self::StrangeHost => (
                 StatusCode::MISDIRECTED_REQUEST,
-                "this server does not have that name: start the coordinator with --http-host NAME, \
+                "unknown host name: start the coordinator with --http-host NAME, \
                  or use a loopback address",
             ),
-            Self::Foreign => (StatusCode::FORBIDDEN, "requests of other sites are not accepted"),
-            Self::NoJson => (
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "a body of the content type application/json is needed",
-            ),
+            Self::Foreign => (StatusCode::FORBIDDEN, "requests from other sites are rejected"),
+            Self::NoJson => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json")
+            }
             Self::NoToken if !path.starts_with("/api/") && path != "/metrics" => {
                 return (StatusCode::SEE_OTHER, [(LOCATION, "/login")]).into_response();
             }
             Self::NoToken => (
                 StatusCode::UNAUTHORIZED,
-                "a token is needed: log in at /login, or send `Authorization: Bearer TOKEN`",
+                "a token is required: log in at /login, or send `Authorization: Bearer TOKEN`",
             ),
         };
         super::api::Refusal::new(status, why).into_response()
     }
 }
 
-/// Checks a request, and adds the security headers to its response.
+/// Checks a request and adds the security headers to its response.
 pub(super) async fn check_request(
     Shared(state): Shared<State>,
     request: Request<Body>,
@@ -206,7 +207,7 @@ mod tests {
 
     fn guard(token: Option<&str>) -> Guard {
         let at = "10.0.0.5:8080".parse().expect("an address");
-        let token = token.map(|text| Token::parse(text).expect("long enough").into());
+        let token = token.map(|text| Token::parse(text).expect("a valid token").into());
         Guard::new(at, vec!["Crawl.example".to_owned()], token, false)
     }
 
@@ -295,7 +296,11 @@ mod tests {
         assert_eq!(guard.check(&Method::GET, "/healthz", &nothing), Ok(()));
         let read = headers(&[("host", "localhost"), ("sec-fetch-site", "cross-site")]);
         assert_eq!(guard.check(&Method::GET, "/api/hosts", &read), Err(Rejection::Foreign));
-        assert_eq!(guard.check(&Method::GET, "/", &read), Ok(()), "a link may lead here");
+        assert_eq!(
+            guard.check(&Method::GET, "/", &read),
+            Ok(()),
+            "a link from another site was rejected"
+        );
     }
 
     #[test]
@@ -310,7 +315,7 @@ mod tests {
         assert_eq!(post(true, "https"), Ok(()));
         assert_eq!(post(true, "http"), Err(Rejection::Foreign));
         assert_eq!(post(false, "http"), Ok(()));
-        assert_eq!(post(false, "https"), Ok(()), "a proxy in front may speak TLS");
+        assert_eq!(post(false, "https"), Ok(()), "a page behind a TLS proxy was rejected");
     }
 
     #[test]

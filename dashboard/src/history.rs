@@ -1,12 +1,12 @@
-//! Ten minutes of totals, so that a page that is loaded again has its charts.
+//! Ten minutes of totals, so that a reloaded page still has its charts.
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// Points kept, one a second.
+/// Maximum number of points kept, one per second.
 const POINTS_MAX: usize = 600;
 
-/// The totals at one time; `None` if no agent answered.
+/// Totals at one time; `None` if no agent answered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     /// Milliseconds since 1970.
@@ -30,7 +30,7 @@ impl History {
         self.0.push_back(point);
     }
 
-    /// One column for each chart, oldest first.
+    /// Returns one column for each chart, oldest first.
     pub(super) fn json(&self) -> Value {
         let column = |of: fn(&Point) -> Value| self.0.iter().map(of).collect::<Vec<Value>>();
         json!({

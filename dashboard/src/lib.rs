@@ -1,4 +1,4 @@
-//! The dashboard: a page, and the answers in JSON that it shows.
+//! The dashboard: a web page, and its data as JSON.
 //!
 //! ```text
 //!  browsers ──► server ── guard ──► api ──┬── coordinator  (members, settings)
@@ -6,17 +6,17 @@
 //!     └── events, one a second ◄── poll ──┴── history, recent events
 //! ```
 //! The dashboard is a client of the coordinator and of the agents. It runs in the coordinator's
-//! process, but uses only the calls of `Coordinator`; the coordinator never sees a URL. It calls
-//! agents over gRPC (`Control`, at the addresses of the view) as `crivello status` and
-//! `crivello why` do, passes their answers on, and keeps only ten minutes of totals and the latest
+//! process, but uses only the calls of `Coordinator`; the coordinator never handles URLs. It calls
+//! agents over gRPC (`Control`, at the addresses of the view) as `crivello status` and `crivello
+//! why` do and forwards their answers. It keeps only ten minutes of totals and the latest
 //! membership events.
 //!
-//! * *Comes in*: HTTP/1.1. `guard` lets in who may come, and nothing that another site made a
-//!   browser say.
-//! * *Goes out*: the files of `page/`, which load nothing from elsewhere, and JSON (`api`).
-//! * *Goes wrong*: an agent that does not answer is shown as such, an agent of an older version as
-//!   "not available"; nobody else waits for it. Connections, requests, listeners, bodies and times
-//!   are bounded (`server.rs`).
+//! * *Comes in*: HTTP/1.1. `guard` accepts authorized requests, and no request that another site
+//!   caused a browser to send.
+//! * *Goes out*: the files of `page/`, which load nothing from other sites, and JSON (`api`).
+//! * *Goes wrong*: an agent that does not answer is shown as such, and an agent with an older
+//!   version as "not available"; nothing else waits for it. Connections, requests, listeners,
+//!   bodies and times are limited (`server.rs`).
 
 mod api;
 mod assignment;

@@ -1,8 +1,8 @@
-//! Login: the token is exchanged for a cookie.
+//! Login: exchanges the token for a cookie.
 //!
-//! The cookie holds a digest of the token, which is useless elsewhere. It is valid for as long as the
-//! token is, across restarts of the coordinator. Scripts cannot read it, and it is not sent with
-//! requests that another site causes.
+//! The cookie holds a digest of the token, which is useless elsewhere. It is valid as long as the
+//! token is, even across restarts of the coordinator. Scripts cannot read it, and it is not sent
+//! with requests caused by another site.
 
 use super::api::{Refusal, body};
 use super::state::State;
@@ -24,9 +24,9 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 const NAME: &str = "crivello_session";
-/// Thirty days, in seconds.
+/// Maximum age of the cookie: thirty days, in seconds.
 const AGE: u64 = 30 * 86_400;
-/// Delay of the response to a wrong token, so that guessing is slow.
+/// Delay of the response to a wrong token, to slow down guessing.
 const PENALTY: Duration = Duration::from_millis(500);
 
 fn session(token: &Token) -> String {
@@ -36,7 +36,7 @@ fn session(token: &Token) -> String {
     HEXLOWER.encode(&digest.finalize())
 }
 
-/// Whether the headers have the cookie of a login.
+/// Returns true if the headers have the cookie of a login.
 pub(super) fn is_in(token: &Token, headers: &HeaderMap) -> bool {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut shown = cookies
@@ -47,7 +47,7 @@ pub(super) fn is_in(token: &Token, headers: &HeaderMap) -> bool {
     shown.any(|(_, value)| session.as_bytes().ct_eq(value.as_bytes()).into())
 }
 
-/// Concurrent logins.
+/// Limit on concurrent logins.
 static SEATS: Semaphore = Semaphore::const_new(4);
 
 #[derive(Deserialize)]
@@ -56,13 +56,13 @@ struct Login {
     token: String,
 }
 
-/// `POST /api/login`.
+/// Handles `POST /api/login`.
 pub(super) async fn login(Shared(state): Shared<State>, bytes: Bytes) -> Result<Response, Refusal> {
     let Login { token: shown } = body(&bytes)?;
     let Some(token) = state.guard.token().map(LiveToken::now) else {
-        return Ok(Json(json!({ "done": "no token is needed" })).into_response());
+        return Ok(Json(json!({ "done": "no token is required" })).into_response());
     };
-    // The delay holds up logins only.
+    // The delay affects only logins.
     let _seat = SEATS.acquire().await;
     if !token.matches(shown.trim().as_bytes()) {
         sleep(PENALTY).await;
@@ -74,7 +74,7 @@ pub(super) async fn login(Shared(state): Shared<State>, bytes: Bytes) -> Result<
     Ok(([(SET_COOKIE, cookie)], Json(json!({ "done": "logged in" }))).into_response())
 }
 
-/// `POST /api/logout`.
+/// Handles `POST /api/logout`.
 pub(super) async fn logout() -> Response {
     let cookie = format!("{NAME}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
     ([(SET_COOKIE, cookie)], Json(json!({ "done": "logged out" }))).into_response()
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn the_cookie_is_that_of_the_token_and_holds_nothing_of_it() {
         let [token, other] = ["0123456789abcdef", "0123456789abcdeg"]
-            .map(|text| Token::parse(text).expect("long enough"));
+            .map(|text| Token::parse(text).expect("a valid token"));
         let cookie = format!("a=b;  {NAME}={}; c", session(&token));
         assert!(!cookie.contains(token.secret()));
         let value = HeaderValue::from_str(&cookie).expect("a value");

@@ -1,4 +1,4 @@
-//! The files of the web page, embedded. There is no build step, and nothing is loaded from other sites.
+//! Embedded files of the web page. There is no build step, and nothing is loaded from other sites.
 
 use super::state::State;
 use axum::Router;
@@ -13,7 +13,7 @@ const SVG: &str = "image/svg+xml";
 
 macro_rules! files {
     ($($path:literal => $kind:ident $file:literal,)+) => {
-        /// Path, kind and text of each.
+        /// Path, kind and text of each file.
         const FILES: &[(&str, &str, &str)] =
             &[$(($path, $kind, include_str!(concat!("page/", $file))),)+];
     };
@@ -46,7 +46,7 @@ files! {
     "/login.js" => JS "login.js",
 }
 
-/// The routes of all files.
+/// Returns the routes of all files.
 pub(super) fn routes() -> Router<State> {
     let mut routes = Router::new();
     for &(path, kind, text) in FILES {
@@ -60,7 +60,7 @@ pub(super) fn routes() -> Router<State> {
 mod tests {
     use super::*;
 
-    /// What a strict policy would forbid is not tried, and nothing leads elsewhere.
+    /// The files contain nothing that a strict policy forbids, and no foreign addresses.
     #[test]
     fn no_file_asks_for_what_the_policy_forbids() {
         for (path, kind, text) in FILES {
@@ -80,7 +80,7 @@ mod tests {
         }
     }
 
-    /// A module that is imported is served.
+    /// Every imported module and every linked file is served.
     #[test]
     fn all_that_is_named_is_there() {
         for (path, _, text) in FILES {

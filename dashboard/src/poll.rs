@@ -1,5 +1,5 @@
-//! Polls the cluster once a second: the coordinator for members and settings, each agent for its
-//! status. The result is one snapshot for all open pages.
+//! Poll of the cluster, once a second: members and settings from the coordinator, status from each
+//! agent. The result is one snapshot for all open pages.
 
 use super::assignment::Assignment;
 use super::cluster::{self, Seen};
@@ -18,18 +18,18 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout_at};
 use tonic::Status;
 
-/// Time between two polls.
+/// Interval between two polls.
 const ROUND: Duration = Duration::from_secs(1);
-/// Time that a poll waits for responses; later ones count for the next poll.
+/// Time for which a poll waits for responses. Later responses count for the next poll.
 const POLL_TIMEOUT: Duration = Duration::from_millis(400);
-/// Polls between two requests for memory, disk, and counters by kind.
+/// Number of polls between two requests for memory, disk, and counters by kind.
 const DETAILS_EVERY: u64 = 4;
 
 /// The result of a poll.
 #[derive(Debug, Default)]
 pub(super) struct ClusterSnapshot {
     pub(super) view: View,
-    /// `/api/cluster`, as text.
+    /// `/api/cluster` as text.
     pub(super) cluster: Arc<str>,
     pub(super) assignment: Option<Assignment>,
     pub(super) history: History,
@@ -47,7 +47,7 @@ pub(super) struct Listing {
 
 type Heard = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
 
-/// The crawl id, the view and the leases.
+/// Queries the crawl id, the view and the leases.
 pub(super) async fn members(
     coordinator: &LocalCoordinator,
 ) -> Result<(String, View, Vec<v1::AgentLease>), Status> {
@@ -95,7 +95,7 @@ struct Poll {
     coordinator: LocalCoordinator,
     crowd: Arc<AgentClients>,
     clock: Clock,
-    /// Requests in flight, one for each agent.
+    /// Requests in flight, one per agent.
     asking: JoinSet<Heard>,
     asked: HashSet<AgentId>,
     agents: BTreeMap<AgentId, Seen>,
@@ -103,7 +103,7 @@ struct Poll {
     history: History,
     assignment: Option<Assignment>,
     settings: Option<(u64, Settings)>,
-    /// The view of the poll before.
+    /// View of the previous poll.
     last: Option<View>,
 }
 

@@ -1,4 +1,4 @@
-//! The HTTP server, with bounds for requests and their time.
+//! The HTTP server, with limits on requests and their duration.
 
 use super::guard::{self, Guard};
 use super::poll::{self, ClusterSnapshot};
@@ -25,26 +25,26 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-/// Time for a response. `/api/events`, which does not end, and `/api/archived`, which may take minutes,
-/// have no such bound.
+/// Timeout of a response. It does not apply to `/api/events`, which does not end, and
+/// `/api/archived`, which may take minutes.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of a request body in bytes.
 const BODY_SIZE_MAX: usize = 64 << 10;
 
-/// Who may use the dashboard, and what it serves beside its own.
+/// Access rules of the dashboard, and its optional parts.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Host names that requests may name, besides loopback addresses.
+    /// Host names that requests may use, besides loopback addresses.
     pub names: Vec<String>,
-    /// The token of requests; `None`: it is not asked for.
+    /// Token that requests must send. `None`: no token is required.
     pub token: Option<LiveToken>,
     /// Certificate and key for TLS.
     pub https: Option<Https>,
-    /// The source of `/metrics`; without it there is no such page.
+    /// Source of `/metrics`. Without it there is no such page.
     pub metrics: Option<MetricsText>,
 }
 
-/// A dashboard that listens; requests are answered once it is served.
+/// A listening dashboard. Requests are answered once it is served.
 #[derive(Debug)]
 pub struct Dashboard {
     listener: TcpListener,
@@ -53,29 +53,29 @@ pub struct Dashboard {
 }
 
 impl Dashboard {
-    /// Listens at `at`; port 0 takes a free one.
+    /// Listens at `at`. With port 0 the system chooses a free port.
     ///
     /// # Errors
-    /// When that cannot be listened on.
+    /// Fails if the address cannot be bound.
     pub async fn bind(at: SocketAddr, options: Options) -> io::Result<Self> {
         let listener = TcpListener::bind(at).await?;
         let at = listener.local_addr()?;
         Ok(Self { listener, at, options })
     }
 
-    /// The address that it listens on.
+    /// Returns the listening address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.at
     }
 
-    /// The scheme of its URL.
+    /// Returns the scheme of its URL.
     #[must_use]
     pub const fn scheme(&self) -> &'static str {
         if self.options.https.is_some() { "https" } else { "http" }
     }
 
-    /// Serves the dashboard until the returned tasks are dropped. Within a runtime.
+    /// Serves the dashboard until the returned tasks are dropped. Must be called within a runtime.
     #[must_use]
     pub fn serve(self, coordinator: LocalCoordinator, agents: Arc<AgentClients>) -> JoinSet<()> {
         let Self { listener, at, options: Options { names, token, https, metrics } } = self;
@@ -130,15 +130,15 @@ fn routes(state: State) -> Router {
 }
 
 async fn metrics(Shared(state): Shared<State>) -> Result<Response, api::Refusal> {
-    let none = || api::Refusal::new(StatusCode::NOT_FOUND, "there are no metrics here");
+    let none = || api::Refusal::new(StatusCode::NOT_FOUND, "no metrics are available");
     let metrics = state.metrics.clone().ok_or_else(none)?;
-    // It may read a disk.
+    // Rendering may read a disk.
     let text = spawn_blocking(move || metrics.text()).await.map_err(|_| none())?;
     const KIND: [(HeaderName, &str); 1] = [(CONTENT_TYPE, crivello_common::metrics::CONTENT_TYPE)];
     Ok((KIND, text).into_response())
 }
 
-/// Bounds the number of concurrent requests and the time of each.
+/// Limits the number of concurrent requests and the duration of each.
 async fn within_bounds(
     Shared(state): Shared<State>,
     request: Request<Body>,
@@ -147,12 +147,12 @@ async fn within_bounds(
     let busy = |why| api::Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     let answer = async {
         let Ok(_seat) = state.requests.acquire().await else {
-            return busy("the dashboard is ending");
+            return busy("the dashboard is stopping");
         };
         next.run(request).await
     };
     match timeout(RESPONSE_TIMEOUT, answer).await {
         Ok(response) => response,
-        Err(_) => busy("that took too long: try again"),
+        Err(_) => busy("the request took too long: try again"),
     }
 }

@@ -8,19 +8,19 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
-/// Concurrent requests to agents or to the coordinator.
+/// Maximum number of concurrent requests to agents or to the coordinator.
 const REQUESTS_MAX: usize = 32;
-/// Open pages with a stream of events.
+/// Maximum number of open pages with a stream of events.
 const LISTENERS_MAX: usize = 64;
-/// Concurrent counts of a dead agent's pages.
+/// Maximum number of concurrent counts of a dead agent's pages.
 const COUNTS_MAX: usize = 4;
 
-/// The source of `/metrics`, in the text format of Prometheus.
+/// Source of `/metrics`, in the text format of Prometheus.
 #[derive(Clone)]
 pub struct MetricsText(Arc<dyn Fn() -> String + Send + Sync>);
 
 impl MetricsText {
-    /// Calls `render` for each request.
+    /// Creates a source that calls `render` for each request.
     pub fn new(render: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self(Arc::new(render))
     }
@@ -36,14 +36,14 @@ impl fmt::Debug for MetricsText {
     }
 }
 
-/// Clones are the same.
+/// State shared by all requests. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    /// The coordinator, by the calls that it also answers over the network.
+    /// Client of the coordinator, limited to the calls that it also serves over the network.
     pub(super) coordinator: LocalCoordinator,
     /// Clients of the agents.
     pub(super) crowd: Arc<AgentClients>,
-    /// The latest snapshot.
+    /// Receiver of the latest snapshot.
     pub(super) board: watch::Receiver<Arc<ClusterSnapshot>>,
     pub(super) guard: Arc<Guard>,
     pub(super) metrics: Option<MetricsText>,
@@ -66,7 +66,7 @@ impl State {
         Self { coordinator, crowd, board, guard, metrics, requests, listeners, counts }
     }
 
-    /// The latest snapshot.
+    /// Returns the latest snapshot.
     pub(super) fn now(&self) -> Arc<ClusterSnapshot> {
         Arc::clone(&self.board.borrow())
     }

@@ -1,8 +1,8 @@
-//! States as words, as the commands print them.
+//! Names of states, as printed by the commands.
 
 use crivello_common::view::{AgentState, RunState};
 
-/// The word for a run state.
+/// Returns the name of a run state.
 pub(super) const fn run(run: RunState) -> &'static str {
     match run {
         RunState::Running => "running",
@@ -11,7 +11,7 @@ pub(super) const fn run(run: RunState) -> &'static str {
     }
 }
 
-/// The word for an agent's state.
+/// Returns the name of an agent's state.
 pub(super) const fn state(state: AgentState) -> &'static str {
     match state {
         AgentState::Active => "active",

@@ -1,5 +1,5 @@
-//! The cost of parsing one page: a page of about 17 KB with 30 links, plain and compressed, beside the
-//! time that `html5gum` takes to tokenize it.
+//! Benchmark of parsing one page: a page of about 17 KB with 30 links, plain and compressed,
+//! compared with the time that `html5gum` takes to tokenize it.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use crivello_common::config::{Fixed, Live};
@@ -30,7 +30,8 @@ const WORDS: [&str; 16] = [
     "ever",
 ];
 
-/// 30 links in 17 KB of prose, markup, a style sheet and a script; each word ends in `letter`.
+/// Returns a page with 30 links in 17 KB of prose, markup, a style sheet and a script. Each word
+/// ends in `letter`.
 fn page(letter: &str) -> String {
     let mut page = String::from(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -63,7 +64,7 @@ fn page(letter: &str) -> String {
     page
 }
 
-/// 29 links in 17 KB of nearly nothing but tags.
+/// Returns a page with 29 links in 17 KB of almost only tags.
 fn dense_page() -> String {
     let mut page =
         String::from("<!DOCTYPE html>\n<html><head><title>Table</title></head><body><table>");

@@ -1,4 +1,5 @@
-//! The encoding of a page: byte order mark, header, declaration, valid UTF-8, else a guess.
+//! Detection of a page's encoding: byte order mark, header, declaration, valid UTF-8, otherwise a
+//! guess.
 
 use super::scan::{Sink, prescan};
 use super::tag::{Attr, Attrs, TagName};
@@ -7,8 +8,8 @@ use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252
 use memchr::memchr;
 use std::ops::ControlFlow;
 
-/// The encoding of `body`, and the length of its byte order mark. `content_type` is the header,
-/// `host` the host it came from, whose last label helps to guess.
+/// Returns the encoding of `body` and the length of its byte order mark. `content_type` is the
+/// header. The last label of `host`, from which the body was received, improves the guess.
 pub(super) fn choose(
     content_type: Option<&[u8]>,
     body: &[u8],
@@ -24,13 +25,14 @@ pub(super) fn choose(
     (labeled.unwrap_or_else(|| guess(body, host)), 0)
 }
 
-/// The encoding of a label. Labels of encodings that browsers refuse to decode are ignored: most of
-/// such a page is ASCII, and so are most of its links.
+/// Returns the encoding of a label. Labels of encodings that browsers refuse to decode are ignored:
+/// most of such a page is ASCII, and so are most of its links.
 fn known(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).filter(|&encoding| encoding != REPLACEMENT)
 }
 
-/// A page whose declaration could be read as ASCII is not in UTF-16 (HTML standard section 13.2.3.2).
+/// Replaces encodings that a declaration cannot mean: a page whose declaration could be read as
+/// ASCII is not in UTF-16 (HTML standard section 13.2.3.2).
 fn as_declared(encoding: &'static Encoding) -> &'static Encoding {
     if encoding == UTF_16BE || encoding == UTF_16LE {
         UTF_8
@@ -41,16 +43,16 @@ fn as_declared(encoding: &'static Encoding) -> &'static Encoding {
     }
 }
 
-/// Bytes from which the encoding is guessed: the detector reads some 50 MB a second.
+/// Number of bytes from which the encoding is guessed. The detector reads about 50 MB per second.
 const SAMPLE_BYTES: usize = 16 << 10;
-/// Bytes of the sample before the first byte that is not ASCII.
+/// Number of bytes in the sample before the first non-ASCII byte.
 const SAMPLE_BYTES_BEFORE: usize = 256;
 
 fn guess(body: &[u8], host: &str) -> &'static Encoding {
     let valid = Encoding::utf8_valid_up_to(body);
     let is_utf8 = match std::str::from_utf8(&body[valid..]) {
         Ok(_) => true,
-        // A character cut off at the end of a body that was cut off.
+        // A truncated character at the end of a truncated body.
         Err(error) => valid > 0 && error.valid_up_to() == 0 && error.error_len().is_none(),
     };
     if is_utf8 {
@@ -64,15 +66,15 @@ fn guess(body: &[u8], host: &str) -> &'static Encoding {
     detector.guess(top_level_domain(host), Utf8Detection::Deny)
 }
 
-/// The last label of a host name, if the detector accepts it.
+/// Returns the last label of a host name, if the detector accepts it.
 fn top_level_domain(host: &str) -> Option<&[u8]> {
     let label = host.rsplit('.').next()?.as_bytes();
     let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-';
     (!label.is_empty() && label.iter().all(plain)).then_some(label)
 }
 
-/// The label of an XML declaration or of the first `meta` element that has one, in the first
-/// [`PRESCAN_BYTES`] bytes.
+/// Returns the label of an XML declaration or of the first `meta` element that has one, in the
+/// first [`PRESCAN_BYTES`] bytes.
 fn declared_label(body: &[u8]) -> Option<&[u8]> {
     let head = &body[..body.len().min(PRESCAN_BYTES)];
     if let Some(declaration) = head.strip_prefix(b"<?xml".as_slice()) {
@@ -86,7 +88,7 @@ fn declared_label(body: &[u8]) -> Option<&[u8]> {
     finder.0
 }
 
-/// HTML standard section 13.2.3.2.
+/// Number of bytes searched for a declaration (HTML standard section 13.2.3.2).
 const PRESCAN_BYTES: usize = 1_024;
 
 struct CharsetFinder<'a>(Option<&'a [u8]>);
@@ -108,8 +110,8 @@ impl<'a> Sink<'a> for CharsetFinder<'a> {
     }
 }
 
-/// The value of `key=…` in a media type (HTML standard, "extracting a character encoding from a
-/// meta element"); also of an XML declaration's `encoding`.
+/// Returns the value of `key=…` in a media type (HTML standard, "extracting a character encoding
+/// from a meta element"), or of the `encoding` of an XML declaration.
 fn labeled<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let mut rest = text;
     loop {

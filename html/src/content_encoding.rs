@@ -1,7 +1,7 @@
-//! Undoes `Content-Encoding` (RFC 9110 section 8.4.1) up to a cap.
+//! Decoding of `Content-Encoding` (RFC 9110 section 8.4.1) up to a cap.
 //!
-//! Memory is bounded by two buffers of the cap each, whatever the body declares. A stream that is cut
-//! off or corrupt yields what was decoded before, with the reason.
+//! Memory is bounded by two buffers of the size of the cap, regardless of what the body declares. A
+//! truncated or corrupt stream yields the bytes decoded before the error, with the reason.
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use compact_str::CompactString;
@@ -11,14 +11,14 @@ use http::header::CONTENT_ENCODING;
 use smallvec::SmallVec;
 use zstd::stream::raw::{DParameter, Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
-/// Nested encodings that are undone.
+/// Maximum number of nested encodings that are undone.
 pub const CODINGS_MAX: usize = 3;
-/// Bytes of the name of an unknown encoding that are kept.
+/// Number of bytes kept from the name of an unknown encoding.
 const NAME_KEPT: usize = 32;
-/// Bytes of each buffer that stay allocated between pages.
+/// Number of bytes of each buffer that stay allocated between pages.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// Why a body was not decoded, or not completely.
+/// The reason why a body was not decoded, or not completely.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DecodeProblem {
     /// Not decoded.
@@ -27,22 +27,22 @@ pub enum DecodeProblem {
     /// More than [`CODINGS_MAX`]; not decoded.
     #[error("too many content-encodings")]
     TooManyCodings,
-    /// Decoded up to the cap.
+    /// Decoded only up to the cap.
     #[error("longer than allowed once decoded")]
     TooLong,
-    /// Decoded up to its end.
+    /// Decoded up to the end of the truncated stream.
     #[error("the encoded stream is cut off")]
     CutOff,
     /// Decoded up to the first error.
     #[error("the encoded stream is corrupt")]
     Corrupt,
-    /// Used as received: it does not begin like the encoding that the header names.
+    /// Used as received: it does not start like the encoding named by the header.
     #[error("not encoded as the header declares")]
     NotEncoded,
 }
 
 impl DecodeProblem {
-    /// The name used in reports and metrics.
+    /// Returns the name used in reports and metrics.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl DecodeProblem {
     }
 }
 
-/// Undoes encodings, with buffers that are reused.
+/// Decoder of content-encodings, with reused buffers.
 #[derive(Default)]
 pub(super) struct Decoder {
     decoders: Decoders,
@@ -71,8 +71,8 @@ pub(super) struct Decoded<'a> {
 }
 
 impl Decoder {
-    /// Undoes the encodings that `headers` name, up to `cap` bytes. With `or_file`, a result that is a
-    /// gzip file is decompressed too (sitemaps).
+    /// Decodes the encodings named by `headers`, up to `cap` bytes. With `or_file`, a result that
+    /// is a gzip file is also decompressed (sitemaps).
     pub(super) fn decode<'a>(
         &'a mut self,
         headers: &HeaderMap,
@@ -92,7 +92,7 @@ impl Decoder {
         self.undo(&codings, body, cap)
     }
 
-    /// Bytes held by the buffers.
+    /// Returns the number of bytes held by the buffers.
     #[cfg(test)]
     pub(super) fn allocated(&self) -> usize {
         self.front.capacity() + self.back.capacity()
@@ -128,7 +128,7 @@ impl Decoder {
     }
 }
 
-/// The encodings of a body, the last applied first.
+/// Returns the encodings of a body, the last applied first.
 fn codings(headers: &HeaderMap) -> Result<SmallVec<[Coding; 4]>, DecodeProblem> {
     let mut codings = SmallVec::new();
     for value in headers.get_all(CONTENT_ENCODING) {
@@ -161,12 +161,12 @@ pub(super) enum Coding {
     Deflate,
     Brotli,
     Zstd,
-    /// Not an encoding, but a compressed file.
+    /// A compressed file; not an encoding.
     GzipFile,
 }
 
 impl Coding {
-    /// The registered names and `x-gzip`.
+    /// Parses a registered name, or `x-gzip`.
     pub(super) fn of(name: &[u8]) -> Option<Self> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         if is("gzip") || is("x-gzip") {
@@ -182,7 +182,7 @@ impl Coding {
         }
     }
 
-    /// Whether `bytes` can be the beginning of this encoding.
+    /// Returns true if `bytes` can be the beginning of this encoding.
     pub(super) fn begins(self, bytes: &[u8]) -> bool {
         match self {
             Self::Gzip | Self::GzipFile => bytes.starts_with(&[0x1f, 0x8b]),
@@ -199,12 +199,12 @@ impl Coding {
 
 /// log2 of the largest zstd window (RFC 9659): 8 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
-/// Bytes by which a buffer grows at least.
+/// Minimum number of bytes by which a buffer grows.
 const GROWTH_MIN: usize = 16 << 10;
-/// Compression ratio that the first allocation assumes.
+/// Compression ratio assumed by the first allocation.
 const RATIO: usize = 4;
 
-/// Decoders that are reused.
+/// Reused decoders.
 #[derive(Default)]
 pub(super) struct Decoders {
     inflate: Option<Decompress>,
@@ -212,7 +212,7 @@ pub(super) struct Decoders {
 }
 
 impl Decoders {
-    /// Decodes `input` to the end of `out`, until that has `cap` bytes.
+    /// Appends the decoded `input` to `out`, up to `cap` bytes in total.
     pub(super) fn decode(
         &mut self,
         coding: Coding,
@@ -234,7 +234,7 @@ impl Decoders {
         problem
     }
 
-    /// Decodes one member after another (RFC 1952). Checksums are not verified; what follows the last
+    /// Decodes one member after another (RFC 1952). Checksums are not verified; data after the last
     /// member is ignored.
     fn gzip(&mut self, input: &[u8], out: &mut Vec<u8>, cap: usize) -> Option<DecodeProblem> {
         let mut rest = input;
@@ -250,7 +250,7 @@ impl Decoders {
         None
     }
 
-    /// Returns how many bytes of `input` the stream has.
+    /// Decodes a deflate stream. Returns its length in bytes of `input`.
     fn inflate(
         &mut self,
         input: &[u8],
@@ -306,7 +306,7 @@ fn zstd_decoder() -> Result<ZstdDecoder<'static>, DecodeProblem> {
     Ok(decoder)
 }
 
-/// RFC 7932, windows of at most 16 MiB.
+/// Decodes brotli (RFC 7932) with windows of at most 16 MiB.
 fn brotli(input: &[u8], out: &mut Vec<u8>, cap: usize) -> Result<(), DecodeProblem> {
     let alloc = StandardAlloc::default;
     let mut state = BrotliState::new_strict(alloc(), alloc(), alloc());
@@ -336,7 +336,7 @@ fn brotli(input: &[u8], out: &mut Vec<u8>, cap: usize) -> Result<(), DecodeProbl
     }
 }
 
-/// Grows `out` if it is full, unless it has more than `cap` bytes. One byte more than the cap is
+/// Grows `out` if it is full, unless it has more than `cap` bytes. One byte beyond the cap is
 /// decoded, to distinguish a body of exactly that length from a longer one.
 fn grow(out: &mut Vec<u8>, cap: usize) -> Result<(), DecodeProblem> {
     if out.len() > cap {
@@ -348,10 +348,10 @@ fn grow(out: &mut Vec<u8>, cap: usize) -> Result<(), DecodeProblem> {
     Ok(())
 }
 
-/// Bytes of checksum and length.
+/// Length of checksum and size field in bytes.
 const GZIP_TRAILER: usize = 8;
 
-/// RFC 1952 section 2.3.
+/// Returns the length of a gzip header (RFC 1952 section 2.3).
 fn gzip_head_len(bytes: &[u8]) -> Option<usize> {
     let flags = *bytes.get(3)?;
     let mut len = 10;
@@ -370,7 +370,8 @@ fn gzip_head_len(bytes: &[u8]) -> Option<usize> {
     (len <= bytes.len()).then_some(len)
 }
 
-/// Whether the stream has a zlib header, by its check bits (RFC 1950 section 2.2).
+/// Returns true if the stream has a zlib header, according to its check bits (RFC 1950 section
+/// 2.2).
 fn is_zlib(bytes: &[u8]) -> bool {
     match *bytes {
         [cmf, flg, ..] => cmf & 0x0f == 8 && (u16::from(cmf) * 256 + u16::from(flg)) % 31 == 0,

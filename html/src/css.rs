@@ -1,8 +1,8 @@
-//! Links of style sheets: `@import`, and `url()` anywhere (CSS Syntax Level 3).
+//! Links in style sheets: `@import`, and `url()` anywhere (CSS Syntax Level 3).
 //!
-//! The scanner makes one forward pass over comments, strings and functions; the rest of the language
-//! does not matter to links. The URL of `@namespace` is a name and not a link. The bare strings of
-//! `image-set()` and the `style` attributes of pages are not read.
+//! The scanner makes one forward pass over comments, strings and functions; the rest of the
+//! language does not matter for links. The URL of `@namespace` is a name and not a link. The bare
+//! strings of `image-set()` and the `style` attributes of pages are not read.
 
 use super::extraction::{Extraction, LinkFilter};
 use super::links::LinkSource;
@@ -41,8 +41,7 @@ pub(super) fn parse(sheet: &str, filter: &LinkFilter, out: &mut Extraction) {
     }
 }
 
-/// Extracts the sheet that an `@import` names, and returns what follows. `text` begins after
-/// `@import`.
+/// Extracts the sheet named by an `@import` and returns the rest. `text` begins after `@import`.
 fn import<'a>(text: &'a str, filter: &LinkFilter, out: &mut Extraction) -> &'a str {
     let rest = after_space(text);
     let named = match rest.bytes().next() {
@@ -68,12 +67,12 @@ fn push(text: &str, source: LinkSource, out: &mut Extraction) {
     }
 }
 
-/// A `url(…)` at the beginning of `text`, and what follows it.
+/// Parses a `url(…)` at the beginning of `text`. Returns the URL and the rest.
 fn url(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let inner = begins(text, "url(")?.trim_ascii_start();
     if let Some(b'"' | b'\'') = inner.bytes().next() {
         let (href, after) = string(inner);
-        // Up to the parenthesis, if there is one.
+        // Skip to the parenthesis, if there is one.
         let after = after.trim_ascii_start();
         return Some((href, after.strip_prefix(')').unwrap_or(after)));
     }
@@ -82,8 +81,8 @@ fn url(text: &str) -> Option<(Cow<'_, str>, &str)> {
     Some((unescape(raw.trim_ascii_end()), after.get(1..).unwrap_or_default()))
 }
 
-/// The string at the beginning of `text`, and what follows it. An unescaped end of line ends a
-/// string as its quote does.
+/// Parses the string at the beginning of `text`. Returns the string and the rest. An unescaped end
+/// of line ends a string like its quote.
 fn string(text: &str) -> (Cow<'_, str>, &str) {
     let quote = text.as_bytes()[0];
     let inner = &text[1..];
@@ -91,7 +90,8 @@ fn string(text: &str) -> (Cow<'_, str>, &str) {
     (unescape(&inner[..end]), inner.get(end + 1..).unwrap_or_default())
 }
 
-/// The index of the first unescaped byte for which `ends` holds, or the end of `text`.
+/// Returns the index of the first unescaped byte for which `ends` returns true, or the end of
+/// `text`.
 fn end_of(text: &str, ends: impl Fn(u8) -> bool) -> usize {
     let mut escaped = false;
     let end = text.bytes().position(|byte| {
@@ -114,7 +114,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
             plain.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
             rest = after.strip_prefix([' ', '\t', '\n']).unwrap_or(after);
         } else {
-            // An escaped end of line is removed. Any other escaped character is itself.
+            // An escaped end of line is removed. Any other escaped character stands for itself.
             rest = after.strip_prefix('\n').unwrap_or(after);
             if rest.len() == after.len() {
                 let one = first_char(rest);
@@ -129,7 +129,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// What follows `word`, if `text` begins with it, whatever the case.
+/// Returns the text after `word`, if `text` begins with it, ignoring case.
 fn begins<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let head = text.get(..word.len())?;
     head.eq_ignore_ascii_case(word).then(|| &text[word.len()..])
@@ -159,7 +159,7 @@ fn after_escaped(text: &str) -> &str {
     &escaped[first_char(escaped)..]
 }
 
-/// Bytes of the first character; 0 if there is none.
+/// Returns the length of the first character in bytes; 0 if there is none.
 fn first_char(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }

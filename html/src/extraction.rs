@@ -1,20 +1,21 @@
-//! Which links of a response are extracted, and what has been extracted so far.
+//! Selection of the links of a response, and the data extracted so far.
 
 use super::links::SITEMAP_URLS_MAX;
 use super::links::{LinkArena, LinkSource};
 use super::microsyntax::{Directives, Rel};
 use crivello_common::config::{Fixed, Live};
 
-/// Which of a page's links are extracted, within which bounds.
+/// Selection of a page's links, and its limits.
 #[derive(Clone, Debug)]
 pub(super) struct LinkFilter {
     pub images: bool,
     pub scripts: bool,
-    /// The name by which robots directives address the crawler.
+    /// Name of the crawler in robots directives.
     pub agent: String,
     pub links_max: usize,
     pub decoded_max: usize,
-    /// Bytes of a `base`. Each link is resolved against it, so it must not be longer than a link.
+    /// Maximum length of a `base` in bytes. Each link is resolved against it, so it must not be
+    /// longer than a link.
     pub base_max: usize,
 }
 
@@ -30,8 +31,8 @@ impl LinkFilter {
         }
     }
 
-    /// The source of the links of this `rel`; `None` if they are not extracted. An alternate style sheet
-    /// is a style sheet.
+    /// Returns the source of the links of this `rel`; `None` if they are not extracted. An
+    /// alternate style sheet counts as a style sheet.
     pub(super) fn source_of(&self, rel: Rel) -> Option<LinkSource> {
         if rel.stylesheet {
             return self.scripts.then_some(LinkSource::Script);
@@ -50,13 +51,13 @@ impl LinkFilter {
     }
 }
 
-/// What has been extracted from one response.
+/// Data extracted from one response.
 #[derive(Debug, Default)]
 pub(super) struct Extraction {
     pub links: LinkArena,
-    /// The first `base`; empty, which means the page itself, if it is too long.
+    /// First `base`. If it is too long, it is empty, which means the page itself.
     pub base: Option<String>,
-    /// Whether a link leads to the page itself; that is to the base, if the page has one.
+    /// True if a link leads to the page itself, or to the base if the page has one.
     pub to_base: bool,
     pub title: String,
     pub directives: Directives,

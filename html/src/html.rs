@@ -11,12 +11,12 @@ use crate::links::LinkKind;
 use encoding_rs::Encoding;
 use std::ops::ControlFlow;
 
-/// Bytes of a title that are read.
+/// Number of bytes of a title that are read.
 const TITLE_READ: usize = 1_024;
-/// Bytes of a title that are kept.
+/// Number of bytes of a title that are kept.
 const TITLE_KEPT: usize = 256;
 
-/// Parses `page`, which is in the ASCII-compatible `encoding`. The queries of URLs are percent-encoded
+/// Parses `page`, which is in the ASCII-compatible `encoding`. Queries of URLs are percent-encoded
 /// in `query_encoding`.
 pub(super) fn parse(
     page: &[u8],
@@ -116,7 +116,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The first `base` with an `href` counts, even if that is too long to be used.
+    /// Stores the base. The first `base` with an `href` counts, even if it is too long to be used.
     fn base(&mut self, attrs: &Attrs<'_>) {
         if let (None, Some(raw)) = (&self.out.base, attrs.get(Attr::Href)) {
             let text = text::attribute(raw, self.encoding);

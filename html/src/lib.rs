@@ -6,13 +6,13 @@
 //!           encoding)                  └─► xml ──────────┤
 //!  headers ──────────────────────────────────────────────┘
 //! ```
-//! A [`Parser`] takes the status, the headers and the body of a response as received
+//! A [`Parser`] receives the status, the headers and the body of a response as received
 //! ([`ParseInput`]) and returns its links as text, not yet resolved ([`ParsedPage`]). It needs no
-//! clock, socket or file, does not know what has been crawled or may be, and keeps nothing between
-//! pages but its buffers, up to a bound.
+//! clock, socket or file, does not know which URLs have been or may be crawled, and keeps nothing
+//! between pages but its buffers, up to a bound.
 //!
-//! Parsing never fails. A body that cannot be decoded or parsed yields what could be read of it,
-//! with the reason ([`DecodeProblem`]).
+//! Parsing never fails. A body that cannot be decoded or parsed yields its readable part, with the
+//! reason ([`DecodeProblem`]).
 //!
 //! Each thread has its own parser. A page is read in one forward pass, in time linear in its length
 //! and in memory bounded by `fetch.decoded-size-max`.
@@ -55,45 +55,45 @@ use std::sync::LazyLock;
 /// A response to be parsed.
 #[derive(Clone, Copy, Debug)]
 pub struct ParseInput<'a> {
-    /// The URL that was requested.
+    /// Requested URL.
     pub url: &'a CrawlUrl,
-    /// The HTTP status code.
+    /// HTTP status code.
     pub status: u16,
-    /// The response's headers.
+    /// Headers of the response.
     pub headers: &'a HeaderMap,
-    /// The body as received.
+    /// Body as received.
     pub body: &'a [u8],
-    /// What the URL was found as.
+    /// Kind of the link through which the URL was found.
     pub kind: LinkKind,
 }
 
 /// The result of parsing a response.
 #[derive(Clone, Debug)]
 pub struct ParsedPage<'a> {
-    /// The URL that hrefs are relative to: the page's first `<base href>`, if that is not longer than
-    /// `links.url-length-max`, else the requested URL.
+    /// Base URL of hrefs: the page's first `<base href>`, if it is not longer than
+    /// `links.url-length-max`, otherwise the requested URL.
     pub base: url::Url,
-    /// The links in the order of the page, headers first, not deduplicated.
+    /// Links in the order of the page, headers first, not deduplicated.
     pub links: ExtractedLinks<'a>,
     /// Number of links beyond the greater of [`SITEMAP_URLS_MAX`] and `links.per-page-max`.
     pub links_over: u64,
-    /// Whether the page as a whole is `nofollow` (already part of each [`ExtractedLink::nofollow`]).
+    /// True if the whole page is `nofollow` (already part of each [`ExtractedLink::nofollow`]).
     pub page_nofollow: bool,
-    /// Whether the page is `noindex`.
+    /// True if the page is `noindex`.
     pub noindex: bool,
-    /// The format that the body was parsed as.
+    /// Format as which the body was parsed.
     pub media: Media,
-    /// The WHATWG name of the page's encoding; `None` if the body was not parsed.
+    /// WHATWG name of the page's encoding; `None` if the body was not parsed.
     pub charset: Option<&'static str>,
-    /// Bytes of the body with its content-encoding undone; 0 if it was not decoded.
+    /// Length of the body in bytes, with its content-encoding undone; 0 if it was not decoded.
     pub decoded_len: usize,
-    /// Why the body was not decoded, or not completely.
+    /// Reason why the body was not decoded, or not completely.
     pub decode_problem: Option<DecodeProblem>,
-    /// The page's title, with white space collapsed, at most 256 bytes; `None` if there is none.
+    /// Title of the page, with white space collapsed, at most 256 bytes; `None` if there is none.
     pub title: Option<&'a str>,
 }
 
-/// How the body was parsed.
+/// Result of parsing a body.
 #[derive(Default)]
 struct BodyParse {
     media: Option<Media>,
@@ -102,7 +102,7 @@ struct BodyParse {
     problem: Option<DecodeProblem>,
 }
 
-/// Parses responses, one after another, with the same buffers.
+/// Parser of responses, one after another, with reused buffers.
 pub struct Parser {
     filter: LinkFilter,
     decoder: Decoder,
@@ -110,7 +110,7 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// A parser with the settings' filter of links.
+    /// Creates a parser with the settings' link filter.
     #[must_use]
     pub fn new(fixed: &Fixed, live: &Live) -> Self {
         Self {
@@ -120,8 +120,8 @@ impl Parser {
         }
     }
 
-    /// Parses one response. Links are taken from the body and headers of 2xx responses, and from
-    /// `Location` of 3xx responses.
+    /// Parses one response. Links are extracted from the body and headers of 2xx responses, and
+    /// from `Location` of 3xx responses.
     pub fn parse(&mut self, input: ParseInput<'_>) -> ParsedPage<'_> {
         self.extraction.clear(self.filter.links_max);
         let mut body = BodyParse::default();
@@ -175,8 +175,8 @@ impl Parser {
         parse
     }
 
-    /// The page's base. If the page links to itself, and its base is another URL, the base becomes a
-    /// link.
+    /// Returns the page's base. If the page links to itself and its base is another URL, the base
+    /// becomes a link.
     fn base(&mut self, page: &CrawlUrl) -> url::Url {
         let page = page_url(page);
         let Some(href) = &self.extraction.base else {
@@ -193,21 +193,22 @@ impl Parser {
         }
     }
 
-    /// A long base would be copied for each of a page's links (escapes can make it longer than its
-    /// `href`). The schemes are those that the HTML standard excludes.
+    /// Returns true if a base may be used. A long base would be copied for each link of a page
+    /// (escapes can make it longer than its `href`). The excluded schemes are those of the HTML
+    /// standard.
     fn is_usable(&self, base: &url::Url) -> bool {
         base.as_str().len() <= self.filter.base_max
             && !matches!(base.scheme(), "data" | "javascript")
     }
 }
 
-/// The URL of a page, to resolve links against. Every URL in normal form parses. If one did not, its
-/// page's relative links would be discarded as unparsable, without a panic.
+/// Returns the URL of a page, for resolving links. Every URL in normal form parses. If one did not,
+/// its page's relative links would be discarded as unparsable, without a panic.
 fn page_url(page: &CrawlUrl) -> url::Url {
     url::Url::parse(page.as_str()).unwrap_or_else(|_| ABOUT_BLANK.clone())
 }
 
-#[expect(clippy::expect_used, reason = "a constant, parsed in every test")]
+#[expect(clippy::expect_used, reason = "a constant that every test parses")]
 static ABOUT_BLANK: LazyLock<url::Url> =
     LazyLock::new(|| url::Url::parse("about:blank").expect("about:blank is a URL"));
 

@@ -1,6 +1,6 @@
-//! The links of a page, in an arena that is filled and cleared page by page.
+//! Links of a page, in an arena that is filled and cleared for each page.
 
-/// What a URL was found as. Decides how its response is read.
+/// Kind of link through which a URL was found. It decides how the response is parsed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum LinkKind {
@@ -11,26 +11,26 @@ pub enum LinkKind {
     Sitemap = 1,
 }
 
-/// Maximum number of URLs taken from one sitemap (sitemaps.org), and the least number of links
-/// that is read of any document. Links beyond it are counted and not read.
+/// Maximum number of URLs read from one sitemap (sitemaps.org), and the minimum limit on links for
+/// any document. Links beyond it are counted but not read.
 pub const SITEMAP_URLS_MAX: usize = 50_000;
 
-/// A link as it stands in a page, not yet resolved.
+/// A link as written in a page, not yet resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExtractedLink<'a> {
-    /// A URL, or a reference relative to the page's base. It is trimmed and has no tabs, newlines or
+    /// URL, or reference relative to the page's base. It is trimmed and has no tabs, newlines or
     /// fragment; character references are decoded; the query is percent-encoded in the page's
     /// encoding if that is not UTF-8. It can have any scheme. If empty, it is the base itself.
     pub href: &'a str,
-    /// How its response is to be read.
+    /// Kind of the target, which decides how its response is parsed.
     pub kind: LinkKind,
-    /// Where it was found.
+    /// Place of the link.
     pub source: LinkSource,
-    /// Whether the link or the whole page is `nofollow`. Never set on the target of a redirect.
+    /// True if the link or the whole page is `nofollow`. Never true for the target of a redirect.
     pub nofollow: bool,
 }
 
-/// Where a link was found.
+/// The place of a link in a page or its headers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LinkSource {
     /// `a`.
@@ -60,7 +60,7 @@ pub enum LinkSource {
 }
 
 impl LinkSource {
-    /// The name used in metadata records: element and attribute where there is one.
+    /// Returns the name used in metadata records: element and attribute if there are any.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -118,9 +118,9 @@ struct Entry {
     nofollow: bool,
 }
 
-/// Bytes of text that stay allocated between pages.
+/// Number of bytes of text that stay allocated between pages.
 const KEPT_TEXT: usize = 256 << 10;
-/// Links that stay allocated between pages.
+/// Number of links that stay allocated between pages.
 const KEPT_LINKS: usize = 4_096;
 
 /// The links of a page and their text.
@@ -128,7 +128,7 @@ const KEPT_LINKS: usize = 4_096;
 pub(super) struct LinkArena {
     text: String,
     entries: Vec<Entry>,
-    /// Links beyond this number are counted and not kept.
+    /// Links beyond this number are counted but not kept.
     links_max: usize,
     over: u64,
 }
@@ -160,12 +160,12 @@ impl LinkArena {
         self.entries.push(Entry { start, end, kind, source, nofollow });
     }
 
-    /// Number of links that were not kept.
+    /// Returns the number of links that were not kept.
     pub(super) const fn over(&self) -> u64 {
         self.over
     }
 
-    /// All links.
+    /// Returns all links.
     pub(super) fn links(&self, page_nofollow: bool) -> ExtractedLinks<'_> {
         ExtractedLinks { text: &self.text, rest: self.entries.iter(), page_nofollow }
     }

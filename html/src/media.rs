@@ -1,19 +1,19 @@
-//! The format of a body, which decides how it is parsed: declared by its header, else recognized by
-//! its first bytes.
+//! Format of a body, which decides how it is parsed: declared by its header, otherwise recognized
+//! by its first bytes.
 //!
-//! This is the part of the MIME Sniffing standard that it takes to recognize pages, feeds and
+//! This is the part of the MIME Sniffing standard that is needed to recognize pages, feeds and
 //! sitemaps.
 
 use crate::links::LinkKind;
 
-/// The format that a body was parsed as.
+/// Format as which a body was parsed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Media {
-    /// HTML, or XHTML read as HTML.
+    /// HTML, or XHTML parsed as HTML.
     Html,
     /// A sitemap or a sitemap index, in XML.
     Sitemap,
-    /// A sitemap that is a list of URLs, one a line.
+    /// A sitemap that is a list of URLs, one per line.
     TextSitemap,
     /// RSS or Atom.
     Feed,
@@ -23,7 +23,7 @@ pub enum Media {
     Other,
 }
 
-/// The type that the `Content-Type` header declares.
+/// The type declared by the `Content-Type` header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum DeclaredType {
     Html,
@@ -74,7 +74,7 @@ impl DeclaredType {
         }
     }
 
-    /// Whether a body of this type can have links.
+    /// Returns true if a body of this type can have links.
     pub(super) const fn may_have_links(self, kind: LinkKind) -> bool {
         match self {
             Self::Html | Self::Xml | Self::Css | Self::Unknown => true,
@@ -100,7 +100,7 @@ const MAGIC: [&[u8]; 12] = [
     b"\x7fELF",
 ];
 
-/// Whether the first bytes of a body show that it is not text.
+/// Returns true if the first bytes of a body show that it is not text.
 pub(super) fn is_binary(body: &[u8], declared: DeclaredType) -> bool {
     let utf16 = body.starts_with(&[0xff, 0xfe]) || body.starts_with(&[0xfe, 0xff]);
     MAGIC.iter().any(|magic| body.starts_with(magic))
@@ -129,14 +129,14 @@ pub(super) fn detect(declared: DeclaredType, kind: LinkKind, body: &[u8]) -> Med
     }
 }
 
-/// The format that the first tag shows.
+/// The format indicated by the first tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Root {
     Sitemap,
     Feed,
     /// `<html`, or its doctype.
     Html,
-    /// Another tag that begins a page.
+    /// Another tag that can start a page.
     HtmlTag,
     Unknown,
     /// The body is empty or begins with text.
@@ -181,10 +181,10 @@ fn first_tag(body: &[u8]) -> Root {
     }
 }
 
-/// Bytes among which the first tag must begin.
+/// Number of bytes in which the first tag must begin.
 const SNIFFED: usize = 4_096;
 
-/// What follows a comment, a processing instruction, or a doctype other than HTML's.
+/// Returns the text after a comment, a processing instruction, or a doctype other than HTML's.
 fn after_prolog(text: &[u8]) -> Option<&[u8]> {
     let end: &[u8] = if text.starts_with(b"<!--") {
         b"-->"

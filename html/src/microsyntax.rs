@@ -1,12 +1,11 @@
-//! The small languages inside attributes and headers: refresh, srcset, rel, robots directives,
-//! and `Link:`.
+//! Small languages in attributes and headers: refresh, srcset, rel, robots directives, and `Link:`.
 
 /// The robots directives of a page: `<meta name=robots>` and `X-Robots-Tag`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Directives {
-    /// `nofollow`, or `none`.
+    /// True for `nofollow` or `none`.
     pub nofollow: bool,
-    /// `noindex`, or `none`.
+    /// True for `noindex` or `none`.
     pub noindex: bool,
 }
 
@@ -20,9 +19,9 @@ impl Directives {
         }
     }
 
-    /// Adds the directives of one `X-Robots-Tag` header that apply to the crawler named `agent`. A name
-    /// and a colon address the directives after them. A directive with a value (`max-snippet: 20`) is
-    /// not a name.
+    /// Adds the directives of one `X-Robots-Tag` header that apply to the crawler named `agent`. A
+    /// name and a colon address the directives that follow. A directive with a value (`max-snippet:
+    /// 20`) is not a name.
     pub(super) fn add_header(&mut self, value: &str, agent: &str) {
         let mut addressed = true;
         for piece in value.split(',') {
@@ -50,7 +49,7 @@ fn has_value(directive: &str) -> bool {
         .any(|known| directive.eq_ignore_ascii_case(known))
 }
 
-/// The known words of a `rel` attribute.
+/// Known words of a `rel` attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Rel {
     pub nofollow: bool,
@@ -88,8 +87,8 @@ impl Rel {
     }
 }
 
-/// The URL of a refresh (`5; url=next.html`); `None` if it only reloads (HTML standard section 4.2.5.3,
-/// "shared declarative refresh steps").
+/// Returns the URL of a refresh (`5; url=next.html`); `None` if it only reloads (HTML standard
+/// section 4.2.5.3, "shared declarative refresh steps").
 pub(super) fn refresh_url(content: &str) -> Option<&str> {
     let space = |c: char| c.is_ascii_whitespace();
     let text = content.trim_start_matches(space);
@@ -121,7 +120,7 @@ fn after_url_equals(text: &str) -> Option<&str> {
     Some(rest.trim_start_matches(space))
 }
 
-/// The URLs of a `srcset` attribute (HTML standard section 4.8.4.2.2).
+/// Calls `each` with the URLs of a `srcset` attribute (HTML standard section 4.8.4.2.2).
 pub(super) fn srcset(text: &str, mut each: impl FnMut(&str)) {
     let mut rest = text;
     loop {
@@ -150,7 +149,7 @@ fn after_descriptors(text: &str) -> &str {
     ""
 }
 
-/// The links of one `Link:` header and their `rel` (RFC 8288 section 3).
+/// Calls `each` with the links of one `Link:` header and their `rel` (RFC 8288 section 3).
 pub(super) fn link_header(value: &str, mut each: impl FnMut(&str, Rel)) {
     let mut rest = value;
     while let Some(open) = rest.find('<') {
@@ -165,7 +164,7 @@ pub(super) fn link_header(value: &str, mut each: impl FnMut(&str, Rel)) {
     }
 }
 
-/// The first `rel` parameter; later ones do not count (RFC 8288 section 3.3).
+/// Returns the first `rel` parameter; later ones do not count (RFC 8288 section 3.3).
 fn rel_parameter(parameters: &str) -> Rel {
     let mut rest = parameters;
     loop {
@@ -182,7 +181,7 @@ fn rel_parameter(parameters: &str) -> Rel {
     }
 }
 
-/// The index of the first `byte` outside of a quoted string.
+/// Returns the index of the first `byte` outside of a quoted string.
 fn unquoted(text: &str, byte: u8) -> Option<usize> {
     let mut in_quotes = false;
     let mut escaped = false;

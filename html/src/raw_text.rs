@@ -1,12 +1,12 @@
-//! The end of an element whose content is not markup.
+//! End of an element whose content is not markup.
 //!
-//! HTML standard sections 13.2.5.2 to 13.2.5.31: the RCDATA, RAWTEXT and script data states, in
-//! one pass that only stops at `<` and `>`.
+//! HTML standard sections 13.2.5.2 to 13.2.5.31: the RCDATA, RAWTEXT and script data states, in one
+//! pass that only stops at `<` and `>`.
 
 use memchr::{memchr, memchr2};
 
-/// The `<` of the end tag `</name` that closes an RCDATA or RAWTEXT element, or the end of
-/// `text`.
+/// Returns the position of the `<` in the end tag `</name` that closes an RCDATA or RAWTEXT
+/// element, or the end of `text`.
 pub(super) fn plain_end(text: &[u8], name: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = memchr(b'<', &text[at..]) {
@@ -19,7 +19,7 @@ pub(super) fn plain_end(text: &[u8], name: &[u8]) -> usize {
     text.len()
 }
 
-/// The state of a script's text: a comment hides `</script>` after a `<script` in it.
+/// State of a script's text: a comment hides `</script>` after a `<script` in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Script {
     Data,
@@ -29,7 +29,7 @@ enum Script {
     DoubleEscaped,
 }
 
-/// The `<` of the end tag that closes a script, or the end of `text`.
+/// Returns the position of the `<` in the end tag that closes a script, or the end of `text`.
 pub(super) fn script_end(text: &[u8]) -> usize {
     let mut state = Script::Data;
     let mut at = 0;
@@ -65,12 +65,12 @@ pub(super) fn script_end(text: &[u8]) -> usize {
     }
 }
 
-/// Whether `text` begins with `</name` and a character that ends a tag's name.
+/// Returns true if `text` begins with `</name` and a character that ends a tag's name.
 fn closes(text: &[u8], name: &[u8]) -> bool {
     text.get(1) == Some(&b'/') && names(&text[2..], name)
 }
 
-/// Whether `text` begins with `<name` and a character that ends a tag's name.
+/// Returns true if `text` begins with `<name` and a character that ends a tag's name.
 fn opens(text: &[u8], name: &[u8]) -> bool {
     names(&text[1..], name)
 }

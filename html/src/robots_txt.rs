@@ -1,4 +1,4 @@
-//! The bytes of a robots.txt as it was received, and as they are read (RFC 9309 section 2.5).
+//! Bytes of a robots.txt as received, and their decoding (RFC 9309 section 2.5).
 
 use bytes::Bytes;
 use flate2::bufread::GzDecoder;
@@ -6,39 +6,40 @@ use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use std::io::{ErrorKind, Read};
 
-/// A robots.txt as it was received.
+/// A robots.txt as received.
 #[derive(Clone, Debug)]
 pub struct RobotsTxt {
     body: Bytes,
-    /// Whether the file is longer than what was read.
+    /// True if the file is longer than the bytes read.
     cut: bool,
     size_max: usize,
 }
 
 impl RobotsTxt {
-    /// A file of which at most `size_max` bytes count; `cut` if it is longer than `body`. `None` for a
-    /// content coding that was not asked for and cannot be undone: it hides the rules.
+    /// Creates a file of which at most `size_max` bytes count. `cut` is true if the file is longer
+    /// than `body`. Returns `None` for a content coding that was not requested and cannot be
+    /// undone: it hides the rules.
     #[must_use]
     pub fn new(body: Bytes, headers: &HeaderMap, cut: bool, size_max: usize) -> Option<Self> {
         is_readable(headers).then_some(Self { body, cut, size_max })
     }
 
-    /// Its length, unless it is compressed.
+    /// Returns the length, unless the file is compressed.
     #[must_use]
     pub fn plain_len(&self) -> Option<usize> {
         (!is_gzip(&self.body)).then_some(self.body.len())
     }
 
-    /// The text. Its first bytes decide whether it is gzip, not the header: either may occur without the
-    /// other, and no rule begins like gzip. `None` for damaged gzip.
+    /// Returns the text. The first bytes, not the header, decide if it is gzip: either may occur
+    /// without the other, and no rule begins like gzip. Returns `None` for damaged gzip.
     #[must_use]
     pub fn text(self) -> Option<Bytes> {
         if is_gzip(&self.body) { self.gunzip().map(Bytes::from) } else { Some(self.body) }
     }
 
-    /// Decodes one member after another (RFC 1952); anything after the last one is ignored. A file that
-    /// was cut is decoded as far as it goes. Any other damage makes it unusable, because half a file may
-    /// lack the very rule that forbids a page.
+    /// Decodes one member after another (RFC 1952); anything after the last one is ignored. A
+    /// truncated file is decoded as far as possible. Any other damage makes the file unusable,
+    /// because half a file may lack the very rule that forbids a page.
     fn gunzip(&self) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         let mut rest: &[u8] = &self.body;
@@ -55,7 +56,7 @@ impl RobotsTxt {
     }
 }
 
-/// Whether a content coding can be undone.
+/// Returns true if a content coding can be undone.
 fn is_readable(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(CONTENT_ENCODING).iter();
     let (Some(coding), None) = (codings.next(), codings.next()) else {

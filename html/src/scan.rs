@@ -1,34 +1,34 @@
-//! A scanner of the tags of a page: the tokenizer of the HTML standard (section 13.2.5) without the
-//! parts that no link depends on.
+//! Scanner of the tags of a page: the tokenizer of the HTML standard (section 13.2.5) without the
+//! parts on which no link depends.
 //!
-//! It works on bytes, for every encoding in which ASCII bytes outside of multi-byte characters are
-//! ASCII characters, and no trail byte looks like markup (all but UTF-16 and ISO-2022-JP). It makes
-//! one forward pass, allocates nothing, and reports slices of the page. The tests compare its results
-//! with those of `html5gum`.
+//! The scanner works on bytes, for every encoding in which ASCII bytes outside of multi-byte
+//! characters are ASCII characters and no trail byte looks like markup (all but UTF-16 and
+//! ISO-2022-JP). It makes one forward pass, allocates nothing, and reports slices of the page. The
+//! tests compare its results with those of `html5gum`.
 //!
-//! It differs from a browser in two points: the content of `noscript` is read as markup, and CDATA
-//! sections end at the first `>`.
+//! The scanner differs from a browser in two points: the content of `noscript` is read as markup,
+//! and CDATA sections end at the first `>`.
 
 use super::raw_text;
 use super::tag::{Attrs, TagName};
 use memchr::memchr;
 use std::ops::ControlFlow;
 
-/// The receiver of what the scanner finds.
+/// Receiver of the scanner's results.
 pub(super) trait Sink<'a> {
-    /// A start tag; `Break` ends the scan.
+    /// Receives a start tag. `Break` ends the scan.
     fn start_tag(&mut self, name: TagName, attrs: &Attrs<'a>) -> ControlFlow<()>;
 
-    /// The content of a `title` element, character references still in it.
+    /// Receives the content of a `title` element, with character references not decoded.
     fn title(&mut self, _raw: &'a [u8]) {}
 
-    /// The content of a `style` element.
+    /// Receives the content of a `style` element.
     fn style(&mut self, _raw: &'a [u8]) {}
 }
 
 /// Reports the tags of `page`.
 pub(super) fn scan<'a>(page: &'a [u8], sink: &mut impl Sink<'a>) {
-    // It does not matter whether the sink ended the scan.
+    // The result is not needed: it only shows if the sink ended the scan.
     let _ = Scanner { page, at: 0, foreign: 0, all_markup: false }.run(sink);
 }
 
@@ -38,13 +38,13 @@ pub(super) fn prescan<'a>(head: &'a [u8], sink: &mut impl Sink<'a>) {
     let _ = Scanner { page: head, at: 0, foreign: 0, all_markup: true }.run(sink);
 }
 
-/// `Break` is the end of the page, everywhere below.
+/// State of a scan. In all methods, `Break` means the end of the page.
 struct Scanner<'a> {
     page: &'a [u8],
     at: usize,
     /// Number of open `svg` and `math` elements.
     foreign: u32,
-    /// The content of no element is skipped.
+    /// True if the content of no element is skipped.
     all_markup: bool,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Scanner<'a> {
         ControlFlow::Continue(())
     }
 
-    /// At the `/`.
+    /// Scans an end tag from its `/`.
     fn end_tag(&mut self) -> ControlFlow<()> {
         self.at += 1;
         match self.page.get(self.at) {
@@ -136,7 +136,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// At the `!` of a comment, a doctype, or what counts as a comment.
+    /// Scans a comment, a doctype, or text that counts as a comment, from its `!`.
     fn declaration(&mut self) -> ControlFlow<()> {
         if !self.page[self.at..].starts_with(b"!--") {
             return self.past(b'>');
@@ -146,7 +146,7 @@ impl<'a> Scanner<'a> {
         loop {
             self.past(b'>')?;
             let text = &self.page[opening..self.at - 1];
-            // The opening's dashes also close: `<!-->` and `<!--->` are whole comments.
+            // The dashes of the opening also close: `<!-->` and `<!--->` are whole comments.
             if text.ends_with(b"--") || text.len() >= 5 && text.ends_with(b"--!") {
                 return ControlFlow::Continue(());
             }
@@ -169,7 +169,8 @@ impl<'a> Scanner<'a> {
         TagName::of(&self.page[start..self.at])
     }
 
-    /// Reads the attributes and the `>`. Returns whether it was `/>`; `None` if the page ended before.
+    /// Reads the attributes and the `>`. Returns true if the end was `/>`; `None` if the page ended
+    /// before.
     fn attributes(&mut self, mut into: Option<&mut Attrs<'a>>) -> Option<bool> {
         loop {
             let mut slash = false;
@@ -201,7 +202,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// After the `=`.
+    /// Reads a value, from after the `=`.
     fn value(&mut self) -> Option<&'a [u8]> {
         self.skip_space();
         let page = self.page;
@@ -239,7 +240,7 @@ const SLASH: u8 = 2;
 const CLOSE: u8 = 4;
 const EQUALS: u8 = 8;
 
-/// The class of each byte within a tag.
+/// Class of each byte within a tag.
 static CLASS: [u8; 256] = {
     let mut class = [0; 256];
     class[b'\t' as usize] = SPACE;

@@ -1,6 +1,6 @@
-//! The names of the tags and attributes that matter to links, whatever their case.
+//! Names of the tags and attributes that matter for links, ignoring case.
 
-/// A tag that carries a link, or changes how the text after it is read.
+/// A tag that has a link, or that changes how the text after it is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TagName {
     A,
@@ -28,11 +28,11 @@ pub(super) enum TagName {
     Other,
 }
 
-/// Bytes of the longest name in [`TagName`].
+/// Length of the longest name in [`TagName`] in bytes.
 const TAG_NAME_MAX: usize = 9;
 
 impl TagName {
-    /// The tag with this name, whatever its case.
+    /// Returns the tag with this name, ignoring case.
     pub(super) fn of(name: &[u8]) -> Self {
         let mut lower = [0; TAG_NAME_MAX];
         match lowered(name, &mut lower) {
@@ -62,7 +62,7 @@ impl TagName {
         }
     }
 
-    /// Whether its attributes are needed.
+    /// Returns true if its attributes are needed.
     pub(super) const fn has_attributes(self) -> bool {
         matches!(
             self,
@@ -83,7 +83,7 @@ impl TagName {
     }
 }
 
-/// An attribute that carries a link or describes one.
+/// An attribute that holds a link or describes one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Attr {
     Charset = 0,
@@ -98,7 +98,7 @@ pub(super) enum Attr {
 }
 
 const N_ATTRS: usize = 9;
-/// Bytes of the longest name in [`Attr`].
+/// Length of the longest name in [`Attr`] in bytes.
 const ATTR_NAME_MAX: usize = 10;
 
 impl Attr {
@@ -119,26 +119,26 @@ impl Attr {
     }
 }
 
-/// The needed attributes of one tag, undecoded, in a fixed number of slots, however many attributes
-/// the tag has.
+/// Needed attributes of one tag, undecoded, in a fixed number of slots regardless of the number of
+/// attributes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Attrs<'a>([Option<&'a [u8]>; N_ATTRS]);
 
 impl<'a> Attrs<'a> {
-    /// Adds a value, unless the tag already has an attribute of that name: the first one wins.
+    /// Adds a value, unless the tag already has an attribute with this name: the first one wins.
     pub(super) fn put(&mut self, name: &[u8], value: &'a [u8]) {
         if let Some(attr) = Attr::of(name) {
             self.0[attr as usize].get_or_insert(value);
         }
     }
 
-    /// The value, with character references not decoded.
+    /// Returns the value, with character references not decoded.
     pub(super) fn get(&self, attr: Attr) -> Option<&'a [u8]> {
         self.0[attr as usize]
     }
 }
 
-/// `name` in lower case; empty if it is longer than all known names.
+/// Returns `name` in lower case; empty if it is longer than all known names.
 fn lowered<'b>(name: &[u8], into: &'b mut [u8]) -> &'b [u8] {
     match into.get_mut(..name.len()) {
         Some(lower) => {

@@ -6,8 +6,8 @@ use memchr::memchr;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Decodes an attribute's value: the page's encoding, then NULs, then character references. In another
-/// order the UTF-8 of a reference would be decoded twice.
+/// Decodes an attribute's value: the page's encoding, then NULs, then character references. In
+/// another order, the UTF-8 of a reference would be decoded twice.
 pub(super) fn attribute<'a>(raw: &'a [u8], encoding: &'static Encoding) -> Cow<'a, str> {
     let text = text(raw, encoding);
     if memchr(b'&', raw).is_none() {
@@ -45,9 +45,9 @@ pub(super) fn rcdata<'a>(raw: &'a [u8], encoding: &'static Encoding) -> Cow<'a, 
     Cow::Owned(decoded)
 }
 
-/// Decodes character references by the rules for attributes (HTML standard section 13.2.5.73): one
-/// without a semicolon is not decoded before `=`, a letter or a digit, so that `?a=1&copy=2` stays.
-/// The common cases are decoded here, all others by `html5gum`.
+/// Decodes character references by the rules for attributes (HTML standard section 13.2.5.73): a
+/// reference without a semicolon is not decoded before `=`, a letter or a digit, so that
+/// `?a=1&copy=2` is unchanged. Common cases are decoded here, all others by `html5gum`.
 fn unescape_attribute(text: &str) -> String {
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;
@@ -78,11 +78,11 @@ fn unescape_by_tokenizer(text: &str) -> String {
     text.to_owned()
 }
 
-/// Bytes of a `data:` or `javascript:` URL that are kept: enough to identify it.
+/// Number of bytes of a `data:` or `javascript:` URL that are kept: enough to identify it.
 const NO_FETCH_KEPT: usize = 64;
 
-/// Prepares the text of an attribute for resolving: it is trimmed, tabs and newlines are removed (URL
-/// standard section 4.4), the fragment is cut off, and the query is percent-encoded if the encoding is
+/// Prepares the text of an attribute for resolution: trims it, removes tabs and newlines (URL
+/// standard section 4.4), cuts off the fragment, and percent-encodes the query if the encoding is
 /// not UTF-8.
 pub(super) fn href<'a>(text: &'a str, encoding: &'static Encoding) -> Cow<'a, str> {
     let trimmed = text.trim_matches(|c: char| c <= ' ');
@@ -150,7 +150,7 @@ fn percent_encode(bytes: &[u8], into: &mut String) {
     }
 }
 
-/// The text of a header. If it is not UTF-8, all bytes that are not ASCII are percent-encoded, as
+/// Returns the text of a header. If it is not UTF-8, all non-ASCII bytes are percent-encoded, as
 /// browsers do with `Location`.
 pub(super) fn header(raw: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(raw) {

@@ -1,4 +1,4 @@
-//! Sitemaps (sitemaps.org), RSS and Atom.
+//! Links in sitemaps (sitemaps.org), RSS and Atom.
 
 use super::extraction::Extraction;
 use super::links::LinkSource;
@@ -9,17 +9,17 @@ use quick_xml::Reader;
 use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-/// Depth to which elements are read. Deeper ones are only counted.
+/// Maximum depth at which elements are read. Deeper ones are only counted.
 const DEPTH_READ: usize = 32;
-/// Bytes of the text of one URL.
+/// Maximum length of the text of one URL in bytes.
 const TEXT_MAX: usize = 16 << 10;
-/// Attributes of one `link` element that are read.
+/// Maximum number of attributes read from one `link` element.
 const ATTRIBUTES_READ: usize = 16;
 
-/// Bytes of markup after which a reader is replaced.
+/// Number of bytes of markup after which a reader is replaced.
 const READER_BYTES: usize = 64 << 10;
 
-/// Parses a document up to its end, or to where it is no longer XML.
+/// Parses a document up to its end, or to the point where it is no longer XML.
 pub(super) fn parse(document: &str, source: LinkSource, out: &mut Extraction) {
     let mut markup = Markup::new(document);
     let mut walk = Walk { path: Vec::with_capacity(DEPTH_READ), depth: 0, text: None, source, out };
@@ -37,12 +37,12 @@ pub(super) fn parse(document: &str, source: LinkSource, out: &mut Extraction) {
     }
 }
 
-/// The events of a document. A reader stores the names of all open elements, although nothing compares
-/// them with the closing tags: some megabytes of `<a>` would take several times as much memory. So
-/// after [`READER_BYTES`] a new reader continues where the last one stopped, and no more names are
-/// stored than fit into those bytes and one tag.
+/// Events of a document. A reader stores the names of all open elements, although they are not
+/// compared with the closing tags: a few megabytes of `<a>` would take several times as much
+/// memory. So after [`READER_BYTES`] a new reader continues where the last one stopped, and the
+/// stored names never exceed these bytes and one tag.
 struct Markup<'d> {
-    /// The text from where the present reader began.
+    /// Text from the start of the current reader.
     rest: &'d str,
     reader: Reader<&'d [u8]>,
 }
@@ -57,7 +57,7 @@ impl<'d> Markup<'d> {
         Self { rest, reader }
     }
 
-    /// `None` where it is no longer XML.
+    /// Returns the next event; `None` once the document is no longer XML.
     fn next(&mut self) -> Option<Event<'d>> {
         let event = self.reader.read_event().ok()?;
         let read = self.read();
@@ -67,7 +67,7 @@ impl<'d> Markup<'d> {
         Some(event)
     }
 
-    /// Bytes that the present reader has read.
+    /// Returns the number of bytes that the current reader has read.
     fn read(&self) -> usize {
         usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
@@ -100,7 +100,7 @@ impl Element {
 struct Walk<'f> {
     path: Vec<Element>,
     depth: usize,
-    /// The text of the URL being read, and its kind.
+    /// Text of the URL being read, and its kind.
     text: Option<(String, LinkKind)>,
     source: LinkSource,
     out: &'f mut Extraction,
@@ -123,7 +123,7 @@ impl Walk<'_> {
         self.depth += 1;
     }
 
-    /// The innermost open element; `None` beyond [`DEPTH_READ`].
+    /// Returns the innermost open element; `None` beyond [`DEPTH_READ`].
     fn parent(&self) -> Option<Element> {
         if self.depth == self.path.len() { self.path.last().copied() } else { None }
     }
@@ -155,7 +155,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `<link href>` of Atom, and `<xhtml:link rel="alternate" href>` of sitemaps.
+    /// Extracts `<link href>` of Atom, and `<xhtml:link rel="alternate" href>` of sitemaps.
     fn link_element(&mut self, tag: &BytesStart<'_>) {
         let inside = matches!(self.parent(), Some(Element::Url | Element::Entry));
         if !inside || tag.local_name().as_ref() != "link" {
@@ -186,7 +186,7 @@ fn unescaped(attribute: &Attribute<'_>) -> String {
     }
 }
 
-/// Parses a sitemap that is a list of URLs, one a line.
+/// Parses a sitemap that is a list of URLs, one per line.
 pub(super) fn parse_lines(document: &str, out: &mut Extraction) {
     for line in document.lines() {
         let line = line.trim();
@@ -211,7 +211,7 @@ mod tests {
         let mut markup = Markup::new(&document);
         let (mut opened, mut texts, mut ended) = (0, 0, 0);
         loop {
-            match markup.next().expect("XML, if not well-formed") {
+            match markup.next().expect("XML, even if not well-formed") {
                 Event::Start(_) => opened += 1,
                 Event::Text(_) | Event::GeneralRef(_) => texts += 1,
                 Event::End(_) | Event::Empty(_) => ended += 1,
@@ -220,6 +220,6 @@ mod tests {
             assert!(markup.read() <= READER_BYTES + piece.len(), "read {}", markup.read());
         }
         let n = document.len() / piece.len();
-        assert_eq!((opened, texts, ended), (2 * n, 3 * n, 2 * n), "nothing is lost in between");
+        assert_eq!((opened, texts, ended), (2 * n, 3 * n, 2 * n), "markup between reads was lost");
     }
 }

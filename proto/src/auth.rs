@@ -1,4 +1,4 @@
-//! Authorization of calls: control calls need the cluster's token, if there is one.
+//! Authorization of calls: control calls require the cluster's token, if there is one.
 
 use crate::LiveToken;
 use crate::rejection_log::RejectionLog;
@@ -17,7 +17,7 @@ use tonic::transport::Channel;
 use tonic::transport::server::TcpConnectInfo;
 use tower::Service;
 
-/// The calls that nodes make to the coordinator. They need no token; TLS authenticates nodes.
+/// Calls from nodes to the coordinator. They need no token, because TLS authenticates nodes.
 pub const NODE_CALLS: &[&str] =
     &["Join", "Heartbeat", "Leave", "WatchView", "GetView", "WatchSettings"];
 
@@ -31,7 +31,7 @@ pub struct RequireToken<S> {
 }
 
 impl<S> RequireToken<S> {
-    /// Wraps `inner`. Without a token all calls are open.
+    /// Wraps `inner`. Without a token, all calls are open.
     pub fn new(inner: S, token: Option<LiveToken>, open: &'static [&'static str]) -> Self {
         Self { inner, token, open, log: Arc::default() }
     }
@@ -90,18 +90,18 @@ where
 /// A channel that sends the token with every request.
 pub type AuthChannel = InterceptedService<Channel, BearerToken>;
 
-/// The token to send with every request, as in force at that moment; or none.
+/// The token sent with every request, in its version at that moment; may be none.
 #[derive(Clone, Debug, Default)]
 pub struct BearerToken(Option<LiveToken>);
 
 impl BearerToken {
-    /// Sends `token`, if there is one.
+    /// Creates a value that sends `token`, if there is one.
     #[must_use]
     pub fn new(token: Option<&LiveToken>) -> Self {
         Self(token.cloned())
     }
 
-    /// A channel that sends the token over `channel`.
+    /// Returns a channel that sends the token over `channel`.
     #[must_use]
     pub fn wrap(&self, channel: Channel) -> AuthChannel {
         InterceptedService::new(channel, self.clone())
@@ -110,7 +110,7 @@ impl BearerToken {
     /// Adds the token to `request`.
     pub fn add_to<T>(&self, request: &mut tonic::Request<T>) {
         let Some(token) = &self.0 else { return };
-        // A token has only characters that a header may contain.
+        // A token contains only characters that are valid in a header.
         if let Ok(mut value) = MetadataValue::<Ascii>::try_from(token.now().header()) {
             value.set_sensitive(true);
             request.metadata_mut().insert(header::AUTHORIZATION.as_str(), value);
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Calls `path` with this header; returns the status if the call is rejected.
+    /// Calls `path` with this header. Returns the status if the call is rejected.
     fn call(token: Option<&str>, path: &str, header: Option<&str>) -> Option<Status> {
         let token = token.map(|text| Token::parse(text).unwrap().into());
         let mut guarded = RequireToken::new(Open, token, NODE_CALLS);
@@ -185,7 +185,7 @@ mod tests {
                 call(Some(TOKEN), &path, Some(&format!("Bearer {TOKEN}"))).is_none(),
                 "{asked}"
             );
-            assert!(call(None, &path, None).is_none(), "without a token all is open");
+            assert!(call(None, &path, None).is_none(), "rejected although no token is set");
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
     fn the_open_calls_exist() {
         let descriptors = String::from_utf8_lossy(crate::DESCRIPTORS);
         for open in NODE_CALLS {
-            assert!(descriptors.contains(&format!("{open}Request")), "there is no {open}");
+            assert!(descriptors.contains(&format!("{open}Request")), "no method {open}");
         }
     }
 

@@ -4,7 +4,7 @@ use crate::v1;
 use crivello_common::bottleneck::Bottleneck;
 use std::time::Duration;
 
-/// The wire form of a bottleneck, and the delay of [`Bottleneck::FewHosts`].
+/// Returns the wire form of a bottleneck, and the delay of [`Bottleneck::FewHosts`].
 #[must_use]
 pub const fn to_wire(bottleneck: Bottleneck) -> (v1::Bottleneck, Duration) {
     let number = match bottleneck {

@@ -18,20 +18,20 @@ use tonic::codegen::http::Uri;
 use tonic::transport::{Channel, Endpoint, Error};
 use tower::Service;
 
-/// The timeout of the handshake.
+/// Timeout of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time to wait for the first bytes of the other node, which show that it accepts our certificate.
-/// Without them the connection is used anyway, and a rejection shows up later.
+/// Time to wait for the first bytes of the other node, which show that it accepts our certificate.
+/// Without them the connection is used anyway, and a rejection is detected later.
 const FIRST_BYTES_TIMEOUT: Duration = Duration::from_secs(2);
 const FIRST_BYTES_MAX: usize = 1 << 10;
 const HTTPS_PORT: u16 = 443;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The endpoint at `url`, which must be `https://` with `tls`, and `http://` without.
+/// Returns the endpoint at `url`, which must be `https://` with `tls`, and `http://` without.
 ///
 /// # Errors
-/// What is wrong with the URL.
+/// Returns what is wrong with the URL.
 pub fn endpoint(url: &str, tls: Option<&Tls>) -> Result<Endpoint, String> {
     let parsed: Uri = url.parse().map_err(|error| format!("{error}"))?;
     match (parsed.scheme_str(), tls.is_some()) {
@@ -53,12 +53,12 @@ pub fn endpoint(url: &str, tls: Option<&Tls>) -> Result<Endpoint, String> {
     }
 }
 
-/// The endpoint at `address`, a host and a port.
+/// Returns the endpoint at `address`, a host and a port.
 ///
 /// # Errors
-/// The address is invalid.
+/// Fails if the address is invalid.
 pub fn to(address: &str, tls: Option<&Tls>) -> Result<Endpoint, Error> {
-    // The channel's own TLS cannot reload certificates, so TLS is done by the connector.
+    // The channel's own TLS cannot reload certificates, so the connector provides TLS.
     let endpoint = Endpoint::from_shared(format!("http://{address}"))?;
     match format!("https://{address}").parse::<Uri>() {
         Ok(origin) if tls.is_some() => Ok(endpoint.origin(origin)),
@@ -66,7 +66,8 @@ pub fn to(address: &str, tls: Option<&Tls>) -> Result<Endpoint, Error> {
     }
 }
 
-/// A channel that connects on demand, each time with the certificates in force. It uses no proxy.
+/// Returns a channel that connects on demand, each time with the certificates in force. It uses no
+/// proxy.
 #[must_use]
 pub fn lazy(endpoint: &Endpoint, tls: Option<&Tls>) -> Channel {
     endpoint.connect_with_connector_lazy(Connector::new(tls))
@@ -75,7 +76,7 @@ pub fn lazy(endpoint: &Endpoint, tls: Option<&Tls>) -> Channel {
 /// Connects to `endpoint`.
 ///
 /// # Errors
-/// The node is unreachable, or one of the two rejects the other's certificate.
+/// Fails if the node is unreachable, or if one node rejects the other's certificate.
 pub async fn connect(endpoint: &Endpoint, tls: Option<&Tls>) -> Result<Channel, Error> {
     endpoint.connect_with_connector(Connector::new(tls)).await
 }

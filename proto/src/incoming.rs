@@ -1,4 +1,4 @@
-//! Accepts connections to a node and authenticates them.
+//! Acceptance and authentication of connections to a node.
 
 use crate::rejection_log::RejectionLog;
 use crate::stream::NodeStream;
@@ -16,23 +16,23 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::{TlsAcceptor, TlsStream};
 
-/// The maximum number of handshakes in progress. Further connections wait in the system's queue.
+/// Maximum number of handshakes in progress. Further connections wait in the system's queue.
 const HANDSHAKES_MAX: usize = 256;
-/// The timeout of a handshake.
+/// Timeout of a handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause after a failed accept, for example if no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The name of the listening socket in the log, which limits messages per name.
+/// Name of the listening socket in the log, which limits messages per name.
 const LISTENER: &str = "the listening socket";
-/// The time for a rejected node to read the reason,
+/// Time for a rejected node to read the reason.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
-/// and the number of bytes that it may send in that time.
+/// Number of bytes that a rejected node may send in that time.
 const LINGER_BYTES_MAX: u64 = 64 << 10;
-/// The first bytes of a TLS handshake.
+/// First bytes of a TLS handshake.
 const TLS_HANDSHAKE: [u8; 2] = [0x16, 0x03];
 
-/// The stream of connections to a listening socket; with TLS only authenticated ones. It never ends,
-/// and closes the socket when dropped.
+/// Stream of connections to a listening socket; with TLS, only authenticated connections. It never
+/// ends, and closes the socket when dropped.
 #[derive(Debug)]
 pub struct Incoming {
     listener: TcpListener,
@@ -43,7 +43,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The connections to `listener`.
+    /// Accepts the connections to `listener`.
     #[must_use]
     pub fn new(listener: TcpListener, tls: Option<Tls>) -> Self {
         let (handshakes, log) = (JoinSet::new(), Arc::default());
@@ -91,7 +91,7 @@ async fn accept(
     tls: Option<Tls>,
     log: Arc<RejectionLog>,
 ) -> Option<NodeStream> {
-    // If this fails, small messages are delayed, but nothing else.
+    // A failure only delays small messages.
     let _ = stream.set_nodelay(true);
     let handshake = async {
         match tls {
@@ -107,7 +107,7 @@ async fn accept(
     };
     log.log_inbound(&peer.ip().to_string(), &peer.to_string(), &rejection);
     if let Some(stream) = stream {
-        // A node that still sends to a closed socket would not read the reason.
+        // A node that still sends to a closed socket would not receive the reason.
         let _ = timeout(LINGER_TIMEOUT, linger_close(stream)).await;
     }
     None

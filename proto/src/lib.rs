@@ -1,6 +1,6 @@
-//! The wire format: Protocol Buffers over gRPC between agents and the coordinator. Also connections
-//! ([`dial`], [`incoming`]), their security ([`tls`], [`auth`]), clients of the agents ([`agents`]),
-//! and the HTTP server for browsers and Prometheus ([`http_server`]).
+//! The wire format: Protocol Buffers over gRPC between agents and the coordinator. Also contains
+//! connections ([`dial`], [`incoming`]), their security ([`tls`], [`auth`]), clients of the agents
+//! ([`agents`]), and the HTTP server for browsers and Prometheus ([`http_server`]).
 //!
 //! Messages are validated where they are converted ([`view`]), and nowhere else.
 
@@ -32,28 +32,28 @@ pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/crivello.v1.rs"));
 }
 
-/// A client of a coordinator in the same process: its service, without a network in between.
+/// A client of a coordinator in the same process: calls its service without a network.
 pub type LocalCoordinator = v1::coordinator_client::CoordinatorClient<tonic::service::Routes>;
 
-/// The file descriptors of [`v1`], for gRPC reflection.
+/// File descriptors of [`v1`], for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/crivello.v1.bin"));
 
-/// The version of the wire format and of the format on disk. All agents of a crawl have the same. It
-/// rises with every incompatible change.
+/// Version of the wire format and of the format on disk. All agents of a crawl have the same
+/// version. It increases with every incompatible change.
 pub const FORMAT_VERSION: u32 = 3;
 
-/// The maximum size of a request to the coordinator, in bytes.
+/// Maximum size of a request to the coordinator, in bytes.
 pub const REQUEST_SIZE_MAX: usize = 64 << 10;
-/// The maximum size of a response of the coordinator, in bytes. A view of 1,024 agents takes 600 KiB;
-/// the rest is for the settings, which have lists of any length.
+/// Maximum size of a response of the coordinator, in bytes. A view of 1,024 agents takes 600 KiB;
+/// the rest is for the settings, whose lists may have any length.
 pub const RESPONSE_SIZE_MAX: usize = 16 << 20;
-/// The maximum size of a packet between agents, in bytes.
+/// Maximum size of a packet between agents, in bytes.
 pub const PACKET_SIZE_MAX: usize = 4 << 20;
-/// The maximum size of the acknowledgement of a packet, in bytes. It may contain a view.
+/// Maximum size of the acknowledgement of a packet, in bytes. It may contain a view.
 pub const ACK_SIZE_MAX: usize = 2 << 20;
-/// The maximum size of a batch of seeds, in bytes.
+/// Maximum size of a batch of seeds, in bytes.
 pub const SEEDS_SIZE_MAX: usize = 1 << 20;
-/// The maximum number of lines in a batch of seeds.
+/// Maximum number of lines in a batch of seeds.
 pub const SEED_LINES_MAX: usize = 1_000;
-/// The maximum size of an agent's response to a control request, in bytes.
+/// Maximum size of an agent's response to a control request, in bytes.
 pub const CONTROL_RESPONSE_SIZE_MAX: usize = 1 << 20;

@@ -56,27 +56,27 @@ impl Reloadable for ComparableToken {
 }
 
 impl LiveToken {
-    /// Reads the token from `file`; see [`Self::watch`].
+    /// Reads the token from `file`. See [`Self::watch`].
     ///
     /// # Errors
-    /// The file cannot be read, or has no valid token.
+    /// Fails if the file cannot be read or has no valid token.
     pub fn load(file: &Path) -> Result<Self, TokenError> {
         Reloading::load(file.to_owned()).map(|token| Self(Arc::new(token)))
     }
 
-    /// Spawns a task that reads the file every second, as long as this token and its clones exist. A
-    /// change is in force within three seconds. An invalid file is logged and ignored.
+    /// Spawns a task that reads the file every second while this token or a clone exists. A change
+    /// is in force within three seconds. An invalid file is logged and ignored.
     pub fn watch(&self) {
         self.0.watch();
     }
 
-    /// The token in force.
+    /// Returns the token in force.
     #[must_use]
     pub fn now(&self) -> Token {
         self.0.now().0.clone()
     }
 
-    /// Whether the value of an `authorization` header carries the token in force.
+    /// Returns true if the value of an `authorization` header carries the token in force.
     #[must_use]
     pub fn matches_header(&self, header: &[u8]) -> bool {
         self.0.now().0.matches_header(header)
@@ -84,7 +84,7 @@ impl LiveToken {
 }
 
 impl From<Token> for LiveToken {
-    /// A token that never changes.
+    /// Creates a token that never changes.
     fn from(token: Token) -> Self {
         Self(Arc::new(Reloading::fixed(ComparableToken(token))))
     }
@@ -117,7 +117,7 @@ mod tests {
                 sleep(Duration::from_millis(50)).await;
             }
         };
-        timeout(Duration::from_secs(20), reloaded).await.expect("it is in force");
+        timeout(Duration::from_secs(20), reloaded).await.expect("the new token is in force");
         assert!(clone.matches_header(b"Bearer fedcba9876543210"));
         assert!(!clone.matches_header(b"Bearer 0123456789abcdef"));
         assert_eq!(format!("{clone:?}"), "LiveToken");

@@ -1,4 +1,4 @@
-//! Log messages about rejected connections, at most one a minute for each node and reason.
+//! Log messages about rejected connections, at most one per minute for each node and reason.
 
 use crate::tls::{RejectedBy, Rejection, RejectionKind};
 use crivello_common::time::{Clock, Timestamp};
@@ -6,19 +6,19 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The time between two messages with the same key.
+/// Time between two messages with the same key.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
-/// The maximum number of keys in memory. Further keys are not logged.
+/// Maximum number of keys in memory. Further keys are not logged.
 const KEYS_MAX: usize = 1_024;
 
-/// The time of the last message for each key.
+/// Time of the last message for each key.
 #[derive(Debug)]
 pub(crate) struct RejectionLog {
     clock: Clock,
     logged: Mutex<Logged>,
 }
 
-/// Keys are the node, the side that rejects, and the kind of reason.
+/// Messages by key: the node, the side that rejects, and the kind of reason.
 type Logged = HashMap<(String, RejectedBy, RejectionKind), Timestamp>;
 
 impl Default for RejectionLog {
@@ -27,7 +27,8 @@ impl Default for RejectionLog {
     }
 }
 
-/// Whether a message is due for a key; if so, records `now` as the time of its last message.
+/// Returns true if a message is due for a key. If so, records `now` as the time of its last
+/// message.
 fn is_due(
     logged: &mut Logged,
     node: &str,
@@ -49,7 +50,7 @@ fn is_due(
 }
 
 impl RejectionLog {
-    /// Whether a message about `node` is due; if so, counts it as logged.
+    /// Returns true if a message about `node` is due. If so, counts it as logged.
     pub(crate) fn is_due(&self, node: &str, by: RejectedBy, kind: RejectionKind) -> bool {
         is_due(&mut self.logged.lock(), node, (by, kind), self.clock.now())
     }

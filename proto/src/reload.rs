@@ -1,4 +1,4 @@
-//! Values loaded from files, and reloaded when the files change.
+//! Values loaded from files and reloaded when the files change.
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -8,27 +8,27 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-/// The time between two reads of the files.
+/// Time between two reads of the files.
 const READ_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A value that is loaded from files.
+/// A value loaded from files.
 pub(crate) trait Reloadable: Sized + Send + Sync + 'static {
     /// The paths of the files.
     type Files: Clone + Send + Sync + 'static;
     /// The contents of the files.
     type Contents: Clone + PartialEq + Send + 'static;
-    /// The reason for which the files cannot be used.
+    /// The reason why the files cannot be used.
     type Error: fmt::Display;
-    /// The name of the files in the log.
+    /// Name of the files in the log.
     const NAME: &'static str;
 
     fn read(files: &Self::Files) -> Result<Self::Contents, Self::Error>;
     fn build(contents: Self::Contents) -> Result<Self, Self::Error>;
-    /// The contents from which the value was built.
+    /// Returns the contents from which the value was built.
     fn contents(&self) -> &Self::Contents;
     /// Logs problems that do not prevent use.
     fn warn(&self, files: &Self::Files);
-    /// A message about the effect of a change.
+    /// Returns a message about the effect of a change.
     fn effect(files: &Self::Files) -> String;
 }
 
@@ -36,7 +36,7 @@ pub(crate) trait Reloadable: Sized + Send + Sync + 'static {
 pub(crate) struct Reloading<T: Reloadable> {
     files: Option<T::Files>,
     value: ArcSwap<T>,
-    /// The reason for which the current contents of the files are not in force.
+    /// The reason why the current contents of the files are not in force.
     rejected: Mutex<Option<String>>,
 }
 
@@ -48,30 +48,30 @@ impl<T: Reloadable> Reloading<T> {
         Ok(Self { files: Some(files), ..Self::fixed(value) })
     }
 
-    /// A value without files, which never changes.
+    /// Creates a value without files, which never changes.
     pub(crate) fn fixed(value: T) -> Self {
         Self { files: None, value: ArcSwap::from_pointee(value), rejected: Mutex::default() }
     }
 
-    /// The value in force.
+    /// Returns the value in force.
     pub(crate) fn now(&self) -> Arc<T> {
         self.value.load_full()
     }
 
-    /// Spawns a task that reads the files every second, as long as this value exists. Several tasks
-    /// for one value are harmless.
+    /// Spawns a task that reads the files every second while this value exists. Several tasks for
+    /// one value are harmless.
     pub(crate) fn watch(self: &Arc<Self>) {
         if let Some(files) = &self.files {
             tokio::spawn(watch(Arc::downgrade(self), files.clone()));
         }
     }
 
-    /// Replaces the value, if the contents are valid.
+    /// Replaces the value if the contents are valid.
     fn apply(&self, read: Read<T::Contents>, files: &T::Files) {
         let mut rejected = self.rejected.lock();
         if read.as_ref().is_ok_and(|contents| contents == self.value.load().contents()) {
             if rejected.take().is_some() {
-                tracing::info!("{} have the contents in force again", T::NAME);
+                tracing::info!("{} are back to the contents in force", T::NAME);
             }
             return;
         }
@@ -97,8 +97,8 @@ impl<T: Reloadable> Reloading<T> {
 /// The contents of the files, or the error of reading them.
 type Read<P> = Result<P, String>;
 
-/// Detects a change that two reads in a row have found, because related files are written one after
-/// the other. Each change is reported once.
+/// Detector of a change that two consecutive reads have found, because related files are written
+/// one after another. Each change is reported once.
 #[derive(Debug)]
 pub(crate) struct StableChange<P> {
     last: Read<P>,
@@ -110,7 +110,7 @@ impl<P: Clone + PartialEq> StableChange<P> {
         Self { last: Ok(in_force.clone()), reported: Ok(in_force) }
     }
 
-    /// Whether `read` is a stable change not yet reported.
+    /// Returns true if `read` is a stable change not yet reported.
     pub(crate) fn is_due(&mut self, read: &Read<P>) -> bool {
         let is_stable = self.last == *read;
         let is_new = self.reported != *read;

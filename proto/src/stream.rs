@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
-/// The first bytes of a TLS alert, the response of a TLS server to a client without TLS.
+/// First bytes of a TLS alert, the response of a TLS server to a client without TLS.
 const TLS_ALERT: [u8; 2] = [0x15, 0x03];
 
 /// A connection between two nodes.
@@ -17,9 +17,9 @@ pub struct NodeStream {
     stream: Stream,
     /// Bytes already read from the stream, not yet returned to the caller.
     read_ahead: Vec<u8>,
-    /// The number of bytes of `read_ahead` already returned.
+    /// Number of bytes of `read_ahead` already returned.
     returned: usize,
-    /// Whether the next read checks for a TLS alert.
+    /// True if the next read checks for a TLS alert.
     detects_alert: bool,
 }
 
@@ -39,7 +39,7 @@ impl NodeStream {
         }
     }
 
-    /// A connection without TLS to a node that may require TLS and respond with an alert.
+    /// Creates a connection without TLS to a node that may require TLS and respond with an alert.
     pub(crate) fn plain_detecting_tls(stream: TcpStream) -> Self {
         Self { detects_alert: true, ..Self::plain(stream) }
     }

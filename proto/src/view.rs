@@ -1,17 +1,17 @@
-//! Conversion of views to and from the wire.
+//! Conversion of views to and from the wire format.
 
 use crate::v1;
 use crivello_common::view::{Agent, AgentId, AgentState, RunState, View, ViewError};
 
-/// The reason for which a received view is invalid.
+/// The reason why a received view is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InvalidView {
     /// A number is unknown or missing.
     #[error("the view has a {field} of {number}, which is unknown to this build")]
     Number {
-        /// The field.
+        /// Field.
         field: &'static str,
-        /// The value of the field.
+        /// Value of the field.
         number: i64,
     },
     /// The view does not pass [`View::check`].
@@ -33,7 +33,7 @@ impl From<RunState> for v1::RunState {
     }
 }
 
-/// The run state with this number; `None` if it is unknown.
+/// Returns the run state with this number; `None` if it is unknown.
 #[must_use]
 pub fn run_state(number: i32) -> Option<RunState> {
     match v1::RunState::try_from(number).ok()? {
@@ -54,7 +54,7 @@ impl From<AgentState> for v1::AgentState {
     }
 }
 
-/// The agent state with this number; `None` if it is unknown.
+/// Returns the agent state with this number; `None` if it is unknown.
 #[must_use]
 pub fn agent_state(number: i32) -> Option<AgentState> {
     match v1::AgentState::try_from(number).ok()? {
@@ -95,7 +95,7 @@ impl From<&Agent> for v1::Agent {
 impl TryFrom<v1::View> for View {
     type Error = InvalidView;
 
-    /// Converts a view and checks it by [`View::check`].
+    /// Converts a view and checks it with [`View::check`].
     fn try_from(view: v1::View) -> Result<Self, InvalidView> {
         let run = run_state(view.run).ok_or_else(|| unknown("run state", view.run.into()))?;
         let agents: Result<_, _> = view.agents.into_iter().map(Agent::try_from).collect();
@@ -109,7 +109,7 @@ impl TryFrom<v1::View> for View {
 impl TryFrom<v1::Agent> for Agent {
     type Error = InvalidView;
 
-    /// Converts an agent. That its id, name and slots are unique is checked for the whole view.
+    /// Converts an agent. Uniqueness of id, name and slots is checked for the whole view.
     fn try_from(agent: v1::Agent) -> Result<Self, InvalidView> {
         let small = |field, n: u32| u16::try_from(n).map_err(|_| unknown(field, n.into()));
         let state = agent_state(agent.state);

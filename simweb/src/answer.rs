@@ -1,4 +1,4 @@
-//! From a request to what is to be sent for it, whatever the protocol.
+//! Responses to requests, whatever the protocol.
 
 use crate::character::{Character, Coding, Manner, PageKind, RetryAfter};
 use crate::coding;
@@ -12,13 +12,14 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Where a date is named, the visitor's clock counts, which may differ from ours by so much.
+/// Assumed largest difference between the visitor's clock and ours. It counts where a Retry-After
+/// is a date, which the visitor compares with its own clock.
 const CLOCKS_DIFFER_MS: u64 = 20;
 
-/// What an answer needs to know of a request.
+/// The parts of a request that an answer depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The host asked for, lower case, without port.
+    /// The requested host, lower case, without port.
     pub host: String,
     /// Path and query.
     pub path: String,
@@ -26,7 +27,7 @@ pub struct Request {
     pub accept_encoding: String,
 }
 
-/// A response and the way it is to be sent.
+/// A response and the manner of sending it.
 #[derive(Clone, Debug, Default)]
 pub struct SimResponse {
     /// The HTTP status code.
@@ -35,13 +36,13 @@ pub struct SimResponse {
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Bytes,
-    /// The way it is sent.
+    /// Manner of sending it.
     pub manner: Manner,
-    /// The time before anything is sent.
+    /// Time before the first byte is sent.
     pub latency: Duration,
-    /// Whether the connection is kept.
+    /// True if the connection is kept open afterwards.
     pub keep_alive: bool,
-    /// In how many milliseconds the visitor is asked to come back.
+    /// Wait that the visitor is asked for, in milliseconds.
     pub retry_after_ms: Option<u64>,
 }
 
@@ -51,7 +52,7 @@ impl SimResponse {
         Self { status, headers, body: body.into(), ..Self::default() }
     }
 
-    /// A small page without links.
+    /// Returns a small page without links.
     fn brief(status: u16) -> Self {
         let text = format!("<!DOCTYPE html><title>{status}</title><p>Status {status}.</p>\n");
         Self::new(status, "text/html; charset=utf-8", text)
@@ -69,7 +70,7 @@ impl SimResponse {
     }
 }
 
-/// The part of a web that remembers: who was refused how often, and what is costly to make.
+/// The state of a web: refusals by host, and bodies that are costly to make.
 #[derive(Debug, Default)]
 pub struct Responder {
     refusals: Mutex<HashMap<u32, u32>>,
@@ -78,7 +79,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Makes what is costly to make.
+    /// Makes the gzip bombs of all characters in advance, because they are costly.
     #[must_use]
     pub fn new(world: &World) -> Self {
         let spec = world.spec();
@@ -92,7 +93,7 @@ impl Responder {
         Self { refusals: Mutex::default(), robots_refusals: Mutex::default(), bombs }
     }
 
-    /// What is to be sent for `request`.
+    /// Returns the response to `request`.
     #[must_use]
     pub fn answer(&self, world: &World, request: &Request, now: Timestamp) -> SimResponse {
         let Some(host) = world.host(&request.host) else {
@@ -156,7 +157,8 @@ impl Responder {
     }
 }
 
-/// Counts a request to a host that refuses so many of them.
+/// Counts a request to a host that refuses its first `refusals` requests, and returns whether this
+/// one is refused.
 fn refuse(counts: &Mutex<HashMap<u32, u32>>, id: u32, refusals: u32) -> bool {
     let mut counts = counts.lock();
     let n = counts.entry(id).or_default();

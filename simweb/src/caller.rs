@@ -1,5 +1,5 @@
-//! Which process a connection comes from. Visitors that run on one machine have one address; only
-//! the system can tell them apart, while the connection is there.
+//! Identification of the process behind a connection. Visitors on one machine share an address.
+//! Only the system can distinguish them, and only while the connection is open.
 
 use parking_lot::Mutex;
 use std::fmt::Write;
@@ -7,20 +7,20 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-/// The processes that are told apart. While there are none, nothing is looked up.
+/// The processes to identify. Without any, nothing is looked up.
 #[derive(Debug, Default)]
 pub struct Callers {
     processes: Mutex<Vec<u32>>,
 }
 
 impl Callers {
-    /// From now on connections of this process are known by its id.
+    /// Adds a process: later connections of it are logged with its id.
     pub fn add(&self, process: u32) {
         self.processes.lock().push(process);
     }
 
-    /// The one of them that holds the other end, at `peer`, of a connection to `local`. `None`
-    /// also when it has let go already.
+    /// Returns the added process that holds the other end, at `peer`, of a connection to `local`.
+    /// Returns `None` if there is none, or if it has closed its end already.
     #[must_use]
     pub fn of(&self, peer: SocketAddr, local: SocketAddr) -> Option<u32> {
         let processes = self.processes.lock().clone();
@@ -33,7 +33,7 @@ impl Callers {
     }
 }
 
-/// The inode of the socket at `own` that is connected to `other`.
+/// Returns the inode of the socket at `own` that is connected to `other`.
 fn inode(table: &str, own: SocketAddr, other: SocketAddr) -> Option<&str> {
     let (own, other) = (in_table(own)?, in_table(other)?);
     let found = table.lines().find_map(|line| {
@@ -43,7 +43,7 @@ fn inode(table: &str, own: SocketAddr, other: SocketAddr) -> Option<&str> {
     found.filter(|&inode| inode != "0")
 }
 
-/// An address as the system's table has it: the bytes in the machine's order, as one number.
+/// Formats an address as `/proc/net/tcp` does: the bytes in native order, as one number.
 fn in_table(address: SocketAddr) -> Option<String> {
     let IpAddr::V4(ip) = address.ip() else { return None };
     let mut text = String::new();
@@ -70,9 +70,9 @@ mod tests {
         let stream = TcpStream::connect(local).unwrap();
         let (accepted, peer) = listener.accept().unwrap();
         let callers = Callers::default();
-        assert_eq!(callers.of(peer, local), None, "nobody was asked for");
+        assert_eq!(callers.of(peer, local), None, "the process is known although none was added");
         callers.add(u32::MAX);
-        assert_eq!(callers.of(peer, local), None, "it is another's");
+        assert_eq!(callers.of(peer, local), None, "the connection of another process");
         callers.add(std::process::id());
         assert_eq!(callers.of(peer, local), Some(std::process::id()));
         drop((stream, accepted));

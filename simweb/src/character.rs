@@ -1,75 +1,75 @@
-//! What a host is like: how its name resolves, what its robots.txt says, how it answers and what
-//! its pages hold. A character has a name, so that a report can say which kind of host was hurt.
+//! The behavior of a host: how its name resolves, its robots.txt, how it answers, and what its
+//! pages contain. A character has a name, so that a report can name the kind of host that failed.
 
 use crate::robots::Robots;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// One kind of host. The default is a well-behaved host like any other.
+/// One kind of host. The default is an ordinary, well-behaved host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Character {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
-    /// How its name resolves.
+    /// DNS behavior of its name.
     pub dns: DnsWay,
-    /// Its robots.txt; `None` takes the web's.
+    /// robots.txt; `None` uses the web's.
     pub robots: Option<Robots>,
-    /// How it answers requests for anything but robots.txt.
+    /// Manner of answering requests for anything but robots.txt.
     pub manner: Manner,
-    /// What is special about its URLs.
+    /// Special URLs of the host.
     pub content: Content,
-    /// How many pages it has; `None` takes the web's.
+    /// Number of pages; `None` uses the web's.
     pub pages: Option<u32>,
-    /// Milliseconds before an answer begins; `None` takes the web's.
+    /// Delay before an answer begins, in milliseconds; `None` uses the web's.
     pub latency_ms: Option<u32>,
-    /// Whether connections are kept alive; `None` takes the web's.
+    /// True if connections are kept alive; `None` uses the web's.
     pub keep_alive: Option<bool>,
-    /// Whether its URLs are https; `None` takes the web's share.
+    /// True if its URLs are https; `None` draws by the web's share.
     pub tls: Option<bool>,
-    /// The port in links to it; `None` takes the web's. Nothing listens on another port, so its
-    /// connections are refused.
+    /// Port in links to the host; `None` uses the web's. Nothing listens on another port, so
+    /// connections to it are refused.
     pub port: Option<u16>,
-    /// Its address; `None` takes the one that falls to it.
+    /// Address; `None` uses the one assigned by the host's number.
     pub ip: Option<Ipv4Addr>,
 }
 
 impl Character {
-    /// A well-behaved host under another name.
+    /// Returns a well-behaved host with this name.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    /// A host that answers in this manner.
+    /// Sets the manner of answering.
     #[must_use]
     pub fn manner(mut self, manner: Manner) -> Self {
         self.manner = manner;
         self
     }
 
-    /// A host with this robots.txt.
+    /// Sets the robots.txt.
     #[must_use]
     pub fn robots(mut self, robots: Robots) -> Self {
         self.robots = Some(robots);
         self
     }
 
-    /// A host whose name resolves like this.
+    /// Sets the DNS behavior.
     #[must_use]
     pub fn dns(mut self, dns: DnsWay) -> Self {
         self.dns = dns;
         self
     }
 
-    /// A host with such URLs.
+    /// Sets the special URLs.
     #[must_use]
     pub fn content(mut self, content: Content) -> Self {
         self.content = content;
         self
     }
 
-    /// A host of so many pages.
+    /// Sets the number of pages.
     #[must_use]
     pub fn pages(mut self, n_pages: u32) -> Self {
         self.pages = Some(n_pages);
@@ -77,137 +77,137 @@ impl Character {
     }
 }
 
-/// How a host's name resolves.
+/// DNS behavior of a host's name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DnsWay {
-    /// To its address.
+    /// Resolves to the host's address.
     #[default]
     Well,
-    /// Not at all: NXDOMAIN.
+    /// Does not exist: NXDOMAIN.
     NoSuchName,
-    /// SERVFAIL, always.
+    /// Always SERVFAIL.
     ServFail,
     /// No answer.
     Silent,
-    /// To this address, wherever it leads.
+    /// Resolves to this address, whatever it is.
     Address(Ipv4Addr),
-    /// To this IPv6 address and no other, wherever it leads.
+    /// Resolves to this IPv6 address and no other, whatever it is.
     AddressV6(Ipv6Addr),
-    /// To its own address and this one, wherever it leads.
+    /// Resolves to the host's own address and this one, whatever it is.
     Beside(Ipv4Addr),
-    /// To its own address and this many more of the following ones.
+    /// Resolves to the host's own address and this many extra ones (at most 4).
     Several(u8),
-    /// DNS rebinding: to its own address in the first answer, to this one in all others.
+    /// DNS rebinding: the first answer has the host's own address, all others have this one.
     Rebind(Ipv4Addr),
 }
 
-/// How a host answers requests for anything but robots.txt.
+/// Manner of answering requests for anything but robots.txt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Manner {
-    /// As it should.
+    /// Correct answers.
     #[default]
     Well,
-    /// The body comes at this rate.
+    /// Sends the body at this rate.
     Drip {
-        /// Bytes a second.
+        /// Bytes per second.
         bytes_per_second: u32,
     },
-    /// The head comes at this rate (slow loris).
+    /// Sends the head at this rate (slow loris).
     DripHead {
-        /// Bytes a second.
+        /// Bytes per second.
         bytes_per_second: u32,
     },
-    /// The request is read and never answered.
+    /// Reads the request and never answers.
     Silent,
-    /// The head comes, the body never.
+    /// Sends the head but never the body.
     SilentAfterHead,
-    /// The connection is reset instead of an answer.
+    /// Resets the connection instead of answering.
     Reset,
-    /// The connection is reset in the middle of the head.
+    /// Resets the connection in the middle of the head.
     ResetInHead,
-    /// The connection is reset in the middle of the body.
+    /// Resets the connection in the middle of the body.
     ResetInBody,
-    /// Content-Length says more than comes before the connection is closed.
+    /// Declares a Content-Length greater than the body, then closes the connection.
     LengthTooLong,
-    /// Content-Length says less than comes.
+    /// Declares a Content-Length smaller than the body.
     LengthTooShort,
-    /// What comes is not HTTP.
+    /// Sends something that is not HTTP.
     Malformed,
-    /// Headers of this many bytes in all.
+    /// Sends headers of this many bytes in all.
     HugeHead {
         /// Bytes.
         bytes: u32,
     },
-    /// Headers without end.
+    /// Sends headers without end.
     EndlessHead,
-    /// A body without end.
+    /// Sends a body without end.
     EndlessBody,
-    /// A gzip stream that unpacks to this many zero bytes.
+    /// Sends a gzip stream that unpacks to this many zero bytes.
     GzipBomb {
         /// Bytes after unpacking.
         bytes: u64,
     },
-    /// A gzip stream that breaks off.
+    /// Sends a truncated gzip stream.
     TruncatedGzip,
-    /// This status for every page, with a small body without links.
+    /// Answers this status for every page, with a small body without links.
     Status {
         /// The HTTP status code.
         code: u16,
     },
-    /// This redirect from every page to one fixed URL, wherever it leads.
+    /// Redirects every page to one fixed URL, whatever it is.
     RedirectTo {
-        /// The value of `Location`; `{port}` in it becomes the web's port.
+        /// Value of `Location`; `{port}` in it becomes the web's port.
         location: String,
     },
-    /// Refuses with 429 or 503 the first so many requests, then answers as it should.
+    /// Refuses the first requests with 429 or 503, then answers correctly.
     SlowDown {
         /// The HTTP status code.
         code: u16,
-        /// What the refusal says about when to come back.
+        /// Retry-After of a refusal.
         retry_after: RetryAfter,
-        /// How many requests are refused; `u32::MAX` for all.
+        /// Number of requests that are refused; `u32::MAX` for all.
         refusals: u32,
     },
 }
 
-/// What a refusal says about when to come back.
+/// Retry-After header of a refusal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RetryAfter {
-    /// Nothing.
+    /// No header.
     #[default]
     Absent,
-    /// In this many seconds.
+    /// This many seconds.
     Seconds(u32),
-    /// At an HTTP-date, this many whole seconds away.
+    /// An HTTP-date this many whole seconds in the future.
     Date(u32),
 }
 
-/// What is special about a host's URLs.
+/// Special URLs of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
-    /// Nothing.
+    /// None.
     #[default]
     Plain,
-    /// The first page leads into a circle of so many redirects; 1 redirects to itself.
+    /// The first page links to a loop of this many redirects; 1 redirects to itself.
     Loop(u32),
-    /// The first page leads to a chain of so many redirects that ends on the last page.
+    /// The first page links to a chain of this many redirects that ends at the last page.
     Chain(u32),
-    /// A calendar: a page for every day there ever was or will be.
+    /// A calendar: one page per day, without end.
     Calendar,
-    /// Every name below this host is a host too, and each page links to new ones.
+    /// Every name below this host is a host too, and each first page links to new ones.
     Subdomains,
-    /// Every page links to itself with one more of the same path segment.
+    /// Every page links to itself with one more copy of the same path segment.
     Segments,
-    /// The first page has these links too, written just so, wherever they lead; `{port}` in them
-    /// becomes the web's port.
+    /// The first page also has these links, written exactly so, whatever they lead to; `{port}` in
+    /// them becomes the web's port.
     Foreign(Vec<String>),
 }
 
-/// The kind of one page, drawn by [`crate::spec::KindShare`]s; the first page of a host is always
+/// Kind of one page, drawn by [`crate::spec::KindShare`]s. The first page of a host is always
 /// plain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -217,13 +217,13 @@ pub enum PageKind {
     Plain,
     /// A redirect to another page of the host, with this status.
     Redirect(u16),
-    /// This status, with a small body without links.
+    /// This status with a small body without links.
     Status(u16),
     /// Bytes that are not text.
     Binary,
-    /// One of two bodies that many pages of the host share to the byte.
+    /// One of two bodies that many pages of the host share, identical to the byte.
     Duplicate,
-    /// A body that differs from others in a single word.
+    /// A body that differs from another one in a single word.
     NearDuplicate,
     /// `<meta name=robots content=nofollow>`.
     MetaNofollow,
@@ -235,21 +235,21 @@ pub enum PageKind {
     MetaRefresh,
     /// A `Link:` header, and no other link.
     LinkHeader,
-    /// Text in some other encoding.
+    /// Text in another encoding.
     Charset(CharsetWay),
-    /// A content-encoding, when the client accepts it.
+    /// A content-encoding, if the client accepts it.
     Coded(Coding),
 }
 
-/// How the text of a page is encoded, and what it says about that.
+/// Encoding of a page's text, and the declaration of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CharsetWay {
-    /// Windows-1252 that the header calls UTF-8.
+    /// Windows-1252, declared as UTF-8 in the header.
     Wrong,
-    /// Windows-1252 that nothing names.
+    /// Windows-1252, not declared.
     Missing,
-    /// Windows-1252 that only a `<meta charset>` names.
+    /// Windows-1252, declared only by `<meta charset>`.
     Meta,
     /// UTF-16, little-endian, with a byte-order mark.
     Utf16,
@@ -270,7 +270,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// The token of `Content-Encoding`.
+    /// Returns the token for `Content-Encoding`.
     #[must_use]
     pub const fn token(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Content-encodings, good and bad.
+//! Content-encodings, valid and invalid.
 
 use crate::character::Coding;
 use bytes::Bytes;
@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use std::io::{self, Write};
 
-/// `plain` in this encoding. Empty if the encoder fails, which it does not in memory.
+/// Returns `plain` in this encoding. Empty if the encoder fails, which does not happen in memory.
 #[must_use]
 pub fn encode(coding: Coding, plain: &[u8]) -> Vec<u8> {
     match coding {
@@ -17,7 +17,7 @@ pub fn encode(coding: Coding, plain: &[u8]) -> Vec<u8> {
     }
 }
 
-/// `plain` as one gzip member.
+/// Returns `plain` as one gzip member.
 #[must_use]
 pub fn gzip(plain: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -30,8 +30,8 @@ fn zlib(plain: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// A Brotli stream of uncompressed meta-blocks (RFC 7932 section 9.2): a 16-bit window, blocks of
-/// at most 64 KiB, an empty last one.
+/// Returns a Brotli stream of uncompressed meta-blocks (RFC 7932 section 9.2): a 16-bit window,
+/// blocks of at most 64 KiB, and an empty last block.
 fn brotli_stored(plain: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(plain.len() + 8);
     for (n, block) in plain.chunks(1 << 16).enumerate() {
@@ -41,12 +41,12 @@ fn brotli_stored(plain: &[u8]) -> Vec<u8> {
         out.extend_from_slice(&header.to_le_bytes()[..3]);
         out.extend_from_slice(block);
     }
-    // ISLAST 1, ISLASTEMPTY 1, behind the window's bit where there was no block.
+    // ISLAST 1, ISLASTEMPTY 1, after the window bit if there was no block.
     out.push(if plain.is_empty() { 0b110 } else { 0b11 });
     out
 }
 
-/// A gzip member that unpacks to `bytes` zero bytes: about a thousandth of that.
+/// Returns a gzip member that unpacks to `bytes` zero bytes; it is about a thousandth of that size.
 #[must_use]
 pub fn bomb(bytes: u64) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());

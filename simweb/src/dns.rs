@@ -1,7 +1,7 @@
-//! The name server: what a query is answered (pure but for a count), and the sockets that ask.
+//! Name server: answers to queries (pure except for a counter) and the sockets that serve them.
 //!
-//! The messages are RFC 1035's, written and read here in the few forms that are needed: one
-//! question, and answers that point back to its name.
+//! The messages are those of RFC 1035, in the few forms that are needed: one question, and answers
+//! that point back to its name.
 
 use crate::character::DnsWay;
 use crate::world::World;
@@ -21,14 +21,14 @@ const TYPE_AAAA: u16 = 28;
 const SERV_FAIL: u8 = 2;
 const NX_DOMAIN: u8 = 3;
 const TCP_IDLE_MAX: Duration = Duration::from_secs(10);
-/// "The name in the question", as a compressed name.
+/// Compressed name that points to the name in the question.
 const POINTER: [u8; 2] = [0xc0, HEADER_LEN as u8];
 
-/// What the name server knows.
+/// The data of the name server.
 #[derive(Debug)]
 pub struct Zone {
     world: Arc<World>,
-    /// How often the address of a rebinding name was asked for.
+    /// Number of address queries for each rebinding host.
     asked: Mutex<HashMap<u32, u32>>,
 }
 
@@ -37,18 +37,18 @@ struct Question<'a> {
     recursion: u8,
     name: String,
     kind: u16,
-    /// Name, type and class as they came.
+    /// Name, type and class as received.
     raw: &'a [u8],
 }
 
 impl Zone {
-    /// The zone of a world.
+    /// Creates the zone of a world.
     #[must_use]
     pub fn new(world: Arc<World>) -> Self {
         Self { world, asked: Mutex::default() }
     }
 
-    /// The answer to a query; `None` is silence.
+    /// Returns the answer to a query, or `None` for silence.
     #[must_use]
     pub fn answer(&self, query: &[u8]) -> Option<Vec<u8>> {
         let question = parse(query)?;
@@ -89,7 +89,7 @@ impl Zone {
     }
 }
 
-/// A host's own address and up to four more, which no host has as its own.
+/// Returns a host's own address and up to four more that belong to no host.
 #[must_use]
 pub fn several(own: Ipv4Addr, more: u8) -> Vec<Ipv4Addr> {
     let [a, b, c, _] = own.octets();
@@ -150,7 +150,7 @@ fn print(question: &Question<'_>, code: u8, addresses: &[IpAddr], ttl: u32) -> V
         out.extend(octets);
     }
     if negative {
-        // An SOA of the root, so that "nothing" may be kept for a minute (RFC 2308).
+        // An SOA of the root: negative answers may be cached for a minute (RFC 2308).
         out.extend([0, 0, 6, 0, 1]);
         out.extend(60_u32.to_be_bytes());
         out.extend([0, 22, 0, 0]);
@@ -161,10 +161,10 @@ fn print(question: &Question<'_>, code: u8, addresses: &[IpAddr], ttl: u32) -> V
     out
 }
 
-/// Binds UDP and TCP on the same port of `ip`; 0 picks one that is free for both.
+/// Binds UDP and TCP to the same port of `ip`; port 0 picks one that is free for both.
 ///
 /// # Errors
-/// When the port is taken, or the address is not this machine's.
+/// Fails if the port is taken, or if the address does not belong to this machine.
 pub async fn listen(ip: Ipv4Addr, port: u16) -> io::Result<(UdpSocket, TcpListener)> {
     let mut tries = if port == 0 { 20 } else { 1 };
     loop {
@@ -178,7 +178,7 @@ pub async fn listen(ip: Ipv4Addr, port: u16) -> io::Result<(UdpSocket, TcpListen
     }
 }
 
-/// Answers datagrams until dropped.
+/// Answers datagrams until it is dropped.
 pub async fn run_udp(zone: Arc<Zone>, socket: UdpSocket) {
     let mut buffer = [0; 1_500];
     loop {
@@ -187,15 +187,15 @@ pub async fn run_udp(zone: Arc<Zone>, socket: UdpSocket) {
                 if let Some(answer) = zone.answer(&buffer[..n])
                     && let Err(error) = socket.send_to(&answer, from).await
                 {
-                    tracing::debug!(%error, "an answer cannot be sent");
+                    tracing::debug!(%error, "cannot send a DNS response");
                 }
             }
-            Err(error) => tracing::debug!(%error, "a query cannot be received"),
+            Err(error) => tracing::debug!(%error, "cannot receive a DNS query"),
         }
     }
 }
 
-/// Answers connections until dropped.
+/// Accepts and serves connections until it is dropped.
 pub async fn run_tcp(zone: Arc<Zone>, listener: TcpListener) {
     let mut connections = JoinSet::new();
     loop {
@@ -207,7 +207,7 @@ pub async fn run_tcp(zone: Arc<Zone>, listener: TcpListener) {
                 }));
             }
             Err(error) => {
-                tracing::debug!(%error, "a connection cannot be accepted");
+                tracing::debug!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
@@ -246,7 +246,7 @@ mod tests {
         out
     }
 
-    /// Code, addresses and TTL of an answer.
+    /// Returns the code, addresses and TTL of an answer.
     fn read(zone: &Zone, name: &str, kind: u16) -> Option<(u8, Vec<Ipv4Addr>, u32)> {
         let asked = query(name, kind);
         let answer = zone.answer(&asked)?;

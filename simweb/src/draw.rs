@@ -1,7 +1,7 @@
-//! Chance without a generator: every draw is a hash of the seed and of what it is drawn for, so
-//! any page can be made on its own, in any order, in any process, and comes out the same.
+//! Randomness without a generator: every draw is a hash of the seed and of the purpose. Any page
+//! can be made on its own, in any order and in any process, with the same result.
 
-/// A hash of `parts` under `seed` (the finaliser of SplitMix64, applied part by part).
+/// Returns a hash of `parts` under `seed` (the finalizer of SplitMix64, applied part by part).
 #[must_use]
 pub fn hash(seed: u64, parts: &[u64]) -> u64 {
     parts.iter().fold(mix(seed), |h, &part| mix(h ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
@@ -14,14 +14,15 @@ fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A hash as a number in `[0, 1)`.
+/// Returns a hash as a number in `[0, 1)`.
 #[must_use]
 pub fn unit(h: u64) -> f64 {
     (h >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A number below `n` (zero when `n` is zero); the larger `skew`, the more often a small one.
-/// With `skew` 1 all are equally likely; with 2.5 one draw in six falls on the first hundredth.
+/// Returns a number below `n` (zero if `n` is zero). The larger `skew`, the more frequent small
+/// numbers: with `skew` 1 all are equally likely, with 2.5 one draw in six falls into the first
+/// hundredth.
 #[must_use]
 pub fn skewed(h: u64, n: u32, skew: f64) -> u32 {
     let at = unit(h).powf(skew) * f64::from(n);

@@ -1,9 +1,9 @@
-//! What a correct visitor fetches: a walk over the graph that obeys robots.txt and `nofollow`,
-//! takes redirects for links and knows which hosts fail.
+//! The set of URLs that a correct visitor fetches: a walk over the graph that obeys robots.txt and
+//! `nofollow`, treats redirects as links, and knows which hosts fail.
 //!
-//! Where the standard or the visitor's settings leave something open, and behind hosts that may
-//! or may not be found in time, a URL *may* be fetched; all others *must*. The exact set is
-//! bounded by the two.
+//! A URL *may* be fetched where the standard or the visitor's settings leave it open, and behind
+//! hosts that may not be found in time. All others *must* be fetched. These two sets bound the
+//! exact one.
 
 use crate::character::{Content, DnsWay, Manner, PageKind};
 use crate::names::HostRef;
@@ -13,32 +13,32 @@ use crate::world::{Target, World};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// Bodies that come faster than this are waited for.
+/// Rate from which a visitor waits for a slow answer.
 const PATIENCE_BYTES_PER_SECOND: u32 = 1_000;
-/// A host that refuses more often than this may be given up.
+/// A visitor may give up a host that refuses more often than this.
 const PATIENCE_REFUSALS: u32 = 5;
 
-/// The limits of the crawl, and what of the visitor's settings decides on what it fetches.
+/// The limits of the crawl, and the visitor's settings that decide what it fetches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Pages in all.
+    /// Pages of the crawl.
     pub pages_max: Option<u64>,
-    /// Links away from a seed.
+    /// Links from a seed.
     pub depth_max: Option<u32>,
     /// Pages of one host.
     pub pages_per_host_max: Option<u64>,
     /// Pages of one registrable domain.
     pub pages_per_domain_max: Option<u64>,
-    /// How often one path segment may occur in a URL.
+    /// Occurrences of one path segment in a URL.
     pub repeated_segments_max: u32,
-    /// Whether sitemaps are fetched.
+    /// True if sitemaps are fetched.
     pub sitemaps: bool,
-    /// Whether `nofollow` is respected.
+    /// True if `nofollow` is respected.
     pub respect_nofollow: bool,
-    /// Only hosts that are one of these or below one of them; empty admits all.
+    /// Only hosts that equal one of these or lie below one; empty admits all.
     pub host_suffixes: Vec<String>,
-    /// No paths that begin like this.
+    /// Prefixes of paths that are not fetched.
     pub path_prefixes_excluded: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether a path of a host is within the scope of the crawl.
+    /// Returns whether a path of a host is within the scope of the crawl.
     #[must_use]
     pub fn admits(&self, host: &str, path: &str) -> bool {
         let below = |suffix: &String| {
@@ -72,28 +72,28 @@ impl Limits {
     }
 }
 
-/// What is due of one URL.
+/// Expectation for one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expectation {
-    /// It must be fetched; otherwise it may.
+    /// True if it must be fetched; otherwise it may be.
     pub must: bool,
-    /// It may be tried any number of times, because it fails; otherwise one response is enough.
-    /// Refusals (429 and 503) never count as responses.
+    /// True if it may be tried any number of times, because it fails; otherwise one response is
+    /// enough. Refusals (429 and 503) never count as responses.
     pub repeat: bool,
 }
 
-/// What a correct visitor fetches.
+/// The URLs that a correct visitor fetches.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
-    /// Every URL that may be fetched, robots.txt aside; those of endless hosts are left out.
+    /// Every URL that may be fetched, except robots.txt and URLs of endless hosts.
     pub urls: HashMap<String, Expectation>,
-    /// Hosts without end: any of their URLs that robots.txt allows may be fetched. Names below
-    /// them are hosts without end too.
+    /// Endless hosts: any of their URLs that robots.txt allows may be fetched. Hosts below them are
+    /// endless too.
     pub endless: HashSet<String>,
 }
 
 impl Expected {
-    /// What must be fetched of `world` within `limits`, and what may.
+    /// Computes which URLs of `world` must, and which may, be fetched within `limits`.
     #[must_use]
     pub fn new(world: &World, limits: &Limits) -> Self {
         let mut walk = Walk { world, limits, places: HashMap::new(), certain_only: true };
@@ -112,20 +112,21 @@ impl Expected {
         Self { urls, endless }
     }
 
-    /// How many URLs must be fetched.
+    /// Returns the number of URLs that must be fetched.
     #[must_use]
     pub fn n_must(&self) -> usize {
         self.urls.values().filter(|due| due.must).count()
     }
 }
 
-/// Whether a host has URLs, or hosts below it, without end.
+/// Returns whether a host has endlessly many URLs or hosts below it.
 #[must_use]
 pub fn is_endless(world: &World, id: u32) -> bool {
     matches!(world.character(id).content, Content::Calendar | Content::Subdomains)
 }
 
-/// With more places than a limit admits, which of them are fetched is the visitor's choice.
+/// Returns whether there are more places than a limit admits. Then the visitor chooses which of
+/// them it fetches.
 fn over_limit(world: &World, limits: &Limits, places: &HashMap<Target, Expectation>) -> bool {
     let mut hosts: HashMap<HostRef, u64> = HashMap::new();
     let mut domains: HashMap<String, u64> = HashMap::new();
@@ -145,7 +146,7 @@ struct Walk<'a> {
     world: &'a World,
     limits: &'a Limits,
     places: HashMap<Target, Expectation>,
-    /// In the first pass only what must be fetched is walked.
+    /// True in the first pass, which visits only URLs that must be fetched.
     certain_only: bool,
 }
 
@@ -179,7 +180,8 @@ impl Walk<'_> {
         self.world.robots(host.id).n_in_sitemaps() > 0
     }
 
-    /// What is due of a place that was found; `None` if it must not be, or cannot be, fetched.
+    /// Returns the expectation for a place that was found, or `None` if it must not or cannot be
+    /// fetched.
     fn due(&self, at: Target, depth: u32) -> Option<Expectation> {
         let world = self.world;
         let character = world.character(at.host.id);
@@ -199,7 +201,7 @@ impl Walk<'_> {
             if depth > max {
                 return None;
             }
-            // By which path a page is found first is chance, unless there is only one.
+            // The path by which a page is found first is random, unless there is only one.
             must &= depth == 0 || spec.links_per_page == 0;
         }
         match character.dns {
@@ -219,7 +221,7 @@ impl Walk<'_> {
         Some(Expectation { must: must && answers, repeat })
     }
 
-    /// Whether a visitor can be expected to get an answer, and whether it may try again.
+    /// Returns whether a visitor can expect an answer, and whether it may try again.
     fn answers(&self, at: Target) -> (bool, bool) {
         let patient = |rate: u32| rate >= PATIENCE_BYTES_PER_SECOND;
         match self.world.character(at.host.id).manner {
@@ -230,7 +232,7 @@ impl Walk<'_> {
                 },
                 _ => (true, false),
             },
-            // HTTP/2 has no such thing: there the stream is reset.
+            // HTTP/2 resets the stream instead.
             Manner::LengthTooShort if self.world.tls(at.host.id) => (false, true),
             Manner::GzipBomb { .. } | Manner::TruncatedGzip | Manner::LengthTooShort => {
                 (true, false)

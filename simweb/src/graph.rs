@@ -1,5 +1,5 @@
-//! Which place leads where. Both the pages and the expectation are made from this, so what a
-//! correct visitor must find is known without fetching anything.
+//! The link graph. Pages and expectation are both made from it, so the URLs that a correct visitor
+//! must find are known without fetching anything.
 
 use crate::character::{Content, Manner, PageKind};
 use crate::draw::{skewed, unit};
@@ -7,22 +7,24 @@ use crate::names::HostRef;
 use crate::route::Route;
 use crate::world::{Target, World, draw};
 
-/// Pages of a host form a tree of this many branches, hosts too, so that nothing is cut off.
+/// Branching factor of the tree of a host's pages, and of the tree of hosts, so that all are
+/// reachable.
 const FANOUT: u32 = 3;
-/// Pages a sitemap names.
+/// Pages per sitemap.
 pub const HIDDEN_PER_SITEMAP: u32 = 50;
 
 /// A link on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLink {
-    /// Where it leads.
+    /// Target of the link.
     pub target: Target,
-    /// Whether it says `nofollow`.
+    /// True if the link has `nofollow`.
     pub nofollow: bool,
 }
 
 impl World {
-    /// The number that stands for a page when its body is drawn: pages that share a body share it.
+    /// Returns the number that represents a page when its body is drawn. Pages that share a body
+    /// share it.
     #[must_use]
     pub fn body_of(&self, id: u32, page: u32) -> u64 {
         match self.kind(id, page) {
@@ -32,7 +34,7 @@ impl World {
         }
     }
 
-    /// The links of an HTML page, in order; the same place may come more than once.
+    /// Returns the links of an HTML page, in order. A place may occur more than once.
     #[must_use]
     pub fn links(&self, at: Target) -> Vec<PageLink> {
         let mut links = Vec::with_capacity(self.spec().links_per_page as usize + 8);
@@ -121,7 +123,7 @@ impl World {
         }
     }
 
-    /// The first child of a page in the host's tree, or any page where it has none.
+    /// Returns the first child of a page in the host's tree, or any page if it has none.
     fn next_page(&self, host: HostRef, page: u32) -> Route {
         let n_pages = self.n_pages(host.id);
         let child = page.saturating_mul(FANOUT).saturating_add(1);
@@ -132,7 +134,7 @@ impl World {
         Route::Page(skewed(h, n_pages, 1.0))
     }
 
-    /// Where a place redirects to, as a URL, and with which status.
+    /// Returns the status and target URL of a place that redirects.
     #[must_use]
     pub fn redirect(&self, at: Target) -> Option<(u16, String)> {
         let character = self.character(at.host.id);
@@ -174,7 +176,7 @@ impl World {
         }
     }
 
-    /// Whether an HTML page, redirect or other resource lies there, manners aside.
+    /// Returns whether an HTML page, redirect or other resource exists there, ignoring manners.
     #[must_use]
     pub fn exists(&self, at: Target) -> bool {
         let content = &self.character(at.host.id).content;
@@ -191,13 +193,13 @@ impl World {
         }
     }
 
-    /// How many pages only the sitemaps name.
+    /// Returns the number of pages that only sitemaps list.
     #[must_use]
     pub fn n_hidden(&self, id: u32) -> u32 {
         self.robots(id).n_in_sitemaps().min(HIDDEN_PER_SITEMAP * 250)
     }
 
-    /// What a sitemap names.
+    /// Returns the entries of a sitemap.
     #[must_use]
     pub fn sitemap_entries(&self, at: Target) -> Vec<Target> {
         let n_hidden = self.n_hidden(at.host.id);

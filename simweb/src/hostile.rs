@@ -1,4 +1,4 @@
-//! The ways in which a host can fail its visitor, played out on an open connection.
+//! Failures of a host, performed on an open connection.
 
 use crate::answer::SimResponse;
 use crate::character::Manner;
@@ -9,15 +9,15 @@ use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Between two drips.
+/// Pause between two drips.
 const DRIP_INTERVAL: Duration = Duration::from_millis(200);
-/// What is declared too much.
+/// Bytes that a Content-Length declares in excess.
 const LENGTH_EXCESS: usize = 1_000;
 
 /// Sends `answer` in its manner. Endless manners end with the connection.
 ///
 /// # Errors
-/// When the connection breaks.
+/// Fails if the connection breaks.
 pub async fn send_in_manner(
     stream: &mut impl Stream,
     flight: &mut InFlight,
@@ -75,7 +75,7 @@ pub async fn send_in_manner(
     }
 }
 
-/// Ends a request that was sent in a manner: whether the connection goes on.
+/// Ends a request that was sent in a manner. Returns whether the connection stays open.
 pub async fn finish(stream: &mut impl Stream, flight: InFlight, answer: &SimResponse) -> bool {
     match answer.manner {
         Manner::Reset | Manner::ResetInHead | Manner::ResetInBody => {
@@ -111,7 +111,7 @@ async fn drip(
     while let Some(drop) = drops.next() {
         send(stream, flight, drop).await?;
         if drops.peek().is_none() {
-            // What the client sends now is its next request.
+            // From here on, the client sends its next request.
             break;
         }
         tokio::select! {
@@ -122,7 +122,7 @@ async fn drip(
     Ok(())
 }
 
-/// Waits until the client leaves.
+/// Waits until the client closes the connection.
 async fn silence(stream: &mut impl Stream) -> io::Result<()> {
     let mut ignored = [0; 256];
     while stream.read(&mut ignored).await? > 0 {}

@@ -1,5 +1,5 @@
-//! An HTTP/1.1 server that can misbehave: a library would not let it break a head in two, reset in
-//! the middle of a body or say a wrong length, nor tell when the last byte went out.
+//! An HTTP/1.1 server that can misbehave. A library would not split a head, reset in the middle of
+//! a body, declare a wrong length, or report when the last byte was sent.
 
 use crate::answer::{Request, SimResponse};
 use crate::character::Manner;
@@ -16,38 +16,38 @@ use std::task::ready;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// A longer request head is answered by closing the connection.
+/// Limit of a request head in bytes; beyond it the connection is closed.
 const REQUEST_HEAD_MAX: usize = 64 * 1024;
-/// An idle connection is closed after this.
+/// Idle time after which a connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// What is known of a connection.
+/// Properties of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The address that was contacted.
+    /// The contacted address.
     pub ip: Option<Ipv4Addr>,
-    /// The port that was contacted.
+    /// The contacted port.
     pub port: u16,
-    /// Whether it is TLS.
+    /// True if it uses TLS.
     pub tls: bool,
-    /// Its number.
+    /// Number of the connection.
     pub connection: u64,
-    /// Whether its TLS session is that of an earlier connection.
+    /// True if its TLS session was resumed from an earlier connection.
     pub resumed: bool,
-    /// The visitor's process.
+    /// Process of the visitor.
     pub process: Option<u32>,
 }
 
 /// A stream that can be reset.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
-    /// Makes the coming close a reset.
+    /// Turns the next close into a reset.
     fn reset_on_close(&self);
 }
 
 /// Answers requests until either side is done.
 ///
 /// # Errors
-/// When the connection breaks.
+/// Fails if the connection breaks.
 pub async fn serve(
     shared: Arc<ServerState>,
     peer: Connection,
@@ -100,7 +100,7 @@ pub async fn serve(
     }
 }
 
-/// Reads until a whole head is in the buffer; its length, or `None` when the client is done.
+/// Reads until the buffer holds a whole head. Returns its length, or `None` if the client is done.
 async fn read_head(stream: &mut impl Stream, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
     loop {
         if let Some(at) = buffer.windows(4).position(|w| w == b"\r\n\r\n") {
@@ -112,7 +112,7 @@ async fn read_head(stream: &mut impl Stream, buffer: &mut Vec<u8>) -> io::Result
     }
 }
 
-/// The request, the user agent, and whether the client wants the connection closed.
+/// Returns the request, the user agent, and whether the client wants the connection closed.
 fn parse(head: &[u8]) -> Option<(Request, String, bool)> {
     let text = std::str::from_utf8(head).ok()?;
     let mut lines = text.split("\r\n");
@@ -139,14 +139,14 @@ fn parse(head: &[u8]) -> Option<(Request, String, bool)> {
     Some((request, user_agent, close))
 }
 
-/// The name in a `Host` header or `:authority`, lower case, without port.
+/// Returns the name in a `Host` header or `:authority`, lower case, without port.
 #[must_use]
 pub fn host_name(authority: &str) -> String {
     let name = authority.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
     name.map_or(authority, |(name, _)| name).to_ascii_lowercase()
 }
 
-/// The head of `answer` with this Content-Length.
+/// Returns the head of `answer` with this Content-Length.
 #[must_use]
 pub fn head(answer: &SimResponse, content_length: Option<usize>) -> String {
     let mut head = String::with_capacity(256);
@@ -162,7 +162,7 @@ pub fn head(answer: &SimResponse, content_length: Option<usize>) -> String {
     head
 }
 
-/// Head and body in one piece.
+/// Returns head and body in one piece.
 #[must_use]
 pub fn message(answer: &SimResponse, content_length: usize) -> Vec<u8> {
     let mut bytes = head(answer, Some(content_length)).into_bytes();
@@ -175,10 +175,10 @@ fn reason(status: u16) -> &'static str {
     http::StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("Unknown")
 }
 
-/// Hands all of `bytes` to the socket, noting the time before each piece of them.
+/// Writes all of `bytes` to the socket and records the time before each piece.
 ///
 /// # Errors
-/// When the connection breaks.
+/// Fails if the connection breaks.
 pub async fn send(
     stream: &mut (impl AsyncWrite + Unpin),
     flight: &mut InFlight,

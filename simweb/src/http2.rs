@@ -1,5 +1,6 @@
-//! HTTP/2, for https hosts whose visitor asks for it. It misbehaves less richly than HTTP/1.1:
-//! silence stays silence, endless bodies stay endless, and every other failure is a stream reset.
+//! HTTP/2, for https hosts whose visitor negotiates it. It has fewer failures than HTTP/1.1:
+//! silence, endless bodies and broken encodings stay the same, slow answers are sent at full speed,
+//! and every other failure is a stream reset.
 
 use crate::answer::{Request, SimResponse};
 use crate::character::Manner;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Bytes of a DATA frame.
+/// Maximum size of a DATA frame, in bytes.
 const FRAME_MAX: usize = 16 * 1024;
 
 /// Answers requests until either side is done.
@@ -89,7 +90,7 @@ fn build(answer: SimResponse, flight: InFlight, end: End) -> http::Result<http::
     builder.body(Body { left: answer.body, flight: Some(flight), end })
 }
 
-/// How a body ends.
+/// End of a body.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Well,

@@ -1,11 +1,11 @@
-//! The judgment of a visitor, from the access log and the spec alone.
+//! Judgment of a visitor, from the access log and the spec alone.
 //!
-//! It never accuses wrongly: a request's `end` in the log is not after the visitor's, its `start`
-//! not before (see [`crate::log`]), so every gap is at least as long here as it was there. Of a
-//! request that was not complete the visitor may have let go long before the server noticed, so
-//! only its start counts: the next may begin one delay after that. A redirect on the way to a
-//! robots.txt, and robots.txt itself, are requests like any others; only "which URLs" and "how
-//! often" are not asked of them.
+//! It reports no false violations. A request's `end` in the log is not after the visitor's, and its
+//! `start` is not before it (see [`crate::log`]), so every gap here is at least as long as at the
+//! visitor. For a request that was not complete, the visitor may have disconnected long before the
+//! server noticed. So only its start counts: the next request may begin one delay after that.
+//! robots.txt, and redirects on the way to it, are requests like any other, except that their URLs
+//! and number are not judged.
 
 use crate::expected::{Expected, Limits, is_endless};
 use crate::log::Entry;
@@ -17,7 +17,7 @@ use crate::spec::Spec;
 use crate::world::{Target, World};
 use std::collections::{BTreeMap, HashMap};
 
-/// Judges logs of one web.
+/// A judge of the logs of one web.
 #[derive(Debug)]
 pub struct Judge {
     world: World,
@@ -29,8 +29,8 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// A judge of visitors of `spec`, whose ports must be those of the web that was visited. The
-    /// crawl is taken to have finished, with no page fetched twice.
+    /// Creates a judge of visitors of `spec`, whose ports must be those of the visited web. It
+    /// assumes that the crawl has finished and that no page was fetched twice.
     #[must_use]
     pub fn new(spec: Spec, limits: Limits, pace: Pace) -> Self {
         let world = World::new(spec);
@@ -38,28 +38,28 @@ impl Judge {
         Self { world, expected, limits, pace, repeats_max: 0, finished: true }
     }
 
-    /// So many pages in all may be fetched once more than is due: what was in flight, and in the
-    /// open commit, when the visitor was killed.
+    /// Allows this many repeated fetches in all, for pages that were in flight, or in the open
+    /// commit, when the visitor was killed.
     #[must_use]
     pub const fn allow_repeats(mut self, n_pages: u64) -> Self {
         self.repeats_max = n_pages;
         self
     }
 
-    /// The crawl was stopped before its end: what is missing is no violation.
+    /// Accepts missing pages, because the crawl was stopped before its end.
     #[must_use]
     pub const fn unfinished(mut self) -> Self {
         self.finished = false;
         self
     }
 
-    /// What must be fetched, and what may.
+    /// Returns the URLs that must, and those that may, be fetched.
     #[must_use]
     pub const fn expected(&self) -> &Expected {
         &self.expected
     }
 
-    /// Judges.
+    /// Judges a log.
     #[must_use]
     pub fn judge(&self, log: &[Entry]) -> Judgment {
         let mut entries: Vec<&Entry> = log.iter().collect();
@@ -162,8 +162,8 @@ impl Judge {
         }
     }
 
-    /// Only pages answered with 200 count, and each once: what else a visitor may count against
-    /// its limits only makes it stop earlier.
+    /// Checks the limits. Only pages answered with 200 count, each once. If a visitor counts more
+    /// against its limits, it only stops earlier.
     fn check_limits(&self, fetched: &HashMap<String, Fetched>, report: &mut Judgment) {
         let mut hosts: BTreeMap<String, u64> = BTreeMap::new();
         let mut domains: BTreeMap<String, u64> = BTreeMap::new();
@@ -190,8 +190,8 @@ impl Judge {
     }
 }
 
-/// Judges the pace alone: of a web that has too many pages for all of them to be listed, and whose
-/// robots.txt files ask for no delay.
+/// Judges the pace alone, for a web with too many pages to list, whose robots.txt files have no
+/// Crawl-delay.
 #[must_use]
 pub fn judge_pace(pace: &Pace, log: &[Entry]) -> Judgment {
     let mut entries: Vec<&Entry> = log.iter().collect();
@@ -213,15 +213,15 @@ struct Fetched {
     good: bool,
 }
 
-/// When each robots.txt, or redirect on the way to one, was first answered. One that the visitor
-/// broke off after the 500 KiB it has to read counts as answered; 429 and 5xx are no answers.
+/// Returns when each robots.txt, or redirect on the way to it, was first answered. One that the
+/// visitor aborted after the required 500 KiB counts as answered; 429 and 5xx do not.
 fn robots_answered(entries: &[&Entry]) -> HashMap<String, u64> {
     let mut answered = HashMap::new();
     for entry in entries {
         let is_robots = asks_for_robots(entry);
         let refused = matches!(entry.status, 429 | 500..);
         if is_robots && !refused && (entry.complete || entry.bytes >= SIZE_MIN_READ as u64) {
-            // Of one that was broken off it is only known that it had begun.
+            // An incomplete answer only proves that it had begun.
             let end = if entry.complete { entry.end } else { entry.start };
             let first: &mut u64 = answered.entry(entry.url()).or_insert(end);
             *first = end.min(*first);
@@ -230,7 +230,7 @@ fn robots_answered(entries: &[&Entry]) -> HashMap<String, u64> {
     answered
 }
 
-/// Whether a request is for a robots.txt, or for a redirect on the way to one.
+/// Returns whether a request is for a robots.txt, or for a redirect on the way to one.
 fn asks_for_robots(entry: &Entry) -> bool {
     matches!(Route::parse(&entry.path), Some(Route::Robots | Route::RobotsHop(_)))
 }

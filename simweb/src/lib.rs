@@ -1,17 +1,17 @@
-//! A simulated web, on loopback unless it is told otherwise: sites, names, addresses and robots.txt
-//! that all follow from one [`Spec`], hosts that misbehave in every way known, and an access log by
-//! which a [`Judge`] says whether the visitor was complete and polite.
+//! A simulated web, on loopback by default. Sites, names, addresses and robots.txt all follow from
+//! one [`Spec`], hosts misbehave in every known way, and a [`Judge`] decides by the access log
+//! whether the visitor was complete and polite.
 //!
-//! It shares no code with the crawler but the clock: a witness must not make the mistakes it is to
-//! find.
+//! It shares no code with the crawler except the clock, so that it does not share the errors that
+//! it must find.
 //!
 //! ```text
 //!  spec ─► world (names, text, graph) ─► answer ─► http1 / http2 ─► log ─┐
 //!             │      └─► dns                                             ├─► judge ─► report
 //!             └─► expected ──────────────────────────────────────────────┘
 //! ```
-//! `SimWeb::start(spec).await` runs it inside the process, [`serve::serve`] as one of its own; the
-//! same spec gives the same web, to the byte, in both.
+//! `SimWeb::start(spec).await` runs it inside the process, [`serve::serve`] as a process of its
+//! own. The same spec gives the same web, to the byte, in both.
 
 pub mod answer;
 pub mod caller;
@@ -67,10 +67,10 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use world::World;
 
-/// Why there is no web.
+/// Errors that prevent a web from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum SimWebError {
-    /// A port is taken, an address is not this machine's, or the log cannot be written.
+    /// A port is taken, an address does not belong to this machine, or the log cannot be written.
     #[error("the simulated web cannot be set up: {0}")]
     Io(#[from] io::Error),
     /// Certificates cannot be made.
@@ -78,7 +78,7 @@ pub enum SimWebError {
     Tls(#[from] SimTlsError),
 }
 
-/// A running web. Dropping it breaks all connections off.
+/// A running web. Dropping it closes all connections.
 #[derive(Debug)]
 pub struct SimWeb {
     shared: Arc<ServerState>,
@@ -93,15 +93,16 @@ impl SimWeb {
     /// Starts a web inside this process, on the runtime of the caller.
     ///
     /// # Errors
-    /// When a port is taken, an address is not this machine's, or certificates cannot be made.
+    /// Fails if a port is taken, an address does not belong to this machine, or certificates cannot
+    /// be made.
     pub async fn start(spec: Spec) -> Result<Self, SimWebError> {
         Self::start_with_log(spec, None).await
     }
 
-    /// The same, with the access log also appended to a file as JSON lines, at most 20 ms late.
+    /// Starts a web whose access log is also appended to a file as JSON lines, at most 20 ms late.
     ///
     /// # Errors
-    /// As [`Self::start`], and when the file cannot be opened.
+    /// Fails like [`Self::start`], and if the file cannot be opened.
     pub async fn start_with_log(spec: Spec, log: Option<&Path>) -> Result<Self, SimWebError> {
         raise_file_limit();
         let log = Arc::new(Log::new(log)?);
@@ -134,50 +135,51 @@ impl SimWeb {
         Ok(Self { shared, dns, authority, stop, listeners, name_servers })
     }
 
-    /// The name server's address.
+    /// Returns the name server's address.
     #[must_use]
     pub const fn dns(&self) -> SocketAddr {
         self.dns
     }
 
-    /// The port of all hosts.
+    /// Returns the port of all hosts.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.spec().port
     }
 
-    /// The spec with its ports filled in.
+    /// Returns the spec with its ports filled in.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         self.shared.world.spec()
     }
 
-    /// What follows from the spec.
+    /// Returns the world of the spec.
     #[must_use]
     pub fn world(&self) -> &World {
         &self.shared.world
     }
 
-    /// The URLs on which the crawl begins.
+    /// Returns the seed URLs of the crawl.
     #[must_use]
     pub fn seeds(&self) -> Vec<String> {
         let world = self.world();
         world.seeds().into_iter().map(|at| world.url(at)).collect()
     }
 
-    /// The networks, in CIDR form, that the visitor must be allowed. 127.0.0.1 is in none of them.
+    /// Returns the networks, in CIDR form, that the visitor must be allowed to contact. None of
+    /// them contains 127.0.0.1.
     #[must_use]
     pub fn networks(&self) -> Vec<String> {
         self.world().names().networks()
     }
 
-    /// The certificate of the authority that https hosts are signed by, in PEM.
+    /// Returns the certificate, in PEM, of the authority that signs https hosts.
     #[must_use]
     pub fn authority_pem(&self) -> Option<&str> {
         self.authority.as_deref()
     }
 
-    /// What another process needs to know.
+    /// Returns the facts that another process needs.
     #[must_use]
     pub fn ready(&self) -> Ready {
         Ready {
@@ -189,25 +191,25 @@ impl SimWeb {
         }
     }
 
-    /// The access log.
+    /// Returns the access log.
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.shared.log
     }
 
-    /// The processes whose requests the log tells apart: see [`Entry::process`].
+    /// Returns the processes that the log identifies: see [`Entry::process`].
     #[must_use]
     pub fn callers(&self) -> &Callers {
         &self.shared.callers
     }
 
-    /// A judge of visitors of this web, by whose rules and at whose pace they promised to crawl.
+    /// Returns a judge of visitors of this web, by these limits and this pace.
     #[must_use]
     pub fn judge(&self, limits: Limits, pace: Pace) -> Judge {
         Judge::new(self.spec().clone(), limits, pace)
     }
 
-    /// Breaks all connections off and returns the whole log.
+    /// Closes all connections and returns the whole log.
     pub async fn shutdown(mut self) -> Vec<Entry> {
         let _ = self.stop.send(true);
         while self.listeners.join_next().await.is_some() {}
@@ -216,14 +218,14 @@ impl SimWeb {
     }
 }
 
-/// As many open files as the system grants: every connection is one.
+/// Raises the limit of open files to the maximum, because every connection is one.
 fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
         let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
         if let Err(error) = setrlimit(Resource::Nofile, raised) {
-            tracing::warn!(%error, "the limit of open files stays as it is");
+            tracing::warn!(%error, "cannot raise the limit of open files");
         }
     }
 }

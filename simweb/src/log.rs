@@ -1,10 +1,10 @@
-//! The access log: every request, with the two moments that politeness is measured by.
+//! Access log: every request, with the two times by which politeness is measured.
 //!
-//! `start` is when the whole request head had been read: not before the client sent it. `end` is
-//! the moment just before the last bytes were handed to the socket: not after the client received
-//! them. So the gap from one request's end to the next one's start is never shorter here than it
-//! was for the client, and a gap that is too short here was too short. A request that was broken
-//! off by either side is not `complete`, and its `end` only says when the server noticed.
+//! `start` is when the whole request head had been read, which is not before the client sent it.
+//! `end` is just before the last bytes were written to the socket, which is not after the client
+//! received them. So the gap between one request's end and the next one's start is never shorter
+//! here than at the client, and a gap that is too short here was too short. A request that either
+//! side aborted is not `complete`, and its `end` is only when the server noticed.
 
 use crivello_common::time::{Clock, Timestamp};
 use parking_lot::Mutex;
@@ -18,51 +18,52 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often new entries go to the file.
+/// Interval between two writes of new entries to the file.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(20);
 
 /// One request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// When its head had been read, in microseconds since 1970.
+    /// Time at which its head had been read, in microseconds since 1970.
     pub start: u64,
-    /// When the last of the response went to the socket, or when the break was noticed.
+    /// Time at which the last of the response was written to the socket, or the break was noticed,
+    /// in microseconds since 1970.
     pub end: u64,
-    /// Whether the connection was TLS.
+    /// True if the connection used TLS.
     pub tls: bool,
-    /// The host asked for, lower case, without port.
+    /// The requested host, lower case, without port.
     pub host: String,
-    /// The port contacted.
+    /// The contacted port.
     pub port: u16,
-    /// The address contacted.
+    /// The contacted address.
     pub ip: Option<Ipv4Addr>,
     /// Path and query.
     pub path: String,
-    /// The status answered; 0 for none.
+    /// Status of the answer; 0 for none.
     pub status: u16,
-    /// Whether all of the response that was to be sent was handed to the socket.
+    /// True if the whole response was written to the socket.
     pub complete: bool,
-    /// Bytes handed to the socket, head included.
+    /// Bytes written to the socket, head included.
     pub bytes: u64,
-    /// The visitor's name.
+    /// The visitor's user agent.
     pub user_agent: String,
-    /// Whether it came by HTTP/2.
+    /// True if it used HTTP/2.
     #[serde(default)]
     pub http2: bool,
-    /// The connection's number.
+    /// Number of the connection.
     pub connection: u64,
-    /// Whether that began with a TLS session of an earlier connection.
+    /// True if the connection resumed a TLS session of an earlier one.
     #[serde(default)]
     pub resumed: bool,
-    /// The visitor's process, if it is one of those that are told apart.
+    /// The visitor's process, if it is one that the log identifies.
     #[serde(default)]
     pub process: Option<u32>,
-    /// In how many milliseconds the visitor was asked to come back.
+    /// Wait that the visitor was asked for, in milliseconds.
     pub retry_after_ms: Option<u64>,
 }
 
 impl Entry {
-    /// The URL asked for, in normal form.
+    /// Returns the requested URL in normal form.
     #[must_use]
     pub fn url(&self) -> String {
         let (scheme, default) = if self.tls { ("https", 443) } else { ("http", 80) };
@@ -73,7 +74,7 @@ impl Entry {
         }
     }
 
-    /// Whether it asked the visitor to slow down.
+    /// Returns whether the answer asked the visitor to slow down.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(self.status, 429 | 503)
@@ -85,7 +86,7 @@ impl Entry {
 pub struct Log {
     clock: Clock,
     entries: Arc<Mutex<Vec<Entry>>>,
-    /// Stops, and writes what is left, when dropped.
+    /// Stops and writes the remaining entries when dropped.
     _writer: Option<Writer>,
 }
 
@@ -96,61 +97,61 @@ struct Writer {
 }
 
 impl Log {
-    /// A log in memory, and in a file as JSON lines when one is named.
+    /// Creates a log in memory and, if `file` is given, also in a file as JSON lines.
     ///
     /// # Errors
-    /// When the file cannot be opened for appending.
+    /// Fails if the file cannot be opened for appending.
     pub fn new(file: Option<&Path>) -> io::Result<Self> {
         let entries = Arc::new(Mutex::new(Vec::new()));
         let writer = file.map(|path| Writer::start(path, entries.clone())).transpose()?;
         Ok(Self { clock: Clock::start(), entries, _writer: writer })
     }
 
-    /// The present.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// All requests that are over, in the order in which they ended.
+    /// Returns all ended requests, in the order in which they ended.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         self.entries.lock().clone()
     }
 
-    /// The same, and forgets them: for a crawl that has more of them than there is memory for.
+    /// Returns and removes all ended requests: for a crawl with more of them than fit in memory.
     ///
     /// # Panics
-    /// When they go to a file, too: then they are still needed.
+    /// Panics if the log also goes to a file, because then the entries are still needed.
     #[must_use]
     pub fn take(&self) -> Vec<Entry> {
-        assert!(self._writer.is_none(), "a log that goes to a file is read from there");
+        assert!(self._writer.is_none(), "this log is in a file: read the file");
         std::mem::take(&mut self.entries.lock())
     }
 
-    /// How many requests are over.
+    /// Returns the number of ended requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.lock().len()
     }
 
-    /// Whether none is.
+    /// Returns whether no request has ended.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Begins a request, which is logged when it ends, or as broken off when the handle is dropped.
+    /// Begins a request. It is logged when it ends, or as incomplete when the handle is dropped.
     #[must_use]
     pub fn begin(self: &Arc<Self>, mut entry: Entry) -> InFlight {
         entry.start = self.now().0;
         InFlight { log: self.clone(), entry }
     }
 
-    /// The entries of a log file; a last line that is not whole is left out.
+    /// Reads the entries of a log file, except an incomplete last line.
     ///
     /// # Errors
-    /// When the file cannot be read, or a line that is whole is no entry.
+    /// Fails if the file cannot be read, or if a complete line is not an entry.
     pub fn read(path: &Path) -> io::Result<Vec<Entry>> {
         let mut reader = BufReader::new(File::open(path)?);
         let mut entries = Vec::new();
@@ -200,7 +201,7 @@ fn write_until(
     }
 }
 
-/// Writes what is left.
+/// Writes the remaining entries.
 impl Drop for Writer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
@@ -211,7 +212,7 @@ impl Drop for Writer {
     }
 }
 
-/// A request that is not over.
+/// A request that has not ended.
 #[derive(Debug)]
 pub struct InFlight {
     log: Arc<Log>,
@@ -219,24 +220,24 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// What is answered.
+    /// Records the status and the requested wait.
     pub fn answered(&mut self, status: u16, retry_after_ms: Option<u64>) {
         self.entry.status = status;
         self.entry.retry_after_ms = retry_after_ms;
     }
 
-    /// So many bytes are about to be handed to the socket: what was handed over so far ended no
-    /// later than now.
+    /// Records the time before bytes are written to the socket: whatever was written before ended
+    /// no later than now.
     pub fn sending(&mut self) {
         self.entry.end = self.log.now().0;
     }
 
-    /// So many bytes were handed over.
+    /// Counts bytes that were written.
     pub fn sent(&mut self, bytes: usize) {
         self.entry.bytes += bytes as u64;
     }
 
-    /// All of the response was handed over.
+    /// Marks the response as completely written.
     pub fn complete(mut self) {
         self.entry.complete = true;
     }

@@ -1,8 +1,8 @@
-//! Which hosts there are, and at which addresses.
+//! Names and addresses of the hosts.
 //!
-//! Generated hosts are `h3.site12.test`: `.test` is on no public-suffix list, so the default rule
-//! makes `site12.test` the registrable domain. Their addresses are those of the spec's
-//! [`Network`], one after the other.
+//! Generated hosts are named like `h3.site12.test`. `.test` is on no public-suffix list, so the
+//! default rule makes `site12.test` the registrable domain. Their addresses are consecutive
+//! addresses of the spec's [`Network`].
 
 use crate::network::Network;
 use crate::spec::Spec;
@@ -10,17 +10,17 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::Ipv4Addr;
 
-/// A host: its number, and the number of the name below it where every name below it is a host.
+/// A host: its number, and the number of a subdomain if every name below the host is a host too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostRef {
-    /// Generated hosts first, then those under names of their own.
+    /// Number of the host: generated hosts first, then named hosts.
     pub id: u32,
-    /// `x7.` before its name.
+    /// Number of the subdomain, written as `x7.` before the host's name.
     pub sub: Option<u64>,
 }
 
 impl HostRef {
-    /// The host of this number itself.
+    /// Returns the host with this number.
     #[must_use]
     pub const fn new(id: u32) -> Self {
         Self { id, sub: None }
@@ -40,7 +40,7 @@ pub struct HostNames {
 }
 
 impl HostNames {
-    /// The names of `spec`.
+    /// Collects the names of `spec`.
     #[must_use]
     pub fn new(spec: &Spec) -> Self {
         let n_generated = spec.domains.saturating_mul(spec.hosts_per_domain);
@@ -57,26 +57,26 @@ impl HostNames {
         }
     }
 
-    /// How many hosts there are, those below others not counted.
+    /// Returns the number of hosts, without subdomains.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.n_generated + self.own.len() as u32
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no host.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many of them are generated.
+    /// Returns the number of generated hosts.
     #[must_use]
     pub const fn n_generated(&self) -> u32 {
         self.n_generated
     }
 
-    /// The host of this name (lower case); names like `x7.trap.test` stand for `trap.test`, and
-    /// whether they exist is for the character of `trap.test` to say.
+    /// Returns the host with this name (lower case). Names like `x7.trap.test` are subdomains of
+    /// `trap.test`; the character of `trap.test` decides whether they exist.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<HostRef> {
         if let Some(&id) = self.by_name.get(name) {
@@ -99,13 +99,13 @@ impl HostNames {
         (exists && self.name(HostRef::new(id)).to_string() == name).then_some(id)
     }
 
-    /// The name of a host, to be written somewhere.
+    /// Returns the name of a host, for formatting.
     #[must_use]
     pub const fn name(&self, host: HostRef) -> Name<'_> {
         Name { names: self, host }
     }
 
-    /// The registrable domain of a host.
+    /// Returns the registrable domain of a host.
     #[must_use]
     pub fn domain(&self, host: HostRef) -> String {
         let name = self.name(host).to_string();
@@ -114,7 +114,7 @@ impl HostNames {
         dots.next().map_or(name.clone(), |at| name[at + 1..].to_owned())
     }
 
-    /// The address that falls to a host, whatever its name resolves to.
+    /// Returns the address assigned to a host, whatever its name resolves to.
     #[must_use]
     pub fn ip(&self, id: u32) -> Ipv4Addr {
         match id.checked_sub(self.n_generated) {
@@ -128,7 +128,7 @@ impl HostNames {
         }
     }
 
-    /// Every address, each once.
+    /// Returns all addresses without duplicates.
     #[must_use]
     pub fn ips(&self) -> Vec<Ipv4Addr> {
         let mut ips: Vec<_> = (0..self.len()).map(|id| self.ip(id)).collect();
@@ -137,14 +137,15 @@ impl HostNames {
         ips
     }
 
-    /// The networks, in CIDR form, that a visitor must be allowed; 127.0.0.0/16 is not in them.
+    /// Returns the networks, in CIDR form, that a visitor must be allowed to contact. None of them
+    /// is 127.0.0.0/16.
     #[must_use]
     pub fn networks(&self) -> Vec<String> {
         self.network.allowed(&self.ips())
     }
 }
 
-/// A host's name, to be written somewhere.
+/// A host's name, for formatting.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a> {
     names: &'a HostNames,

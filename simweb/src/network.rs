@@ -1,18 +1,18 @@
-//! The network that the addresses of all hosts are in.
+//! The network that contains the addresses of all hosts.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-/// How long a prefix may be: 256 addresses are the least, since a host that has several addresses
-/// takes the others from its own 256.
+/// Maximum prefix length. At least 256 addresses are needed, because the extra addresses of a host
+/// that has several are in the same block of 256.
 const PREFIX_MAX: u32 = 24;
-/// Of 256 addresses so many are hosts', those that end on 1 to 250. Those after them are for hosts
-/// that have several.
+/// Addresses per block of 256 that are assigned to hosts: those that end in 1 to 250. The following
+/// ones are extra addresses of hosts that have several.
 const HOSTS_PER_256: u32 = 250;
-/// So much of 127.0.0.0/8 is left out at its beginning, so that a crawl can be allowed the
-/// simulated web and still be refused 127.0.0.1.
+/// Number of addresses at the beginning of 127.0.0.0/8 that are left out, so that a crawl can be
+/// allowed the simulated web but not 127.0.0.1.
 const LOOPBACK_SPARED: u32 = 1 << 16;
 
 /// A network, in CIDR form.
@@ -23,7 +23,7 @@ pub struct Network {
     prefix: u32,
 }
 
-/// Why a text is no network that a web can be in.
+/// A text that is not a network that a web can use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}: {why}")]
 pub struct NetworkError {
@@ -32,16 +32,17 @@ pub struct NetworkError {
 }
 
 impl Network {
-    /// What never leaves the machine: 127.0.0.0/8, but for its first 65,536 addresses.
+    /// Addresses that never leave the machine: 127.0.0.0/8 without its first 65,536 addresses.
     pub const LOOPBACK: Self = Self { first: Ipv4Addr::new(127, 0, 0, 0), prefix: 8 };
 
-    /// Whether nobody else than this machine can be in it.
+    /// Returns whether only this machine can reach the network.
     #[must_use]
     pub const fn is_loopback(self) -> bool {
         self.prefix >= Self::LOOPBACK.prefix && self.first.is_loopback()
     }
 
-    /// The address of the `n`-th host. When all are given away, hosts share them from the first on.
+    /// Returns the address of the `n`-th host. After the last address, hosts share them from the
+    /// first on.
     #[must_use]
     pub fn nth(self, n: u32) -> Ipv4Addr {
         let spared = if self == Self::LOOPBACK { LOOPBACK_SPARED } else { 0 };
@@ -51,8 +52,8 @@ impl Network {
         Ipv4Addr::from_bits(self.first.to_bits() + at)
     }
 
-    /// The networks that a visitor of these addresses must be allowed. Of 127.0.0.0/8 these are only
-    /// the parts that are used.
+    /// Returns the networks that a visitor of these addresses must be allowed to contact. For
+    /// 127.0.0.0/8, these are only the parts in use.
     #[must_use]
     pub fn allowed(self, ips: &[Ipv4Addr]) -> Vec<String> {
         if self != Self::LOOPBACK {
@@ -144,7 +145,11 @@ mod tests {
         assert_eq!(lent.nth(249), Ipv4Addr::new(10, 93, 128, 250));
         assert_eq!(lent.nth(250), Ipv4Addr::new(10, 93, 129, 1));
         assert_eq!(lent.nth(31_999), Ipv4Addr::new(10, 93, 255, 250));
-        assert_eq!(lent.nth(32_000), lent.nth(0), "hosts share when there are more of them");
+        assert_eq!(
+            lent.nth(32_000),
+            lent.nth(0),
+            "expected shared addresses: there are more hosts than addresses"
+        );
         assert_eq!(network("10.0.0.0/24").nth(250), Ipv4Addr::new(10, 0, 0, 1));
     }
 

@@ -1,4 +1,4 @@
-//! How closely requests may follow each other on a host and on an address.
+//! Minimum intervals between requests to a host and to an address.
 
 use crate::log::Entry;
 use crate::report::{Judgment, Violation};
@@ -8,38 +8,39 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// The politeness that the visitor promised.
+/// Politeness that the visitor promised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pace {
-    /// From the end of one request to a host to the start of the next.
+    /// Time between the end of one request to a host and the start of the next.
     pub delay: Duration,
-    /// The same for all hosts of one address.
+    /// Time between the end of one request to an address and the start of the next, over all its
+    /// hosts.
     pub ip_delay: Duration,
-    /// So many requests to a host may follow each other at once (one after another all the same)
-    /// before the delay. Within the burst of one host the address's delay does not count.
+    /// Number of requests to a host that may follow each other without the delay (but never at the
+    /// same time). The address's delay does not apply within the burst of one host.
     pub burst: u32,
-    /// A longer Crawl-delay counts as this. It holds from the request after the first page on:
-    /// the visitor that has just read robots.txt may still keep to its own delay.
+    /// Upper limit of Crawl-delay. Crawl-delay applies from the request after the first page: a
+    /// visitor that has just read robots.txt may still use its own delay.
     pub crawl_delay_max: Duration,
-    /// Relative mode, in place of `delay`.
+    /// Relative mode, which replaces `delay`.
     pub relative: Option<Relative>,
-    /// Domains with a delay of their own, in place of `delay`: a suffix at a label boundary covers
-    /// all below it. No two may cover the same host.
+    /// Domains with their own delay instead of `delay`. A suffix at a label boundary covers all
+    /// hosts below it. No two may cover the same host.
     pub domains: Vec<(String, Duration)>,
-    /// After a refusal without Retry-After, at least this, doubled with each that follows; never
-    /// forgiven here. Zero asks for nothing.
+    /// Minimum pause after a refusal without Retry-After, doubled with each further one and never
+    /// reset here. Zero disables the check.
     pub backoff_first: Duration,
 }
 
-/// The delay is a multiple of the time that the last request took.
+/// A delay that is a multiple of the duration of the last request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Relative {
-    /// This multiple.
+    /// Multiple of the last request's duration.
     pub factor: f64,
-    /// At least this.
+    /// Lower limit of the delay.
     pub min: Duration,
-    /// At most this.
+    /// Upper limit of the delay.
     pub max: Duration,
 }
 
@@ -58,13 +59,13 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// So long between two requests to a host, and to an address; one request a visit.
+    /// Creates a pace with these delays for a host and for an address, and one request per visit.
     #[must_use]
     pub fn delays(delay: Duration, ip_delay: Duration) -> Self {
         Self { delay, ip_delay, ..Self::default() }
     }
 
-    /// `delay`, or that of the domain of `host`.
+    /// Returns the delay for `host`: that of its domain, or `delay`.
     fn delay_of(&self, host: &str) -> Duration {
         let covers = |suffix: &str| {
             host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -73,7 +74,7 @@ impl Pace {
         own.map_or(self.delay, |(_, delay)| *delay)
     }
 
-    /// Microseconds that are to pass after `last`.
+    /// Returns the microseconds that must pass after `last`.
     fn wanted(&self, last: &Last, crawl_delay_secs: f64) -> u64 {
         let own = self.relative.map_or_else(
             || self.delay_of(&last.host),
@@ -95,22 +96,22 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// What was last seen on one host or address.
+/// The latest request to one host or address.
 #[derive(Debug, Default)]
 struct Last {
-    /// When the latest complete request ended.
+    /// End of the latest complete request.
     busy_until: u64,
-    /// When the latest request that was not complete began.
+    /// Start of the latest request that was not complete.
     broken_start: u64,
-    /// How long the latest took.
+    /// Duration of the latest request.
     took: u64,
-    /// Whether it was for robots.txt.
+    /// True if it was for robots.txt.
     robots: bool,
-    /// How many followed each other without the delay, the latest included.
+    /// Number of requests that followed each other without the delay, including the latest.
     n_in_burst: u32,
-    /// Not before this, because the host asked so.
+    /// Earliest next request that the host asked for.
     resting_until: u64,
-    /// Refusals that did not say when to come back.
+    /// Number of refusals without Retry-After.
     n_vague: u32,
     url: String,
     host: String,
@@ -126,7 +127,7 @@ impl Last {
             self.took = 0;
         }
         if let Some(rest) = entry.retry_after_ms.filter(|_| entry.complete) {
-            // Counted from the start: a date is a date, whatever the latency.
+            // Counted from the start, because a date does not depend on the latency.
             self.resting_until = self.resting_until.max(entry.start + rest * 1_000);
         }
         if entry.complete && entry.is_refusal() && entry.retry_after_ms.is_none() {
@@ -140,7 +141,7 @@ impl Last {
         self.host.clone_from(&entry.host);
     }
 
-    /// Microseconds since the latest request was over; negative while it was not.
+    /// Returns the microseconds since the end of the latest request; negative if it had not ended.
     fn gap(&self, start: u64) -> i64 {
         signed(start) - signed(self.busy_until.max(self.broken_start))
     }
@@ -150,7 +151,7 @@ fn signed(micros: u64) -> i64 {
     i64::try_from(micros).unwrap_or(i64::MAX)
 }
 
-/// All hosts and addresses, fed with requests in the order in which they began.
+/// The state of all hosts and addresses. It receives requests in the order of their starts.
 #[derive(Debug)]
 pub struct Paces<'a> {
     pace: &'a Pace,
@@ -159,13 +160,13 @@ pub struct Paces<'a> {
 }
 
 impl<'a> Paces<'a> {
-    /// Nothing seen yet.
+    /// Creates an empty state.
     #[must_use]
     pub fn new(pace: &'a Pace) -> Self {
         Self { pace, hosts: HashMap::new(), ips: HashMap::new() }
     }
 
-    /// One more request, to a host that asked for this Crawl-delay.
+    /// Records a request to a host with this Crawl-delay, and reports violations.
     pub fn note(&mut self, entry: &Entry, crawl_delay_secs: f64, report: &mut Judgment) {
         self.note_host(entry, crawl_delay_secs, report);
         if let Some(ip) = entry.ip {

@@ -1,4 +1,4 @@
-//! The bodies of pages: text around links, to the byte a function of the spec and the URL.
+//! Bodies of pages: text around links. Every byte is a function of the spec and the URL.
 
 use crate::character::{CharsetWay, Content, PageKind};
 use crate::graph::PageLink;
@@ -6,7 +6,7 @@ use crate::route::{N_SECTIONS, Route};
 use crate::world::{Target, World, draw};
 use std::fmt::Write;
 
-/// An HTML page as text, not yet encoded in anything.
+/// Returns an HTML page as text, before any encoding.
 #[must_use]
 pub fn html(world: &World, at: Target) -> String {
     let (kind, body, wanted) = match at.route {
@@ -27,7 +27,7 @@ pub fn html(world: &World, at: Target) -> String {
     writer.write(&links, wanted)
 }
 
-/// The number that text is drawn with on places that are no ordinary pages.
+/// Returns the number from which text is drawn for places that are not ordinary pages.
 fn pseudo_page(route: Route) -> u64 {
     let (kind, n) = match route {
         Route::Hidden(i) => (1, u64::from(i)),
@@ -55,7 +55,7 @@ impl Writer<'_> {
 
     fn write(mut self, links: &[PageLink], wanted: usize) -> String {
         self.head(links);
-        // MetaRefresh and LinkHeader pages have their one link in the head.
+        // MetaRefresh and LinkHeader pages have their only link in the head.
         let in_body = match self.kind {
             PageKind::MetaRefresh | PageKind::LinkHeader => &[],
             _ => links,
@@ -113,7 +113,7 @@ impl Writer<'_> {
         let words = world.text().words(self.draw([0, 0]));
         let _ = write!(self.out, "<title>{words}");
         if self.kind != PageKind::Duplicate {
-            // One word that no other page has.
+            // Words that no other page has.
             let _ = write!(self.out, " {} {}", world.names().name(self.at.host), self.at.route);
         }
         let _ = write!(self.out, "</title>\n</head>\n<body>\n<h1>{words}</h1>\n<main>\n");
@@ -121,13 +121,13 @@ impl Writer<'_> {
 
     fn sentences(&mut self, k: u64, bytes: usize) {
         if bytes > 0 {
-            // Half of a sentence is what a piece exceeds its length by on average.
+            // On average, a piece exceeds its length by half a sentence.
             let piece = self.world.text().piece(self.draw([1, k]), bytes.saturating_sub(40));
             self.out.push_str(piece);
         }
     }
 
-    /// Links that lead out of this web.
+    /// Writes the links out of this web.
     fn foreign_links(&mut self) {
         let world = self.world;
         let Content::Foreign(links) = &world.character(self.at.host.id).content else { return };
@@ -140,7 +140,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The same place is written in many ways, all of one normal form.
+    /// Writes a link in one of several forms, all with the same normal form.
     fn link(&mut self, k: u64, link: &PageLink) {
         let world = self.world;
         let h = self.draw([2, k]);
@@ -167,7 +167,7 @@ impl Writer<'_> {
     }
 }
 
-/// The bytes of a page's text in the encoding its kind asks for, and its `Content-Type`.
+/// Returns a page's text in the encoding of its kind, and its `Content-Type`.
 #[must_use]
 pub fn in_charset(kind: PageKind, text: String) -> (Vec<u8>, &'static str) {
     let PageKind::Charset(way) = kind else {
@@ -187,7 +187,7 @@ pub fn in_charset(kind: PageKind, text: String) -> (Vec<u8>, &'static str) {
     }
 }
 
-/// A sitemap or a sitemap index.
+/// Returns a sitemap or a sitemap index.
 #[must_use]
 pub fn sitemap(world: &World, at: Target) -> String {
     let (list, entry) = match at.route {

@@ -1,4 +1,4 @@
-//! Webs made up for a purpose.
+//! Webs for specific purposes.
 
 use crate::character::{
     Character, CharsetWay, Coding, Content, DnsWay, Manner, PageKind, RetryAfter,
@@ -8,9 +8,9 @@ use crate::spec::{SeedChoice, Spec};
 use std::net::Ipv4Addr;
 
 impl Spec {
-    /// Some hundred hosts of every kind, for a crawl that people watch: with a delay of 250 ms
-    /// and an IP delay of 50 ms the pages take about half a minute. Timeouts should be
-    /// a few seconds; the hosts that never answer last as long as those.
+    /// Returns a web of one to three hundred hosts of every kind, for a crawl that people watch.
+    /// With a delay of 250 ms and an IP delay of 50 ms, the pages take about half a minute.
+    /// Timeouts should be a few seconds, because hosts that never answer last as long as those.
     #[must_use]
     pub fn demo() -> Self {
         let mut spec = Self::new(2_026).size(55, 2, 16).ips(40).links(15).latency_ms(2, 80);
@@ -21,8 +21,9 @@ impl Spec {
         spec.with_variety().with_shares().with_hostile_hosts()
     }
 
-    /// `n_pages` pages of 17 KB and 30 links on keep-alive, 200 a host, each host on its own
-    /// address, everything allowed, no latency: the work is all the visitor's.
+    /// Returns a web for benchmarks: `n_pages` pages of 17 KB with 30 links, keep-alive, 200 pages
+    /// per host, one address per host, everything allowed, no latency. All the work is the
+    /// visitor's.
     #[must_use]
     pub fn bench(n_pages: u32) -> Self {
         let n_hosts = n_pages.div_ceil(200).max(1);
@@ -32,8 +33,8 @@ impl Spec {
         spec
     }
 
-    /// So many hosts of a few small pages each, on as many addresses, that answer after
-    /// `latency_ms`: for the width of a crawl, not its speed.
+    /// Returns a web of `n_hosts` hosts with a few small pages each, one address per host, that
+    /// answer after `latency_ms`. It tests the width of a crawl, not its speed.
     #[must_use]
     pub fn wide(n_hosts: u32, pages_per_host: u32, latency_ms: u32) -> Self {
         let mut spec = Self::new(23).size(n_hosts, 1, pages_per_host).ips(0).links(8);
@@ -41,7 +42,8 @@ impl Spec {
         spec.latency_ms(latency_ms, latency_ms)
     }
 
-    /// A tenth of the pages is redirects, duplicates, odd encodings and the like.
+    /// Makes about 40% of the pages special: redirects, errors, duplicates, compressed, odd
+    /// encodings and so on.
     #[must_use]
     pub fn with_variety(self) -> Self {
         [
@@ -87,7 +89,7 @@ impl Spec {
             .share(0.02, Character { keep_alive: Some(false), ..Character::named("closing") })
     }
 
-    /// One host of each kind that fails, lies or has no end.
+    /// Adds one host of each kind that fails, misleads or is endless.
     #[must_use]
     pub fn with_hostile_hosts(self) -> Self {
         let seconds = RetryAfter::Seconds(2);
@@ -154,7 +156,7 @@ impl Spec {
             .host("segments.test", content("segments", Content::Segments))
     }
 
-    /// Two hosts without end: a crawl of this web needs a limit of pages a host and a domain.
+    /// Adds two endless hosts. A crawl of this web needs a page limit per host and per domain.
     #[must_use]
     pub fn with_endless_hosts(self) -> Self {
         let content = |name: &str, content| Character::named(name).content(content).pages(3);
@@ -162,7 +164,7 @@ impl Spec {
             .host("subdomains.test", content("subdomains", Content::Subdomains))
     }
 
-    /// The crawl begins on one host only.
+    /// Limits the seeds to one generated host (and all named hosts).
     #[must_use]
     pub fn from_one_host(self) -> Self {
         self.seeds(SeedChoice::First(1))

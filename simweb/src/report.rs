@@ -1,113 +1,114 @@
-//! What the judge found.
+//! Results of the judge.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
 
-/// So many violations of one kind are kept in full; the rest is counted.
+/// Number of violations of one kind that are kept in full; the rest are only counted.
 const KEPT_PER_KIND: u64 = 200;
-/// So many are shown.
+/// Number of violations that are shown.
 const SHOWN: usize = 40;
 
-/// One thing the visitor did wrong.
+/// A violation by the visitor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Violation {
-    /// Allowed and reachable, and never fetched.
+    /// An allowed and reachable URL was never fetched.
     Missing {
         /// The URL.
         url: String,
     },
-    /// Not reachable by any allowed path, or no URL of this web.
+    /// A fetched URL is not reachable by an allowed path, or not part of this web.
     Unexpected {
         /// The URL.
         url: String,
     },
-    /// Fetched more often than once.
+    /// A URL was fetched more than once.
     Repeated {
         /// The URL.
         url: String,
-        /// Complete responses.
+        /// Number of complete responses.
         n_times: u64,
     },
-    /// Two requests to a host closer than the delay.
+    /// Two requests to a host were closer than the delay.
     HostGap {
         /// The host.
         host: String,
-        /// The earlier.
+        /// The earlier URL.
         first: String,
-        /// The later.
+        /// The later URL.
         second: String,
-        /// Between them, in microseconds.
+        /// Time between them, in microseconds.
         gap_us: i64,
-        /// What should have been.
+        /// Required time, in microseconds.
         wanted_us: u64,
     },
-    /// Two requests to a host at once.
+    /// Two requests to a host overlapped.
     HostOverlap {
         /// The host.
         host: String,
-        /// The earlier.
+        /// The earlier URL.
         first: String,
-        /// The later.
+        /// The later URL.
         second: String,
-        /// For how long, in microseconds.
+        /// Duration of the overlap, in microseconds.
         overlap_us: i64,
     },
-    /// Two requests to an address closer than its delay.
+    /// Two requests to an address were closer than its delay.
     IpGap {
         /// The address.
         ip: Ipv4Addr,
-        /// The earlier.
+        /// The earlier URL.
         first: String,
-        /// The later.
+        /// The later URL.
         second: String,
-        /// Between them, in microseconds.
+        /// Time between them, in microseconds.
         gap_us: i64,
-        /// What should have been.
+        /// Required time, in microseconds.
         wanted_us: u64,
     },
-    /// Two requests to an address at once.
+    /// Two requests to an address overlapped.
     IpOverlap {
         /// The address.
         ip: Ipv4Addr,
-        /// The earlier.
+        /// The earlier URL.
         first: String,
-        /// The later.
+        /// The later URL.
         second: String,
-        /// For how long, in microseconds.
+        /// Duration of the overlap, in microseconds.
         overlap_us: i64,
     },
-    /// A request before the time that 429 or 503 named in Retry-After.
+    /// A request came before the time of a Retry-After with 429 or 503, or before the backoff
+    /// ended.
     TooEarly {
         /// The URL.
         url: String,
-        /// By how much, in microseconds.
+        /// Time by which it was early, in microseconds.
         early_us: u64,
     },
-    /// robots.txt disallows it.
+    /// robots.txt disallows a fetched URL.
     Disallowed {
         /// The URL.
         url: String,
     },
-    /// Requested before the origin's robots.txt was answered.
+    /// A URL was requested before the origin's robots.txt was answered.
     BeforeRobots {
         /// The URL.
         url: String,
     },
-    /// The host was contacted at an address that is not its own, or must not be contacted at all.
+    /// A host was contacted at an address that is not its own, or must not be contacted at all.
     WrongAddress {
         /// The URL.
         url: String,
-        /// The address contacted.
+        /// The contacted address.
         ip: Ipv4Addr,
     },
-    /// More pages than the limit.
+    /// More pages were fetched than a limit admits.
     OverLimit {
-        /// Of this host or domain, or of the crawl.
+        /// The host or domain, or "the crawl".
         what: String,
-        /// Pages.
+        /// Number of pages.
         n_pages: u64,
         /// The limit.
         max: u64,
@@ -115,7 +116,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// The name of its kind.
+    /// Returns the name of its kind.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -145,55 +146,63 @@ impl fmt::Display for Violation {
             | Self::BeforeRobots { url } => f.write_str(url),
             Self::Repeated { url, n_times } => write!(f, "{url}, {n_times} times"),
             Self::HostGap { host, first, second, gap_us, wanted_us } => {
-                write!(f, "{host}: {gap_us} us of {wanted_us} us between {first} and {second}")
+                write!(
+                    f,
+                    "{host}: {gap_us} us instead of {wanted_us} us between {first} and {second}"
+                )
             }
             Self::IpGap { ip, first, second, gap_us, wanted_us } => {
-                write!(f, "{ip}: {gap_us} us of {wanted_us} us between {first} and {second}")
+                write!(
+                    f,
+                    "{ip}: {gap_us} us instead of {wanted_us} us between {first} and {second}"
+                )
             }
             Self::HostOverlap { host, first, second, overlap_us } => {
-                write!(f, "{host}: {overlap_us} us of {first} and {second} together")
+                write!(f, "{host}: {first} and {second} overlap by {overlap_us} us")
             }
             Self::IpOverlap { ip, first, second, overlap_us } => {
-                write!(f, "{ip}: {overlap_us} us of {first} and {second} together")
+                write!(f, "{ip}: {first} and {second} overlap by {overlap_us} us")
             }
-            Self::TooEarly { url, early_us } => write!(f, "{url}, by {early_us} us"),
+            Self::TooEarly { url, early_us } => write!(f, "{url}, {early_us} us too early"),
             Self::WrongAddress { url, ip } => write!(f, "{url} at {ip}"),
-            Self::OverLimit { what, n_pages, max } => write!(f, "{what}: {n_pages} of {max}"),
+            Self::OverLimit { what, n_pages, max } => {
+                write!(f, "{what}: {n_pages} pages, limit {max}")
+            }
         }
     }
 }
 
-/// What the judge found.
+/// The judgment of a crawl.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgment {
-    /// Requests in the log.
+    /// Number of requests in the log.
     pub n_requests: u64,
-    /// Those for robots.txt, redirects on the way to one included.
+    /// Number of requests for robots.txt, including redirects on the way to it.
     pub n_robots: u64,
-    /// URLs with a complete response.
+    /// Number of URLs with a complete response.
     pub n_pages: u64,
-    /// URLs that must have one.
+    /// Number of URLs that must be fetched.
     pub n_expected: u64,
-    /// Complete responses beyond the first.
+    /// Number of complete responses beyond the first.
     pub n_repeats: u64,
-    /// The shortest time between two requests to a host, bursts aside, in microseconds.
+    /// Shortest time between two requests to a host, except within bursts, in microseconds.
     pub host_gap_min_us: Option<i64>,
-    /// The same for an address.
+    /// Shortest time between two requests to an address, in microseconds.
     pub ip_gap_min_us: Option<i64>,
-    /// How many violations of each kind.
+    /// Number of violations of each kind.
     pub counts: BTreeMap<String, u64>,
-    /// The first of each kind in full.
+    /// The first violations of each kind, in full.
     pub violations: Vec<Violation>,
 }
 
 impl Judgment {
-    /// Whether the visitor did nothing wrong.
+    /// Returns whether there are no violations.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// How many violations of a kind, by [`Violation::kind`].
+    /// Returns the number of violations of a kind, by [`Violation::kind`].
     #[must_use]
     pub fn count(&self, kind: &str) -> u64 {
         self.counts.get(kind).copied().unwrap_or_default()

@@ -1,32 +1,32 @@
-//! robots.txt of every kind, and what each of them means to one visitor.
+//! robots.txt of every kind, and its meaning for one visitor.
 //!
-//! The meaning is taken from the rules as data, not by reading the text again: a witness must not
-//! make the mistake it is to find.
+//! The meaning is computed from the rules as data. The text is not parsed again, so that the judge
+//! does not share a parser's errors.
 
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// The bytes of a robots.txt that a visitor must read (RFC 9309 section 2.5).
+/// Bytes of a robots.txt that a visitor must read (RFC 9309 section 2.5).
 pub const SIZE_MIN_READ: usize = 500 * 1024;
-/// The redirects that a visitor should follow (RFC 9309 section 2.3.1.2).
+/// Redirects that a visitor should follow (RFC 9309 section 2.3.1.2).
 pub const HOPS_FOLLOWED: u8 = 5;
 
-/// What a host answers to a request for robots.txt.
+/// Answer of a host to a request for robots.txt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Robots {
-    /// 200, and all is allowed.
+    /// 200; everything is allowed.
     #[default]
     AllowAll,
     /// 200 with an empty body.
     Empty,
-    /// This status: 4xx but 429 allows all, 429 and 5xx allow nothing.
+    /// This status: 4xx except 429 allows everything; 429 and 5xx allow nothing.
     Status(u16),
-    /// So many times this status (429 or 5xx), then the standard rules.
+    /// This status (429 or 5xx) for the first requests, then the standard rules.
     Recovering {
-        /// The status.
+        /// The HTTP status code.
         code: u16,
-        /// How often.
+        /// Number of requests with this status.
         times: u32,
     },
     /// No answer: nothing is allowed.
@@ -35,25 +35,25 @@ pub enum Robots {
     Reset,
     /// These groups.
     Groups(Vec<RobotsGroup>),
-    /// So many redirects, then the standard rules; the last hop on another host, if named.
+    /// Redirects, then the standard rules. The last hop is on another host if one is named.
     Redirects {
-        /// Redirects.
+        /// Number of redirects.
         hops: u8,
-        /// The name of the host that has the rules.
+        /// Name of the host that has the rules.
         to: Option<String>,
     },
-    /// A redirect to this URL, wherever it leads, taken to be one that must not be asked: nothing
-    /// is allowed. `{port}` in it becomes the web's port.
+    /// A redirect to this URL, whatever it is. It is assumed to be one that must not be requested,
+    /// so nothing is allowed. `{port}` in it becomes the web's port.
     RedirectTo(String),
-    /// The standard rules, more than 500 KiB of comments, and a rule that may go unread.
+    /// The standard rules, more than 500 KiB of comments, and a rule that a visitor need not read.
     Huge,
     /// A byte-order mark before `User-agent: *`, and the standard rules.
     ByteOrderMark,
-    /// Bytes that are no text: no rules, all is allowed.
+    /// Bytes that are not text: no rules, so everything is allowed.
     Garbage,
-    /// All is allowed, and so many pages are named only by sitemaps.
+    /// Everything is allowed, and this many pages are listed only by sitemaps.
     Sitemaps(u32),
-    /// The same, as gzip although nobody asked for that.
+    /// Like `Sitemaps`, but sent as gzip although the client did not ask for it.
     GzippedSitemaps(u32),
 }
 
@@ -64,45 +64,46 @@ pub struct RobotsGroup {
     pub agents: Vec<String>,
     /// The rules.
     pub rules: Vec<Rule>,
-    /// Seconds.
+    /// Crawl-delay in seconds.
     pub crawl_delay_secs: Option<f64>,
 }
 
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// `Allow` or `Disallow`.
+    /// True for `Allow`, false for `Disallow`.
     pub allow: bool,
-    /// A path, with `*` and `$`.
+    /// Path, with `*` and `$`.
     pub pattern: String,
 }
 
-/// Whether a visitor may fetch a path.
+/// Permission of a visitor to fetch a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// It may.
+    /// The visitor may fetch it.
     Allowed,
-    /// It may not.
+    /// The visitor must not fetch it.
     Disallowed,
-    /// The standard leaves it open.
+    /// The standard leaves the decision open.
     Open,
 }
 
 impl Robots {
-    /// Groups for everyone with these rules: `("disallow", "/x")`.
+    /// Returns one group for all agents with these rules; `(false, "/x")` disallows `/x`.
     #[must_use]
     pub fn rules(rules: &[(bool, &str)], crawl_delay_secs: Option<f64>) -> Self {
         Self::Groups(vec![RobotsGroup::everyone(rules, crawl_delay_secs)])
     }
 
-    /// Rules that touch many pages of any host: a directory closed but for one page, a suffix,
-    /// and what lies behind a query.
+    /// Returns rules that affect many pages of any host: a directory that is closed except for one
+    /// page, a suffix, and URLs with a certain query.
     #[must_use]
     pub fn standard() -> Self {
         Self::Groups(vec![RobotsGroup::standard()])
     }
 
-    /// A strict group for all, and one for `agent` alone that only closes a directory.
+    /// Returns a strict group for all agents, and one for `agent` alone that closes only a
+    /// directory.
     #[must_use]
     pub fn for_agent(agent: &str) -> Self {
         let mut own = RobotsGroup::everyone(&[(false, "/s2/")], None);
@@ -120,7 +121,7 @@ impl Robots {
         }
     }
 
-    /// Whether `agent` may fetch `path` (with its query).
+    /// Returns whether `agent` may fetch `path` (with its query).
     #[must_use]
     pub fn decide(&self, agent: &str, path: &str) -> Permission {
         match self {
@@ -137,13 +138,13 @@ impl Robots {
         }
     }
 
-    /// The Crawl-delay for `agent`, in seconds.
+    /// Returns the Crawl-delay for `agent`, in seconds.
     #[must_use]
     pub fn crawl_delay_secs(&self, agent: &str) -> Option<f64> {
         group_of(&self.groups(), agent).and_then(|g| g.crawl_delay_secs)
     }
 
-    /// How many pages only the sitemaps name.
+    /// Returns the number of pages that only sitemaps list.
     #[must_use]
     pub const fn n_in_sitemaps(&self) -> u32 {
         match self {
@@ -152,7 +153,7 @@ impl Robots {
         }
     }
 
-    /// The text of the rules; `origin` is where sitemaps are named from.
+    /// Returns the text of the rules; `origin` is the origin of sitemap URLs.
     #[must_use]
     pub fn text(&self, origin: &str) -> Vec<u8> {
         match self {
@@ -196,7 +197,7 @@ impl RobotsGroup {
         Self::everyone(&rules, None)
     }
 
-    /// The longest pattern that matches wins, and `Allow` among equals (RFC 9309 section 2.2.2).
+    /// Applies the longest matching pattern; `Allow` wins among equals (RFC 9309 section 2.2.2).
     fn allows(&self, path: &str) -> bool {
         self.rules
             .iter()
@@ -206,7 +207,7 @@ impl RobotsGroup {
     }
 }
 
-/// The groups of `agent` taken together, else those of `*`.
+/// Merges the groups of `agent`, or else those of `*`.
 fn group_of(groups: &[RobotsGroup], agent: &str) -> Option<RobotsGroup> {
     let named = |token: &str| {
         let mut found =

@@ -1,5 +1,5 @@
-//! What a path stands for. Every path that a page links to is one of these, in normal form; any
-//! other path is not found.
+//! Paths of a host. Every path that a page links to is one of these, in normal form. Any other path
+//! is not found.
 
 use std::fmt;
 
@@ -10,27 +10,27 @@ pub enum Route {
     Page(u32),
     /// `/robots.txt`.
     Robots,
-    /// A redirect's target on the way to a robots.txt.
+    /// Target of a redirect on the way to a robots.txt.
     RobotsHop(u8),
-    /// A member of a circle of redirects.
+    /// Member of a loop of redirects.
     Loop(u32),
-    /// A member of a chain of redirects.
+    /// Member of a chain of redirects.
     Chain(u32),
-    /// The index of sitemaps.
+    /// Index of the sitemaps.
     SitemapIndex,
-    /// A sitemap: the first plain, the second gzipped.
+    /// A sitemap: the first is plain, all others are gzipped.
     Sitemap(u8),
-    /// A page that only the sitemaps name.
+    /// A page that only sitemaps list.
     Hidden(u32),
     /// A page that only `nofollow` links lead to.
     Nofollowed(u32),
-    /// One day of the calendar.
+    /// A day of the calendar.
     Day(u64),
-    /// So many times the same segment.
+    /// The same segment, repeated this many times.
     Segments(u32),
 }
 
-/// Pages lie in so many directories.
+/// Number of directories that contain the pages.
 pub const N_SECTIONS: u32 = 7;
 
 impl fmt::Display for Route {
@@ -57,7 +57,7 @@ impl fmt::Display for Route {
 }
 
 impl Route {
-    /// The place a path and query stand for, if any.
+    /// Returns the place for a path and query, if there is one.
     #[must_use]
     pub fn parse(path: &str) -> Option<Self> {
         let route = if path == "/" {

@@ -1,4 +1,4 @@
-//! The web as a process of its own: what `crivello simweb` calls.
+//! The web as a process of its own, as `crivello simweb` runs it.
 
 use crate::{SimWeb, SimWebError, Spec};
 use serde::{Deserialize, Serialize};
@@ -7,38 +7,38 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What to serve.
+/// Options of a served web.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
     /// The web.
     pub spec: Spec,
-    /// Where the access log goes, as JSON lines.
+    /// File for the access log, as JSON lines.
     pub log: Option<PathBuf>,
-    /// Whether the end of standard input ends the web, so that it does not outlive a parent that
-    /// was killed.
+    /// True if the web stops at the end of standard input, so that it does not outlive a killed
+    /// parent.
     pub until_stdin_ends: bool,
 }
 
-/// The line that says that the web is ready.
+/// The line that reports that the web is ready.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ready {
-    /// The name server.
+    /// Address of the name server.
     pub dns: SocketAddr,
     /// The port of all hosts.
     pub port: u16,
-    /// Where the crawl begins.
+    /// Seed URLs of the crawl.
     pub seeds: Vec<String>,
-    /// The networks to be allowed.
+    /// Networks that the visitor must be allowed to contact.
     pub networks: Vec<String>,
-    /// The spec with its ports filled in: what the judge needs.
+    /// The spec with its ports filled in, for the judge.
     pub spec: Spec,
 }
 
-/// Serves until a signal (SIGINT, SIGTERM) or, when asked, the end of standard input; writes one
-/// line of JSON, a [`Ready`], when ready.
+/// Serves a web until SIGINT, SIGTERM or, if requested, the end of standard input. Writes a
+/// [`Ready`] as one line of JSON when it is ready.
 ///
 /// # Errors
-/// When the web cannot be started, or the line cannot be written.
+/// Fails if the web cannot be started, or if the line cannot be written.
 pub async fn serve(args: ServeOptions, mut ready: impl Write) -> Result<(), SimWebError> {
     let web = SimWeb::start_with_log(args.spec, args.log.as_deref()).await?;
     serde_json::to_writer(&mut ready, &web.ready()).map_err(std::io::Error::from)?;
@@ -54,7 +54,8 @@ pub async fn serve(args: ServeOptions, mut ready: impl Write) -> Result<(), SimW
     Ok(())
 }
 
-/// Reads on a thread of its own, which the process does not wait for.
+/// Waits for the end of standard input on its own thread, which does not block the exit of the
+/// process.
 async fn stdin_ends() {
     let (ended, end) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {

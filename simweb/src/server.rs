@@ -1,6 +1,6 @@
-//! The listener: one socket for all of 127.0.0.0/8, so that a hundred thousand addresses cost
-//! nothing. It is bound to the loopback device, so that nothing listens beyond it; where the
-//! system refuses that, and in any other network, each address gets a socket of its own.
+//! Listener: one socket for all of 127.0.0.0/8, so that a hundred thousand addresses cost nothing.
+//! It is bound to the loopback device, so nothing outside of the machine can reach it. Where the
+//! system refuses that, and in any other network, each address gets its own socket.
 
 use crate::answer::Responder;
 use crate::caller::Callers;
@@ -24,31 +24,31 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 const BACKLOG: i32 = 4_096;
-/// A connection that says nothing at all is closed after this.
+/// Time after which a connection that sends nothing is closed.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(20);
-/// The first byte of a TLS handshake record.
+/// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub struct ServerState {
-    /// What there is.
+    /// The simulated world.
     pub world: Arc<World>,
-    /// What is answered.
+    /// Source of all answers.
     pub desk: Responder,
-    /// What was asked.
+    /// The access log.
     pub log: Arc<Log>,
-    /// Whose connections are told apart.
+    /// Processes whose connections are identified.
     pub callers: Callers,
-    /// The last connection's number.
+    /// Number of the last connection.
     pub connections: AtomicU64,
 }
 
-/// Listens on `port` (0: a free one) of every address in 127.0.0.0/8, or, where that is refused or
-/// `network` is another one, of each of `ips`.
+/// Listens on `port` (0: a free one) of every address in 127.0.0.0/8. If that is refused, or if
+/// `network` is a different one, listens on each of `ips`.
 ///
 /// # Errors
-/// When the port is taken, or an address is not this machine's.
+/// Fails if the port is taken, or if an address does not belong to this machine.
 pub fn listen(
     port: u16,
     network: Network,
@@ -58,7 +58,7 @@ pub fn listen(
         return listen_at_each(port, ips).map_err(|error| match error.kind() {
             io::ErrorKind::AddrNotAvailable => io::Error::new(
                 error.kind(),
-                format!("{error}; `ip route add local {network} dev lo` makes all of them its own"),
+                format!("{error}; `ip route add local {network} dev lo` assigns all of them to this machine"),
             ),
             _ => error,
         });
@@ -67,9 +67,9 @@ pub fn listen(
         Ok(listener) => Ok((listener.local_addr()?.port(), vec![listener])),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
         Err(error) => {
-            tracing::info!(%error, "no listener on the loopback device, one an address instead");
+            tracing::info!(%error, "cannot listen on the loopback device; listening on each address");
             let mut ips = ips.clone();
-            // Nobody's, so that who is misled there is seen.
+            // An address of no host, so that a visitor that is misled there appears in the log.
             ips.insert(Ipv4Addr::LOCALHOST);
             listen_at_each(port, &ips)
         }
@@ -99,7 +99,7 @@ fn listen_on(ip: Ipv4Addr, port: u16, device: Option<&[u8]>) -> io::Result<TcpLi
     TcpListener::from_std(socket.into())
 }
 
-/// Accepts connections until `stop` says so, then breaks all of them off.
+/// Accepts connections until `stop` is set, then closes all of them.
 pub async fn run(
     shared: Arc<ServerState>,
     listener: TcpListener,
@@ -117,7 +117,7 @@ pub async fn run(
                 connections.spawn(welcome(shared.clone(), stream, tls.clone()));
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection cannot be accepted");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
@@ -169,7 +169,7 @@ fn caller(shared: &ServerState, stream: &TcpStream) -> Option<u32> {
     shared.callers.of(stream.peer_addr().ok()?, stream.local_addr().ok()?)
 }
 
-/// http and https share the port: the first byte tells them apart.
+/// Detects TLS by the first byte, because http and https share the port.
 async fn is_tls(stream: &TcpStream) -> bool {
     let mut first = [0];
     let peeked = tokio::time::timeout(HANDSHAKE_MAX, stream.peek(&mut first)).await;
@@ -210,7 +210,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_not_got_the_addresses_is_told_how_to_get_them() {
-        // Of a network for benchmarks between devices (RFC 2544).
+        // A network for benchmarks between devices (RFC 2544).
         let network: Network = "198.18.0.0/16".parse().unwrap();
         let error = listen(0, network, &BTreeSet::from([network.nth(0)])).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);

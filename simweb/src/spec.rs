@@ -1,5 +1,5 @@
-//! The description of a whole web: from it and nothing else, every page, name and robots.txt
-//! follows. It is plain data, so a test can hand it to a process of its own as JSON.
+//! The description of a whole web, from which every page, name and robots.txt follows. It is plain
+//! data, so a test can pass it to another process as JSON.
 
 use crate::character::{Character, PageKind};
 use crate::network::Network;
@@ -11,99 +11,100 @@ use std::net::Ipv4Addr;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Spec {
-    /// All chance comes from here.
+    /// Seed of all randomness.
     pub seed: u64,
     /// Registrable domains `site0.test`, `site1.test`, …
     pub domains: u32,
     /// Hosts `h0.`, `h1.`, … of each domain.
     pub hosts_per_domain: u32,
-    /// IP addresses that those hosts share evenly; 0 gives each host its own.
+    /// Number of IP addresses that those hosts share evenly; 0 gives each host its own.
     pub ips: u32,
-    /// What these addresses are taken from. Loopback by default, where they begin at 127.1.0.1:
-    /// never 127.0.0.1. Of any other network they must be this machine's own, as `ip route add local
-    /// NETWORK dev lo` makes them all at once.
+    /// Network of these addresses. The default is loopback, where they begin at 127.1.0.1 and never
+    /// include 127.0.0.1. The addresses of any other network must belong to this machine; `ip route
+    /// add local NETWORK dev lo` adds all of them.
     pub network: Network,
-    /// Pages of a host.
+    /// Mean number of pages of a host.
     pub pages_per_host: u32,
-    /// How far the number of pages strays: 0 not at all, 1 between one and twice as many.
+    /// Variation of the number of pages: 0 is none, 1 is between one and twice the mean.
     pub pages_spread: f64,
-    /// Links of a page. At least those that make every page of a host reachable from its first.
+    /// Links of a page. Links that make every page of a host reachable from its first are always
+    /// there.
     pub links_per_page: u32,
-    /// How many of them stay on the host, 0 to 1.
+    /// Share of the links that stay on the host, 0 to 1.
     pub internal_share: f64,
-    /// How popular the popular are: 1 all the same, 2.5 about as in the real web.
+    /// Skew of popularity: with 1 all pages are equally popular, 2.5 resembles the real web.
     pub skew: f64,
-    /// Bytes of a page, not encoded; a page whose links need more is longer.
+    /// Mean size of a page in bytes, before encoding. A page whose links need more is longer.
     pub body_bytes: u32,
-    /// How far they stray: 0 not at all, 1 between none and twice as many.
+    /// Variation of the size: 0 is none, 1 is between zero and twice the mean.
     pub body_spread: f64,
-    /// The fastest host's milliseconds before an answer begins.
+    /// Delay of the fastest host before an answer begins, in milliseconds.
     pub latency_ms_min: u32,
-    /// The slowest host's.
+    /// Delay of the slowest host, in milliseconds.
     pub latency_ms_max: u32,
-    /// Whether connections are kept alive.
+    /// True if connections are kept alive.
     pub keep_alive: bool,
-    /// How many hosts are https, 0 to 1.
+    /// Share of https hosts, 0 to 1.
     pub tls_share: f64,
     /// The port of all hosts, http and https alike; 0 picks a free one.
     pub port: u16,
     /// The address of the name server.
     pub dns_ip: Ipv4Addr,
-    /// Its port; 0 picks a free one.
+    /// Port of the name server; 0 picks a free one.
     pub dns_port: u16,
-    /// How long a name server's answer holds, in seconds.
+    /// TTL of the name server's answers, in seconds.
     pub dns_ttl_secs: u32,
     /// The robots.txt of hosts whose character has none.
     pub robots: Robots,
-    /// The kinds of pages on generated hosts; the rest is plain.
+    /// Kinds of pages on generated hosts; the rest are plain.
     pub variety: Vec<KindShare>,
-    /// The characters of generated hosts; the rest is well-behaved.
+    /// Characters of generated hosts; the rest are well-behaved.
     pub shares: Vec<Share>,
-    /// Hosts under names of their own.
+    /// Hosts with their own names.
     pub hosts: Vec<HostSpec>,
-    /// Where the crawl begins.
+    /// Start of the crawl.
     pub seeds: SeedChoice,
-    /// The product token by which robots.txt knows the visitor.
+    /// Product token of the visitor in robots.txt.
     pub agent: String,
 }
 
-/// A kind of page and how many pages are of it.
+/// A kind of page and its share of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KindShare {
     /// The kind.
     pub kind: PageKind,
-    /// 0 to 1.
+    /// Share of the pages, 0 to 1.
     pub share: f64,
 }
 
-/// A character and how many generated hosts have it.
+/// A character and its share of the generated hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Share {
     /// The character.
     pub character: Character,
-    /// 0 to 1.
+    /// Share of the hosts, 0 to 1.
     pub share: f64,
 }
 
-/// A host under a name of its own.
+/// A host with its own name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostSpec {
-    /// Its name, lower case.
+    /// Name, lower case.
     pub name: String,
-    /// What it is like.
+    /// Behavior of the host.
     pub character: Character,
 }
 
-/// Where the crawl begins: always on the first page of a host.
+/// Hosts on whose first pages the crawl starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SeedChoice {
-    /// On the first host of each domain, and on all hosts under names of their own.
+    /// The first host of each domain, and all hosts with their own names.
     #[default]
     Domains,
-    /// On all hosts.
+    /// All hosts.
     Hosts,
-    /// On the first so many hosts, and on all hosts under names of their own.
+    /// This many of the first hosts, and all hosts with their own names.
     First(u32),
 }
 
@@ -141,13 +142,13 @@ impl Default for Spec {
 }
 
 impl Spec {
-    /// A small plain web under this seed.
+    /// Returns a small plain web with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }
 
-    /// So many domains of so many hosts of so many pages.
+    /// Sets the number of domains, of hosts per domain, and of pages per host.
     #[must_use]
     pub fn size(mut self, domains: u32, hosts_per_domain: u32, pages_per_host: u32) -> Self {
         self.domains = domains;
@@ -156,22 +157,22 @@ impl Spec {
         self
     }
 
-    /// So many addresses; 0 gives each host its own.
+    /// Sets the number of addresses; 0 gives each host its own.
     #[must_use]
     pub fn ips(mut self, n_ips: u32) -> Self {
         self.ips = n_ips;
         self
     }
 
-    /// Its addresses are taken from this network.
+    /// Sets the network of the addresses.
     #[must_use]
     pub fn network(mut self, network: Network) -> Self {
         self.network = network;
         self
     }
 
-    /// What others than this machine can reach of it, name server included, in words; `None` where
-    /// that is nothing.
+    /// Describes what other machines can reach of the web, including the name server. Returns
+    /// `None` if they can reach nothing.
     #[must_use]
     pub fn beyond_loopback(&self) -> Option<String> {
         let own = |host: &HostSpec| {
@@ -185,49 +186,50 @@ impl Spec {
         network.or_else(dns).or_else(|| self.hosts.iter().find_map(own))
     }
 
-    /// So many links a page.
+    /// Sets the number of links per page.
     #[must_use]
     pub fn links(mut self, per_page: u32) -> Self {
         self.links_per_page = per_page;
         self
     }
 
-    /// One more host, under this name.
+    /// Adds a host with this name.
     #[must_use]
     pub fn host(mut self, name: &str, character: Character) -> Self {
         self.hosts.push(HostSpec { name: name.to_owned(), character });
         self
     }
 
-    /// A share of the generated hosts gets this character.
+    /// Gives a share of the generated hosts this character.
     #[must_use]
     pub fn share(mut self, share: f64, character: Character) -> Self {
         self.shares.push(Share { character, share });
         self
     }
 
-    /// A share of the pages is of this kind.
+    /// Gives a share of the pages this kind.
     #[must_use]
     pub fn portion(mut self, share: f64, kind: PageKind) -> Self {
         self.variety.push(KindShare { kind, share });
         self
     }
 
-    /// This robots.txt where the character has none.
+    /// Sets the robots.txt of hosts whose character has none.
     #[must_use]
     pub fn robots(mut self, robots: Robots) -> Self {
         self.robots = robots;
         self
     }
 
-    /// Where the crawl begins.
+    /// Sets the start of the crawl.
     #[must_use]
     pub fn seeds(mut self, seeds: SeedChoice) -> Self {
         self.seeds = seeds;
         self
     }
 
-    /// All hosts answer after a time between these, each always after its own.
+    /// Sets the range of delays before answers, in milliseconds. Each host always has the same
+    /// delay.
     #[must_use]
     pub fn latency_ms(mut self, min: u32, max: u32) -> Self {
         self.latency_ms_min = min;
@@ -235,14 +237,14 @@ impl Spec {
         self
     }
 
-    /// The share of https hosts.
+    /// Sets the share of https hosts.
     #[must_use]
     pub fn tls(mut self, share: f64) -> Self {
         self.tls_share = share;
         self
     }
 
-    /// This port for all hosts.
+    /// Sets the port of all hosts.
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;

@@ -1,10 +1,10 @@
-//! Text that looks, and compresses, like text: sentences of a made-up language with a vocabulary
-//! whose frequencies fall off as in a real one (Zipf), made once and cut from there.
+//! Text that resembles, and compresses like, real text: sentences of an artificial language whose
+//! word frequencies follow Zipf's law. It is made once, and pieces are cut from it.
 
 use crate::draw::{hash, unit};
 
 const N_WORDS: u64 = 900;
-/// Turns of phrase: what makes text compress better than its words alone would.
+/// Number of repeated phrases, which make text compress better than its words alone would.
 const N_PHRASES: u64 = 120;
 const PHRASE_SHARE: f64 = 0.9;
 const POOL_BYTES: usize = 192 * 1024;
@@ -14,16 +14,16 @@ const SYLLABLES: [&str; 32] = [
     "ca", "é",
 ];
 
-/// A long text to cut pieces from.
+/// A long text from which pieces are cut.
 #[derive(Debug)]
 pub struct Text {
     pool: String,
-    /// Where sentences begin.
+    /// Offsets at which sentences begin.
     starts: Vec<u32>,
 }
 
 impl Text {
-    /// The text of this seed.
+    /// Creates the text of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let words: Vec<String> = (0..N_WORDS).map(|i| word(seed, i)).collect();
@@ -51,7 +51,7 @@ impl Text {
         Self { pool, starts }
     }
 
-    /// About `bytes` of whole sentences, chosen by `h`.
+    /// Returns about `bytes` bytes of whole sentences, chosen by `h`.
     #[must_use]
     pub fn piece(&self, h: u64, bytes: usize) -> &str {
         let n = self.starts.len() as u64;
@@ -65,7 +65,7 @@ impl Text {
         &self.pool[start..end]
     }
 
-    /// A few words for a link or a title.
+    /// Returns a few words for a link or a title.
     #[must_use]
     pub fn words(&self, h: u64) -> &str {
         let piece = self.piece(h, 1);
@@ -74,7 +74,7 @@ impl Text {
     }
 }
 
-/// The inverse of Zipf's distribution function: rank = N^u.
+/// Returns an item by the inverse of Zipf's distribution function: rank = N^u.
 fn zipf(from: &[String], h: u64) -> &str {
     let rank = (from.len() as f64).powf(unit(h)) as usize - 1;
     from.get(rank).map_or("", String::as_str)

@@ -1,5 +1,5 @@
-//! Certificates on demand: an authority of its own, and for every name asked for (SNI) a
-//! certificate signed by it, made once.
+//! Certificates on demand: an own authority, and a certificate signed by it for every requested
+//! name (SNI), made once.
 
 use parking_lot::Mutex;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
@@ -11,18 +11,18 @@ use rustls::sign::{CertifiedKey, SigningKey};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Why there is no TLS.
+/// Errors of the TLS setup.
 #[derive(Debug, thiserror::Error)]
 pub enum SimTlsError {
     /// A certificate cannot be made.
-    #[error("a certificate cannot be made: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Certificate(#[from] rcgen::Error),
     /// rustls refuses a key or the configuration.
     #[error("TLS cannot be set up: {0}")]
     Rustls(#[from] rustls::Error),
 }
 
-/// The authority of a web.
+/// Certificate authority of a web.
 pub struct TestAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     host_key: KeyPair,
@@ -37,10 +37,10 @@ impl std::fmt::Debug for TestAuthority {
 }
 
 impl TestAuthority {
-    /// A new authority, with keys of its own.
+    /// Creates an authority with its own keys.
     ///
     /// # Errors
-    /// When keys cannot be made.
+    /// Fails if keys cannot be made.
     pub fn new() -> Result<Self, SimTlsError> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "simulated web authority");
@@ -52,23 +52,24 @@ impl TestAuthority {
         Ok(Self { issuer, host_key, signing_key, made: Mutex::default() })
     }
 
-    /// The authority's certificate in PEM, for visitors that verify.
+    /// Returns the authority's certificate in PEM, for visitors that verify certificates.
     #[must_use]
     pub fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// The configuration of all https hosts: HTTP/2 or HTTP/1.1 by ALPN.
+    /// Returns the configuration of all https hosts: HTTP/2 or HTTP/1.1 by ALPN.
     ///
     /// # Errors
-    /// When rustls refuses it.
+    /// Fails if rustls refuses it.
     pub fn config(self: Arc<Self>) -> Result<ServerConfig, SimTlsError> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(self);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        // Tickets that hold the session themselves: rustls would remember 256 sessions of all hosts.
+        // Tickets that contain the session. Otherwise rustls would keep only 256 sessions of all
+        // hosts.
         config.ticketer = ring::Ticketer::new()?;
         Ok(config)
     }

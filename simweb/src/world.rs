@@ -1,5 +1,5 @@
-//! A spec made ready: what is asked again and again for hosts and URLs, all of it a pure function
-//! of the spec and of the two ports.
+//! A spec prepared for queries: the properties of hosts and URLs, all pure functions of the spec
+//! and of the two ports.
 
 use crate::character::{Character, Content, DnsWay, Manner, PageKind};
 use crate::dns::several;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
-/// The purposes of draws, so that no two share a hash.
+/// Purposes of draws, so that no two share a hash.
 pub(crate) mod draw {
     pub const CHARACTER: u64 = 10;
     pub const PAGES: u64 = 11;
@@ -26,16 +26,16 @@ pub(crate) mod draw {
     pub const TEXT: u64 = 17;
 }
 
-/// A place in the web: what a URL stands for.
+/// A place in the web, which a URL names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Target {
     /// The host.
     pub host: HostRef,
-    /// The place on it.
+    /// The place on the host.
     pub route: Route,
 }
 
-/// A spec made ready. Its port is never 0.
+/// A spec prepared for queries. Its port is never 0.
 #[derive(Debug)]
 pub struct World {
     spec: Spec,
@@ -45,7 +45,7 @@ pub struct World {
 }
 
 impl World {
-    /// Makes `spec` ready. A port of 0 counts as 80: the caller picks ports first.
+    /// Prepares `spec`. A port of 0 counts as 80; the caller picks ports first.
     #[must_use]
     pub fn new(mut spec: Spec) -> Self {
         if spec.port == 0 {
@@ -55,32 +55,32 @@ impl World {
         Self { names: HostNames::new(&spec), text: Text::new(spec.seed), spec, plain }
     }
 
-    /// The spec, ports filled in.
+    /// Returns the spec with its ports filled in.
     #[must_use]
     pub const fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// The hosts.
+    /// Returns the names of the hosts.
     #[must_use]
     pub const fn names(&self) -> &HostNames {
         &self.names
     }
 
-    /// The text that pages are cut from.
+    /// Returns the text from which pages are cut.
     #[must_use]
     pub const fn text(&self) -> &Text {
         &self.text
     }
 
-    /// The same world at these ports.
+    /// Sets the ports of the web and of the name server.
     #[must_use]
     pub fn at_ports(mut self, port: u16, dns_port: u16) -> Self {
         (self.spec.port, self.spec.dns_port) = (port, dns_port);
         self
     }
 
-    /// Where a host may be contacted.
+    /// Returns the addresses at which a host may be contacted.
     #[must_use]
     pub fn addresses(&self, id: u32) -> Vec<Ipv4Addr> {
         let own = self.names.ip(id);
@@ -91,19 +91,19 @@ impl World {
         }
     }
 
-    /// Every address at which any host may be contacted, each once.
+    /// Returns all addresses at which hosts may be contacted, without duplicates.
     #[must_use]
     pub fn all_addresses(&self) -> BTreeSet<Ipv4Addr> {
         (0..self.names.len()).flat_map(|id| self.addresses(id)).collect()
     }
 
-    /// A draw for one purpose.
+    /// Returns a draw for one purpose.
     #[must_use]
     pub fn draw(&self, purpose: u64, parts: &[u64]) -> u64 {
         hash(hash(self.spec.seed, &[purpose]), parts)
     }
 
-    /// What a host is like.
+    /// Returns the character of a host.
     #[must_use]
     pub fn character(&self, id: u32) -> &Character {
         if let Some(own) = id.checked_sub(self.names.n_generated()) {
@@ -119,20 +119,20 @@ impl World {
         &self.plain
     }
 
-    /// The robots.txt of a host.
+    /// Returns the robots.txt of a host.
     #[must_use]
     pub fn robots(&self, id: u32) -> &Robots {
         self.character(id).robots.as_ref().unwrap_or(&self.spec.robots)
     }
 
-    /// How many ordinary pages a host has; at least one.
+    /// Returns the number of ordinary pages of a host; at least one.
     #[must_use]
     pub fn n_pages(&self, id: u32) -> u32 {
         let mean = self.character(id).pages.unwrap_or(self.spec.pages_per_host);
         self.stray(f64::from(mean), self.spec.pages_spread, &[draw::PAGES, u64::from(id)]).max(1)
     }
 
-    /// How many bytes a page should have.
+    /// Returns the target size of a page in bytes.
     #[must_use]
     pub fn n_bytes(&self, id: u32, page: u64) -> usize {
         let mean = f64::from(self.spec.body_bytes);
@@ -144,7 +144,7 @@ impl World {
         (mean * (1.0 + spread * at)).round() as u32
     }
 
-    /// Milliseconds before a host's answers begin.
+    /// Returns the delay before a host's answers begin, in milliseconds.
     #[must_use]
     pub fn latency_ms(&self, id: u32) -> u32 {
         self.character(id).latency_ms.unwrap_or_else(|| {
@@ -154,7 +154,7 @@ impl World {
         })
     }
 
-    /// Whether a host's URLs are https.
+    /// Returns whether a host's URLs are https.
     #[must_use]
     pub fn tls(&self, id: u32) -> bool {
         self.character(id)
@@ -162,7 +162,7 @@ impl World {
             .unwrap_or_else(|| unit(self.draw(draw::TLS, &[u64::from(id)])) < self.spec.tls_share)
     }
 
-    /// Whether any host's are.
+    /// Returns whether any host may have https URLs.
     #[must_use]
     pub fn any_tls(&self) -> bool {
         self.spec.tls_share > 0.0
@@ -170,13 +170,13 @@ impl World {
             || self.spec.shares.iter().any(|s| s.character.tls == Some(true))
     }
 
-    /// Whether a host keeps connections alive.
+    /// Returns whether a host keeps connections alive.
     #[must_use]
     pub fn keep_alive(&self, id: u32) -> bool {
         self.character(id).keep_alive.unwrap_or(self.spec.keep_alive)
     }
 
-    /// The kind of an ordinary page.
+    /// Returns the kind of an ordinary page.
     #[must_use]
     pub fn kind(&self, id: u32, page: u32) -> PageKind {
         let generated = id < self.names.n_generated();
@@ -193,7 +193,8 @@ impl World {
         PageKind::Plain
     }
 
-    /// Whether a host's pages have links: those that always fail or end early have none.
+    /// Returns whether a host's pages have links. Pages of hosts that always fail or break off have
+    /// none.
     #[must_use]
     pub fn has_links(&self, id: u32) -> bool {
         matches!(
@@ -202,7 +203,7 @@ impl World {
         )
     }
 
-    /// `http://h3.site12.test:8080`, appended to `out`.
+    /// Appends the origin of a host to `out`, such as `http://h3.site12.test:8080`.
     pub fn write_origin(&self, host: HostRef, out: &mut String) {
         let (scheme, default) = if self.tls(host.id) { ("https", 443) } else { ("http", 80) };
         let port = self.character(host.id).port.unwrap_or(self.spec.port);
@@ -212,7 +213,7 @@ impl World {
         }
     }
 
-    /// The URL of a place, in normal form.
+    /// Returns the URL of a place, in normal form.
     #[must_use]
     pub fn url(&self, target: Target) -> String {
         let mut url = String::with_capacity(64);
@@ -221,7 +222,7 @@ impl World {
         url
     }
 
-    /// The place a URL (in normal form) stands for, if any.
+    /// Returns the place that a URL (in normal form) names, if there is one.
     #[must_use]
     pub fn find(&self, url: &str) -> Option<Target> {
         let (_, rest) = url.split_once("://")?;
@@ -231,7 +232,7 @@ impl World {
         (self.url(target) == url).then_some(target)
     }
 
-    /// The host of this name, if there is one.
+    /// Returns the host with this name, if there is one.
     #[must_use]
     pub fn host(&self, name: &str) -> Option<HostRef> {
         let name: Cow<'_, str> = if name.bytes().any(|b| b.is_ascii_uppercase()) {
@@ -244,7 +245,7 @@ impl World {
         (host.sub.is_none() || wild).then_some(host)
     }
 
-    /// The first pages on which the crawl begins.
+    /// Returns the first pages that are the seeds of the crawl.
     #[must_use]
     pub fn seeds(&self) -> Vec<Target> {
         let n_generated = self.names.n_generated();
@@ -263,7 +264,8 @@ impl World {
             .collect()
     }
 
-    /// Where a host's robots.txt ends up after its redirects, the robots.txt itself left out.
+    /// Returns the redirect targets of a host's robots.txt, in order, without the robots.txt
+    /// itself.
     #[must_use]
     pub fn robots_hops(&self, host: HostRef) -> Vec<Target> {
         let Robots::Redirects { hops, to } = self.robots(host.id) else {

@@ -1,40 +1,41 @@
-//! The three witnesses of a finished crawl say the same: the web's log, the archive, the report.
+//! Agreement of the three records of a finished crawl: the web's log, the archive and the report.
 
 use crate::scene::{Ended, Scene};
 use crate::warc::Archive;
 use simweb::{Entry, Limits, Pace, SimWeb};
 use std::collections::{BTreeMap, HashSet};
 
-/// Whether a request was for a page, not for a robots.txt.
+/// Returns whether a request was for a page and not for a robots.txt.
 #[must_use]
 pub fn is_page(entry: &Entry) -> bool {
     entry.path != "/robots.txt"
 }
 
-/// The pages that a web has answered whole so far, each once.
+/// Returns the pages that a web has completely answered so far.
 pub(crate) fn pages_answered(web: &SimWeb) -> HashSet<String> {
     let log = web.log().entries();
     log.iter().filter(|entry| is_page(entry) && entry.complete).map(Entry::url).collect()
 }
 
-/// The pages of a web that must be fetched.
+/// Returns the pages of a web that must be fetched.
 pub(crate) fn pages_due(web: &SimWeb) -> HashSet<String> {
     let judge = web.judge(Limits::default(), Pace::default());
     let due = judge.expected().urls.iter().filter(|(_, due)| due.must);
     due.map(|(url, _)| url.clone()).collect()
 }
 
-/// The archive of a crawl that has ended with nothing left is sound and holds each page that the
-/// web answered, once; the report counts what is there.
+/// Checks the archive and report of a crawl that has ended with an empty queue: the archive is
+/// valid and holds each page that the web answered exactly once, and the report has the same
+/// counts.
 ///
 /// # Panics
-/// When it is not so.
+/// Panics if archive, log and report differ.
 pub fn assert_agreement(scene: &Scene, ended: &Ended) {
     let archive = Archive::read(&scene.out());
     let pages = archive.pages();
     let answered = pages_answered(&scene.web);
     let archived: HashSet<String> = pages.keys().map(|&url| url.to_owned()).collect();
-    assert_eq!(archived, answered, "archived are exactly the pages that the web answered");
+    assert_eq!(archived, answered, "the archived pages differ from the answered ones");
     assert_eq!(ended.count("totals/pages"), pages.len() as u64);
     let robots = archive.captures().filter(|record| record.is_robots()).count();
     assert_eq!(ended.count("totals/robots_fetched"), robots as u64);

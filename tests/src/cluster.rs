@@ -1,10 +1,10 @@
-//! A whole cluster of real processes on this machine: a coordinator and agents, which reach each
-//! other through gates that can be shut, over a simulated web in this process.
+//! A cluster of real processes on this machine: a coordinator and agents, which reach each other
+//! through gates that can be closed, and a simulated web in this process.
 //!
-//! A scenario reads like a sentence: start a cluster, seed it, do something to it when so much is
-//! fetched, wait until it has nothing more to do, end it, and let the web's log and the archives
-//! be judged. Nothing here looks into the crawler: it sees command lines, exit codes and the
-//! requests that arrived. "When" is always a state that is waited for, never a time.
+//! A scenario starts a cluster, seeds it, disturbs it when a share of the pages is fetched, waits
+//! until it has nothing more to do, stops it, and has the web's log and the archives judged. It
+//! uses nothing internal of the crawler, only command lines, exit codes and the requests that
+//! arrived. It waits for states, never for a time.
 
 mod certs;
 mod commands;
@@ -34,24 +34,24 @@ use tempfile::TempDir;
 use test_size::sized;
 use tokio::runtime::Runtime;
 
-/// The name of the coordinator among the processes.
+/// Name of the coordinator among the processes.
 pub const COORDINATOR: &str = "coordinator";
-/// A dead agent is declared so after this, unless told otherwise. Much less, and an agent that
-/// only had no turn on a busy machine would be dead as well.
+/// Default lease: time after which a dead agent is declared dead. With a much shorter one, agents
+/// that only get no CPU time on a busy machine would be declared dead as well.
 const LEASE: &str = "2s";
 
-/// One member, whether its process runs or not.
+/// A member, running or not.
 #[derive(Debug)]
 struct Member {
     process: Option<Process>,
     gate: Gate,
-    /// Processes so far.
+    /// Number of processes so far.
     n_lives: u32,
-    /// Its last process ended in order.
+    /// True if its last process ended in order.
     in_order: bool,
 }
 
-/// A cluster and the web that it crawls. Everything is gone when it is dropped.
+/// A cluster and the web that it crawls. Dropping it removes everything.
 pub struct Cluster {
     coordinator: Member,
     agents: BTreeMap<String, Member>,
@@ -61,37 +61,37 @@ pub struct Cluster {
     dir: TempDir,
     runtime: Runtime,
     settings: Vec<String>,
-    /// Given to every agent.
+    /// Arguments of every agent.
     arguments: Vec<String>,
-    /// Of all processes, beside the test's own.
+    /// Environment of all processes, in addition to the test's own.
     environment: Vec<(String, String)>,
     pace: Pace,
     deadline: Duration,
-    /// URLs that must be fetched, once somebody has asked for them.
+    /// URLs that must be fetched, computed on first use.
     due: OnceCell<HashSet<String>>,
-    /// Which member each process is, or was.
+    /// Member of each process, including ended ones.
     names: HashMap<u32, String>,
     /// Agents whose disks were deleted.
     lost: HashSet<String>,
     allowed_log_lines: Vec<&'static str>,
     certs: Option<Certs>,
-    /// What is served to browsers is served over TLS.
+    /// True if metrics and dashboard are served over TLS.
     https: bool,
-    /// Where the dashboard is to be; port 0 until it is known.
+    /// Address of the dashboard; port 0 until it is known.
     http: Option<SocketAddr>,
-    /// The web's log does not say whose a connection is.
+    /// True if the web's log does not identify the members.
     anonymous: bool,
     _permits: Permits,
 }
 
 impl Cluster {
-    /// Starts the web; the cluster is still to be started.
+    /// Starts the web, but not yet the cluster.
     ///
     /// # Panics
-    /// When the web cannot be started.
+    /// Panics if the web cannot be started.
     #[must_use]
     pub fn new(spec: Spec) -> Self {
-        // At full size nothing else runs beside a cluster.
+        // At full size a cluster has all permits.
         let permits = Permits::take(sized(Load::Half, Load::All));
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(spec)).expect("the web starts");
@@ -126,20 +126,20 @@ impl Cluster {
         }
     }
 
-    /// Where the dashboard is.
+    /// Returns the address of the dashboard.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if there is no dashboard.
     #[must_use]
     pub fn dashboard(&self) -> SocketAddr {
-        self.http.expect("there is a dashboard")
+        self.http.expect("a cluster with a dashboard")
     }
 
-    /// Starts the coordinator and so many agents, `a`, `b` and so on, and waits until all of them
-    /// are members.
+    /// Starts the coordinator and `n_agents` agents, `a`, `b` and so on, and waits until all of
+    /// them are active members.
     ///
     /// # Panics
-    /// When one cannot be started.
+    /// Panics if one of them cannot be started.
     #[must_use]
     pub fn start(mut self, n_agents: u8) -> Self {
         self.start_coordinator();
@@ -150,10 +150,10 @@ impl Cluster {
         self
     }
 
-    /// Starts the coordinator, or resumes from its state.
+    /// Starts the coordinator, or resumes it from its state.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if it does not start.
     pub fn start_coordinator(&mut self) {
         let mut command = self.command("coordinator");
         command.args(["--listen", "127.0.0.1:0", "--data"]).arg(self.disk(COORDINATOR));
@@ -167,7 +167,7 @@ impl Cluster {
         };
         self.begin(COORDINATOR, command);
         if self.http.is_some() {
-            self.until("the dashboard is there", |cluster| {
+            self.until("the dashboard is served", |cluster| {
                 let said = cluster.process(COORDINATOR).said();
                 let at = said.split_once("dashboard at ");
                 let at = at.and_then(|(_, rest)| rest.split_once("://")?.1.split_once('/'));
@@ -177,10 +177,10 @@ impl Cluster {
         }
     }
 
-    /// One more agent; waits until it is a member.
+    /// Adds an agent and waits until it is an active member.
     ///
     /// # Panics
-    /// When it does not start, or does not become one.
+    /// Panics if it does not start, or does not become a member.
     pub fn add(&mut self, name: &str) {
         self.launch(name);
         self.wait_for_state(name, "active");
@@ -189,7 +189,7 @@ impl Cluster {
     /// Starts an agent, for the first time or again.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if it does not start.
     pub fn launch(&mut self, name: &str) {
         if !self.agents.contains_key(name) {
             let gate = self.runtime.block_on(self.net.gate(name)).expect("a free port");
@@ -204,10 +204,10 @@ impl Cluster {
         self.begin(name, command);
     }
 
-    /// Starts a process, and leads its gate to where it says that it listens.
+    /// Starts a process and connects its gate to the address on which it listens.
     fn begin(&mut self, name: &str, mut command: Command) {
         let member = self.member(name);
-        assert!(member.process.is_none(), "{name} runs already");
+        assert!(member.process.is_none(), "{name} is already running");
         member.n_lives += 1;
         member.in_order = false;
         member.gate.expect();
@@ -218,7 +218,8 @@ impl Cluster {
                 command.args(certs.https_of(name));
             }
         }
-        // What waits for it is to give up first, and to say how everything stands.
+        // The process has twice the deadline, so that the test's own waits fail first and report
+        // the state.
         let process = Process::start(&mut command, self.log(name, n_lives), self.deadline * 2);
         self.net.introduce(process.id(), name);
         if !self.anonymous {
@@ -228,7 +229,7 @@ impl Cluster {
         self.member(name).process = Some(process);
         self.until(&format!("{name} listens"), |cluster| {
             let member = cluster.member(name);
-            let process = member.process.as_mut().expect("it was started");
+            let process = member.process.as_mut().expect("the process was started");
             let at = process.listening_address();
             at.iter().for_each(|&at| member.gate.lead_to(at));
             assert!(at.is_some() || !process.has_ended(), "{name}: {}", process.said());
@@ -243,66 +244,66 @@ impl Cluster {
         self.agents.get_mut(name).unwrap_or_else(|| panic!("there is no agent {name}"))
     }
 
-    /// The running process of a member.
+    /// Returns the running process of a member.
     ///
     /// # Panics
-    /// When it does not run.
+    /// Panics if it does not run.
     pub fn process(&mut self, name: &str) -> &mut Process {
         let process = &mut self.member(name).process;
-        process.as_mut().unwrap_or_else(|| panic!("{name} does not run"))
+        process.as_mut().unwrap_or_else(|| panic!("{name} is not running"))
     }
 
-    /// The process of a member, which is no longer reached by the others.
+    /// Removes the process of a member and closes its gate.
     fn take(&mut self, name: &str) -> Process {
         let member = self.member(name);
         member.gate.close();
-        member.process.take().unwrap_or_else(|| panic!("{name} does not run"))
+        member.process.take().unwrap_or_else(|| panic!("{name} is not running"))
     }
 
-    /// Kills a member as `kill -9` does; its disk stays.
+    /// Kills a member like `kill -9`; its disk stays.
     ///
     /// # Panics
-    /// When it does not run.
+    /// Panics if it does not run.
     pub fn kill9(&mut self, name: &str) {
         let _ = self.take(name).kill();
     }
 
-    /// Deletes the disk of an agent that was killed.
+    /// Deletes the disk of an agent that does not run.
     ///
     /// # Panics
-    /// When it runs.
+    /// Panics if it runs.
     pub fn delete_disk(&mut self, name: &str) {
-        assert!(self.member(name).process.is_none(), "{name} runs");
-        std::fs::remove_dir_all(self.disk(name)).expect("a disk can be deleted");
+        assert!(self.member(name).process.is_none(), "{name} is running");
+        std::fs::remove_dir_all(self.disk(name)).expect("delete the directory");
         self.lost.insert(name.to_owned());
     }
 
-    /// Has an agent end in order, and starts it again with its disk.
+    /// Stops an agent with SIGINT and starts it again with its disk.
     ///
     /// # Panics
-    /// When it does not end, or not in order.
+    /// Panics if it does not end, or not in order.
     pub fn restart(&mut self, name: &str) {
         self.process(name).signal(Signal::INT);
         let _ = self.end(name);
         self.launch(name);
     }
 
-    /// Stops a process as it is, until it is thawed.
+    /// Suspends a process (SIGSTOP) until [`Self::thaw`].
     pub fn freeze(&mut self, name: &str) {
         self.process(name).signal(Signal::STOP);
     }
 
-    /// Has a frozen process go on.
+    /// Resumes a suspended process.
     pub fn thaw(&mut self, name: &str) {
         self.process(name).signal(Signal::CONT);
     }
 
-    /// What one member says to another when it calls, and what it is answered.
+    /// Sets the state of the connections that `from` makes to `to`.
     pub fn set_way(&self, from: &str, to: &str, way: Way) {
         self.net.set(from, to, way);
     }
 
-    /// All ways to and from a member.
+    /// Sets the state of all connections to and from a member.
     pub fn set_ways(&self, name: &str, way: Way) {
         for other in self.everyone().filter(|other| other != name) {
             self.set_way(&other, name, way);
@@ -314,7 +315,7 @@ impl Cluster {
         self.agents.keys().cloned().chain([COORDINATOR.to_owned()])
     }
 
-    /// The directory of a member.
+    /// Returns the directory of a member.
     #[must_use]
     pub fn disk(&self, name: &str) -> PathBuf {
         self.dir().join(name)
@@ -324,13 +325,13 @@ impl Cluster {
         self.dir().join(format!("{name}-{life}.log"))
     }
 
-    /// A directory for everything.
+    /// Returns the directory of the whole cluster.
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Where the coordinator is reached.
+    /// Returns the URL of the coordinator.
     #[must_use]
     pub fn url(&self) -> String {
         let scheme = if self.certs.is_some() { "https" } else { "http" };
@@ -347,8 +348,8 @@ impl Cluster {
     }
 }
 
-/// A directory for everything, which stays where `CRIVELLO_TEST_KEEP` is set.
-#[expect(clippy::print_stdout, reason = "shown when the test fails")]
+/// Creates a directory for everything, which is kept if `CRIVELLO_TEST_KEEP` is set.
+#[expect(clippy::print_stdout, reason = "output of a failed test")]
 fn directory() -> TempDir {
     let keep = std::env::var_os("CRIVELLO_TEST_KEEP").is_some();
     let dir = tempfile::Builder::new().disable_cleanup(keep).tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! A real collector of traces: OTLP over gRPC, on loopback, in this process.
+//! A collector of traces: OTLP over gRPC, on loopback, in this process.
 
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
@@ -17,25 +17,25 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 
-/// A span as it came.
+/// A received span.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// The agent's name.
+    /// Name of the agent.
     pub by: String,
-    /// Its attributes, as text.
+    /// Attributes as text.
     pub says: BTreeMap<String, String>,
-    /// All of it.
+    /// The whole span.
     pub span: Span,
 }
 
 impl Seen {
-    /// Whether it went wrong.
+    /// Returns whether its status is an error.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.span.status.as_ref().is_some_and(|s| s.code == status::StatusCode::Error as i32)
     }
 
-    /// An attribute; empty where there is none.
+    /// Returns an attribute; empty if there is none.
     #[must_use]
     pub fn say(&self, name: &str) -> &str {
         self.says.get(name).map_or("", String::as_str)
@@ -56,7 +56,7 @@ impl TraceService for Taker {
             let resource = of.resource.map(|resource| texts(&resource.attributes));
             let resource = resource.unwrap_or_default();
             if resource.get("service.name").map(String::as_str) != Some("crivello-agent") {
-                return Err(Status::invalid_argument("who is this?"));
+                return Err(Status::invalid_argument("unknown span"));
             }
             let by = resource.get("service.instance.id").cloned().unwrap_or_default();
             for span in of.scope_spans.into_iter().flat_map(|scope| scope.spans) {
@@ -78,46 +78,46 @@ fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
     attributes.iter().map(|of| (of.key.clone(), value(of).unwrap_or_default())).collect()
 }
 
-/// See the module. Its spans stay when it is killed.
+/// A running collector. Its spans remain available after [`Self::kill`].
 pub struct Collector {
-    /// Gone when it was killed.
+    /// `None` after a kill.
     runtime: Option<Runtime>,
     taker: Taker,
     address: SocketAddr,
 }
 
 impl Collector {
-    /// Starts one on a free port.
+    /// Starts a collector on a free port.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     #[must_use]
     pub fn start() -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let taker = Taker::default();
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
         let listener = listener.expect("a free port");
-        let address = listener.local_addr().expect("it has an address");
+        let address = listener.local_addr().expect("the address of the collector");
         let service = TraceServiceServer::new(taker.clone());
         let serving = Server::builder().add_service(service);
         runtime.spawn(serving.serve_with_incoming(TcpIncoming::from(listener)));
         Self { runtime: Some(runtime), taker, address }
     }
 
-    /// What to give to `--otlp`.
+    /// Returns the URL for `--otlp`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Ends it at once, with all its connections.
+    /// Stops the collector at once and closes all its connections.
     pub fn kill(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 
-    /// What came so far.
+    /// Returns the spans received so far.
     #[must_use]
     pub fn spans(&self) -> Vec<Seen> {
         self.taker.0.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,9 +1,9 @@
-//! A whole cluster in the test's own process: the same coordinator and agents, which speak to each
-//! other over loopback as they would elsewhere, each in a directory of its own.
+//! A whole cluster in the test's own process. The same coordinator and agents communicate over
+//! loopback as usual, each with its own directory.
 //!
-//! What takes a process seconds, to start, to join, to be killed, takes a moment here, so that many
-//! schedules can be played. A kill is [`Crawl::abandon`]: nothing is saved, nobody is told. For the
-//! same with real processes, gates between them and `kill -9` there is [`crate::Cluster`].
+//! Starting, joining and killing take seconds with processes but only a moment here, so many
+//! schedules can be run. A kill is [`Crawl::abandon`]: nothing is saved, and nobody is notified.
+//! [`crate::Cluster`] does the same with real processes, gates between them and `kill -9`.
 
 use crate::agreement::{pages_answered, pages_due};
 use crate::binary;
@@ -23,20 +23,20 @@ use test_size::sized;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-/// Between two looks at something that is waited for.
+/// Interval between two checks of a condition.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A dead agent is declared so after this.
+/// Time after which a dead agent is declared dead.
 const LEASE: Duration = Duration::from_secs(2);
-/// Small, as are commits, so that what a kill may repeat is little.
+/// Maximum number of visits in flight. It is small, like commits, so that a kill repeats few pages.
 pub const VISITS_MAX: u64 = 4;
-/// Pages of one commit.
+/// Maximum number of pages in a commit.
 pub const COMMIT_PAGES_MAX: u64 = 4;
-/// What a kill may repeat: visits, the pages of as many on their way to a commit, those of the open
-/// commit, and of three commits on their way to the copies.
+/// Maximum number of pages that a kill may repeat: those of the visits, as many on their way to a
+/// commit, those of the open commit, and those of three commits on their way to the replicas.
 pub const IN_FLIGHT: u64 = 2 * VISITS_MAX + 4 * COMMIT_PAGES_MAX;
 
-/// What a cluster is to be; [`Plan::begin`] starts it.
+/// Description of a cluster; [`Plan::begin`] starts it.
 #[derive(Debug)]
 pub struct Plan {
     spec: Spec,
@@ -44,7 +44,7 @@ pub struct Plan {
     delays: (Duration, Duration),
 }
 
-/// See the module. Everything is gone when it is dropped.
+/// A running cluster. Dropping it removes everything.
 pub struct InProcess {
     /// The web.
     pub web: SimWeb,
@@ -61,9 +61,9 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// A cluster of three agents, politely crawling this web.
+    /// Plans a cluster of three agents that crawls this web politely.
     #[must_use]
-    #[expect(clippy::new_ret_no_self, reason = "a plan first, as of a house")]
+    #[expect(clippy::new_ret_no_self, reason = "a `Plan` is configured before it starts")]
     pub const fn new(spec: Spec) -> Plan {
         let delays = (Duration::from_millis(100), Duration::from_millis(25));
         Plan { spec, n_agents: 3, delays }
@@ -71,28 +71,28 @@ impl InProcess {
 }
 
 impl Plan {
-    /// So many agents, to begin with.
+    /// Sets the number of agents at the start.
     #[must_use]
     pub const fn agents(mut self, n_agents: usize) -> Self {
         self.n_agents = n_agents;
         self
     }
 
-    /// For a host, and for an address; the judge will insist on them.
+    /// Sets the delays for a host and for an address, which the judge checks.
     #[must_use]
     pub const fn delays(mut self, delay: Duration, ip_delay: Duration) -> Self {
         self.delays = (delay, ip_delay);
         self
     }
 
-    /// Starts web, coordinator and agents, `1`, `2` and so on, all of which are members when this
-    /// returns, and gives them the seeds of the web.
+    /// Starts web, coordinator and agents, named `1`, `2` and so on, and adds the seeds of the web.
+    /// All agents are members when it returns.
     ///
     /// # Panics
-    /// When something cannot be started.
+    /// Panics if something cannot be started.
     #[must_use]
     pub fn begin(self) -> InProcess {
-        // At full size nothing else runs beside a cluster.
+        // At full size a cluster has all permits.
         let permits = Permits::take(sized(Load::Half, Load::All));
         let runtime = Runtime::new().expect("a runtime");
         let web = runtime.block_on(SimWeb::start(self.spec.clone())).expect("the web starts");
@@ -152,34 +152,35 @@ impl Plan {
 }
 
 impl InProcess {
-    /// Starts the coordinator, or resumes from its state at the same address.
+    /// Starts the coordinator, or resumes it from its state at the same address.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if it does not start.
     pub fn start_coordinator(&mut self) {
-        assert!(self.coordinator.is_none(), "it runs");
+        assert!(self.coordinator.is_none(), "the coordinator is running");
         let listen = Listen { at: self.address, tls: None, token: None };
         let home = self.dir.path().join("coordinator");
         let started = self.runtime.block_on(Coordinator::start(&home, &self.settings, listen));
-        let coordinator = started.unwrap_or_else(|error| panic!("no coordinator: {error}"));
+        let coordinator =
+            started.unwrap_or_else(|error| panic!("cannot start the coordinator: {error}"));
         self.address = coordinator.address();
         self.coordinator = Some(coordinator);
     }
 
-    /// Ends the coordinator.
+    /// Stops the coordinator.
     ///
     /// # Panics
-    /// When it does not run, or does not end in order.
+    /// Panics if it does not run, or does not end in order.
     pub fn stop_coordinator(&mut self) {
-        let coordinator = self.coordinator.take().expect("it runs");
+        let coordinator = self.coordinator.take().expect("the coordinator is running");
         let stopped = self.runtime.block_on(coordinator.stop());
-        stopped.unwrap_or_else(|error| panic!("the coordinator: {error}"));
+        stopped.unwrap_or_else(|error| panic!("cannot stop the coordinator: {error}"));
     }
 
-    /// One more agent, a member when this returns: its name.
+    /// Adds an agent and returns its name. It is a member when this returns.
     ///
     /// # Panics
-    /// When it cannot join.
+    /// Panics if it cannot join.
     pub fn add(&mut self) -> String {
         self.n_names += 1;
         let name = self.n_names.to_string();
@@ -187,10 +188,10 @@ impl InProcess {
         name
     }
 
-    /// Has an agent join, with its disk where it was a member before.
+    /// Starts an agent, with its disk if it was a member before, and joins it.
     ///
     /// # Panics
-    /// When it cannot.
+    /// Panics if it cannot join.
     pub fn join(&mut self, name: &str) {
         let options = JoinOptions {
             coordinator: self.url(),
@@ -204,17 +205,17 @@ impl InProcess {
         };
         let crawl = Crawl::join(&options, &CancellationToken::new());
         let crawl = crawl.unwrap_or_else(|error| panic!("{name} cannot join: {error}"));
-        assert!(self.agents.insert(name.to_owned(), crawl).is_none(), "{name} runs");
+        assert!(self.agents.insert(name.to_owned(), crawl).is_none(), "{name} is running");
     }
 
     fn take(&mut self, name: &str) -> Crawl {
-        self.agents.remove(name).unwrap_or_else(|| panic!("{name} does not run"))
+        self.agents.remove(name).unwrap_or_else(|| panic!("{name} is not running"))
     }
 
-    /// Ends an agent as a kill would; its disk stays.
+    /// Ends an agent like a kill; its disk stays.
     ///
     /// # Panics
-    /// When it does not run.
+    /// Panics if it does not run.
     pub fn kill(&mut self, name: &str) {
         self.take(name).abandon();
     }
@@ -222,52 +223,52 @@ impl InProcess {
     /// Deletes the disk of an agent that was killed.
     ///
     /// # Panics
-    /// When it cannot be deleted.
+    /// Panics if it runs, or if its disk cannot be deleted.
     pub fn delete_disk(&self, name: &str) {
-        assert!(!self.agents.contains_key(name), "{name} runs");
-        std::fs::remove_dir_all(self.disk(name)).expect("a disk can be deleted");
+        assert!(!self.agents.contains_key(name), "{name} is running");
+        std::fs::remove_dir_all(self.disk(name)).expect("delete the directory");
     }
 
-    /// Has an agent hand over what it has to crawl, and waits until it has left.
+    /// Drains an agent and waits until it has left.
     ///
     /// # Panics
-    /// When it does not.
+    /// Panics if it does not leave.
     pub fn drain(&mut self, name: &str) {
         let crawl = self.take(name);
         crawl.drain().unwrap_or_else(|why| panic!("{name} cannot be drained: {why}"));
         let ended = crawl.wait(DEADLINE);
-        assert!(ended.is_some(), "{name} is never drained");
+        assert!(ended.is_some(), "{name} was not drained in time");
         let _ = crawl.finish();
     }
 
-    /// Has an agent save and end, and join again.
+    /// Stops an agent with its state saved, and starts it again.
     pub fn restart(&mut self, name: &str) {
         let _ = self.take(name).finish();
         self.join(name);
     }
 
-    /// Those that run, by name.
+    /// Returns the names of the running agents.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.agents.keys().cloned().collect()
     }
 
-    /// The directory of an agent.
+    /// Returns the directory of an agent.
     #[must_use]
     pub fn disk(&self, name: &str) -> PathBuf {
         self.dir.path().join(format!("agent-{name}"))
     }
 
-    /// Where the coordinator is reached.
+    /// Returns the URL of the coordinator.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Runs a subcommand that must succeed, as people would.
+    /// Runs a subcommand of the binary, which must succeed. Returns its output.
     ///
     /// # Panics
-    /// When it does not.
+    /// Panics if it fails.
     pub fn tell(&self, words: &[&str]) -> String {
         let mut command = Command::new(binary());
         command.args(words).args(["--coordinator", &self.url()]).env("NO_COLOR", "1");
@@ -283,22 +284,22 @@ impl InProcess {
         self.tell(&words);
     }
 
-    /// The pages answered so far, each once.
+    /// Returns the pages answered so far.
     #[must_use]
     pub fn pages(&self) -> HashSet<String> {
         pages_answered(&self.web)
     }
 
-    /// The share of the pages due that has been answered.
+    /// Returns the share of the due pages that has been answered.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.pages().len() as f64 / self.due.len() as f64
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition holds.
     ///
     /// # Panics
-    /// When it is not in good time; says how everything stands.
+    /// Panics if it does not hold before the deadline, and reports the state of the cluster.
     pub fn until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
         let begun = self.web.log().now();
         while !is_so(self) {
@@ -308,15 +309,16 @@ impl InProcess {
         }
     }
 
-    /// Waits until the cluster says that it is done, ends it, and lets the web's log be judged: each
-    /// page due was fetched, and at most `repeats_max` of them again, at the pace that was promised.
+    /// Waits until the cluster reports that it is done, stops it, and judges it by the web's log.
+    /// Each due page was fetched at the promised pace, and at most `repeats_max` were fetched
+    /// again.
     ///
     /// # Panics
-    /// When it is not so.
+    /// Panics if that is not the case.
     pub fn finish(mut self, repeats_max: u64) -> Judgment {
         self.tell(&["wait", "--timeout", "90s"]);
         let missing: Vec<_> = self.due.difference(&self.pages()).take(10).cloned().collect();
-        assert!(missing.is_empty(), "it says that it is done, without {missing:?}");
+        assert!(missing.is_empty(), "`wait` returned without {missing:?}");
         for name in self.names() {
             let _ = self.take(&name).finish();
         }
@@ -327,7 +329,7 @@ impl InProcess {
         report
     }
 
-    /// How everything stands: for a failure's words.
+    /// Returns the state of the whole cluster, for the message of a failure.
     #[must_use]
     pub fn account(&self) -> String {
         let pages = self.pages();

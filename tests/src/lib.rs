@@ -1,9 +1,8 @@
-//! What the scenario tests share: a simulated web, the real binary crawling it in a process of its
-//! own, and the judge.
+//! Harness of the scenario tests: a simulated web, the real binary that crawls it in its own
+//! process, and the judge.
 //!
-//! A scenario reads like a sentence: build a web, crawl it, let the web's own log be judged.
-//! Nothing here looks into the crawler: it sees a command line, an exit code, a report, and the
-//! requests that arrived.
+//! A scenario builds a web, crawls it, and has the web's log judged. It uses nothing internal of
+//! the crawler, only a command line, an exit code, a report, and the requests that arrived.
 
 mod agreement;
 pub mod cluster;

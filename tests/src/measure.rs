@@ -1,10 +1,10 @@
-//! What a process cost, by the system's own accounting.
+//! The cost of a process, by the system's accounting.
 
 use std::io;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
-/// What a finished process used.
+/// Usage of a process that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// CPU time in user mode.
@@ -16,24 +16,24 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// CPU time in all.
+    /// Returns the total CPU time.
     #[must_use]
     pub fn cpu(&self) -> Duration {
         self.user + self.system
     }
 }
 
-/// Between two looks at a process that runs.
+/// Interval between two checks of a running process.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Waits for a child and says what it used.
+/// Waits for a child and returns its usage.
 ///
-/// Its peak memory is read from `/proc` while it runs: in its `rusage` the memory of this process
-/// counts as well, as it was when the child was forked off.
+/// Peak memory is read from `/proc` while the child runs, because its `rusage` includes the memory
+/// of this process at the time of the fork.
 ///
 /// # Errors
-/// When it cannot be waited for.
-#[expect(clippy::needless_pass_by_value, reason = "nobody may wait for it again")]
+/// Fails if the child cannot be waited for.
+#[expect(clippy::needless_pass_by_value, reason = "a child can be waited for only once")]
 pub fn wait_measured(child: Child) -> io::Result<(ExitStatus, Usage)> {
     use std::os::unix::process::ExitStatusExt;
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
@@ -58,7 +58,7 @@ pub fn wait_measured(child: Child) -> io::Result<(ExitStatus, Usage)> {
     Ok((ExitStatus::from_raw(status), usage))
 }
 
-/// The peak resident memory of a running process, in bytes; 0 once it has ended.
+/// Returns the peak resident memory of a running process, in bytes; 0 once it has ended.
 pub(crate) fn memory_peak(pid: libc::pid_t) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,16 +1,17 @@
-//! One pool of permits for all tests of a binary, so that clusters which mostly sleep run side by side and
-//! what needs the machine for itself has it.
+//! One pool of permits for all tests of a binary, so that clusters that mostly sleep run side by
+//! side, and a test that needs the whole machine has it.
 //!
-//! Each builder of a web takes permits for as long as it lives. A test that weighs more or less than the
-//! builder assumes takes its own first; what is taken later in the same thread counts as included.
+//! Each builder of a web holds permits during its lifetime. A test with more or less load than the
+//! builder assumes takes its own permits first; later permits of the same thread are included in
+//! these.
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Permits in the pool.
+/// Number of permits in the pool.
 const POOL: usize = 8;
 
-/// The share of the machine that a test needs.
+/// Share of the machine that a test needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// Mostly sleeps: delays, leases, timeouts.
@@ -36,17 +37,18 @@ impl Load {
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permits(usize);
 
-#[expect(clippy::mutex_atomic, reason = "the condition variable waits with this mutex")]
+#[expect(clippy::mutex_atomic, reason = "the condition variable needs this mutex")]
 static FREE: Mutex<usize> = Mutex::new(POOL);
 static RETURNED: Condvar = Condvar::new();
 
 thread_local! {
-    /// Whether this thread holds permits.
+    /// True if this thread holds permits.
     static HOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Permits {
-    /// Waits for the permits of a test with this load; takes none where this thread holds some.
+    /// Waits for the permits of a test with this load. Takes none if this thread holds some
+    /// already.
     pub fn take(load: Load) -> Self {
         if HOLDS.replace(true) {
             return Self(0);
@@ -84,7 +86,7 @@ mod tests {
             let _permits = Permits::take(load);
             let _included = Permits::take(Load::All);
             let before = RUNNING.fetch_add(load.permits(), SeqCst);
-            assert!(before + load.permits() <= POOL, "{before} permits were taken before {load:?}");
+            assert!(before + load.permits() <= POOL, "{before} permits are in use before {load:?}");
             thread::sleep(Duration::from_millis(2));
             RUNNING.fetch_sub(load.permits(), SeqCst);
         };

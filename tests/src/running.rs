@@ -1,5 +1,5 @@
-//! A process that ends with its scenario: by itself, or stopped when it is overdue, so that a crawl
-//! that hangs is a failure that says what hung, and nothing is left running behind a test.
+//! A process that ends with its scenario, by itself or stopped at its deadline. A crawl that hangs
+//! becomes a failure that names it, and no process outlives its test.
 
 use crate::measure::{Usage, wait_measured};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
@@ -12,42 +12,43 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// How long a process may run when nothing else is said.
+/// Default time limit of a process.
 pub const DEADLINE: Duration = Duration::from_secs(120);
-/// How long it may take to stop and to say how things stand, before it is killed.
+/// Time that a process has to stop and report before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A process under watch; killed when dropped.
+/// A process with a deadline. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Running {
-    /// `None` once it was waited for.
+    /// `None` after it was waited for.
     child: Option<Child>,
     watch: Watch,
 }
 
 impl Running {
-    /// Puts a process under watch for so long from now on.
+    /// Sets the deadline of a process, from now on.
     ///
     /// # Panics
-    /// When it cannot be watched.
+    /// Panics if the process cannot be watched.
     #[must_use]
     pub fn new(child: Child, deadline: Duration) -> Self {
         let watch = Watch::over(&child, deadline);
         Self { child: Some(child), watch }
     }
 
-    /// Asks it to stop, as Ctrl-C does.
+    /// Sends SIGINT, like Ctrl-C.
     ///
     /// # Panics
-    /// When it has ended, and was waited for.
+    /// Panics if the process has been waited for.
     pub fn stop(&self) {
-        kill_process(Pid::from_child(self), Signal::INT).expect("our own child can be signaled");
+        kill_process(Pid::from_child(self), Signal::INT).expect("a signal to the child");
     }
 
-    /// Waits for its end: how that was, what it used, and whether it was overdue.
+    /// Waits for the end. Returns the exit status, the usage, and whether the deadline was
+    /// exceeded.
     ///
     /// # Errors
-    /// When it cannot be waited for.
+    /// Fails if the process cannot be waited for.
     pub fn wait_measured(mut self) -> io::Result<(ExitStatus, Usage, bool)> {
         let child = self.child.take().ok_or(io::ErrorKind::NotFound)?;
         let (status, usage) = wait_measured(child)?;
@@ -59,13 +60,13 @@ impl Deref for Running {
     type Target = Child;
 
     fn deref(&self) -> &Child {
-        self.child.as_ref().expect("it is there until it is waited for")
+        self.child.as_ref().expect("the child was not waited for")
     }
 }
 
 impl DerefMut for Running {
     fn deref_mut(&mut self) -> &mut Child {
-        self.child.as_mut().expect("it is there until it is waited for")
+        self.child.as_mut().expect("the child was not waited for")
     }
 }
 
@@ -78,31 +79,31 @@ impl Drop for Running {
     }
 }
 
-/// Runs a program to its end, without input, and says what it said.
+/// Runs a program to its end, without input, and returns its output.
 ///
 /// # Panics
-/// When it cannot be run, or is overdue.
+/// Panics if it cannot be run, or exceeds [`DEADLINE`].
 #[must_use]
 pub fn output(command: &mut Command) -> Output {
     output_within(command, DEADLINE)
 }
 
-/// The same, with another deadline.
+/// Runs a program like [`output`], with another deadline.
 ///
 /// # Panics
-/// When it cannot be run, or is overdue.
+/// Panics if it cannot be run, or exceeds the deadline.
 #[must_use]
 pub fn output_within(command: &mut Command, deadline: Duration) -> Output {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("the program runs");
+    let child = command.spawn().expect("the program starts");
     let watch = Watch::over(&child, deadline);
-    let output = child.wait_with_output().expect("the program can be waited for");
+    let output = child.wait_with_output().expect("the exit status of the program");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!watch.was_overdue(), "{command:?} had not ended after {deadline:?}: {said}");
     output
 }
 
-/// A thread that stops a process when it is overdue. It leaves when this is dropped.
+/// A thread that stops a process at its deadline. It ends when this is dropped.
 #[derive(Debug)]
 struct Watch {
     overdue: Arc<AtomicBool>,
@@ -111,9 +112,9 @@ struct Watch {
 
 impl Watch {
     fn over(child: &Child, deadline: Duration) -> Self {
-        // Not by its number, which another process has once this one was waited for.
+        // Uses a pidfd, because the pid may be reused after the process has been waited for.
         let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty());
-        let process = process.expect("our own child can be watched");
+        let process = process.expect("open the child's process");
         let (until, ended) = sync_channel(0);
         let overdue = Arc::<AtomicBool>::default();
         let late = overdue.clone();
@@ -131,7 +132,7 @@ fn stop_after(deadline: Duration, process: &OwnedFd, ended: &Receiver<()>, late:
         if ended.recv_timeout(time) != Err(RecvTimeoutError::Timeout) {
             return;
         }
-        // It may have ended in this moment, in good time.
+        // The signal fails if the process has just ended in time.
         late.fetch_or(pidfd_send_signal(process, signal).is_ok(), Ordering::Release);
     }
 }

@@ -1,4 +1,4 @@
-//! One scenario: a web in this process, the crawler in another.
+//! A scenario: a web in this process, and the crawler in another.
 
 use crate::measure::Usage;
 use crate::permits::{Load, Permits};
@@ -15,12 +15,12 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// More seeds than this are too many to be typed.
+/// Number of seeds from which they are passed in a file instead of as arguments.
 const SEED_ARGUMENTS_MAX: usize = 500;
-/// Lines of the log that are shown of a crawl that had to be stopped.
+/// Number of log lines that are shown of a crawl that had to be stopped.
 const LOG_TAIL_LINES: usize = 20;
 
-/// A web and a directory to crawl it into.
+/// A web, and a directory for a crawl of it.
 pub struct Scene {
     _runtime: Runtime,
     /// The web.
@@ -37,28 +37,29 @@ pub struct Scene {
 /// A crawl that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// The exit code; `None` when it was killed.
+    /// Exit code; `None` if it was killed.
     pub code: Option<i32>,
-    /// What `--report` wrote; `Null` when it did not.
+    /// Contents of the `--report` file; `Null` if there is none.
     pub report: Value,
-    /// What it said on standard error.
+    /// Standard error.
     pub stderr: String,
-    /// What it used.
+    /// Usage of the process.
     pub usage: Usage,
 }
 
 impl Ended {
-    /// A count in the report, by its path: `totals/pages`, `skipped/robots`; 0 when it is absent.
+    /// Returns a count in the report, by its path, such as `totals/pages` or `skipped/robots`; 0 if
+    /// it is absent.
     #[must_use]
     pub fn count(&self, path: &str) -> u64 {
         self.report.pointer(&format!("/{path}")).and_then(Value::as_u64).unwrap_or(0)
     }
 }
 
-/// The seed of a random scenario: from `CRIVELLO_TEST_SEED`, or drawn; printed either way, so that
-/// a failing one can be pasted back.
+/// Returns the seed of a random scenario: from `CRIVELLO_TEST_SEED`, or a random one. It is
+/// printed, so that a failure can be repeated.
 #[must_use]
-#[expect(clippy::print_stdout, reason = "shown when the test fails")]
+#[expect(clippy::print_stdout, reason = "output of a failed test")]
 pub fn seed() -> u64 {
     let seed = std::env::var("CRIVELLO_TEST_SEED")
         .ok()
@@ -68,24 +69,24 @@ pub fn seed() -> u64 {
     seed
 }
 
-/// The `crivello` binary built beside this test.
+/// Returns the path of the `crivello` binary that was built beside this test.
 ///
 /// # Panics
-/// When it was not built.
+/// Panics if it was not built.
 #[must_use]
 pub fn binary() -> PathBuf {
-    let exe = std::env::current_exe().expect("a test has a path");
-    let dir = exe.ancestors().nth(2).expect("tests are two levels below the target folder");
+    let exe = std::env::current_exe().expect("the path of this test");
+    let dir = exe.ancestors().nth(2).expect("the target directory two levels above the test");
     let path = dir.join("crivello");
     assert!(path.exists(), "{} is missing: `make build` first", path.display());
     path
 }
 
 impl Scene {
-    /// Starts the web; the crawl will begin on its seeds.
+    /// Starts the web. The crawl will use its seeds.
     ///
     /// # Panics
-    /// When the web cannot be started.
+    /// Panics if the web cannot be started.
     #[must_use]
     pub fn new(spec: Spec) -> Self {
         let permits = Permits::take(Load::Half);
@@ -123,76 +124,76 @@ impl Scene {
         self.arg("--set").arg(setting)
     }
 
-    /// Another name server than the web's own.
+    /// Replaces the web's name server by another one.
     #[must_use]
     pub fn dns(mut self, address: SocketAddr) -> Self {
         self.args.retain(|arg| !arg.starts_with("--dns="));
         self.arg(format!("--dns={address}"))
     }
 
-    /// Both delays.
+    /// Sets both delays.
     #[must_use]
     pub fn delays(self, delay: &str, ip_delay: &str) -> Self {
         self.arg(format!("--delay={delay}")).arg(format!("--ip-delay={ip_delay}"))
     }
 
-    /// Other seeds than the web's own.
+    /// Replaces the web's seeds.
     #[must_use]
     pub fn seeds(mut self, seeds: &[&str]) -> Self {
         self.seeds = seeds.iter().map(|&seed| seed.to_owned()).collect();
         self
     }
 
-    /// A warning or an error that belongs to this scenario: a line that holds this is no failure.
+    /// Accepts warnings and errors that contain this text in the log of this scenario.
     #[must_use]
     pub fn allow_log_line(mut self, part: &'static str) -> Self {
         self.allowed_log_lines.push(part);
         self
     }
 
-    /// A crawl that takes longer than this is stopped, and has failed; [`DEADLINE`] unless told.
+    /// Sets the time after which the crawl is stopped and has failed; the default is [`DEADLINE`].
     #[must_use]
     pub fn within(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// Where the crawl is.
+    /// Returns the directory of the crawl.
     #[must_use]
     pub fn out(&self) -> PathBuf {
         self.out.clone().unwrap_or_else(|| self.dir.path().join("crawl"))
     }
 
-    /// The crawl is to be in this directory.
+    /// Sets the directory of the crawl.
     #[must_use]
     pub fn out_in(mut self, out: &Path) -> Self {
         self.out = Some(out.to_owned());
         self
     }
 
-    /// What the running crawler has said so far on standard error.
+    /// Returns the crawler's standard error so far.
     #[must_use]
     pub fn said(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("stderr")).unwrap_or_default()
     }
 
-    /// Waits until the running crawler has said this, or has ended.
+    /// Waits until the crawler has logged this text.
     ///
     /// # Panics
-    /// When it has ended without.
+    /// Panics if the crawler ends without it.
     pub fn wait_for_log(&self, child: &mut Child, words: &str) {
         while !self.said().contains(words) {
-            let ended = child.try_wait().expect("the crawler can be waited for");
+            let ended = child.try_wait().expect("the exit status of the crawler");
             let in_time = ended.is_none() || self.said().contains(words);
-            assert!(in_time, "never said {words:?}, {ended:?}: {}", self.said());
+            assert!(in_time, "{words:?} was never logged, {ended:?}: {}", self.said());
             std::thread::sleep(Duration::from_millis(2));
         }
     }
 
-    /// Watches the running crawler, which was given `--http`.
+    /// Watches the running crawler, which must have been started with `--http`.
     ///
     /// # Panics
-    /// When it ends before it has said where its numbers are.
+    /// Panics if it ends before it has printed the address of its metrics.
     pub fn watch(&self, child: &mut Child) -> Watched {
         self.wait_for_log(child, "metrics at ");
         loop {
@@ -206,25 +207,25 @@ impl Scene {
     /// Waits until the web's log has this many requests, or the crawler has ended.
     ///
     /// # Panics
-    /// When the crawler cannot be waited for.
+    /// Panics if the crawler cannot be waited for.
     pub fn wait_for_requests(&self, child: &mut Child, n_requests: usize) {
         while self.web.log().len() < n_requests
-            && child.try_wait().expect("the crawler can be waited for").is_none()
+            && child.try_wait().expect("the exit status of the crawler").is_none()
         {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
 
-    /// A directory beside the crawl's.
+    /// Returns the directory that contains the crawl.
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// The command, as yet not started.
+    /// Returns the command, without starting it.
     ///
     /// # Panics
-    /// When there are so many seeds that they go to a file, and it cannot be written.
+    /// Panics if the seeds need a file that cannot be written.
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(binary());
@@ -248,19 +249,19 @@ impl Scene {
         command
     }
 
-    /// Starts the crawl, or resumes it.
+    /// Starts or resumes the crawl.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     #[must_use]
     pub fn start(&self) -> Running {
         self.start_as(self.command())
     }
 
-    /// Starts a command that was made from [`Self::command`].
+    /// Starts a command made from [`Self::command`].
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     #[must_use]
     pub fn start_as(&self, mut command: Command) -> Running {
         let log = std::fs::File::create(self.dir.path().join("stderr")).expect("a file");
@@ -268,13 +269,13 @@ impl Scene {
         Running::new(command.stderr(log).spawn().expect("the crawler starts"), self.deadline)
     }
 
-    /// Waits for its end. A warning or an error in its log that was not expected is a failure.
+    /// Waits for the end of the crawl, and checks its log.
     ///
     /// # Panics
-    /// On such noise, and when it had to be stopped.
+    /// Panics if the log has an unexpected warning or error, or if the crawl had to be stopped.
     #[must_use]
     pub fn end(&self, child: Running) -> Ended {
-        let (status, usage, overdue) = child.wait_measured().expect("it can be waited for");
+        let (status, usage, overdue) = child.wait_measured().expect("the exit status of the child");
         let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name));
         let stderr = read("stderr").unwrap_or_default();
         let report = read("report.json").ok().and_then(|json| serde_json::from_str(&json).ok());
@@ -287,7 +288,7 @@ impl Scene {
         Ended { code: status.code(), report: report.unwrap_or(Value::Null), stderr, usage }
     }
 
-    /// What a crawl was doing that had to be stopped.
+    /// Describes the activity of a crawl that had to be stopped.
     fn overdue(&self, stderr: &str, report: Option<&Value>) -> String {
         let log = self.web.log().entries();
         let last = log.last().map_or_else(String::new, |entry| {
@@ -301,26 +302,26 @@ impl Scene {
             self.deadline,
             log.len(),
             lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n"),
-            report.map_or_else(|| "none, it had to be killed".to_owned(), Value::to_string),
+            report.map_or_else(|| "none; the crawler was killed".to_owned(), Value::to_string),
         )
     }
 
-    /// Crawls from start to end.
+    /// Runs a crawl from start to end.
     #[must_use]
     pub fn crawl(&self) -> Ended {
         self.end(self.start())
     }
 
-    /// The judge of this web.
+    /// Returns a judge of this web.
     #[must_use]
     pub fn judge(&self, limits: Limits, pace: Pace) -> Judge {
         Judge::new(self.web.spec().clone(), limits, pace)
     }
 
-    /// Lets the web's log be judged; a violation is a failure.
+    /// Has the web's log judged.
     ///
     /// # Panics
-    /// On a violation.
+    /// Panics on a violation.
     pub fn assert_clean(&self, judge: &Judge) -> simweb::Judgment {
         let report = judge.judge(&self.web.log().entries());
         assert!(report.is_clean(), "{report}");

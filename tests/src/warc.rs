@@ -1,5 +1,5 @@
-//! A reader of WARC and CDXJ files that shares no code with the crawler. Whatever is not sound is
-//! a panic: gzip members, lengths, digests, ids, the order of an index and where it points.
+//! A reader of WARC and CDXJ files that shares no code with the crawler. It panics on anything
+//! invalid: gzip members, lengths, digests, ids, the order of an index and its offsets.
 
 use data_encoding::BASE32;
 use flate2::bufread::GzDecoder;
@@ -10,70 +10,70 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// One record.
+/// A WARC record.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The name of its file.
+    /// Name of its file.
     pub file: String,
-    /// Where its gzip member begins.
+    /// Offset of its gzip member.
     pub offset: u64,
-    /// The bytes of the member.
+    /// Size of the gzip member, in bytes.
     pub length: u64,
     fields: Vec<(String, String)>,
-    /// What follows the record's head.
+    /// Block: the content after the record's head.
     pub block: Vec<u8>,
 }
 
 impl Record {
-    /// A field of its head.
+    /// Returns a field of its head.
     ///
     /// # Panics
-    /// When it is there twice.
+    /// Panics if the field occurs twice.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut found = self.fields.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name));
         let first = found.next().map(|(_, value)| value.as_str());
-        assert!(found.next().is_none(), "{name} twice in {:?}", self.fields);
+        assert!(found.next().is_none(), "{name} occurs twice in {:?}", self.fields);
         first
     }
 
-    /// A field that must be there.
+    /// Returns a field that must exist.
     ///
     /// # Panics
-    /// When it is not.
+    /// Panics if the field is missing.
     #[must_use]
     pub fn must(&self, name: &str) -> &str {
         self.field(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.fields))
     }
 
-    /// `response`, `revisit`, `request`, `metadata`, `warcinfo`.
+    /// Returns the type: `response`, `revisit`, `request`, `metadata` or `warcinfo`.
     #[must_use]
     pub fn kind(&self) -> &str {
         self.must("WARC-Type")
     }
 
-    /// The URL it is about.
+    /// Returns the URL of the record.
     #[must_use]
     pub fn url(&self) -> &str {
         self.must("WARC-Target-URI")
     }
 
-    /// Whether it is what a request brought: a response, or a revisit.
+    /// Returns whether it is the result of a request: a response or a revisit.
     #[must_use]
     pub fn is_capture(&self) -> bool {
         matches!(self.kind(), "response" | "revisit")
     }
 
-    /// Whether it is about a robots.txt.
+    /// Returns whether its URL is a robots.txt.
     #[must_use]
     pub fn is_robots(&self) -> bool {
         self.url().ends_with("/robots.txt")
     }
 
-    /// Its HTTP head, without the empty line, and its payload.
+    /// Returns its HTTP head, without the empty line, and its payload.
     ///
     /// # Panics
-    /// When there is no head.
+    /// Panics if there is no HTTP head.
     #[must_use]
     pub fn http(&self) -> (String, &[u8]) {
         let end = find(&self.block, b"\r\n\r\n").expect("a block with an HTTP head");
@@ -81,10 +81,10 @@ impl Record {
         (String::from_utf8_lossy(head).into_owned(), payload)
     }
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if there is none.
     #[must_use]
     pub fn status(&self) -> u16 {
         let (head, _) = self.http();
@@ -95,19 +95,19 @@ impl Record {
 /// A whole archive.
 #[derive(Debug)]
 pub struct Archive {
-    /// The names of its files, in order.
+    /// Names of the files, in order.
     pub files: Vec<String>,
     /// All records, in the order of the files.
     pub records: Vec<Record>,
 }
 
 impl Archive {
-    /// Reads the archive of the finished crawl in `out`, and checks everything that must hold of
-    /// it: each record (see [`parse`]), each file's warcinfo, unique ids, requests that belong to
-    /// a capture, revisits of what was archived before, each index.
+    /// Reads the archive of the finished crawl in `out` and validates it: each record (see
+    /// [`parse`]), the warcinfo of each file, unique ids, requests that belong to a capture,
+    /// revisits of earlier records, and each index.
     ///
     /// # Panics
-    /// On anything that does not hold.
+    /// Panics on anything invalid.
     #[must_use]
     pub fn read(out: &Path) -> Self {
         let mut archive = Self { files: Vec::new(), records: Vec::new() };
@@ -123,16 +123,16 @@ impl Archive {
         }
         assert!(listed(&dir, ".part").is_empty(), "an index was left unfinished");
         assert!(listed(&dir, ".tmp").is_empty(), "scratch files were left");
-        assert_eq!(listed(&dir, ".cdxj").len(), archive.files.len(), "an index a file");
+        assert_eq!(listed(&dir, ".cdxj").len(), archive.files.len(), "expected one index per file");
         archive.check_references();
         archive.check_revisits();
         archive
     }
 
-    /// Pages: captures that are no robots.txt, by URL. Each URL must be there once.
+    /// Returns pages by URL: all captures that are not a robots.txt.
     ///
     /// # Panics
-    /// When a URL is there twice.
+    /// Panics if a URL occurs twice.
     #[must_use]
     pub fn pages(&self) -> BTreeMap<&str, &Record> {
         let mut pages = BTreeMap::new();
@@ -143,12 +143,12 @@ impl Archive {
         pages
     }
 
-    /// Responses and revisits.
+    /// Returns responses and revisits.
     pub fn captures(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().filter(|record| record.is_capture())
     }
 
-    /// Records of one type.
+    /// Returns the records of one type.
     pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Record> {
         self.records.iter().filter(move |record| record.kind() == kind)
     }
@@ -157,7 +157,7 @@ impl Archive {
         let mut ids = HashMap::new();
         for record in &self.records {
             let id = record.must("WARC-Record-ID");
-            assert!(ids.insert(id, record).is_none(), "{id} twice");
+            assert!(ids.insert(id, record).is_none(), "{id} occurs twice");
         }
         let mut accompanied = HashSet::new();
         for record in &self.records {
@@ -174,7 +174,8 @@ impl Archive {
         }
     }
 
-    /// What a revisit refers to comes before it, so that it is there wherever the archive ends.
+    /// Checks that each revisit refers to an earlier record, which exists even if the archive is
+    /// cut off.
     fn check_revisits(&self) {
         let mut archived = HashSet::new();
         for record in self.captures() {
@@ -185,34 +186,34 @@ impl Archive {
             }
             let refers = |name: &str| record.must(&format!("WARC-Refers-To-{name}"));
             let original = (refers("Target-URI"), refers("Date"), digest);
-            assert!(archived.contains(&original), "{} refers to what comes later", record.url());
+            assert!(archived.contains(&original), "{} refers to a later record", record.url());
         }
     }
 }
 
-/// The files of a directory that end like this, by name.
+/// Returns the files of a directory with this suffix, sorted by name.
 ///
 /// # Panics
-/// When the directory cannot be read.
+/// Panics if the directory cannot be read.
 #[must_use]
 pub fn listed(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
     let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("an entry can be read").path())
+        .map(|entry| entry.expect("a directory entry").path())
         .filter(|path| path.to_string_lossy().ends_with(suffix))
         .collect();
     paths.sort();
     paths
 }
 
-/// The record that begins at `offset` of an archive file, which may still be growing.
+/// Reads the record at `offset` of an archive file, which may still be growing.
 ///
 /// # Panics
-/// When there is none that is sound.
+/// Panics if there is no valid record.
 #[must_use]
 pub fn read_at(path: &Path, offset: u64) -> Record {
     let bytes = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let at = usize::try_from(offset).expect("a place in memory");
+    let at = usize::try_from(offset).expect("an offset that fits into memory");
     let rest = bytes.get(at..).unwrap_or_else(|| panic!("{} ends before {at}", path.display()));
     let mut decoder = GzDecoder::new(rest);
     let mut text = Vec::new();
@@ -229,7 +230,7 @@ fn read_members(file: &str, bytes: &[u8]) -> Vec<Record> {
         let mut decoder = GzDecoder::new(rest);
         let mut text = Vec::new();
         if let Err(error) = decoder.read_to_end(&mut text) {
-            panic!("{file}: the gzip member at {offset} is not sound: {error}");
+            panic!("{file}: the gzip member at {offset} is invalid: {error}");
         }
         let after = decoder.into_inner();
         records.push(parse(file, &text, offset, (rest.len() - after.len()) as u64));
@@ -238,10 +239,10 @@ fn read_members(file: &str, bytes: &[u8]) -> Vec<Record> {
     records
 }
 
-/// One record from its text: WARC/1.1, exactly its Content-Length, with digests that match.
+/// Parses and validates a record: WARC/1.1, exactly its Content-Length, matching digests.
 ///
 /// # Panics
-/// When it is not sound.
+/// Panics if the record is invalid.
 #[must_use]
 pub fn parse(file: &str, text: &[u8], offset: u64, length: u64) -> Record {
     let end = find(text, b"\r\n\r\n").expect("a record head");
@@ -267,7 +268,7 @@ pub fn parse(file: &str, text: &[u8], offset: u64, length: u64) -> Record {
     record
 }
 
-/// `sha1:` and the digest in base 32, as archives have it.
+/// Returns `sha1:` and the digest in base 32, as in archives.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> String {
     format!("sha1:{}", BASE32.encode(&Sha1::digest(bytes)))
@@ -278,14 +279,14 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
 }
 
 fn check_file(name: &str, records: &[Record]) {
-    let first = records.first().expect("a file has records");
+    let first = records.first().expect("a file with records");
     assert_eq!(first.kind(), "warcinfo", "{name}");
     assert_eq!(first.must("WARC-Filename"), name);
     let others = records[1..].iter().filter(|record| record.kind() == "warcinfo").count();
-    assert_eq!(others, 0, "{name}: a warcinfo in the middle");
+    assert_eq!(others, 0, "{name}: a second warcinfo record");
 }
 
-/// The index of a file is sorted, and its lines stand for its captures, each once.
+/// Checks that the index of a file is sorted and has one line for each capture.
 fn check_index(warc: &Path, records: &[Record]) {
     let path = PathBuf::from(warc.to_string_lossy().replace(".warc.gz", ".cdxj"));
     let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

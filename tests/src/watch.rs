@@ -1,19 +1,18 @@
-//! A crawl that runs, looked at from outside: what the system says of its process, and what it says
-//! of itself.
+//! A running crawl observed from outside: the system's accounting of its process, and its metrics.
 
 use crate::metrics::{Page, get, parse};
 use crivello_common::time::{Clock, Timestamp};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Clock ticks a second: the same on every Linux.
+/// Clock ticks per second: the same on every Linux.
 const TICKS: u32 = 100;
 
-/// The status of an agent that has not begun.
+/// HTTP status of an agent that has not started crawling.
 const NOT_YET: u16 = 503;
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// Who is watched, and where it tells its numbers.
+/// A watched process and the address of its metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
     pid: u32,
@@ -21,49 +20,50 @@ pub struct Watched {
     clock: Clock,
 }
 
-/// What was seen in one moment.
+/// A sample of a crawl at one time.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// When.
+    /// Time of the sample.
     pub at: Timestamp,
-    /// The crawler's resident memory, in bytes.
+    /// Resident memory of the crawler, in bytes.
     pub resident: u64,
-    /// Its open files, sockets among them.
+    /// Number of its open files, including sockets.
     pub files: usize,
-    /// Those of them that are sockets.
+    /// Number of its open sockets.
     pub sockets: usize,
-    /// Its threads.
+    /// Number of its threads.
     pub threads: u64,
-    /// The numbers that it tells.
+    /// Its metrics.
     pub numbers: Page,
     /// CPU time of the crawler, of this process (which is the web), and of the whole machine.
     cpu: [Duration; 3],
 }
 
-/// What passed between two looks.
+/// The difference between two samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
-    /// Seconds.
+    /// Duration in seconds.
     pub secs: f64,
-    /// Pages.
+    /// Number of fetched pages.
     pub pages: f64,
-    /// Answers to requests for robots.txt.
+    /// Number of answers to requests for robots.txt.
     pub robots: f64,
-    /// Cores that the crawler used.
+    /// Cores that the crawler used, on average.
     pub crawler: f64,
-    /// Cores that the web used: this process.
+    /// Cores that the web used, which is this process.
     pub web: f64,
-    /// Cores that were busy with anything at all.
+    /// Cores that were busy with anything.
     pub machine: f64,
-    /// Seconds that results waited for a parser, and then pages for their commit, on average.
+    /// Mean time that results waited for a parser plus that pages waited for their commit, in
+    /// seconds.
     pub waited: f64,
 }
 
 impl Watched {
-    /// The process of this id, which said where its numbers are, as soon as it has any.
+    /// Watches a process with metrics at this address, and waits until they are available.
     ///
     /// # Panics
-    /// When nobody listens there.
+    /// Panics if nothing listens there.
     #[must_use]
     pub fn new(pid: u32, numbers: SocketAddr) -> Self {
         while get(numbers, "/metrics").0 == NOT_YET {
@@ -72,15 +72,15 @@ impl Watched {
         Self { pid, numbers, clock: Clock::start() }
     }
 
-    /// Looks.
+    /// Takes a sample.
     ///
     /// # Panics
-    /// When the process has ended, or what it tells cannot be read.
+    /// Panics if the process has ended, or if its metrics cannot be parsed.
     #[must_use]
     pub fn look(&self) -> Look {
         let of = |file: &str| {
             let path = format!("/proc/{}/{file}", self.pid);
-            std::fs::read_to_string(path).expect("the crawler runs")
+            std::fs::read_to_string(path).expect("the crawler is running")
         };
         let status = of("status");
         let field = |name: &str| {
@@ -102,7 +102,7 @@ impl Watched {
         }
     }
 
-    /// Looks again and again, `every` so often, until `is_over` says so.
+    /// Takes samples at this interval until `is_over` returns true.
     pub fn until(&self, every: Duration, mut is_over: impl FnMut(&Look) -> bool) -> Look {
         loop {
             let look = self.look();
@@ -113,7 +113,7 @@ impl Watched {
         }
     }
 
-    /// What passes in this time.
+    /// Measures for this time.
     #[must_use]
     pub fn over(&self, time: Duration) -> Stretch {
         let before = self.look();
@@ -123,21 +123,21 @@ impl Watched {
 }
 
 impl Look {
-    /// The sum of all numbers of a name.
+    /// Returns the sum of all samples of a metric.
     #[must_use]
     pub fn number(&self, name: &str) -> f64 {
         self.numbers.sum(name, &[])
     }
 
-    /// Resident memory without what RocksDB's cache and buffers have: these fill up as time goes by,
-    /// to their bounds.
+    /// Returns resident memory without RocksDB's cache and buffers, which grow to their limits over
+    /// time.
     #[must_use]
     pub fn resident_beside_rocksdb(&self) -> u64 {
         let owned = |owner| self.numbers.sum("crivello_memory_bytes", &[("owner", owner)]);
         self.resident.saturating_sub((owned("block-cache") + owned("memtables")) as u64)
     }
 
-    /// What passed since an earlier look.
+    /// Returns the difference from an earlier sample.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Stretch {
         let secs = self.at.since(earlier.at).as_secs_f64();
@@ -164,23 +164,23 @@ impl Look {
 }
 
 impl Stretch {
-    /// Pages a second.
+    /// Returns the pages per second.
     #[must_use]
     pub fn pages_a_second(&self) -> f64 {
         self.pages / self.secs
     }
 
-    /// Of the crawler, in microseconds a page.
+    /// Returns the crawler's CPU time per page, in microseconds.
     #[must_use]
     pub fn cpu_a_page(&self) -> f64 {
         self.crawler * self.secs * 1e6 / self.pages.max(1.0)
     }
 }
 
-/// Where a node tells its numbers, as soon as its log says so.
+/// Returns the address of a node's metrics, if the log already has it.
 ///
 /// # Panics
-/// When what it says is no address.
+/// Panics if the logged address is invalid.
 #[must_use]
 pub fn metrics_address(said: &str) -> Option<SocketAddr> {
     let (_, rest) = said.split_once("metrics at http://")?;
@@ -192,21 +192,22 @@ fn own(file: &str) -> String {
     std::fs::read_to_string(format!("/proc/{file}")).expect("Linux")
 }
 
-/// How many files a process has open, and how many of them are sockets.
+/// Returns the number of open files of a process, and how many of them are sockets.
 fn open_files(pid: u32) -> (usize, usize) {
-    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("the crawler runs");
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("the crawler is running");
     let targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
     let is_socket = targets.map(|target| target.to_string_lossy().starts_with("socket:"));
     is_socket.fold((0, 0), |(n, sockets), is| (n + 1, sockets + usize::from(is)))
 }
 
-/// User and system time: the 14th and 15th field, and the 2nd may have blanks in it.
+/// Returns user and system time: fields 14 and 15. Field 2 may contain spaces.
 fn of_process(stat: &str) -> Duration {
-    let (_, fields) = stat.rsplit_once(") ").expect("a name in brackets");
+    let (_, fields) = stat.rsplit_once(") ").expect("a process name in parentheses");
     ticks(fields.split(' ').skip(11).take(2))
 }
 
-/// All of the first line but idle time, and the time of guests, which is in that of users.
+/// Returns the sum of the first line without idle time, and without guest time, which is part of
+/// user time.
 fn of_all(stat: &str) -> Duration {
     let line = stat.lines().next().unwrap_or_default();
     let fields: Vec<&str> = line.split_whitespace().skip(1).take(8).collect();

@@ -36,7 +36,8 @@ impl Books {
         settings.fixed.state.hosts_max = active.into();
         settings.fixed.state.window_urls_max = (2 * URLS_A_HOST * active).into();
         settings.fixed.fetch.visits_max = active;
-        let disk = Arc::new(Database::open(dir, true, &settings.fixed.state).expect("it opens"));
+        let disk =
+            Arc::new(Database::open(dir, true, &settings.fixed.state).expect("the database opens"));
         let crawldb = CrawlDb::open(disk.clone(), &settings).expect("the crawl database opens");
         Self { settings, disk, crawldb }
     }
@@ -46,7 +47,9 @@ impl Books {
         loop {
             self.hear(desk);
             let mut notes = Vec::new();
-            self.crawldb.serve(desk.now, &mut |_, _| Ok(true), &mut notes).expect("it is served");
+            self.crawldb
+                .serve(desk.now, &mut |_, _| Ok(true), &mut notes)
+                .expect("hosts are served");
             let mut n_hosts = 0;
             for note in notes {
                 let ToWorkbench::Due(due) = note else { continue };
@@ -67,8 +70,8 @@ impl Books {
     }
 
     fn commit(&mut self, mut commit: Commit, now: Timestamp) {
-        self.crawldb.apply(&mut commit, now).expect("it is applied");
-        self.disk.commit(&commit.batch).expect("it is committed");
+        self.crawldb.apply(&mut commit, now).expect("the commit is applied");
+        self.disk.commit(&commit.batch).expect("the batch is written");
     }
 }
 

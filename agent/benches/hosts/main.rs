@@ -11,7 +11,7 @@
 //! `CRIVELLO_BENCH_HOSTS` sets the number of hosts known (default 1,000,000); a fifth as many are the
 //! addresses, and a tenth, a hundredth and a thousandth are on the workbench.
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod allocated;
 mod books;
@@ -57,8 +57,9 @@ fn main() {
         at(many.path(), known, active);
     }
     let [few, many] = [few.path(), many.path()].map(|dir| {
-        let me = std::env::current_exe().expect("a bench has a path");
-        let output = Command::new(me).arg("--rest").arg(dir).output().expect("it runs");
+        let me = std::env::current_exe().expect("the path of this benchmark");
+        let output =
+            Command::new(me).arg("--rest").arg(dir).output().expect("the child process runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).expect("text");
         let numbers: Vec<f64> = text.split_whitespace().filter_map(|n| n.parse().ok()).collect();
@@ -90,10 +91,14 @@ fn at(dir: &Path, known: u32, active: u32) {
         urls += allocated() - before;
         drop(copy);
     });
-    assert_eq!(desk.bench.stats(desk.now).hosts, active as usize, "not all hosts are there");
+    assert_eq!(desk.bench.stats(desk.now).hosts, active as usize, "some hosts are missing");
     let waits = waits::measured(&mut desk, &mut books, VISITS);
     let stats = desk.bench.stats(desk.now);
-    assert_eq!((stats.resolving, stats.unknown_host_replies), (0, 0), "not all hosts are visited");
+    assert_eq!(
+        (stats.resolving, stats.unknown_host_replies),
+        (0, 0),
+        "some hosts were not visited"
+    );
     let rate = visits_a_second(&mut desk);
     let with = allocated();
     drop(desk);

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let (secs, nanos) = (time.tv_sec.try_into(), time.tv_nsec.try_into());
-    Duration::new(secs.expect("it began at 0"), nanos.expect("a part of a second"))
+    Duration::new(secs.expect("elapsed seconds"), nanos.expect("nanoseconds below one second"))
 }
 
 /// Time, and the visits that are out.
@@ -59,7 +59,7 @@ impl<'a> Round<'a> {
     fn next(&mut self) -> Option<Visit> {
         let back = self.out.front().map(|(back, _)| *back);
         let next = [back, self.desk.bench.next_time()].into_iter().flatten().min();
-        self.desk.now = self.desk.now.max(next.expect("some host is here or out"));
+        self.desk.now = self.desk.now.max(next.expect("a host is on the workbench or visited"));
         // In the agent other threads do.
         self.desk.resolve();
         let begun = cpu();

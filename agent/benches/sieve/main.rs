@@ -9,7 +9,7 @@
 //! CPU time is that of the whole process, the database's background work included, less that of
 //! the thread that makes the stream up.
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 #[path = "../memory.rs"]
 mod memory;
@@ -124,9 +124,9 @@ fn at_size(name: &str, disk: &Database, crawldb: &mut CrawlDb, stream: &mut Stre
 fn commit(disk: &Database, crawldb: &mut CrawlDb, links: Links<Found>) {
     assert_eq!(links.links.len(), CHECKS_A_GROUP);
     let mut commit = Commit { found: links.links, ..Commit::default() };
-    crawldb.apply(&mut commit, Timestamp::from_secs(1)).expect("it is applied");
-    disk.commit(&commit.batch).expect("it is committed");
-    assert_eq!(crawldb.totals().seen, links.distinct, "each URL is let in once");
+    crawldb.apply(&mut commit, Timestamp::from_secs(1)).expect("the commit is applied");
+    disk.commit(&commit.batch).expect("the batch is written");
+    assert_eq!(crawldb.totals().seen, links.distinct, "each URL is accepted once");
 }
 
 fn found(host: usize, n: u32) -> Found {
@@ -159,7 +159,7 @@ fn hand_out(crawldb: &mut CrawlDb) {
         let mut notes = Vec::new();
         crawldb.on_workbench(ToFrontier::WantHosts { hosts: HOSTS_AT_ONCE });
         let now = Timestamp::from_secs(2 + round);
-        crawldb.serve(now, &mut |_, _| Ok(true), &mut notes).expect("it is served");
+        crawldb.serve(now, &mut |_, _| Ok(true), &mut notes).expect("hosts are served");
         for note in notes {
             let ToWorkbench::Due(due) = note else { continue };
             n_hosts += 1;

@@ -59,7 +59,7 @@ impl<T: Send> Stream<T> {
                     leave_out_this_thread();
                 })
                 .expect("a thread");
-            while take(groups.recv().expect("the stream does not end")) {}
+            while take(groups.recv().expect("the stream is endless")) {}
         });
     }
 

@@ -15,7 +15,7 @@ pub struct Stopwatch {
 
 impl Stopwatch {
     pub fn start() -> Self {
-        #[expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
+        #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
         let wall = Instant::now();
         Self { cpu: ours(), wall }
     }

@@ -1,14 +1,13 @@
-//! The counter: what people ask of an agent, from wherever they are.
+//! The control service of an agent, for operators and tools.
 //!
-//! *Comes in*: over the network, the questions how the agent stands, what is in another's archive
-//! and what came of what is blocked, another filter for the log, and seeds in batches; from the
-//! house, its [`AgentStatus`] and its word on each batch.
-//! *Goes out*: the answers; the URLs among the seeds, to a [`AgentApi`].
-//! *Remembers*: nothing beyond a stream, and of a stream the batches that were not answered, a few
-//! at most.
-//! *Never knows*: who owns a URL, which links are let in, what an epoch means.
-//! *Goes wrong*: what is no URL is refused with its line and the reason; a batch that is none ends
-//! its stream; a house that says nothing has said "not now".
+//! *Input*: requests over the network, for the status and details of the agent, explanations, the
+//! last fetches and spans, the pages in another agent's archive, and the effect of `links.blocked`;
+//! a new log filter; batches of seeds. Answers of the agent ([`AgentApi`]).
+//! *Output*: responses; the URLs among the seeds, to the [`AgentApi`].
+//! *State*: none beyond a stream; for a stream, the batches that are not answered, a few at most.
+//! *Does not know*: the owner of a URL, the link rules, the meaning of an epoch.
+//! *Errors*: a line that is not a URL is refused with its number and the reason; an invalid batch
+//! ends its stream; if the agent does not answer, the status is `UNAVAILABLE`.
 
 mod query;
 mod service;
@@ -30,20 +29,20 @@ use futures_util::future::BoxFuture;
 use std::collections::HashMap;
 use tokio::sync::oneshot;
 
-/// Who is asked. Nothing here may wait.
+/// The operations of the agent that the service calls. None may block.
 pub trait AgentApi: Send + Sync + 'static {
-    /// How the agent stands.
+    /// Returns the status of the agent.
     fn status(&self) -> AgentStatus;
-    /// Counters by kind, gauges of memory and of the disk; `None` before it has joined and once it
-    /// has ended. This one alone may take some milliseconds.
+    /// Returns counters by kind, and gauges of memory and of the disk; `None` before the agent has
+    /// joined and after it has ended. Only this operation may take some milliseconds.
     fn details(&self) -> Option<Details>;
-    /// What came of each entry of `links.blocked`.
+    /// Returns the effect of each entry of `links.blocked`.
     fn blocks(&self) -> Vec<BlockCount>;
-    /// Takes in what the link rules let in, as seeds. The answer comes from any thread, once all of
-    /// it is safe; to drop its sender is to say [`SeedAnswer::NotNow`].
+    /// Adds the URLs that the link rules admit, as seeds. The answer is sent from any thread, once
+    /// all of them are stored; dropping its sender means [`SeedAnswer::NotNow`].
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>);
-    /// How many pages of this agent's groups are in the archive of `by`; `None` where that cannot
-    /// be read. To drop the answer's sender is to say "not now".
+    /// Counts the pages of this agent's groups in the archive of `by`; the answer is `None` if they
+    /// cannot be read. Dropping its sender means `UNAVAILABLE`.
     fn archived(&self, by: AgentId, answer: oneshot::Sender<Option<u64>>);
     /// Explains a host or a URL; also returns the name of the archive file with this serial number.
     fn explain(
@@ -51,33 +50,33 @@ pub trait AgentApi: Send + Sync + 'static {
         subject: Subject,
         archive_file: Option<u32>,
     ) -> BoxFuture<'static, Result<v1::ExplainResponse, QueryError>>;
-    /// The hosts that are known here.
+    /// Returns the known hosts that match `wanted`.
     fn hosts(
         &self,
         wanted: HostsQuery,
     ) -> BoxFuture<'static, Result<v1::HostsResponse, QueryError>>;
-    /// The last fetches, at most so many, newest first; or only those that went wrong.
+    /// Returns the last fetches, newest first, at most `most`; or only those that failed.
     fn fetches(&self, most: usize, failed_only: bool) -> Vec<v1::FetchSummary>;
-    /// The newest spans of URLs that are followed, of one trace or of all, at most so many.
+    /// Returns the newest spans of followed URLs, of one trace or of all, at most `limit`.
     fn traces(&self, trace_id: Option<u128>, limit: usize) -> Vec<v1::Span>;
 }
 
-/// What there is beside [`AgentStatus`].
+/// Numbers of an agent that [`AgentStatus`] does not contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
-    /// URLs that were set aside, by reason; without those that are 0.
+    /// Number of discarded URLs, by reason; counts of 0 are omitted.
     pub discards: HashMap<&'static str, u64>,
-    /// Attempts that failed, by kind; without those that are 0.
+    /// Number of failed attempts, by kind; counts of 0 are omitted.
     pub failures: HashMap<&'static str, u64>,
-    /// Memory of the process.
+    /// Resident memory of the process, in bytes.
     pub resident_bytes: u64,
-    /// Files of the agent.
+    /// Size of the agent's files, in bytes.
     pub disk_used_bytes: u64,
-    /// Room on its disk.
+    /// Free space on the agent's disk, in bytes.
     pub disk_free_bytes: u64,
-    /// Groups that it fetches.
+    /// Number of groups that the agent fetches.
     pub groups_owned: u64,
-    /// What other agents have not acknowledged.
+    /// Size of the batches that other agents have not acknowledged, in bytes.
     pub outbox_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Queries about hosts and URLs: checks of the arguments, and the answers on the wire.
+//! Queries about hosts and URLs: validation of the arguments, and the responses.
 
 use super::AgentApi;
 use crivello_common::url::CrawlUrl;
@@ -6,9 +6,9 @@ use crivello_proto::v1;
 use crivello_proto::v1::HostOrder;
 use tonic::Status;
 
-/// Items of a list by default.
+/// Default number of items in a list.
 const LIST: u32 = 100;
-/// Items of a list at most.
+/// Maximum number of items in a list.
 const LIST_MAX: u32 = 1_000;
 
 /// The host or the URL that an explanation is about.
@@ -29,8 +29,8 @@ pub struct SubjectError {
 }
 
 impl Subject {
-    /// Parses a subject: a URL begins with `http://` or `https://`; anything else is a host, with or
-    /// without a port.
+    /// Parses a subject: a URL begins with `http://` or `https://`; any other text is a host, with
+    /// or without a port.
     ///
     /// # Errors
     /// The reason why the text is neither.
@@ -56,10 +56,10 @@ impl Subject {
         }
         let url = CrawlUrl::parse(&format!("http://{text}/"));
         url.map(|url| Self::Host(url.host().to_owned()))
-            .map_err(|_| refuse("a host name has another form"))
+            .map_err(|_| refuse("not a valid host name"))
     }
 
-    /// The host.
+    /// Returns the name of the host.
     #[must_use]
     pub fn host(&self) -> &str {
         match self {
@@ -68,7 +68,7 @@ impl Subject {
         }
     }
 
-    /// The URL, if it is one.
+    /// Returns the URL, if the subject is one.
     #[must_use]
     pub const fn url(&self) -> Option<&CrawlUrl> {
         match self {
@@ -81,24 +81,24 @@ impl Subject {
 /// A query for a list of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostsQuery {
-    /// Part of the name.
+    /// Text that the name contains.
     pub contains: String,
-    /// Number of hosts at most.
+    /// Maximum number of hosts.
     pub limit: usize,
     /// The order of the list.
     pub order: HostOrder,
 }
 
-/// Why a query has no answer.
+/// The reason for which a query has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// The agent has not begun, or is ending.
+    /// The agent is starting or stopping.
     #[error("the agent is starting or stopping: try again")]
     NotNow,
     /// Another list is being made.
-    #[error("another list of hosts is being made: try again")]
+    #[error("another list of hosts is being built: try again")]
     Busy,
-    /// Its state cannot be read.
+    /// The state of the agent cannot be read.
     #[error("the state of the agent cannot be read: {0}")]
     Broken(String),
 }
@@ -137,7 +137,7 @@ pub(super) async fn hosts(
     request: v1::HostsRequest,
 ) -> Result<v1::HostsResponse, Status> {
     let order = HostOrder::try_from(request.order)
-        .map_err(|_| invalid(format!("order {}: this build does not know it", request.order)))?;
+        .map_err(|_| invalid(format!("unknown order {}", request.order)))?;
     let query = HostsQuery {
         contains: request.contains.to_lowercase(),
         limit: limit(request.limit)?,
@@ -158,7 +158,7 @@ fn limit(limit: u32) -> Result<usize, Status> {
     match limit {
         0 => Ok(LIST as usize),
         1..=LIST_MAX => Ok(limit as usize),
-        _ => Err(invalid(format!("limit {limit}: {LIST_MAX} at most"))),
+        _ => Err(invalid(format!("limit {limit} is too large; the maximum is {LIST_MAX}"))),
     }
 }
 
@@ -186,9 +186,9 @@ mod tests {
             ("ftp://a.test/", "neither http nor https"),
             ("http://", "not a valid URL"),
             ("two words", "white space"),
-            ("a..test", "another form"),
-            ("a:b:c", "another form"),
-            ("user@a.test", "another form"),
+            ("a..test", "not a valid host name"),
+            ("a:b:c", "not a valid host name"),
+            ("user@a.test", "not a valid host name"),
         ] {
             let refusal = Subject::parse(text).unwrap_err().to_string();
             assert!(refusal.contains(why), "{text:?}: {refusal}");

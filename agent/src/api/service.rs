@@ -1,4 +1,4 @@
-//! The service: checks what arrives, asks the house, and puts its word on the wire.
+//! The gRPC service: validates requests, calls the [`AgentApi`], and sends the responses.
 
 use super::query;
 use super::{AgentApi, AgentStatus, SeedAnswer};
@@ -19,17 +19,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tonic::server::NamedService;
 use tonic::{Request, Response, Status, Streaming};
 
-/// What is served.
+/// The type of the service.
 pub type Service = ControlServer<Counter>;
 
-/// What it is called in health checks.
+/// The name of the service in health checks.
 pub const NAME: &str = Service::NAME;
 
-/// Spans in an answer, unless more or fewer are asked for; and at most.
+/// Number of spans in a response: by default, and at most.
 const TRACES_ASKED: u32 = 1_000;
 const TRACES_MAX: u32 = 10_000;
 
-/// Serves what `house` says.
+/// Creates the service for the agent `house`.
 #[must_use]
 pub fn service(house: Arc<dyn AgentApi>) -> Service {
     let seats = Arc::new(Semaphore::new(SEED_STREAMS_MAX));
@@ -38,11 +38,11 @@ pub fn service(house: Arc<dyn AgentApi>) -> Service {
         .max_encoding_message_size(CONTROL_RESPONSE_SIZE_MAX)
 }
 
-/// See [`service`].
+/// The implementation of the service; see [`service`].
 #[derive(Clone)]
 pub struct Counter {
     house: Arc<dyn AgentApi>,
-    /// Those who may bring seeds at once.
+    /// Permits for seed streams at once.
     seats: Arc<Semaphore>,
 }
 
@@ -64,8 +64,10 @@ impl Control for Counter {
     ) -> Result<Response<v1::CountArchivedResponse>, Status> {
         let (answer, answered) = oneshot::channel();
         self.house.archived(AgentId(request.into_inner().agent), answer);
-        let pages = answered.await.map_err(|_| Status::unavailable("not now"))?;
-        let pages = pages.ok_or_else(|| Status::internal("its state cannot be read"))?;
+        let pages = answered
+            .await
+            .map_err(|_| Status::unavailable("the agent cannot answer now: try again"))?;
+        let pages = pages.ok_or_else(|| Status::internal("the agent's state cannot be read"))?;
         Ok(Response::new(v1::CountArchivedResponse { pages }))
     }
 
@@ -112,12 +114,18 @@ impl Control for Counter {
         let limit = match limit {
             0 => TRACES_ASKED,
             1..=TRACES_MAX => limit,
-            _ => return Err(Status::invalid_argument(format!("limit: {TRACES_MAX} at most"))),
+            _ => {
+                return Err(Status::invalid_argument(format!(
+                    "limit is too large; the maximum is {TRACES_MAX}"
+                )));
+            }
         };
         let trace = match <[u8; 16]>::try_from(trace_id.as_ref()) {
             Ok(bytes) => Some(u128::from_be_bytes(bytes)),
             Err(_) if trace_id.is_empty() => None,
-            Err(_) => return Err(Status::invalid_argument("trace_id: 16 bytes, or none")),
+            Err(_) => {
+                return Err(Status::invalid_argument("trace_id must have 16 bytes, or be empty"));
+            }
         };
         let spans = self.house.traces(trace, limit as usize);
         Ok(Response::new(v1::TracesResponse { spans }))
@@ -129,7 +137,7 @@ impl Control for Counter {
     ) -> Result<Response<v1::SetLogLevelResponse>, Status> {
         let filter = request.into_inner().filter;
         let before = set_log_filter(&filter).map_err(Status::invalid_argument)?;
-        tracing::info!("the log's filter is {filter} now, it was {before}");
+        tracing::info!("log filter changed from {before} to {filter}");
         Ok(Response::new(v1::SetLogLevelResponse { previous: before }))
     }
 
@@ -139,9 +147,10 @@ impl Control for Counter {
     ) -> Result<Response<v1::DetailsResponse>, Status> {
         let house = Arc::clone(&self.house);
         let details = tokio::task::spawn_blocking(move || house.details()).await;
-        let details = details.map_err(|_| Status::internal("its numbers cannot be read"))?;
         let details =
-            details.ok_or_else(|| Status::unavailable("it has not joined, or has ended"))?;
+            details.map_err(|_| Status::internal("the agent's metrics cannot be read"))?;
+        let details = details
+            .ok_or_else(|| Status::unavailable("the agent has not joined yet, or has ended"))?;
         Ok(Response::new(details.into()))
     }
 
@@ -150,7 +159,8 @@ impl Control for Counter {
         request: Request<Streaming<v1::SeedRequest>>,
     ) -> Result<Response<Self::SeedStream>, Status> {
         let seat = Arc::clone(&self.seats).try_acquire_owned();
-        let seat = seat.map_err(|_| Status::resource_exhausted("too many bring seeds"))?;
+        let seat =
+            seat.map_err(|_| Status::resource_exhausted("too many concurrent seed streams"))?;
         let (house, batches) = (Arc::clone(&self.house), request.into_inner());
         let pending = FuturesOrdered::new();
         let bringer = Bringer { house, batches, pending, over: false, _seat: seat };
@@ -164,19 +174,19 @@ impl Control for Counter {
     }
 }
 
-/// One who brings seeds.
+/// A stream of seeds.
 struct Bringer {
     house: Arc<dyn AgentApi>,
     batches: Streaming<v1::SeedRequest>,
-    /// Handed over and not yet answered.
+    /// Answers to the batches that were passed to the agent, in order.
     pending: FuturesOrdered<BoxFuture<'static, v1::SeedResponse>>,
-    /// No more is read.
+    /// True if the stream has ended.
     over: bool,
     _seat: OwnedSemaphorePermit,
 }
 
 impl Bringer {
-    /// The next answer; `None` when there are no more.
+    /// Returns the next response; `None` if there are no more.
     async fn next(&mut self) -> Option<Result<v1::SeedResponse, Status>> {
         loop {
             let has_room = self.pending.len() < SEED_BATCHES_A_STREAM;
@@ -196,12 +206,12 @@ impl Bringer {
         }
     }
 
-    /// Hands over what is a URL.
+    /// Passes the URLs of a batch to the agent.
     fn admit(&mut self, batch: v1::SeedRequest) -> Result<(), Status> {
         let v1::SeedRequest { id, lines } = batch;
         if lines.len() > SEED_LINES_MAX {
             return Err(Status::invalid_argument(format!(
-                "a batch of {} lines: {SEED_LINES_MAX} at most",
+                "the batch has {} lines; the maximum is {SEED_LINES_MAX}",
                 lines.len()
             )));
         }
@@ -217,7 +227,7 @@ impl Bringer {
         }
         let (answer, answered) = oneshot::channel();
         if urls.is_empty() {
-            // Nobody needs to be asked.
+            // There is nothing to pass to the agent.
             let _ = answer.send(SeedAnswer::Safe { refused: Vec::new() });
         } else {
             self.house.seed(urls, answer);
@@ -235,7 +245,7 @@ fn refusal(line: u32, reason: Discard) -> v1::RejectedSeed {
     v1::RejectedSeed { line, reason: reason.description().to_owned() }
 }
 
-/// The house's word; `places` are the lines of the URLs that it was given.
+/// Converts the agent's answer; `places` are the lines of the URLs that were passed to it.
 fn verdict(
     answer: SeedAnswer,
     places: &[u32],

@@ -1,4 +1,4 @@
-//! How an agent stands, and the same on the wire.
+//! Status of an agent, and its conversion from and to messages.
 
 use crate::progress::{HostGauges, Snapshot};
 use crivello_common::completion::AgentReply;
@@ -8,52 +8,52 @@ use crivello_proto::v1;
 use crivello_proto::view::{agent_state, run_state};
 use std::time::Duration;
 
-/// How an agent stands at one moment.
+/// The status of an agent at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentStatus {
-    /// Its number.
+    /// The agent's id.
     pub id: AgentId,
-    /// Its name.
+    /// The agent's name.
     pub name: String,
-    /// Which crawl it works for.
+    /// The id of its crawl.
     pub crawl_id: String,
-    /// Drawn when its process began; not 0.
+    /// A random number that identifies the process; not 0.
     pub process: u64,
-    /// The view that it goes by.
+    /// The epoch of the view in force.
     pub epoch: u64,
-    /// What the crawl is to do, by that view.
+    /// The run state of the crawl, by that view.
     pub run: RunState,
-    /// How it is, by that view.
+    /// The state of the agent, by that view.
     pub state: AgentState,
-    /// Nothing to do here: nothing queued that may be fetched by this agent within the limits of
-    /// the crawl, also not later; nothing in flight or on its way to a commit; nothing that another
-    /// agent has not acknowledged; no group on its way; no batch of seeds unanswered. An agent
-    /// that does not yet know whether it may fetch a group with something in it is not idle.
+    /// True if there is nothing to do: nothing is queued that this agent may fetch within the
+    /// limits of the crawl, now or later; nothing is in flight or waits for a commit; other agents
+    /// have acknowledged everything; no handoff is in progress; no batch of seeds is unanswered. An
+    /// agent that does not know yet if it may fetch a group with queued URLs is not idle.
     pub idle: bool,
-    /// Rises with whatever it takes in from others (before that is acknowledged), sends, or
-    /// fetches: when two looks at one process show the same, nothing moved in between.
+    /// A counter that rises whenever the agent receives (before it acknowledges), sends or fetches.
+    /// If two statuses of one process have the same value, nothing happened in between.
     pub work: u64,
-    /// It may fetch at all: its lease runs, or the peer leases of all others do.
+    /// True if the agent may fetch: its lease runs, or all others have granted it peer leases.
     pub fence_open: bool,
-    /// Batches that other agents have not acknowledged.
+    /// Number of batches that other agents have not acknowledged.
     pub outbox: u64,
-    /// Groups on their way from here or to here.
+    /// Number of groups that are being handed off from or to this agent.
     pub handoffs: u64,
-    /// So many agents are to hold each URL.
+    /// Number of agents that store each URL.
     pub replication: u32,
-    /// Of the settings that it goes by.
+    /// The revision of the settings in force.
     pub settings_revision: u64,
-    /// How its own crawl stands.
+    /// The progress of this agent's part of the crawl.
     pub snapshot: Snapshot,
 }
 
-/// A status that arrived and means nothing to this build: the field and what it held.
+/// A status with a value that this build does not know: the field, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the agent's {0} is {1}, which means nothing to this build")]
+#[error("the agent's {0} is {1}, which is unknown to this build")]
 pub struct BadStatus(pub &'static str, pub i64);
 
 impl AgentStatus {
-    /// What counts when the end of the crawl is looked for.
+    /// Returns the part of the status that decides if the crawl is complete.
     #[must_use]
     pub const fn said(&self) -> AgentReply {
         AgentReply { process: self.process, epoch: self.epoch, idle: self.idle, work: self.work }

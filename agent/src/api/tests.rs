@@ -24,11 +24,11 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status, Streaming};
 
-/// Lets nothing in from hosts that begin with `x`; answers when it is told to.
+/// An agent that refuses URLs on hosts that begin with `x`, and answers when the test lets it.
 #[derive(Default)]
 struct Fake {
     got: Mutex<Vec<String>>,
-    /// Answers wait here once there is a place for them.
+    /// Senders of pending answers; if `None`, batches are answered at once.
     held: Mutex<Option<Vec<oneshot::Sender<SeedAnswer>>>>,
     wanted: Mutex<Vec<HostsQuery>>,
 }
@@ -159,7 +159,7 @@ async fn bring(
 
 async fn next(answers: &mut Streaming<SeedResponse>) -> Result<SeedResponse, Status> {
     let answer = tokio::time::timeout(Duration::from_secs(20), answers.message()).await;
-    answer.expect("in time").map(|answer| answer.expect("an answer"))
+    answer.expect("a response in time").map(|answer| answer.expect("an answer"))
 }
 
 fn safe(id: u64, taken: u64, refused: &[(u32, Discard)]) -> SeedResponse {
@@ -260,9 +260,9 @@ async fn nothing_is_answered_before_it_is_safe_and_in_its_order() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert!(tokio::time::timeout(Duration::from_millis(200), answers.message()).await.is_err());
-    assert_eq!(held(&house), many, "no more are read meanwhile");
+    assert_eq!(held(&house), many, "more batches were read while the stream was full");
     let mut waiting = house.held.lock().take().unwrap();
-    // One that was never answered is one to send again.
+    // A batch that is never answered must be sent again.
     drop(waiting.remove(1));
     for answer in waiting.into_iter().rev() {
         answer.send(SeedAnswer::Safe { refused: Vec::new() }).unwrap();
@@ -303,7 +303,7 @@ async fn only_so_many_bring_seeds_at_once() {
     let (_, mut client) = serve(Arc::default()).await;
     let mut bringers = Vec::new();
     for n in 0..crate::limits::SEED_STREAMS_MAX as u64 {
-        // Each goes when its first half is dropped.
+        // Each stream ends when its first half is dropped.
         let (stay, gone) = oneshot::channel::<SeedRequest>();
         let batches = iter([batch(n, &[])]).chain(once(gone).filter_map(async |gone| gone.ok()));
         let mut answers = bring(&mut client, batches).await;
@@ -313,7 +313,7 @@ async fn only_so_many_bring_seeds_at_once() {
     let refused = client.seed(pending::<SeedRequest>()).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted);
     drop(bringers.pop());
-    // Its seat is free once the agent has seen it go.
+    // Its permit is free once the agent has noticed the end of the stream.
     while client.seed(iter([batch(1, &[])])).await.is_err() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

@@ -1,4 +1,4 @@
-//! The threads of one crawl and the queues between them: made, connected, started.
+//! Construction of a crawl: creates, connects and starts its threads and queues.
 
 use crate::app::join::Seat;
 use crate::app::{AgentError, Crawl};
@@ -36,7 +36,7 @@ use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::Runtime;
 
-/// What a crawl is made of.
+/// The parts of which a crawl is made.
 pub struct Build {
     pub settings: Settings,
     pub clock: Clock,
@@ -132,7 +132,7 @@ impl Build {
     }
 }
 
-/// Where its numbers are read from.
+/// Creates the meter, with the sources of its numbers.
 fn meter(
     home: &CrawlDir,
     shared: &Shared,
@@ -153,7 +153,7 @@ fn meter(
     })
 }
 
-/// The ways to the web and to the name servers.
+/// Creates the HTTP client and the resolver.
 fn outside(
     settings: &Settings,
     shared: &Shared,
@@ -199,7 +199,7 @@ fn open_archive(
     let dir = home.dir.join("warc");
     let mut archive = ArchiveWriter::open(&dir, position.as_ref(), &settings.fixed.store, label)?;
     if position.is_none() {
-        // From now on files in the archive without a position in the state are a contradiction.
+        // From now on, archive files without a position in the state are an inconsistency.
         let mut batch = Batch::default();
         disk.put(&mut batch, Family::Meta, META_ARCHIVE, &archive.sync()?.to_bytes());
         disk.commit(&batch)?;
@@ -208,7 +208,7 @@ fn open_archive(
     Ok(archive)
 }
 
-/// Where everything asynchronous happens.
+/// Creates the tokio runtime of the fetchers and of all other tasks.
 pub fn fetcher_runtime() -> std::io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(cores())
@@ -217,7 +217,7 @@ pub fn fetcher_runtime() -> std::io::Result<Runtime> {
         .build()
 }
 
-/// Fewer visits at once where the system does not let this process open enough files.
+/// Lowers `fetch.visits-max` if the system does not let this process open enough files.
 fn within_open_files(mut settings: Settings) -> Settings {
     let files = open_files();
     let wanted = settings.fixed.fetch.visits_max;
@@ -225,8 +225,7 @@ fn within_open_files(mut settings: Settings) -> Settings {
     if u64::from(wanted) > most {
         settings.fixed.fetch.visits_max = u32::try_from(most).unwrap_or(wanted);
         tracing::warn!(
-            "fetch.visits-max is {most} in this run, not {wanted}: the system lets this process \
-             open {files} files (see `ulimit -n`)"
+            "fetch.visits-max is {most} in this run, not {wanted}: this process may open only {files} files (see `ulimit -n`)"
         );
     }
     settings

@@ -1,5 +1,5 @@
-//! How an agent becomes a member: it listens, joins, opens its directory with the crawl's settings,
-//! and crawls.
+//! Start of a member of a cluster: it listens, joins, opens its directory with the settings of the
+//! crawl, and crawls.
 
 use crate::api;
 use crate::app::{AgentError, Build, Crawl, fetcher_runtime};
@@ -36,28 +36,29 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
-/// What an agent needs to become a member.
+/// The options of an agent that joins a cluster.
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
-    /// The coordinator: `http://HOST:PORT`, or `https://` with TLS.
+    /// URL of the coordinator: `http://HOST:PORT`, or `https://` with TLS.
     pub coordinator: String,
-    /// Where other agents may connect; port 0 takes one that is free.
+    /// Address to listen on for other agents; port 0 selects a free port.
     pub listen: SocketAddr,
-    /// How other agents reach it, where that is not what it listens on.
+    /// Address at which other agents reach this one, if that is not the address it listens on.
     pub advertise: Option<String>,
-    /// Its directory: state and archive. A member that was here before comes back.
+    /// Directory of state and archive. If it is that of a member, the agent rejoins as that member.
     pub dir: PathBuf,
-    /// What people call it; drawn when there is none.
+    /// Name of the agent; random if `None`.
     pub name: Option<String>,
-    /// Its share of the groups, relative to that of others.
+    /// Share of the groups, relative to that of other agents.
     pub weight: u16,
-    /// Mutual TLS.
+    /// Configuration of mutual TLS.
     pub tls: Option<Tls>,
-    /// What people must show, and what this agent shows where it asks as people do.
+    /// Token that clients of the control service must send, and that this agent sends to the
+    /// coordinator.
     pub token: Option<LiveToken>,
 }
 
-/// What stays with a crawl that is a member.
+/// The place of a crawl in a cluster, held while it lasts.
 #[derive(Debug)]
 pub struct Seat {
     pub coordinator: Coordinator,
@@ -73,10 +74,10 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let clock = Clock::start();
     let runtime = fetcher_runtime()?;
     let mut known = Membership::open(&options.dir, options.name.as_deref())?;
-    let (arrivals, arrived) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
-    let (turns, turn_words) = LeaseSender::new();
+    let (messages, inbound) = crossbeam::channel::bounded(ARRIVALS_QUEUE);
+    let (lease_sender, lease_commands) = LeaseSender::new();
     let (inbox, hall) =
-        (Inbox { arrivals, turns: turns.clone() }, Arc::new(ControlHandler::default()));
+        (Inbox { messages, ip_leases: lease_sender.clone() }, Arc::new(ControlHandler::default()));
     let (views, view_in_force) = watch::channel(None);
     let server = runtime.block_on(serve(options, view_in_force.clone(), &inbox, &hall, clock))?;
     let address = server.address();
@@ -96,7 +97,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         .map_err(|errors| OpenError::Refused(errors.to_string()))?;
     let (home, disk) = CrawlDir::open(&options.dir, &settings, clock.now(), Some(&crawl_id))?;
 
-    // Before anything else is heard: the lease, and the view that it goes with.
+    // The first messages: the lease, and the view to which it belongs.
     inbox.offer(InboundMsg::Leased(leased_until));
     inbox.offer(InboundMsg::View(view));
     let outgoing = outgoing(id, options.tls.clone(), &runtime, &inbox, clock);
@@ -106,23 +107,23 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         Seat { coordinator: coordinator.clone(), id, name, process, address, _server: server };
     let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
     let (status, for_member) = (hall.status.clone(), outgoing.clone());
-    let room = LeaseTask {
+    let lease_task = LeaseTask {
         me: id,
-        words: turn_words,
-        line: turns.clone(),
+        commands: lease_commands,
+        sender: lease_sender.clone(),
         outgoing: outgoing.clone(),
         inbox: inbox.clone(),
     };
     let crawl =
-        build.crawl(SeedCounts::default(), Some(seat), Some(room), move |shared, disk| {
+        build.crawl(SeedCounts::default(), Some(seat), Some(lease_task), move |shared, disk| {
             let outgoing = for_member;
             let parts = ClusterParts {
                 me: id,
                 shared,
                 outgoing,
-                ip_leases: turns,
+                ip_leases: lease_sender,
                 views,
-                inbox: arrived,
+                inbox: inbound,
                 status,
             };
             Ok(Replication::Cluster(Box::new(ClusterReplication::new(parts, disk)?)))
@@ -165,7 +166,7 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     Ok(crawl)
 }
 
-/// Asks the coordinator until it is let in or refused, or `stop` is cancelled.
+/// Sends join requests to the coordinator until one is accepted or refused, or `stop` is cancelled.
 async fn become_member(
     options: &JoinOptions,
     joining: &Joining,
@@ -176,7 +177,7 @@ async fn become_member(
     let (url, tls) = (&options.coordinator, options.tls.as_ref());
     let coordinator = Coordinator::at(url, tls, BearerToken::new(options.token.as_ref()), clock)?;
     let joined = coordinator.join(joining, known, stop).await?;
-    let stopped = || OpenError::Broken("it was stopped while it waited to join".to_owned());
+    let stopped = || OpenError::Broken("stopped while waiting to join".to_owned());
     Ok((coordinator, joined.ok_or_else(stopped)?))
 }
 
@@ -199,7 +200,8 @@ async fn serve(
         .map_err(|error| OpenError::Refused(error.to_string()).into())
 }
 
-/// Takes a place to listen; an earlier membership of this process may be about to leave it.
+/// Binds the listener. Retries for a second while the address is in use: an earlier membership of
+/// this process may be about to release it.
 async fn bind(at: SocketAddr) -> Result<TcpListener, AgentError> {
     let mut tries = 20;
     loop {
@@ -214,7 +216,8 @@ async fn bind(at: SocketAddr) -> Result<TcpListener, AgentError> {
     }
 }
 
-/// The way to other agents; what they answer goes where everything from the cluster goes.
+/// Creates the client for other agents. Their answers go to the inbox, as all messages of the
+/// cluster do.
 fn outgoing(
     id: AgentId,
     tls: Option<Tls>,

@@ -1,4 +1,4 @@
-//! The assembly: the one place that sees every room.
+//! The assembly of an agent: the only module that uses all others.
 //!
 //! ```text
 //!                    ┌────────────── Verdict, Resolution ──────────────┐
@@ -8,10 +8,10 @@
 //!      ▲  ┊                                                            │
 //!      ┊  └┄┄┄ ToFrontier ┄┄┄┐                                         Page
 //!      ┊                    ▼                                          ▼
-//!      └┄┄ ToWorkbench ┄┄┄ writer (store's archive, assign, crawl database) ◄── seeds
+//!      └┄┄ ToWorkbench ┄┄┄ writer (archive, assign, crawl database) ◄── seeds
 //! ```
-//! Each box is a file here; each name in brackets is a room. The queues and their bounds are in
-//! [`limits`](crate::limits) and in `scheduler::SchedulerQueues`.
+//! Each box is an engine of `engines`, with its work in parentheses. The queues are in
+//! [`messages`](crate::messages), their bounds in [`limits`](crate::limits).
 
 mod build;
 mod join;
@@ -47,38 +47,38 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-/// What still runs when all is saved has this long to end.
+/// Time for remaining tasks to end once the state is saved.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why a crawl cannot be opened or cannot go on.
+/// The reason for which a crawl cannot be opened or continued.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// The directory or the place in a cluster.
+    /// The directory cannot be opened, or the cluster cannot be joined.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The state on disk.
+    /// The state on disk cannot be read or written.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The archive.
+    /// The archive cannot be opened or written.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The HTTP client.
+    /// The HTTP client cannot be created.
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    /// A rule for links.
+    /// A link rule is invalid.
     #[error(transparent)]
     Links(#[from] LinksError),
     /// A thread or the runtime cannot be started.
-    #[error("a thread cannot be started: {0}")]
+    #[error("cannot start a thread: {0}")]
     Threads(#[from] std::io::Error),
-    /// [`Seed::Cut`] came before anything was changed.
+    /// [`Seed::Cut`] arrived before anything was changed.
     #[error("the seeds were not read to their end; nothing was changed")]
     SeedsCut,
 }
 
 impl AgentError {
-    /// Whether the person who typed the command can mend it by typing another.
+    /// Returns true if the user can correct the error by another command.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Open(OpenError::Refused(_)) | Self::Links(_) | Self::Fetch(_))
@@ -97,18 +97,18 @@ pub struct Crawl {
     runtime: Mutex<Option<Runtime>>,
     meter: Meter,
     exporter: OnceLock<Arc<OtlpExporter>>,
-    /// Its place in a cluster, unless it is alone.
+    /// Its place in a cluster; `None` if it crawls alone.
     seat: Option<Seat>,
 }
 
 impl Crawl {
-    /// Begins a crawl in `out`, or resumes the one that is there, alone. Fetching of what is queued
-    /// begins at once. Of a crawl that has taken in all its seeds, those given again are read to
-    /// their end first: when one of them shows that `out` holds another crawl, nothing there is
-    /// changed. Otherwise `seeds` are left as they are for [`Self::seed`].
+    /// Begins a crawl in `out`, or resumes the one that is there, without a cluster. Fetching of
+    /// queued URLs begins at once. If the crawl already has all its seeds, `seeds` are first read
+    /// to their end; if one of them shows that `out` contains another crawl, nothing is changed
+    /// there. Otherwise `seeds` are not read, and are to be passed to [`Self::seed`].
     ///
     /// # Errors
-    /// [`AgentError::is_usage`] tells a refusal from a breakdown.
+    /// [`AgentError::is_usage`] distinguishes refusals from failures.
     pub fn open(
         settings: Settings,
         out: &Path,
@@ -125,22 +125,22 @@ impl Crawl {
         Ok(crawl)
     }
 
-    /// Becomes a member of a cluster, or one again, and crawls as its coordinator's settings say.
-    /// AckWaiters while the coordinator cannot be reached, until `stop` is cancelled.
+    /// Joins or rejoins a cluster, and crawls with the settings of its coordinator. Waits while the
+    /// coordinator cannot be reached, until `stop` is cancelled.
     ///
     /// # Errors
-    /// [`AgentError::is_usage`] tells a refusal from a breakdown.
+    /// [`AgentError::is_usage`] distinguishes refusals from failures.
     pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Self, AgentError> {
         join::join(options, stop)
     }
 
-    /// Its numbers, for as long as it lasts.
+    /// Returns the meter of this crawl, which reads its numbers until it ends.
     #[must_use]
     pub const fn meter(&self) -> &Meter {
         &self.meter
     }
 
-    /// Ends at once and saves nothing, as a kill would.
+    /// Ends the crawl at once and saves nothing, as a kill would.
     pub fn abandon(self) {
         self.shared.lifecycle.abandoned.store(true, Relaxed);
         self.shared.lifecycle.end(Ended::Failed, None);
@@ -154,7 +154,7 @@ impl Crawl {
         self.disk.close();
     }
 
-    /// Sends the spans of URLs that are followed to a collector, from now on. To be called once.
+    /// Exports the spans of followed URLs to a collector from now on. To be called once.
     pub fn export_traces(&self, otlp: &Otlp) {
         let runtime = self.runtime.lock();
         let Some(runtime) = &*runtime else { return };
@@ -168,83 +168,83 @@ impl Crawl {
         let _ = self.exporter.set(exporter);
     }
 
-    /// Where other agents reach this one; `None` for an agent that is alone.
+    /// Returns the address on which this agent listens; `None` if it crawls alone.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.seat.as_ref().map(|seat| seat.address)
     }
 
-    /// Whether an earlier run began this crawl.
+    /// Returns true if an earlier run began this crawl.
     #[must_use]
     pub const fn is_resumed(&self) -> bool {
         self.home.resumed
     }
 
-    /// Hands over the seeds, waiting whenever the sieve is behind; URLs already seen are let go.
-    /// To be called exactly once, with what [`Self::open`] left of them: the crawl does not end as
-    /// exhausted before this has returned. Says whether all were taken in: not so after
-    /// [`Seed::Cut`], which stops the crawl, or once it stops for another reason.
+    /// Adds the seeds, and waits whenever the sieve is behind; URLs already seen are dropped. To be
+    /// called exactly once, with the seeds that [`Self::open`] has not read: the crawl does not end
+    /// as exhausted before this returns. Returns true if all seeds were added; false after
+    /// [`Seed::Cut`], which stops the crawl, or if the crawl stops for another reason.
     pub fn seed(&self, seeds: impl Iterator<Item = Seed>) -> bool {
         self.seeds.take(seeds)
     }
 
-    /// How the crawl is_in_sync.
+    /// Returns the progress of the crawl.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         snapshot(&self.shared)
     }
 
-    /// Asks the crawl to end its visits in flight and to save. Returns at once.
+    /// Requests that the crawl end its visits in flight and save its state. Returns at once.
     pub fn stop(&self) {
         self.shared.lifecycle.stop.cancel();
     }
 
-    /// Asks the coordinator that this agent's share be handed over to others; once that is done the
-    /// crawl ends as [`Ended::Drained`]. Once nobody is left to take anything over, because all others
-    /// leave too, it ends as [`Ended::Stopped`], and the agent stays a member.
+    /// Requests from the coordinator that this agent's groups be handed off to other agents; after
+    /// that the crawl ends as [`Ended::Drained`]. If no agent remains to take them over, because
+    /// all others leave too, it ends as [`Ended::Stopped`], and the agent stays a member.
     ///
     /// # Errors
-    /// Why that is not to be, for people.
+    /// The reason for which the agent cannot leave, as a message for users.
     pub fn drain(&self) -> Result<(), String> {
         let runtime = self.runtime.lock();
         let (Some(seat), Some(runtime)) = (&self.seat, &*runtime) else {
             return Err("there are no other agents".to_owned());
         };
-        // Before: the view that says so may come first.
+        // Set before the request: the view with the result may arrive before the response.
         self.shared.lifecycle.drain_requested.store(true, Relaxed);
         let drained = runtime.block_on(seat.coordinator.drain(seat.id));
         self.shared.lifecycle.drain_requested.store(drained.is_ok(), Relaxed);
         drained
     }
 
-    /// AckWaiters until the crawl has ended, but not longer than `timeout`.
+    /// Waits until the crawl has ended, but not longer than `timeout`.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> Option<Ended> {
         self.shared.lifecycle.wait(timeout).map(|end| end.how)
     }
 
-    /// Stops what still runs, commits, closes the state, and says what happened. To be called once;
-    /// whoever still holds the crawl finds it ended.
+    /// Stops the crawl, commits, closes the state, and returns the report. To be called once; other
+    /// holders of the crawl find it ended.
     #[must_use]
     pub fn finish(&self) -> Report {
         self.stop();
         while self.wait(Duration::from_secs(1)).is_none() {}
-        // Before the parsers are waited for: they go once nobody can bring them anything.
+        // Closed before the parsers are joined: they end once all senders of their queue are gone.
         self.meter.close();
         if let Some(runtime) = self.runtime.lock().take() {
             if let Some(exporter) = self.exporter.get() {
                 runtime.block_on(exporter.flush_with_deadline());
             }
             self.leave(&runtime);
-            // What still runs there may hold the state: it is to be closed before anybody goes on.
+            // Tasks that still run may hold the state, which must be closed before this returns.
             runtime.shutdown_timeout(SHUTDOWN_PATIENCE);
         }
         for thread in self.threads.lock().drain(..) {
             if thread.join().is_err() {
-                tracing::error!("a thread of the crawl ended in a panic");
+                tracing::error!("a thread of the crawl panicked");
             }
         }
-        // First of all: walking through the hosts for the report may take long.
+        // The state is marked as closed before the report: its scan of all hosts may take long.
         let ended = self.wait(Duration::ZERO);
         let orderly = !matches!(ended, Some(Ended::Failed | Ended::Lost));
         if orderly
@@ -253,7 +253,7 @@ impl Crawl {
                 .keep(&self.disk, Some(self.shared.clock.now()))
                 .and_then(|()| Ok(self.disk.sync()?))
         {
-            tracing::error!(%error, "the state cannot be marked as closed: the next run will be careful");
+            tracing::error!(%error, "the state cannot be marked as closed; the next run starts as after a crash");
         }
         let report = status::report(&status::ReportSources {
             shared: &self.shared,
@@ -265,7 +265,7 @@ impl Crawl {
         report
     }
 
-    /// Tells the coordinator that this process ends. After a breakdown the lease just runs out.
+    /// Notifies the coordinator that this process ends. After a failure the lease just expires.
     fn leave(&self, runtime: &Runtime) {
         let Some(seat) = &self.seat else { return };
         let back = match self.wait(Duration::ZERO) {

@@ -1,4 +1,4 @@
-//! What an agent says to the coordinator: joining, draining, leaving.
+//! Client of the coordinator: joining, draining, leaving.
 
 use crate::cluster::Membership;
 use crate::storage::OpenError;
@@ -15,62 +15,63 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
-/// For an answer to a heartbeat: it is worth less the longer it takes.
+/// Timeout of calls other than joining. The lease that a heartbeat renews counts from the request,
+/// so a late response is worth less.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Joining takes longer: the coordinator tries to reach this agent.
+/// Timeout of joining; it is longer, because the coordinator connects to this agent first.
 const JOIN_PATIENCE: Duration = Duration::from_secs(20);
-/// Between two tries.
+/// Pause between two attempts.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// Between two lines in the log about the same trouble.
+/// Minimum time between two log messages about the same problem.
 pub const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// How the coordinator is reached, and as what.
+/// Address of the coordinator, and data of the agent that joins.
 #[derive(Clone, Debug)]
 pub struct Joining {
-    /// `http://` or `https://`.
+    /// URL of the coordinator, `http://` or `https://`.
     pub coordinator: String,
-    /// Where others reach this agent.
+    /// Address at which other agents reach this one.
     pub address: String,
-    /// Its share of the groups.
+    /// Weight of the agent, which determines its share of the groups.
     pub weight: u16,
-    /// This process; not 0.
+    /// Random number of this process; not 0.
     pub process: u64,
 }
 
-/// What came of joining.
+/// Result of joining.
 #[derive(Debug)]
 pub struct Joined {
-    /// The agent's number.
+    /// Id of the agent.
     pub id: AgentId,
-    /// Which crawl it is.
+    /// Id of the crawl.
     pub crawl_id: String,
-    /// The lease runs until then.
+    /// End of the lease.
     pub leased_until: Timestamp,
-    /// How long a lease is.
+    /// Duration of a lease.
     pub lease: Duration,
-    /// A view that has the agent in it.
+    /// View that contains the agent.
     pub view: Arc<View>,
-    /// The crawl's settings, as TOML.
+    /// Settings of the crawl, in TOML.
     pub settings: String,
-    /// Their number.
+    /// Revision of the settings.
     pub revision: u64,
 }
 
-/// A connection to the coordinator, made when it is needed.
+/// Client of the coordinator, which connects when needed.
 #[derive(Clone, Debug)]
 pub struct Coordinator {
     /// The gRPC client.
     pub client: CoordinatorClient<Channel>,
-    /// For what people may ask.
+    /// Token for calls that operators may make, too.
     shown: BearerToken,
     clock: Clock,
 }
 
 impl Coordinator {
-    /// The way to it.
+    /// Creates a client for the coordinator at `url`.
     ///
     /// # Errors
-    /// A refusal when the address cannot be used.
+    /// [`OpenError::Refused`] if the address cannot be used.
     pub fn at(
         url: &str,
         tls: Option<&Tls>,
@@ -87,10 +88,11 @@ impl Coordinator {
         Ok(Self { client: client.max_decoding_message_size(RESPONSE_SIZE_MAX), shown, clock })
     }
 
-    /// Joins, trying again while that may help; `None` when `stop` was cancelled before.
+    /// Joins the cluster, with retries as long as they may help. Returns `None` if `stop` is
+    /// cancelled earlier.
     ///
     /// # Errors
-    /// A refusal that trying again would not change.
+    /// [`OpenError::Refused`] if a retry would not help.
     pub async fn join(
         &self,
         joining: &Joining,
@@ -111,7 +113,7 @@ impl Coordinator {
             };
             if !may_try_again(&status) {
                 return Err(OpenError::Refused(format!(
-                    "the coordinator does not let this agent in: {}",
+                    "the coordinator rejects this agent: {}",
                     status.message()
                 )));
             }
@@ -120,7 +122,7 @@ impl Coordinator {
                 said = Some(now);
                 tracing::warn!(
                     coordinator = joining.coordinator,
-                    "cannot join yet, trying on: {}",
+                    "cannot join yet, retrying: {}",
                     with_cause(&status)
                 );
             }
@@ -148,7 +150,8 @@ impl Coordinator {
             disk_id: known.disk,
         };
         let answer = self.client.clone().join(request).await?.into_inner();
-        let view = answer.view.ok_or_else(|| Status::internal("it gave no view"))?;
+        let view =
+            answer.view.ok_or_else(|| Status::internal("the coordinator returned no view"))?;
         let view = View::try_from(view).map_err(|bad| Status::internal(bad.to_string()))?;
         let lease = Duration::from_millis(answer.lease_ms);
         Ok(Joined {
@@ -162,10 +165,10 @@ impl Coordinator {
         })
     }
 
-    /// Asks that an agent's share be handed over.
+    /// Requests the drain of an agent: it hands over its groups.
     ///
     /// # Errors
-    /// Why not, for people.
+    /// The reason of the failure, as a message for people.
     pub async fn drain(&self, id: AgentId) -> Result<(), String> {
         let mut client = self.client.clone();
         let mut request = tonic::Request::new(v1::DrainRequest { agent: id.to_string() });
@@ -178,8 +181,9 @@ impl Coordinator {
         }
     }
 
-    /// Says that this process ends: to come back with its disk, or for good. With `stays` it had
-    /// asked to be drained, and takes that back. What it was allowed beyond `fetched` pages is free.
+    /// Notifies the coordinator that this process ends: with `back` the agent will return with its
+    /// disk, otherwise it leaves for good. With `stays` it cancels the drain that it had requested.
+    /// Its page quota beyond `fetched` pages becomes available to others. Failures are logged.
     pub async fn leave(&self, seat: (AgentId, u64), back: bool, stays: bool, fetched: Option<u64>) {
         let ((id, process), number) = (seat, self.clock.now().0);
         let pages = |fetched| v1::QuotaReport { allowed: fetched, fetched, wanted: 0, number };
@@ -196,18 +200,18 @@ impl Coordinator {
             Ok(Ok(_)) => {}
             Ok(Err(status)) => {
                 tracing::warn!(
-                    "the coordinator was not told that this agent ends: {}",
+                    "cannot notify the coordinator that this agent ends: {}",
                     with_cause(&status)
                 );
             }
             Err(_) => {
-                tracing::warn!("the coordinator was not told that this agent ends: no answer");
+                tracing::warn!("cannot notify the coordinator that this agent ends: no answer");
             }
         }
     }
 }
 
-/// A status with all that led to it and is not said yet.
+/// Returns the message of a status, followed by those of its causes that it does not contain yet.
 pub fn with_cause(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut source = std::error::Error::source(status);

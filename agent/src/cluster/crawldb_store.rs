@@ -1,4 +1,4 @@
-//! The crawl database as the store of the replication engine.
+//! Implementation of the replication engine's store by the crawl database.
 
 use crate::cluster::store::{OutboxRows, ReplicaStore, RoleRows, RowVisitor};
 use crate::crawldb::{CrawlDb, ExportCursor, GroupRows};

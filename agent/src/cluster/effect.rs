@@ -1,4 +1,4 @@
-//! What the replication engine has others do.
+//! Effects of the replication engine, performed by its caller.
 
 use crate::messages::{Ack, SeedAnswer};
 use crivello_common::hash::GroupHash;
@@ -7,26 +7,27 @@ use crivello_common::view::View;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// An action outside of the engine.
+/// Action outside of the engine.
 #[derive(Debug)]
 pub enum ReplicationEffect {
-    /// Answer another agent.
+    /// Answer a packet or request of another agent.
     Acknowledge(oneshot::Sender<Ack>, Ack),
     /// Answer a person or the command that added seeds.
     AnswerSeeds(oneshot::Sender<SeedAnswer>, SeedAnswer),
-    /// A view is in force: packets go to its agents, and packets of its epoch are accepted.
+    /// Enter the epoch of this view: packets are sent to its agents, and packets of its epoch are
+    /// accepted.
     EnterEpoch(Arc<View>),
-    /// No agent that was declared dead in this epoch or before fetches under a peer lease.
+    /// Note that the peer leases of all agents declared dead in this epoch or earlier have expired.
     PeerLeasesExpired {
         /// The epoch.
         epoch: u64,
     },
     /// Remove the hosts of this group from the workbench.
     Recall(GroupHash),
-    /// Visits may be made until this time.
+    /// Allow visits until this time.
     FetchDeadline(Timestamp),
-    /// All rows of a group have come from another agent.
+    /// Count a group of which all rows were received from another agent.
     GroupReceived,
-    /// All rows of a group are stored with its new owner.
+    /// Count a group of which the new owner has stored all rows.
     GroupSent,
 }

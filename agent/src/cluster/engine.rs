@@ -1,14 +1,14 @@
-//! The replication engine: which links go to which agents, which replicas must be stored, and which
-//! acknowledgements are due.
+//! Replication engine: it decides which links are sent to which agents, which replicas must be
+//! stored, and which acknowledgements are due.
 //!
-//! It is a step function. Messages and the time come in; changes of rows go to a [`ReplicaStore`],
-//! packets to a [`PacketQueue`](super::packet_queue::PacketQueue), and everything else comes out as
-//! [`ReplicationEffect`]s. It has no thread, socket, clock or disk of its own, so a simulator can run
-//! it.
+//! It is a step function. Its input is messages and the time. It changes rows in a
+//! [`ReplicaStore`], enqueues packets in a [`PacketQueue`](super::packet_queue::PacketQueue), and
+//! returns everything else as [`ReplicationEffect`]s. It has no thread, socket, clock or disk of
+//! its own, so a simulator can run it.
 
 use crate::cluster::ack_waiters::AckWaiters;
 use crate::cluster::effect::ReplicationEffect;
-use crate::cluster::outbox::{Line, Outbox};
+use crate::cluster::outbox::{LaneKey, Outbox};
 use crate::cluster::roles::RecordedRoles;
 use crate::cluster::status::ClusterStatus;
 use crate::cluster::store::{OutboxRows, ReplicaStore, RoleRows};
@@ -30,29 +30,29 @@ use std::time::Duration;
 
 /// Pause between two checks whether groups that must be handed off are drained.
 const DRAIN_CHECK_EVERY: Duration = Duration::from_millis(20);
-/// First pause before the owners of surplus replicas are asked whether they may be dropped.
+/// First pause before the owners of surplus replicas are asked for permission to drop them.
 const ASK_FIRST: Duration = Duration::from_secs(1);
-/// Longest pause between two such requests.
+/// Maximum pause between two such requests.
 const ASK_LAST: Duration = Duration::from_secs(300);
-/// Fully replicated groups that are remembered.
+/// Maximum number of fully replicated groups that are remembered.
 const REPLICATED_MAX: usize = 1 << 18;
-/// Memory for URLs that were sent to their owners before.
+/// Memory for keys of URLs that were recently sent to their owners.
 const RECENTLY_SENT: ByteSize = ByteSize(8 << 20);
-/// Ownership messages that may wait for the packet queue before more are made.
+/// Number of ownership messages that wait for the packet queue from which on no more are created.
 const MESSAGES_MAX: usize = 64;
 
-/// The content of a packet that is not acknowledged.
+/// Content of an unacknowledged packet.
 #[derive(Debug)]
 pub enum SentPacket {
     /// A row of the outbox.
-    Row(Line, u64),
+    Row(LaneKey, u64),
     /// A chunk of a transfer.
     Chunk(GroupHash, AgentId),
     /// An ownership message.
     Message,
 }
 
-/// See the module.
+/// Replication engine of one agent.
 pub struct ReplicationEngine {
     pub(super) me: AgentId,
     pub(super) replication: u32,
@@ -65,36 +65,36 @@ pub struct ReplicationEngine {
     pub(super) traced: Traced,
     /// Seed requests of commits that have links to other agents.
     pub(super) seeds: HashMap<CommitNumber, Vec<PendingSeeds>>,
-    /// Ownership messages that the packet queue had no room for.
+    /// Ownership messages to send, by receiver.
     pub(super) messages: BTreeMap<AgentId, VecDeque<OwnershipMessage>>,
-    /// Packets that are not acknowledged.
+    /// Unacknowledged packets by number.
     pub(super) sent: HashMap<u64, SentPacket>,
-    /// A view that comes into force once everything before it is committed.
+    /// Received view that comes into force once everything before it is committed.
     pub(super) next_view: Option<Arc<View>>,
-    /// Groups that this agent owns as the authority and that all replicas have.
+    /// Groups of which this agent is the owner and authority, and all replicas are in sync.
     pub(super) replicated: HashSet<GroupHash, foldhash::fast::RandomState>,
     pub(super) recently_sent: RecentKeys,
     pub(super) effects: Vec<ReplicationEffect>,
-    /// The delay between two visits to a host.
+    /// Delay between two visits to a host.
     delay: Duration,
     /// Groups that must be drained before they are handed off.
     draining: BTreeSet<GroupHash>,
-    /// Those of them whose hosts are to leave the workbench with the effects at hand.
+    /// Groups whose [`ReplicationEffect::Recall`] is still in `effects`.
     recalled: BTreeSet<GroupHash>,
     drain_check_at: Timestamp,
     ask_at: Timestamp,
     ask_every: Duration,
-    /// The epoch of which all peer leases of dead agents have expired.
+    /// Latest epoch in which all peer leases of dead agents have expired.
     expired_epoch: u64,
     fetch_deadline: Timestamp,
     was_open: bool,
 }
 
 impl ReplicationEngine {
-    /// An engine that knows no view yet. Its outbox is as an earlier process left it.
+    /// Creates an engine without a view, with the outbox of the previous process.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn new(
         me: AgentId,
         settings: &Cluster,
@@ -132,36 +132,36 @@ impl ReplicationEngine {
         })
     }
 
-    /// Sets the delay between two visits to a host, as the live settings have it now.
+    /// Sets the delay between two visits to a host from the live settings.
     pub const fn set_delay(&mut self, delay: Duration) {
         self.delay = delay;
     }
 
-    /// The effects since the last call, in their order.
+    /// Returns the effects since the last call, in order.
     pub fn take_effects(&mut self) -> Vec<ReplicationEffect> {
         self.recalled.clear();
         std::mem::take(&mut self.effects)
     }
 
-    /// Ownership and the view in force.
+    /// Returns the ownership state, with the view in force.
     #[must_use]
     pub const fn ownership(&self) -> &Ownership {
         &self.ownership
     }
 
-    /// Rows of the outbox that are not acknowledged.
+    /// Returns the outbox, which contains the unacknowledged rows.
     #[must_use]
     pub const fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
-    /// Groups that are being drained, handed off or replicated.
+    /// Returns the number of groups that are being drained, and of transfers in progress.
     #[must_use]
     pub fn handoffs(&self) -> usize {
         self.transfers.len() + self.draining.len()
     }
 
-    /// Runs `f` on ownership, then carries out its decisions.
+    /// Runs `f` on the ownership state, then applies its changes of roles and its effects.
     pub(super) fn decide<S: ReplicaStore, T>(
         &mut self,
         store: &mut S,
@@ -175,7 +175,7 @@ impl ReplicationEngine {
             match store.roles().role(group)? {
                 Some(GroupRole { role: Role::Authority { .. }, .. }) => {
                     store.open_group(group, not_before)?;
-                    // It may have been open before, and its hosts skipped.
+                    // If it was open before, its hosts may have been skipped.
                     store.rescan_schedule();
                 }
                 Some(_) => {
@@ -206,17 +206,17 @@ impl ReplicationEngine {
         }
     }
 
-    /// When a group that was not handed off to this agent may be fetched: its last owner may have
-    /// visited its hosts a moment before.
+    /// Returns the earliest time to fetch a group that was not handed off to this agent: its last
+    /// owner may have just visited its hosts.
     pub(super) fn not_before(&self, now: Timestamp) -> Timestamp {
         now + self.delay
     }
 
-    /// Continues what ownership has to do in this epoch. `clock` measures the steps of a scan, which is
-    /// slowed down by how long they take.
+    /// Continues the handoff of this epoch. `clock` measures the duration of scans: the pause after
+    /// a scan is a multiple of it.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn step<S: ReplicaStore>(
         &mut self,
         store: &mut S,
@@ -248,7 +248,7 @@ impl ReplicationEngine {
         Ok(())
     }
 
-    /// Hands off groups that have no visit, no page in the pipeline and no pending page any more.
+    /// Hands off groups that have no visits, pages in the pipeline or pending pages any more.
     fn check_drained<S: ReplicaStore>(
         &mut self,
         store: &mut S,
@@ -287,7 +287,7 @@ impl ReplicationEngine {
         }
         if !open && self.was_open {
             tracing::warn!(
-                "neither the coordinator nor all other agents can be reached: fetching waits"
+                "neither the coordinator nor all other agents can be reached; fetching is suspended"
             );
         }
         self.was_open = open;
@@ -300,10 +300,10 @@ impl ReplicationEngine {
         if alive { self.ownership.fence.until(others.map(|a| a.id)) } else { Timestamp::ZERO }
     }
 
-    /// Whether a visit to a host of a group may begin.
+    /// Returns true if a visit to a host of a group may begin.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn may_fetch<R: RoleRows>(
         &mut self,
         group: GroupHash,
@@ -312,11 +312,11 @@ impl ReplicationEngine {
     ) -> Result<bool, DiskError> {
         let mut roles = RecordedRoles::new(rows);
         let may = self.ownership.may_fetch(group, &mut roles, now);
-        // A group of which the authority is taken here is open already: it was asked about.
+        // A group whose authority is taken here is open already, because its hosts are scheduled.
         roles.into_changed().map(|_| may)
     }
 
-    /// Forgets what belongs to an epoch.
+    /// Clears the state of the epoch.
     pub(super) fn reset(&mut self, now: Timestamp) {
         self.messages.clear();
         self.transfers.clear();
@@ -337,8 +337,8 @@ impl ReplicationEngine {
         self.replicated.insert(group);
     }
 
-    /// Whether everything is where the view wants it, and nothing is under way. Commits and messages
-    /// that the engine has not been given are the caller's to look at.
+    /// Returns true if all rows are where the view wants them, and nothing is in progress. The
+    /// caller must check commits and messages that the engine has not received.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.has_shared_all()
@@ -349,23 +349,23 @@ impl ReplicationEngine {
             && self.outbox.is_empty()
     }
 
-    /// Whether all groups that other agents must have are stored there.
+    /// Returns true if all groups that other agents must have are stored there.
     #[must_use]
     pub fn has_shared_all(&self) -> bool {
         self.ownership.is_settled() && self.transfers.is_empty() && self.draining.is_empty()
     }
 
-    /// Whether this agent is draining and has no group left.
+    /// Returns true if this agent is draining and has no group left.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn is_drained<S: ReplicaStore>(&self, store: &mut S) -> Result<bool, DiskError> {
         let me = self.ownership.view().and_then(|view| view.agent(self.me));
         let draining = me.is_some_and(|me| me.state == AgentState::Draining);
         Ok(draining && self.is_settled() && store.roles().roles_after(None, 1)?.is_empty())
     }
 
-    /// Whether all agents of the view are draining or dead.
+    /// Returns true if all agents of the view are draining or dead.
     #[must_use]
     pub fn nobody_takes_over(&self) -> bool {
         let active = |view: &Arc<View>| view.agents.iter().any(|a| a.state == AgentState::Active);

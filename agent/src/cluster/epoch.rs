@@ -1,13 +1,14 @@
-//! A new view: everything of the last epoch is forgotten; what is durable is sent again.
+//! Start of an epoch under a new view: the state of the last epoch is cleared, and durable rows are
+//! sent again.
 
 use crate::cluster::ByAgent;
 use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::ReplicationEngine;
 use crate::cluster::inbound::OpenCommits;
-use crate::cluster::outbox::Line;
+use crate::cluster::outbox::LaneKey;
 use crate::cluster::store::ReplicaStore;
 use crate::messages::{Ack, Commit, OnAck, PendingAck};
-use crate::peers::Class;
+use crate::peers::Lane;
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::time::Timestamp;
@@ -15,7 +16,7 @@ use crivello_common::view::{AgentId, AgentState, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The consequence of a view for this agent.
+/// Consequence of a view for this agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MembershipOutcome {
     /// This agent is a member.
@@ -25,15 +26,15 @@ pub enum MembershipOutcome {
 }
 
 impl ReplicationEngine {
-    /// A view that comes into force with [`Self::begin_epoch`], once everything before it is committed.
+    /// Takes the received view, for [`Self::begin_epoch`] once everything before it is committed.
     pub const fn take_view(&mut self) -> Option<Arc<View>> {
         self.next_view.take()
     }
 
-    /// Brings a view into force. All jobs on groups must be done, and all facts committed.
+    /// Puts a view into force. All jobs on groups must be done, and all facts committed.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn begin_epoch<S: ReplicaStore>(
         &mut self,
         view: &Arc<View>,
@@ -59,10 +60,10 @@ impl ReplicationEngine {
             }
         }
         self.reset(now);
-        for (line, seq) in self.outbox.recall() {
-            match line.1 {
-                Class::Main => self.redirect(open.facts, store, (line, seq), now)?,
-                Class::Copies => self.keep_copies(store, line, seq)?,
+        for (lane, seq) in self.outbox.recall() {
+            match lane.1 {
+                Lane::Main => self.redirect(open.facts, store, (lane, seq), now)?,
+                Lane::Replicas => self.keep_copies(store, lane, seq)?,
             }
             self.outbox.relieve(store.outbox());
         }
@@ -72,90 +73,91 @@ impl ReplicationEngine {
         Ok(if alive { MembershipOutcome::Continue } else { MembershipOutcome::Evicted })
     }
 
-    /// Moves the facts of a row to the lines of the owners of this epoch.
+    /// Moves the facts of a row to the lanes of the owners of this epoch.
     fn redirect<S: ReplicaStore>(
         &mut self,
         commit: &mut Commit,
         store: &mut S,
-        (line, seq): (Line, u64),
+        (lane, seq): (LaneKey, u64),
         now: Timestamp,
     ) -> Result<(), DiskError> {
         if self.nobody_takes_over() {
-            return self.keep_until_owned(store, line, seq);
+            return self.keep_until_owned(store, lane, seq);
         }
-        let facts = self.outbox.read(store.outbox(), line, seq)?;
+        let facts = self.outbox.read(store.outbox(), lane, seq)?;
         let mut by_agent = ByAgent::new();
         for fact in facts {
             let owner = facts::group_of(&fact).and_then(|group| self.ownership.owner(group));
             by_agent.entry(owner.unwrap_or(self.me)).or_default().push(fact);
         }
-        let stays = by_agent.keys().eq([&line.0]);
-        let number = self.outbox.commit_of(line, seq);
+        let stays = by_agent.keys().eq([&lane.0]);
+        let number = self.outbox.commit_of(lane, seq);
         if let Some(own) = by_agent.remove(&self.me) {
-            // They may be stored already, and their replicas under way: these rows stay until then.
+            // The facts may be stored already and on their way to the replicas. Their rows stay
+            // until the replicas have them.
             let replicas = self.store_all_as_owner(store, &own, None, commit, now)?;
             let rows = match stays {
                 true => vec![seq],
-                false => self.outbox.push((self.me, Class::Main), number, own),
+                false => self.outbox.push((self.me, Lane::Main), number, own),
             };
             commit.acks.push(PendingAck { action: OnAck::Remove(rows), replicas });
         }
         if !stays {
             let mut rows = BTreeMap::new();
             for (owner, facts) in by_agent {
-                rows.insert(owner, self.outbox.push((owner, Class::Main), number, facts));
+                rows.insert(owner, self.outbox.push((owner, Lane::Main), number, facts));
             }
             let ownership = &self.ownership;
-            self.traced.redirect((line, seq), |group| ownership.owner(group), &rows);
-            self.outbox.remove(line, seq);
+            self.traced.redirect((lane, seq), |group| ownership.owner(group), &rows);
+            self.outbox.remove(lane, seq);
         }
         Ok(())
     }
 
-    /// In a view in which no agent owns anything, facts for owners stay in the line to this agent, and
-    /// their pages stay pending.
+    /// Keeps a row in a view in which no agent owns anything: facts for owners move to the lane of
+    /// this agent, and their pages stay pending.
     fn keep_until_owned<S: ReplicaStore>(
         &mut self,
         store: &S,
-        line: Line,
+        lane: LaneKey,
         seq: u64,
     ) -> Result<(), DiskError> {
-        if line.0 != self.me {
-            let facts = self.outbox.read(store.outbox(), line, seq)?;
-            let number = self.outbox.commit_of(line, seq);
-            self.outbox.push((self.me, Class::Main), number, facts);
-            self.traced.redirect((line, seq), |_| None, &BTreeMap::new());
-            self.outbox.remove(line, seq);
+        if lane.0 != self.me {
+            let facts = self.outbox.read(store.outbox(), lane, seq)?;
+            let number = self.outbox.commit_of(lane, seq);
+            self.outbox.push((self.me, Lane::Main), number, facts);
+            self.traced.redirect((lane, seq), |_| None, &BTreeMap::new());
+            self.outbox.remove(lane, seq);
         }
         Ok(())
     }
 
-    /// Keeps copies for replicas that have everything else of the group and still are replicas. All
-    /// others get the whole group.
+    /// Keeps the facts for an agent that is still an in-sync replica of their groups, and drops all
+    /// others: for those groups a replica receives all rows.
     fn keep_copies<S: ReplicaStore>(
         &mut self,
         store: &mut S,
-        line: Line,
+        lane: LaneKey,
         seq: u64,
     ) -> Result<(), DiskError> {
-        let facts = self.outbox.read(store.outbox(), line, seq)?;
+        let facts = self.outbox.read(store.outbox(), lane, seq)?;
         let n_facts = facts.len();
         let (mut kept, mut lacking) = (Vec::<Bytes>::new(), None);
         for fact in facts {
-            if self.needs_copy(store, &fact, line.0)? {
+            if self.needs_copy(store, &fact, lane.0)? {
                 kept.push(fact);
             } else if let Some(group) = facts::group_of(&fact)
                 && lacking.replace(group) != Some(group)
             {
-                // Should it become a replica again later, it lacks this fact.
+                // If it becomes a replica again later, it lacks this fact.
                 self.decide(store, Timestamp::ZERO, |ownership, roles, _| {
-                    ownership.remove_in_sync(group, line.0, roles);
+                    ownership.remove_in_sync(group, lane.0, roles);
                 })?;
             }
         }
         if kept.len() < n_facts {
-            self.outbox.push(line, None, kept);
-            self.outbox.remove(line, seq);
+            self.outbox.push(lane, None, kept);
+            self.outbox.remove(lane, seq);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Messages of other agents, the coordinator and people.
+//! Inbound messages: from other agents, the coordinator and people.
 
 use crate::cluster::ByAgent;
 use crate::cluster::effect::ReplicationEffect;
@@ -7,7 +7,7 @@ use crate::cluster::inbox::InboundMsg;
 use crate::cluster::store::ReplicaStore;
 use crate::messages::{Ack, Commit, Fact, Found, GroupRole, OnAck, PendingAck, PendingSeeds, Role};
 use crate::ownership::{OwnershipMessage, TransferKind};
-use crate::peers::{Body, Class, PeerEvent};
+use crate::peers::{Body, Lane, PeerEvent};
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
@@ -16,29 +16,29 @@ use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use std::collections::BTreeSet;
 
-/// Facts of one commit.
+/// Number of facts in a commit from which on it is full.
 const FACTS_MAX: usize = 8_192;
 
-/// The two commits that are being gathered.
+/// The two open commits.
 pub struct OpenCommits<'a> {
-    /// Pages, and URLs from outside.
+    /// Pages, seeds, and URLs from other agents.
     pub pages: &'a mut Commit,
     /// Facts to merge.
     pub facts: &'a mut Commit,
 }
 
 impl ReplicationEngine {
-    /// Whether what was received must be committed before more is.
+    /// Returns true if a commit is required before more messages are handled.
     #[must_use]
     pub fn is_full(&self, facts: &Commit) -> bool {
         self.next_view.is_some() || facts.facts.len() >= FACTS_MAX
     }
 
-    /// Handles one message. What must be stored is added to an open commit, with the acknowledgement
-    /// that waits for it. A view is kept until [`Self::take_view`].
+    /// Handles one message. Facts and URLs to store are added to an open commit, with the
+    /// acknowledgement that waits for it. A view is kept until [`Self::take_view`].
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn on_message<S: ReplicaStore>(
         &mut self,
         message: InboundMsg,
@@ -56,7 +56,7 @@ impl ReplicationEngine {
                     self.effects.push(ReplicationEffect::Acknowledge(answer, Ack::OtherEpoch));
                 }
             }
-            InboundMsg::Ping { from, epoch, answer } => {
+            InboundMsg::RenewPeerLease { from, epoch, answer } => {
                 let same = epoch == self.ownership.epoch();
                 if same {
                     self.ownership.fence.grant(from, epoch, now);
@@ -74,8 +74,8 @@ impl ReplicationEngine {
                 }
             }
             InboundMsg::Leased(until) => self.ownership.fence.leased(until),
-            InboundMsg::PeerLease { by, asked } => {
-                self.ownership.fence.peer_lease_renewed(by, asked);
+            InboundMsg::PeerLease { by, requested_at } => {
+                self.ownership.fence.peer_lease_renewed(by, requested_at);
             }
             InboundMsg::Seeds { found, tally, refused, answer } => {
                 self.status.worked(1);
@@ -103,9 +103,11 @@ impl ReplicationEngine {
                 open.pages.acks.push(PendingAck { action, replicas });
                 return Ok(());
             }
-            Body::Copies(facts) => self.store_as_replica(store, &facts, from, open.facts, now)?,
-            Body::Rows { group, facts, end, last } => {
-                match end {
+            Body::ReplicaFacts(facts) => {
+                self.store_as_replica(store, &facts, from, open.facts, now)?
+            }
+            Body::Rows { group, facts, kind, last } => {
+                match kind {
                     TransferKind::Replica => {
                         self.store_as_replica(store, &facts, from, open.facts, now)?;
                     }
@@ -114,17 +116,17 @@ impl ReplicationEngine {
                         if let Some(from) = except {
                             open.facts.already_at.insert(group, from);
                         }
-                        // Also for a group without rows.
+                        // This is required for a group without rows, too.
                         self.become_owner(store, group, now)?;
                         replicas =
                             self.store_all_as_owner(store, &facts, except, open.facts, now)?;
                     }
                 }
                 if last {
-                    self.on_rows_received(store, group, from, end, now)?;
+                    self.on_rows_received(store, group, from, kind, now)?;
                 }
             }
-            Body::Say(message) => self.on_ownership_message(store, from, &message, now)?,
+            Body::Ownership(message) => self.on_ownership_message(store, from, &message, now)?,
         }
         open.facts.acks.push(PendingAck { action, replicas });
         Ok(())
@@ -141,7 +143,7 @@ impl ReplicationEngine {
         if matches!(kind, TransferKind::Handoff { .. }) {
             self.effects.push(ReplicationEffect::GroupReceived);
         }
-        // The rows of the last authority contain when each host may be visited.
+        // The rows of the last authority contain the time at which each host may be visited.
         let exact = matches!(kind, TransferKind::Handoff { authority: true, .. });
         let not_before = if exact { now } else { self.not_before(now) };
         self.decide(store, not_before, |ownership, roles, effects| {
@@ -168,8 +170,8 @@ impl ReplicationEngine {
         Ok(())
     }
 
-    /// Stores facts of groups that this agent owns: new URLs in the commit of pages, everything else
-    /// in the commit of facts. Returns the replicas that must have them too.
+    /// Stores facts of groups that this agent owns: new URLs in the commit of pages, all others in
+    /// the commit of facts. Returns the replicas that must store them too.
     fn store_as_owner<S: ReplicaStore>(
         &mut self,
         store: &mut S,
@@ -194,8 +196,8 @@ impl ReplicationEngine {
         Ok(replicas)
     }
 
-    /// Stores facts of groups that this agent owns in the commit of facts. Returns the replicas that
-    /// must have them too.
+    /// Stores facts of groups that this agent owns in the commit of facts. Returns the replicas
+    /// that must store them too.
     pub(super) fn store_all_as_owner<S: ReplicaStore>(
         &mut self,
         store: &mut S,
@@ -210,7 +212,7 @@ impl ReplicationEngine {
             let Some(fact) = decode(bytes) else { continue };
             let group = fact.group();
             if self.ownership.owner(group) != Some(self.me) {
-                tracing::warn!("a fact of another agent's group was received; it is left out");
+                tracing::warn!("ignoring a received fact: another agent owns its group");
                 continue;
             }
             let replicated = self.become_owner(store, group, now)?;
@@ -225,7 +227,7 @@ impl ReplicationEngine {
             commit.facts.push(fact);
         }
         for (holder, facts) in by_agent {
-            self.outbox.push((holder, Class::Copies), None, facts);
+            self.outbox.push((holder, Lane::Replicas), None, facts);
         }
         Ok(replicas)
     }
@@ -254,8 +256,8 @@ impl ReplicationEngine {
         Ok(())
     }
 
-    /// Sets the role of the owner for a group whose rows are about to be stored. Returns whether all
-    /// replicas have the whole group.
+    /// Sets this agent's role to owner for a group whose rows are about to be stored. Returns true
+    /// if this agent is the authority and all replicas have the whole group.
     pub(super) fn become_owner<S: ReplicaStore>(
         &mut self,
         store: &mut S,
@@ -281,7 +283,7 @@ impl ReplicationEngine {
         Ok(replicated)
     }
 
-    /// Whether `holder` has all rows of a group of which this agent is the authority.
+    /// Returns true if `holder` has all rows of a group of which this agent is the authority.
     pub(super) fn is_in_sync<S: ReplicaStore>(
         &mut self,
         store: &mut S,
@@ -293,7 +295,7 @@ impl ReplicationEngine {
         })
     }
 
-    /// A packet is stored by the agent to which it was sent.
+    /// Handles the acknowledgement of a packet: the receiver has stored it.
     fn on_stored<S: ReplicaStore>(
         &mut self,
         store: &mut S,
@@ -301,7 +303,7 @@ impl ReplicationEngine {
         now: Timestamp,
     ) -> Result<(), DiskError> {
         match self.sent.remove(&packet) {
-            Some(SentPacket::Row(line, seq)) => self.on_row_stored(line, seq, now),
+            Some(SentPacket::Row(lane, seq)) => self.on_row_stored(lane, seq, now),
             Some(SentPacket::Chunk(group, to)) => {
                 let complete = self.transfers.acknowledged(group, to, packet);
                 if let Some(TransferKind::Handoff { .. }) = complete {
@@ -323,14 +325,14 @@ impl ReplicationEngine {
 fn decode(bytes: &[u8]) -> Option<Fact> {
     let fact = facts::decode(bytes);
     if fact.is_none() {
-        tracing::warn!("a fact that cannot be decoded was received; it is left out");
+        tracing::warn!("ignoring a received fact: it cannot be decoded");
     }
     fact
 }
 
 /// Converts the times in facts from the sender's clock to this agent's.
 fn on_our_clock(mut body: Body, behind_us: i64) -> Body {
-    if let Body::Facts(facts) | Body::Copies(facts) | Body::Rows { facts, .. } = &mut body {
+    if let Body::Facts(facts) | Body::ReplicaFacts(facts) | Body::Rows { facts, .. } = &mut body {
         for fact in facts {
             *fact = facts::on_clock_ahead(std::mem::take(fact), behind_us);
         }

@@ -1,7 +1,7 @@
-//! The inbox: the queues for everything that arrives from the cluster.
+//! Inbox: the queues for all messages from the cluster.
 //!
-//! Messages go to the writer's queue in order, and those about IP leases to the lease task's queue.
-//! Only callers that can wait do so for room.
+//! Messages go to the writer's queue in order; those about IP leases go to the queue of the lease
+//! task. If the writer's queue is full, only callers that can wait do so.
 
 use crate::messages::{Ack, Found, LeaseCommand, LeaseSender, RobotsOutcome, SeedAnswer};
 use crate::peers::{Body, LeaseBatch, PacketOrigin, PeerEvent, PeerHandler};
@@ -15,12 +15,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Pause between two attempts to enqueue when the queue is full.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+const RETRY_PAUSE: Duration = Duration::from_millis(5);
 
-/// A message from the cluster, or from people, to the writer.
+/// Message from the cluster or from people to the writer.
 #[derive(Debug)]
 pub enum InboundMsg {
-    /// A packet of another agent.
+    /// Packet of another agent.
     Packet {
         /// The sender.
         from: PacketOrigin,
@@ -28,83 +28,89 @@ pub enum InboundMsg {
         epoch: u64,
         /// The content.
         body: Body,
-        /// The acknowledgement, once everything is stored.
+        /// Receives the acknowledgement once everything is stored.
         answer: oneshot::Sender<Ack>,
     },
-    /// Another agent requests a peer lease.
-    Ping {
+    /// Request of another agent for a peer lease.
+    RenewPeerLease {
         /// The agent.
         from: AgentId,
         /// The epoch of its view.
         epoch: u64,
-        /// The answer.
+        /// Receives the answer.
         answer: oneshot::Sender<Ack>,
     },
-    /// An answer of another agent.
+    /// Event of the transport: an acknowledgement or a view of another agent.
     Peer(PeerEvent),
-    /// A view; it may be older than the one in force.
+    /// View; it may be older than the one in force.
     View(Arc<View>),
-    /// The coordinator's lease runs until this time.
+    /// End of the coordinator's lease.
     Leased(Timestamp),
-    /// Another agent granted a peer lease, which was requested at `asked`.
+    /// Peer lease that another agent granted.
     PeerLease {
         /// The agent that granted it.
         by: AgentId,
         /// The time of the request.
-        asked: Timestamp,
+        requested_at: Timestamp,
     },
-    /// Seeds from people, with those that were refused; answered once all are safe.
+    /// Seeds from people, answered once all accepted ones are safe.
     Seeds {
         /// Accepted seeds.
         found: Vec<Found>,
-        /// A count of the refused ones.
+        /// Counts of refused seeds by reason.
         tally: DiscardTally,
-        /// Indices of refused seeds, and the reasons.
+        /// Index and reason of each refused seed.
         refused: Vec<(usize, Discard)>,
-        /// The answer.
+        /// Receives the answer.
         answer: oneshot::Sender<SeedAnswer>,
     },
 }
 
-/// The sending sides of both queues.
+/// Sending sides of both queues.
 #[derive(Clone, Debug)]
 pub struct Inbox {
-    /// The writer's queue.
-    pub arrivals: Sender<InboundMsg>,
-    /// The queue of the IP leases.
-    pub turns: LeaseSender,
+    /// Queue of the writer.
+    pub messages: Sender<InboundMsg>,
+    /// Queue of the lease task.
+    pub ip_leases: LeaseSender,
 }
 
 impl Inbox {
-    /// Enqueues a message, if there is room and the writer runs. Otherwise a message that waits for an
-    /// answer is refused by dropping it.
-    pub fn offer(&self, arrival: InboundMsg) {
-        let _ = self.arrivals.try_send(arrival);
+    /// Enqueues a message. If the queue is full or the writer has ended, the message is dropped,
+    /// which refuses it if its sender waits for an answer.
+    pub fn offer(&self, message: InboundMsg) {
+        let _ = self.messages.try_send(message);
     }
 
-    /// Enqueues a message that must not be lost, waiting for room.
-    pub async fn deliver(&self, mut arrival: InboundMsg) {
-        while let Err(TrySendError::Full(back)) = self.arrivals.try_send(arrival) {
-            arrival = back;
-            tokio::time::sleep(LOOK_AGAIN).await;
+    /// Enqueues a message that must not be lost. Waits while the queue is full.
+    pub async fn deliver(&self, mut message: InboundMsg) {
+        while let Err(TrySendError::Full(back)) = self.messages.try_send(message) {
+            message = back;
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 }
 
 impl PeerHandler for Inbox {
-    fn take(&self, from: PacketOrigin, epoch: u64, body: Body, answer: oneshot::Sender<Ack>) {
+    fn on_packet(&self, from: PacketOrigin, epoch: u64, body: Body, answer: oneshot::Sender<Ack>) {
         self.offer(InboundMsg::Packet { from, epoch, body, answer });
     }
 
-    fn turns(&self, from: AgentId, epoch: u64, batch: LeaseBatch, answer: oneshot::Sender<Ack>) {
-        self.turns.send(LeaseCommand::Batch { from, epoch, batch, reply: answer });
+    fn on_ip_leases(
+        &self,
+        from: AgentId,
+        epoch: u64,
+        batch: LeaseBatch,
+        answer: oneshot::Sender<Ack>,
+    ) {
+        self.ip_leases.send(LeaseCommand::Batch { from, epoch, batch, reply: answer });
     }
 
-    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsOutcome>) {
-        self.turns.send(LeaseCommand::PeerRobots((url, answer)));
+    fn fetch_robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsOutcome>) {
+        self.ip_leases.send(LeaseCommand::PeerRobots((url, answer)));
     }
 
-    fn ping(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Ack>) {
-        self.offer(InboundMsg::Ping { from, epoch, answer });
+    fn renew_peer_lease(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Ack>) {
+        self.offer(InboundMsg::RenewPeerLease { from, epoch, answer });
     }
 }

@@ -1,36 +1,37 @@
-//! How far the other agents are behind: what waits for each, and since when its head has not moved.
+//! Lag of the other agents: the rows that wait for each, and the time since which its head is the
+//! same.
 
-use crate::cluster::outbox::{Line, Outbox};
+use crate::cluster::outbox::{LaneKey, Outbox};
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Between two looks.
+/// Minimum time between two checks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What waits for one agent, in both classes.
+/// Outbox rows that wait for one agent, in both lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// For whom.
+    /// Agent that has not acknowledged them.
     pub to: AgentId,
-    /// Rows of the outbox.
+    /// Number of outbox rows.
     pub rows: usize,
-    /// Their bytes.
+    /// Bytes of these rows.
     pub bytes: usize,
-    /// Since when the first row of a line has been the first, at the longest.
+    /// Time since which the first row of a lane has been the same; the earlier of both lanes.
     pub since: Timestamp,
 }
 
-/// See the module.
+/// State of the checks of all lanes.
 #[derive(Debug, Default)]
 pub struct Lag {
     looked_at: Timestamp,
-    heads: BTreeMap<Line, (u64, Timestamp)>,
+    heads: BTreeMap<LaneKey, (u64, Timestamp)>,
 }
 
 impl Lag {
-    /// What waits; `None` when it was said a moment ago.
+    /// Returns the rows that wait for each agent; `None` if the last check was a moment ago.
     pub fn look(&mut self, outbox: &Outbox, now: Timestamp) -> Option<Vec<Waiting>> {
         if now.since(self.looked_at) < LOOK_EVERY {
             return None;
@@ -38,15 +39,15 @@ impl Lag {
         self.looked_at = now;
         let mut heads = BTreeMap::new();
         let mut all: BTreeMap<AgentId, Waiting> = BTreeMap::new();
-        for line in outbox.lines() {
-            let (Some(head), (rows, bytes)) = (outbox.head(line), outbox.amount(line)) else {
+        for lane in outbox.lanes() {
+            let (Some(head), (rows, bytes)) = (outbox.head(lane), outbox.amount(lane)) else {
                 continue;
             };
-            let before = self.heads.get(&line).filter(|(known, _)| *known == head);
+            let before = self.heads.get(&lane).filter(|(known, _)| *known == head);
             let since = before.map_or(now, |&(_, since)| since);
-            heads.insert(line, (head, since));
-            let waiting = Waiting { to: line.0, rows: 0, bytes: 0, since };
-            let waiting = all.entry(line.0).or_insert(waiting);
+            heads.insert(lane, (head, since));
+            let waiting = Waiting { to: lane.0, rows: 0, bytes: 0, since };
+            let waiting = all.entry(lane.0).or_insert(waiting);
             waiting.rows += rows;
             waiting.bytes += bytes;
             waiting.since = waiting.since.min(since);
@@ -59,7 +60,7 @@ impl Lag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::Class;
+    use crate::peers::Lane;
     use bytes::Bytes;
 
     #[test]
@@ -67,21 +68,21 @@ mod tests {
         let (mut outbox, mut lag) = (Outbox::default(), Lag::default());
         let (a, at) = (AgentId(1), Timestamp::from_secs);
         let row = || vec![Bytes::from_static(b"fact")];
-        let first = outbox.push((a, Class::Main), None, row())[0];
-        outbox.push((a, Class::Main), None, row());
-        outbox.push((a, Class::Copies), None, row());
+        let first = outbox.push((a, Lane::Main), None, row())[0];
+        outbox.push((a, Lane::Main), None, row());
+        outbox.push((a, Lane::Replicas), None, row());
         let waiting = lag.look(&outbox, at(10)).unwrap();
         let [one] = waiting[..] else { panic!("{waiting:?}") };
         assert_eq!((one.to, one.rows, one.since), (a, 3, at(10)));
         assert!(one.bytes >= 12, "{one:?}");
-        assert_eq!(lag.look(&outbox, at(10)), None, "not that often");
+        assert_eq!(lag.look(&outbox, at(10)), None, "within the interval between two reports");
         assert_eq!(lag.look(&outbox, at(12)).unwrap()[0].since, at(10));
-        outbox.remove((a, Class::Main), first);
+        outbox.remove((a, Lane::Main), first);
         let copies_wait = lag.look(&outbox, at(13)).unwrap()[0];
         assert_eq!((copies_wait.rows, copies_wait.since), (2, at(10)));
-        outbox.remove((a, Class::Copies), first + 2);
+        outbox.remove((a, Lane::Replicas), first + 2);
         assert_eq!(lag.look(&outbox, at(14)).unwrap()[0].since, at(13));
-        outbox.remove((a, Class::Main), first + 1);
+        outbox.remove((a, Lane::Main), first + 1);
         assert_eq!(lag.look(&outbox, at(15)).unwrap(), []);
     }
 }

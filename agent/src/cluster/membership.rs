@@ -1,4 +1,4 @@
-//! What an agent is known by, for as long as its directory lives.
+//! Membership data of an agent: its identity for as long as its directory exists.
 
 use crate::storage::OpenError;
 use crivello_common::runtime::replace_file;
@@ -6,25 +6,26 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
-/// In the agent's directory: what it is known by.
+/// Name of the file in the agent's directory.
 const FILE: &str = "agent.json";
 
-/// What an agent is known by; kept in its directory.
+/// Membership data of an agent, stored in its directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Membership {
-    /// Drawn when the directory was made.
+    /// Random number generated when the directory was created; not 0.
     pub disk: u64,
-    /// The name that it joined under.
+    /// Name of the agent.
     pub name: String,
-    /// The number that it was given, and the crawl it was given for.
+    /// Id that the coordinator assigned, and the crawl for which it is valid.
     pub given: Option<(u32, String)>,
 }
 
 impl Membership {
-    /// That of the directory; made when it is not there.
+    /// Reads the membership data from `dir`, or creates them if there are none. `name` replaces the
+    /// stored name.
     ///
     /// # Errors
-    /// When it cannot be read or written.
+    /// [`OpenError`] if they cannot be read or written.
     pub fn open(dir: &Path, name: Option<&str>) -> Result<Self, OpenError> {
         let path = dir.join(FILE);
         let failed = |what: &str, error: &dyn std::fmt::Display| {
@@ -45,7 +46,7 @@ impl Membership {
                     name.map_or_else(|| format!("agent-{:08x}", drawn as u32), str::to_owned);
                 fs::create_dir_all(dir).map_err(|e| {
                     OpenError::Refused(format!(
-                        "the directory {} cannot be made: {e}; choose another --data",
+                        "cannot create the directory {}: {e}; choose another --data",
                         dir.display()
                     ))
                 })?;
@@ -57,21 +58,21 @@ impl Membership {
         }
     }
 
-    /// The number that the agent of `dir` was given; `None` where there is none.
+    /// Returns the id that was assigned to the agent of `dir`, if there is one.
     #[must_use]
     pub fn number_in(dir: &Path) -> Option<u32> {
         let known: Self = serde_json::from_slice(&fs::read(dir.join(FILE)).ok()?).ok()?;
         known.given.map(|(number, _)| number)
     }
 
-    /// Writes it, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`OpenError`] if the disk fails.
     pub fn keep(&self, dir: &Path) -> Result<(), OpenError> {
         let path = dir.join(FILE);
         let text = serde_json::to_vec_pretty(self)
-            .map_err(|e| OpenError::Broken(format!("{FILE} cannot be written: {e}")))?;
+            .map_err(|e| OpenError::Broken(format!("cannot encode {FILE}: {e}")))?;
         replace_file(&path, &text)
             .map_err(|e| OpenError::Broken(format!("{} cannot be written: {e}", path.display())))
     }

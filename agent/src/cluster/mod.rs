@@ -1,12 +1,11 @@
-//! An agent as a member of a cluster: its membership at the coordinator, and the replication of its
-//! groups.
+//! Cluster membership: the agent as a client of the coordinator, and the replication of its groups.
 //!
 //! ```text
 //!   inbox ── InboundMsg ──► engine ──► open commits ──► writer ──► acks, once replicated
 //!   links of pages ──► engine ──► outbox ──► packet queue ──► peers ── Stored ──► pages finished
 //! ```
-//! [`ReplicationEngine`] decides; [`Replication`] connects it with the queues, the settings and the
-//! lifecycle of the agent, on the writer's thread.
+//! [`ReplicationEngine`] makes the decisions. [`Replication`] connects it with the queues, the
+//! settings and the lifecycle of the agent, on the writer's thread.
 
 mod ack_waiters;
 mod coordinator_client;
@@ -47,5 +46,5 @@ use bytes::Bytes;
 use crivello_common::view::AgentId;
 use std::collections::BTreeMap;
 
-/// Encoded facts by the agent that they are for.
+/// Encoded facts by receiving agent.
 type ByAgent = BTreeMap<AgentId, Vec<Bytes>>;

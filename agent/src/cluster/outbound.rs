@@ -1,10 +1,10 @@
-//! Links and changed rows on their way to other agents, from the commit that they follow from to their
+//! Outbound links and changed rows for other agents, from the commit that causes them to their
 //! acknowledgement.
 
 use crate::cluster::ByAgent;
 use crate::cluster::effect::ReplicationEffect;
 use crate::cluster::engine::{ReplicationEngine, SentPacket};
-use crate::cluster::outbox::Line;
+use crate::cluster::outbox::LaneKey;
 use crate::cluster::packet_queue::PacketQueue;
 use crate::cluster::store::ReplicaStore;
 use crate::cluster::traced::{Traced, trace_assigned, trace_merged};
@@ -12,7 +12,7 @@ use crate::cluster::transfers::SentChunk;
 use crate::messages::{
     Ack, Commit, CommitKind, Fact, Found, OnAck, OutboxChange, PendingAck, SeedAnswer,
 };
-use crate::peers::{Body, Class, Why};
+use crate::peers::{Body, Lane, RejectReason};
 use crate::storage::{DiskError, facts};
 use crate::url_tracing::{FoundAt, key};
 use bytes::Bytes;
@@ -21,18 +21,18 @@ use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl ReplicationEngine {
-    /// Whether an outbox row must be written or deleted, or a pending page finished, with the next
-    /// commit.
+    /// Returns true if the next commit must write or delete an outbox row, or finish a pending
+    /// page.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         self.outbox.has_changes()
     }
 
-    /// Moves the links of a commit that belong to other agents to the outbox, and adds the pending
-    /// pages whose links are acknowledged. Does nothing for other commits than those of pages.
+    /// Moves the links of a commit of pages that other agents own to the outbox, and adds the
+    /// pending pages whose links are acknowledged. For a commit of facts it only records traces.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn route<S: ReplicaStore>(
         &mut self,
         commit: &mut Commit,
@@ -61,7 +61,7 @@ impl ReplicationEngine {
                 }
                 match owner {
                     None => page.links.push(link),
-                    // It was sent before and is acknowledged, or that page waits for it.
+                    // It was sent earlier: it is acknowledged, or the earlier page waits for it.
                     Some(_) if self.recently_sent.touch(key(&link)) => {
                         Traced::sent_before(&tracer, &link, page, now);
                     }
@@ -88,13 +88,13 @@ impl ReplicationEngine {
             }
         }
         for (owner, facts) in by_agent {
-            let rows = self.outbox.push((owner, Class::Main), Some(number), facts);
+            let rows = self.outbox.push((owner, Lane::Main), Some(number), facts);
             self.traced.put(owner, &rows);
         }
         Ok(())
     }
 
-    /// The owner of a URL, unless it is this agent.
+    /// Returns the owner of a URL, or `None` if it is this agent.
     fn other_owner<S: ReplicaStore>(
         &mut self,
         store: &mut S,
@@ -113,11 +113,11 @@ impl ReplicationEngine {
         others && self.replication > 1
     }
 
-    /// Enqueues what an applied commit changed for the replicas, and returns the changes of the outbox
-    /// for the commit's batch.
+    /// Enqueues the rows that an applied commit changed for the replicas. Returns the changes of
+    /// the outbox for the commit's batch.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn enqueue<S: ReplicaStore>(
         &mut self,
         commit: &mut Commit,
@@ -130,7 +130,7 @@ impl ReplicationEngine {
                 replicas.extend(self.ownership.replicas(group).iter());
             }
             if !replicas.is_empty() {
-                let rows = self.outbox.push((self.me, Class::Main), Some(number), new);
+                let rows = self.outbox.push((self.me, Lane::Main), Some(number), new);
                 commit.acks.push(PendingAck { action: OnAck::Remove(rows), replicas });
             }
             if !commit.pending.is_empty() {
@@ -140,8 +140,9 @@ impl ReplicationEngine {
         Ok(self.outbox.take_changes())
     }
 
-    /// Enqueues changed rows for the replicas, as far as this agent is responsible for them. Returns
-    /// new URLs. Outcomes of pages whose group has another owner by now are sent to it.
+    /// Enqueues the changed rows of groups that this agent owns for their replicas. Returns the new
+    /// URLs among them. If the group of a page has another owner by now, the page's outcome is sent
+    /// to the owner.
     fn replicate<S: ReplicaStore>(
         &mut self,
         commit: &mut Commit,
@@ -179,15 +180,15 @@ impl ReplicationEngine {
             }
         }
         for (holder, facts) in copies {
-            self.outbox.push((holder, Class::Copies), None, facts);
+            self.outbox.push((holder, Lane::Replicas), None, facts);
         }
         for (owner, facts) in outcomes {
-            self.outbox.push((owner, Class::Main), None, facts);
+            self.outbox.push((owner, Lane::Main), None, facts);
         }
         Ok(new)
     }
 
-    /// A commit is written: its acknowledgements are sent, or wait for the replicas.
+    /// Handles a written commit: its acknowledgements are sent, or wait for the replicas.
     pub fn on_committed(&mut self, commit: &mut Commit) {
         self.outbox.on_committed();
         for PendingAck { action, replicas } in std::mem::take(&mut commit.acks) {
@@ -215,12 +216,12 @@ impl ReplicationEngine {
         }
     }
 
-    /// Carries out `action` once everything that was enqueued for these replicas is stored there.
+    /// Performs `action` once these replicas have stored all rows that are enqueued for them now.
     fn once_replicated(&mut self, action: OnAck, replicas: &BTreeSet<AgentId>) {
-        let ends: Vec<(Line, u64)> = replicas
+        let ends: Vec<(LaneKey, u64)> = replicas
             .iter()
-            .map(|&agent| (agent, Class::Copies))
-            .filter_map(|line| Some((line, self.outbox.tail(line)?)))
+            .map(|&agent| (agent, Lane::Replicas))
+            .filter_map(|lane| Some((lane, self.outbox.tail(lane)?)))
             .collect();
         if let Some(action) = self.waiters.begin(&ends, action) {
             self.complete(action);
@@ -233,50 +234,51 @@ impl ReplicationEngine {
                 self.effects.push(ReplicationEffect::Acknowledge(answer, Ack::Done));
             }
             OnAck::Remove(rows) => {
-                rows.into_iter().for_each(|seq| self.outbox.remove((self.me, Class::Main), seq));
+                rows.into_iter().for_each(|seq| self.outbox.remove((self.me, Lane::Main), seq));
             }
         }
     }
 
-    /// A row of the outbox is stored with the agent of its line.
-    pub(super) fn on_row_stored(&mut self, line: Line, seq: u64, now: Timestamp) {
-        self.traced.acknowledged(&self.tracer, self.me, (line, seq), now);
-        self.outbox.remove(line, seq);
-        for action in self.waiters.reached(line, self.outbox.head(line)) {
+    /// Handles the acknowledgement of an outbox row: the agent of its lane has stored it.
+    pub(super) fn on_row_stored(&mut self, lane: LaneKey, seq: u64, now: Timestamp) {
+        self.traced.acknowledged(&self.tracer, self.me, (lane, seq), now);
+        self.outbox.remove(lane, seq);
+        for action in self.waiters.reached(lane, self.outbox.head(lane)) {
             self.complete(action);
         }
     }
 
-    /// Gives the packet queue as much as it has room for. Rows wait while some may count pages that
-    /// only a lost archive has.
+    /// Enqueues messages, outbox rows and chunks of transfers until the packet queue is full.
+    /// Transfers wait while refetching is incomplete, because rows may count pages that only a lost
+    /// archive has.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn send<S: ReplicaStore>(
         &mut self,
         store: &S,
         queue: &mut impl PacketQueue,
     ) -> Result<(), DiskError> {
         self.send_messages(queue);
-        for line in self.outbox.lines() {
-            let (to, class) = line;
+        for key in self.outbox.lanes() {
+            let (to, lane) = key;
             while to != self.me
-                && let Some((seq, facts)) = self.outbox.next_to_offer(store.outbox(), line)?
+                && let Some((seq, facts)) = self.outbox.next_to_offer(store.outbox(), key)?
             {
-                let body = match class {
-                    Class::Main => Body::Facts(facts),
-                    Class::Copies => Body::Copies(facts),
+                let body = match lane {
+                    Lane::Main => Body::Facts(facts),
+                    Lane::Replicas => Body::ReplicaFacts(facts),
                 };
                 let Ok(packet) = queue.offer(to, body) else { break };
-                self.outbox.offered(line, seq);
-                self.sent.insert(packet, SentPacket::Row(line, seq));
+                self.outbox.offered(key, seq);
+                self.sent.insert(packet, SentPacket::Row(key, seq));
                 self.status.worked(1);
             }
         }
         if store.is_refetching() {
             return Ok(());
         }
-        // Rows follow the messages that were made before them.
+        // Rows must follow the messages that were created before them.
         let full = self.messages.keys().copied().collect();
         for SentChunk { packet, group, to } in self.transfers.send(store, queue, full)? {
             self.status.worked(1);
@@ -288,10 +290,12 @@ impl ReplicationEngine {
     fn send_messages(&mut self, queue: &mut impl PacketQueue) {
         for (&to, messages) in &mut self.messages {
             while let Some(message) = messages.pop_front() {
-                match queue.offer(to, Body::Say(message)) {
+                match queue.offer(to, Body::Ownership(message)) {
                     Ok(packet) => drop(self.sent.insert(packet, SentPacket::Message)),
                     Err(rejected) => {
-                        if let (Why::Full, Body::Say(message)) = (rejected.why, rejected.body) {
+                        if let (RejectReason::Full, Body::Ownership(message)) =
+                            (rejected.reason, rejected.body)
+                        {
                             messages.push_front(message);
                         }
                         break;

@@ -1,14 +1,16 @@
-//! Rows of facts that other agents have not acknowledged: on disk a line for each agent and class.
+//! Outbox: rows of facts that other agents have not acknowledged, on disk. Each agent has one queue
+//! of rows per lane.
 //!
-//! A row is written with the commit that it follows from, and deleted with a commit after its
+//! A row is written with the commit that causes it, and deleted with a commit after its
 //! acknowledgement. Memory holds an entry for each row, and the facts of rows that no commit has
-//! written yet and of the first rows of each line: an agent that does not answer costs disk.
+//! written yet and of the first rows of each lane. So an agent that does not answer mainly takes
+//! disk space.
 
 mod rows;
 
 use crate::cluster::store::OutboxRows;
 use crate::messages::{CommitNumber, OutboxChange, PendingPage};
-use crate::peers::Class;
+use crate::peers::Lane;
 use crate::storage::{DiskError, RowReader, RowWriter};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
@@ -16,25 +18,25 @@ use crivello_common::view::AgentId;
 use rows::{PAGES, code, damaged, key, read_key, read_pages};
 use std::collections::{BTreeMap, HashMap};
 
-/// Bytes of one line that stay in memory once they are on disk.
+/// Maximum bytes of one lane that stay in memory once they are on disk.
 const KEPT_BYTES_MAX: usize = 2 << 20;
-/// Bytes of changes after which they are written without waiting for a commit.
+/// Bytes of changes from which on they are written without waiting for a commit.
 const CHANGES_BYTES_MAX: usize = 16 << 20;
-/// Most bytes of facts in one row.
+/// Maximum bytes of facts in one row, unless a single fact is longer.
 pub const ROW_BYTES_MAX: usize = 256 << 10;
 
-/// A line: the receiver and the class.
-pub type Line = (AgentId, Class);
+/// Key of a lane: the receiver and the kind of the lane.
+pub type LaneKey = (AgentId, Lane);
 
-/// A row.
+/// Row of a lane.
 #[derive(Debug)]
 struct Row {
-    /// The commit whose pages wait for it.
+    /// Commit whose pages wait for its acknowledgement.
     commit: Option<CommitNumber>,
     bytes: usize,
-    /// Its facts; `None` if only the disk has them.
+    /// Facts of the row; `None` if they are only on disk.
     facts: Option<Vec<Bytes>>,
-    /// Whether the packet queue has it.
+    /// True if the packet queue has it.
     offered: bool,
 }
 
@@ -45,38 +47,38 @@ struct Rows {
     kept_bytes: usize,
 }
 
-/// See the module.
+/// Rows of facts that other agents have not acknowledged.
 #[derive(Debug, Default)]
 pub struct Outbox {
     last: u64,
-    lines: BTreeMap<Line, Rows>,
-    /// For each commit with pending pages the number of rows with their links.
+    lanes: BTreeMap<LaneKey, Rows>,
+    /// Number of unacknowledged rows with links of each commit.
     open: HashMap<CommitNumber, usize>,
-    /// Pending pages of each group.
+    /// Number of pending pages of each group.
     pending: HashMap<GroupHash, usize>,
     /// Rows to write or delete with the next commit.
     changes: Vec<OutboxChange>,
-    /// Their bytes since [`Self::relieve`] last tried to write them.
+    /// Bytes of changes since [`Self::relieve`] last tried to write them.
     changed_bytes: usize,
     /// Rows whose facts leave memory once they are on disk.
-    to_disk: Vec<(Line, u64)>,
-    /// Commits of which all links are acknowledged.
+    to_disk: Vec<(LaneKey, u64)>,
+    /// Commits whose links are all acknowledged.
     complete: Vec<CommitNumber>,
 }
 
 impl Outbox {
-    /// Reads the outbox of an earlier process. Copies are not kept: after a restart all groups are
-    /// replicated again.
+    /// Reads the outbox of the previous process. Rows for replicas are deleted, because all groups
+    /// are replicated again after a restart.
     ///
     /// # Errors
-    /// When the disk fails or a row is damaged.
+    /// [`DiskError`] if the disk fails or a row is damaged.
     pub fn open(rows: &impl OutboxRows) -> Result<Self, DiskError> {
         let mut outbox = Self::default();
         let mut pages: Vec<(CommitNumber, Vec<GroupHash>)> = Vec::new();
         rows.visit_outbox(&mut |row, value| {
-            let (class, agent, seq) = read_key(row).ok_or_else(damaged)?;
+            let (lane, agent, seq) = read_key(row).ok_or_else(damaged)?;
             outbox.last = outbox.last.max(seq);
-            match class {
+            match lane {
                 PAGES => {
                     let groups = read_pages(value)?.iter().map(|page| page.host.group).collect();
                     pages.push((seq, groups));
@@ -86,7 +88,7 @@ impl Outbox {
                         RowReader(value).array().map(u64::from_be_bytes).ok_or_else(damaged)?;
                     let commit = Some(commit).filter(|&commit| commit > 0);
                     let row = Row { commit, bytes: value.len(), facts: None, offered: false };
-                    let rows = outbox.lines.entry((agent, Class::Main)).or_default();
+                    let rows = outbox.lanes.entry((agent, Lane::Main)).or_default();
                     rows.bytes += value.len();
                     rows.rows.insert(seq, row);
                     if let Some(commit) = commit {
@@ -115,10 +117,10 @@ impl Outbox {
         self.last
     }
 
-    /// Adds facts to the end of a line; returns the numbers of their rows.
+    /// Appends facts to a lane. Returns the numbers of their rows.
     pub fn push(
         &mut self,
-        (to, class): Line,
+        (to, lane): LaneKey,
         commit: Option<CommitNumber>,
         facts: Vec<Bytes>,
     ) -> Vec<u64> {
@@ -134,22 +136,22 @@ impl Outbox {
             }
             let seq = self.next();
             let mut w = RowWriter(Vec::with_capacity(n_bytes + 8));
-            if class == Class::Main {
+            if lane == Lane::Main {
                 w.rest(&commit.unwrap_or(0).to_be_bytes());
             }
             some.iter().for_each(|fact| {
                 w.bytes(fact);
             });
             let value = w.finish();
-            let rows = self.lines.entry((to, class)).or_default();
+            let rows = self.lanes.entry((to, lane)).or_default();
             rows.bytes += value.len();
             rows.kept_bytes += value.len();
             if rows.kept_bytes > KEPT_BYTES_MAX {
-                self.to_disk.push(((to, class), seq));
+                self.to_disk.push(((to, lane), seq));
             }
             let facts = Some(some);
             rows.rows.insert(seq, Row { commit, bytes: value.len(), facts, offered: false });
-            self.change(key(code(class), to, seq), Some(value));
+            self.change(key(code(lane), to, seq), Some(value));
             if let Some(commit) = commit {
                 *self.open.entry(commit).or_default() += 1;
             }
@@ -158,7 +160,7 @@ impl Outbox {
         numbers
     }
 
-    /// Adds the pages of a commit that stay pending until all its rows are acknowledged.
+    /// Adds pages of a commit, which stay pending until all its rows are acknowledged.
     pub fn put_pages(&mut self, commit: CommitNumber, pages: &[PendingPage]) {
         let mut w = RowWriter::default();
         w.number(pages.len() as u64);
@@ -172,13 +174,13 @@ impl Outbox {
         }
     }
 
-    /// Deletes a row, which is acknowledged or not needed any more.
-    pub fn remove(&mut self, line: Line, seq: u64) {
-        let Some(rows) = self.lines.get_mut(&line) else { return };
+    /// Deletes a row that is acknowledged or not needed any more.
+    pub fn remove(&mut self, lane: LaneKey, seq: u64) {
+        let Some(rows) = self.lanes.get_mut(&lane) else { return };
         let Some(row) = rows.rows.remove(&seq) else { return };
         rows.bytes -= row.bytes;
         rows.kept_bytes -= if row.facts.is_some() { row.bytes } else { 0 };
-        self.change(key(code(line.1), line.0, seq), None);
+        self.change(key(code(lane.1), lane.0, seq), None);
         if let Some(commit) = row.commit
             && let Some(open) = self.open.get_mut(&commit)
         {
@@ -190,61 +192,61 @@ impl Outbox {
         }
     }
 
-    /// The lowest number of a line that is not acknowledged; `None` for an empty one.
-    pub fn head(&self, line: Line) -> Option<u64> {
-        self.lines.get(&line)?.rows.keys().next().copied()
+    /// Returns the lowest unacknowledged number of a lane, or `None` if the lane is empty.
+    pub fn head(&self, lane: LaneKey) -> Option<u64> {
+        self.lanes.get(&lane)?.rows.keys().next().copied()
     }
 
-    /// The highest number of a line that is not acknowledged.
-    pub fn tail(&self, line: Line) -> Option<u64> {
-        self.lines.get(&line)?.rows.keys().next_back().copied()
+    /// Returns the highest unacknowledged number of a lane, or `None` if the lane is empty.
+    pub fn tail(&self, lane: LaneKey) -> Option<u64> {
+        self.lanes.get(&lane)?.rows.keys().next_back().copied()
     }
 
-    /// The first row of a line that the packet queue does not have, with its facts.
+    /// Returns the first row of a lane that the packet queue does not have, with its facts.
     ///
     /// # Errors
-    /// When the disk fails or the row is damaged.
+    /// [`DiskError`] if the disk fails or the row is damaged.
     pub fn next_to_offer(
         &self,
         disk: &impl OutboxRows,
-        line: Line,
+        lane: LaneKey,
     ) -> Result<Option<(u64, Vec<Bytes>)>, DiskError> {
-        let Some(rows) = self.lines.get(&line) else { return Ok(None) };
+        let Some(rows) = self.lanes.get(&lane) else { return Ok(None) };
         let Some((&seq, row)) = rows.rows.iter().find(|(_, row)| !row.offered) else {
             return Ok(None);
         };
         let facts = match &row.facts {
             Some(facts) => facts.clone(),
-            None => self.read(disk, line, seq)?,
+            None => self.read(disk, lane, seq)?,
         };
         Ok(Some((seq, facts)))
     }
 
-    /// The packet queue has taken a row.
-    pub fn offered(&mut self, line: Line, seq: u64) {
-        if let Some(row) = self.lines.get_mut(&line).and_then(|rows| rows.rows.get_mut(&seq)) {
+    /// Marks a row as accepted by the packet queue.
+    pub fn offered(&mut self, lane: LaneKey, seq: u64) {
+        if let Some(row) = self.lanes.get_mut(&lane).and_then(|rows| rows.rows.get_mut(&seq)) {
             row.offered = true;
         }
     }
 
-    /// The facts of a row.
+    /// Returns the facts of a row.
     ///
     /// # Errors
-    /// When the disk fails or the row is damaged.
+    /// [`DiskError`] if the disk fails or the row is damaged.
     pub fn read(
         &self,
         disk: &impl OutboxRows,
-        line: Line,
+        lane: LaneKey,
         seq: u64,
     ) -> Result<Vec<Bytes>, DiskError> {
-        let row = self.lines.get(&line).and_then(|rows| rows.rows.get(&seq));
+        let row = self.lanes.get(&lane).and_then(|rows| rows.rows.get(&seq));
         if let Some(facts) = row.and_then(|row| row.facts.clone()) {
             return Ok(facts);
         }
-        let value = disk.outbox_row(&key(code(line.1), line.0, seq))?;
+        let value = disk.outbox_row(&key(code(lane.1), lane.0, seq))?;
         let value = Bytes::from(value.ok_or_else(damaged)?);
         let mut r = RowReader(&value);
-        if line.1 == Class::Main {
+        if lane.1 == Lane::Main {
             r.array::<8>().ok_or_else(damaged)?;
         }
         let mut facts = Vec::new();
@@ -254,28 +256,28 @@ impl Outbox {
         Ok(facts)
     }
 
-    /// All rows, in order. None of them counts as taken by the packet queue any more.
-    pub fn recall(&mut self) -> Vec<(Line, u64)> {
+    /// Returns all rows in order, and marks them as not in the packet queue.
+    pub fn recall(&mut self) -> Vec<(LaneKey, u64)> {
         let mut all = Vec::new();
-        for (&line, rows) in &mut self.lines {
+        for (&lane, rows) in &mut self.lanes {
             for (&seq, row) in &mut rows.rows {
                 row.offered = false;
-                all.push((line, seq));
+                all.push((lane, seq));
             }
         }
         all
     }
 
-    /// The commit whose pages wait for a row.
-    pub fn commit_of(&self, line: Line, seq: u64) -> Option<CommitNumber> {
-        self.lines.get(&line)?.rows.get(&seq)?.commit
+    /// Returns the commit whose pages wait for a row.
+    pub fn commit_of(&self, lane: LaneKey, seq: u64) -> Option<CommitNumber> {
+        self.lanes.get(&lane)?.rows.get(&seq)?.commit
     }
 
-    /// The pages of commits whose links are all acknowledged, and these commits. Their rows are deleted
-    /// with the next commit.
+    /// Takes the commits whose links are all acknowledged, with their pages. The rows of the pages
+    /// are deleted with the next commit.
     ///
     /// # Errors
-    /// When the disk fails or a row is damaged.
+    /// [`DiskError`] if the disk fails or a row is damaged.
     pub fn take_complete(
         &mut self,
         disk: &impl OutboxRows,
@@ -300,12 +302,12 @@ impl Outbox {
         Ok((pages, complete))
     }
 
-    /// Whether rows of a commit are not acknowledged.
+    /// Returns true if a commit has unacknowledged rows.
     pub fn is_open(&self, commit: CommitNumber) -> bool {
         self.open.contains_key(&commit)
     }
 
-    /// Whether a group has pending pages.
+    /// Returns true if a group has pending pages.
     pub fn has_pending_pages(&self, group: GroupHash) -> bool {
         self.pending.contains_key(&group)
     }
@@ -315,9 +317,9 @@ impl Outbox {
         self.changes.push((key, value));
     }
 
-    /// Writes the changes if they are many: when the rows of a long outbox are redirected, all of them
-    /// would be in memory otherwise. If the disk fails, they wait for the next commit, or until as
-    /// much again has changed.
+    /// Writes the changes if they are large. Otherwise all rows of a long outbox would be in memory
+    /// while they are redirected. If the disk fails, the changes wait for the next commit, or until
+    /// as many bytes have changed again.
     pub fn relieve(&mut self, disk: &impl OutboxRows) {
         if self.changed_bytes < CHANGES_BYTES_MAX {
             return;
@@ -328,20 +330,20 @@ impl Outbox {
                 self.changes.clear();
                 self.on_committed();
             }
-            Err(error) => tracing::warn!(%error, "the outbox is not written yet"),
+            Err(error) => tracing::warn!(%error, "cannot write the outbox; retrying later"),
         }
     }
 
-    /// The changes since the last commit, for the batch of the next one.
+    /// Takes the changes since the last commit, for the batch of the next one.
     pub fn take_changes(&mut self) -> Vec<OutboxChange> {
         self.changed_bytes = 0;
         std::mem::take(&mut self.changes)
     }
 
-    /// All changes are written.
+    /// Drops facts from memory that are on disk now. Called when all changes are written.
     pub fn on_committed(&mut self) {
-        for (line, seq) in self.to_disk.drain(..) {
-            let Some(rows) = self.lines.get_mut(&line) else { continue };
+        for (lane, seq) in self.to_disk.drain(..) {
+            let Some(rows) = self.lanes.get_mut(&lane) else { continue };
             if let Some(row) = rows.rows.get_mut(&seq).filter(|row| row.facts.is_some()) {
                 row.facts = None;
                 rows.kept_bytes -= row.bytes;
@@ -349,31 +351,31 @@ impl Outbox {
         }
     }
 
-    /// Whether anything must be committed.
+    /// Returns true if a commit is needed.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty() || !self.complete.is_empty()
     }
 
-    /// The number of rows of a line, and their bytes.
-    pub fn amount(&self, line: Line) -> (usize, usize) {
-        self.lines.get(&line).map_or((0, 0), |rows| (rows.rows.len(), rows.bytes))
+    /// Returns the number of rows of a lane, and their bytes.
+    pub fn amount(&self, lane: LaneKey) -> (usize, usize) {
+        self.lanes.get(&lane).map_or((0, 0), |rows| (rows.rows.len(), rows.bytes))
     }
 
-    /// The number of all rows.
+    /// Returns the number of rows in all lanes.
     pub fn len(&self) -> usize {
-        self.lines.values().map(|rows| rows.rows.len()).sum()
+        self.lanes.values().map(|rows| rows.rows.len()).sum()
     }
 
-    /// Whether there is no row, no pending page, and no change.
+    /// Returns true if there is no row, no pending page, and no change.
     pub fn is_empty(&self) -> bool {
-        let no_row = self.lines.values().all(|rows| rows.rows.is_empty());
+        let no_row = self.lanes.values().all(|rows| rows.rows.is_empty());
         no_row && self.pending.is_empty() && !self.has_changes()
     }
 
-    /// The lines with rows.
-    pub fn lines(&self) -> Vec<Line> {
-        let filled = self.lines.iter().filter(|(_, rows)| !rows.rows.is_empty());
-        filled.map(|(&line, _)| line).collect()
+    /// Returns the lanes that have rows.
+    pub fn lanes(&self) -> Vec<LaneKey> {
+        let filled = self.lanes.iter().filter(|(_, rows)| !rows.rows.is_empty());
+        filled.map(|(&lane, _)| lane).collect()
     }
 }
 

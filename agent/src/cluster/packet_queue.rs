@@ -1,15 +1,16 @@
-//! The queues of packets to other agents, as the replication engine fills them.
+//! Interface of the replication engine to the queues of packets for other agents.
 
 use crate::peers::{Body, Outgoing, Rejected};
 use crivello_common::view::AgentId;
 use std::sync::Arc;
 
-/// Takes packets for other agents, in order and as far as there is room.
+/// Bounded queues of packets for other agents, in order.
 pub trait PacketQueue {
-    /// Enqueues a packet and returns its number, which comes back when it is stored there.
+    /// Enqueues a packet. Returns its number, which its acknowledgement contains.
     ///
     /// # Errors
-    /// When there is no room or no such agent; the body comes back.
+    /// [`Rejected`], with the body, if the queue is full, the agent is unknown, or the body is too
+    /// long.
     fn offer(&mut self, to: AgentId, body: Body) -> Result<u64, Rejected>;
 }
 

@@ -1,4 +1,4 @@
-//! The replication engine on the writer's thread: its messages, packets, effects and status.
+//! Replication on the writer's thread: the messages, packets, effects and status of the engine.
 
 use crate::cluster::crawldb_store::add_outbox_changes;
 use crate::cluster::effect::ReplicationEffect;
@@ -21,14 +21,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::watch;
 
-/// Messages that are handled before the next commit.
+/// Maximum number of messages that are handled before the next commit.
 const MESSAGES_AT_ONCE: usize = 256;
 
-/// Whether the agent crawls alone or in a cluster.
+/// Replication of an agent that crawls alone or in a cluster.
 pub enum Replication {
-    /// Alone: all groups are its own, and nothing is replicated.
+    /// The agent crawls alone: it owns all groups, and nothing is replicated.
     Solo,
-    /// In a cluster.
+    /// The agent is a member of a cluster.
     Cluster(Box<ClusterReplication>),
 }
 
@@ -36,7 +36,7 @@ impl Replication {
     /// Moves the links of other agents' groups out of a commit.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn route(
         &mut self,
         commit: &mut Commit,
@@ -50,7 +50,7 @@ impl Replication {
     /// Enqueues an applied commit for the replicas.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn enqueue(&mut self, commit: &mut Commit, crawldb: &mut CrawlDb) -> Result<(), DiskError> {
         let Self::Cluster(cluster) = self else { return Ok(()) };
         let changes = cluster.engine.enqueue(commit, crawldb)?;
@@ -58,17 +58,17 @@ impl Replication {
         Ok(())
     }
 
-    /// A commit is written: sends the acknowledgements that waited for it.
+    /// Handles a written commit: sends the acknowledgements that waited for it.
     pub fn on_committed(&mut self, commit: &mut Commit) {
         let Self::Cluster(cluster) = self else { return };
         cluster.engine.on_committed(commit);
         cluster.carry_out();
     }
 
-    /// Whether a visit to a host of a group may begin.
+    /// Returns true if a visit to a host of a group may begin.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn may_fetch(
         &mut self,
         group: GroupHash,
@@ -79,54 +79,55 @@ impl Replication {
         cluster.engine.may_fetch(group, rows, now)
     }
 
-    /// Gives the packet queues what they have room for.
+    /// Enqueues messages, outbox rows and chunks of transfers for other agents, until the packet
+    /// queues are full.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn send(&mut self, crawldb: &CrawlDb) -> Result<(), DiskError> {
         let Self::Cluster(cluster) = self else { return Ok(()) };
         cluster.engine.send(crawldb, &mut cluster.outgoing)
     }
 
-    /// Whether outbox rows or pending pages wait for a commit.
+    /// Returns true if outbox rows or pending pages wait for a commit.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         matches!(self, Self::Cluster(cluster) if cluster.engine.has_changes())
     }
 
-    /// The agent from which a URL of the open commit came, and when.
+    /// Returns the sender of a traced URL in the open commit, and the time of its arrival.
     #[must_use]
     pub fn arrived(&self, url: &UrlKey) -> Option<(AgentId, Timestamp)> {
         let Self::Cluster(cluster) = self else { return None };
         cluster.engine.traced.arrived(url)
     }
 
-    /// Whether the agent crawls alone.
+    /// Returns true if the agent crawls alone.
     #[must_use]
     pub const fn is_solo(&self) -> bool {
         matches!(self, Self::Solo)
     }
 }
 
-/// The queues around the engine of a cluster's member.
+/// Queues and state that a [`ClusterReplication`] uses.
 pub struct ClusterParts {
     /// This agent.
     pub me: AgentId,
     /// The shared state.
     pub shared: Shared,
-    /// The packet queues to other agents.
+    /// Packet queues to other agents.
     pub outgoing: Arc<Outgoing>,
-    /// The queue to the task of the IP leases.
+    /// Queue to the task of the IP leases.
     pub ip_leases: LeaseSender,
-    /// The view in force, for those who accept packets.
+    /// Publishes the view in force to the receivers of packets.
     pub views: watch::Sender<Option<Arc<View>>>,
     /// Messages to the engine.
     pub inbox: Receiver<InboundMsg>,
-    /// Its status.
+    /// Status of the member.
     pub status: Arc<ClusterStatus>,
 }
 
-/// The engine with its queues.
+/// Replication engine with its queues.
 pub struct ClusterReplication {
     engine: ReplicationEngine,
     shared: Shared,
@@ -136,15 +137,15 @@ pub struct ClusterReplication {
     inbox: Receiver<InboundMsg>,
     status: Arc<ClusterStatus>,
     lag: Lag,
-    /// Groups whose hosts are to leave the workbench.
+    /// Groups whose hosts must leave the workbench.
     recalls: Vec<GroupHash>,
 }
 
 impl ClusterReplication {
-    /// An engine that knows no view yet. Its outbox is as an earlier process left it.
+    /// Creates an engine without a view, with the outbox of the previous process.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn new(parts: ClusterParts, disk: &Database) -> Result<Self, DiskError> {
         let ClusterParts { me, shared, outgoing, ip_leases, views, inbox, status } = parts;
         let (cluster, tracer) = (&shared.settings.cluster, shared.tracer.clone());
@@ -154,16 +155,16 @@ impl ClusterReplication {
         Ok(Self { engine, shared, outgoing, ip_leases, views, inbox, status, lag, recalls })
     }
 
-    /// The messages that are not handled yet.
+    /// Returns the queue of messages that are not handled yet.
     #[must_use]
     pub const fn inbox(&self) -> &Receiver<InboundMsg> {
         &self.inbox
     }
 
-    /// Handles messages until there is enough for a commit.
+    /// Handles messages until they suffice for a commit or none is left.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn receive(
         &mut self,
         open: &mut OpenCommits<'_>,
@@ -182,15 +183,15 @@ impl ClusterReplication {
         Ok(())
     }
 
-    /// A view that [`Self::begin_epoch`] is to bring into force.
+    /// Takes the received view, for [`Self::begin_epoch`].
     pub const fn take_view(&mut self) -> Option<Arc<View>> {
         self.engine.take_view()
     }
 
-    /// Brings a view into force. All jobs on groups must be done, and all facts committed.
+    /// Puts a view into force. All jobs on groups must be done, and all facts committed.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn begin_epoch(
         &mut self,
         view: &Arc<View>,
@@ -204,10 +205,11 @@ impl ClusterReplication {
         Ok(outcome)
     }
 
-    /// Continues the handoffs of this epoch. Returns the groups whose hosts must leave the workbench.
+    /// Continues the handoff of this epoch. Returns the groups whose hosts must leave the
+    /// workbench.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn step(
         &mut self,
         crawldb: &mut CrawlDb,
@@ -227,21 +229,21 @@ impl ClusterReplication {
         Ok(std::mem::take(&mut self.recalls))
     }
 
-    /// Whether nothing is under way between this agent and others.
+    /// Returns true if nothing is in progress between this agent and others.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.engine.is_settled() && self.inbox.is_empty()
     }
 
-    /// Whether this agent is draining and has no group left.
+    /// Returns true if this agent is draining and has no group left.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn is_drained(&self, crawldb: &mut CrawlDb) -> Result<bool, DiskError> {
         Ok(self.inbox.is_empty() && self.engine.is_drained(crawldb)?)
     }
 
-    /// Reports the status, and whether the agent is idle.
+    /// Reports the status. `idle` is true if the agent is idle.
     pub fn report(&mut self, idle: bool) {
         let (view, outbox) = (self.engine.ownership().view(), self.engine.outbox());
         self.status.report(view, outbox.len(), self.engine.handoffs(), idle);
@@ -253,7 +255,7 @@ impl ClusterReplication {
     fn carry_out(&mut self) {
         for effect in self.engine.take_effects() {
             match effect {
-                // Whoever has asked may be gone.
+                // The requester may be gone.
                 ReplicationEffect::Acknowledge(answer, ack) => drop(answer.send(ack)),
                 ReplicationEffect::AnswerSeeds(answer, seeds) => drop(answer.send(seeds)),
                 ReplicationEffect::EnterEpoch(view) => self.enter_epoch(view),
@@ -279,7 +281,7 @@ impl ClusterReplication {
             self.shared.lifecycle.stop.cancel();
         }
         self.ip_leases.send(LeaseCommand::View(view.clone()));
-        // Last: from here on packets of this epoch are accepted.
+        // This comes last, because from here on packets of this epoch are accepted.
         self.views.send_replace(Some(view));
     }
 }

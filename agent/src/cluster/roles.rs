@@ -1,4 +1,4 @@
-//! The roles as [`Ownership`](crate::ownership::Ownership) reads and sets them.
+//! Adapter of role rows for [`Ownership`](crate::ownership::Ownership).
 
 use crate::cluster::store::RoleRows;
 use crate::messages::GroupRole;
@@ -7,7 +7,7 @@ use crate::storage::DiskError;
 use crivello_common::hash::GroupHash;
 use std::cell::Cell;
 
-/// Roles with a record of what was changed. An error of the disk is kept for the caller.
+/// Role rows with a record of the changed groups. An error of the disk is kept for the caller.
 pub struct RecordedRoles<'a, R> {
     rows: &'a mut R,
     changed: Vec<GroupHash>,
@@ -19,10 +19,10 @@ impl<'a, R: RoleRows> RecordedRoles<'a, R> {
         Self { rows, changed: Vec::new(), error: Cell::new(None) }
     }
 
-    /// The groups whose roles were set.
+    /// Returns the groups whose roles were set.
     ///
     /// # Errors
-    /// When the disk has failed in between.
+    /// [`DiskError`] if the disk has failed since the creation.
     pub fn into_changed(self) -> Result<Vec<GroupHash>, DiskError> {
         self.error.into_inner().map_or(Ok(self.changed), Err)
     }

@@ -1,9 +1,9 @@
-//! Traced URLs on their way between agents.
+//! Traced URLs that are sent between agents.
 
-use crate::cluster::outbox::Line;
+use crate::cluster::outbox::LaneKey;
 use crate::limits::TRACED_URLS;
 use crate::messages::{Fact, Found, Page};
-use crate::peers::Class;
+use crate::peers::Lane;
 use crate::url_tracing::{
     FoundAt, Since, Span, SpanId, Stage, TraceId, Tracer, assigned_span, found_span, key,
     owner_counts, with_page_link,
@@ -13,7 +13,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, HashMap};
 
-/// A URL on its way to its owner.
+/// Traced URL that is being sent to its owner.
 #[derive(Clone, Debug)]
 struct Leaving {
     group: GroupHash,
@@ -23,20 +23,21 @@ struct Leaving {
     since: Timestamp,
 }
 
-/// See the module.
+/// Traced URLs that are being sent to their owners, or were received from other agents.
 #[derive(Debug, Default)]
 pub struct Traced {
     /// URLs of the commit that is being routed, with their owners.
     leaving: Vec<(AgentId, Leaving)>,
-    /// URLs in rows that are not acknowledged. The number of a row stands for the rows before it too.
-    rows: HashMap<(Line, u64), Vec<Leaving>>,
+    /// URLs in unacknowledged rows, by the last of the rows that were enqueued together: rows are
+    /// acknowledged in order.
+    rows: HashMap<(LaneKey, u64), Vec<Leaving>>,
     n_rows: usize,
-    /// The senders of URLs in the open commit, and when they came.
+    /// Senders of URLs in the open commit, and times of arrival.
     arrived: HashMap<UrlKey, (AgentId, Timestamp)>,
 }
 
 impl Traced {
-    /// A URL is sent to its owner.
+    /// Records that a URL is sent to its owner.
     pub fn leave(
         &mut self,
         tracer: &Tracer,
@@ -55,7 +56,7 @@ impl Traced {
         }
     }
 
-    /// A URL was found that was sent to its owner before.
+    /// Records that a URL was found that had been sent to its owner before.
     pub fn sent_before(tracer: &Tracer, url: &Found, page: &Page, now: Timestamp) {
         let Some(trace) = tracer.found(url) else { return };
         let origin = FoundAt::Page(page);
@@ -63,7 +64,7 @@ impl Traced {
         tracer.tell(span.with("crivello.told_before", true));
     }
 
-    /// The URLs that are sent to `owner` with this commit are in these rows.
+    /// Assigns the URLs that are sent to `owner` with this commit to these rows.
     pub fn put(&mut self, owner: AgentId, rows: &[u64]) {
         if self.leaving.is_empty() {
             return;
@@ -71,66 +72,66 @@ impl Traced {
         let all = std::mem::take(&mut self.leaving);
         let (own, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|(to, _)| *to == owner);
         self.leaving = rest;
-        self.lay((owner, Class::Main), rows, own.into_iter().map(|(_, leaving)| leaving).collect());
+        self.lay((owner, Lane::Main), rows, own.into_iter().map(|(_, leaving)| leaving).collect());
     }
 
-    fn lay(&mut self, line: Line, rows: &[u64], leaving: Vec<Leaving>) {
+    fn lay(&mut self, lane: LaneKey, rows: &[u64], leaving: Vec<Leaving>) {
         if let Some(&last) = rows.last()
             && !leaving.is_empty()
         {
             self.n_rows += leaving.len();
-            self.rows.entry((line, last)).or_default().extend(leaving);
+            self.rows.entry((lane, last)).or_default().extend(leaving);
         }
     }
 
-    fn take(&mut self, line: Line, seq: u64) -> Vec<Leaving> {
-        let leaving = self.rows.remove(&(line, seq)).unwrap_or_default();
+    fn take(&mut self, lane: LaneKey, seq: u64) -> Vec<Leaving> {
+        let leaving = self.rows.remove(&(lane, seq)).unwrap_or_default();
         self.n_rows -= leaving.len();
         leaving
     }
 
-    /// A row is acknowledged by an agent other than `me`.
+    /// Records that an agent other than `me` has acknowledged a row.
     pub fn acknowledged(
         &mut self,
         tracer: &Tracer,
         me: AgentId,
-        (line, seq): (Line, u64),
+        (lane, seq): (LaneKey, u64),
         now: Timestamp,
     ) {
         if self.rows.is_empty() {
             return;
         }
-        for leaving in self.take(line, seq) {
+        for leaving in self.take(lane, seq) {
             let times = (leaving.since, now);
             let stage = (Stage::Sent, u64::from(me.0));
             tracer.tell(
                 Span::new(leaving.trace, stage, Some(leaving.found), times)
                     .with("url.full", String::from(leaving.url))
-                    .with("crivello.to", u64::from(line.0.0)),
+                    .with("crivello.to", u64::from(lane.0.0)),
             );
         }
     }
 
-    /// The facts of a row were moved to these rows for other owners.
+    /// Records that the facts of a row were moved to these rows for other owners.
     pub fn redirect(
         &mut self,
-        (line, seq): (Line, u64),
+        (lane, seq): (LaneKey, u64),
         owner: impl Fn(GroupHash) -> Option<AgentId>,
         rows: &BTreeMap<AgentId, Vec<u64>>,
     ) {
         if self.rows.is_empty() {
             return;
         }
-        for leaving in self.take(line, seq) {
+        for leaving in self.take(lane, seq) {
             if let Some(to) = owner(leaving.group)
                 && let Some(rows) = rows.get(&to)
             {
-                self.lay((to, Class::Main), rows, vec![leaving]);
+                self.lay((to, Lane::Main), rows, vec![leaving]);
             }
         }
     }
 
-    /// URLs came from another agent, into the open commit.
+    /// Records URLs from another agent that were added to the open commit.
     pub fn arrive(&mut self, tracer: &Tracer, urls: &[Found], from: AgentId, now: Timestamp) {
         for url in urls.iter().map(key).filter(|&url| tracer.sampled(url).is_some()) {
             if self.arrived.len() < TRACED_URLS {
@@ -139,12 +140,12 @@ impl Traced {
         }
     }
 
-    /// The agent from which a URL of the open commit came, and when.
+    /// Returns the sender of a traced URL in the open commit, and the time of its arrival.
     pub fn arrived(&self, url: &UrlKey) -> Option<(AgentId, Timestamp)> {
         self.arrived.get(url).copied()
     }
 
-    /// The open commit is written.
+    /// Clears the received URLs, because the open commit is written.
     pub fn forget_arrived(&mut self) {
         self.arrived.clear();
     }
@@ -164,7 +165,7 @@ pub fn trace_assigned(
         .for_each(|span| tracer.tell(span));
 }
 
-/// Records traced URLs among the facts of other agents: they are queued here too, or finished.
+/// Records traced URLs among merged facts: they are queued here too, or finished.
 pub fn trace_merged(tracer: &Tracer, facts: &[Fact], now: Timestamp) {
     if !tracer.is_on() {
         return;

@@ -1,19 +1,19 @@
-//! Transfers of the rows of whole groups to other agents, a chunk at a time.
+//! Transfers of all rows of groups to other agents, in chunks.
 
 use crate::cluster::packet_queue::PacketQueue;
 use crate::cluster::store::ReplicaStore;
 use crate::crawldb::ExportCursor;
 use crate::ownership::TransferKind;
-use crate::peers::{Body, Rejected, Why};
+use crate::peers::{Body, RejectReason, Rejected};
 use crate::storage::{DiskError, facts};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 use std::collections::HashSet;
 
-/// Bytes of rows in one packet.
+/// Approximate bytes of rows in one packet.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Unacknowledged packets of one group.
+/// Maximum number of unacknowledged packets of one transfer.
 const CHUNKS_MAX: usize = 8;
 
 #[derive(Debug)]
@@ -21,9 +21,9 @@ struct Transfer {
     to: AgentId,
     group: GroupHash,
     kind: TransferKind,
-    /// Where to go on; `None` when all rows have been read.
+    /// Position of the next chunk; `None` when all rows have been read.
     cursor: Option<ExportCursor>,
-    /// A chunk that was read, and that the packet queue had no room for.
+    /// Chunk that was read but not accepted by the packet queue.
     ready: Option<Body>,
     unacknowledged: HashSet<u64>,
 }
@@ -32,7 +32,7 @@ struct Transfer {
 #[derive(Debug, Default)]
 pub struct Transfers(Vec<Transfer>);
 
-/// A chunk that was given to the packet queue.
+/// Chunk that the packet queue has accepted.
 pub struct SentChunk {
     pub packet: u64,
     pub group: GroupHash,
@@ -58,8 +58,8 @@ impl Transfers {
         self.0.clear();
     }
 
-    /// Sends more chunks, except to the agents in `full`. Only one chunk for each agent is read before
-    /// there is room for it.
+    /// Sends more chunks, except to the agents in `full`. At most one chunk for each agent is read
+    /// that the packet queue cannot accept yet.
     pub fn send<S: ReplicaStore>(
         &mut self,
         store: &S,
@@ -78,9 +78,11 @@ impl Transfers {
                         transfer.unacknowledged.insert(packet);
                         sent.push(SentChunk { packet, group: transfer.group, to: transfer.to });
                     }
-                    Err(Rejected { why, body }) => {
-                        if why == Why::TooLong {
-                            tracing::error!("rows of a group are too long to be sent");
+                    Err(Rejected { reason, body }) => {
+                        if reason == RejectReason::TooLong {
+                            tracing::error!(
+                                "a chunk of group rows exceeds the packet size; its transfer cannot continue"
+                            );
                         }
                         transfer.ready = Some(body);
                         full.push(transfer.to);
@@ -92,8 +94,8 @@ impl Transfers {
         Ok(sent)
     }
 
-    /// A chunk is stored there, and with all its replicas. Returns the kind of the transfer if it is
-    /// complete now.
+    /// Handles the acknowledgement of a chunk: the receiver and its replicas have stored it.
+    /// Returns the kind of the transfer if it is complete now.
     pub fn acknowledged(
         &mut self,
         group: GroupHash,
@@ -119,6 +121,6 @@ impl Transfer {
         let facts = rows.iter().map(|fact| Bytes::from(facts::encode(fact))).collect();
         let last = rest.is_none();
         self.cursor = rest;
-        Ok(Some(Body::Rows { group: self.group, facts, end: self.kind, last }))
+        Ok(Some(Body::Rows { group: self.group, facts, kind: self.kind, last }))
     }
 }

@@ -1,4 +1,4 @@
-//! Letting new URLs in: through the sieve, past the closed hosts, into their hosts' queues.
+//! Admission of new URLs: through the sieve, past closed hosts, into their hosts' queues.
 
 use super::domain_counters::DomainCounters;
 use super::host_in_memory::HostInMemory;
@@ -11,7 +11,8 @@ use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 
 impl CrawlDb {
-    /// Which of `found` appear here for the first time ever. From `asked` on they are no links.
+    /// Returns for each of `found` whether it appears for the first time ever. Those from index
+    /// `asked` on are not links.
     pub(super) fn dedup(&mut self, found: &[&Found], asked: usize) -> Result<Vec<bool>, DiskError> {
         let keys: Vec<UrlKey> =
             found.iter().map(|f| UrlKey { group: f.host.group, url: f.hash }).collect();
@@ -20,7 +21,7 @@ impl CrawlDb {
         Ok(fresh)
     }
 
-    /// Lets new URLs into the frontier, in their order.
+    /// Adds new URLs to the frontier in their order, or discards them.
     pub(super) fn enqueue_new<'f>(
         &mut self,
         batch: &mut Batch,
@@ -47,13 +48,14 @@ impl CrawlDb {
         Ok(())
     }
 
-    /// Why a new URL is not let in; makes its host's row if it is the first of its host.
+    /// Returns the reason to refuse a new URL. Creates its host's row if an admitted URL is the
+    /// first.
     fn refusal(
         &mut self,
         counters: &mut DomainCounters,
         url: &Found,
     ) -> Result<Option<Discard>, DiskError> {
-        // From agents that had not heard of it.
+        // An agent that does not have these settings yet may have sent it.
         if self.blocked_hosts.has(url.url.host()) {
             return Ok(Some(Discard::Blocked));
         }
@@ -73,13 +75,13 @@ impl CrawlDb {
         Ok(None)
     }
 
-    /// Puts a new URL at the end of its host's queue.
+    /// Appends a new URL to its host's queue.
     fn queue(&mut self, batch: &mut Batch, url: &Found) {
         let queued = Queued { queue_key: self.next_queue_key(), ..as_queued(url) };
         self.enqueue(batch, url.host, &queued);
     }
 
-    /// Puts a URL into its host's queue, which has no other at its place.
+    /// Adds a URL to its host's queue, where its queue key is unused.
     pub(super) fn enqueue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
         self.totals.queued += 1;
         self.write_queued(batch, host, url);
@@ -91,7 +93,7 @@ impl CrawlDb {
         }
     }
 
-    /// Writes both rows of a URL that waits.
+    /// Writes both rows of a queued URL.
     pub(super) fn write_queued(&self, batch: &mut Batch, host: HostKey, url: &Queued) {
         let seen = keys::seen(UrlKey { group: host.group, url: url.hash });
         let value = Seen::Queued(self.me.map(|_| (host.host, url.queue_key))).encode();
@@ -100,7 +102,7 @@ impl CrawlDb {
         self.disk.put(batch, Family::Frontier, &key, &encode_queued(url));
     }
 
-    /// Brings the rows of those hosts into memory that have one and are not there.
+    /// Loads the rows of hosts that have one and are not in memory.
     pub(super) fn load(&mut self, hosts: &[HostKey]) -> Result<(), DiskError> {
         let mut missing: Vec<HostKey> =
             hosts.iter().copied().filter(|host| !self.hosts.contains_key(host)).collect();

@@ -1,10 +1,10 @@
-//! Dropping the queues of hosts that are blocked by name, wherever they stand, and counting what was
-//! dropped by which entry of `links.blocked`. The same walk has hosts that rest on disk fall due
-//! earlier when the delay has become shorter.
+//! Discarding of the queues of hosts that are blocked by name, on disk and on the workbench, and
+//! counts of the discards by entry of `links.blocked`. The same scan makes hosts that rest on disk
+//! fall due earlier when the delay has become shorter.
 //!
-//! Nothing of it is kept on disk: a start looks through all hosts once more when anything is blocked,
-//! and a host that falls due is looked at in any case. A host that is blocked by its address is known
-//! as such when its name is resolved.
+//! The progress is not stored. A start scans all hosts again if anything is blocked, and every host
+//! that falls due is checked. A host that is blocked by its address is recognized when its name is
+//! resolved.
 
 use super::CrawlDb;
 use crate::messages::BlockCount;
@@ -17,32 +17,32 @@ use crivello_common::politeness::{HostPolicy, WaitRule};
 use crivello_common::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rows of hosts that are looked at in one step; few enough in tests that there are several.
+/// Maximum number of host rows per step; small in tests, so that a scan takes several.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 7 } else { 4_096 };
-/// Hosts that are being dropped at once.
+/// Maximum number of hosts that are being dropped at once.
 const DROPPED_AT_ONCE: usize = if cfg!(test) { 5 } else { 1_024 };
 
-/// Hosts that were dropped and are remembered, so that each counts once.
+/// Maximum number of dropped hosts that are remembered, so that each counts once.
 const HOSTS_REMEMBERED: usize = 65_536;
 
-/// See the module.
+/// The blocked hosts, and the progress of dropping them.
 #[derive(Debug)]
 pub(super) struct BlockedHosts {
     list: Blocklist,
     politeness: Politeness,
-    /// The walk over all hosts is at this key; `None` when it is over.
+    /// Position of the scan over all hosts; `None` when it is complete.
     at: Option<[u8; keys::PAIR]>,
-    /// Whether hosts that rest are to fall due earlier.
+    /// True if resting hosts may fall due earlier.
     sooner: bool,
-    /// Blocked hosts that are on the workbench, or on their way out of it.
+    /// Blocked hosts that are on the workbench, or have just left it.
     awaited: BTreeSet<HostKey>,
-    /// By which entry a host is dropped, where its name does not say.
+    /// The entry for which a host is dropped, if its name does not determine it.
     by: BTreeMap<HostKey, String>,
-    /// By entry: hosts and URLs.
+    /// Numbers of dropped hosts and URLs, by entry.
     counts: BTreeMap<String, (u64, u64)>,
-    /// Hosts that are among them.
+    /// Hosts that are included in `counts`.
     counted: BTreeSet<HostKey>,
-    /// Rises with whatever is to be told.
+    /// Rises whenever the reported counts may change.
     changes: u64,
 }
 
@@ -62,7 +62,7 @@ impl BlockedHosts {
         }
     }
 
-    /// The workbench drops a host because of this entry.
+    /// Records the entry for which the workbench drops a host.
     pub(super) fn is_by(&mut self, host: HostKey, by: String) {
         if self.by.len() >= HOSTS_REMEMBERED {
             self.by.clear();
@@ -70,26 +70,26 @@ impl BlockedHosts {
         self.by.insert(host, by);
     }
 
-    /// Whether a host of this name is blocked.
+    /// Returns true if a host of this name is blocked.
     pub(super) fn has(&self, name: &str) -> bool {
         self.list.by_name(name).is_some()
     }
 
-    /// Whether a host that is being dropped is still blocked: by its name, or by the entry because of
-    /// which the workbench gave it up.
+    /// Returns true if a host that is being dropped is still blocked: by its name, or by the entry
+    /// for which the workbench dropped it.
     pub(super) fn still_has(&self, host: HostKey, name: &str) -> bool {
         let is_entry = |by: &String| self.list.entries().iter().any(|e| e.to_string() == *by);
         self.has(name) || self.by.get(&host).is_some_and(is_entry)
     }
 
-    /// It is not dropped any further.
+    /// Stops dropping a host.
     pub(super) fn spare(&mut self, host: HostKey) {
         self.awaited.remove(&host);
         self.by.remove(&host);
         self.changes += 1;
     }
 
-    /// Whether the ordinary delay is what the host waits for, and is shorter now.
+    /// Returns true if the host waits for the ordinary delay, and that delay is shorter now.
     fn falls_due_earlier(&self, row: &HostRow) -> bool {
         let mut state = row.state.clone();
         state.reapply_policy(&HostPolicy::of(&self.politeness, &row.name, None));
@@ -108,7 +108,7 @@ impl BlockedHosts {
     }
 }
 
-/// The rules of waits that the workbench can count anew.
+/// Returns true for rules whose waits can be recomputed from the settings.
 const fn is_ordinary(rule: WaitRule) -> bool {
     matches!(rule, WaitRule::Delay | WaitRule::Relative)
 }
@@ -117,15 +117,15 @@ const fn first() -> [u8; keys::PAIR] {
     [0; keys::PAIR]
 }
 
-/// What decides when hosts fall due.
+/// Returns the settings that decide when hosts fall due.
 fn paces(politeness: &Politeness) -> Politeness {
     let (paused, robots_exempt) = (Vec::new(), Vec::new());
     Politeness { paused, robots_exempt, ..politeness.clone() }
 }
 
 impl CrawlDb {
-    /// Other settings are in force: limits for hosts and domains, what is blocked, and when hosts that
-    /// rest on disk fall due.
+    /// Applies new settings: limits for hosts and domains, blocked hosts, and the delays of hosts
+    /// that rest on disk.
     pub fn reconfigure(&mut self, settings: &Live) {
         self.limits = super::HostLimits::of(settings);
         let mut blocking = BlockedHosts::of(settings);
@@ -135,7 +135,7 @@ impl CrawlDb {
         blocking.counts.retain(|what, _| known(what));
         blocking.by = std::mem::take(&mut old.by);
         blocking.awaited = std::mem::take(&mut old.awaited);
-        // A host that is dropped once more because it was blocked once more counts once more.
+        // A host that is blocked and dropped again counts again.
         if blocking.list == old.list {
             blocking.counted = std::mem::take(&mut old.counted);
         }
@@ -150,7 +150,7 @@ impl CrawlDb {
         self.blocked_hosts = blocking;
     }
 
-    /// What came of each entry of `links.blocked`.
+    /// Returns the numbers of dropped hosts and URLs for each entry of `links.blocked`.
     #[must_use]
     pub fn block_counts(&self) -> Vec<BlockCount> {
         let done = self.blocked_hosts.at.is_none() && self.blocked_hosts.awaited.is_empty();
@@ -162,28 +162,28 @@ impl CrawlDb {
         self.blocked_hosts.list.entries().iter().map(count).collect()
     }
 
-    /// Rises whenever [`Self::block_counts`] says something else.
+    /// Returns a number that rises whenever [`Self::block_counts`] may change.
     #[must_use]
     pub const fn block_changes(&self) -> u64 {
         self.blocked_hosts.changes
     }
 
-    /// Whether the walk over all hosts is not over, or one of them is not dropped yet.
+    /// Returns true while the scan is incomplete or a blocked host is not dropped yet.
     #[must_use]
     pub fn is_blocking(&self) -> bool {
         self.blocked_hosts.at.is_some() || !self.blocked_hosts.awaited.is_empty()
     }
 
-    /// Whether the walk over all hosts is not over.
+    /// Returns true while the scan over all hosts is incomplete.
     #[must_use]
     pub const fn is_scanning_hosts(&self) -> bool {
         self.blocked_hosts.at.is_some()
     }
 
-    /// A step of the walk; what it finds is dropped with the next commits.
+    /// Performs one step of the scan. The next commits drop the queues that it finds.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn step_block_scan(&mut self, now: Timestamp) -> Result<(), DiskError> {
         self.look_after_awaited()?;
         let Some(from) = self.blocked_hosts.at else { return Ok(()) };
@@ -202,7 +202,7 @@ impl CrawlDb {
             }
             n_rows += 1;
             let row = HostRow::decode(value)?;
-            // Hosts of groups that others fetch are theirs to drop.
+            // Agents that fetch other groups drop the hosts of those groups.
             if let Some(at) = row.scheduled {
                 if blocking.has(&row.name) {
                     blocked.push(host);
@@ -219,7 +219,7 @@ impl CrawlDb {
         self.bring_forward(&earlier)
     }
 
-    /// Blocked hosts that the workbench does not have, or no longer has, are dropped from here.
+    /// Starts to drop blocked hosts that are not, or no longer, on the workbench.
     fn look_after_awaited(&mut self) -> Result<(), DiskError> {
         if self.blocked_hosts.awaited.is_empty() {
             return Ok(());
@@ -248,8 +248,8 @@ impl CrawlDb {
         Ok(())
     }
 
-    /// Hosts that rest on disk because of the ordinary delay fall due when the new one says; the
-    /// workbench knows of their Crawl-delays.
+    /// Makes hosts that rest on disk for the ordinary delay fall due by the new one. The workbench
+    /// applies their Crawl-delays, which are not known here.
     fn bring_forward(&mut self, hosts: &[HostKey]) -> Result<(), DiskError> {
         self.load(hosts)?;
         for &host in hosts {
@@ -268,7 +268,7 @@ impl CrawlDb {
         Ok(())
     }
 
-    /// URLs of a host are set aside for this reason.
+    /// Counts URLs of a host that were discarded for this reason. `done` is true if none is left.
     pub(super) fn count_blocked(&mut self, host: HostKey, reason: Discard, urls: u64, done: bool) {
         if reason != Discard::Blocked {
             return;

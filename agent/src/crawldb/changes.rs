@@ -1,4 +1,4 @@
-//! What commits change, told as facts: for those who hold copies of the rows.
+//! Log of a commit's row changes as facts, for the replicas of the rows.
 
 use crate::messages::{Fact, Queued};
 use crate::storage::values::{HostRow, RobotsRow, UrlOutcome};
@@ -8,12 +8,12 @@ use crivello_common::url::Origin;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// See the module.
+/// Log of a commit's row changes.
 #[derive(Debug, Default)]
 pub struct ChangeLog {
-    /// Whether anybody is to be told.
+    /// True if changes are recorded, for other agents.
     pub enabled: bool,
-    /// Whether pages are counted that only a lost archive has: then nobody is told of counts.
+    /// True while rows count pages that only a lost archive has. Page counts are then not sent.
     pub refetching: bool,
     facts: Vec<Fact>,
 }
@@ -43,7 +43,7 @@ impl ChangeLog {
     }
 
     pub fn robots(&mut self, host: HostKey, name: &Arc<str>, origin: Origin, value: &[u8]) {
-        // What was encoded a moment ago can be read.
+        // A value that was just encoded can be decoded.
         if self.enabled
             && let Ok(record) = RobotsRow::decode(value)
         {
@@ -51,12 +51,12 @@ impl ChangeLog {
         }
     }
 
-    /// Nothing is to be told of these groups.
+    /// Removes all facts of these groups.
     pub fn forget(&mut self, groups: &BTreeSet<GroupHash>) {
         self.facts.retain(|fact| !groups.contains(&fact.group()));
     }
 
-    /// The hosts of these groups were only looked through.
+    /// Removes the facts about hosts of these groups, which were only rescheduled.
     pub fn forget_hosts(&mut self, groups: &BTreeSet<GroupHash>) {
         let is_host = |fact: &Fact| matches!(fact, Fact::Host { .. });
         self.facts.retain(|fact| !is_host(fact) || !groups.contains(&fact.group()));
@@ -67,25 +67,27 @@ impl ChangeLog {
     }
 }
 
-/// Takes out of a row what is too much while pages are counted that only a lost archive has: what is
-/// joined with it is then right as soon as both sides have looked their rows through.
+/// Clears the page count, and the closing by a limit, while refetching is incomplete, so that
+/// merging cannot resurrect counts of a lost archive. A merged row is right once both sides have
+/// scanned their rows.
 fn uncount(row: &mut HostRow) {
     row.pages = 0;
     row.closed = row.closed.filter(|&reason| !is_limit(reason));
 }
 
-/// Whether a host was closed because of a number of pages.
+/// Returns true if a host was closed by a limit of pages.
 pub const fn is_limit(reason: Discard) -> bool {
     matches!(reason, Discard::HostLimit | Discard::DomainLimit)
 }
 
-/// What a host's row says to others.
+/// Returns the fact that other agents receive about a host's row.
 pub fn of_host(host: HostKey, row: HostRow) -> Fact {
     let HostRow { name, state, closed, pages, bytes, .. } = row;
     Fact::Host { host, name, state, closed, pages, bytes }
 }
 
-/// An outcome as another agent may keep it: the place is one in the archive of this one.
+/// Returns an outcome as another agent stores it: without the record's place in this agent's
+/// archive.
 pub fn elsewhere(outcome: UrlOutcome) -> UrlOutcome {
     match outcome {
         UrlOutcome::Fetched { at, status, page, .. } => {

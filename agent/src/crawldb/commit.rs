@@ -1,4 +1,4 @@
-//! Applying a commit: everything that follows from its pages, in one write batch.
+//! Application of a commit: all that follows from its pages, in one write batch.
 
 use super::domain_counters::DomainCounters;
 use super::{CrawlDb, META_ARCHIVE, META_TOTALS};
@@ -15,17 +15,17 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use std::sync::Arc;
 
-/// The priority of every URL; smaller goes first.
+/// Priority of every URL; smaller ones are fetched first.
 pub const PRIORITY_DEFAULT: u8 = 128;
 
 impl CrawlDb {
     /// Applies a commit: fills its batch with the row changes, and its changes, pending pages and
-    /// sieve results. In memory it has happened after this; it is durable once
+    /// sieve results. Changes in memory take effect at once. They are durable once
     /// [`Database::commit`](crate::storage::Database::commit) has written the batch. All earlier
     /// batches must have been written.
     ///
     /// # Errors
-    /// When the disk fails; the crawl database must then not be used any more.
+    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
     pub fn apply(&mut self, commit: &mut Commit, now: Timestamp) -> Result<(), DiskError> {
         match commit.kind {
             CommitKind::Pages => self.apply_pages(commit, now)?,
@@ -39,7 +39,7 @@ impl CrawlDb {
     fn apply_pages(&mut self, commit: &mut Commit, now: Timestamp) -> Result<(), DiskError> {
         let Commit { pages, found, routing, batch, results, pending, .. } = commit;
         let mut counters = DomainCounters::default();
-        // First: it reads the disk, which does not contain this batch yet.
+        // This comes first, because it reads the disk, which does not contain this batch yet.
         self.drop_queues(batch, &mut counters)?;
         for (host, urls, reason) in std::mem::take(&mut self.refused) {
             self.load(&[host])?;
@@ -77,7 +77,7 @@ impl CrawlDb {
         Ok(())
     }
 
-    /// Adds what belongs to every commit: rows that were changed in memory, and the totals.
+    /// Adds the parts of every commit: rows changed in memory, and the totals.
     pub(super) fn finish(
         &mut self,
         batch: &mut Batch,
@@ -100,7 +100,8 @@ impl CrawlDb {
         Ok(())
     }
 
-    /// Records the outcome of one request. Returns the page if it must wait for its links.
+    /// Records the outcome of one request. Returns the page if it must wait until its links are
+    /// acknowledged.
     fn record(
         &mut self,
         batch: &mut Batch,
@@ -118,7 +119,7 @@ impl CrawlDb {
             return Ok(None);
         };
         self.load(&[page.host])?;
-        // Otherwise another agent has dealt with it in the meantime, and that was merged.
+        // False if another agent has finished the URL in the meantime, and its fact was merged.
         let waits = self.waits(page.host, row.queue_key);
         if let PageEnd::Failed(kind) = page.end
             && retry(kind, row.attempts.saturating_add(1)) == Retry::Again
@@ -150,7 +151,7 @@ impl CrawlDb {
         Ok(pending)
     }
 
-    /// Counts the end of a URL, and says what `seen` is to remember.
+    /// Counts the outcome of a URL, and returns it for `seen`.
     fn outcome(
         &mut self,
         batch: &mut Batch,
@@ -185,7 +186,7 @@ impl CrawlDb {
         }
     }
 
-    /// Takes a URL out of its host's queue, or from behind it, for good.
+    /// Removes a URL from its host's queue, or from behind it, and records its outcome.
     pub(super) fn finish_url(
         &mut self,
         batch: &mut Batch,
@@ -199,7 +200,7 @@ impl CrawlDb {
         self.disk.put(batch, Family::Seen, &key, &outcome.encode());
         self.changes.done(UrlKey { group: host.group, url }, outcome);
         if queue_key.priority == PRIORITY_PENDING {
-            return; // It did not wait to be fetched.
+            return; // A pending page does not count as queued.
         }
         self.totals.queued -= 1;
         self.change(host, |entry| {
@@ -208,12 +209,12 @@ impl CrawlDb {
         });
     }
 
-    /// Whether a URL that was handed out still waits for what becomes of it.
+    /// Returns true if a URL is handed out and has no outcome yet.
     fn waits(&self, host: HostKey, queue_key: QueueKey) -> bool {
         self.hosts.get(&host).is_some_and(|entry| entry.is_checked_out(queue_key))
     }
 
-    /// Puts a URL whose attempt failed at the end of its host's queue.
+    /// Moves a URL whose attempt failed to the end of its host's queue.
     fn requeue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
         self.totals.retries += 1;
         let again = Queued {
@@ -226,15 +227,15 @@ impl CrawlDb {
         self.change(host, |entry| entry.take_back(url.queue_key));
     }
 
-    /// The next place in the order of first appearance.
+    /// Returns the next queue key in the order of first appearance.
     pub(super) fn next_queue_key(&mut self) -> QueueKey {
         let seq = self.totals.next_seq;
         self.totals.next_seq += 1;
         QueueKey { priority: PRIORITY_DEFAULT, seq }
     }
 
-    /// Writes the rows of all hosts that changed, with their places in `schedule`, and lets those
-    /// go that nothing keeps in memory.
+    /// Writes the rows of all changed hosts, with their keys in `schedule`, and removes idle hosts
+    /// from memory.
     fn settle(&mut self, batch: &mut Batch, now: Timestamp) -> Result<(), DiskError> {
         let dirty = std::mem::take(&mut self.dirty);
         let mut groups: Vec<GroupHash> = dirty.iter().map(|host| host.group).collect();
@@ -266,7 +267,8 @@ impl CrawlDb {
                     self.disk.put(batch, Family::Schedule, &key, &[]);
                 }
             }
-            // Also when it comes back before its time: `serve` has passed the place that it keeps.
+            // Also for a host that returns before it is due: `serve` has passed the key that it
+            // keeps.
             if let Some(at) = due.filter(|_| comes_back || old != due) {
                 self.cursor = keys::schedule(at, host).min(self.cursor);
             }

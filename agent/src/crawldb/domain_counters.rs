@@ -1,19 +1,19 @@
-//! The rows of groups that one commit touches: the counts behind the limits per domain.
+//! Rows of groups that one commit touches: the counts for the limits per domain.
 
 use crate::storage::values::GroupRow;
 use crate::storage::{Batch, Database, DiskError, Family, keys};
 use crivello_common::hash::GroupHash;
 use hashbrown::HashMap;
 
-/// See the module.
+/// Rows of groups that one commit touches.
 #[derive(Debug, Default)]
 pub struct DomainCounters(HashMap<GroupHash, GroupRow, foldhash::fast::RandomState>);
 
 impl DomainCounters {
-    /// The row of `group`, read at first use.
+    /// Returns the row of `group`, which is read at first use.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn row(&mut self, disk: &Database, group: GroupHash) -> Result<&mut GroupRow, DiskError> {
         use hashbrown::hash_map::Entry;
         match self.0.entry(group) {

@@ -1,5 +1,5 @@
-//! Setting aside the queue of a host: its limit is reached, its address may not be visited, its
-//! name does not exist.
+//! Discarding of a host's queue: its limit is reached, its address may not be visited, its name
+//! does not exist, or it is blocked.
 
 use super::domain_counters::DomainCounters;
 use super::pending_page::END_OF_QUEUE;
@@ -10,11 +10,11 @@ use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 
-/// Rows set aside in one commit; the rest waits for the next. Few enough in tests that it does.
+/// Maximum number of rows discarded per commit; small in tests, so that some wait for the next one.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 40 } else { 10_000 };
 
 impl CrawlDb {
-    /// Sets queues aside, of those hosts whose pages on the way have all arrived.
+    /// Discards the queues of hosts whose pages in flight have all arrived.
     pub(super) fn drop_queues(
         &mut self,
         batch: &mut Batch,
@@ -38,7 +38,7 @@ impl CrawlDb {
             let Some(entry) = self.hosts.get_mut(&host) else { continue };
             if done {
                 entry.dropping = None;
-                // While it was closing, `serve` may have passed its place in the schedule.
+                // While it was being dropped, `serve` may have passed its key in `schedule`.
                 entry.reschedule = true;
                 entry.row.closed = forever.then_some(reason).or(entry.row.closed);
             } else {
@@ -49,8 +49,9 @@ impl CrawlDb {
         Ok(())
     }
 
-    /// Which limit is really reached, now that all pages on the way are counted: the workbench
-    /// knows only how many pages it was given. What is not blocked any more is not dropped further.
+    /// Returns the reason that applies now that all pages in flight are counted, if any. The
+    /// workbench knows only how many pages it was given, so another limit may be reached, or none.
+    /// A host that is not blocked any more is not dropped further.
     fn reached(
         &self,
         counters: &mut DomainCounters,
@@ -89,7 +90,8 @@ impl CrawlDb {
         mark(&mut self.dirty, host, entry);
     }
 
-    /// Moves rows of a host from the frontier to `seen` with their reason; true when none is left.
+    /// Moves rows of a host from `frontier` to `seen` with their reason. Returns true if none is
+    /// left.
     fn drop_rows(
         &mut self,
         batch: &mut Batch,

@@ -1,6 +1,6 @@
-//! What is done to whole groups, a bounded batch at a time: their hosts are put into `schedule` or
-//! taken out of it, or all their rows are deleted. A row in `meta` says so from the first batch to
-//! the last, so that a kill in between only interrupts it.
+//! Jobs on whole groups, a bounded batch at a time: they put a group's hosts into `schedule`, take
+//! them out of it, or delete all rows of the group. A row in `meta` records a job from its first
+//! batch to its last, so that a kill only interrupts it.
 
 use super::domain_counters::DomainCounters;
 use super::serve::increment;
@@ -14,42 +14,43 @@ use crivello_common::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-/// Rows of one batch; few enough in tests that there are several.
+/// Maximum number of rows per batch; small in tests, so that a job takes several.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 7 } else { 4_096 };
-/// Groups of one batch: most are small, and there may be a million of them.
+/// Maximum number of groups per batch: most are small, and there may be a million of them.
 const GROUPS_AT_ONCE: usize = if cfg!(test) { 3 } else { 256 };
-/// Begins the keys in `meta`; the group's hash follows.
+/// Prefix of the keys in `meta`; the group's hash follows.
 const META: &[u8] = b"job/";
 
-/// What is to be done to a group.
+/// The task of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
-    /// Its hosts with a queue get rows in `schedule`, or lose them, as the group's state says.
+    /// Adds or removes the rows in `schedule` of hosts with a queue, as the group's state requires.
     Reschedule = 1,
-    /// All its rows go.
+    /// Deletes all rows.
     Delete = 2,
 }
 
-/// A task that has begun.
+/// A job in progress.
 #[derive(Debug)]
 struct GroupJob {
     task: Task,
-    /// Hosts before this have been dealt with.
+    /// Key before which all hosts are done.
     from: [u8; keys::PAIR],
-    /// No host falls due before. Not kept on disk: after a kill no host is visited at once anyway.
+    /// Earliest time at which a host falls due. Not stored: after a kill no host is visited at once
+    /// anyway.
     floor: Timestamp,
 }
 
-/// The tasks that have begun.
+/// The jobs in progress.
 #[derive(Debug, Default)]
 pub struct GroupJobs {
     tasks: BTreeMap<GroupHash, GroupJob>,
-    /// Those that have no row in `meta` yet.
+    /// Groups whose jobs have no row in `meta` yet.
     unsaved: Vec<GroupHash>,
 }
 
 impl GroupJobs {
-    /// Those that a kill interrupted.
+    /// Reads the jobs that a kill interrupted.
     pub(super) fn read(disk: &Database) -> Result<Self, DiskError> {
         let mut jobs = Self::default();
         let end = [META, &[0xff; 9]].concat();
@@ -79,10 +80,10 @@ impl GroupJobs {
         self.tasks.get(&group).is_some_and(|job| job.task == Task::Delete)
     }
 
-    /// Adds to `batch` what a kill must not forget.
+    /// Adds the rows of new jobs to `batch`.
     pub(super) fn settle(&mut self, disk: &Database, batch: &mut Batch) {
         for group in self.unsaved.drain(..) {
-            // What has been done with since is not noted.
+            // A job that has finished since needs no row.
             if let Some(job) = self.tasks.get(&group) {
                 disk.put(batch, Family::Meta, &job_key(group), &[job.task as u8]);
             }
@@ -103,7 +104,7 @@ fn job_key(group: GroupHash) -> Vec<u8> {
     [META, &group.to_bytes()].concat()
 }
 
-/// A bound above all keys of `group`.
+/// Returns a bound above all keys of `group`.
 pub(super) fn end_of(group: GroupHash) -> [u8; 9] {
     let mut end = [0xff; 9];
     end[..8].copy_from_slice(&group.to_bytes());
@@ -112,20 +113,20 @@ pub(super) fn end_of(group: GroupHash) -> [u8; 9] {
 }
 
 impl CrawlDb {
-    /// The hosts of a group are handed out from now on, step by step as [`Self::step_job`] is called;
-    /// none falls due before `floor`.
+    /// Opens a group: its hosts are handed out from now on, as [`Self::step_job`] proceeds. None
+    /// falls due before `floor`.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn open_group(&mut self, group: GroupHash, floor: Timestamp) -> Result<(), DiskError> {
         self.reschedule_group(group, true, floor)
     }
 
-    /// The hosts of a group are not handed out any more: of those that have not been, none once
-    /// [`Self::step_job`] has nothing more to do.
+    /// Closes a group: no further hosts of it are handed out once [`Self::step_job`] has nothing
+    /// left to do.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
         self.reschedule_group(group, false, Timestamp::ZERO)
     }
@@ -143,29 +144,29 @@ impl CrawlDb {
         Ok(())
     }
 
-    /// All rows of a group go, as [`Self::step_job`] is called. No page of it may be on its way, and
-    /// nothing may be let in for it while [`Self::is_deleting`] says so.
+    /// Deletes all rows of a group, as [`Self::step_job`] proceeds. No page of the group may be in
+    /// flight, and nothing may be added to it while [`Self::is_deleting`] returns true.
     pub fn delete_group(&mut self, group: GroupHash) {
         self.group_jobs.begin(group, Task::Delete, Timestamp::ZERO);
     }
 
-    /// Whether rows of a group are still to go.
+    /// Returns true while rows of a group remain to be deleted.
     #[must_use]
     pub fn is_deleting(&self, group: GroupHash) -> bool {
         self.group_jobs.is_deleting(group)
     }
 
-    /// Whether [`Self::step_job`] has something to do.
+    /// Returns true if [`Self::step_job`] has something to do.
     #[must_use]
     pub fn has_jobs(&self) -> bool {
         self.group_jobs.are_left()
     }
 
-    /// The next step of the jobs on whole groups: a commit of its own, which is applied already. `None`
-    /// when there is no job. All earlier batches must have been written.
+    /// Performs the next step of the jobs on groups. Returns its commit, which is applied already,
+    /// or `None` if there is no job. All earlier batches must have been written.
     ///
     /// # Errors
-    /// When the disk fails; the crawl database must then not be used any more.
+    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
     pub fn step_job(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
         if !self.group_jobs.are_left() {
             return Ok(None);
@@ -210,8 +211,8 @@ impl CrawlDb {
         Ok(Some(Commit { kind: CommitKind::Scan, batch, changes, ..Commit::default() }))
     }
 
-    /// Marks hosts with a queue, so that their rows in `schedule` are looked after; says where to
-    /// go on.
+    /// Marks hosts with a queue as changed, so that the commit updates their rows in `schedule`.
+    /// Returns the key at which to continue.
     fn reschedule_some(
         &mut self,
         from: [u8; keys::PAIR],
@@ -243,7 +244,7 @@ impl CrawlDb {
         Ok(rest)
     }
 
-    /// Deletes some rows of a group; true while there may be more.
+    /// Deletes some rows of a group. Returns true if there may be more.
     fn delete_some(
         &mut self,
         batch: &mut Batch,
@@ -252,7 +253,7 @@ impl CrawlDb {
     ) -> Result<bool, DiskError> {
         let before = *room;
         self.delete_queues(batch, group, room)?;
-        // What was queued is taken out of `seen` together with its row in `frontier`.
+        // A queued URL's row in `seen` is deleted with its row in `frontier`.
         if *room < before {
             return Ok(true);
         }

@@ -1,4 +1,4 @@
-//! The rows of `groups`: read through what the next commit will write.
+//! The rows of `groups`, including the changes that the next commit writes.
 
 use crate::messages::{GroupRole, Role};
 use crate::storage::{Batch, Database, DiskError, Family, GroupState};
@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
-/// See the module.
+/// The rows of `groups`.
 #[derive(Debug)]
 pub struct GroupRows {
     disk: Arc<Database>,
-    /// Rows as the next commit will leave them; `None` for one that is to go.
+    /// Rows as the next commit will leave them; `None` for a row to delete.
     pending: BTreeMap<GroupHash, Option<GroupState>>,
 }
 
@@ -28,21 +28,20 @@ impl GroupRows {
         value.map(|value| GroupState::decode(&value)).transpose()
     }
 
-    /// The tag of one group.
+    /// Returns this agent's role for one group.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn role(&self, group: GroupHash) -> Result<Option<GroupRole>, DiskError> {
         Ok(self.row(group)?.and_then(|row| row.tag))
     }
 
-    /// Writes or removes a tag with the next commit. A group that had no row is open from then on
-    /// only if this agent is its authority; later it is opened and closed by
-    /// [`CrawlDb::open_group`](super::CrawlDb::open_group) and
-    /// [`CrawlDb::close_group`](super::CrawlDb::close_group).
+    /// Sets or removes a role. The next commit writes it. A group that had no row is then open only
+    /// if this agent is its authority; later, [`CrawlDb::open_group`](super::CrawlDb::open_group)
+    /// opens and [`CrawlDb::close_group`](super::CrawlDb::close_group) closes it.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn set_role(&mut self, group: GroupHash, tag: Option<GroupRole>) -> Result<(), DiskError> {
         let authority = matches!(&tag, None | Some(GroupRole { role: Role::Authority { .. }, .. }));
         let open = self.row(group)?.map_or(authority, |row| row.open);
@@ -50,10 +49,11 @@ impl GroupRows {
         Ok(())
     }
 
-    /// The first `most` tags after that of `group`, or of all, in the order of their groups.
+    /// Returns the first `most` roles after that of `group`, or of all, in the order of their
+    /// groups.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn roles_after(
         &self,
         group: Option<GroupHash>,
@@ -85,7 +85,7 @@ impl GroupRows {
         Ok(tags)
     }
 
-    /// Whether the hosts of a group have rows in `schedule`.
+    /// Returns true if the hosts of a group have rows in `schedule`.
     pub(super) fn is_open(&self, group: GroupHash) -> Result<bool, DiskError> {
         Ok(self.row(group)?.is_none_or(|row| row.open))
     }
@@ -105,7 +105,7 @@ impl GroupRows {
         self.pending.insert(group, row);
     }
 
-    /// Those of `groups`, which are sorted, whose hosts have no rows in `schedule`.
+    /// Returns those of `groups` (sorted) whose hosts have no rows in `schedule`.
     pub(super) fn shut(&self, groups: &[GroupHash]) -> Result<BTreeSet<GroupHash>, DiskError> {
         let rows: Vec<_> = groups.iter().map(|group| group.to_bytes()).collect();
         let mut shut = BTreeSet::new();
@@ -122,13 +122,13 @@ impl GroupRows {
         Ok(shut)
     }
 
-    /// Whether anything waits for the next commit.
+    /// Returns true if changes wait for the next commit.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Adds what waits to `batch`.
+    /// Adds the waiting changes to `batch`.
     pub(super) fn settle(&mut self, batch: &mut Batch) {
         for (group, row) in std::mem::take(&mut self.pending) {
             match row {

@@ -1,5 +1,5 @@
-//! A host that the crawl database holds in memory: it is on the workbench, or some of its pages are on the
-//! way between the fetchers and the commit, or the present commit touches it.
+//! A host in memory: it is on the workbench, has pages in flight between the fetchers and the
+//! commit, or is touched by the current commit.
 
 use super::transfer::join_states;
 use crate::messages::QueueKey;
@@ -8,37 +8,37 @@ use crivello_common::discard::Discard;
 use crivello_common::politeness::HostState;
 use crivello_common::time::Timestamp;
 
-/// See the module.
+/// A host in memory.
 #[derive(Debug)]
 pub struct HostInMemory {
-    /// The row on disk, ahead of it until the next commit.
+    /// The host's row, newer than the one on disk until the next commit.
     pub row: HostRow,
-    /// Whether the row in memory is ahead of the row on disk.
+    /// True if `row` is newer than the row on disk.
     pub dirty: bool,
-    /// Whether the workbench holds the host.
+    /// True if the workbench holds the host.
     pub on_workbench: bool,
-    /// Whether the host's place in `schedule` no longer says when it falls due.
+    /// True if the host's key in `schedule` may have the wrong time.
     pub reschedule: bool,
-    /// Whether it fell due while all of its queue was on the way.
+    /// True if the host fell due while all of its queue was in flight.
     pub parked: bool,
-    /// Places handed to the workbench whose pages have not been committed; sorted.
+    /// Queue keys handed to the workbench whose pages have not been committed; sorted.
     pub checked_out: Vec<QueueKey>,
-    /// No row of the queue that is not handed out lies before this.
+    /// Queue key before which all rows of the queue are handed out.
     pub cursor: QueueKey,
-    /// Pages that may still be fetched of this host by what its domain was promised.
+    /// Number of pages that the domain's limit has reserved for this host.
     pub reserved_pages: u64,
-    /// The queue is to be set aside, for this reason; and for good, or only what is there now.
+    /// Reason for which the queue is discarded, and whether later URLs are refused, too.
     pub dropping: Option<(Discard, bool)>,
-    /// What other agents said of it while the workbench held it.
+    /// State merged from other agents while the workbench held the host.
     pub merged_while_out: Option<Box<HostState>>,
-    /// What it contributes to [`Totals::own_queued`](super::Totals::own_queued).
+    /// Contribution to [`Totals::own_queued`](super::Totals::own_queued).
     pub counted: u64,
 }
 
 const _: () = assert!(size_of::<HostInMemory>() <= 224);
 
 impl HostInMemory {
-    /// A host as its row says.
+    /// Creates a host from its row.
     #[must_use]
     pub fn new(row: HostRow) -> Box<Self> {
         Box::new(Self {
@@ -56,27 +56,27 @@ impl HostInMemory {
         })
     }
 
-    /// Remembers that `place` was handed out.
+    /// Marks `queue_key` as handed out.
     pub fn check_out(&mut self, queue_key: QueueKey) {
         if let Err(at) = self.checked_out.binary_search(&queue_key) {
             self.checked_out.insert(at, queue_key);
         }
     }
 
-    /// Whether `place` is handed out.
+    /// Returns true if `queue_key` is handed out.
     #[must_use]
     pub fn is_checked_out(&self, queue_key: QueueKey) -> bool {
         self.checked_out.binary_search(&queue_key).is_ok()
     }
 
-    /// Forgets that `place` was handed out.
+    /// Marks `queue_key` as not handed out.
     pub fn take_back(&mut self, queue_key: QueueKey) {
         if let Ok(at) = self.checked_out.binary_search(&queue_key) {
             self.checked_out.remove(at);
         }
     }
 
-    /// The workbench gives the host back, and what it did not use.
+    /// Takes the host back from the workbench, with the URLs that it did not use.
     pub fn leave(&mut self, state: HostState, unused: &[QueueKey]) {
         self.learn(state);
         self.merged_while_out = None;
@@ -85,7 +85,7 @@ impl HostInMemory {
         self.take_back_all(unused);
     }
 
-    /// These were handed out and not tried: they are handed out again.
+    /// Makes URLs that were handed out and not tried available again.
     pub fn take_back_all(&mut self, unused: &[QueueKey]) {
         for &queue_key in unused {
             self.take_back(queue_key);
@@ -93,7 +93,7 @@ impl HostInMemory {
         }
     }
 
-    /// The workbench says how it stands with the host.
+    /// Stores the state that the workbench reports.
     pub fn learn(&mut self, state: HostState) {
         self.row.state = state;
         if let Some(merged_while_out) = &self.merged_while_out {
@@ -101,14 +101,14 @@ impl HostInMemory {
         }
     }
 
-    /// URLs in the queue that are not handed out.
+    /// Returns the number of queued URLs that are not handed out.
     #[must_use]
     pub fn available(&self) -> u64 {
         self.row.queued.saturating_sub(self.checked_out.len() as u64)
     }
 
-    /// The time that the host's row in `schedule` is to say, if it is to have one: always while its
-    /// queue is not empty, so that a restart finds it.
+    /// Returns the time for the host's row in `schedule`. It is set whenever the queue is not
+    /// empty, so that a restart finds the host.
     #[must_use]
     pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
         let stays = self.on_workbench || !self.reschedule;
@@ -119,13 +119,13 @@ impl HostInMemory {
         }
     }
 
-    /// Whether it is on the workbench, or pages of it are on the way.
+    /// Returns true if the host is on the workbench, has pages in flight, or is being dropped.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.on_workbench || !self.checked_out.is_empty() || self.dropping.is_some()
     }
 
-    /// Whether nothing keeps the host in memory.
+    /// Returns true if nothing keeps the host in memory.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         !self.dirty && !self.is_busy()

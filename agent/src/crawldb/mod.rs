@@ -1,16 +1,16 @@
-//! The crawl database: sieve, frontier and host rows on disk, and the one commit that moves them.
+//! The crawl database: sieve, frontier and host rows on disk, and the one commit that changes them.
 //!
-//! *Comes in*: [`Commit`](crate::messages::Commit)s of stored pages with their links, seeds and URLs
-//! from other agents, or of other agents' [`Fact`](crate::messages::Fact)s; roles of groups; the
-//! workbench's notes ([`ToFrontier`]).
-//! *Goes out*: hosts that fall due, with the head of their queues
-//! ([`ToWorkbench`](crate::messages::ToWorkbench)); the facts of a group that is handed off.
-//! *Remembers*: which URLs were ever seen, which are queued, what became of the others, and every
-//! host's state; in memory only the hosts that are on the workbench or have pages on the way.
-//! *Never knows*: the web, the clock, which thread it runs on, protobuf.
-//! *Goes wrong*: [`DiskError`]; a commit that fails has not happened and can be tried again.
+//! - *In*: [`Commit`](crate::messages::Commit)s of stored pages with their links, seeds and URLs
+//!   from other agents, or of other agents' [`Fact`](crate::messages::Fact)s; roles of groups; the
+//!   workbench's messages ([`ToFrontier`]).
+//! - *Out*: hosts that fall due, with the heads of their queues
+//!   ([`ToWorkbench`](crate::messages::ToWorkbench)); the facts of a group that is handed off.
+//! - *State*: all URLs ever seen, the queues, the outcomes of finished URLs, and every host's
+//!   state. Only hosts that are on the workbench or have pages in flight are in memory.
+//! - *Never knows*: the web, the clock, its thread, protobuf.
+//! - *Errors*: [`DiskError`]. A commit that fails has not happened and can be retried.
 //!
-//! Invariants on disk, at every commit: a URL is in `frontier` if and only if its `seen` row says
+//! Invariants on disk, at every commit: a URL is in `frontier` if and only if its `seen` row is
 //! queued; a host has a row in `schedule` if and only if it has rows in `frontier` that wait to be
 //! fetched and its group is open; the totals count exactly the rows.
 
@@ -62,57 +62,60 @@ use std::sync::Arc;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// Name in `meta` of the [`Totals`].
+/// Key in `meta` of the [`Totals`].
 pub const META_TOTALS: &[u8] = b"totals";
-/// Name in `meta` of the archive's position.
+/// Key in `meta` of the archive's position.
 pub const META_ARCHIVE: &[u8] = b"archive";
 
-/// See the module.
+/// The crawl database of one agent.
 #[derive(Debug)]
 pub struct CrawlDb {
     disk: Arc<Database>,
     sieve: Sieve,
     totals: Totals,
     limits: HostLimits,
-    /// Boxed: the map has up to twice as many places as hosts, and some more.
+    /// Hosts in memory. Boxed, because the map has up to twice as many slots as hosts, and some
+    /// more.
     hosts: Map<HostKey, Box<HostInMemory>>,
-    /// Pages promised to hosts of a domain with a limit, and not yet counted in its row.
+    /// Pages reserved for hosts, by group, and not yet counted in the group's row. Used only with a
+    /// page limit per domain.
     reserved_pages: Map<GroupHash, u64>,
-    /// Hosts whose row in memory is ahead of the disk.
+    /// Hosts whose row in memory is newer than the row on disk.
     dirty: Vec<HostKey>,
-    /// Hosts that were brought into memory for one commit.
+    /// Hosts loaded into memory for the current commit.
     loaded_for_commit: Vec<HostKey>,
-    /// Robots rows to go with the next commit.
+    /// Robots rows to write with the next commit.
     robots: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Hosts whose queue is to be set aside once their pages on the way have arrived.
+    /// Hosts whose queue is discarded once their pages in flight have arrived.
     dropping: Vec<HostKey>,
-    /// Whether the workbench asked for something since it was last served.
+    /// True if the workbench requested something since [`Self::serve`] was last called.
     asked: bool,
-    /// Hosts that the workbench has room for.
+    /// Number of hosts that the workbench has space for.
     wanted: u32,
-    /// Hosts that asked for more of their queue.
+    /// Hosts for which the workbench requested more URLs.
     refills: Vec<HostKey>,
-    /// Hosts that are wanted whatever their next time.
+    /// Hosts that were requested whatever their next time.
     requested_hosts: Vec<(HostKey, Arc<str>)>,
-    /// URLs that the workbench set aside.
+    /// URLs that the workbench discarded.
     refused: Vec<(HostKey, Vec<Queued>, Discard)>,
-    /// No host on disk that is not on the workbench is scheduled before this key.
+    /// Start of the next scan of `schedule`. Earlier hosts are on the workbench, or wait for an
+    /// event that moves the cursor back.
     cursor: [u8; keys::SCHEDULE],
-    /// The first key of `schedule` that was passed because its group may not be fetched.
+    /// First key of `schedule` that was skipped because its group may not be fetched.
     first_skipped: Option<[u8; keys::SCHEDULE]>,
     window_urls_max: u64,
     group_rows: GroupRows,
     group_jobs: GroupJobs,
-    /// Changes of the commit at hand.
+    /// Changes of the current commit.
     changes: ChangeLog,
-    /// The agent, where groups may change hands: then a row of `seen` says where its URL waits, or
-    /// who has fetched it.
+    /// Id of this agent if groups may change hands. A row of `seen` then records the place where
+    /// its URL waits, or the agent that fetched it.
     me: Option<AgentId>,
     refetch: Refetch,
     blocked_hosts: BlockedHosts,
 }
 
-/// The limits that the crawl database sees to.
+/// The limits that the crawl database enforces.
 #[derive(Clone, Copy, Debug)]
 struct HostLimits {
     pages_per_host: Option<u64>,
@@ -131,11 +134,11 @@ impl HostLimits {
 }
 
 impl CrawlDb {
-    /// Takes up where the last commit ended; takes the same time whatever the number of rows, but
-    /// for a sieve in memory, which reads the keys of all URLs.
+    /// Opens the state as of the last commit. The time does not depend on the number of rows,
+    /// except for a sieve in memory, which reads the keys of all URLs.
     ///
     /// # Errors
-    /// When the disk fails or the totals are damaged.
+    /// [`DiskError`] if the disk fails or the totals are damaged.
     pub fn open(disk: Arc<Database>, settings: &Settings) -> Result<Self, DiskError> {
         let totals = match disk.get(Family::Meta, META_TOTALS)? {
             Some(value) => Totals::decode(&value)?,
@@ -170,9 +173,9 @@ impl CrawlDb {
         })
     }
 
-    /// The crawl database of an agent that is not alone, from the first commit of its crawl on: some 13
-    /// bytes more a queued URL let it take in what others know of it, and some 70 more a page let
-    /// others fetch it again.
+    /// Enables sharing with other agents, from the first commit of the crawl on. Some 13 bytes more
+    /// per queued URL let this agent merge other agents' facts, and some 70 more per page let other
+    /// agents fetch it again.
     #[must_use]
     pub const fn sharing(mut self, me: AgentId) -> Self {
         self.me = Some(me);
@@ -180,31 +183,32 @@ impl CrawlDb {
         self
     }
 
-    /// The same, which has the look-ups of its sieve measured.
+    /// Measures the sieve's look-ups.
     #[must_use]
     pub fn timed(mut self, look_ups: Timer) -> Self {
         self.sieve.time(look_ups);
         self
     }
 
-    /// What the crawl has done so far, as of the last commit.
+    /// Returns the totals of the crawl, as of the last commit.
     #[must_use]
     pub const fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    /// What was asked of the sieve by this process.
+    /// Returns the sieve's counts since this process started.
     #[must_use]
     pub fn sieve_counts(&self) -> SieveCounts {
         self.sieve.counts()
     }
 
-    /// Adds to the time spent crawling; kept with the next commit.
+    /// Adds to the time spent crawling. The next commit stores it.
     pub fn add_elapsed(&mut self, elapsed: std::time::Duration) {
         self.totals.elapsed += elapsed;
     }
 
-    /// Whether a note or a closing host waits for a commit although no page does.
+    /// Returns true if changes wait for a commit even without pages: a message of the workbench, a
+    /// queue to discard, a job on a group.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         let waiting = !self.dropping.is_empty() || !self.refused.is_empty();
@@ -212,13 +216,13 @@ impl CrawlDb {
         waiting || changed || self.group_rows.has_changes() || self.group_jobs.are_left()
     }
 
-    /// Whether the workbench asked for something since [`Self::serve`] was last called.
+    /// Returns true if the workbench requested something since [`Self::serve`] was last called.
     #[must_use]
     pub const fn is_asked(&self) -> bool {
         self.asked
     }
 
-    /// Hears the workbench. What it says of a host is kept with the next commit.
+    /// Handles a message of the workbench. The next commit stores the changes.
     pub fn on_workbench(&mut self, message: ToFrontier) {
         match message {
             ToFrontier::WantHosts { hosts } => {
@@ -265,17 +269,18 @@ impl CrawlDb {
         }
     }
 
-    /// Those of `groups` of which hosts are on the workbench, or pages on the way.
+    /// Returns those of `groups` with hosts that are on the workbench, have pages in flight, or are
+    /// being dropped.
     #[must_use]
     pub fn busy(&self, groups: &BTreeSet<GroupHash>) -> BTreeSet<GroupHash> {
         let busy = self.hosts.iter().filter(|(_, entry)| entry.is_busy());
         busy.map(|(host, _)| host.group).filter(|group| groups.contains(group)).collect()
     }
 
-    /// Whether any URL waits that this agent may fetch, as of the last commit.
+    /// Returns true if a URL waits that this agent may fetch, as of the last commit.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn has_queue(&self) -> Result<bool, DiskError> {
         let mut any = false;
         self.disk.walk(Family::Schedule, &[], &[0xff; keys::SCHEDULE + 1], |_, _| {
@@ -285,18 +290,18 @@ impl CrawlDb {
         Ok(any)
     }
 
-    /// The database, which the replication engine's outbox shares.
+    /// Returns the database, which the replication engine's outbox shares.
     #[must_use]
     pub fn disk(&self) -> &Database {
         &self.disk
     }
 
-    /// The roles and states of groups; changes are written with the next commit.
+    /// Returns the roles and states of groups. The next commit writes their changes.
     pub const fn group_rows(&mut self) -> &mut GroupRows {
         &mut self.group_rows
     }
 
-    /// Changes a host in memory; its row follows with the next commit.
+    /// Changes a host in memory. The next commit writes its row.
     fn change(&mut self, host: HostKey, f: impl FnOnce(&mut HostInMemory)) {
         if let Some(entry) = self.hosts.get_mut(&host) {
             f(entry);
@@ -305,7 +310,7 @@ impl CrawlDb {
     }
 }
 
-/// Notes that a host's row in memory is ahead of the disk.
+/// Marks a host's row in memory as newer than the row on disk.
 fn mark(dirty: &mut Vec<HostKey>, host: HostKey, entry: &mut HostInMemory) {
     if !std::mem::replace(&mut entry.dirty, true) {
         dirty.push(host);

@@ -13,7 +13,7 @@ use crivello_common::hash::HostKey;
 
 const _: () = assert!(PRIORITY_DEFAULT < PRIORITY_PENDING);
 
-/// The upper bound of the queued URLs of a host.
+/// Upper bound of the queue keys of a host's queued URLs.
 pub const END_OF_QUEUE: QueueKey = QueueKey { priority: PRIORITY_PENDING, seq: 0 };
 
 impl CrawlDb {

@@ -1,4 +1,4 @@
-//! An approximate LRU set of URL keys: eight ways a set, one cache line each, no pointers.
+//! An approximate LRU set of URL keys: eight ways per set, one cache line per set, no pointers.
 
 use crivello_common::hash::UrlKey;
 use crivello_common::units::ByteSize;
@@ -9,9 +9,9 @@ const WAYS: usize = 8;
 #[repr(align(64))]
 struct Line([u64; WAYS]);
 
-/// Remembers roughly the most recently touched keys in a fixed number of bytes.
+/// A set of roughly the most recently touched keys, in a fixed number of bytes.
 ///
-/// A key is held as one 64-bit mix of its two hashes, so a wrong answer is as rare as a collision
+/// A key is stored as one 64-bit mix of its two hashes, so a wrong answer is as rare as a collision
 /// of the 64-bit URL hash itself.
 pub struct RecentKeys {
     lines: Vec<Line>,
@@ -25,7 +25,7 @@ impl std::fmt::Debug for RecentKeys {
 }
 
 impl RecentKeys {
-    /// A table of at most `size` bytes (at least one line).
+    /// Creates a table of at most `size` bytes (at least one line).
     #[must_use]
     pub fn new(size: ByteSize) -> Self {
         let wanted = (size.as_usize() / size_of::<Line>()).max(1);
@@ -33,12 +33,12 @@ impl RecentKeys {
         Self { lines: vec![Line([0; WAYS]); n], mask: n as u64 - 1 }
     }
 
-    /// Forgets all.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.lines.fill(Line([0; WAYS]));
     }
 
-    /// Whether `key` was here; it is now, and is the last to be forgotten of its set.
+    /// Returns true if `key` is in the set. Adds it as the most recent key of its line.
     pub fn touch(&mut self, key: UrlKey) -> bool {
         let mixed = (key.url.0 ^ key.group.0.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let tag = mixed | 1; // never the empty slot
@@ -67,9 +67,9 @@ mod tests {
         for n in 2..1_000_000 {
             recent.touch(key(n));
         }
-        assert!(!recent.touch(key(1)), "an old key is forgotten");
+        assert!(!recent.touch(key(1)), "an old key is still in the cache");
         let kept = (999_000..1_000_000).filter(|&n| recent.touch(key(n))).count();
-        assert!(kept > 950, "{kept} of the last 1,000 keys are remembered");
+        assert!(kept > 950, "only {kept} of the last 1,000 keys are in the cache");
     }
 
     #[test]

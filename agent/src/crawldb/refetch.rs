@@ -1,9 +1,9 @@
-//! Pages that only a lost archive has: they are fetched again.
+//! Refetching of pages that only a lost archive has.
 //!
-//! Which agents are gone with their archives is said by the view, for good. From then on whatever they
-//! fetched counts as not fetched, here and in all that others still say of it. The rows that are
-//! here are looked through once, a bounded number at a time; those that come later are taken for
-//! queued when they come.
+//! The view lists agents that are gone with their archives, for good. From then on all that they
+//! fetched counts as not fetched, in rows here and in facts that other agents still send. The
+//! existing rows are scanned once, a bounded number at a time. Outcomes that arrive later are
+//! merged as queued URLs.
 
 use super::CrawlDb;
 use super::changes::is_limit;
@@ -18,19 +18,19 @@ use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::BTreeSet;
 
-/// Rows that are looked at in one step; few enough in tests that there are several.
+/// Maximum number of rows per step; small in tests, so that a scan takes several.
 const ROWS_AT_ONCE: usize = if cfg!(test) { 5 } else { 8_192 };
-/// Name in `meta` of the agents for which all rows have been looked through.
+/// Key in `meta` of the agents for which all rows have been scanned.
 const META_REFETCHED: &[u8] = b"refetched";
-/// Beyond all keys of `seen`.
+/// Bound above all keys of `seen`.
 const END: [u8; 17] = [0xff; 17];
 
-/// See the module.
+/// Agents with lost archives, and the progress of the scan.
 #[derive(Debug, Default)]
 pub struct Refetch {
     gone: BTreeSet<AgentId>,
     done: BTreeSet<AgentId>,
-    /// Where to go on looking.
+    /// Key at which the scan continues; `None` when it is complete.
     from: Option<Vec<u8>>,
 }
 
@@ -43,11 +43,11 @@ impl Refetch {
                 done.insert(AgentId(id));
             }
         }
-        // Until the view says more.
+        // A view may add to `gone` later.
         Ok(Self { gone: done.clone(), done, from: None })
     }
 
-    /// The page, if only a lost archive has it.
+    /// Returns the page if only a lost archive has it.
     pub fn lost<'a>(&self, outcome: &'a UrlOutcome) -> Option<&'a ArchivedPage> {
         match outcome {
             UrlOutcome::Fetched { page: Some(page), .. } if self.gone.contains(&page.by) => {
@@ -67,7 +67,7 @@ impl Refetch {
 }
 
 impl CrawlDb {
-    /// These agents are gone with their archives.
+    /// Adds agents that are gone with their archives, and starts a scan if there is a new one.
     pub fn set_lost_archives(&mut self, gone: &[AgentId]) {
         let refetch = &mut self.refetch;
         let n_gone = refetch.gone.len();
@@ -78,17 +78,17 @@ impl CrawlDb {
         }
     }
 
-    /// Whether rows are still to be looked through.
+    /// Returns true while rows remain to be scanned.
     #[must_use]
     pub const fn is_refetching(&self) -> bool {
         self.refetch.from.is_some()
     }
 
-    /// Scans some rows: a commit of its own, which is applied already; `None` when all are scanned. All
-    /// earlier batches must have been written.
+    /// Scans some rows. Returns a commit of its own, which is applied already, or `None` when all
+    /// rows are scanned. All earlier batches must have been written.
     ///
     /// # Errors
-    /// When the disk fails; the crawl database must then not be used any more.
+    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
     pub fn step_refetch(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
         let Some(from) = self.refetch.from.take() else { return Ok(None) };
         let (mut facts, mut n_rows, mut last) = (Vec::new(), 0, None);
@@ -113,7 +113,8 @@ impl CrawlDb {
         Ok(Some(Commit { kind: CommitKind::Scan, batch, changes, ..Commit::default() }))
     }
 
-    /// A page of a host is to be fetched again: it does not count towards the limits until then.
+    /// Uncounts a page that is to be fetched again: it does not count towards the limits until
+    /// then.
     pub(super) fn uncount_page(
         &mut self,
         counters: &mut DomainCounters,
@@ -130,8 +131,8 @@ impl CrawlDb {
         Ok(())
     }
 
-    /// Pages of a domain count no more: those of its hosts that were closed because of its limit are
-    /// open again, whosever pages they were.
+    /// Reopens the hosts of a domain that its page limit closed, after pages of any of its hosts
+    /// were uncounted.
     pub(super) fn reopen_domain(&mut self, group: GroupHash) -> Result<(), DiskError> {
         let mut closed = Vec::new();
         self.disk.walk(Family::Hosts, &group.to_bytes(), &end_of(group), |key, value| {
@@ -152,7 +153,7 @@ impl CrawlDb {
         Ok(())
     }
 
-    /// A row that is to be queued again.
+    /// Returns the fact that queues a row's URL again, if only a lost archive has its page.
     fn again(&self, key: &[u8], value: &[u8]) -> Result<Option<Fact>, DiskError> {
         let Seen::Done(outcome) = Seen::decode(value)? else { return Ok(None) };
         let Some(page) = self.refetch.lost(&outcome) else { return Ok(None) };
@@ -165,11 +166,11 @@ impl CrawlDb {
     }
 }
 
-/// How many pages of groups that are `own` are in the archive of `by`; breaks off when that is not
-/// `wanted` any more.
+/// Returns the number of pages in the archive of `by` that belong to groups with `own`. Stops early
+/// when `wanted` returns false.
 ///
 /// # Errors
-/// When the disk fails.
+/// [`DiskError`] if the disk fails.
 pub fn archived(
     disk: &Database,
     by: AgentId,

@@ -1,26 +1,27 @@
-//! How many groups this agent has, and as what.
+//! Number of groups of this agent, by role.
 
 use crate::messages::{GroupRole, Role};
 use crate::storage::{Database, DiskError, Family, GroupState};
 
-/// So many rows are looked at: a group's key is a hash, so the first of them stand for all.
+/// Maximum number of rows that are read. A group's key is a hash, so the first rows are a fair
+/// sample.
 const LOOKED_AT: u64 = 10_000;
 
-/// See the module.
+/// Number of groups by role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoleCounts {
-    /// Groups that it may fetch.
+    /// Groups that this agent may fetch.
     pub authority: u64,
     /// Groups of which it holds a copy.
     pub copy: u64,
-    /// Groups that it takes in as the owner.
+    /// Groups whose rows it receives as the owner.
     pub pending: u64,
 }
 
-/// Counts the groups that have rows here; estimates where there are very many.
+/// Counts the groups that have rows, or estimates the numbers if there are very many.
 ///
 /// # Errors
-/// When the disk fails.
+/// [`DiskError`] if the disk fails.
 pub fn count_roles(disk: &Database) -> Result<RoleCounts, DiskError> {
     let (mut roles, mut n_rows) = (RoleCounts::default(), 0);
     disk.walk(Family::Groups, &[], &[0xff; 9], |_, value| {

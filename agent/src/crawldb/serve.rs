@@ -1,4 +1,4 @@
-//! Handing hosts to the workbench as they fall due, and more of their queues as it asks.
+//! Delivery of hosts to the workbench as they fall due, and of more URLs on request.
 
 use super::domain_counters::DomainCounters;
 use super::host_in_memory::HostInMemory;
@@ -15,28 +15,28 @@ use crivello_common::url::Origin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Hosts that fall due within this are handed over already.
+/// Hosts that fall due within this time are handed over early.
 const HORIZON: Duration = Duration::from_secs(2);
-/// Hosts handed over in one go.
+/// Maximum number of hosts per scan of `schedule`.
 const HOSTS_AT_ONCE: usize = 512;
-/// A host whose domain has no pages left to promise is looked at again after this.
+/// Delay before another look at a host whose domain has no pages left to reserve.
 const PROMISE_WAIT: Duration = Duration::from_secs(1);
 
-/// A host in `schedule`, and the time it stands there with.
+/// A host in `schedule`, and the time in its key.
 type Scheduled = (Timestamp, HostKey);
 
-/// Whether a visit to a group's hosts may begin now; it may read and write tags.
+/// Returns true if a visit to a group's hosts may begin now. It may read and write roles.
 pub type MayFetch<'a> = &'a mut dyn FnMut(GroupHash, &mut GroupRows) -> Result<bool, DiskError>;
 
 impl CrawlDb {
-    /// Answers what the workbench asked for, as far as there is something and `may_fetch` allows
-    /// it. Returns when the next host falls due, as far as that is known.
+    /// Answers the workbench's requests, as far as hosts are due and `may_fetch` allows it. Returns
+    /// the time when the next host falls due, if it is known.
     ///
-    /// A group that is closed costs nothing here; a host of an open one that may not be fetched is
-    /// passed once, until [`Self::rescan_schedule`].
+    /// A closed group costs nothing here. A host of an open group that may not be fetched is
+    /// skipped once, until [`Self::rescan_schedule`].
     ///
     /// # Errors
-    /// When the disk or `may_fetch` fails.
+    /// [`DiskError`] if the disk or `may_fetch` fails.
     pub fn serve(
         &mut self,
         now: Timestamp,
@@ -69,7 +69,7 @@ impl CrawlDb {
             self.load(&hosts)?;
             for (at, host) in due {
                 if self.wanted == 0 {
-                    // Others counted as several: it is found again.
+                    // Earlier hosts counted as several. The next scan finds this one again.
                     self.cursor = keys::schedule(at, host);
                     break;
                 }
@@ -82,7 +82,8 @@ impl CrawlDb {
         Ok(next)
     }
 
-    /// Some group that could not be fetched now can: hosts that were passed are found again.
+    /// Makes the next scan include skipped hosts, because a group can be fetched now that could not
+    /// be before.
     pub fn rescan_schedule(&mut self) {
         if let Some(first) = self.first_skipped.take() {
             self.cursor = self.cursor.min(first);
@@ -90,8 +91,8 @@ impl CrawlDb {
         }
     }
 
-    /// The next hosts in `schedule` with their times, and the time of the first one beyond the
-    /// horizon.
+    /// Returns the next due hosts in `schedule` with their times, and the time of the first one
+    /// beyond the horizon.
     fn find_due(
         &mut self,
         now: Timestamp,
@@ -129,14 +130,14 @@ impl CrawlDb {
         Ok((due, later))
     }
 
-    /// A host as the workbench takes it; `None` when there is nothing to fetch of it just now.
+    /// Checks a host out to the workbench; `None` if nothing of it can be fetched at the moment.
     fn check_out_host(
         &mut self,
         host: HostKey,
         now: Timestamp,
     ) -> Result<Option<DueHost>, DiskError> {
         if let Some(reason) = self.hosts.get(&host).and_then(|entry| entry.row.closed) {
-            // Closed by another agent, with a queue that came from a third.
+            // One agent's facts closed it, another agent's facts filled its queue.
             self.drop_or_wait(host, Some(reason), now);
             return Ok(None);
         }
@@ -156,7 +157,7 @@ impl CrawlDb {
         let Some(entry) = self.hosts.get_mut(&host) else { return Ok(None) };
         if urls.is_empty() {
             if entry.checked_out.is_empty() {
-                let what = "the queue of a host is shorter than its row says";
+                let what = "the queue of a host is shorter than its row in `hosts` records";
                 return Err(DiskError::Row { family: "frontier", what });
             }
             entry.parked = true;
@@ -164,7 +165,7 @@ impl CrawlDb {
         }
         entry.on_workbench = true;
         if self.limits.pages_per_domain.is_some() {
-            // On top of what is kept for its pages that are still on the way.
+            // In addition to the reservation for its pages in flight.
             entry.reserved_pages += pages_left;
             *self.reserved_pages.entry(host.group).or_default() += pages_left;
         }
@@ -179,8 +180,8 @@ impl CrawlDb {
         }))
     }
 
-    /// A host that is wanted for a robots.txt that another one's redirects to: without its queue,
-    /// which it will be handed over for in its own time.
+    /// Returns a host that is requested because another host's robots.txt redirects to it. Its
+    /// queue is not included: it is handed over when the host falls due.
     fn answer_host_request(
         &mut self,
         host: HostKey,
@@ -191,7 +192,7 @@ impl CrawlDb {
         let (counted, dirty) = (&mut self.totals.hosts, &mut self.dirty);
         let entry = self.hosts.entry(host).or_insert_with(|| {
             let mut entry = HostInMemory::new(HostRow { name, ..HostRow::default() });
-            // Counted and written by the same commit.
+            // The same commit counts and writes it.
             *counted += 1;
             mark(dirty, host, &mut entry);
             entry
@@ -211,8 +212,8 @@ impl CrawlDb {
         }))
     }
 
-    /// How many pages may yet be fetched of a host: `Err` with the limit that says none; without a
-    /// reason when only promises to its neighbors stand in the way.
+    /// Returns the number of pages that may still be fetched of a host. `Err` contains the limit
+    /// that is reached, or `None` if only pages in flight or reserved for other hosts use it up.
     fn pages_left(&self, host: HostKey) -> Result<Result<u64, Option<Discard>>, DiskError> {
         let Some(entry) = self.hosts.get(&host) else { return Ok(Err(None)) };
         let on_the_way = entry.checked_out.len() as u64;
@@ -237,7 +238,7 @@ impl CrawlDb {
     fn drop_or_wait(&mut self, host: HostKey, reason: Option<Discard>, now: Timestamp) {
         let Some(entry) = self.hosts.get_mut(&host) else { return };
         if let Some(reason) = reason {
-            // What is blocked today may be let in tomorrow.
+            // A blocked host may be unblocked later, so it is not closed.
             entry.dropping = Some((reason, reason != Discard::Blocked));
             self.dropping.push(host);
         } else {
@@ -247,13 +248,13 @@ impl CrawlDb {
         mark(&mut self.dirty, host, entry);
     }
 
-    /// URLs of one host in memory, by their weight.
+    /// Returns the maximum number of URLs of one host in memory, by weight.
     fn window(&self) -> u64 {
         let share = self.window_urls_max / (self.hosts.len() as u64).max(1);
         share.clamp(WINDOW_MIN as u64, WINDOW_MAX as u64)
     }
 
-    /// The next URLs of a host's queue, and whether there is more behind them.
+    /// Returns the next URLs of a host's queue, and whether more follow.
     fn read_window(&mut self, host: HostKey, most: u64) -> Result<(Vec<Queued>, bool), DiskError> {
         let window = usize::try_from(self.window()).unwrap_or(usize::MAX);
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(window);
@@ -301,7 +302,7 @@ impl CrawlDb {
         Ok(robots)
     }
 
-    /// A page of a host with a promise arrived: it is counted in its domain's row now.
+    /// Releases the reservation of a page that is now counted in its domain's row.
     pub(super) fn count_reserved_page(&mut self, host: HostKey) {
         let Some(entry) = self.hosts.get_mut(&host) else { return };
         if entry.reserved_pages > 0 {
@@ -319,7 +320,7 @@ impl CrawlDb {
         }
     }
 
-    /// A host that left the workbench needs its promise only for the pages on the way.
+    /// Reduces the reservation of a host that left the workbench to its pages in flight.
     pub(super) fn trim_reservation(&mut self, host: HostKey) {
         let Some(entry) = self.hosts.get_mut(&host) else { return };
         let keeps = if entry.on_workbench { u64::MAX } else { entry.checked_out.len() as u64 };
@@ -330,7 +331,7 @@ impl CrawlDb {
         }
     }
 
-    /// Lets a host go from memory.
+    /// Removes a host from memory.
     pub(super) fn forget(&mut self, host: HostKey) {
         if let Some(entry) = self.hosts.remove(&host) {
             self.release_reservation(host, entry.reserved_pages);
@@ -338,7 +339,7 @@ impl CrawlDb {
     }
 }
 
-/// The first key of `schedule` after `key`.
+/// Returns the first key of `schedule` after `key`.
 fn successor(key: &[u8]) -> [u8; keys::SCHEDULE] {
     let mut next = [0; keys::SCHEDULE];
     let n = key.len().min(next.len());
@@ -347,14 +348,14 @@ fn successor(key: &[u8]) -> [u8; keys::SCHEDULE] {
     next
 }
 
-/// A bound above all keys of `host` in `frontier` and `robots`.
+/// Returns a bound above all keys of `host` in `frontier` and `robots`.
 fn end_of(host: HostKey) -> [u8; keys::PAIR] {
     let mut end = keys::host(host);
     increment(&mut end);
     end
 }
 
-/// The next number, big-endian; stays at the largest.
+/// Increments a big-endian number; the largest stays.
 pub(super) fn increment(bytes: &mut [u8]) {
     for byte in bytes.iter_mut().rev() {
         *byte = byte.wrapping_add(1);

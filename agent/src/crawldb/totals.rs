@@ -1,4 +1,4 @@
-//! What the crawl has done so far: kept in `meta`, in the same commit as what it counts.
+//! Totals of the crawl, stored in `meta` by the commit that they count.
 
 use crate::storage::{DiskError, RowReader, RowWriter};
 use crivello_common::discard::{Discard, DiscardTally};
@@ -15,21 +15,21 @@ pub struct Totals {
     pub seen: u64,
     /// URLs in the frontier.
     pub queued: u64,
-    /// Those of them that this agent is to fetch: not those of groups that it holds for others.
+    /// Queued URLs that this agent may fetch, without those of groups that it holds for others.
     pub own_queued: u64,
     /// Hosts with a row.
     pub hosts: u64,
     /// Responses that count as pages.
     pub pages: u64,
-    /// Bytes of their bodies as received.
+    /// Bytes of the pages' bodies as received.
     pub bytes: u64,
     /// Bodies that were cut off.
     pub truncated: u64,
-    /// Pages whose content had been archived before.
+    /// Pages whose payload had been archived before.
     pub duplicates: u64,
-    /// Requests for robots.txt that brought a response.
+    /// Responses to requests for robots.txt.
     pub robots: u64,
-    /// Links that left pages, before the sieve.
+    /// Links that passed the link rules, counted before the sieve.
     pub links: u64,
     /// Attempts that will be repeated.
     pub retries: u64,
@@ -39,14 +39,14 @@ pub struct Totals {
     pub by_status: BTreeMap<u16, u64>,
     /// Attempts that failed, by kind.
     pub failures: [u64; Failure::ALL.len()],
-    /// What was set aside.
+    /// Discarded URLs and links, by reason.
     pub discards: DiscardTally,
 }
 
 const VERSION: u8 = 2;
 
 impl Totals {
-    /// The value in `meta`.
+    /// Encodes the value in `meta`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::versioned(VERSION);
@@ -67,10 +67,10 @@ impl Totals {
         w.finish()
     }
 
-    /// The inverse of [`Self::encode`].
+    /// Decodes a value of [`Self::encode`].
     ///
     /// # Errors
-    /// [`DiskError::Row`] when the value is damaged.
+    /// [`DiskError::Row`] if the value is damaged.
     pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
         Self::read(value).ok_or(DiskError::Row { family: "meta", what: "totals are malformed" })
     }

@@ -29,7 +29,7 @@ pub struct FetchSink {
 }
 
 impl FetchSink {
-    /// A sink that sends results to the parsers by `results`.
+    /// Creates a sink that sends results to the parsers by `results`.
     #[must_use]
     pub fn new(
         shared: &Shared,
@@ -53,8 +53,9 @@ impl Sink for FetchSink {
         let body = fetched.body_len();
         self.status.recent.push(&fetched);
         self.pipeline.enter(body);
-        // There is room, see `limits::results_max`; this fails once the parsers have left because the
-        // crawl is over. A result lost for another reason would be waited for without end.
+        // Never full, see `limits::results_max`. Fails once the parsers have ended because the
+        // crawl is over. If a result was lost for another reason, the crawl would wait for it
+        // forever.
         if self.results.try_send(Box::new(fetched)).is_err() {
             self.lifecycle.end(Ended::Failed, Some("the parsers' queue is full".to_owned()));
         }
@@ -69,19 +70,19 @@ impl Sink for FetchSink {
     }
 }
 
-/// Starts a task for each visit and for each name to resolve.
+/// The engine that starts a task for each visit and for each name to resolve.
 pub struct Fetchers {
     /// The crawl's clock.
     pub clock: Clock,
-    /// Ends the engine.
+    /// Lifecycle of the run; the engine stops once it is over.
     pub lifecycle: Arc<Lifecycle>,
-    /// Until when visits may be made.
+    /// Time until which visits may be made.
     pub fetch_deadline: Arc<FetchDeadline>,
-    /// Receives the spans of name look-ups.
+    /// Receiver of the spans of name look-ups.
     pub tracer: Arc<Tracer>,
-    /// Visits and names to take, and where replies go.
+    /// Queues of visits, names and replies.
     pub queues: Arc<SchedulerQueues>,
-    /// The client and what it needs.
+    /// Client, with everything that visits need.
     pub context: Arc<FetchContext>,
     /// The resolver.
     pub dns: Arc<Dns>,
@@ -107,7 +108,7 @@ impl Fetchers {
         let deadline = visit.deadline.clone();
         let visit = fetch::run(visit, self.context.clone(), stop);
         if !self.fetch_deadline.is_open(self.clock.now()) {
-            return; // It passed since the scheduler checked it; dropping the visit returns it.
+            return; // Passed since the scheduler checked it; the drop returns the visit.
         }
         let clock = self.clock;
         tokio::spawn(async move {
@@ -135,24 +136,24 @@ impl Fetchers {
     }
 }
 
-/// A visit's end is looked at again after this.
+/// Longest pause between two checks of a visit's deadline.
 const LOOK_UP: Duration = Duration::from_secs(1);
 
-/// Returns when a turn has ended.
+/// Returns once the IP lease of a visit has ended.
 async fn ended(deadline: &VisitDeadline, clock: Clock) {
     loop {
         match deadline.end() {
             Timestamp::MAX => std::future::pending().await,
             end => match end.since(clock.now()) {
                 Duration::ZERO => return,
-                // The runtime's clock may stand still where this one does not.
+                // The runtime's clock may stand still while this one does not.
                 left => tokio::time::sleep(left.min(LOOK_UP)).await,
             },
         }
     }
 }
 
-/// A name that is being looked up: whatever becomes of the task, the scheduler gets an answer.
+/// Pending name look-up: the scheduler gets an answer even if the task panics.
 struct LookUp {
     queues: Arc<SchedulerQueues>,
     resolution: Resolution,
@@ -192,11 +193,11 @@ mod tests {
         let snapshot = LookUp::of(host, queues.clone());
         let task = tokio::spawn(async move {
             let _look_up = snapshot;
-            panic!("a bug");
+            panic!("simulated bug");
         });
         assert!(task.await.unwrap_err().is_panic());
         let Some(FetcherReply::Resolved(resolution)) = queues.replies.pop() else {
-            panic!("no answer")
+            panic!("expected a resolution")
         };
         assert_eq!((resolution.host, resolution.answer), (host, Err(ResolveError::Unavailable)));
     }

@@ -1,4 +1,4 @@
-//! The tasks that keep a membership alive: heartbeats, views, settings, and peer leases of the others. The
+//! The tasks of a member of a cluster: heartbeats, views, settings, and renewal of peer leases. The
 //! responses to heartbeats grant this agent's portion of the page limit.
 
 mod page_quota;
@@ -6,7 +6,7 @@ mod settings;
 
 use crate::cluster::{CALL_TIMEOUT, Coordinator, LOG_EVERY, RETRY_PAUSE, with_cause};
 use crate::cluster::{InboundMsg, Inbox};
-use crate::peers::{Outgoing, PingReply};
+use crate::peers::{Outgoing, PeerReply};
 use crate::process::RulesInForce;
 use crate::report::Ended;
 use crate::shared::Shared;
@@ -20,10 +20,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tonic::{Code, Status};
 
-/// Requests for a peer lease while it holds.
+/// Number of requests for a peer lease in the time that one lasts.
 const PINGS_PER_LEASE: u32 = 5;
 
-/// Keeps a membership alive.
+/// Tasks that keep this agent a member.
 pub struct Heartbeat {
     pub coordinator: Coordinator,
     pub id: AgentId,
@@ -37,7 +37,7 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Until it is dropped.
+    /// Runs until it is dropped.
     pub async fn run(self) {
         let this = Arc::new(self);
         tokio::join!(this.beat(), this.watch(), this.renew_peer_leases(), this.watch_settings());
@@ -47,14 +47,14 @@ impl Heartbeat {
         self.views.borrow().as_ref().map_or(0, |view| view.epoch)
     }
 
-    /// Whether this agent is to hand over what it has.
+    /// Returns true if this agent must hand off all its groups.
     fn is_leaving(&self) -> bool {
         let view = self.views.borrow();
         let me = view.as_ref().and_then(|view| view.agent(self.id));
         me.is_some_and(|me| me.state == AgentState::Draining)
     }
 
-    /// Heartbeats, several in a lease.
+    /// Sends heartbeats, several in each lease.
     async fn beat(&self) {
         let every = (self.lease / 4).clamp(Duration::from_millis(20), Duration::from_secs(5));
         let mut said: Option<Timestamp> = None;
@@ -83,7 +83,7 @@ impl Heartbeat {
                     let lease = Duration::from_millis(answer.lease_ms);
                     self.inbox.deliver(InboundMsg::Leased(asked + lease)).await;
                     if said.take().is_some() {
-                        tracing::info!("the coordinator is back");
+                        tracing::info!("the coordinator can be reached again");
                     }
                     continue;
                 }
@@ -91,7 +91,7 @@ impl Heartbeat {
                 Err(_) => Status::deadline_exceeded("no answer"),
             };
             if matches!(status.code(), Code::NotFound | Code::FailedPrecondition | Code::Aborted) {
-                tracing::warn!("this agent is no member any more: {}", status.message());
+                tracing::warn!("this agent is no longer a member: {}", status.message());
                 self.shared.lifecycle.end(Ended::Lost, None);
                 return;
             }
@@ -99,14 +99,14 @@ impl Heartbeat {
             if said.is_none_or(|last| now.since(last) >= LOG_EVERY) {
                 said = Some(now);
                 tracing::warn!(
-                    "the coordinator cannot be reached, the crawl goes on without it: {}",
+                    "the coordinator cannot be reached; the crawl continues without it: {}",
                     with_cause(&status)
                 );
             }
         }
     }
 
-    /// Views, as they come.
+    /// Receives views.
     async fn watch(&self) {
         loop {
             let known_epoch = self.epoch();
@@ -116,7 +116,7 @@ impl Heartbeat {
                 while let Ok(Some(view)) = views.message().await {
                     match View::try_from(view) {
                         Ok(view) => self.inbox.deliver(InboundMsg::View(Arc::new(view))).await,
-                        Err(bad) => tracing::error!("the coordinator sent a bad view: {bad}"),
+                        Err(bad) => tracing::error!("the coordinator sent an invalid view: {bad}"),
                     }
                 }
             }
@@ -124,7 +124,7 @@ impl Heartbeat {
         }
     }
 
-    /// Renews the peer leases of all others, for when the coordinator is out of reach.
+    /// Renews the peer leases from all other agents, for when the coordinator is unreachable.
     async fn renew_peer_leases(&self) {
         loop {
             let view = self.views.borrow().clone();
@@ -135,13 +135,13 @@ impl Heartbeat {
                 let (outgoing, inbox) = (self.outgoing.clone(), self.inbox.clone());
                 let (by, clock) = (agent.id, self.shared.clock);
                 tokio::spawn(async move {
-                    let asked = clock.now();
-                    let arrival = match outgoing.ping(by).await {
-                        Ok(PingReply::Granted) => InboundMsg::PeerLease { by, asked },
-                        Ok(PingReply::Refused(Some(view))) => InboundMsg::View(view),
-                        Ok(PingReply::Refused(None)) | Err(_) => return,
+                    let requested_at = clock.now();
+                    let message = match outgoing.renew_peer_lease(by).await {
+                        Ok(PeerReply::Accepted) => InboundMsg::PeerLease { by, requested_at },
+                        Ok(PeerReply::ViewMismatch(Some(view))) => InboundMsg::View(view),
+                        Ok(PeerReply::ViewMismatch(None)) | Err(_) => return,
                     };
-                    inbox.deliver(arrival).await;
+                    inbox.deliver(message).await;
                 });
             }
             tokio::time::sleep(self.shared.settings.cluster.peer_lease() / PINGS_PER_LEASE).await;

@@ -1,5 +1,5 @@
-//! The turns' own task: between the scheduler, the other agents and the member, one word after the
-//! other. What other agents want of hosts here comes the same way.
+//! The task that manages the IP leases: it passes messages between the scheduler, the other agents
+//! and the writer, one at a time. Robots.txt requests of other agents use the same queue.
 
 #[cfg(test)]
 mod tests;
@@ -7,7 +7,7 @@ mod tests;
 use crate::cluster::{InboundMsg, Inbox};
 use crate::ip_leases::IpLeaseClient;
 use crate::messages::{Ack, Delivery, LeaseCommand, LeaseEvent, LeaseSender, SchedulerQueues};
-use crate::peers::{Brought, Outgoing};
+use crate::peers::{Outgoing, PeerReply};
 use crate::shared::Shared;
 use crivello_common::assignment::Owners;
 use crivello_common::time::Timestamp;
@@ -18,40 +18,40 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-/// It looks up at least this often.
-const NAP_MAX: Duration = Duration::from_millis(100);
-/// Between two looks at how many turns are lent.
+/// Longest pause between two ticks.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// Pause between two counts of the granted leases.
 const COUNT_EVERY: Duration = Duration::from_millis(200);
 
-/// The task that keeps the IP leases, with its queues.
+/// Task that manages the IP leases, with its queue.
 pub struct LeaseTask {
     pub me: AgentId,
-    pub words: mpsc::UnboundedReceiver<LeaseCommand>,
-    pub line: LeaseSender,
+    pub commands: mpsc::UnboundedReceiver<LeaseCommand>,
+    pub sender: LeaseSender,
     pub outgoing: Arc<Outgoing>,
     pub inbox: Inbox,
 }
 
 impl LeaseTask {
-    /// Begins; ends with the runtime.
+    /// Starts the task; it ends with the runtime. Returns the sender to its queue.
     pub fn open(
         self,
         runtime: &Runtime,
         shared: Shared,
         workbench: Arc<SchedulerQueues>,
     ) -> LeaseSender {
-        let line = self.line.clone();
-        let queues = IpLeaseClient::new(self.me, shared.live.latest().live.politeness.ip_delay);
+        let sender = self.sender.clone();
+        let leases = IpLeaseClient::new(self.me, shared.live.latest().live.politeness.ip_delay);
         runtime.spawn(
-            Task { room: self, queues, shared, workbench, counted_at: Timestamp::ZERO }.run(),
+            Task { task: self, leases, shared, workbench, counted_at: Timestamp::ZERO }.run(),
         );
-        line
+        sender
     }
 }
 
 struct Task {
-    room: LeaseTask,
-    queues: IpLeaseClient,
+    task: LeaseTask,
+    leases: IpLeaseClient,
     shared: Shared,
     workbench: Arc<SchedulerQueues>,
     counted_at: Timestamp,
@@ -61,111 +61,112 @@ impl Task {
     async fn run(mut self) {
         loop {
             let now = self.shared.clock.now();
-            let nap = self.queues.next_time().map_or(NAP_MAX, |at| at.since(now).min(NAP_MAX));
-            match tokio::time::timeout(nap, self.room.words.recv()).await {
-                Ok(Some(word)) => {
-                    self.keep_up();
-                    self.hear(word);
+            let pause =
+                self.leases.next_time().map_or(PAUSE_MAX, |at| at.since(now).min(PAUSE_MAX));
+            match tokio::time::timeout(pause, self.task.commands.recv()).await {
+                Ok(Some(command)) => {
+                    self.apply_settings();
+                    self.on_command(command);
                 }
                 Ok(None) => return,
                 Err(_) => {}
             }
-            while let Ok(word) = self.room.words.try_recv() {
-                self.hear(word);
+            while let Ok(command) = self.task.commands.try_recv() {
+                self.on_command(command);
             }
-            self.keep_up();
+            self.apply_settings();
             let now = self.shared.clock.now();
-            self.queues.tick(now);
-            self.speak(now);
+            self.leases.tick(now);
+            self.send_pending(now);
             if now.since(self.counted_at) >= COUNT_EVERY {
                 self.counted_at = now;
-                self.shared.measured.ip_leases_lent.store(self.queues.lent() as u64, Relaxed);
+                self.shared.measured.ip_leases_lent.store(self.leases.lent() as u64, Relaxed);
             }
         }
     }
 
-    /// Addresses rest as the latest settings say.
-    fn keep_up(&mut self) {
-        self.queues.set_ip_delay(self.shared.live.latest().live.politeness.ip_delay);
+    /// Applies the `ip-delay` of the latest settings.
+    fn apply_settings(&mut self) {
+        self.leases.set_ip_delay(self.shared.live.latest().live.politeness.ip_delay);
     }
 
-    fn hear(&mut self, word: LeaseCommand) {
+    fn on_command(&mut self, command: LeaseCommand) {
         let now = self.shared.clock.now();
-        match word {
-            LeaseCommand::Notes(notes) => {
-                for note in notes {
-                    self.queues.note(note, now);
+        match command {
+            LeaseCommand::Requests(requests) => {
+                for request in requests {
+                    self.leases.on_request(request, now);
                 }
             }
             LeaseCommand::Uses { epoch, held } => {
-                if epoch == self.queues.epoch() {
-                    self.queues.uses(held, now);
+                if epoch == self.leases.epoch() {
+                    self.leases.on_leases_in_use(held, now);
                 }
             }
-            LeaseCommand::View(view) => self.begin(view),
+            LeaseCommand::View(view) => self.on_view(view),
             LeaseCommand::Clear { epoch } => {
-                if epoch == self.queues.epoch() {
-                    self.queues.clear(now);
+                if epoch == self.leases.epoch() {
+                    self.leases.on_fences_closed(now);
                 }
             }
             LeaseCommand::Batch { from, epoch, batch, reply } => {
-                let same = epoch == self.queues.epoch();
+                let same = epoch == self.leases.epoch();
                 if same {
-                    self.queues.hear(from, batch, now);
+                    self.leases.on_batch(from, batch, now);
                 }
                 let _ = reply.send(if same { Ack::Done } else { Ack::OtherEpoch });
             }
             LeaseCommand::PeerRobots(request) => {
-                // Without room the answer is dropped, and that is one.
+                // If the queue is full, the request is dropped, and that answers it.
                 let _ = self.workbench.remote_robots.from_peers.push(request);
                 self.workbench.wake();
             }
-            LeaseCommand::Sent { to, number, delivery } => self.queues.sent(to, number, delivery),
+            LeaseCommand::Sent { to, id, delivery } => self.leases.on_delivery(to, id, delivery),
         }
     }
 
-    fn begin(&mut self, view: Arc<View>) {
+    fn on_view(&mut self, view: Arc<View>) {
         let epoch = view.epoch;
         match Owners::new(self.shared.settings.cluster.strategy, view) {
-            Ok(owners) if epoch > self.queues.epoch() => {
-                self.queues.begin(Arc::new(owners));
+            Ok(owners) if epoch > self.leases.epoch() => {
+                self.leases.on_view(Arc::new(owners));
                 self.workbench.lease_events.push(LeaseEvent::Epoch(epoch));
                 self.workbench.wake();
             }
-            // Ownership has checked it.
-            _ => tracing::error!(epoch, "a view that cannot be came; turns stay as they were"),
+            // Ownership has checked the view before.
+            _ => tracing::error!(epoch, "invalid view received; keeping the current IP leases"),
         }
     }
 
-    fn speak(&mut self, now: Timestamp) {
-        let news = self.queues.take_news();
-        if !news.is_empty() {
-            for news in news {
-                self.workbench.lease_events.push(LeaseEvent::News(news));
+    fn send_pending(&mut self, now: Timestamp) {
+        let notices = self.leases.take_notices();
+        if !notices.is_empty() {
+            for notices in notices {
+                self.workbench.lease_events.push(LeaseEvent::Notice(notices));
             }
             self.workbench.wake();
         }
-        let epoch = self.queues.epoch();
-        for (to, batch) in self.queues.take_batches(now) {
-            let number = batch.number;
-            let (outgoing, inbox) = (self.room.outgoing.clone(), self.room.inbox.clone());
-            let line = self.room.line.clone();
+        let epoch = self.leases.epoch();
+        for (to, batch) in self.leases.take_batches(now) {
+            let id = batch.id;
+            let (outgoing, inbox) = (self.task.outgoing.clone(), self.task.inbox.clone());
+            let sender = self.task.sender.clone();
             tokio::spawn(async move {
-                let brought = outgoing.turns(to, epoch, batch).await;
-                let delivery = match brought {
-                    Ok(Brought::Taken) => Delivery::Taken,
-                    Ok(Brought::Refused(view)) => {
+                let reply = outgoing.exchange_ip_leases(to, epoch, batch).await;
+                let delivery = match reply {
+                    Ok(PeerReply::Accepted) => Delivery::Accepted,
+                    Ok(PeerReply::ViewMismatch(view)) => {
                         if let Some(view) = view {
                             inbox.deliver(InboundMsg::View(view)).await;
                         }
-                        Delivery::Refused
+                        Delivery::ViewMismatch
                     }
                     Err(_) => Delivery::Unknown,
                 };
-                if delivery != Delivery::Taken {
-                    tokio::time::sleep(NAP_MAX).await;
+                if delivery != Delivery::Accepted {
+                    tokio::time::sleep(PAUSE_MAX).await;
                 }
-                line.send(LeaseCommand::Sent { to, number, delivery });
+                sender.send(LeaseCommand::Sent { to, id, delivery });
             });
         }
     }

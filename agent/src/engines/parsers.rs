@@ -1,5 +1,5 @@
-//! The parser threads: CPU work. Each takes results from the fetchers, has them processed, and passes
-//! them on to the writer.
+//! The parser threads, for CPU work. Each receives results from the fetchers, processes them, and
+//! sends them to the writer.
 
 use crate::messages::{FetchOutcome, Fetched, Page, PageEnd, WriterMsg};
 use crate::process::duplicates::First;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Pause between two checks whether the crawl is over, while a parser waits for room.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// A page; its character set; and, if it is the first with its payload, the duplicates that wait for it.
+/// A page; its character set; and, if it is the first with its payload, the guard of that claim.
 type PageParts = (Page, Option<&'static str>, Option<First>);
 
 /// One parser thread.
@@ -31,7 +31,7 @@ pub struct ParserThread {
 }
 
 impl ParserThread {
-    /// A thread with a processor of its own, which has the current settings.
+    /// Creates a thread with a processor of its own, which has the current settings.
     #[must_use]
     pub fn new(
         shared: Shared,
@@ -43,7 +43,7 @@ impl ParserThread {
         Self { shared, results, writer, processor, revision }
     }
 
-    /// Works until the fetchers or the writer are gone.
+    /// Runs until the fetchers or the writer have ended.
     pub fn run(mut self) {
         while let Ok(fetched) = self.results.recv() {
             while !self.shared.pipeline.wait_for_room(CHECK_EVERY)
@@ -68,7 +68,7 @@ impl ParserThread {
         }
     }
 
-    /// Processes a result, and measures how long it waited and took.
+    /// Processes a result, and measures its waiting and processing times.
     fn measured(&mut self, fetched: Fetched, began: Timestamp) -> PageParts {
         let shared = self.shared.clone();
         shared.measured.parser_wait.observe(began.since(fetched.at + fetched.took));
@@ -80,7 +80,7 @@ impl ParserThread {
         parts
     }
 
-    /// Applies new settings, from the next page on.
+    /// Applies new settings, before the next page.
     fn apply_settings(&mut self) {
         let live = &self.shared.live;
         if live.revision() != self.revision {
@@ -90,8 +90,8 @@ impl ParserThread {
         }
     }
 
-    /// The page of a result. A panic is a bug of the processor that this page triggers: the page is a
-    /// failure, and the crawl continues.
+    /// Returns the page of a result. A panic is a bug of the processor that this page triggers: the
+    /// page counts as failed, and the crawl continues.
     fn page(
         &mut self,
         fetched: Fetched,
@@ -101,8 +101,8 @@ impl ParserThread {
         let processed = processed.unwrap_or_else(|_| {
             let trace_id = self.trace(&fetched).map(|trace| trace.to_string());
             let url = fetched.url.as_str();
-            tracing::error!(url, trace_id, "a page made its parser panic: a bug");
-            // The panic may have left its buffers in any state.
+            tracing::error!(url, trace_id, "a parser panicked on a page: this is a bug");
+            // The panic may have left the processor's buffers in any state.
             self.processor.reconfigure(&self.shared.live.latest().live);
             Processed::without_response(PageEnd::Failed(Failure::Unreadable))
         });
@@ -122,13 +122,13 @@ impl ParserThread {
         (page, charset, first)
     }
 
-    /// The trace of a traced result.
+    /// Returns the trace of a result that is traced.
     fn trace(&self, fetched: &Fetched) -> Option<TraceId> {
         let url = fetched.traced?;
         Some(self.shared.tracer.trace(UrlKey { group: fetched.host.group, url }))
     }
 
-    /// Records the span of a page that was processed.
+    /// Records the span of a processed page.
     fn record_span(
         &self,
         trace: TraceId,
@@ -199,12 +199,15 @@ mod tests {
         };
         let (page, ..) = parser.page(fetched(), |processor, fetched| {
             let claim = processor.claim([7; 16], fetched);
-            assert!(matches!(claim, Ok(Claim::First(_))), "it is the first");
-            panic!("a bug");
+            assert!(matches!(claim, Ok(Claim::First(_))), "expected the first claim");
+            panic!("simulated bug");
         });
         assert_eq!(page.end, PageEnd::Failed(Failure::Unreadable));
         let next = duplicates.claim([7; 16], Timestamp::from_secs(6), "http://b.test/");
-        assert!(matches!(next, Ok(Claim::First(_))), "the first was never archived");
+        assert!(
+            matches!(next, Ok(Claim::First(_))),
+            "the claim of a page that was not archived was kept"
+        );
         let (page, ..) = parser.page(fetched(), ResponseProcessor::process);
         assert_eq!(page.end, PageEnd::Discarded(Discard::Robots));
     }

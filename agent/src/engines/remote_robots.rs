@@ -1,5 +1,4 @@
-//! Between the workbenches of two agents: a robots.txt that leads to a host of another agent is
-//! asked for there, and those that other agents want are asked for here.
+//! Requests to other agents for a robots.txt on their hosts, to which a robots.txt here redirects.
 
 use crate::messages::{RobotsOutcome, SchedulerQueues};
 use crate::peers::Outgoing;
@@ -11,11 +10,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
-/// Asked of one agent at once: its answers wait for the hosts' turns, and other calls must find
-/// room on the same connection.
+/// Maximum number of requests to one agent at once: its answers wait for the hosts' visits, and
+/// other calls need room on the same connection.
 const ASKED_MAX: usize = 8;
 
-/// The task that asks other agents.
+/// Task that sends these requests.
 pub struct RemoteRobotsClient {
     pub outgoing: Arc<Outgoing>,
     pub views: watch::Receiver<Option<Arc<View>>>,
@@ -24,7 +23,7 @@ pub struct RemoteRobotsClient {
 }
 
 impl RemoteRobotsClient {
-    /// Ends with the runtime.
+    /// Runs until the runtime ends.
     pub async fn run(self) {
         let mut seats: HashMap<AgentId, Arc<Semaphore>> = HashMap::new();
         let mut owners: Option<Owners> = None;
@@ -49,7 +48,8 @@ impl RemoteRobotsClient {
     }
 }
 
-/// Asks the owner of the host, if there is one; no answer is "out of reach".
+/// Requests a robots.txt from the owner of the host. Without an owner or an answer it counts as
+/// unreachable.
 async fn ask(
     outgoing: Arc<Outgoing>,
     queues: Arc<SchedulerQueues>,
@@ -60,10 +60,10 @@ async fn ask(
     if let Some((to, seats)) = to
         && let Ok(_seat) = seats.acquire().await
     {
-        match outgoing.robots(to, &url).await {
+        match outgoing.fetch_robots(to, &url).await {
             Ok(answer) => found = answer,
             Err(status) => {
-                tracing::debug!(%url, agent = %to, "no robots.txt from there: {}", status.message());
+                tracing::debug!(%url, agent = %to, "the agent returned no robots.txt: {}", status.message());
             }
         }
     }

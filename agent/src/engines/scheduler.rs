@@ -1,8 +1,8 @@
 //! The scheduler thread: the only one that touches the workbench.
 //!
-//! It hears verdicts, addresses and the crawl database through lock-free queues, hands out visits while
-//! there is room for their results, and sleeps until the next host may be visited or somebody
-//! wakes it.
+//! It receives verdicts, addresses and messages of the crawl database through lock-free queues,
+//! hands out visits while there is room for their results, and sleeps until the next host may be
+//! visited or another thread wakes it.
 
 mod dns_health;
 mod outage;
@@ -31,18 +31,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
-/// The scheduler looks up at least this often, whatever it waits for.
+/// Longest sleep between two rounds.
 const NAP_MAX: Duration = Duration::from_millis(100);
-/// The census is taken this often.
+/// Pause between two censuses.
 const CENSUS_EVERY: Duration = Duration::from_millis(200);
 
-/// See the module.
+/// State of the scheduler thread.
 pub struct Scheduler {
     shared: Shared,
     queues: Arc<SchedulerQueues>,
     workbench: Workbench,
     writer: Sender<WriterMsg>,
-    /// Among other agents: who is told of turns.
+    /// Sender to the lease task; `None` if the agent is alone.
     turns: Option<LeaseSender>,
     /// Visits in flight.
     in_flight: HashMap<HostKey, VisitInFlight, foldhash::fast::RandomState>,
@@ -54,14 +54,14 @@ pub struct Scheduler {
     census_at: Timestamp,
     /// Idle time since the last census.
     idle: Duration,
-    /// Whether there is a page limit.
+    /// True if there is a page limit.
     limited: bool,
-    /// What was said of that.
+    /// Reason that was last sent to the writer for not starting visits.
     quiet: Option<Ended>,
 }
 
 impl Scheduler {
-    /// A scheduler with an empty workbench.
+    /// Creates a scheduler with an empty workbench.
     #[must_use]
     pub fn new(
         shared: Shared,
@@ -89,7 +89,7 @@ impl Scheduler {
         }
     }
 
-    /// The same among other agents.
+    /// Adds the IP leases of a cluster's member.
     #[must_use]
     pub fn sharing(mut self, turns: LeaseSender) -> Self {
         self.workbench = self.workbench.among_others();
@@ -97,17 +97,18 @@ impl Scheduler {
         self
     }
 
-    /// Works until the crawl is over.
+    /// Runs until the crawl is over.
     pub fn run(mut self) {
         self.queues.attach_scheduler();
         while !self.shared.lifecycle.is_over() {
-            // What they say of durations counts from when it is heard.
+            // Received before the clock is read: durations in events count from their receipt.
             let events: Vec<LeaseEvent> =
                 std::iter::from_fn(|| self.queues.lease_events.pop()).collect();
             let now = self.shared.clock.now();
             self.hear_turns(events, now);
             let revised = self.shared.live.pending_for_workbench();
-            // What the crawl database handed over before it went by these settings is here first.
+            // Read before the messages: all messages that the crawl database sent under older
+            // settings are then in the queue.
             self.hear(now);
             if let Some(revised) = revised {
                 self.keep_up(&revised, now);
@@ -117,7 +118,7 @@ impl Scheduler {
             if self.speak(now).is_err() {
                 return;
             }
-            // Last: who finds no visit in flight has been told all that came of them.
+            // Last: a reader that finds no visit in flight finds all of their results sent.
             self.shared.status.visits.store(self.in_flight.len(), Release);
             let nap = self.nap(now, open);
             let begun = self.shared.clock.now();
@@ -126,12 +127,12 @@ impl Scheduler {
         }
     }
 
-    /// Goes by new settings.
+    /// Applies new settings.
     fn keep_up(&mut self, revised: &SettingsRevision, now: Timestamp) {
         self.workbench.reconfigure(&revised.live, now);
         let limited = revised.live.limits.pages_max.is_some();
         if std::mem::replace(&mut self.limited, limited) != limited {
-            // What visits in flight took was of no limit, or is of none now.
+            // Pages reserved for visits in flight were under no limit, or are under none now.
             self.in_flight.values_mut().for_each(|flight| flight.taken = 0);
             if limited { self.shared.page_budget.wait() } else { self.shared.page_budget.lift() }
         }
@@ -141,7 +142,7 @@ impl Scheduler {
     fn hear_turns(&mut self, events: Vec<LeaseEvent>, now: Timestamp) {
         for event in events {
             match event {
-                LeaseEvent::News(news) => self.workbench.on_lease_notice(&news, now),
+                LeaseEvent::Notice(news) => self.workbench.on_lease_notice(&news, now),
                 LeaseEvent::Epoch(epoch) => {
                     let held = self.workbench.begin_lease_epoch(now);
                     if let Some(turns) = &self.turns {
@@ -183,12 +184,12 @@ impl Scheduler {
         }
     }
 
-    /// Pages that were taken from the limit and not fetched.
+    /// Returns pages that were reserved and not fetched.
     fn give_back(&self, pages: u64) {
         self.shared.page_budget.add(pages);
     }
 
-    /// Hands out visits; says whether another one would have been, had there been a host.
+    /// Hands out visits. Returns true if another visit could begin, given a host.
     fn dispatch(&mut self, now: Timestamp) -> bool {
         let visits_max = self.shared.settings.fetch.visits_max as usize;
         let mut handed_out = false;
@@ -218,7 +219,8 @@ impl Scheduler {
             && shared.fetch_deadline.is_open(now)
             && !shared.lifecycle.is_stopping()
             && !shared.status.paused.load(Relaxed)
-            // Between: the fetchers know already whom not to visit, and the workbench does not.
+            // Until the workbench has applied new settings, it may hand out hosts that the fetchers
+            // must not visit.
             && shared.live.revision() == shared.live.in_force()
             && !shared.status.disk_full.load(Relaxed)
             && shared.pipeline.has_room()
@@ -228,7 +230,7 @@ impl Scheduler {
     fn hand_out(&mut self, mut visit: Visit, now: Timestamp) {
         let mut flight = VisitInFlight { since: now, urls: SmallVec::new(), taken: 0 };
         self.shared.measured.visits.fetch_add(1, Relaxed);
-        // Before pages are taken for it.
+        // Before pages are reserved for it.
         self.shared.status.visits.store(self.in_flight.len() + 1, Release);
         if let VisitTask::Pages { requests_max, urls, .. } = &mut visit.task {
             flight.taken = self.shared.page_budget.take(u64::from(*requests_max));
@@ -242,7 +244,7 @@ impl Scheduler {
         }
     }
 
-    /// Answers one query about hosts a round, so that visits do not wait for queries.
+    /// Answers one query about hosts in each round, so that visits do not wait for queries.
     fn answer(&self, now: Timestamp) {
         let Some(HostQuery { hosts, thorough, reply }) = self.queues.queries.pop() else { return };
         if !self.queues.queries.is_empty() {
@@ -256,7 +258,8 @@ impl Scheduler {
         let _ = reply.send(hosts.iter().map(snapshot).collect());
     }
 
-    /// Tells the crawl database, and has names looked up. Fails when the crawl database is gone.
+    /// Sends messages to the crawl database, the lease task and other agents, and names to the
+    /// resolver. Fails if the writer has ended.
     fn speak(&mut self, now: Timestamp) -> Result<(), ()> {
         let notes = self.workbench.take_messages();
         if !notes.is_empty() {
@@ -265,7 +268,7 @@ impl Scheduler {
         if let Some(turns) = &self.turns {
             let notes = self.workbench.take_lease_requests(now);
             if !notes.is_empty() {
-                turns.send(LeaseCommand::Notes(notes));
+                turns.send(LeaseCommand::Requests(notes));
             }
         }
         self.guests.speak(&self.queues.remote_robots, &mut self.workbench);
@@ -295,19 +298,21 @@ impl Scheduler {
         self.say_quiet()
     }
 
-    /// Once nothing more is to be fetched in this run and the last visit has ended: says so.
+    /// Reports to the writer once nothing more will be fetched in this run and the last visit has
+    /// ended.
     fn say_quiet(&mut self) -> Result<(), ()> {
         let limit = self.shared.page_budget.is_used_up();
         let stopping = self.shared.lifecycle.is_stopping();
         if !limit {
-            // It may have been raised.
+            // The limit may have been raised.
             self.shared.status.limit_reached.store(false, Relaxed);
         }
         if !self.in_flight.is_empty() {
             return Ok(());
         }
         if !(limit || stopping) {
-            // A lost archive is no longer counted: there is more to fetch after all.
+            // The limit was raised, or pages of a lost archive no longer count: there is more to
+            // fetch.
             return match self.quiet.take() {
                 Some(_) => self.writer.send(WriterMsg::Idle(None)).map_err(drop),
                 None => Ok(()),

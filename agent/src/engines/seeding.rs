@@ -1,4 +1,4 @@
-//! Taking in the seeds, and noticing when they are those of another crawl.
+//! Intake of the seeds, and detection of seeds that belong to another crawl.
 
 use crate::messages::{Found, LinkKind, WriterMsg};
 use crate::process::RulesInForce;
@@ -17,24 +17,24 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Seeds handed over at once.
+/// Number of seeds sent at once.
 const SEEDS_AT_ONCE: usize = 1_000;
 
-/// Who waits for the sieve looks up this often whether the crawl is over.
+/// Pause between two checks whether the crawl is over, while the intake waits for the writer.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
-/// What comes from whoever reads the seeds.
+/// Item of a stream of seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seed {
     /// A seed.
     Url(CrawlUrl),
-    /// None just now; more may come, and those that came need not wait for them.
+    /// No seed at present; more may come, and earlier ones need not wait for them.
     Pause,
-    /// No more, although there were: reading them was stopped, or failed.
+    /// The stream was cut off: reading it was stopped, or failed.
     Cut,
 }
 
-/// The way in for the seeds of a crawl that runs alone.
+/// Intake of the seeds of a crawl that runs alone.
 pub struct SeedIntake {
     lifecycle: Arc<Lifecycle>,
     pipeline: Arc<PipelineBudget>,
@@ -43,7 +43,8 @@ pub struct SeedIntake {
     counts: Mutex<SeedCounts>,
 }
 
-/// Stops the crawl unless all seeds were taken in: a crawl that waits for more would never end.
+/// Guard that stops the crawl unless all seeds were accepted: a crawl that waits for more never
+/// ends.
 struct StopUnlessComplete<'a> {
     lifecycle: &'a Lifecycle,
     complete: bool,
@@ -58,7 +59,7 @@ impl Drop for StopUnlessComplete<'_> {
 }
 
 impl SeedIntake {
-    /// An intake that sends seeds to the writer, with the `counts` of those already known.
+    /// Creates an intake that sends seeds to the writer, with the `counts` of those already known.
     pub fn new(
         shared: &Shared,
         rules: RulesInForce,
@@ -74,12 +75,13 @@ impl SeedIntake {
         }
     }
 
-    /// Seeds taken in and refused so far.
+    /// Returns the number of seeds accepted and refused so far.
     pub fn counts(&self) -> SeedCounts {
         *self.counts.lock()
     }
 
-    /// Takes in all seeds, waiting while the writer is behind. Returns whether all were taken in.
+    /// Accepts all seeds, and waits while the writer is behind. Returns true if the stream was
+    /// complete.
     pub fn take(&self, seeds: impl Iterator<Item = Seed>) -> bool {
         let mut guard = StopUnlessComplete { lifecycle: &self.lifecycle, complete: false };
         let (mut found, mut refused) = (Vec::new(), DiscardTally::default());
@@ -111,7 +113,7 @@ impl SeedIntake {
         }
         self.send(&mut found, &mut refused, counts);
         if complete {
-            // Fails only when the crawl is over, and then nobody waits for seeds.
+            // Fails only if the crawl is over, and then no thread waits for seeds.
             let _ = self.writer.send(WriterMsg::SeedsEnd { any: counts.taken > known });
         }
         guard.complete = complete;
@@ -131,9 +133,9 @@ impl SeedIntake {
     }
 }
 
-/// Looks at all seeds before anything is changed, where the crawl has taken in its own already:
-/// then they have nothing to add, and one that it has never seen is another crawl's. Elsewhere
-/// `seeds` are left for [`SeedIntake::take`].
+/// Checks all seeds before anything is changed, if the crawl has already accepted its seeds: then
+/// they add nothing, and a seed that it has never seen belongs to another crawl. Otherwise `seeds`
+/// are left for [`SeedIntake::take`]. Returns `None` if the stream was cut off.
 pub fn must_all_belong(
     home: &CrawlDir,
     disk: &Database,
@@ -157,7 +159,7 @@ pub fn must_all_belong(
             Seed::Pause => {
                 if !std::mem::replace(&mut said, true) {
                     tracing::info!(
-                        "waiting for the end of the seeds: the crawl goes on once all are known to be its own"
+                        "waiting for the end of the seeds: the crawl resumes once all are known to belong to it"
                     );
                 }
             }
@@ -173,7 +175,7 @@ fn must_belong(home: &CrawlDir, disk: &Database, seed: &Found) -> Result<(), Ope
         return Ok(());
     }
     Err(OpenError::Refused(format!(
-        "{} holds another crawl (begun {}), to which {} does not belong; choose another --out, or leave the seeds out to resume it",
+        "{} holds another crawl (begun {}), to which {} does not belong; choose another --out, or omit the seeds to resume it",
         home.dir.display(),
         home.identity.begun,
         seed.url

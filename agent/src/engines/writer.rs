@@ -1,10 +1,10 @@
 //! The writer thread: the only one that writes, to the archive and to the crawl database.
 //!
 //! It gathers results into a [`Commit`]. It appends the records to the archive and syncs it, then
-//! writes everything that follows from the commit in one batch, with the position of the archive. From
-//! then on the system may write the batch to the disk at any time: the archive is there before. While
-//! the disk is full the writer tries again: nothing is dropped, and fetching stops because the
-//! pipeline is full.
+//! writes everything that follows from the commit in one batch, with the position of the archive.
+//! From then on the system may write the batch to disk at any time, because the archive is already
+//! there. While the disk is full the writer retries: nothing is dropped, and fetching stops because
+//! the pipeline is full.
 
 use crate::cluster::Replication;
 use crate::crawldb::{CrawlDb, GroupRows};
@@ -31,7 +31,7 @@ const FOUND_MAX: usize = 32_000;
 /// Longest wait for a message.
 const WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// Why the writer cannot go on.
+/// Error that stops the writer.
 #[derive(Debug, thiserror::Error)]
 pub enum WriterError {
     /// The crawl database failed.
@@ -41,25 +41,25 @@ pub enum WriterError {
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// The disk stayed full until the crawl was stopped.
-    #[error("the disk is full; what was not committed will be fetched again: {0}")]
+    #[error("the disk is full; uncommitted pages will be fetched again: {0}")]
     StillFull(String),
 }
 
-/// Everything that the writer writes to.
+/// The stores that the writer writes to.
 pub struct Stores {
-    /// The database.
+    /// The RocksDB database.
     pub disk: Arc<Database>,
     /// The crawl database in it.
     pub crawldb: CrawlDb,
     /// The archive.
     pub archive: ArchiveWriter,
-    /// The directory of both.
+    /// Directory of both.
     pub dir: PathBuf,
-    /// Payload digests on their way to the commit.
+    /// Payload digests of pages that are not committed yet.
     pub duplicates: Arc<Duplicates>,
 }
 
-/// See the module.
+/// State of the writer thread.
 pub struct Writer {
     shared: Shared,
     queues: Arc<SchedulerQueues>,
@@ -68,32 +68,32 @@ pub struct Writer {
     replication: Replication,
     /// The open commit of pages.
     open: Commit,
-    /// Bytes of its pages.
+    /// Bytes of the open commit's pages.
     open_bytes: usize,
-    /// Batches of local seeds in it.
+    /// Number of local seed batches in the open commit.
     open_seeds: usize,
-    /// The time of its first message.
+    /// Time of the open commit's first message.
     open_since: Timestamp,
-    /// The open commit of other agents' facts.
+    /// Open commit of other agents' facts.
     facts: Commit,
-    /// Messages that the workbench's queue has no room for.
+    /// Messages for which the workbench's queue has no room.
     replies: VecDeque<ToWorkbench>,
-    /// When hosts fall due that the workbench wants.
+    /// Time when the next hosts that the workbench wants fall due.
     serve_at: Timestamp,
     counted_at: Timestamp,
     synced_at: Timestamp,
     disk_checked_at: Timestamp,
     seeds_ended: bool,
-    /// The number of the last change of what is blocked that was reported.
+    /// Counter of block changes as of the last report.
     blocks_reported: Option<u64>,
-    /// Whether the sieve was reported to be full.
+    /// True if a full sieve was reported.
     sieve_reported: bool,
-    /// Why the scheduler starts no more visits.
+    /// Reason why the scheduler starts no more visits.
     idle: Option<Ended>,
 }
 
 impl Writer {
-    /// A writer with nothing to commit.
+    /// Creates a writer with nothing to commit.
     #[must_use]
     pub fn new(
         shared: Shared,
@@ -126,7 +126,7 @@ impl Writer {
         }
     }
 
-    /// Works until the crawl is over, then closes the archive and the state.
+    /// Runs until the crawl is over, then closes the archive and the database.
     pub fn run(mut self) {
         self.report_totals();
         let end = self.work().and_then(|how| {
@@ -163,7 +163,7 @@ impl Writer {
         }
     }
 
-    /// Adds messages to the open commit; waits a little for the first.
+    /// Adds messages to the open commit; waits for the first one if needed.
     fn gather(&mut self) {
         let most = self.shared.settings.state.commit_pages_max as usize;
         let wait = if self.replies.is_empty() { WAIT_MAX } else { Duration::from_millis(1) };
@@ -188,7 +188,7 @@ impl Writer {
         }
     }
 
-    /// Whether anything waits for a commit.
+    /// Returns true if anything waits for a commit.
     fn must_commit(&self) -> bool {
         !self.open.is_empty()
             || self.open.is_awaited()
@@ -221,7 +221,8 @@ impl Writer {
         }
     }
 
-    /// Whether the open commit is due: it is full or old enough, or all other threads wait for it.
+    /// Returns true if the open commit is due: it is full or old enough, or all other threads wait
+    /// for it.
     fn is_due(&self, now: Timestamp) -> bool {
         let state = &self.shared.settings.state;
         let age = now.since(self.open_since);
@@ -277,7 +278,8 @@ impl Writer {
         self.retry_until_space(|_| disk.commit(&commit.batch).map_err(WriterError::from))?;
         self.trace(&commit, begun);
         self.replication.on_committed(&mut commit);
-        // Before the pages leave the pipeline: whoever finds it empty finds them counted.
+        // Before the pages leave the pipeline: a reader that finds it empty finds the pages
+        // counted.
         self.report_totals();
         self.serve_at = begun;
         Ok(commit)
@@ -300,7 +302,7 @@ impl Writer {
         self.warn_of_losses(sieve.losses.rate);
     }
 
-    /// Appends the records of a commit to the archive, and sets where each page is.
+    /// Appends the records of a commit to the archive, and stores each page's location.
     fn append(&mut self, commit: &mut Commit) -> Result<(), WriterError> {
         let pages = &mut commit.pages;
         let mut locations = Vec::with_capacity(pages.len());
@@ -376,9 +378,10 @@ impl Writer {
         Ok(())
     }
 
-    /// How the run ended, once it has.
+    /// Returns the way the run ended, once it has.
     fn ended(&mut self) -> Result<Option<Ended>, WriterError> {
-        // First: everything that the scheduler sent about its visits is in the inbox by then.
+        // Read first: when no visit is in flight, everything that the scheduler sent about visits
+        // is in the inbox.
         let idle = self.shared.status.visits.load(Acquire) == 0;
         let settled =
             self.open.is_empty() && self.inbox.is_empty() && self.shared.pipeline.is_empty();

@@ -1,4 +1,4 @@
-//! The facts about a host that its explanation is made of.
+//! Facts about a host: the input of its explanation.
 
 use super::robots::OriginFacts;
 use crate::messages::{AddressSnapshot, HostSnapshot, Lists};
@@ -10,20 +10,20 @@ use crivello_common::view::AgentId;
 use crivello_proto::v1::HoldKind;
 use std::time::Duration;
 
-/// What is known of a host at one moment.
+/// The facts about a host at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The moment.
     pub now: Timestamp,
     /// The name of the host.
     pub name: &'a str,
-    /// What this agent holds of its group.
+    /// The role of this agent for the host's group.
     pub holding: Holding,
     /// The row on disk, as of the last commit.
     pub row: Option<&'a HostRow>,
     /// The host in memory, which takes precedence over the row.
     pub workbench: Option<&'a HostSnapshot>,
-    /// Its robots.txt, origin by origin.
+    /// Its robots.txt, by origin.
     pub robots: &'a [OriginFacts],
     /// The other agent that grants the leases on its address.
     pub lessor: Option<AgentId>,
@@ -35,45 +35,45 @@ pub struct Facts<'a> {
     pub lists: &'a Lists,
 }
 
-/// What this agent holds of a group.
+/// The role of this agent for a group, and the group's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holding {
     /// The role of this agent.
     pub kind: HoldKind,
-    /// Its owner by the view; `None` if there is no view, or no agent is active.
+    /// The owner of the group in the view; `None` if there is no view, or no agent is active.
     pub owner: Option<AgentId>,
 }
 
 /// The state of the crawl on this agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrawlFacts {
-    /// The crawl is running; otherwise only its directory is read.
+    /// True if the crawl is running; otherwise only its directory is read.
     pub is_running: bool,
-    /// The agent saves and ends.
+    /// True if the agent is saving its state and ending.
     pub is_stopping: bool,
-    /// Paused by `crivello pause`.
+    /// True if `crivello pause` has paused the crawl.
     pub is_paused: bool,
-    /// Whether more pages may be fetched.
+    /// The state of the page limit.
     pub page_limit: PageLimitState,
-    /// The agent may fetch: its lease runs, or all others have granted it peer leases.
+    /// True if the agent may fetch: its lease runs, or all others have granted it peer leases.
     pub fence_is_open: bool,
-    /// The disk has less space than `state.disk-free-min`.
+    /// True if the disk has less space than `state.disk-free-min`.
     pub disk_is_full: bool,
-    /// The network seems to be down.
+    /// True if the network seems to be down.
     pub is_offline: bool,
     /// No visit begins before this.
     pub visits_from: Timestamp,
-    /// The parsers or the disk are behind.
+    /// True if the parsers or the disk are behind.
     pub pipeline_is_full: bool,
-    /// Visits in flight.
+    /// Number of visits in flight.
     pub visits: u64,
-    /// `fetch.visits-max`.
+    /// Maximum number of visits in flight (`fetch.visits-max`).
     pub visits_max: u64,
-    /// Hosts in memory.
+    /// Number of hosts in memory.
     pub hosts_in_memory: u64,
 }
 
-/// Whether the page limit allows more pages.
+/// The state of the page limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageLimitState {
     /// More pages may be fetched.
@@ -85,7 +85,7 @@ pub enum PageLimitState {
 }
 
 impl CrawlFacts {
-    /// A crawl that is running, with nothing in its way.
+    /// Returns the facts of a running crawl in which nothing prevents a visit.
     #[must_use]
     pub const fn running(visits_max: u64) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl CrawlFacts {
 }
 
 impl<'a> Facts<'a> {
-    /// The politeness state of the host.
+    /// Returns the politeness state of the host.
     pub(super) fn state(&self) -> Option<&'a HostState> {
         self.workbench.map(|workbench| &workbench.state).or_else(|| self.row.map(|row| &row.state))
     }
@@ -115,18 +115,18 @@ impl<'a> Facts<'a> {
         self.workbench?.address.as_ref()
     }
 
-    /// The longest Crawl-delay of its origins.
+    /// Returns the longest Crawl-delay of its origins.
     pub(super) fn crawl_delay(&self) -> Option<Duration> {
         let rules = self.robots.iter().filter_map(|origin| origin.record.rules.as_ref());
         rules.filter_map(|rules| rules.crawl_delay()).max()
     }
 
-    /// The delays that apply to the host.
+    /// Returns the politeness rules of the host.
     pub(super) fn pace(&self) -> HostPolicy<'a> {
         HostPolicy::of(&self.settings.live.politeness, self.name, self.crawl_delay())
     }
 
-    /// Number of queued URLs.
+    /// Returns the number of queued URLs.
     pub(super) fn queued(&self) -> u64 {
         self.row.map_or(0, |row| row.queued)
     }

@@ -1,6 +1,6 @@
 //! Explanations: why nothing is fetched from a host at the moment.
 //!
-//! *Input*: what is known of a host at one moment, gathered from the disk, the workbench and the
+//! *Input*: the facts about a host at one moment, gathered from the disk, the workbench and the
 //! flags of the crawl ([`Facts`]); results of the fetchers.
 //! *Output*: the status of the host with the reason, as a message ([`host_status`], [`wait`]); the
 //! last fetches ([`RecentFetches`]).
@@ -8,7 +8,7 @@
 //! [`FETCHES_REMEMBERED`](crate::limits::FETCHES_REMEMBERED).
 //! *Does not know*: where the facts come from, the clock, threads, sentences: `crivello_proto`
 //! formats the messages.
-//! *Errors*: none. What is not known is left out.
+//! *Errors*: none. Unknown facts are omitted.
 
 mod facts;
 mod reason;
@@ -25,7 +25,7 @@ pub use robots::{OriginFacts, disallowing_rule};
 
 use crivello_proto::v1;
 
-/// The status of a host, without its last fetches.
+/// Returns the status of a host, without its last fetches.
 #[must_use]
 pub fn host_status(facts: &Facts<'_>) -> v1::HostStatus {
     let (row, workbench, state) = (facts.row, facts.workbench, facts.state());

@@ -1,4 +1,4 @@
-//! What a host waits for: the first of [`STEPS`] that applies.
+//! Reason for the wait of a host: the first of [`STEPS`] that applies.
 
 use super::facts::{Facts, PageLimitState};
 use super::robots::{self, millis};
@@ -11,13 +11,13 @@ use crivello_proto::v1::wait::{self, Reason};
 use crivello_proto::v1::{DueStep, HoldKind, RobotsFirst, Wait};
 use std::sync::Arc;
 
-/// More failures than ever give a host up.
+/// Upper bound on the number of failures after which a host is given up.
 const TRIES_MAX: u32 = 100;
 
-/// Returns the reason if it applies.
+/// A function that returns its reason if that applies.
 type Step = fn(&Facts<'_>) -> Option<Wait>;
 
-/// From what settles the question to what only delays. The first that applies is the answer.
+/// Reasons that prevent any visit come before reasons that only delay one.
 const STEPS: &[Step] = &[
     unknown,
     in_flight,
@@ -37,15 +37,15 @@ const STEPS: &[Step] = &[
     after_start,
 ];
 
-/// Returns what the host waits for; if the crawl is not running, what it will wait for when it
-/// runs.
+/// Returns the reason for the wait of a host. If the crawl is not running, this is the reason that
+/// will apply when it runs.
 #[must_use]
 pub fn wait(facts: &Facts<'_>) -> Wait {
     let wait = STEPS.iter().find_map(|step| step(facts)).unwrap_or_else(|| due(facts));
     Wait { crawl_stopped: !facts.crawl.is_running, ..wait }
 }
 
-/// The reason, with the next time by the host and its address.
+/// Adds the next time, by the host and its address, to a reason.
 fn because(reason: Reason, facts: &Facts<'_>) -> Wait {
     let own = facts.state().map_or(Timestamp::ZERO, |state| state.next);
     let next = facts.address().map_or(own, |at| own.max(at.next));
@@ -92,7 +92,7 @@ fn given_up(f: &Facts<'_>) -> Option<Wait> {
     Some(because(reason, f))
 }
 
-/// Failures in a row by the name of their kind.
+/// Returns the failures in a row by the name of their kind.
 pub(super) fn failures<C: FromIterator<(String, u32)>>(state: &HostState) -> C {
     state.failures.iter().map(|(kind, n)| (kind.name().to_owned(), n.into())).collect()
 }
@@ -170,7 +170,7 @@ fn robots_redirect(f: &Facts<'_>) -> Option<Wait> {
     Some(because(Reason::RobotsRedirect(redirect), f))
 }
 
-/// The host's own next time is in the future.
+/// Returns the rule that set the host's next time, if that is in the future.
 fn resting(f: &Facts<'_>) -> Option<Wait> {
     let state = f.state()?;
     let at_address = f.address().map_or(Timestamp::ZERO, |at| at.next);
@@ -188,13 +188,14 @@ fn resting(f: &Facts<'_>) -> Option<Wait> {
     })
 }
 
-/// The time of its row in the schedule, while the host is only on disk.
+/// Returns the time of the host's row in the schedule, if the host is only on disk and this is in
+/// the future.
 fn group_floor(f: &Facts<'_>) -> Option<Timestamp> {
     let at = f.row.filter(|_| f.workbench.is_none())?.scheduled?;
     (at > f.now).then_some(at)
 }
 
-/// The rule that set the host's next time.
+/// Returns the rule that set the host's next time.
 fn rule(f: &Facts<'_>, state: &HostState) -> Reason {
     let delay_ms = millis(state.next.since(state.last_ended));
     let slow_downs = u32::from(state.failures.of(Failure::SlowDown)).max(1);
@@ -236,12 +237,12 @@ fn robots_unreachable(f: &Facts<'_>, state: &HostState) -> Reason {
     Reason::RobotsUnreachable(wait::RobotsUnreachable {
         origin: origin.map(|origin| origin.origin.on_host(f.name)).unwrap_or_default(),
         times: origin.map_or(0, |origin| origin.record.failures),
-        // Those that were no answer of 5xx or 429.
+        // Failures other than responses of 5xx or 429.
         failures: state.failures.iter().map(|(kind, _)| kind.name().to_owned()).collect(),
     })
 }
 
-/// Number of further failures of this kind that give the host up.
+/// Returns the number of further failures of this kind after which the host is given up.
 fn until_given_up(kind: Failure, state: &HostState) -> Option<u32> {
     let mut then = HostState { failures: state.failures, ..HostState::default() };
     (1..TRIES_MAX).find(|_| {
@@ -250,7 +251,7 @@ fn until_given_up(kind: Failure, state: &HostState) -> Option<u32> {
     })
 }
 
-/// The address of the host is resting or being visited, or other hosts there come first.
+/// Returns a reason if the host's address rests or is visited, or if other hosts there come first.
 fn address(f: &Facts<'_>) -> Option<Wait> {
     let at = f.address()?;
     let other = |name: &Option<Arc<str>>| {
@@ -291,7 +292,7 @@ fn after_start(f: &Facts<'_>) -> Option<Wait> {
     (from > f.now).then(|| until(from, Reason::AfterStart(wait::AfterStart {})))
 }
 
-/// Nothing prevents a visit.
+/// Returns the step that a host waits for if nothing prevents its visit.
 fn due(f: &Facts<'_>) -> Wait {
     let crawl = f.crawl;
     let (hosts_in_memory, visits_max) = (crawl.hosts_in_memory, crawl.visits_max);
@@ -308,7 +309,7 @@ fn due(f: &Facts<'_>) -> Wait {
     Wait { robots_first: robots_first(f), ..until(next, Reason::Due(due)) }
 }
 
-/// The robots.txt that is requested before the pages of the host.
+/// Returns the robots.txt that is requested before the pages of the host.
 fn robots_first(f: &Facts<'_>) -> Option<RobotsFirst> {
     let origin = f.workbench?.asks_robots?;
     let known = f.robots.iter().find(|known| known.origin == origin);

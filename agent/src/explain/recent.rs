@@ -38,7 +38,7 @@ impl Default for RecentFetches {
 }
 
 impl RecentFetches {
-    /// Remembers at most `max` fetches.
+    /// Creates an empty list of at most `max` fetches.
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self { fetches: Mutex::default(), max }
@@ -68,19 +68,20 @@ impl RecentFetches {
         drop(oldest);
     }
 
-    /// The last fetches, newest first; `agent` is this agent.
+    /// Returns the last fetches, newest first; `agent` is this agent.
     #[must_use]
     pub fn last(&self, max: usize, failed_only: bool, agent: AgentId) -> Vec<v1::FetchSummary> {
         self.select(max, agent, |fetch| !failed_only || fetch.is_failed())
     }
 
-    /// The last fetches of one host, newest first; `agent` is this agent.
+    /// Returns the last fetches of one host, newest first; `agent` is this agent.
     #[must_use]
     pub fn of_host(&self, host: HostKey, max: usize, agent: AgentId) -> Vec<v1::FetchSummary> {
         self.select(max, agent, |fetch| fetch.host == host)
     }
 
-    /// The time and the status of the last fetch of `url`, if it is remembered and did not fail.
+    /// Returns the time and the status of the last fetch of `url`, if it is remembered and did not
+    /// fail.
     #[must_use]
     pub fn page_of(&self, url: &str) -> Option<(Timestamp, u16)> {
         if url.len() > FETCH_URL_SHOWN {
@@ -124,7 +125,7 @@ impl Fetch {
     }
 }
 
-/// The beginning of a URL, as far as it is remembered.
+/// Returns the part of a URL that is remembered.
 fn cut(url: &str) -> &str {
     &url[..url.floor_char_boundary(FETCH_URL_SHOWN)]
 }
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!((failed[0].took_us, &*failed[0].address), (210_000, "192.0.2.7"));
         let b = CrawlUrl::parse("http://b.test/").unwrap().host_key(AssignBy::Domain);
         assert_eq!(recent.of_host(b, 9, AgentId(7)).len(), 1);
-        assert_eq!(recent.page_of("http://a.test/2"), None, "its last fetch failed");
+        assert_eq!(recent.page_of("http://a.test/2"), None, "the last fetch of this URL failed");
     }
 
     #[test]
@@ -205,6 +206,6 @@ mod tests {
         recent.push(&fetched(&long, 1, page(200)));
         let url = &recent.last(1, false, AgentId(0))[0].url;
         assert!(url.len() <= FETCH_URL_SHOWN && long.starts_with(&**url));
-        assert_eq!(recent.page_of(&long), None, "other URLs may begin with the same bytes");
+        assert_eq!(recent.page_of(&long), None, "a truncated URL is ambiguous");
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of the robots.txt of a host.
+//! Facts about the robots.txt of a host.
 
 use crate::messages::RobotsRecord;
 use crivello_common::politeness::ROBOTS_TRIES_MAX;
@@ -8,12 +8,12 @@ use crivello_common::url::{CrawlUrl, Origin};
 use crivello_proto::v1::{RobotsNeed, RobotsRule, RobotsState, RobotsStatus};
 use std::time::Duration;
 
-/// What is known of one origin's robots.txt.
+/// The facts about one origin's robots.txt.
 #[derive(Clone, Debug)]
 pub struct OriginFacts {
     /// Scheme and port.
     pub origin: Origin,
-    /// The last answers.
+    /// The result of the last requests.
     pub record: RobotsRecord,
     /// The time of the next request for it.
     pub next_request: Timestamp,
@@ -45,7 +45,7 @@ impl OriginFacts {
     }
 }
 
-/// Why a robots.txt is requested, given what is known of it.
+/// Returns the reason for which a robots.txt is requested.
 pub(super) const fn need(known: Option<&OriginFacts>) -> RobotsNeed {
     match known {
         None => RobotsNeed::Unknown,
@@ -54,7 +54,7 @@ pub(super) const fn need(known: Option<&OriginFacts>) -> RobotsNeed {
     }
 }
 
-/// The line of robots.txt that disallows a URL; `None` if it is allowed, as far as is known.
+/// Returns the line of robots.txt that disallows a URL; `None` if none is known to disallow it.
 #[must_use]
 pub fn disallowing_rule(robots: &[OriginFacts], url: &CrawlUrl) -> Option<RobotsRule> {
     let origin = robots.iter().find(|origin| origin.origin == url.origin())?;
@@ -66,7 +66,7 @@ pub fn disallowing_rule(robots: &[OriginFacts], url: &CrawlUrl) -> Option<Robots
     Some(rule.unwrap_or_default())
 }
 
-/// Whole milliseconds, rounded up.
+/// Returns whole milliseconds, rounded up.
 pub(super) fn millis(d: Duration) -> u64 {
     u64::try_from(d.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What came of the questions for addresses.
+//! Counters of resolved names by kind of answer.
 
 use crate::messages::ResolveError;
 use std::net::IpAddr;
@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const NAMES: [&str; 5] = ["address", "no-such-name", "unavailable", "denied", "blocked"];
 
-/// Counts them by their kind.
+/// Numbers of answers by kind.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     kinds: [AtomicU64; NAMES.len()],
-    /// Of these, known from before.
+    /// Number of these that came from the cache.
     cached: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! A body, chunk by chunk, never more than its caps allow.
+//! Reading of a body, chunk by chunk, within its caps.
 
 use super::Caps;
 use super::fault::{self, Stage};
@@ -13,29 +13,30 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
-/// What a promised length may reserve before a byte came.
+/// Maximum bytes that are allocated for a promised length before the first byte arrives.
 const RESERVED_MAX: u64 = 64 << 10;
-/// After the grace the rate is looked at this often.
+/// Interval of checks of the rate after the grace period.
 const RATE_CHECK: Duration = Duration::from_secs(1);
 
-/// A body as far as it came.
+/// Body, or the part of it that was received.
 pub(super) struct Body {
     pub(super) bytes: Bytes,
     pub(super) cut: Option<Cut>,
-    /// The room it takes, if it is large.
+    /// Reservation for its bytes, if it is large.
     pub(super) room: Option<ReservationGuard>,
-    /// How long it waited for that.
+    /// Time for which it waited for the reservation.
     pub(super) waited: Duration,
 }
 
-/// Why it is not complete: the kind of failure should no byte of it be usable.
+/// Reason why a body is incomplete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cut {
     Length,
     TotalTimeout,
     TooSlow,
     Broken(Failure),
-    /// By us, while it waited for room: what came is of no use.
+    /// The visit was stopped while the body waited for a reservation. The received part is
+    /// unusable.
     Stopped,
 }
 
@@ -48,7 +49,8 @@ impl Cut {
         }
     }
 
-    /// `None`: the body is as long as it was allowed to be, and be it nothing.
+    /// Returns the kind of failure if no byte is usable. `None` if the body has reached its maximum
+    /// length, even if that is 0, or was stopped by us.
     pub(super) const fn failure(self) -> Option<Failure> {
         match self {
             Self::Length | Self::Stopped => None,
@@ -59,30 +61,30 @@ impl Cut {
     }
 }
 
-/// What a body is read under.
+/// Reader of bodies under given caps.
 pub(super) struct Reader<'a> {
     pub(super) caps: &'a Caps,
     pub(super) clock: &'a Clock,
     pub(super) rooms: &'a Rooms,
-    /// Whoever waits for room waits no longer once this is cancelled.
+    /// Its cancellation ends the wait for a reservation.
     pub(super) stop: &'a CancellationToken,
 }
 
-/// How a body comes along. Time spent waiting for room is nobody's: it moves `began` and
+/// Progress of a body. Time spent waiting for a reservation does not count: it shifts `began` and
 /// `deadline`.
 struct Progress {
     bytes: BytesMut,
     began: Timestamp,
     deadline: Timestamp,
-    /// When its rate was last looked at while it held room, and how long it was then.
+    /// Time of the last check of the rate while it had a reservation, and its length at that time.
     seen: (Timestamp, usize),
     held: Held,
     waited: Duration,
 }
 
 impl Reader<'_> {
-    /// Reads the body of a response until it ends, breaks, or reaches a cap. `sleep` is any timer:
-    /// it is set here; `deadline` is when the whole request must be over.
+    /// Reads the body of a response until it ends, breaks, or reaches a cap. `sleep` may be any
+    /// timer, because it is set here. `deadline` is the end of the whole request.
     pub(super) async fn read(
         &self,
         response: &mut reqwest::Response,
@@ -126,8 +128,8 @@ impl Reader<'_> {
         Body { bytes: snug(bytes), cut, room, waited }
     }
 
-    /// The timer goes off at `check`, at the deadline, and where it holds room when its rate is to
-    /// be looked at.
+    /// Sets the timer to the earliest of `check`, the deadline, and, for a body with a reservation,
+    /// the next check of its rate.
     fn set(&self, sleep: Pin<&mut Sleep>, check: Timestamp, so_far: &Progress) {
         let check = match so_far.held.is_empty() {
             true => check,
@@ -136,7 +138,7 @@ impl Reader<'_> {
         sleep.reset(instant(self.clock, check.min(so_far.deadline)));
     }
 
-    /// What the time says of a body that has not ended.
+    /// Returns the reason to cut off a body that has not ended, if time requires it.
     fn judge(&self, so_far: &mut Progress) -> Option<Cut> {
         let now = self.clock.now();
         if now >= so_far.deadline {
@@ -148,7 +150,8 @@ impl Reader<'_> {
         (is_slow || self.is_in_the_way(now, so_far)).then_some(Cut::TooSlow)
     }
 
-    /// Whether it holds room that others wait for, and has hardly grown of late.
+    /// Returns true if it has a reservation while others wait for one, and has hardly grown in the
+    /// last window.
     fn is_in_the_way(&self, now: Timestamp, so_far: &mut Progress) -> bool {
         let (seen, length) = so_far.seen;
         let elapsed = now.since(seen);
@@ -159,7 +162,7 @@ impl Reader<'_> {
         self.rooms.is_short() && is_slow(so_far.bytes.len() - length, elapsed, HELD_RATE_MIN)
     }
 
-    /// Adds a chunk, once there is room for it; says why it was the last, if it was.
+    /// Adds a chunk once memory for it is reserved. Returns the reason if it is the last one.
     async fn take(
         &self,
         chunk: Bytes,
@@ -178,8 +181,8 @@ impl Reader<'_> {
         (chunk.len() > left).then_some(Cut::Length)
     }
 
-    /// Has room for so many bytes, or says why it waits no longer: all its waiting may take as long
-    /// as the whole request.
+    /// Waits until this many bytes are reserved, or returns the reason to stop waiting. All waits
+    /// of a body together may take as long as a whole request.
     async fn make_room(
         &self,
         bytes: usize,
@@ -218,17 +221,18 @@ fn reserved(response: &reqwest::Response, caps: &Caps) -> usize {
     usize::try_from(promised).unwrap_or(0).min(caps.body_size)
 }
 
-/// Less than `rate_min` bytes a second on average.
+/// Returns true if the average is below `rate_min` bytes per second.
 fn is_slow(received: usize, elapsed: Duration, rate_min: u64) -> bool {
     (received as u128) * 1_000 < u128::from(rate_min) * elapsed.as_millis()
 }
 
-/// What waits for the parsers is counted by its length: nothing much larger may be behind it.
+/// Returns the bytes without much unused capacity: bodies that wait for the parsers are counted by
+/// length, so the allocation must not be much larger.
 fn snug(bytes: BytesMut) -> Bytes {
     if bytes.capacity() / 2 > bytes.len() { Bytes::copy_from_slice(&bytes) } else { bytes.freeze() }
 }
 
-/// A timer's end.
+/// Converts a time of `clock` to one of the runtime's timers.
 pub(super) fn instant(clock: &Clock, at: Timestamp) -> Instant {
     Instant::from_std(clock.instant(at))
 }

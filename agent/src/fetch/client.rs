@@ -1,12 +1,12 @@
-//! The HTTP clients: several, because the pool of idle connections is one lock in each.
+//! HTTP clients: several, because each has one lock for its pool of idle connections.
 //!
-//! A host's client is chosen by its name *and* its address, so that a host which moved is mostly
-//! not met through a connection to where it was. (The address is checked after each response
-//! all the same.)
+//! A host's client is chosen by its name *and* its address, so that a host whose address changed
+//! is usually not reached over a connection to the old one. (The address is checked after each
+//! response nevertheless.)
 //!
-//! Visits whose connection must not wait idle afterwards have clients of their own, which speak
-//! HTTP/1.1 alone: there a request can say `Connection: close`. HTTP/2 has no word for it, and the
-//! client would keep the connection.
+//! Visits whose connection must not stay idle afterwards use separate clients, which use only
+//! HTTP/1.1: there a request can have `Connection: close`. HTTP/2 has no equivalent, and the client
+//! would keep the connection.
 
 use super::FetchError;
 use super::follow::Patience;
@@ -23,20 +23,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const SHARDS: usize = 8;
-/// Header lines of a response; more count as a head too large.
+/// Maximum number of header lines of a response. With more, its head is too large.
 const HEADERS_MAX: usize = 200;
-/// What a connection may bring over HTTP/2 while nobody reads, in bytes.
+/// Bytes that an HTTP/2 connection may receive while nobody reads.
 const HTTP2_WINDOW: u32 = BODY_FREE as u32;
-/// A connection that goes with its visit is idle from one request to the next, not longer. One
-/// whose visit ended before its last request is closed after this.
+/// Maximum idle time of a connection that must not outlive its visit: it is idle only between two
+/// requests. If the visit ends before its last request, the connection is closed after this time.
 const PASSING: Duration = Duration::from_secs(1);
 
-/// What becomes of a connection after its visit.
+/// Fate of a connection after its visit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum After {
-    /// It is kept for the next visit.
+    /// Kept for the next visit.
     Kept,
-    /// It is closed.
+    /// Closed.
     Closed,
 }
 
@@ -48,9 +48,9 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// Clients that say how long their connections take to be made.
+    /// Creates clients that record in `connects` the time to make each connection.
     pub(super) fn new(fetch: &Fetch, connects: &Timer) -> Result<Self, FetchError> {
-        // An error says that a provider is installed already: by an earlier agent of this process.
+        // An error means that an earlier agent of this process has installed a provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let pins = Pins::default();
         let tls = tls::config(fetch.verify_certificates)?;

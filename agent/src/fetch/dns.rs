@@ -1,9 +1,9 @@
-//! From a host's name to the one address that is visited.
+//! Name resolution: from a host's name to the one address that is visited.
 //!
-//! Answers are kept by our own clock and our own rules: an address for its TTL within
-//! `ttl-min..ttl-max`, "no such name" and "no answer" for fixed times of their own. A name that
-//! is asked for by many at once is asked for once. Of several addresses the smallest admitted one
-//! is taken, so that a host stays at the address politeness is counted on.
+//! Answers are cached by our own clock and rules: an address for its TTL, clamped to
+//! `ttl-min..ttl-max`; "no such name" and "no answer" each for a fixed time. Simultaneous requests
+//! for the same name cause one query. Of several addresses the smallest admitted one is used, so
+//! that a host stays at the address for which politeness is counted.
 
 use super::answers::Answers;
 use super::guard::Guard;
@@ -23,7 +23,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// The resolver of host names, with its cache.
+/// Resolver of host names, with its cache.
 pub struct Dns {
     guard: Guard,
     barred: BlockAndPauseList,
@@ -35,7 +35,7 @@ pub struct Dns {
     queries: Option<Timer>,
 }
 
-/// An answer and how long it holds.
+/// Cached answer with its expiry.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     answer: Result<IpAddr, ResolveError>,
@@ -43,8 +43,8 @@ struct Kept {
 }
 
 impl Dns {
-    /// Reads the name servers' addresses; asks nothing yet. Without any name server every name is
-    /// [`ResolveError::Unavailable`].
+    /// Creates a resolver. It reads the addresses of the name servers and sends no query yet.
+    /// Without any name server every name is [`ResolveError::Unavailable`].
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         let dns = settings.fixed.dns.clone();
@@ -60,45 +60,45 @@ impl Dns {
         }
     }
 
-    /// The same, which measures how long the name servers take.
+    /// Measures the duration of queries from now on.
     #[must_use]
     pub fn timed(mut self, clock: Clock) -> Self {
         self.queries = Some(Timer::new(clock, NETWORK_BUCKETS));
         self
     }
 
-    /// How long the name servers took, where that is measured.
+    /// Returns the durations of queries, if they are measured.
     #[must_use]
     pub fn times(&self) -> Option<&Histogram> {
         self.queries.as_ref().map(Timer::times)
     }
 
-    /// The answers that were given by kind, those to IP literals left out.
+    /// Returns the numbers of answers by kind, without those for IP literals.
     pub fn answers(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.answers.read()
     }
 
-    /// Of these, known from before.
+    /// Returns the number of these answers that came from the cache.
     #[must_use]
     pub fn answers_cached(&self) -> u64 {
         self.answers.cached()
     }
 
-    /// The same, heeding what is blocked while it works.
+    /// Uses this shared list of blocked hosts, which follows the live settings.
     #[must_use]
     pub fn with_live_settings(mut self, barred: BlockAndPauseList) -> Self {
         self.barred = barred;
         self
     }
 
-    /// The address to visit `name` at (in normal form, IPv6 literals in brackets). An IP literal
-    /// is its own answer and asks nobody.
+    /// Returns the address at which to visit `name` (in normal form, IPv6 literals in brackets). An
+    /// IP literal is its own answer, without a query.
     pub async fn resolve(&self, host: HostKey, name: &str, now: Timestamp) -> Resolution {
         let (kept, cached) = match literal(name) {
             Some(address) => (self.judged(&[address], Timestamp::MAX), None),
             None => self.looked_up(name, now).await,
         };
-        // What is kept is the address: it may be blocked now, and not a while later.
+        // The cache holds the address itself: it may be blocked now and unblocked later.
         let answer = kept.answer.and_then(|address| match self.barred.blocks_address(address) {
             true => Err(ResolveError::Blocked(address)),
             false => Ok(Resolved { address, until: kept.until }),
@@ -109,7 +109,7 @@ impl Dns {
         Resolution { host, answer }
     }
 
-    /// What is known of a name, and whether it was known before.
+    /// Returns the answer for a name, and true if it was cached.
     async fn looked_up(&self, name: &str, now: Timestamp) -> (Kept, Option<bool>) {
         let entry = self
             .cache
@@ -123,7 +123,7 @@ impl Dns {
     async fn ask(&self, name: &str, now: Timestamp) -> Kept {
         let encoded = Name::from_labels(name.split('.').map(str::as_bytes));
         let answer = match (&self.servers, encoded) {
-            // Not a name that could be asked for: an overlong label, for instance.
+            // Not a valid name for a query, for example because of an overlong label.
             (_, Err(_)) => Err(ResolveError::NoSuchName),
             (Some(servers), Ok(name)) => self.query(servers, name).await,
             (None, Ok(_)) => Err(ResolveError::Unavailable),
@@ -141,8 +141,8 @@ impl Dns {
         let Ok(_permit) = self.permits.acquire().await else {
             return Err(ResolveError::Unavailable);
         };
-        // The library keeps its own time; this is the bound should it ever not: UDP and TCP, two
-        // families.
+        // The library has timeouts of its own; this bound applies if they ever fail: UDP and TCP,
+        // two address families.
         let patience = self.settings.timeout * (ATTEMPTS * 4);
         let began = self.queries.as_ref().map(Timer::start);
         let found = tokio::time::timeout(patience, servers.lookup_ip(name)).await;
@@ -156,8 +156,8 @@ impl Dns {
         }
     }
 
-    /// The smallest admitted address; IPv4 is smaller than IPv6. An IPv4 address in IPv6 notation
-    /// is the IPv4 address: politeness must know the machine by one name.
+    /// Returns the smallest admitted address; IPv4 is smaller than IPv6. An IPv4 address in IPv6
+    /// notation becomes the IPv4 address, so that politeness counts the machine once.
     fn judged(&self, addresses: &[IpAddr], until: Timestamp) -> Kept {
         let canonical = addresses.iter().map(IpAddr::to_canonical);
         let admitted = canonical.filter(|&address| self.guard.admits(address));
@@ -179,8 +179,8 @@ impl Dns {
     }
 }
 
-/// The address that a host name is, when it is one; in canonical form (`[::ffff:192.0.2.1]` is
-/// 192.0.2.1).
+/// Returns the address of a host name that is an IP literal, in canonical form
+/// (`[::ffff:192.0.2.1]` is 192.0.2.1).
 pub(super) fn literal(name: &str) -> Option<IpAddr> {
     let address = match name.strip_prefix('[') {
         Some(rest) => rest.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
@@ -189,7 +189,7 @@ pub(super) fn literal(name: &str) -> Option<IpAddr> {
     address.map(|address: IpAddr| address.to_canonical())
 }
 
-/// The shortest TTL on the way: of the aliases and of the addresses.
+/// Returns the shortest TTL of all aliases and addresses.
 fn ttl(found: &LookupIp) -> Duration {
     let seconds = found.as_lookup().answers().iter().map(|record| record.ttl).min();
     Duration::from_secs(u64::from(seconds.unwrap_or(0)))
@@ -201,7 +201,7 @@ fn resolve_error(error: &NetError) -> ResolveError {
             ResponseCode::NXDomain | ResponseCode::NoError => ResolveError::NoSuchName,
             _ => ResolveError::Unavailable,
         },
-        // Also a reply that is none: it says nothing about the name.
+        // This includes malformed replies: they contain nothing about the name.
         _ => ResolveError::Unavailable,
     }
 }

@@ -17,17 +17,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What is asked, of whom.
+/// One request.
 pub(super) struct Ask<'a> {
     pub(super) url: &'a CrawlUrl,
     pub(super) host: &'a str,
     pub(super) address: IpAddr,
     pub(super) headers: &'a Headers,
-    /// Whether it goes over the connection of the request before.
+    /// True if it uses the connection of the previous request.
     pub(super) follows: bool,
-    /// Whether it is the last on its connection.
+    /// True if it is the last on its connection.
     pub(super) is_last: bool,
-    /// What becomes of the connection then.
+    /// Fate of the connection after the last request.
     pub(super) after: After,
     pub(super) body_size_max: usize,
     pub(super) began: Timestamp,
@@ -35,25 +35,25 @@ pub(super) struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// Whether the request says `Connection: close`.
+    /// Returns true if the request has the header `Connection: close`.
     fn closes(&self) -> bool {
         self.is_last && self.after == After::Closed
     }
 }
 
-/// What came of it.
+/// Result of a request.
 pub(super) enum Answer {
-    /// A response, perhaps cut off, and how long it waited here for room for its body.
+    /// A response, perhaps truncated, and the time for which its body waited for a reservation.
     Response(Box<Response>, Duration),
-    /// None.
+    /// No usable response.
     Failed(Failure),
-    /// The URL cannot be asked for; nothing was sent.
+    /// The URL cannot be requested; nothing was sent.
     Unaskable(Discard),
-    /// None that is of use: a stop came while it waited here for room.
+    /// The response is unusable: the visit was stopped while the body waited for a reservation.
     Stopped,
 }
 
-/// Sends the request and reads the response. When this returns, the response's connection is
+/// Sends the request and reads the response. When it returns, the connection of the response is
 /// closed or idle.
 pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
     let Ok(url) = url::Url::parse(ask.url.as_str()) else {
@@ -108,19 +108,19 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
     Answer::Response(Box::new(answer), body.waited)
 }
 
-/// A body that broke off before its first byte is a failure, except where the status already
-/// says all there is to know.
+/// Returns the failure of a body that broke off before its first byte, except if the status alone
+/// is sufficient.
 fn unusable(body: &Body, status: StatusCode) -> Option<Failure> {
     let failure = body.cut.and_then(Cut::failure)?;
     (body.bytes.is_empty() && !asks_to_slow_down(status.as_u16())).then_some(failure)
 }
 
-/// 429 Too Many Requests (RFC 6585), 503 Service Unavailable (RFC 9110).
+/// Returns true for 429 Too Many Requests (RFC 6585) and 503 Service Unavailable (RFC 9110).
 pub(super) const fn asks_to_slow_down(status: u16) -> bool {
     matches!(status, 429 | 503)
 }
 
-/// Whether the connection a response came over can carry another request.
+/// Returns true if another request can use the connection of a response.
 pub(super) fn keeps_connection(response: &Response) -> bool {
     let cut = matches!(response.truncated, Some(Truncation::Time | Truncation::Disconnect));
     let said = |word: &str| {
@@ -137,7 +137,7 @@ pub(super) fn keeps_connection(response: &Response) -> bool {
     }
 }
 
-/// The head's header lines as HTTP/1.1 writes them, in bytes.
+/// Returns the bytes of the header lines in the form of HTTP/1.1.
 fn head_size(headers: &HeaderMap) -> usize {
     let separators = ": \r\n".len();
     headers.iter().map(|(name, value)| name.as_str().len() + value.len() + separators).sum()

@@ -1,20 +1,20 @@
-//! What the HTTP client's errors mean: the deepest cause that is known decides.
+//! Classification of the HTTP client's errors by their deepest known cause.
 
 use super::pins::NotPinned;
 use crivello_common::failure::Failure;
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-/// Where in a request it went wrong.
+/// Stage of a request in which an error occurred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// Until the response's head is complete.
+    /// Before the response's head is complete.
     Head,
-    /// While its body is read.
+    /// While the response's body is read.
     Body,
 }
 
-/// The kind of failure behind `error`.
+/// Returns the kind of failure of `error`.
 pub(super) fn failure(error: &reqwest::Error, stage: Stage) -> Failure {
     let connecting = stage == Stage::Head && error.is_connect();
     let mut known = None;
@@ -66,14 +66,14 @@ fn of_io(error: &io::Error, connecting: bool) -> Option<Failure> {
         ErrorKind::ConnectionRefused => Some(Failure::ConnectRefused),
         ErrorKind::TimedOut if connecting => Some(Failure::ConnectTimeout),
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Some(Failure::Unreachable),
-        // Closed within the handshake: TCP is up before anything can end.
+        // Closed within the TLS handshake: the TCP connection exists already.
         ErrorKind::UnexpectedEof if connecting => Some(Failure::Tls),
         ErrorKind::ConnectionReset
         | ErrorKind::ConnectionAborted
         | ErrorKind::BrokenPipe
         | ErrorKind::TimedOut
         | ErrorKind::UnexpectedEof => Some(Failure::Disconnected),
-        // A chunk that is none.
+        // An invalid chunk.
         ErrorKind::InvalidData | ErrorKind::InvalidInput => Some(Failure::BadResponse),
         _ => None,
     }

@@ -1,10 +1,11 @@
-//! One connection a visit: a request that follows another waits for its connection to come back.
+//! One connection per visit: a request that follows another waits until the connection is back in
+//! the pool.
 //!
-//! The client's pool gets a connection back from a task of its own, some microseconds after the
-//! body's end. A request that asks in between would open a second connection, and even when the
-//! first comes back in time the second is opened all the same, in the background, for nothing. So
-//! here a request that follows another on a connection that was kept alive gives the first a
-//! moment to come back; and a connection that is no longer waited for is not opened.
+//! A task of the client returns a connection to the pool, some microseconds after the body's end.
+//! A request in between would open a second connection. Even if the first is returned in time, the
+//! client would still open the second in the background, unused. So a request that follows another
+//! on a kept-alive connection first waits a moment for it, and a connection that is not needed any
+//! more is not opened.
 
 use crivello_common::metrics::Timer;
 use std::future::Future;
@@ -13,20 +14,20 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tower::{BoxError, Layer, Service};
 
-/// The first connection has this long to come back. Longer than that, and it is gone: the server
-/// closed it without saying so.
+/// Time for the first connection to return to the pool. If it takes longer, the server has closed
+/// it without notice.
 const MOMENT: Duration = Duration::from_millis(50);
 
 tokio::task_local! {
     static FOLLOWS: ();
 }
 
-/// Sends a request that, if it `follows`, goes over the connection of the request before.
+/// Sends a request. If it `follows` another, it uses the connection of that one if possible.
 pub(super) async fn send<F: Future>(follows: bool, request: F) -> F::Output {
     if follows { FOLLOWS.scope((), request).await } else { request.await }
 }
 
-/// Puts [`Patient`] around the client's connector, which says how long its connections take.
+/// Layer that wraps the client's connector in [`Patient`], with a timer of its connections.
 #[derive(Clone, Debug)]
 pub(super) struct Patience(pub(super) Timer);
 
@@ -38,13 +39,13 @@ impl<S> Layer<S> for Patience {
     }
 }
 
-/// A connector that is in no hurry where a connection is about to come back.
+/// Connector that delays a new connection while another is about to return to the pool.
 #[derive(Clone, Debug)]
 pub(super) struct Patient<S>(S, Timer);
 
-/// Why nothing was connected to. Nobody hears it: the request has its connection.
+/// Error in place of a new connection. Nobody receives it: the request has its connection.
 #[derive(Debug, thiserror::Error)]
-#[error("the connection of the request before came back")]
+#[error("the connection of the previous request returned to the pool")]
 struct CameBack;
 
 impl<S, R> Service<R> for Patient<S>
@@ -78,7 +79,7 @@ where
         let asker = tokio::task::try_id();
         Box::pin(async move {
             tokio::time::sleep(MOMENT).await;
-            // What nobody waits for any more the client moves to a task of its own.
+            // The client moves a connection that nobody waits for any more to a separate task.
             if tokio::task::try_id() != asker {
                 return Err(CameBack.into());
             }

@@ -1,30 +1,29 @@
-//! Which addresses may be visited: those that the public internet routes, and those that a
-//! configuration line allows (server-side request forgery is what this guards against).
+//! Admission of addresses: those that the public internet routes, and those that a setting allows.
+//! This guards against server-side request forgery.
 //!
-//! IPv4 is judged by a table of what is denied, after the IANA special-purpose registry (RFC
-//! 6890). IPv6 is judged the other way round: only global unicast (`2000::/3`) is admitted, less
-//! its special blocks. Addresses that lead through a translator or a tunnel to an IPv4 address
-//! (NAT64, 6to4, Teredo, IPv4-compatible) are special too: a machine that is reached by two
-//! addresses would be visited as if it were two. One that carries an IPv4 address in its interface
-//! identifier is judged by that as well.
+//! IPv4 addresses are checked against a table of denied networks, after the IANA special-purpose
+//! registry (RFC 6890). For IPv6 only global unicast (`2000::/3`) without its special blocks is
+//! admitted. Addresses that a translator or a tunnel maps to an IPv4 address (NAT64, 6to4, Teredo,
+//! IPv4-compatible) count as special: a machine with two addresses would be visited as if it were
+//! two. If the interface identifier contains an IPv4 address, that address is checked as well.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The judge of addresses.
+/// Filter of addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     allowed: Box<[IpNet]>,
 }
 
 impl Guard {
-    /// A guard that also admits what is in `allow_networks`.
+    /// Creates a guard that also admits the addresses in `allow_networks`.
     #[must_use]
     pub fn new(allow_networks: &[IpNet]) -> Self {
         Self { allowed: allow_networks.into() }
     }
 
-    /// Whether `address` may be connected to.
+    /// Returns true if `address` may be connected to.
     #[must_use]
     pub fn admits(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -83,7 +82,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     GLOBAL_V6.contains(&address) && !DENIED_V6.iter().any(|network| network.contains(&address))
 }
 
-/// The IPv4 address in an ISATAP interface identifier (RFC 5214), under any prefix.
+/// Returns the IPv4 address in an ISATAP interface identifier (RFC 5214), under any prefix.
 const fn in_interface(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
         [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => {

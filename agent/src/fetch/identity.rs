@@ -1,5 +1,4 @@
-//! Who asks, and how: the headers of every request, built once, and their text as it goes over
-//! the wire.
+//! Identity of the crawler: the headers of every request, built once, and their text on the wire.
 
 use super::FetchError;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -15,11 +14,11 @@ const PAGE_ENCODINGS: &str = "gzip, deflate, br, zstd";
 const ROBOTS_ACCEPT: &str = "text/plain,*/*;q=0.8";
 const CLOSE: &[u8] = b"connection: close\r\n";
 
-/// The headers of requests for pages and for robots.txt.
+/// Headers of requests for pages and for robots.txt.
 pub(super) struct Identity {
     pub(super) pages: Headers,
     pub(super) robots: Headers,
-    /// The product token that robots.txt is read for.
+    /// Product token that selects the rules in robots.txt.
     pub(super) agent: String,
 }
 
@@ -64,8 +63,8 @@ impl Identity {
 }
 
 impl Headers {
-    /// The headers of one request; the last on its connection when `close`. `Host` is added by
-    /// the client, behind them.
+    /// Returns the headers of one request, which is the last on its connection if `close`. The
+    /// client adds `Host` after them.
     pub(super) fn map(&self, close: bool) -> HeaderMap {
         let mut map = self.map.clone();
         if close {
@@ -74,8 +73,8 @@ impl Headers {
         map
     }
 
-    /// Request line and headers as HTTP/1.1 sends them. HTTP/2 says the same in binary; archives
-    /// keep the text.
+    /// Returns the request line and headers in the form of HTTP/1.1. HTTP/2 sends the same in
+    /// binary; archives store the text.
     pub(super) fn request_head(&self, url: &CrawlUrl, close: bool) -> Bytes {
         let (path, authority) = (url.path_and_query(), authority(url));
         let fixed = b"GET  HTTP/1.1\r\nhost: \r\n\r\n".len();
@@ -109,14 +108,14 @@ impl FromIterator<(HeaderName, HeaderValue)> for Headers {
     }
 }
 
-/// Host, and port where it is not the scheme's own.
+/// Returns the host, with the port if it is not the default of the scheme.
 fn authority(url: &CrawlUrl) -> &str {
     let text = url.as_str();
     let start = url.origin().scheme.as_str().len() + "://".len();
     &text[start..text.len() - url.path_and_query().len()]
 }
 
-/// The mailbox of a contact that is one.
+/// Returns the mailbox of a contact, if the contact is one.
 fn mailbox(contact: &str) -> Option<&str> {
     let contact = contact.strip_prefix("mailto:").unwrap_or(contact);
     (contact.contains('@') && !contact.contains("://")).then_some(contact)

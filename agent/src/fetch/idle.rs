@@ -1,9 +1,9 @@
-//! How many connections may wait idle: each costs a file descriptor and some dozens of KiB, and
-//! the client's pool has no bound over all hosts.
+//! Bound on idle connections: each costs a file descriptor and some dozens of KiB, and the
+//! client's pool has no bound over all hosts.
 //!
-//! A visit asks before its first request: one that may not keep its connection has to close it
-//! (see [`After`]). The count is of hosts, from their last request: an approximation that errs
-//! while a response is slow.
+//! A visit checks before its first request; one that may not keep its connection must close it
+//! (see [`After`]). The count is the number of hosts, from their last request on. This is an
+//! approximation; it is wrong while a response is slow.
 
 use super::client::After;
 use crate::messages::MinHostDelay;
@@ -13,13 +13,13 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Between two looks for connections that were closed meanwhile, while there are too many.
+/// Minimum time between two removals of expired entries, while there are too many.
 const SWEEP_EVERY: Duration = Duration::from_millis(500);
 
-/// The hosts that an idle connection is kept to.
+/// Hosts to which an idle connection is kept.
 pub(super) struct Idle {
     kept: Mutex<Kept>,
-    /// How long an idle connection is kept.
+    /// Time for which an idle connection is kept.
     keep: Duration,
     rest_min: MinHostDelay,
     max: usize,
@@ -32,18 +32,18 @@ struct Kept {
 }
 
 impl Idle {
-    /// At most `max` connections at once, each for `keep`; none while hosts rest for longer: it would
-    /// be of no use to anyone.
+    /// Creates a bound of `max` connections at once, each kept for `keep`. None is kept while hosts
+    /// rest for longer: no visit would use it.
     pub(super) fn new(keep: Duration, rest_min: MinHostDelay, max: usize) -> Self {
         Self { kept: Mutex::default(), keep, rest_min, max }
     }
 
-    /// How long hosts rest is said here from now on.
+    /// Uses this shared shortest delay from now on.
     pub(super) fn heed(&mut self, rest_min: MinHostDelay) {
         self.rest_min = rest_min;
     }
 
-    /// What becomes of the connection to `host` after a visit that begins now.
+    /// Returns the fate of the connection to `host` after a visit that begins now.
     pub(super) fn after(&self, host: HostHash, now: Timestamp) -> After {
         if self.keep.is_zero() || self.rest_min.get() > self.keep {
             return After::Closed;
@@ -64,12 +64,12 @@ impl Idle {
         After::Kept
     }
 
-    /// How many are kept at the moment.
+    /// Returns the number of connections that are kept now.
     pub(super) fn len(&self, now: Timestamp) -> usize {
         self.kept.lock().until.values().filter(|&&until| until > now).count()
     }
 
-    /// Another request goes over a connection that is kept: it is for longer.
+    /// Extends the time of a kept connection, because another request is sent over it.
     pub(super) fn extend_to(&self, host: HostHash, now: Timestamp) {
         self.kept.lock().until.insert(host, now + self.keep);
     }
@@ -96,12 +96,12 @@ mod tests {
         assert!(kept(1, 0));
         assert!(kept(2, 10_000));
         assert!(!kept(3, 10_001));
-        assert!(kept(2, 10_002), "the same connection again");
+        assert!(kept(2, 10_002), "reuse of a kept connection was refused");
         assert_eq!((idle.len(at(14_999)), idle.len(at(15_001))), (2, 1));
-        assert!(kept(3, 15_000), "the first has expired");
+        assert!(kept(3, 15_000), "an expired connection still counts");
         assert!(!kept(1, 15_001));
         idle.extend_to(HostHash(2), at(25_001));
-        assert!(!kept(1, 25_002), "the second is in use");
+        assert!(!kept(1, 25_002), "a connection in use was counted as idle");
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! What a visit owes: exactly one verdict, also when its task panics, is aborted, or never runs.
+//! Lease of a visit, which guarantees exactly one verdict, even if the task panics, is aborted, or
+//! never runs.
 //!
-//! The lease lives in the task as a value; its verdict is sent when it is dropped. Whatever it
-//! holds of the visit's connection is dropped before it, so that the end it tells is the end.
+//! The lease is a value in the task, and sends the verdict when it is dropped. All that the task
+//! holds of the visit's connection is dropped earlier, so that the visit has really ended.
 
 use super::FetchContext;
 use crate::messages::{
@@ -16,7 +17,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One visit's account.
+/// State of one visit.
 pub(super) struct Lease {
     pub(super) context: Arc<FetchContext>,
     pub(super) host: HostKey,
@@ -24,9 +25,9 @@ pub(super) struct Lease {
     pub(super) address: IpAddr,
     pub(super) deadline: VisitDeadline,
     handed_out: HandedOut,
-    /// URLs not tried yet.
+    /// URLs that were not tried yet.
     pub(super) rest: std::vec::IntoIter<Queued>,
-    /// Whether the first of them was taken.
+    /// True once the first of them was taken.
     under_way: bool,
     origin: Origin,
     request: Option<RobotsRequest>,
@@ -39,16 +40,16 @@ pub(super) struct Lease {
     robots: Option<RobotsAnswer>,
 }
 
-/// A request that was begun and is not over.
+/// Request that has begun and not ended.
 struct Flight {
     began: Timestamp,
     row: Option<Queued>,
-    /// How long the site waited for us in between.
+    /// Time for which the site had to wait for us.
     waited: Duration,
 }
 
 impl Lease {
-    /// A lease that begins now.
+    /// Creates a lease that begins now.
     pub(super) fn new(
         context: Arc<FetchContext>,
         (host, name, address, deadline, handed_out): (
@@ -84,32 +85,33 @@ impl Lease {
         }
     }
 
-    /// Requests counted so far.
+    /// Returns the number of requests so far.
     pub(super) const fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Whether another request may begin as far as the address's turn goes, and what people say of the
-    /// host.
+    /// Returns true if another request may begin: the deadline has not passed, and the host is
+    /// neither blocked nor paused.
     pub(super) fn may_go_on(&self) -> bool {
         let has_turn = self.context.clock.now() < self.deadline.end();
         has_turn && !self.context.barred.stops(&self.name, self.address)
     }
 
-    /// The next URL. None while there is no room for what becomes of it, be it only that robots.txt
-    /// disallows it; the first always has room, see [`Sink`](super::Sink).
+    /// Returns the next URL, or `None` while the sink has no room for its result. Each URL has a
+    /// result, even one that robots.txt disallows. There is always room for the first, see
+    /// [`Sink`](super::Sink).
     pub(super) fn take_next(&mut self) -> Option<Queued> {
         let has_room =
             !std::mem::replace(&mut self.under_way, true) || self.context.sink.has_room();
         if has_room { self.rest.next() } else { None }
     }
 
-    /// The whole URL of one of the visit's rows.
+    /// Returns the complete URL of one of the visit's rows.
     pub(super) fn url(&self, row: &Queued) -> CrawlUrl {
         CrawlUrl::from_parts(row.origin, &self.name, &row.path)
     }
 
-    /// A request begins, for this row of the frontier or for robots.txt.
+    /// Begins a request, for this row of the frontier or for robots.txt. Returns the time.
     pub(super) fn begin(&mut self, row: Option<Queued>) -> Timestamp {
         let began = self.context.clock.now();
         self.requests = self.requests.saturating_add(1);
@@ -117,14 +119,14 @@ impl Lease {
         began
     }
 
-    /// So long it was we who kept the site waiting: that is not time it took.
+    /// Excludes the time for which we kept the site waiting from the duration of the request.
     pub(super) const fn excuse(&mut self, waited: Duration) {
         if let Some(flight) = &mut self.flight {
             flight.waited = waited;
         }
     }
 
-    /// It is over. Its row comes back, with the time it took.
+    /// Ends the request. Returns its row and its duration.
     pub(super) fn end(&mut self) -> (Option<Queued>, Duration) {
         let Some(flight) = self.flight.take() else {
             return (None, Duration::ZERO);
@@ -135,33 +137,33 @@ impl Lease {
         (flight.row, took)
     }
 
-    /// When the last request was over.
+    /// Returns the end of the last request.
     pub(super) const fn ended(&self) -> Timestamp {
         self.ended
     }
 
-    /// It never left: it does not count.
+    /// Cancels a request that was never sent, so that it does not count. Returns its row.
     pub(super) fn unsend(&mut self) -> Option<Queued> {
         self.requests = self.requests.saturating_sub(1);
         self.flight.take().and_then(|flight| flight.row)
     }
 
-    /// A response counts as a page.
+    /// Counts a response as a page.
     pub(super) const fn count_page(&mut self) {
         self.pages += 1;
     }
 
-    /// What the visit says of the host's health, once it has something to say.
+    /// Sets the signal about the host's health for the verdict.
     pub(super) const fn signal(&mut self, signal: Signal) {
         self.signal = signal;
     }
 
-    /// The answer to the robots request.
+    /// Records the answer to the robots request.
     pub(super) fn answer(&mut self, found: RobotsOutcome) {
         self.robots = self.request.take().map(|request| RobotsAnswer { request, found });
     }
 
-    /// Sends a result on.
+    /// Sends a result to the sink.
     pub(super) fn tell(
         &self,
         row: Option<Queued>,
@@ -191,8 +193,8 @@ impl Lease {
         });
     }
 
-    /// The request that was under way when the task ended. A row that made it panic counts as a
-    /// failed attempt, lest it come back for ever; any other is returned.
+    /// Ends the request that was in flight when the task ended. A row that caused a panic counts as
+    /// a failed attempt, so that it is not retried forever; any other row is returned.
     fn settle(&mut self, returned: &mut Vec<Queued>) {
         if std::thread::panicking() {
             self.answer(RobotsOutcome::Unreachable);

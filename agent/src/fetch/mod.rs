@@ -1,15 +1,15 @@
-//! The room that opens sockets to the web, and the only one.
+//! Fetching: name resolution and HTTP requests. No other stage opens sockets to the web.
 //!
-//! * *Comes in*: host names to be resolved; [`Visit`](crate::messages::Visit)s, each a lease on one
-//!   host and one address.
-//! * *Goes out*: [`Resolution`](crate::messages::Resolution)s; for every request a
-//!   [`Fetched`], at once; for every visit exactly one [`Verdict`], whatever happens to the task.
-//! * *Remembers*: answers of the name servers for as long as they hold, idle connections for a
-//!   few seconds. Nothing that would be missed after a restart.
-//! * *Never knows*: when a host may be visited, who owns it, what a page says.
-//! * *Goes wrong*: every way a server can misbehave is one of
-//!   [`Failure`](crate::messages::FetchOutcome::Failed) or a truncation with its reason; nothing is tried
-//!   twice here.
+//! * *In*: host names to resolve; [`Visit`](crate::messages::Visit)s, each a lease on one host and
+//!   one address.
+//! * *Out*: [`Resolution`](crate::messages::Resolution)s; a [`Fetched`] for every request, at once;
+//!   exactly one [`Verdict`] for every visit, whatever happens to the task.
+//! * *State*: answers of the name servers until they expire, idle connections for a few seconds.
+//!   Nothing of it is needed after a restart.
+//! * *Never knows*: when a host may be visited, which agent owns it, the content of pages.
+//! * *Errors*: every misbehavior of a server is a
+//!   [`Failure`](crate::messages::FetchOutcome::Failed) or a truncation with its reason. Nothing is
+//!   retried here.
 //!
 //! ```text
 //!            name ──► dns ──► guard ──► Resolution
@@ -61,39 +61,39 @@ use rooms::Rooms;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where results go. Called from tasks, so it must never block; what is behind it has room for one
-/// result of each visit in flight, and for as many more as it says.
+/// Receiver of results. It is called from tasks, so it must never block. It must accept one result
+/// of each visit in flight, and further results while [`Sink::has_room`] returns true.
 pub trait Sink: Send + Sync {
-    /// One URL of a visit is done with.
+    /// Receives the result of one URL of a visit.
     fn fetched(&self, fetched: Fetched);
-    /// A visit is over: exactly once for each.
+    /// Receives the end of a visit, exactly once for each.
     fn verdict(&self, verdict: Verdict);
-    /// Whether a visit may go on to its next URL, or had better return the rest.
+    /// Returns true if a visit may continue with its next URL, false if it must return the rest.
     fn has_room(&self) -> bool {
         true
     }
 }
 
-/// Why the room cannot be opened.
+/// Failure to create a [`FetchContext`].
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The contact or the name cannot be sent in a header.
+    /// A setting of the identity cannot be sent in a header.
     #[error("{what} cannot be sent as an HTTP header: {value:?}")]
     Identity {
-        /// Which setting.
+        /// Name of the setting.
         what: &'static str,
         /// Its value.
         value: String,
     },
-    /// The HTTP client cannot be built (TLS roots, mostly).
+    /// The HTTP client cannot be built.
     #[error("the HTTP client cannot be set up")]
     Client(#[from] reqwest::Error),
-    /// TLS cannot be set up (no root certificates on this machine, mostly).
+    /// TLS cannot be set up, usually because this machine has no root certificates.
     #[error("TLS cannot be set up")]
     Tls(#[from] rustls::Error),
 }
 
-/// What all visits share. One for the whole agent, in an [`Arc`].
+/// State that all visits share. There is one for the whole agent, in an [`Arc`].
 pub struct FetchContext {
     clients: Clients,
     identity: Identity,
@@ -120,10 +120,10 @@ struct Caps {
 }
 
 impl FetchContext {
-    /// Sets the HTTP clients up.
+    /// Creates a context with its HTTP clients.
     ///
     /// # Errors
-    /// [`FetchError`]: the identity cannot be sent, or TLS cannot be set up.
+    /// [`FetchError`] if the identity cannot be sent, or if TLS or a client cannot be set up.
     pub fn new(settings: &Settings, clock: Clock, sink: Arc<dyn Sink>) -> Result<Self, FetchError> {
         let fetch = &settings.fixed.fetch;
         let times = Times::new(clock);
@@ -153,25 +153,27 @@ impl FetchContext {
         })
     }
 
-    /// How long the web took to answer.
+    /// Returns the response times of the web.
     #[must_use]
     pub const fn times(&self) -> &Times {
         &self.times
     }
 
-    /// Hosts that an idle connection is kept to.
+    /// Returns the number of hosts to which an idle connection is kept.
     #[must_use]
     pub fn connections_idle(&self) -> usize {
         self.idle.len(self.clock.now())
     }
 
-    /// Bytes of room that large bodies hold, and how many visits wait for some.
+    /// Returns the bytes that large bodies have reserved, and the number of bodies that wait for a
+    /// reservation.
     #[must_use]
     pub fn bodies(&self) -> (usize, usize) {
         self.rooms.held()
     }
 
-    /// The same, heeding while it works what is blocked and paused, and how long hosts rest.
+    /// Uses these shared lists of blocked and paused hosts and this shared shortest delay, which
+    /// follow the live settings.
     #[must_use]
     pub fn with_live_settings(mut self, barred: BlockAndPauseList, rest_min: MinHostDelay) -> Self {
         self.barred = barred;

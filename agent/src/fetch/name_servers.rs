@@ -1,7 +1,7 @@
-//! The name servers that are asked: those of the settings, else the system's.
+//! Name servers: those of the settings, or else those of the system.
 //!
-//! Nothing but the name asked for leaves the machine and nothing but the servers' answer comes
-//! back: no search domains, no hosts file, no cache of the library (ours is in front of it).
+//! The query contains only the requested name, and the answer comes only from the servers: there
+//! are no search domains, no hosts file and no cache in the library (ours is in front of it).
 
 use crivello_common::config;
 use hickory_resolver::TokioResolver;
@@ -13,10 +13,11 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use std::net::SocketAddr;
 use tracing::warn;
 
-/// How often a query is sent before the servers count as silent.
+/// Number of times that a query is sent before the servers count as silent.
 pub(super) const ATTEMPTS: u32 = 2;
 
-/// The resolver; `None`, said in the log, when there is no server to ask.
+/// Creates the resolver. Returns `None` and logs a warning if there is no server, or if it cannot
+/// be set up.
 pub(super) fn connect(settings: &config::Dns) -> Option<TokioResolver> {
     let servers = if settings.servers.is_empty() {
         system_servers()
@@ -24,14 +25,18 @@ pub(super) fn connect(settings: &config::Dns) -> Option<TokioResolver> {
         settings.servers.iter().copied().map(server).collect()
     };
     if servers.is_empty() {
-        warn!("no name server is configured, neither here nor in the system: no name resolves");
+        warn!(
+            "no name server is configured, neither in dns.servers nor in the system; no name can be resolved"
+        );
         return None;
     }
     let config = ResolverConfig::from_parts(None, Vec::new(), servers);
     TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
         .with_options(options(settings))
         .build()
-        .inspect_err(|error| warn!(%error, "the resolver cannot be set up: no name resolves"))
+        .inspect_err(
+            |error| warn!(%error, "the resolver cannot be set up; no name can be resolved"),
+        )
         .ok()
 }
 
@@ -39,7 +44,7 @@ fn system_servers() -> Vec<NameServerConfig> {
     match hickory_resolver::system_conf::read_system_conf() {
         Ok((config, _)) => config.name_servers().to_vec(),
         Err(error) => {
-            warn!(%error, "the system's name servers are unknown");
+            warn!(%error, "cannot read the system's name servers");
             Vec::new()
         }
     }

@@ -1,25 +1,25 @@
-//! The addresses that may be connected to right now: one a visit in flight.
+//! Pinned addresses: the only ones that may be connected to now, one for each visit in flight.
 //!
-//! The HTTP client resolves names through this map alone, so a connection can only be made to the
-//! address a visit holds the lease on. IP literals never reach it: see
-//! [`visit`](super::visit) for their check.
+//! The HTTP client resolves names through this map only, so it can connect only to the address
+//! that a visit holds the lease on. The client does not resolve IP literals:
+//! [`visit`](super::visit) checks them.
 
 use dashmap::DashMap;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Host names and the one address each may be reached at.
+/// Host names, each with the one address that may be connected to.
 #[derive(Clone, Default)]
 pub(super) struct Pins(Arc<DashMap<Arc<str>, IpAddr, foldhash::fast::RandomState>>);
 
-/// A name that no visit is at.
+/// Error for a name without a visit in flight.
 #[derive(Debug, thiserror::Error)]
-#[error("no visit holds a lease on this host")]
+#[error("no visit to this host is in flight")]
 pub(super) struct NotPinned;
 
 impl Pins {
-    /// Lets `name` be reached at `address` until the guard is dropped.
+    /// Allows connections to `name` at `address` until the returned guard is dropped.
     pub(super) fn pin(&self, name: &Arc<str>, address: IpAddr) -> Pin {
         self.0.insert(Arc::clone(name), address);
         Pin { pins: self.clone(), name: Arc::clone(name) }
@@ -43,7 +43,7 @@ impl Resolve for Pins {
     }
 }
 
-/// See [`Pins::pin`].
+/// Guard that removes a pinned address when it is dropped.
 pub(super) struct Pin {
     pins: Pins,
     name: Arc<str>,

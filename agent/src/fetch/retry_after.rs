@@ -5,9 +5,9 @@ use http::HeaderMap;
 use http::header::{DATE, HeaderName, RETRY_AFTER};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// How long the server asks to be left alone. A date counts from the response's own `Date`, so
-/// that a server whose clock is wrong is understood; from `now` where there is none. `None`:
-/// nothing said, nothing that can be read, or a date that is past.
+/// Returns the time for which the server asks for no requests. A date is relative to the response's
+/// own `Date`, so that a wrong clock of the server does not matter, or to `now` if there is none.
+/// `None` if the header is missing or unreadable, or if its date has passed.
 pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn seconds_and_dates_are_read_and_the_rest_is_nothing() {
         let at_date = Some("Fri, 20 Nov 2026 10:00:00 GMT");
-        let now = Timestamp::from_secs(1_795_168_800); // the same minute an hour before, by us
+        let now = Timestamp::from_secs(1_795_168_800); // the same time by our clock
         let seconds = |n| Some(Duration::from_secs(n));
         for (text, date, expected) in [
             ("120", None, seconds(120)),

@@ -1,4 +1,4 @@
-//! The robots errand: one hop on the way to an origin's robots.txt, and what its answer means
+//! Robots visits: one hop on the way to an origin's robots.txt, and the meaning of the response
 //! (RFC 9309 section 2.3.1).
 
 use super::FetchContext;
@@ -16,10 +16,11 @@ use http::header::LOCATION;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Longer bodies are compiled away from the runtime's own threads.
+/// Maximum length in bytes of a file that is compiled on a thread of the runtime; longer ones are
+/// compiled on a blocking thread.
 const COMPILED_HERE_MAX: usize = 16 << 10;
 
-/// Asks once, answers once.
+/// Sends one request and records its answer in the lease.
 pub(super) async fn run(
     lease: &mut Lease,
     context: &FetchContext,
@@ -55,7 +56,7 @@ pub(super) async fn run(
             lease.unsend();
             return lease.answer(RobotsOutcome::Unreachable);
         }
-        // No answer: it is asked again.
+        // There is no answer, so it is requested again later.
         Answer::Stopped => return,
     };
     let (_, took) = lease.end();
@@ -85,25 +86,26 @@ async fn found(response: &Response, url: &CrawlUrl, agent: &str) -> RobotsOutcom
     }
 }
 
-/// What a response to a request for a robots.txt means.
+/// Meaning of a response to a request for a robots.txt.
 pub(super) enum Meaning {
     /// The body is the file.
     File,
-    /// It is there.
+    /// The file is at this URL.
     Elsewhere(CrawlUrl),
-    /// There is none: all is allowed.
+    /// There is no file: all is allowed.
     Missing,
-    /// A redirect to nowhere: taken as unreachable.
+    /// Redirect without a usable target: handled as unreachable.
     Nowhere,
-    /// Nothing is known: nothing is allowed, or what was last known holds.
+    /// Nothing is known: nothing is allowed, or last-known-good applies.
     Unreachable,
 }
 
-/// The one reading of a status (RFC 9309 section 2.3.1):
+/// Returns the meaning of a response by its status (RFC 9309 section 2.3.1):
 /// - 2xx: the file.
-/// - 3xx: it is elsewhere. Without a `Location` that can be followed (also 304, which answers
-///   a question that was not asked) nothing is known, and the careful reading is unreachable.
-/// - 4xx: missing, also 401 and 403 (section 2.3.1.3), but not 429, which asks us to come later.
+/// - 3xx: it is elsewhere. Without a `Location` that can be followed nothing is known, and the safe
+///   interpretation is unreachable. This includes 304: the request was not conditional.
+/// - 4xx: missing, also for 401 and 403 (section 2.3.1.3), but not for 429, which asks to retry
+///   later.
 /// - all else: unreachable.
 pub(super) fn meaning(response: &Response, url: &CrawlUrl) -> Meaning {
     match response.status {
@@ -115,7 +117,7 @@ pub(super) fn meaning(response: &Response, url: &CrawlUrl) -> Meaning {
     }
 }
 
-/// The rules compiled, or why there are none.
+/// Returns the compiled rules, or the outcome if there are none.
 async fn rules(response: &Response, agent: &str) -> RobotsOutcome {
     let Some(file) = response.robots_txt() else {
         return RobotsOutcome::Unreachable;
@@ -135,7 +137,7 @@ fn compile(file: RobotsTxt, agent: &str) -> RobotsOutcome {
     }
 }
 
-/// The target of a redirect, if there is one that may be crawled.
+/// Returns the target of a redirect, if there is one that may be crawled.
 fn location(headers: &HeaderMap, base: &CrawlUrl) -> Option<CrawlUrl> {
     let target = String::from_utf8_lossy(headers.get(LOCATION)?.as_bytes());
     let base = url::Url::parse(base.as_str()).ok()?;

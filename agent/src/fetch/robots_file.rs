@@ -1,5 +1,4 @@
-//! A robots.txt for somebody who asks by hand: the way of the robots errand, all its hops at once,
-//! without a crawl around it.
+//! Manual request of a robots.txt: the same hops as in robots visits, all at once, without a crawl.
 
 use super::client::After;
 use super::exchange::{Answer, Ask, exchange};
@@ -16,24 +15,23 @@ use crivello_html::RobotsTxt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What a request for a robots.txt comes to (RFC 9309 section 2.3.1).
+/// Result of a request for a robots.txt (RFC 9309 section 2.3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RobotsFile {
-    /// 2xx: its bytes, at most 500 KiB of them (section 2.5).
+    /// 2xx: the bytes of the file, at most 500 KiB (section 2.5).
     Body(Bytes),
-    /// None, as it says: all is allowed. 4xx but 429, or too many redirects.
+    /// There is no file, for this reason: all is allowed. 4xx except 429, or too many redirects.
     Missing(String),
-    /// No answer, or none that can be used, as it says (also a redirect to nowhere): nothing is
-    /// allowed.
+    /// There is no usable response, for this reason: nothing is allowed. This includes a redirect
+    /// to nowhere.
     Unreachable(String),
 }
 
-/// Fetches a robots.txt as the crawler does: by its user agent and its limits, only from addresses
-/// that may be visited, along at most five redirects. The requests follow each other without
-/// a delay.
+/// Fetches a robots.txt as the crawler does: with its user agent and limits, only from addresses
+/// that may be visited, over at most five redirects. There is no delay between the requests.
 ///
 /// # Errors
-/// [`FetchError`]: the identity cannot be sent, or TLS cannot be set up.
+/// [`FetchError`] if the identity cannot be sent, or if TLS or a client cannot be set up.
 pub async fn robots_file(url: &CrawlUrl, settings: &Settings) -> Result<RobotsFile, FetchError> {
     let context = FetchContext::new(settings, Clock::start(), Arc::new(Nobody))?;
     let dns = Dns::new(settings);
@@ -51,7 +49,7 @@ pub async fn robots_file(url: &CrawlUrl, settings: &Settings) -> Result<RobotsFi
     Ok(RobotsFile::Missing(format!("more than {ROBOTS_HOPS_MAX} redirects")))
 }
 
-/// There is no crawl behind it.
+/// Sink that ignores results, because there is no crawl.
 struct Nobody;
 
 impl Sink for Nobody {
@@ -59,7 +57,7 @@ impl Sink for Nobody {
     fn verdict(&self, _: Verdict) {}
 }
 
-/// One request; otherwise why there is no response.
+/// Sends one request. The error is the reason why there is no response.
 async fn ask(
     context: &FetchContext,
     dns: &Dns,
@@ -102,7 +100,7 @@ const fn why_no_address(error: ResolveError) -> &'static str {
     }
 }
 
-/// What a response says: what there is, or where it is.
+/// Content of a response: the result, or the next URL.
 enum Reading {
     File(RobotsFile),
     Elsewhere(CrawlUrl),
@@ -113,11 +111,13 @@ fn read(response: &Response, url: &CrawlUrl) -> Reading {
     Reading::File(match meaning(response, url) {
         Meaning::File => match response.robots_txt().and_then(RobotsTxt::text) {
             Some(body) => RobotsFile::Body(body),
-            None => RobotsFile::Unreachable(format!("{said}, unreadable or broken off")),
+            None => RobotsFile::Unreachable(format!("{said}, unreadable or truncated")),
         },
         Meaning::Elsewhere(target) => return Reading::Elsewhere(target),
         Meaning::Missing => RobotsFile::Missing(said),
-        Meaning::Nowhere => RobotsFile::Unreachable(format!("{said}, leading nowhere")),
+        Meaning::Nowhere => {
+            RobotsFile::Unreachable(format!("{said}, a redirect without a valid target"))
+        }
         Meaning::Unreachable => RobotsFile::Unreachable(said),
     })
 }

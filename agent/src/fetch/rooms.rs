@@ -1,22 +1,23 @@
-//! Room for large bodies: what they may hold of memory together, from when they turn out to be
-//! large until the parsers have done with them. It is taken in units, as the bytes come.
+//! Memory budget of large bodies: the bytes that all of them together may reserve. A reservation
+//! lasts from when a body turns out to be large until it is parsed. It grows in units, as bytes
+//! arrive.
 //!
 //! ```text
-//!   one more unit ──► free units? ── yes ──► taken
+//!   one more unit ──► free units? ── yes ──► reserved
 //!                        └── none ──► waits for units, or for the pass
 //! ```
 //!
-//! Bodies that hold some and want more could wait for each other for ever. So there is one pass:
-//! who has it needs no more units up to the largest size. It comes to its end under the site's
-//! timeouts, and gives back all it holds. Who holds room while others wait has to be quick about
-//! it besides: see [`Rooms::is_short`].
+//! Bodies that have units and need more could wait for each other forever. So there is one pass:
+//! a body that holds it needs no more units, up to the maximum size. The site's timeouts bound its
+//! duration, and at its end it releases all it holds. Besides, a body with a reservation must be
+//! fast while others wait: see [`Rooms::is_short`].
 
 use crate::limits::{BODIES_BYTES_MAX, BODY_UNIT};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// See the module.
+/// Memory budget of large bodies.
 #[derive(Debug)]
 pub(super) struct Rooms {
     n_units: usize,
@@ -25,7 +26,7 @@ pub(super) struct Rooms {
     waiting: AtomicUsize,
 }
 
-/// What one body holds; given back when it is dropped.
+/// Reservation of one body; released when it is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     units: Option<OwnedSemaphorePermit>,
@@ -33,8 +34,9 @@ pub(super) struct Held {
 }
 
 impl Rooms {
-    /// [`BODIES_BYTES_MAX`] for all bodies, the one with the pass included, that may grow to
-    /// `body_size_max`. Half of it is there for the others, however large that is.
+    /// Creates a budget of [`BODIES_BYTES_MAX`] for all bodies, including the one with the pass,
+    /// which may grow to `body_size_max`. At least half of it is for the others, however large
+    /// `body_size_max` is.
     pub(super) fn new(body_size_max: usize) -> Self {
         let shared = BODIES_BYTES_MAX.saturating_sub(body_size_max).max(BODIES_BYTES_MAX / 2);
         Self::with_units(shared / BODY_UNIT)
@@ -49,8 +51,8 @@ impl Rooms {
         }
     }
 
-    /// Lets `held` grow until it is room for `bytes`, once there is some: in the order of asking.
-    /// Dropped before that, it has taken nothing.
+    /// Waits until `held` has grown to `bytes`. Waiters are served in the order of their requests.
+    /// If the future is dropped earlier, nothing is reserved.
     pub(super) async fn grow(&self, held: &mut Held, bytes: usize) {
         if held.has(bytes) {
             return;
@@ -61,7 +63,7 @@ impl Rooms {
             return held.add(more);
         }
         let _waiting = Waiting::begin(&self.waiting);
-        // An error says that the semaphore was closed: nobody does that.
+        // An error means that the semaphore was closed, which never happens.
         tokio::select! {
             biased;
             Ok(more) = Arc::clone(&self.units).acquire_many_owned(missing) => held.add(more),
@@ -70,25 +72,26 @@ impl Rooms {
         }
     }
 
-    /// Bytes that are taken, without those of the one that has the pass, and how many wait.
+    /// Returns the bytes reserved as units, and the number of bodies that wait. What the holder of
+    /// the pass needs beyond its units is not included.
     pub(super) fn held(&self) -> (usize, usize) {
         let taken = self.n_units.saturating_sub(self.units.available_permits());
         (taken * BODY_UNIT, self.waiting.load(Relaxed))
     }
 
-    /// Whether somebody waits: then a body that holds room and comes slowly is in the way.
+    /// Returns true if a body waits. Then a slow body that has a reservation must be cut off.
     pub(super) fn is_short(&self) -> bool {
         self.waiting.load(Relaxed) > 0
     }
 }
 
 impl Held {
-    /// Nothing.
+    /// Returns true if nothing is reserved.
     pub(super) const fn is_empty(&self) -> bool {
         self.units.is_none() && self.pass.is_none()
     }
 
-    /// Room for so many bytes.
+    /// Returns true if it is sufficient for this many bytes.
     pub(super) fn has(&self, bytes: usize) -> bool {
         self.pass.is_some() || bytes.div_ceil(BODY_UNIT) <= self.n_units()
     }
@@ -105,7 +108,7 @@ impl Held {
     }
 }
 
-/// Counted among those who wait.
+/// Guard that counts one waiting body.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {

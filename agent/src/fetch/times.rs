@@ -1,23 +1,23 @@
-//! How long the web takes to answer.
+//! Response times of the web.
 
 use crivello_common::metrics::{Histogram, NETWORK_BUCKETS, Timer};
 use crivello_common::time::Clock;
 
-/// See the module.
+/// Timers of connections and requests.
 #[derive(Debug)]
 pub struct Times {
-    /// Making a connection, TLS with it. Those that were made.
+    /// Time to make a connection, including TLS; only successful ones count.
     pub connect: Timer,
-    /// From a request to the head of its response, a connection with it where there was none.
+    /// Time from a request to the head of its response, including a new connection if needed.
     pub first_byte: Histogram,
-    /// A request for a page, to the end of its body or to its failure.
+    /// Duration of a request for a page, until the end of its body or its failure.
     pub request: Histogram,
-    /// The same for a robots.txt.
+    /// Duration of a request for a robots.txt, likewise.
     pub robots: Histogram,
 }
 
 impl Times {
-    /// Nothing yet.
+    /// Creates empty timers.
     pub(super) fn new(clock: Clock) -> Self {
         let network = || Histogram::new(NETWORK_BUCKETS);
         Self {

@@ -1,8 +1,8 @@
-//! TLS to the web: one memory of sessions for all clients, so that a new connection to a host takes
-//! up the session of the one before, whichever client that was.
+//! TLS configuration: one session cache for all clients, so that a new connection to a host resumes
+//! the session of the previous one, of whichever client.
 //!
-//! Left alone, each client would remember the sessions of 32 hosts. A crawl that is wider makes
-//! every connection with a whole handshake, and without keep-alive that is every page.
+//! By default each client would cache the sessions of 32 hosts. In a wider crawl every connection
+//! would need a full handshake, and without keep-alive so would every page.
 
 use super::FetchError;
 use crate::limits::TLS_HOSTS_REMEMBERED;
@@ -14,10 +14,11 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 use std::sync::Arc;
 
-/// Tickets that rustls keeps of a host, at most: it counts its memory in these.
+/// Maximum number of tickets that rustls keeps for a host; the size of its cache is in tickets.
 const TICKETS_A_HOST: usize = 8;
 
-/// What all clients share. Sessions hold only among copies of one configuration.
+/// Creates the configuration that all clients share. Only copies of one configuration share
+/// sessions.
 pub(super) fn config(verify_certificates: bool) -> Result<ClientConfig, FetchError> {
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if verify_certificates {
@@ -35,7 +36,7 @@ pub(super) fn config(verify_certificates: bool) -> Result<ClientConfig, FetchErr
     Ok(config)
 }
 
-/// Takes every certificate for what it says: an archive wants the page, not a proof.
+/// Verifier that accepts every certificate: an archive needs the page, not proof of its origin.
 #[derive(Debug)]
 struct Anybody;
 
@@ -69,7 +70,7 @@ impl ServerCertVerifier for Anybody {
         Ok(HandshakeSignatureValid::assertion())
     }
 
-    /// All there are, the outdated ones too: nothing is checked by them.
+    /// Returns all schemes, including obsolete ones, because no signature is verified.
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         vec![
             SignatureScheme::RSA_PKCS1_SHA1,

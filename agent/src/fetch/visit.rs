@@ -1,4 +1,4 @@
-//! A visit: the errand of one lease, from its first request to its verdict.
+//! One visit, from its first request to its verdict.
 
 use super::client::After;
 use super::dns::literal;
@@ -16,13 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Carries a visit out. Results go to the context's [`Sink`](super::Sink) as they come; the
-/// verdict when the returned future is done or dropped, also before it ever ran.
+/// Performs a visit. Each result goes to the context's [`Sink`](super::Sink) at once. The verdict
+/// follows when the returned future completes or is dropped, even before it was first polled.
 ///
-/// Once `stop` is cancelled no further request is begun: the one in flight is finished (unless it
-/// waits for room here: then it is returned like the rest) and the rest is returned with the
-/// verdict; likewise when the visit's turn has ended, or its host is blocked or paused. Dropping the future closes the connection in the middle and
-/// returns the URL in flight as well.
+/// No request begins after `stop` is cancelled, after the visit's deadline, or while its host is
+/// blocked or paused. The request in flight is finished, and the remaining URLs are returned with
+/// the verdict. A request that waits for memory for its body when `stop` is cancelled is not
+/// finished; its URL is returned too. Dropping the future closes the connection at once and also
+/// returns the URL in flight.
 pub fn run(
     visit: Visit,
     context: Arc<FetchContext>,
@@ -47,7 +48,7 @@ pub(super) fn open(visit: Visit, context: Arc<FetchContext>) -> (Lease, Todo) {
     }
 }
 
-/// What is left of an [`VisitTask`] beside its lease.
+/// Part of a [`VisitTask`] that is not in the lease.
 pub(super) enum Todo {
     Robots(crivello_common::url::CrawlUrl),
     Pages { rules: Arc<Rules>, requests_max: u32 },
@@ -70,8 +71,8 @@ async fn carry_out(mut lease: Lease, todo: Todo, stop: CancellationToken) {
     }
 }
 
-/// The last check before a socket is opened. IP literals do not pass through the pinned
-/// resolver, so they must be the address of the lease themselves.
+/// Returns true if a connection is allowed; this is the last check before a socket is opened. IP
+/// literals do not pass through the pinned resolver, so they must equal the address of the lease.
 pub(super) fn may_connect(guard: &Guard, name: &str, address: IpAddr) -> bool {
     guard.admits(address) && literal(name).is_none_or(|literal| literal == address)
 }
@@ -96,7 +97,7 @@ async fn pages(
         let Some(row) = lease.take_next() else { return };
         if !rules.allows(&row.path) {
             discard(lease, row, Discard::Robots);
-            // Judging by hostile rules takes about a millisecond.
+            // A check against hostile rules takes about a millisecond.
             tokio::task::yield_now().await;
             continue;
         }
@@ -110,7 +111,7 @@ async fn pages(
     }
 }
 
-/// Fetches one page; says whether another may follow on the same connection.
+/// Fetches one page. Returns true if another may follow on the same connection.
 async fn page(
     lease: &mut Lease,
     context: &FetchContext,
@@ -145,7 +146,7 @@ async fn page(
             }
             return true;
         }
-        // Still in flight, it is returned.
+        // The URL is still in flight, so the lease returns it.
         Answer::Stopped => return false,
     };
     let (row, took) = lease.end();

@@ -1,4 +1,5 @@
-//! Between the workbench, the lender and the other agents: who says what to whom, epoch by epoch.
+//! The exchange of lease messages between the workbench, the local lessor and the other agents, by
+//! epoch.
 
 use super::lendable::lessor_of;
 use super::lessor::Lessor;
@@ -12,43 +13,43 @@ use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Notes and news of one batch: half a megabyte on the wire.
+/// Maximum number of requests, and of notices, in a batch: half a megabyte on the wire.
 const BATCH_MAX: usize = 16_384;
 
-/// See the module.
+/// The IP leases of one agent: those that it borrows, and those that it lends.
 #[derive(Debug)]
 pub struct IpLeaseClient {
     me: AgentId,
     lessor: Lessor,
     owners: Option<Arc<Owners>>,
-    /// What the workbench uses in this epoch; `None` until it has said so.
+    /// The leases that the workbench used when the epoch began; `None` until it has reported them.
     held: Option<Vec<LeaseInUse>>,
     is_clear: bool,
-    bags: BTreeMap<AgentId, Bag>,
-    /// The last batch that was taken from each agent in this epoch.
-    taken: BTreeMap<AgentId, u64>,
-    news: Vec<LeaseNotice>,
-    last_number: u64,
+    peers: BTreeMap<AgentId, PeerQueue>,
+    /// Id of the last batch accepted from each agent in this epoch.
+    last_accepted: BTreeMap<AgentId, u64>,
+    notices: Vec<LeaseNotice>,
+    last_id: u64,
 }
 
-/// What one agent is to hear.
+/// The messages for one agent.
 #[derive(Debug, Default)]
-struct Bag {
+struct PeerQueue {
     must_report: bool,
-    notes: Vec<LeaseRequest>,
-    news: Vec<LeaseNotice>,
-    /// The batch that is on its way, and what must not be lost of it.
-    flying: Option<(u64, Flight)>,
+    requests: Vec<LeaseRequest>,
+    notices: Vec<LeaseNotice>,
+    /// The unacknowledged batch: its id, and the parts to repeat if it is lost.
+    in_flight: Option<(u64, SentBatch)>,
 }
 
 #[derive(Debug)]
-struct Flight {
-    reports: bool,
-    notes: Vec<LeaseRequest>,
+struct SentBatch {
+    has_report: bool,
+    requests: Vec<LeaseRequest>,
 }
 
 impl IpLeaseClient {
-    /// One that knows no view yet.
+    /// Returns a client without a view.
     #[must_use]
     pub fn new(me: AgentId, ip_delay: Duration) -> Self {
         Self {
@@ -57,188 +58,195 @@ impl IpLeaseClient {
             owners: None,
             held: None,
             is_clear: false,
-            bags: BTreeMap::new(),
-            taken: BTreeMap::new(),
-            news: Vec::new(),
-            last_number: 0,
+            peers: BTreeMap::new(),
+            last_accepted: BTreeMap::new(),
+            notices: Vec::new(),
+            last_id: 0,
         }
     }
 
-    /// An address rests for so long from now on.
+    /// Sets the delay between visits to an address by different agents.
     pub const fn set_ip_delay(&mut self, ip_delay: Duration) {
         self.lessor.set_ip_delay(ip_delay);
     }
 
-    /// The epoch in force; 0 before the first.
+    /// Returns the epoch in force; 0 before the first.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.owners.as_ref().map_or(0, |owners| owners.view().epoch)
     }
 
-    /// A later view comes into force. Until [`Self::uses`] has told what the workbench has in use,
-    /// nothing is said. What was on its way is forgotten.
-    pub fn begin(&mut self, owners: Arc<Owners>) {
-        self.lessor.begin(Arc::clone(&owners));
-        self.bags.clear();
+    /// Enters the epoch of a later view. Sends nothing until [`Self::on_leases_in_use`]. Unsent
+    /// messages of the last epoch are dropped.
+    pub fn on_view(&mut self, owners: Arc<Owners>) {
+        self.lessor.on_view(Arc::clone(&owners));
+        self.peers.clear();
         for agent in &owners.view().agents {
             if agent.id != self.me && agent.state != AgentState::Dead {
-                self.bags.insert(agent.id, Bag { must_report: true, ..Bag::default() });
+                self.peers
+                    .insert(agent.id, PeerQueue { must_report: true, ..PeerQueue::default() });
             }
         }
         self.owners = Some(owners);
         self.held = None;
         self.is_clear = false;
-        self.taken.clear();
-        self.news.clear();
+        self.last_accepted.clear();
+        self.notices.clear();
     }
 
-    /// The turns that the workbench goes on using in this epoch.
-    pub fn uses(&mut self, held: Vec<LeaseInUse>, now: Timestamp) {
+    /// Records the leases that the workbench still uses in this epoch.
+    pub fn on_leases_in_use(&mut self, held: Vec<LeaseInUse>, now: Timestamp) {
         self.held = Some(held);
-        self.tell_myself(now);
+        self.report_to_self(now);
     }
 
-    /// Nobody who was declared dead fetches by a promise of this agent any more.
-    pub fn clear(&mut self, now: Timestamp) {
+    /// Records that no agent that was declared dead still fetches by a peer lease of this agent.
+    pub fn on_fences_closed(&mut self, now: Timestamp) {
         if !self.is_clear {
             self.is_clear = true;
-            self.bags.values_mut().for_each(|bag| bag.must_report = true);
-            self.tell_myself(now);
+            self.peers.values_mut().for_each(|peer| peer.must_report = true);
+            self.report_to_self(now);
         }
     }
 
-    fn tell_myself(&mut self, now: Timestamp) {
+    fn report_to_self(&mut self, now: Timestamp) {
         if let Some(report) = self.report(self.me, now) {
-            self.lessor.told(self.me, &report, now);
-            self.post();
+            self.lessor.on_report(self.me, &report, now);
+            self.route_notices();
         }
     }
 
-    /// What is to be said to an agent on entering the epoch.
+    /// Returns the report for an agent on entry into the epoch.
     fn report(&self, to: AgentId, now: Timestamp) -> Option<LeaseReport> {
         let (owners, held) = (self.owners.as_ref()?, self.held.as_ref()?);
-        let his = held.iter().filter(|turn| lessor_of(owners, turn.address) == Some(to));
-        let held = his.map(|&LeaseInUse { address, asked }| ReportedLease {
+        let of_peer = held.iter().filter(|lease| lessor_of(owners, lease.address) == Some(to));
+        let held = of_peer.map(|&LeaseInUse { address, requested_at }| ReportedLease {
             address,
-            asked,
-            left: (asked + TERM).since(now),
+            requested_at,
+            remaining: (requested_at + TERM).since(now),
         });
         let held = held.collect();
         Some(LeaseReport { held, is_clear: self.is_clear })
     }
 
-    /// The workbench says something, under the epoch in force.
-    pub fn note(&mut self, note: LeaseRequest, now: Timestamp) {
-        let (LeaseRequest::Acquire { address, .. } | LeaseRequest::Return { address, .. }) = note;
-        // Until the workbench has heard of the epoch, it speaks of the last.
+    /// Handles a request of the workbench in the epoch in force.
+    pub fn on_request(&mut self, request: LeaseRequest, now: Timestamp) {
+        let (LeaseRequest::Acquire { address, .. } | LeaseRequest::Return { address, .. }) =
+            request;
+        // Before the workbench has entered the epoch, its requests are of the last one.
         let (Some(owners), Some(_)) = (&self.owners, &self.held) else { return };
         match lessor_of(owners, address) {
             Some(lessor) if lessor == self.me => {
-                self.lessor.hear(self.me, note, now);
-                self.post();
+                self.lessor.on_request(self.me, request, now);
+                self.route_notices();
             }
             Some(lessor) => {
-                if let Some(bag) = self.bags.get_mut(&lessor) {
-                    bag.notes.push(note);
+                if let Some(peer) = self.peers.get_mut(&lessor) {
+                    peer.requests.push(request);
                 }
             }
             None => {}
         }
     }
 
-    /// Another agent says something under the epoch in force. Batches that come late or twice are
-    /// dropped.
-    pub fn hear(&mut self, from: AgentId, batch: LeaseBatch, now: Timestamp) {
-        let taken = self.taken.entry(from).or_default();
-        if batch.number <= *taken {
+    /// Handles a batch of another agent in the epoch in force. Late and repeated batches are dropped.
+    pub fn on_batch(&mut self, from: AgentId, batch: LeaseBatch, now: Timestamp) {
+        let last_accepted = self.last_accepted.entry(from).or_default();
+        if batch.id <= *last_accepted {
             return;
         }
-        *taken = batch.number;
+        *last_accepted = batch.id;
         if let Some(report) = &batch.report {
-            self.lessor.told(from, report, now);
+            self.lessor.on_report(from, report, now);
         }
-        for note in batch.notes {
-            self.lessor.hear(from, note, now);
+        for request in batch.requests {
+            self.lessor.on_request(from, request, now);
         }
-        self.news.extend(batch.news);
-        self.post();
+        self.notices.extend(batch.notices);
+        self.route_notices();
     }
 
-    /// What falls due without anybody's doing.
+    /// Handles everything that is due.
     pub fn tick(&mut self, now: Timestamp) {
         self.lessor.tick(now);
-        self.post();
+        self.route_notices();
     }
 
-    /// When [`Self::tick`] has something to do.
+    /// Returns the time at which [`Self::tick`] is due.
     #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         self.lessor.next_time()
     }
 
-    fn post(&mut self) {
-        for (to, news) in self.lessor.take_news() {
+    fn route_notices(&mut self) {
+        for (to, notice) in self.lessor.take_notices() {
             if to == self.me {
-                self.news.push(news);
-            } else if let Some(bag) = self.bags.get_mut(&to) {
-                bag.news.push(news);
+                self.notices.push(notice);
+            } else if let Some(peer) = self.peers.get_mut(&to) {
+                peer.notices.push(notice);
             }
         }
     }
 
-    /// Turns that other agents have from this one.
+    /// Number of leases granted to other agents.
     #[must_use]
     pub fn lent(&self) -> usize {
         self.lessor.lent_to_others(self.me)
     }
 
-    /// What the workbench must hear, in order.
+    /// Takes the notices for the workbench, in order.
     #[must_use]
-    pub fn take_news(&mut self) -> Vec<LeaseNotice> {
-        take(&mut self.news)
+    pub fn take_notices(&mut self) -> Vec<LeaseNotice> {
+        take(&mut self.notices)
     }
 
-    /// Batches to be sent now; none to an agent that has not answered the last.
-    /// Each is to be answered with [`Self::sent`].
+    /// Takes the batches to send now; none for an agent that has not acknowledged the last one.
+    /// [`Self::on_delivery`] must follow for each.
     #[must_use]
     pub fn take_batches(&mut self, now: Timestamp) -> Vec<(AgentId, LeaseBatch)> {
         let mut batches = Vec::new();
         if self.held.is_none() {
             return batches;
         }
-        let free = self.bags.iter().filter(|(_, bag)| bag.flying.is_none());
+        let free = self.peers.iter().filter(|(_, peer)| peer.in_flight.is_none());
         for to in free.map(|(&to, _)| to).collect::<Vec<_>>() {
-            let report = if self.bags[&to].must_report { self.report(to, now) } else { None };
-            let Some(bag) = self.bags.get_mut(&to) else { continue };
-            bag.must_report = false;
-            let notes = bag.notes.drain(..bag.notes.len().min(BATCH_MAX)).collect();
-            let news = bag.news.drain(..bag.news.len().min(BATCH_MAX)).collect();
-            let batch = LeaseBatch { number: self.last_number + 1, report, notes, news };
+            let report = if self.peers[&to].must_report { self.report(to, now) } else { None };
+            let Some(peer) = self.peers.get_mut(&to) else { continue };
+            peer.must_report = false;
+            let requests = peer.requests.drain(..peer.requests.len().min(BATCH_MAX)).collect();
+            let notices = peer.notices.drain(..peer.notices.len().min(BATCH_MAX)).collect();
+            let batch = LeaseBatch { id: self.last_id + 1, report, requests, notices };
             if !batch.is_empty() {
-                self.last_number += 1;
-                let flight = Flight { reports: batch.report.is_some(), notes: batch.notes.clone() };
-                bag.flying = Some((batch.number, flight));
+                self.last_id += 1;
+                let sent = SentBatch {
+                    has_report: batch.report.is_some(),
+                    requests: batch.requests.clone(),
+                };
+                peer.in_flight = Some((batch.id, sent));
                 batches.push((to, batch));
             }
         }
         batches
     }
 
-    /// What became of a batch. What must not be lost is said again.
-    pub fn sent(&mut self, to: AgentId, number: u64, delivery: Delivery) {
-        let Some(bag) = self.bags.get_mut(&to) else { return };
-        let Some((_, flight)) = bag.flying.take_if(|(flying, _)| *flying == number) else { return };
+    /// Handles the result of sending a batch. Reports and requests of a lost batch are sent again.
+    pub fn on_delivery(&mut self, to: AgentId, id: u64, delivery: Delivery) {
+        let Some(peer) = self.peers.get_mut(&to) else { return };
+        let Some((_, sent)) = peer.in_flight.take_if(|(in_flight, _)| *in_flight == id) else {
+            return;
+        };
         match delivery {
-            Delivery::Taken => {}
-            Delivery::Refused => {
-                bag.must_report |= flight.reports;
-                bag.notes.splice(..0, flight.notes);
+            Delivery::Accepted => {}
+            Delivery::ViewMismatch => {
+                peer.must_report |= sent.has_report;
+                peer.requests.splice(..0, sent.requests);
             }
             Delivery::Unknown => {
-                bag.must_report |= flight.reports;
-                bag.notes.splice(..0, flight.notes);
-                // Who asks, asks again: an agent out of reach is not asked for more and more.
-                bag.notes.retain(|note| matches!(note, LeaseRequest::Return { .. }));
+                peer.must_report |= sent.has_report;
+                peer.requests.splice(..0, sent.requests);
+                // Borrowers repeat their requests: keeping them would fill the queue of an
+                // unreachable agent.
+                peer.requests.retain(|request| matches!(request, LeaseRequest::Return { .. }));
             }
         }
     }

@@ -1,34 +1,33 @@
-//! The turns: hosts of different groups may share an IP address, and so may their agents. Without a
-//! turn nobody visits an address; the agent that owns the address's hash lends its turn to one at a
-//! time.
+//! IP leases: the right of one agent of a cluster to visit an IP address for a while. Hosts of
+//! different groups, and so of different agents, may share an address. The lessor of an address is
+//! the owner of its hash; it grants the lease to one agent at a time.
 //!
-//! * *Comes in*: what the agent's workbench wants ([`LeaseRequest`]); views; what other agents say
+//! * *In*: requests of this agent's workbench ([`LeaseRequest`]); views; messages of other agents
 //!   ([`LeaseBatch`]).
-//! * *Goes out*: what the workbench must hear ([`LeaseNotice`]); [`LeaseBatch`]es, one at a time to each
+//! * *Out*: notices for the workbench ([`LeaseNotice`]); [`LeaseBatch`]es, one at a time to each
 //!   agent, for many addresses at once.
-//! * *Remembers*: in memory, who has which turn; nothing on disk.
-//! * *Never knows*: hosts, URLs, sockets. No two clocks are ever compared: what travels is how long,
-//!   and each side counts it so that it errs on the safe side.
-//! * *Goes wrong*: what is lost is said again after a while; a turn that nobody returns ends by
-//!   itself.
+//! * *State*: the leases and the requests that wait, in memory only.
+//! * *No access to*: hosts, URLs, sockets. Clocks of two agents are never compared: messages carry
+//!   durations, and each side counts them so that an error is on the safe side.
+//! * *Errors*: lost messages are sent again after a while; a lease that is never returned expires.
 //!
 //! ```text
-//!   workbench ── Ask ──► desk ──► the lender of the address (here or elsewhere)
-//!       ◄── Lent ──────── desk ◄──          ┊ others ask too
-//!       ◄── Wanted ────── desk ◄──          ┊
-//!   workbench ── Return ► desk ──► the lender, who lends it to the next
+//!   workbench ── Acquire ─► IpLeaseClient ──► lessor of the address (here or another agent)
+//!       ◄── Granted ─────── IpLeaseClient ◄──        ┊ other agents acquire too
+//!       ◄── Wanted ──────── IpLeaseClient ◄──        ┊
+//!   workbench ── Return ──► IpLeaseClient ──► lessor, which grants it to the next
 //! ```
-//! # What holds
-//! 1. *One at a time.* From when a turn is lent until it is returned or has ended by the lender's
-//!    clock, and has rested for `ip-delay`, nobody else gets it. The borrower counts the term from
-//!    when it asked, which was before it was lent; its visits are cut off when it ends.
-//! 2. *A new lender* knows nothing at first. Each agent tells it, on entering the epoch, which turns
-//!    it is using; from then on it uses no other that it was lent before. The lender lends what was
-//!    another's before only once all have told, and nobody who was declared dead may still be
-//!    fetching by somebody's promise, and after another `ip-delay`. What it already lent in the
-//!    last epoch goes on.
-//! 3. *Everybody's turn comes.* Those who wait are served in order; whoever has a turn that others
-//!    wait for returns it after a visit, or after a quarter of a second of them.
+//! # Properties
+//! 1. *One holder.* From the grant until the lease is returned or expires by the lessor's clock, and
+//!    `ip-delay` has passed, no other agent gets it. The borrower counts the term from its request,
+//!    which precedes the grant; its visits are aborted at the end of the term.
+//! 2. *A new lessor* knows nothing at first. On entering an epoch, each agent reports the leases that
+//!    it uses; from then on it uses no other lease granted before. The lessor grants addresses that
+//!    were another agent's only after all agents have reported, no agent that was declared dead can
+//!    still fetch by a peer lease, and another `ip-delay` has passed. Leases that it granted in the
+//!    last epoch stay valid.
+//! 3. *Fairness.* Waiting agents are served in order. An agent whose lease is wanted returns it after
+//!    one visit, or after a quarter of a second of visits.
 
 mod client;
 mod lendable;
@@ -45,7 +44,7 @@ pub use lendable::lessor_of;
 use crate::limits::{IP_LEASE_GRANT_AHEAD as LEND_AHEAD, IP_LEASE_TERM as TERM};
 use std::time::Duration;
 
-/// Who has not asked again for so long waits no more.
+/// A request that is not repeated for this long is dropped.
 const FORGET_AFTER: Duration = Duration::from_secs(7);
-/// The borrower is reminded that others wait no more often than this.
+/// Minimum time between two [`LeaseNotice::Wanted`] for one address.
 const REMIND: Duration = Duration::from_secs(1);

@@ -45,71 +45,73 @@ fn view(epoch: u64, states: [AgentState; 3]) -> Arc<Owners> {
     Arc::new(Owners::new(StrategyKind::Permutation, Arc::new(view)).unwrap())
 }
 
-struct Desk {
-    desk: IpLeaseClient,
+struct Fixture {
+    leases: IpLeaseClient,
     now: Timestamp,
-    number: u64,
+    id: u64,
 }
 
-impl Desk {
+impl Fixture {
     /// Everything is open.
     fn open() -> Self {
-        let mut desk = Self::closed();
+        let mut leases = Self::closed();
         for from in [A, B] {
-            desk.report(from, Vec::new());
+            leases.report(from, Vec::new());
         }
-        desk.wait(REST);
-        desk
+        leases.wait(REST);
+        leases
     }
 
     /// Nobody has told anything.
     fn closed() -> Self {
         let now = Timestamp::from_secs(1_700_000_000);
-        let mut desk = IpLeaseClient::new(ME, REST);
-        desk.begin(view(1, [AgentState::Active, AgentState::Draining, AgentState::Draining]));
-        desk.uses(Vec::new(), now);
-        desk.clear(now);
-        Self { desk, now, number: 0 }
+        let mut leases = IpLeaseClient::new(ME, REST);
+        leases.on_view(view(1, [AgentState::Active, AgentState::Draining, AgentState::Draining]));
+        leases.on_leases_in_use(Vec::new(), now);
+        leases.on_fences_closed(now);
+        Self { leases, now, id: 0 }
     }
 
-    fn hear(&mut self, from: AgentId, batch: LeaseBatch) {
-        self.number += 1;
-        self.desk.hear(from, LeaseBatch { number: self.number, ..batch }, self.now);
+    fn batch(&mut self, from: AgentId, batch: LeaseBatch) {
+        self.id += 1;
+        self.leases.on_batch(from, LeaseBatch { id: self.id, ..batch }, self.now);
     }
 
     fn report(&mut self, from: AgentId, held: Vec<ReportedLease>) {
         let report = Some(LeaseReport { held, is_clear: true });
-        self.hear(from, LeaseBatch { report, ..LeaseBatch::default() });
+        self.batch(from, LeaseBatch { report, ..LeaseBatch::default() });
     }
 
-    fn ask(&mut self, from: AgentId, asked: u64) {
-        let note = LeaseRequest::Acquire { address: ip(1), asked: Timestamp(asked) };
-        self.hear(from, LeaseBatch { notes: vec![note], ..LeaseBatch::default() });
+    fn ask(&mut self, from: AgentId, requested_at: u64) {
+        let request =
+            LeaseRequest::Acquire { address: ip(1), requested_at: Timestamp(requested_at) };
+        self.batch(from, LeaseBatch { requests: vec![request], ..LeaseBatch::default() });
     }
 
-    fn give_back(&mut self, from: AgentId, asked: u64, rest: Duration) {
-        let note = LeaseRequest::Return { address: ip(1), asked: Timestamp(asked), rest };
-        self.hear(from, LeaseBatch { notes: vec![note], ..LeaseBatch::default() });
+    fn give_back(&mut self, from: AgentId, requested_at: u64, rest: Duration) {
+        let request =
+            LeaseRequest::Return { address: ip(1), requested_at: Timestamp(requested_at), rest };
+        self.batch(from, LeaseBatch { requests: vec![request], ..LeaseBatch::default() });
     }
 
     fn wait(&mut self, time: Duration) {
         self.now = self.now + time;
-        self.desk.tick(self.now);
+        self.leases.tick(self.now);
     }
 
-    /// What was said since the last time, but for reports.
-    fn said(&mut self) -> Vec<(AgentId, LeaseNotice)> {
-        let mut said = Vec::new();
-        for (to, batch) in self.desk.take_batches(self.now) {
-            self.desk.sent(to, batch.number, Delivery::Taken);
-            said.extend(batch.news.into_iter().map(|news| (to, news)));
+    /// What was sent since the last time, but for reports.
+    fn sent(&mut self) -> Vec<(AgentId, LeaseNotice)> {
+        let mut sent = Vec::new();
+        for (to, batch) in self.leases.take_batches(self.now) {
+            self.leases.on_delivery(to, batch.id, Delivery::Accepted);
+            sent.extend(batch.notices.into_iter().map(|notice| (to, notice)));
         }
-        said
+        sent
     }
 }
 
-const fn lent(to: AgentId, asked: u64, rest: Duration) -> (AgentId, LeaseNotice) {
-    (to, LeaseNotice::Granted { address: ip(1), asked: Timestamp(asked), rest })
+const fn granted(to: AgentId, requested_at: u64, rest: Duration) -> (AgentId, LeaseNotice) {
+    (to, LeaseNotice::Granted { address: ip(1), requested_at: Timestamp(requested_at), rest })
 }
 
 fn wanted(by: AgentId) -> (AgentId, LeaseNotice) {
@@ -118,115 +120,128 @@ fn wanted(by: AgentId) -> (AgentId, LeaseNotice) {
 
 #[test]
 fn the_first_gets_it_and_the_next_when_it_was_returned_and_has_rested() {
-    let mut desk = Desk::open();
-    desk.ask(A, 10);
-    assert_eq!(desk.said(), [lent(A, 10, Duration::ZERO)]);
-    desk.ask(B, 20);
-    assert_eq!(desk.said(), [wanted(A)]);
-    desk.give_back(A, 11, secs(2));
-    assert_eq!(desk.said(), []);
-    desk.wait(ms(1_500));
-    assert_eq!(desk.said(), [lent(B, 20, ms(500))]);
+    let mut leases = Fixture::open();
+    leases.ask(A, 10);
+    assert_eq!(leases.sent(), [granted(A, 10, Duration::ZERO)]);
+    leases.ask(B, 20);
+    assert_eq!(leases.sent(), [wanted(A)]);
+    leases.give_back(A, 11, secs(2));
+    assert_eq!(leases.sent(), []);
+    leases.wait(ms(1_500));
+    assert_eq!(leases.sent(), [granted(B, 20, ms(500))]);
 }
 
 #[test]
 fn a_turn_that_nobody_returns_ends_and_the_address_rests() {
-    let mut desk = Desk::open();
-    desk.ask(A, 10);
-    desk.wait(TERM - secs(2));
-    desk.ask(B, 20);
-    assert_eq!(desk.said(), [lent(A, 10, Duration::ZERO), wanted(A)]);
-    desk.wait(secs(2) + REST - ms(501));
-    assert_eq!(desk.said(), []);
-    desk.wait(ms(1));
-    assert_eq!(desk.said(), [lent(B, 20, ms(500))]);
+    let mut leases = Fixture::open();
+    leases.ask(A, 10);
+    leases.wait(TERM - secs(2));
+    leases.ask(B, 20);
+    assert_eq!(leases.sent(), [granted(A, 10, Duration::ZERO), wanted(A)]);
+    leases.wait(secs(2) + REST - ms(501));
+    assert_eq!(leases.sent(), []);
+    leases.wait(ms(1));
+    assert_eq!(leases.sent(), [granted(B, 20, ms(500))]);
 }
 
 #[test]
 fn who_has_it_gets_it_again_and_hears_that_others_wait() {
-    let mut desk = Desk::open();
-    desk.ask(A, 10);
-    desk.ask(B, 20);
-    desk.ask(A, 11);
-    let said = desk.said();
-    assert_eq!(said[..3], [lent(A, 10, Duration::ZERO), wanted(A), lent(A, 11, Duration::ZERO)]);
-    assert_eq!(said[3..], [wanted(A)]);
+    let mut leases = Fixture::open();
+    leases.ask(A, 10);
+    leases.ask(B, 20);
+    leases.ask(A, 11);
+    let sent = leases.sent();
+    assert_eq!(
+        sent[..3],
+        [granted(A, 10, Duration::ZERO), wanted(A), granted(A, 11, Duration::ZERO)]
+    );
+    assert_eq!(sent[3..], [wanted(A)]);
 }
 
 #[test]
 fn a_return_that_comes_late_is_of_no_account() {
-    let mut desk = Desk::open();
-    desk.ask(A, 10);
-    desk.give_back(A, 9, Duration::ZERO);
-    desk.ask(B, 20);
-    assert_eq!(desk.said(), [lent(A, 10, Duration::ZERO), wanted(A)]);
+    let mut leases = Fixture::open();
+    leases.ask(A, 10);
+    leases.give_back(A, 9, Duration::ZERO);
+    leases.ask(B, 20);
+    assert_eq!(leases.sent(), [granted(A, 10, Duration::ZERO), wanted(A)]);
     // A batch that comes twice, or after a later one.
-    let back = LeaseRequest::Return { address: ip(1), asked: Timestamp(99), rest: Duration::ZERO };
-    desk.desk.hear(
+    let back =
+        LeaseRequest::Return { address: ip(1), requested_at: Timestamp(99), rest: Duration::ZERO };
+    leases.leases.on_batch(
         A,
-        LeaseBatch { number: 1, notes: vec![back], ..LeaseBatch::default() },
-        desk.now,
+        LeaseBatch { id: 1, requests: vec![back], ..LeaseBatch::default() },
+        leases.now,
     );
-    assert_eq!(desk.said(), []);
+    assert_eq!(leases.sent(), []);
 }
 
 #[test]
 fn nothing_is_lent_before_all_have_told_what_they_use() {
-    let mut desk = Desk::closed();
-    desk.ask(A, 10);
-    desk.report(A, Vec::new());
-    desk.wait(secs(5));
-    assert_eq!(desk.said(), []);
-    desk.ask(A, 11);
-    desk.report(B, Vec::new());
-    assert_eq!(desk.said(), []);
-    desk.wait(REST);
-    assert_eq!(desk.said(), [lent(A, 11, Duration::ZERO)]);
+    let mut leases = Fixture::closed();
+    leases.ask(A, 10);
+    leases.report(A, Vec::new());
+    leases.wait(secs(5));
+    assert_eq!(leases.sent(), []);
+    leases.ask(A, 11);
+    leases.report(B, Vec::new());
+    assert_eq!(leases.sent(), []);
+    leases.wait(REST);
+    assert_eq!(leases.sent(), [granted(A, 11, Duration::ZERO)]);
 }
 
 #[test]
 fn what_is_in_use_stays_where_it_is_but_not_for_longer_than_a_term() {
-    let mut desk = Desk::closed();
-    let held = ReportedLease { address: ip(1), asked: Timestamp(5), left: Duration::MAX };
-    desk.report(A, vec![held]);
-    desk.report(B, Vec::new());
-    desk.wait(REST);
-    desk.ask(B, 20);
-    assert_eq!(desk.said(), [wanted(A)]);
-    desk.wait(TERM - REST);
-    desk.ask(B, 21);
-    desk.wait(REST - ms(500));
-    assert_eq!(desk.said(), [lent(B, 21, ms(500))]);
+    let mut leases = Fixture::closed();
+    let held =
+        ReportedLease { address: ip(1), requested_at: Timestamp(5), remaining: Duration::MAX };
+    leases.report(A, vec![held]);
+    leases.report(B, Vec::new());
+    leases.wait(REST);
+    leases.ask(B, 20);
+    assert_eq!(leases.sent(), [wanted(A)]);
+    leases.wait(TERM - REST);
+    leases.ask(B, 21);
+    leases.wait(REST - ms(500));
+    assert_eq!(leases.sent(), [granted(B, 21, ms(500))]);
 }
 
 #[test]
 fn what_was_lent_stays_lent_in_the_next_epoch_and_goes_on_at_once() {
-    let mut desk = Desk::open();
-    desk.ask(A, 10);
-    let _ = desk.said();
+    let mut leases = Fixture::open();
+    leases.ask(A, 10);
+    let _ = leases.sent();
     let (active, leaving) = (AgentState::Active, AgentState::Draining);
-    desk.desk.begin(view(2, [active, leaving, leaving]));
-    desk.desk.uses(Vec::new(), desk.now);
-    desk.number = 0;
-    desk.ask(B, 20);
-    assert_eq!(desk.said(), [wanted(A)], "nobody has told anything yet");
-    desk.give_back(A, 11, Duration::ZERO);
-    assert_eq!(desk.said(), [lent(B, 20, Duration::ZERO)]);
+    leases.leases.on_view(view(2, [active, leaving, leaving]));
+    leases.leases.on_leases_in_use(Vec::new(), leases.now);
+    leases.id = 0;
+    leases.ask(B, 20);
+    assert_eq!(
+        leases.sent(),
+        [wanted(A)],
+        "no lease may be granted before all agents have reported"
+    );
+    leases.give_back(A, 11, Duration::ZERO);
+    assert_eq!(leases.sent(), [granted(B, 20, Duration::ZERO)]);
 }
 
 #[test]
 fn what_the_dead_had_is_free_once_nobody_can_be_wrong_about_it() {
-    let mut desk = Desk::open();
-    desk.ask(A, 10);
-    let _ = desk.said();
-    desk.desk.begin(view(2, [AgentState::Active, AgentState::Dead, AgentState::Draining]));
-    desk.desk.uses(Vec::new(), desk.now);
-    desk.number = 0;
-    desk.report(B, Vec::new());
-    desk.ask(B, 20);
-    desk.wait(secs(3));
-    assert_eq!(desk.said(), [], "this agent may have promised something");
-    desk.desk.clear(desk.now);
-    desk.wait(REST);
-    assert_eq!(desk.said(), [lent(B, 20, Duration::ZERO)]);
+    let mut leases = Fixture::open();
+    leases.ask(A, 10);
+    let _ = leases.sent();
+    leases.leases.on_view(view(2, [AgentState::Active, AgentState::Dead, AgentState::Draining]));
+    leases.leases.on_leases_in_use(Vec::new(), leases.now);
+    leases.id = 0;
+    leases.report(B, Vec::new());
+    leases.ask(B, 20);
+    leases.wait(secs(3));
+    assert_eq!(
+        leases.sent(),
+        [],
+        "no lease may be granted before the fence of the dead agent is closed"
+    );
+    leases.leases.on_fences_closed(leases.now);
+    leases.wait(REST);
+    assert_eq!(leases.sent(), [granted(B, 20, Duration::ZERO)]);
 }

@@ -1,24 +1,25 @@
-//! The answers to other agents, and to people who add seeds.
+//! Responses to other agents, and to requests that add seeds.
 
 use crivello_common::discard::Discard;
 
-/// The answer to a packet, a ping or a batch of another agent.
+/// Response to a packet, a ping or a batch of another agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ack {
-    /// A packet is stored, with all the replicas it needs; a peer lease is granted; a batch is taken.
+    /// The packet is stored here and on all replicas it needs, the peer lease is granted, or the
+    /// batch is accepted.
     Done,
-    /// Another epoch is in force: nothing was taken.
+    /// Another epoch is in force; nothing was accepted.
     OtherEpoch,
 }
 
-/// The answer to a request to add seeds.
+/// Response to a request to add seeds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SeedAnswer {
     /// All other seeds are stored with their owners and the replicas.
     Safe {
-        /// Refused seeds: the index in the request, and the reason, in the order of the indices.
+        /// Refused seeds: index in the request and reason, sorted by index.
         refused: Vec<(usize, Discard)>,
     },
-    /// Another epoch has begun, or the agent is leaving: the request must be sent again.
+    /// Another epoch has begun, or the agent is leaving; the client must send the request again.
     NotNow,
 }

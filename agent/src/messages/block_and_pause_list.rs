@@ -1,4 +1,4 @@
-//! Blocked and paused hosts, by the live settings; all stages see them at once.
+//! Blocked and paused hosts by the live settings. All stages see a change at once.
 
 use arc_swap::ArcSwap;
 use crivello_common::config::{BlockEntry, Blocklist, Live};
@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// See the module. Clones see the same.
+/// Shared handle to the lists in force. Clones share the same lists.
 #[derive(Clone, Debug, Default)]
 pub struct BlockAndPauseList(Arc<ArcSwap<Lists>>);
 
-/// The lists in force.
+/// Blocked and paused hosts of one revision of the settings.
 #[derive(Debug, Default)]
 pub struct Lists {
     /// Blocked hosts, domains and networks.
@@ -20,7 +20,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// The lists in the settings.
+    /// Returns the lists in the settings.
     #[must_use]
     pub fn of(live: &Live) -> Self {
         Self {
@@ -29,14 +29,14 @@ impl Lists {
         }
     }
 
-    /// The entry that blocks a host by its name or its address.
+    /// Returns the entry that blocks a host by its name or its address.
     #[must_use]
     pub fn block(&self, host: &str, address: Option<IpAddr>) -> Option<&BlockEntry> {
         let at = || address.and_then(|address| self.blocked.by_address(address));
         self.blocked.by_name(host).or_else(at)
     }
 
-    /// Whether a host is paused.
+    /// Returns true if a host is paused.
     #[must_use]
     pub fn is_paused(&self, host: &str) -> bool {
         self.paused.contains(host)
@@ -44,7 +44,7 @@ impl Lists {
 }
 
 impl BlockAndPauseList {
-    /// The lists in the settings at the start.
+    /// Creates the lists from the settings at the start.
     #[must_use]
     pub fn of(live: &Live) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(Lists::of(live))))
@@ -55,20 +55,20 @@ impl BlockAndPauseList {
         self.0.store(Arc::new(Lists::of(live)));
     }
 
-    /// The lists in force.
+    /// Returns the lists in force.
     #[must_use]
     pub fn lists(&self) -> Arc<Lists> {
         self.0.load_full()
     }
 
-    /// Whether no request to a host may begin now.
+    /// Returns true if no request to a host may begin now, because it is paused or blocked.
     #[must_use]
     pub fn stops(&self, host: &str, address: IpAddr) -> bool {
         let lists = self.0.load();
         lists.is_paused(host) || lists.block(host, Some(address)).is_some()
     }
 
-    /// Whether an address is blocked.
+    /// Returns true if an address is blocked.
     #[must_use]
     pub fn blocks_address(&self, address: IpAddr) -> bool {
         self.0.load().blocked.by_address(address).is_some()

@@ -1,13 +1,13 @@
-//! What came of the entries of `links.blocked`.
+//! Counts of hosts and URLs dropped by the entries of `links.blocked`.
 
-/// Of one entry, since it is in force in this process.
+/// Counts of one entry since it came into force in this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockCount {
-    /// As in the setting.
+    /// Text of the entry, as in the setting.
     pub what: String,
-    /// All that was queued has been looked through.
+    /// True if all queued URLs have been scanned and dropped where blocked.
     pub done: bool,
-    /// Hosts of which something was dropped.
+    /// Hosts that lost at least one URL.
     pub hosts: u64,
     /// URLs that were dropped.
     pub urls: u64,

@@ -16,48 +16,50 @@ use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::oneshot;
 
-/// The number of a commit whose pages may wait for acknowledgements.
+/// Number of a commit whose pages may wait for acknowledgements.
 pub type CommitNumber = u64;
 
 /// A change of an outbox row: its key and its new value, or `None` to delete it.
 pub type OutboxChange = (Vec<u8>, Option<Vec<u8>>);
 
-/// The content of a commit.
+/// Content kind of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommitKind {
-    /// Pages, URLs from outside, and notes of the workbench.
+    /// Pages, URLs from outside, and messages of the workbench.
     #[default]
     Pages,
     /// Facts of other agents, and changes of roles.
     Facts,
-    /// A step of a scan of rows; it is applied when it is made.
+    /// One step of a scan of rows; its changes are already applied when it is created.
     Scan,
 }
 
-/// See the module.
+/// Everything that one write batch makes durable.
 #[derive(Debug, Default)]
 pub struct Commit {
-    /// Its content.
+    /// Content kind.
     pub kind: CommitKind,
     /// Stored pages, each with the serial number of its archive file and its offset there.
     pub pages: Vec<(Page, Option<(u32, u64)>)>,
     /// Seeds, and URLs from other agents.
     pub found: Vec<Found>,
-    /// URLs that were refused before they came here.
+    /// Tally of URLs that were refused before they reached the writer.
     pub refused: DiscardTally,
-    /// All seeds of this run are in this commit or an earlier one, and there were some.
+    /// True if all seeds of this run are in this commit or an earlier one, and there was at least
+    /// one.
     pub seeds_end: bool,
-    /// The archive is complete up to this position, in its own encoding.
+    /// Position up to which the archive is complete, in the archive's own encoding.
     pub archive_position: Option<Vec<u8>>,
     /// Facts to merge.
     pub facts: Vec<Fact>,
-    /// Groups of which this other agent has all the merged facts.
+    /// Groups of which this other agent already has all the merged facts, so they are not sent to
+    /// it.
     pub already_at: BTreeMap<GroupHash, AgentId>,
-    /// Acknowledgements that wait for the commit.
+    /// Acknowledgements to send once the commit is written and replicated.
     pub acks: Vec<PendingAck>,
-    /// Seed requests that wait for the commit.
+    /// Seed requests to answer once the commit is written and replicated.
     pub seeds: Vec<PendingSeeds>,
-    /// Filled when links are routed.
+    /// Routed links; filled when links are routed.
     pub routing: Routing,
     /// All row changes. Filled by the crawl database, and by the outbox.
     pub batch: Batch,
@@ -69,16 +71,16 @@ pub struct Commit {
     pub results: SieveResults,
 }
 
-/// The links of a commit that belong to other agents, and earlier pages whose links are safe.
+/// Links of a commit that belong to other agents, and earlier pages whose links are safe.
 #[derive(Debug, Default)]
 pub struct Routing {
-    /// The commit's number; `None` when the agent is alone.
+    /// Number of the commit; `None` if the agent is alone.
     pub number: Option<CommitNumber>,
-    /// For each page whether some of its links were sent to other agents; empty for none.
+    /// For each page, true if some of its links were sent to other agents; empty if none were.
     pub sent_links: Vec<bool>,
-    /// Links that were sent to other agents.
+    /// Number of links that were sent to other agents.
     pub n_sent: u64,
-    /// Whether new URLs must be replicated before their page is finished.
+    /// True if new URLs must be replicated before their page is finished.
     pub replicated: bool,
     /// Pages of earlier commits whose links are acknowledged.
     pub released: Vec<PendingPage>,
@@ -87,13 +89,13 @@ pub struct Routing {
 }
 
 impl Commit {
-    /// An empty commit of facts.
+    /// Creates an empty commit of facts.
     #[must_use]
     pub fn of_facts() -> Self {
         Self { kind: CommitKind::Facts, ..Self::default() }
     }
 
-    /// Whether it contains nothing to store.
+    /// Returns true if it contains nothing to store.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
@@ -104,36 +106,36 @@ impl Commit {
             && !self.seeds_end
     }
 
-    /// Whether an agent or a person waits for it.
+    /// Returns true if an agent or a person waits for it.
     #[must_use]
     pub const fn is_awaited(&self) -> bool {
         !self.acks.is_empty() || !self.seeds.is_empty()
     }
 }
 
-/// The action once facts are stored here and with their replicas.
+/// Action to take once facts are stored here and on their replicas.
 #[derive(Debug)]
 pub enum OnAck {
     /// Acknowledges a packet.
     Answer(oneshot::Sender<Ack>),
-    /// Removes these outbox rows, which this agent sent to itself.
+    /// Removes these outbox rows, which this agent addressed to itself.
     Remove(Vec<u64>),
 }
 
-/// An acknowledgement that waits for a commit, and then until these replicas have stored it.
+/// Acknowledgement to send once its commit is written and these replicas have it.
 #[derive(Debug)]
 pub struct PendingAck {
-    /// The action.
+    /// Action to take then.
     pub action: OnAck,
-    /// The replicas.
+    /// Replicas that must have stored the commit.
     pub replicas: BTreeSet<AgentId>,
 }
 
-/// A request to add seeds, answered once all are safe.
+/// Request to add seeds, answered once all of them are safe.
 #[derive(Debug)]
 pub struct PendingSeeds {
-    /// Indices of refused seeds, and the reasons.
+    /// Index and reason of each refused seed.
     pub refused: Vec<(usize, Discard)>,
-    /// The answer.
+    /// Receives the answer.
     pub answer: oneshot::Sender<SeedAnswer>,
 }

@@ -1,4 +1,4 @@
-//! What one agent tells another of a group's rows: from crawl database to crawl database, over the peers' links.
+//! Facts about a group's rows, sent from crawl database to crawl database over the peers' links.
 
 use super::{Queued, RobotsRecord};
 use crate::storage::values::UrlOutcome;
@@ -8,49 +8,49 @@ use crivello_common::politeness::HostState;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
-/// One thing that is known of a group. Facts are joined, never replaced: whatever their order, and
-/// however often they come, the same is known in the end.
+/// One fact about a group. Facts are merged, never replaced: the result does not depend on their
+/// order, or on how often they arrive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
     /// A URL waits to be fetched.
     Queued {
-        /// Its host.
+        /// The host of the URL.
         host: HostKey,
         /// The host's name.
         name: Arc<str>,
-        /// The URL. Its place is that of the sender; the receiver gives it one of its own, in the
-        /// order of coming.
+        /// The URL. Its place is that of the sender; the receiver assigns one of its own, in the
+        /// order of arrival.
         url: Queued,
     },
-    /// A URL has been dealt with.
+    /// A URL has been fetched, or has failed or been discarded for good.
     Done {
-        /// Which.
+        /// The key of the URL.
         url: UrlKey,
-        /// How. That of a sender does not say where in its archive a page lies.
+        /// The outcome. In a sender's outcome the location in the archive is missing.
         outcome: UrlOutcome,
     },
-    /// What is remembered of a host.
+    /// The state of a host.
     Host {
         /// The host.
         host: HostKey,
         /// Its name.
         name: Arc<str>,
-        /// What politeness remembers; all of it counts up or goes later when two are joined.
+        /// Politeness state; merging takes the larger counter and the later time.
         state: HostState,
-        /// Why nothing is taken in for it any more.
+        /// Reason why no more URLs of the host are accepted.
         closed: Option<Discard>,
-        /// Pages fetched of it.
+        /// Pages fetched from it.
         pages: u64,
-        /// Bytes of their bodies as received.
+        /// Bytes of their bodies, as received.
         bytes: u64,
     },
-    /// What is known of an origin's robots.txt.
+    /// The cached robots.txt of an origin.
     Robots {
         /// The host.
         host: HostKey,
         /// The host's name.
         name: Arc<str>,
-        /// The origin on it.
+        /// The origin on the host.
         origin: Origin,
         /// The record.
         record: RobotsRecord,
@@ -58,7 +58,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// The group that it is about.
+    /// Returns the group that it is about.
     #[must_use]
     pub const fn group(&self) -> GroupHash {
         match self {
@@ -69,7 +69,7 @@ impl Fact {
         }
     }
 
-    /// Bytes that it takes in memory, about, and no less than on the wire.
+    /// Returns the approximate bytes that it takes in memory; no less than on the wire.
     #[must_use]
     pub fn weight(&self) -> usize {
         size_of::<Self>()

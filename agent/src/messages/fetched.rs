@@ -1,4 +1,4 @@
-//! From the fetchers to the parsers: what became of one request.
+//! Result of one request, from the fetchers to the parsers.
 
 use super::{HandedOut, Queued};
 use crate::limits::ROBOTS_SIZE_MAX;
@@ -15,33 +15,33 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What became of one request, on its way to the parsers.
+/// Result of one request, on its way to the parsers.
 #[derive(Debug)]
 pub struct Fetched {
     /// The host.
     pub host: HostKey,
-    /// Its name.
+    /// Name of the host.
     pub name: Arc<str>,
-    /// The frontier's row; `None` for robots.txt, which never was in the frontier.
+    /// Row of the frontier; `None` for a robots.txt, which never was in the frontier.
     pub row: Option<Queued>,
     /// The whole URL.
     pub url: CrawlUrl,
-    /// The address of the visit.
+    /// IP address of the visit.
     pub address: IpAddr,
-    /// When the request began.
+    /// Time when the request began.
     pub at: Timestamp,
-    /// How long it took.
+    /// Duration of the request.
     pub took: Duration,
-    /// What came.
+    /// Result: a response, a failure or a discard.
     pub outcome: FetchOutcome,
-    /// The visit that it is of.
+    /// Scheduling data of the visit that the request belongs to.
     pub handed_out: HandedOut,
-    /// The hash of its URL, if its way is followed: see [`traces`](crate::url_tracing).
+    /// Hash of the URL if it is traced: see [`url_tracing`](crate::url_tracing).
     pub traced: Option<UrlHash>,
 }
 
 impl Fetched {
-    /// Bytes of the body that it holds in memory.
+    /// Returns the bytes of the body that it holds in memory.
     #[must_use]
     pub fn body_len(&self) -> usize {
         match &self.outcome {
@@ -51,42 +51,44 @@ impl Fetched {
     }
 }
 
-/// See [`Fetched::outcome`].
+/// Outcome of a request.
 #[derive(Debug)]
 pub enum FetchOutcome {
-    /// A response, perhaps cut off.
+    /// A response, possibly truncated.
     Response(Box<Response>),
-    /// None.
+    /// No response.
     Failed(Failure),
-    /// It was not asked for.
+    /// The request was not sent.
     Discarded(Discard),
 }
 
-/// A response as the server sent it, transfer-encoding undone, content-encoding kept.
+/// Response as the server sent it, with the transfer encoding removed and the content encoding
+/// kept.
 #[derive(Debug)]
 pub struct Response {
     /// The HTTP status code.
     pub status: u16,
-    /// `HTTP/1.1` or `HTTP/2`.
+    /// HTTP version: `HTTP/1.1` or `HTTP/2`.
     pub version: http::Version,
-    /// The response's headers.
+    /// Headers of the response.
     pub headers: http::HeaderMap,
     /// The request line and headers as sent, for the archive (`GET /x HTTP/1.1\r\n…\r\n\r\n`).
     pub request_head: Bytes,
-    /// The address connected to.
+    /// Address of the server.
     pub address: SocketAddr,
     /// The body as received.
     pub body: Bytes,
-    /// Why the body is not complete.
+    /// Reason why the body is not complete.
     pub truncated: Option<Truncation>,
-    /// The room that a large body takes, of what all of them share: given back when it is dropped.
+    /// Reservation of a large body in the memory that all large bodies share; released when it is
+    /// dropped.
     pub room: Option<ReservationGuard>,
 }
 
 impl Response {
-    /// The body as a robots.txt. `None` if it must not be used: a file that broke off, or that is in an
-    /// encoding that cannot be undone, may lack or hide the very rule that forbids a page. One that is too
-    /// long is used as far as it was read (RFC 9309 section 2.5).
+    /// Returns the body as a robots.txt. `None` if it must not be used: a file that was cut off, or
+    /// that has an encoding that cannot be decoded, may lack or hide the very rule that forbids a
+    /// page. If a file is too long, the part that was read is used (RFC 9309 section 2.5).
     #[must_use]
     pub fn robots_txt(&self) -> Option<RobotsTxt> {
         let cut = match self.truncated {
@@ -98,5 +100,5 @@ impl Response {
     }
 }
 
-/// Whatever gives the room back. Opaque to all but the fetchers.
+/// Guard that releases a reservation when dropped. Opaque to all but the fetchers.
 pub type ReservationGuard = Box<dyn Any + Send + Sync>;

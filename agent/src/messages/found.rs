@@ -4,17 +4,17 @@ use crivello_common::hash::{HostKey, UrlHash};
 use crivello_common::url::CrawlUrl;
 use crivello_html::LinkKind;
 
-/// A URL on its way to the sieve: a seed, a link of a stored page, or a peer's.
+/// URL on its way to the sieve: a seed, a link of a stored page, or a URL from a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// In normal form.
+    /// URL in normal form.
     pub url: CrawlUrl,
-    /// The host and its group.
+    /// Key of its host, with the group.
     pub host: HostKey,
-    /// The hash of the whole URL.
+    /// Hash of the whole URL.
     pub hash: UrlHash,
-    /// Links away from a seed, along this path.
+    /// Number of links from a seed, along this path.
     pub depth: u16,
-    /// What it was found as.
+    /// Kind of link by which it was found.
     pub kind: LinkKind,
 }

@@ -1,4 +1,4 @@
-//! What the workbench and the crawl database tell each other.
+//! Messages between the workbench and the crawl database.
 
 use super::{DueHost, QueueKey, Queued, RobotsRecord};
 use crivello_common::discard::Discard;
@@ -8,121 +8,121 @@ use crivello_common::politeness::HostState;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
-/// What the workbench tells the crawl database.
+/// Message from the workbench to the crawl database.
 #[derive(Debug)]
 pub enum ToFrontier {
-    /// A standing order: room for this many more hosts, as [`DueHost::counts_as`](super::DueHost::counts_as)
-    /// counts them (replaces the last order).
+    /// A standing order: the workbench has room for this many more hosts, as counted by
+    /// [`DueHost::counts_as`](super::DueHost::counts_as). It replaces the last order.
     WantHosts {
-        /// Hosts.
+        /// Number of hosts.
         hosts: u32,
     },
-    /// The window of this host runs dry: answer with [`ToWorkbench::MoreUrls`].
+    /// The window of this host runs low; the answer is [`ToWorkbench::MoreUrls`].
     Refill {
         /// The host.
         host: HostKey,
     },
-    /// A robots.txt redirects to this host, which is not on the workbench: answer with
-    /// [`ToWorkbench::Due`], whatever its next time, with an empty queue if it has none and with
-    /// the default state if it was never visited; or with [`ToWorkbench::NotOwned`]. No answer is
-    /// needed if it is on its way anyway.
+    /// A robots.txt redirects to this host, which is not on the workbench. The answer is
+    /// [`ToWorkbench::Due`], whatever the host's next time (with an empty queue, and the default
+    /// state if it was never visited), or [`ToWorkbench::NotOwned`]. There is no answer if the host
+    /// is on its way to the workbench anyway.
     RequestHost {
         /// The host.
         host: HostKey,
         /// Its name.
         name: Arc<str>,
     },
-    /// These URLs, which the workbench held, are set aside; the host goes on.
+    /// Discards these URLs from the window; the host stays on the workbench.
     DiscardUrls {
         /// The host.
         host: HostKey,
         /// URLs of one of its origins.
         urls: Vec<Queued>,
-        /// Why.
+        /// Reason of the discard.
         reason: Discard,
     },
-    /// A name could not be resolved: an attempt that failed, to be counted.
+    /// A name could not be resolved; counts as a failed attempt.
     NameFailed {
-        /// How.
+        /// Kind of failure.
         kind: Failure,
     },
-    /// The host's state changed; to be kept with the next commit.
+    /// The state of the host changed; stored with the next commit.
     HostState {
         /// The host.
         host: HostKey,
-        /// All of it.
+        /// Complete new state.
         state: HostState,
     },
-    /// A robots.txt was asked for; to be kept with the next commit.
+    /// A robots.txt was requested; stored with the next commit.
     Robots {
         /// The host.
         host: HostKey,
-        /// The origin on it.
+        /// The origin on the host.
         origin: Origin,
-        /// What is known now.
+        /// New record.
         record: RobotsRecord,
     },
-    /// The host leaves the workbench. If its queue is not empty it is scheduled again.
+    /// The host leaves the workbench. If its queue is not empty, it is scheduled again.
     Leave {
         /// The host.
         host: HostKey,
-        /// All of its state.
+        /// Complete state of the host.
         state: HostState,
-        /// URLs that were handed out and not tried.
+        /// Keys of URLs that were sent to the workbench and not tried.
         unused: Vec<QueueKey>,
     },
-    /// The host stays, and gives back the end of its window: it goes on there after what it kept.
-    /// Never between a [`ToFrontier::Refill`] and its answer.
+    /// The host stays and returns the end of its window. The next refill continues after the URLs
+    /// that it kept. Never sent between a [`ToFrontier::Refill`] and its answer.
     ReturnUrls {
         /// The host.
         host: HostKey,
-        /// URLs that were handed out last and not tried.
+        /// Keys of the last URLs that were sent to the workbench, not tried.
         unused: Vec<QueueKey>,
     },
-    /// The host that is dropped next is so because of this entry of `links.blocked`.
+    /// The next [`ToFrontier::Drop`] of this host is due to this entry of `links.blocked`.
     BlockedBy {
         /// The host.
         host: HostKey,
-        /// The entry.
+        /// Text of the entry.
         by: String,
     },
-    /// All that is queued for this host is to be set aside, and so is what comes later. The host
-    /// has left the workbench.
+    /// Discards all queued URLs of this host, and possibly those that arrive later. The host has
+    /// left the workbench.
     Drop {
         /// The host.
         host: HostKey,
-        /// All of its state.
+        /// Complete state of the host.
         state: HostState,
-        /// URLs that were handed out and not tried.
+        /// Keys of URLs that were sent to the workbench and not tried.
         unused: Vec<QueueKey>,
-        /// Why.
+        /// Reason of the discard.
         reason: Discard,
-        /// Whether later URLs of this host are refused too (limits, denied addresses), or only
-        /// what is queued now (a name that does not exist today).
+        /// True if later URLs of this host are refused too (limits, denied addresses); false if
+        /// only the URLs queued now are discarded (a name that does not exist today).
         forever: bool,
     },
 }
 
-/// What the crawl database tells the workbench.
+/// Message from the crawl database to the workbench.
 #[derive(Debug)]
 pub enum ToWorkbench {
-    /// A host falls due; against a [`ToFrontier::WantHosts`].
+    /// A host falls due; counts against a [`ToFrontier::WantHosts`].
     Due(Box<DueHost>),
-    /// The answer to a [`ToFrontier::Refill`].
+    /// Answer to a [`ToFrontier::Refill`].
     MoreUrls {
         /// The host.
         host: HostKey,
-        /// The next of its queue; empty when there is nothing.
+        /// Next URLs of its queue; empty if there are none.
         urls: Vec<Queued>,
-        /// Whether there is more behind.
+        /// True if the queue has more URLs on disk.
         more: bool,
     },
-    /// The answer to a [`ToFrontier::RequestHost`] for a host that this agent may not visit.
+    /// Answer to a [`ToFrontier::RequestHost`] for a host that this agent may not visit.
     NotOwned {
         /// The host.
         host: HostKey,
     },
-    /// The hosts of these groups are to leave: at once, or when their visit is over.
+    /// The hosts of these groups must leave: at once, or when their visit ends.
     Recall {
         /// The groups.
         groups: Vec<GroupHash>,

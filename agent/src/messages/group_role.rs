@@ -1,33 +1,33 @@
-//! What an agent remembers of a group that it has rows of: from custody to the crawl database and back.
+//! Stored role of this agent for a group that it has rows of.
 
 use crivello_common::view::AgentId;
 
-/// See the module.
+/// Role of this agent for a group, with the epoch in which it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupRole {
-    /// The epoch in which it was written.
+    /// Epoch in which it was written.
     pub epoch: u64,
-    /// What this agent is to the group.
+    /// Role of this agent.
     pub role: Role,
 }
 
-/// What an agent is to a group.
+/// Role of an agent for a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It may fetch the group, unless it has been declared dead since.
+    /// The agent may fetch the group, unless it has been declared dead since.
     Authority {
-        /// Who else has all of the rows, and the epoch in which that became true.
+        /// Other agents that have all of the rows, each with the epoch in which that became true.
         in_sync: Vec<(AgentId, u64)>,
     },
-    /// It holds rows for another.
+    /// The agent holds a copy of the rows for another agent.
     Replica {
-        /// Where they came from, as far as those may still have to bring them to the owner: while
-        /// one of them is dead, this agent must.
+        /// Agents that the rows came from and that may still have to hand them off to the owner. If
+        /// one of them is dead, this agent must hand the rows off.
         from: Vec<AgentId>,
     },
-    /// It takes rows in as the owner, before it may fetch.
+    /// The agent accepts rows as the owner, and may not fetch yet.
     Pending {
-        /// Whether it has no row but what it took in so in this tag's epoch.
+        /// True if all of its rows were accepted as the owner in this role's epoch.
         new: bool,
     },
 }

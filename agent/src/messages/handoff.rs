@@ -1,34 +1,35 @@
-//! What agents say to each other about groups: from custody to custody, over the peers' links.
+//! Messages about group ownership, from agent to agent over the peers' links.
 
 use crivello_common::hash::GroupHash;
 
-/// Said to one other agent, under the epoch in force, in order, until it is acknowledged. One that
-/// is said under another epoch than the receiver's is refused there, and forgotten by the sender
-/// when a new epoch begins.
+/// Message to one other agent about groups. Messages of an epoch are sent in order, and each until
+/// it is acknowledged. A receiver in another epoch refuses the message; the sender drops it when a
+/// new epoch begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnershipMessage {
-    /// I have rows of these groups and shall bring them to you: do not fetch them yet.
+    /// The sender has rows of these groups and will send them: the receiver must not fetch them
+    /// yet.
     WillSend(Vec<GroupHash>),
-    /// I have told everybody of all that I shall bring.
+    /// The sender has announced all groups that it will send.
     ScanDone,
-    /// I have brought all of it.
+    /// The sender has sent all of them.
     HandoffDone,
-    /// May I drop my copies of these?
+    /// The sender asks whether it may drop its copies of these groups.
     MayDropReplica(Vec<GroupHash>),
-    /// You may: enough others hold them.
+    /// The receiver may drop its copies of these groups: enough other agents hold them.
     DropReplica(Vec<GroupHash>),
 }
 
-/// What it means that a group's rows have come.
+/// Meaning of a completed transfer of a group's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferKind {
-    /// They are yours.
+    /// The receiver is the owner.
     Handoff {
-        /// So is the authority: I have it, and give it up with this.
+        /// True if the sender had the authority, and transfers it with the rows.
         authority: bool,
-        /// I keep a copy, which is whole.
+        /// True if the sender keeps a complete copy.
         keeps: bool,
     },
-    /// You hold a whole copy.
+    /// The receiver holds a complete copy.
     Replica,
 }

@@ -1,4 +1,4 @@
-//! From the workbench to whoever asks: how a host stands there just now.
+//! State of a host on the workbench at one moment, for queries.
 
 use super::RobotsRecord;
 use crivello_common::hash::UrlHash;
@@ -9,88 +9,88 @@ use smallvec::SmallVec;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A host on the workbench.
+/// State of a host on the workbench.
 #[derive(Clone, Debug)]
 pub struct HostSnapshot {
-    /// Where it stands.
+    /// Phase of the host.
     pub phase: SnapshotPhase,
-    /// What politeness remembers of it.
+    /// Politeness state.
     pub state: HostState,
-    /// URLs of its queue that are in memory.
+    /// Number of its queued URLs that are in memory.
     pub in_window: u64,
-    /// Its address, once it is known.
+    /// Its IP address, once it is known.
     pub address: Option<AddressSnapshot>,
-    /// Its group changes hands: it is to leave.
+    /// True if the host must leave: its group changes hands, or the workbench closes.
     pub leaves: bool,
-    /// Of a thorough look: the origin whose robots.txt is asked for before anything else.
+    /// Origin whose robots.txt is requested next; only in a thorough snapshot.
     pub asks_robots: Option<Origin>,
-    /// Of a thorough look: what is known of its robots.txt.
+    /// Known robots.txt of the host; only in a thorough snapshot.
     pub robots: Vec<(Origin, RobotsRecord)>,
-    /// The visit it is on.
+    /// Visit in flight.
     pub flight: Option<VisitInFlight>,
 }
 
-/// Where a host on the workbench stands.
+/// Phase of a host on the workbench.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SnapshotPhase {
-    /// Its name is being resolved.
+    /// The name of the host is being resolved.
     Resolving,
-    /// It has no address as yet, and is resolved shortly before its next time.
+    /// The host has no address yet; its name is resolved shortly before its next time.
     Asleep,
-    /// It waits for its robots.txt, which leads to another host.
+    /// The host waits for a robots.txt that redirects to another host.
     Away {
-        /// The origin whose robots.txt is wanted.
+        /// Origin whose robots.txt is wanted.
         origin: Origin,
-        /// The host that it leads to, where its name is known.
+        /// Name of the other host, if it is known.
         at: Option<Arc<str>>,
-        /// It is taken as out of reach after this.
+        /// Time after which the robots.txt counts as unreachable.
         deadline: Timestamp,
     },
-    /// It waits for its time, and for that of its address.
+    /// The host waits for its next time, and for that of its address.
     Waiting,
-    /// A visit is out.
+    /// A visit is in flight.
     InFlight,
-    /// It waits for more of its queue.
+    /// The host waits for more URLs from the disk.
     Dry,
 }
 
-/// The address of a host on the workbench.
+/// State of the IP address of a host on the workbench.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AddressSnapshot {
-    /// Itself.
+    /// IP address.
     pub address: IpAddr,
-    /// No visit to it begins before this.
+    /// Time before which no visit to it begins.
     pub next: Timestamp,
-    /// The host that was last visited there in this run.
+    /// Host that was visited there last, in this run.
     pub last: Option<Arc<str>>,
-    /// The host that is being visited there.
+    /// Host that is being visited there.
     pub visited: Option<Arc<str>>,
-    /// Other hosts there whose turn comes before this one's; of a thorough look.
+    /// Number of other hosts there that are visited before this one; only in a thorough snapshot.
     pub before: usize,
-    /// Among other agents: whose turn it is.
+    /// State of the address's IP lease.
     pub turn: IpLeaseState,
 }
 
-/// Whose turn it is at an address.
+/// State of an IP lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IpLeaseState {
-    /// There are no other agents.
+    /// The agent is alone and needs no lease.
     NotNeeded,
-    /// This agent's.
+    /// This agent has the lease.
     Here,
-    /// It was asked for then, and not answered.
+    /// The lease was requested at this time, and is not granted yet.
     Asked(Timestamp),
-    /// It is asked for when it is needed.
+    /// The lease is not requested; it will be when it is needed.
     NotAsked,
 }
 
-/// A visit in flight.
+/// Visit in flight.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VisitInFlight {
-    /// When it was handed out.
+    /// Time when it was handed out.
     pub since: Timestamp,
-    /// What it is to fetch; nothing when it asks for a robots.txt.
+    /// URLs to fetch; empty for a request of a robots.txt.
     pub urls: SmallVec<[UrlHash; 1]>,
-    /// Pages taken from the page limit for it.
+    /// Pages of the page limit that are reserved for it.
     pub taken: u64,
 }

@@ -1,4 +1,4 @@
-//! Turns: who of a cluster's agents may visit an IP address for a while.
+//! IP leases: an agent of a cluster may visit an IP address only while it has the address's lease.
 
 use crivello_common::time::Timestamp;
 use std::net::IpAddr;
@@ -7,24 +7,24 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Until when a visit may go on; the workbench can make it longer. The default is without end.
+/// Deadline of a visit, which the workbench can extend. The default is no deadline.
 #[derive(Clone, Debug, Default)]
 pub struct VisitDeadline(Option<Arc<AtomicU64>>);
 
 impl VisitDeadline {
-    /// One that ends then.
+    /// Creates a deadline at `end`.
     #[must_use]
     pub fn until(end: Timestamp) -> Self {
         Self(Some(Arc::new(AtomicU64::new(end.0))))
     }
 
-    /// Its end.
+    /// Returns the deadline.
     #[must_use]
     pub fn end(&self) -> Timestamp {
         self.0.as_ref().map_or(Timestamp::MAX, |end| Timestamp(end.load(Relaxed)))
     }
 
-    /// Another end, unless it has none.
+    /// Moves the deadline to `end`, unless there is none.
     pub fn extend_to(&self, end: Timestamp) {
         if let Some(at) = &self.0 {
             at.store(end.0, Relaxed);
@@ -32,94 +32,96 @@ impl VisitDeadline {
     }
 }
 
-/// What an agent that visits addresses says to the one that lends their turns. The times `asked`
-/// are of the sender's clock, each only once; nobody else reads them.
+/// Request of an agent that visits addresses to the agent that grants their leases, the lessor. The
+/// times `requested_at` are of the sender's clock, and each is used only once; the lessor only
+/// sends them back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseRequest {
-    /// Lend me the turn, or lend it on.
+    /// Requests the lease, or its renewal.
     Acquire {
         /// The address.
         address: IpAddr,
-        /// When this was said.
-        asked: Timestamp,
+        /// Time of this message.
+        requested_at: Timestamp,
     },
-    /// Whatever was asked for before is void: I use no turn of this address any more.
+    /// Returns the lease and voids all earlier requests: the sender no longer uses the address.
     Return {
         /// The address.
         address: IpAddr,
-        /// When this was said.
-        asked: Timestamp,
-        /// How long it must rest from now on.
+        /// Time of this message.
+        requested_at: Timestamp,
+        /// Time that the address must rest, from now on.
         rest: Duration,
     },
 }
 
-/// What the one who lends them says.
+/// Notice of the lessor to an agent that visits addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseNotice {
-    /// The turn is yours for [`IP_LEASE_TERM`](crate::limits::IP_LEASE_TERM), counted from when you asked.
+    /// The lease is granted for [`IP_LEASE_TERM`](crate::limits::IP_LEASE_TERM), counted from the
+    /// request.
     Granted {
         /// The address.
         address: IpAddr,
-        /// When that was.
-        asked: Timestamp,
-        /// How long it must rest before, from now on.
+        /// Time of the request.
+        requested_at: Timestamp,
+        /// Time that the address must rest before a visit, from now on.
         rest: Duration,
     },
-    /// Others wait for it: return it when you have used it.
+    /// Other agents wait for the lease: the receiver must return it after use.
     Wanted {
         /// The address.
         address: IpAddr,
     },
 }
 
-/// A turn that is in use: what a new lender must know.
+/// A lease in use, as reported to a new lessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseInUse {
     /// The address.
     pub address: IpAddr,
-    /// When it was asked for.
-    pub asked: Timestamp,
+    /// Time when it was requested.
+    pub requested_at: Timestamp,
 }
 
-/// In the order in which it was said.
+/// Requests and notices to one agent, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseBatch {
-    /// Rises within an epoch.
-    pub number: u64,
-    /// On entering an epoch, and when something in it changes.
+    /// Id of the batch, increasing within an epoch.
+    pub id: u64,
+    /// Sent on entering an epoch, and when `is_clear` changes.
     pub report: Option<LeaseReport>,
-    /// To the lender.
-    pub notes: Vec<LeaseRequest>,
-    /// From the lender.
-    pub news: Vec<LeaseNotice>,
+    /// Requests to the lessor.
+    pub requests: Vec<LeaseRequest>,
+    /// Notices from the lessor.
+    pub notices: Vec<LeaseNotice>,
 }
 
-/// Which turns an agent is using in the epoch that it has entered; it uses no others that were
-/// lent before.
+/// Leases that an agent uses in the epoch that it has entered. It uses no others that were granted
+/// before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseReport {
-    /// Those that the receiver lends now.
+    /// Leases in use that the receiver grants now.
     pub held: Vec<ReportedLease>,
-    /// Nobody who was declared dead fetches by a promise of this agent any more.
+    /// True if no agent that was declared dead can fetch by a peer lease of the sender any more.
     pub is_clear: bool,
 }
 
-/// A turn in use.
+/// A lease in use, with the time remaining.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportedLease {
     /// The address.
     pub address: IpAddr,
-    /// When it was asked for, by the borrower's clock.
-    pub asked: Timestamp,
-    /// How much is left of it, at most.
-    pub left: Duration,
+    /// Time when it was requested, by the borrower's clock.
+    pub requested_at: Timestamp,
+    /// Time remaining of its term, at most.
+    pub remaining: Duration,
 }
 
 impl LeaseBatch {
-    /// Whether there is nothing in it.
+    /// Returns true if the batch is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.report.is_none() && self.notes.is_empty() && self.news.is_empty()
+        self.report.is_none() && self.requests.is_empty() && self.notices.is_empty()
     }
 }

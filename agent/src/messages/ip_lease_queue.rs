@@ -1,15 +1,15 @@
-//! The queues to and from the task that keeps the IP leases.
+//! The queues to and from the task that manages the IP leases.
 
 use super::{Ack, LeaseBatch, LeaseInUse, LeaseNotice, LeaseRequest, PeerRobotsRequest};
 use crivello_common::view::{AgentId, View};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// A message to the lease task.
+/// Message to the lease task.
 #[derive(Debug)]
 pub enum LeaseCommand {
     /// Requests and returns from the workbench.
-    Notes(Vec<LeaseRequest>),
+    Requests(Vec<LeaseRequest>),
     /// The leases that the workbench uses in this epoch.
     Uses {
         /// The epoch.
@@ -41,42 +41,42 @@ pub enum LeaseCommand {
     Sent {
         /// The receiver.
         to: AgentId,
-        /// The batch's number.
-        number: u64,
-        /// How it ended.
+        /// Id of the batch.
+        id: u64,
+        /// Result of the delivery.
         delivery: Delivery,
     },
 }
 
-/// How the delivery of a batch ended.
+/// Result of the delivery of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// The other agent took it.
-    Taken,
-    /// The other agent is in another epoch, and took nothing.
-    Refused,
-    /// There was no answer: it may have been taken.
+    /// The other agent accepted it.
+    Accepted,
+    /// The other agent is in another epoch, and accepted nothing.
+    ViewMismatch,
+    /// There was no answer; the batch may have been accepted.
     Unknown,
 }
 
-/// A message from the lease task to the workbench.
+/// Message from the lease task to the workbench.
 #[derive(Debug)]
 pub enum LeaseEvent {
-    /// News of one lease.
-    News(LeaseNotice),
+    /// A notice about one lease.
+    Notice(LeaseNotice),
     /// A new epoch begins: the workbench answers with [`LeaseCommand::Uses`]; earlier requests are
     /// void.
     Epoch(u64),
 }
 
-/// The sending side of the lease task's queue. Sending never waits. The queue is bounded by its senders:
-/// other agents and the tasks that send to them have one message there at a time, and the workbench
-/// sends at most two for each address in two seconds.
+/// Sending side of the lease task's queue. Sending never waits. The queue is bounded by its
+/// senders: other agents and the tasks that send to them have one message there at a time, and the
+/// workbench sends at most two for each address in two seconds.
 #[derive(Clone, Debug)]
 pub struct LeaseSender(mpsc::UnboundedSender<LeaseCommand>);
 
 impl LeaseSender {
-    /// A queue: its sender and its receiver.
+    /// Creates a queue: its sender and its receiver.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "bounded by its senders, see above")]
     pub fn new() -> (Self, mpsc::UnboundedReceiver<LeaseCommand>) {

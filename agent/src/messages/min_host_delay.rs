@@ -1,4 +1,5 @@
-//! The shortest delay between two visits to any host, by the live settings; all stages see it at once.
+//! The shortest delay between two visits to any host, by the live settings. All stages see a change
+//! at once.
 
 use crivello_common::config::{Live, PolitenessMode};
 use std::sync::Arc;
@@ -6,12 +7,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// See the module. Clones see the same.
+/// Shared shortest delay. Clones share the same value.
 #[derive(Clone, Debug)]
 pub struct MinHostDelay(Arc<AtomicU64>);
 
 impl MinHostDelay {
-    /// By the settings at the start.
+    /// Creates it from the settings at the start.
     #[must_use]
     pub fn of(live: &Live) -> Self {
         Self(Arc::new(AtomicU64::new(millis(live))))
@@ -22,7 +23,7 @@ impl MinHostDelay {
         self.0.store(millis(live), Relaxed);
     }
 
-    /// The delay, to the millisecond.
+    /// Returns the delay, in whole milliseconds.
     #[must_use]
     pub fn get(&self) -> Duration {
         Duration::from_millis(self.0.load(Relaxed))

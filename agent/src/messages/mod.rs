@@ -1,12 +1,13 @@
-//! The arrows of the drawing: one plain type for each thing that passes between two rooms.
+//! The messages between stages: one plain type for each thing that passes between two of them.
 //!
 //! ```text
-//!  Found ─► crawl database ─► DueHost ─► workbench ─► Visit ─► fetch ─► Fetched ─► parse ─► Page ─► store ─► Page ─► crawl database
-//!                                 ▲                  ┊
-//!                                 └┄┄┄┄ Verdict ┄┄┄┄┄┘
+//!  Found ─► crawl database ─► DueHost ─► workbench ─► Visit ─► fetch ─► Fetched ─► parse ─┐
+//!                 ▲                          ▲                  ┊                         │
+//!                 │                          └┄┄┄┄ Verdict ┄┄┄┄┄┘                         │
+//!                 └───────────────────── Page ◄─ store ◄─ Page ◄──────────────────────────┘
 //! ```
-//! Nothing here has behavior beyond small constructors: what is done with a value is the business
-//! of the room that receives it.
+//! Types here have no behavior beyond small constructors: the stage that receives a value decides
+//! what to do with it.
 
 mod ack;
 mod block_and_pause_list;

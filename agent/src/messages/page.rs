@@ -1,4 +1,4 @@
-//! From the parsers to the writer: what is to be kept of one request.
+//! A request's result with everything to store: from the parsers to the writer.
 
 use super::{Found, Queued};
 use crivello_archive::{ContentDigest, WarcRecord};
@@ -9,34 +9,34 @@ use crivello_common::time::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request's result with all that is to be remembered of it: archive records ready to be
-/// appended, links ready for the sieve.
+/// Result of a request with everything to store: archive records ready to be appended, and links
+/// ready for the sieve.
 #[derive(Debug)]
 pub struct Page {
     /// The host.
     pub host: HostKey,
-    /// Its name.
+    /// Name of the host.
     pub name: Arc<str>,
-    /// The frontier's row; `None` for robots.txt.
+    /// Row of the frontier; `None` for a robots.txt.
     pub row: Option<Queued>,
-    /// When the request began.
+    /// Time when the request began.
     pub at: Timestamp,
-    /// How long it took.
+    /// Duration of the request.
     pub took: Duration,
-    /// What came of it.
+    /// Outcome of the request.
     pub end: PageEnd,
     /// Archive records, complete gzip members, in order. Empty when nothing is archived.
     pub records: Vec<WarcRecord>,
-    /// The links that passed the rules, in the order of the page, each once.
+    /// Links that passed the rules, in the order of the page, without repeats.
     pub links: Vec<Found>,
-    /// The links that did not.
+    /// Tally of the links that did not pass the rules.
     pub discards: DiscardTally,
-    /// The hash of its URL, if its way is followed: see [`traces`](crate::url_tracing).
+    /// Hash of the URL if it is traced: see [`url_tracing`](crate::url_tracing).
     pub traced: Option<UrlHash>,
 }
 
 impl Page {
-    /// Bytes that its records and links hold in memory.
+    /// Returns the bytes that its records and links hold in memory.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         let records = self.records.iter().map(|record| record.bytes.len());
@@ -45,7 +45,7 @@ impl Page {
     }
 }
 
-/// See [`Page::end`].
+/// Outcome of a request, after parsing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageEnd {
     /// A response.
@@ -54,15 +54,15 @@ pub enum PageEnd {
         status: u16,
         /// Bytes of the body as received.
         bytes: u64,
-        /// The digest by which exact duplicates are known; `None` where they are not looked for.
+        /// Digest for the detection of exact duplicates; `None` if they are not detected.
         digest: Option<ContentDigest>,
-        /// Whether the content was seen before (archived as `revisit`).
+        /// True if the content was archived before (the record is a `revisit`).
         duplicate: bool,
-        /// Whether the body was cut off.
+        /// True if the body was cut off.
         truncated: bool,
     },
     /// The attempt failed.
     Failed(Failure),
-    /// It was not asked for, or not used.
+    /// The request was not sent, or its response was not used.
     Discarded(Discard),
 }

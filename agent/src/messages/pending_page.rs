@@ -8,16 +8,16 @@ use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash, UrlKey};
 /// The priority of frontier rows of pending pages; they are not fetched again.
 pub const PRIORITY_PENDING: u8 = u8::MAX;
 
-/// See the module.
+/// Archived page whose links are not acknowledged yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingPage {
     /// The page's host.
     pub host: HostKey,
-    /// The key of its frontier row.
+    /// Key of its frontier row.
     pub queue_key: QueueKey,
-    /// Its URL.
+    /// Hash of its URL.
     pub hash: UrlHash,
-    /// The outcome to store once its links are acknowledged.
+    /// Outcome to store once its links are acknowledged.
     pub outcome: UrlOutcome,
 }
 
@@ -28,7 +28,7 @@ impl PendingPage {
         w.rest(&self.hash.to_bytes()).number(self.queue_key.seq).bytes(&self.outcome.encode());
     }
 
-    /// The inverse of [`Self::write`].
+    /// Reads what [`Self::write`] wrote.
     #[must_use]
     pub fn read(r: &mut RowReader<'_>) -> Option<Self> {
         let group = GroupHash::from_bytes(r.array()?);
@@ -38,7 +38,7 @@ impl PendingPage {
         Some(Self { host, queue_key, hash, outcome: UrlOutcome::read(r.bytes()?)? })
     }
 
-    /// The page's key.
+    /// Returns the page's key.
     #[must_use]
     pub const fn key(&self) -> UrlKey {
         UrlKey { group: self.host.group, url: self.hash }

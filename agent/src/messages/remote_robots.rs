@@ -6,10 +6,11 @@ use crivello_common::url::CrawlUrl;
 use crossbeam::queue::ArrayQueue;
 use tokio::sync::{Notify, oneshot};
 
-/// A request from another agent, with the place for the answer. Dropping that answers "unreachable".
+/// Request from another agent, with the sender for the answer. Dropping the sender answers
+/// "unreachable".
 pub type PeerRobotsRequest = (CrawlUrl, oneshot::Sender<RobotsOutcome>);
 
-/// The queues between the scheduler and other agents' workbenches.
+/// Queues between the scheduler and other agents' workbenches.
 #[derive(Debug)]
 pub struct RemoteRobotsQueues {
     /// Requests from other agents.

@@ -1,42 +1,42 @@
-//! From the resolver to the workbench: the answer to a name.
+//! Results of name look-ups, from the resolver to the workbench.
 
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use std::net::IpAddr;
 
-/// The answer to a host's name.
+/// Result of a name look-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolution {
     /// The host.
     pub host: HostKey,
-    /// The address to be visited and how long that holds, or why there is none.
+    /// Address to visit with its lifetime, or the reason why there is none.
     pub answer: Result<Resolved, ResolveError>,
 }
 
-/// See [`Resolution::answer`].
+/// Address of a resolved name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The address: already checked against the networks that may be visited.
+    /// IP address, already checked against the networks that may be visited.
     pub address: IpAddr,
-    /// Until when this holds.
+    /// Time until which the result may be used.
     pub until: Timestamp,
 }
 
-/// Why a name has no address.
+/// Reason why a name has no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResolveError {
-    /// The name does not exist, or has no address we can use.
+    /// The name does not exist, or has no usable address.
     NoSuchName,
     /// The name servers did not answer.
     Unavailable,
     /// All its addresses are in networks that may not be visited.
     Denied,
-    /// The address that it would be visited at is blocked (`links.blocked`).
+    /// The address that would be visited is blocked (`links.blocked`).
     Blocked(IpAddr),
 }
 
 impl ResolveError {
-    /// In a word.
+    /// Returns the name of the reason.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The queues between the scheduler and everybody else, and the handle that wakes it.
+//! The queues between the scheduler and all other threads, and the handle that wakes it.
 
 use super::{
     HostSnapshot, LeaseEvent, RemoteRobotsQueues, Resolution, ToWorkbench, Verdict, Visit,
@@ -10,27 +10,27 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use tokio::sync::{Notify, oneshot};
 
-/// A result that the fetchers send back to the scheduler.
+/// Result that the fetchers send back to the scheduler.
 #[derive(Debug)]
 pub enum FetcherReply {
     /// A visit ended.
     Verdict(Verdict),
-    /// A name was resolved, or not.
+    /// A name was resolved, or the look-up failed.
     Resolved(Resolution),
 }
 
-/// A request for the workbench's view of some hosts.
+/// Query for the state of some hosts on the workbench.
 #[derive(Debug)]
 pub struct HostQuery {
     /// The hosts.
     pub hosts: Vec<HostKey>,
-    /// Whether to include counts that need a walk through the hosts' windows.
+    /// True to include counts that need a walk through the hosts' windows.
     pub thorough: bool,
     /// Receives one element for each host: `None` for a host that is not in memory.
     pub reply: oneshot::Sender<Vec<Option<HostSnapshot>>>,
 }
 
-/// The scheduler's queues. All but one are bounded and lock-free.
+/// Queues of the scheduler. All but one are bounded and lock-free.
 #[derive(Debug)]
 pub struct SchedulerQueues {
     /// Visits for the fetchers.
@@ -43,18 +43,18 @@ pub struct SchedulerQueues {
     pub replies: ArrayQueue<FetcherReply>,
     /// Hosts and URLs from the writer.
     pub from_writer: ArrayQueue<ToWorkbench>,
-    /// Events about IP leases. The workbench asks for each but a few of them, so the number is bounded
-    /// by the addresses on the workbench.
+    /// Events about IP leases. All but a few answer a request of the workbench, so their number is
+    /// bounded by the addresses on the workbench.
     pub lease_events: SegQueue<LeaseEvent>,
     /// Requests for robots.txt files to and from other agents.
     pub remote_robots: RemoteRobotsQueues,
-    /// Queries from people who ask why a host waits.
+    /// Queries for explanations of why a host waits.
     pub queries: ArrayQueue<HostQuery>,
     scheduler: OnceLock<Thread>,
 }
 
 impl SchedulerQueues {
-    /// Queues for at most `visits` visits and `names` look-ups in flight.
+    /// Creates queues for at most `visits` visits and `names` look-ups in flight.
     #[must_use]
     pub fn new(visits: usize, names: usize) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl SchedulerQueues {
 
     /// Sends a result back to the scheduler and wakes it.
     pub fn reply(&self, reply: FetcherReply) {
-        // There is room: each reply answers a visit or a name that was sent, and those are bounded.
+        // Never full: each reply answers a visit or a name that was sent, and those are bounded.
         if let Err(reply) = self.replies.push(reply) {
             tracing::error!(?reply, "the scheduler's queue of replies is full");
         }

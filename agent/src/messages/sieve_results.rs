@@ -1,17 +1,18 @@
-//! The sieve's result for each URL of a commit, two bytes each; URL tracing reads it.
+//! The sieve's result for each URL of a commit, two bytes each, for URL tracing.
 
 use crivello_common::discard::Discard;
 
-/// See the module.
+/// Sieve results of a commit's URLs.
 #[derive(Debug, Default)]
 pub struct SieveResults {
-    /// Whether each URL was new.
+    /// For each URL, true if it was new.
     fresh: Vec<bool>,
-    /// For each new URL why it was not queued, if it was not.
+    /// For each new URL, the reason why it was not queued, if any.
     refused: Vec<Option<Discard>>,
 }
 
-/// For each URL whether it is new and queued, or why it was new and not queued.
+/// For each URL, `Ok(true)` if it is new and queued, `Ok(false)` if it is known, `Err` with the
+/// reason if it is new and not queued.
 pub type SieveOutcomes<'a> = Box<dyn Iterator<Item = Result<bool, Discard>> + 'a>;
 
 impl SieveResults {
@@ -20,12 +21,12 @@ impl SieveResults {
         self.refused.push(refused);
     }
 
-    /// Sets which URLs were new.
+    /// Sets the flags of which URLs were new.
     pub fn set_fresh(&mut self, fresh: Vec<bool>) {
         self.fresh = fresh;
     }
 
-    /// All results, in the order of the URLs.
+    /// Returns all results, in the order of the URLs.
     #[must_use]
     pub fn iter(&self) -> SieveOutcomes<'_> {
         let mut of_new = self.refused.iter();

@@ -1,4 +1,4 @@
-//! From the fetchers back to the workbench: how a visit ended.
+//! Results of visits, from the fetchers back to the workbench.
 
 use super::{Queued, RobotsRequest};
 use crivello_common::failure::Failure;
@@ -10,59 +10,59 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a visit ended: the only arrow that runs back.
+/// Result of a visit: the only message that flows back.
 #[derive(Debug)]
 pub struct Verdict {
     /// The host visited.
     pub host: HostKey,
-    /// The address the lease was on.
+    /// The address that was visited.
     pub address: IpAddr,
-    /// How many requests were sent (or connections attempted).
+    /// Number of requests sent (or connections attempted).
     pub requests: u32,
-    /// When the last of them was over; the time the lease began, if there was none.
+    /// Time when the last request ended; the time the visit began if there was none.
     pub ended: Timestamp,
-    /// How long the site took for them, together.
+    /// Total time that the site took for the requests.
     pub served: Duration,
-    /// What the host's politeness must learn from it.
+    /// Health of the host, for its politeness.
     pub signal: Signal,
     /// URLs of the visit that were not tried.
     pub returned: Vec<Queued>,
-    /// How many URLs got a response that counts as a page.
+    /// Number of URLs whose response counts as a page.
     pub pages: u32,
-    /// The answer to a [`RobotsRequest`].
+    /// Answer to a [`RobotsRequest`].
     pub robots: Option<RobotsAnswer>,
 }
 
-/// What a visit says about the host's health.
+/// Health of a host as a visit observed it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// It answered, or was not asked.
+    /// The host answered, or no request was sent.
     Well,
-    /// It asks to slow down (429, 503), for this long if it said so.
+    /// The host asks to slow down (429, 503), for this long if it states a duration.
     SlowDown(Option<Duration>),
-    /// It could not be reached, or broke off.
+    /// The host could not be reached, or the connection broke.
     Failed(Failure),
 }
 
-/// The answer to a [`RobotsRequest`].
+/// Answer to a [`RobotsRequest`].
 #[derive(Clone, Debug)]
 pub struct RobotsAnswer {
-    /// What was asked.
+    /// The request.
     pub request: RobotsRequest,
-    /// What came.
+    /// The result.
     pub found: RobotsOutcome,
 }
 
-/// What a request for robots.txt brought (RFC 9309 section 2.3.1).
+/// Result of a request for a robots.txt (RFC 9309 section 2.3.1).
 #[derive(Clone, Debug)]
 pub enum RobotsOutcome {
     /// 2xx: the compiled rules for our agent.
     Rules(Arc<Rules>),
-    /// 4xx but 429, or too many redirects: no rules, all is allowed.
+    /// 4xx except 429, or too many redirects: no rules, all is allowed.
     Missing,
-    /// 5xx, 429, a redirect to nowhere, a body that cannot be read, or no answer: all is disallowed
-    /// for now, or last-known-good holds.
+    /// 5xx, 429, a redirect to nowhere, an unreadable body, or no answer: all is disallowed for
+    /// now, or last-known-good applies.
     Unreachable,
-    /// 3xx to this URL.
+    /// 3xx with this target.
     Redirect(CrawlUrl),
 }

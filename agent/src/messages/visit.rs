@@ -1,4 +1,4 @@
-//! From the workbench to the fetchers: a lease on a host.
+//! Visits, from the workbench to the fetchers.
 
 use super::{Queued, VisitDeadline};
 use crivello_common::hash::HostKey;
@@ -9,7 +9,7 @@ use crivello_common::url::{CrawlUrl, Origin};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-/// A lease on one host, and so on its IP address: handed out by the workbench, returned as a
+/// Visit to one host, and so to its IP address: handed out by the workbench, and returned as a
 /// [`Verdict`](super::Verdict).
 #[derive(Clone, Debug)]
 pub struct Visit {
@@ -19,26 +19,26 @@ pub struct Visit {
     pub name: Arc<str>,
     /// The only address that may be connected to.
     pub address: IpAddr,
-    /// What is to be done there.
+    /// Task of the visit.
     pub task: VisitTask,
-    /// No request begins once it has ended, and one in flight is cut off.
+    /// Deadline: no request begins after it, and one in flight is cut off.
     pub deadline: VisitDeadline,
-    /// What it waited for.
+    /// Scheduling data of the visit, for URL tracing.
     pub handed_out: HandedOut,
 }
 
-/// When a visit began and what it had waited for, for those who follow a URL.
+/// Time when a visit began and the times that it had to wait for, for URL tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandedOut {
-    /// When it was handed out.
+    /// Time when it was handed out.
     pub at: Timestamp,
-    /// The rule that set [`Self::host_next`].
+    /// Rule that set [`Self::host_next`].
     pub rule: WaitRule,
-    /// No request to the host was to begin before.
+    /// Time before which no request to the host may begin.
     pub host_next: Timestamp,
-    /// The address.
+    /// The IP address.
     pub address: IpAddr,
-    /// No request to the address was to begin before.
+    /// Time before which no request to the address may begin.
     pub address_next: Timestamp,
 }
 
@@ -54,7 +54,7 @@ impl Default for HandedOut {
     }
 }
 
-/// What a visit is for.
+/// Task of a visit.
 #[derive(Clone, Debug)]
 pub enum VisitTask {
     /// Fetch one hop of a robots.txt: one request.
@@ -63,11 +63,11 @@ pub enum VisitTask {
     Pages {
         /// The origin of all of them.
         origin: Origin,
-        /// What its robots.txt says.
+        /// Rules of its robots.txt.
         rules: Arc<Rules>,
-        /// In the order of fetching; never empty.
+        /// URLs in the order of fetching; never empty.
         urls: Vec<Queued>,
-        /// How many may be requested; URLs that robots.txt disallows do not count.
+        /// Maximum number of requests; URLs that robots.txt disallows do not count.
         requests_max: u32,
     },
 }
@@ -75,14 +75,14 @@ pub enum VisitTask {
 /// One hop on the way to an origin's robots.txt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RobotsRequest {
-    /// The host whose robots.txt is wanted; another than the visit's host after a redirect.
+    /// Host whose robots.txt is wanted; differs from the visit's host after a redirect.
     pub for_host: HostKey,
-    /// The name of that host.
+    /// Name of that host.
     pub for_name: Arc<str>,
-    /// The origin (on `for_host`) whose robots.txt is wanted.
+    /// Origin (on `for_host`) whose robots.txt is wanted.
     pub for_origin: Origin,
-    /// What to request, on the visit's host.
+    /// URL to request, on the visit's host.
     pub url: CrawlUrl,
-    /// Redirects followed so far.
+    /// Number of redirects followed so far.
     pub hops: u8,
 }

@@ -1,4 +1,4 @@
-//! What the writer receives.
+//! Messages to the writer.
 
 use super::{Found, Page, ToFrontier};
 use crate::report::Ended;
@@ -9,16 +9,16 @@ use crivello_common::discard::DiscardTally;
 pub enum WriterMsg {
     /// A result, from the parsers.
     Page(Box<Page>),
-    /// Seeds of a local crawl, with a count of those that were refused.
+    /// Seeds of a local crawl, with a tally of those that were refused.
     Found(Vec<Found>, DiscardTally),
-    /// Notes from the workbench.
+    /// Messages from the workbench.
     Notes(Vec<ToFrontier>),
     /// No more seeds will come.
     SeedsEnd {
-        /// Whether this run has accepted any.
+        /// True if this run has accepted at least one.
         any: bool,
     },
-    /// Nothing is in flight and the scheduler will start no more visits, for this reason; with `None`
-    /// it starts visits again.
+    /// No visit is in flight, and the scheduler starts no more, for this reason. `None`: it starts
+    /// visits again.
     Idle(Option<Ended>),
 }

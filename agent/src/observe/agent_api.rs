@@ -1,4 +1,4 @@
-//! Answers to what people ask of a member: status, explanations, traces, seeds.
+//! The API of a running member of a cluster: status, explanations, traces, seeds.
 
 use crate::api::{AgentApi, AgentStatus, Details, HostsQuery, QueryError, SeedAnswer, Subject};
 use crate::cluster::{ClusterStatus, InboundMsg, Inbox};
@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 
-/// The parts of an agent that has joined.
+/// Parts of an agent that has joined.
 pub struct RunningAgent {
     pub id: AgentId,
     pub name: String,
@@ -37,12 +37,12 @@ pub struct RunningAgent {
     pub meter: Meter,
 }
 
-/// Implements [`AgentApi`] for the agent of this process.
+/// Implementation of [`AgentApi`] for the agent of this process.
 #[derive(Default)]
 pub struct ControlHandler {
     pub status: Arc<ClusterStatus>,
     agent: OnceLock<RunningAgent>,
-    /// Whether a count of all rows is under way; one at a time.
+    /// True while a count of all rows runs; only one runs at a time.
     counts: Arc<AtomicBool>,
 }
 
@@ -58,7 +58,7 @@ impl ControlHandler {
         let _ = self.agent.set(agent);
     }
 
-    /// The explainer and the view in force.
+    /// Returns the explainer, and the view in force.
     fn explainer(&self) -> Option<(Arc<Explainer>, Option<Arc<View>>)> {
         let explainer = self.agent.get()?.explainer.clone();
         Some((explainer, self.status.state().view))
@@ -111,7 +111,7 @@ impl AgentApi for ControlHandler {
         if self.counts.swap(true, Relaxed) {
             return;
         }
-        // It may take minutes, and nobody waits for it here.
+        // The count may take minutes, so it has its own thread.
         let counts = self.counts.clone();
         let counting = std::thread::Builder::new().name("archived".to_owned());
         let counted = counting.spawn(move || {
@@ -161,7 +161,7 @@ impl AgentApi for ControlHandler {
     }
 
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
-        // Dropped, the answer says "not now".
+        // If the sender is dropped, the answer is [`SeedAnswer::NotNow`].
         let Some(here) = self.agent.get() else { return };
         let (mut found, mut refused, mut tally) = (Vec::new(), Vec::new(), DiscardTally::default());
         for (place, url) in urls.into_iter().enumerate() {

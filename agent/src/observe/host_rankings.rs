@@ -1,4 +1,4 @@
-//! The hosts that stand out, for the report: read once through all host rows.
+//! Rankings of hosts for the report, from one scan of all host rows.
 
 use crate::report::{HOSTS_LISTED_MAX, RestingHost, SlowHost};
 use crate::storage::values::HostRow;
@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// The largest few of many.
+/// Bounded set of the largest elements.
 struct Largest<T>(BinaryHeap<Reverse<(u64, T)>>);
 
 impl<T: Ord> Largest<T> {
@@ -27,8 +27,8 @@ impl<T: Ord> Largest<T> {
     }
 }
 
-/// The slowest hosts and those that rested longest. What cannot be read is left out, with a line
-/// in the log: a report is not worth failing for.
+/// Returns the slowest hosts and those that rested longest. Rows that cannot be read are left out,
+/// with a warning in the log: the report does not fail because of them.
 pub fn extremes(disk: &Database) -> (Vec<SlowHost>, Vec<RestingHost>) {
     let mut slowest = Largest(BinaryHeap::new());
     let mut resting = Largest(BinaryHeap::new());
@@ -47,7 +47,7 @@ pub fn extremes(disk: &Database) -> (Vec<SlowHost>, Vec<RestingHost>) {
         Ok(true)
     });
     if let Err(error) = walked {
-        tracing::warn!(%error, "the report leaves hosts out");
+        tracing::warn!(%error, "cannot read all hosts; the report omits some");
     }
     let seconds = |us| Duration::from_micros(us).as_secs_f64();
     let slow = |(us, (_, host, requests))| SlowHost { host, requests, mean_seconds: seconds(us) };

@@ -1,4 +1,5 @@
-//! What people and programs see of a running agent: status, metrics, explanations, traces.
+//! Everything that people and programs see of a running agent: status, metrics, explanations,
+//! traces.
 
 pub mod agent_api;
 pub mod explain;

@@ -1,4 +1,4 @@
-//! What is told of a crawl: how it stands, and what happened.
+//! The report of a crawl that has ended.
 
 use super::host_rankings;
 use crate::report::{ArchiveFile, Ended, Report, SeedCounts, Totals, skipped};
@@ -9,19 +9,19 @@ use crivello_common::failure::Failure;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a [`Report`] is made from.
+/// Sources of a [`Report`].
 pub struct ReportSources<'a> {
-    /// The crawl's shared state.
+    /// Shared state of the crawl.
     pub shared: &'a Shared,
-    /// Its directory.
+    /// Directory of the crawl.
     pub home: &'a CrawlDir,
-    /// Its database.
+    /// Database of the crawl.
     pub disk: &'a Database,
-    /// The seeds of this run.
+    /// Seeds of this run.
     pub seeds: SeedCounts,
 }
 
-/// The report of a crawl that has ended.
+/// Returns the report of a crawl that has ended.
 pub fn report(crawl: &ReportSources<'_>) -> Report {
     let shared = crawl.shared;
     let end = shared.lifecycle.wait(Duration::ZERO);

@@ -24,51 +24,50 @@ use tokio::sync::Notify;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request};
 
-/// Time that a call to the collector may take.
+/// Timeout of a call to the collector.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The first wait after a call that failed; it doubles each time.
+/// First pause after a failed call; it doubles each time.
 const BACKOFF_FIRST: Duration = Duration::from_millis(500);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
-/// Pending spans delay the end of a crawl by at most this long.
+/// Longest time for which pending spans delay the end of a crawl.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// Pause between two checks for pending spans.
 const LOOK_UP: Duration = Duration::from_millis(200);
 /// Pause between two collections, unless the queue fills up.
 const COLLECT_EVERY: Duration = Duration::from_millis(200);
-/// A field of `Span.flags`: the URL was drawn at random for it.
+/// Value of `Span.flags`: the trace is sampled.
 const FLAG_SAMPLED: u32 = 1;
 
-/// Where a collector takes OTLP over gRPC.
+/// Address of a collector that accepts OTLP over gRPC.
 #[derive(Clone, Debug)]
 pub struct Otlp(Endpoint);
 
 impl Otlp {
-    /// From `http://HOST:PORT`, or `https://HOST:PORT`: then the collector's certificate must be
-    /// vouched for by an authority in `ca`, as PEM, or without by one that the system trusts.
+    /// Parses `http://HOST:PORT` or `https://HOST:PORT`. With `https`, the collector's certificate
+    /// must be signed by an authority in `ca` (PEM), or without `ca` by one that the system trusts.
     ///
     /// # Errors
-    /// Why that is none, for people.
+    /// The reason why it is not valid, for people.
     pub fn parse(url: &str, ca: Option<&[u8]>) -> Result<Self, String> {
         let schemes = ["http://", "https://"];
         let authority = schemes.iter().find_map(|scheme| url.strip_prefix(scheme));
         if authority.unwrap_or_default().trim_end_matches('/').is_empty() {
-            return Err("write http://HOST:PORT or https://HOST:PORT, where a collector takes \
-                        OTLP over gRPC (its port is 4317 as a rule)"
+            return Err("write http://HOST:PORT or https://HOST:PORT, where a collector accepts OTLP over gRPC (usually port 4317)"
                 .to_owned());
         }
         let endpoint = Endpoint::from_shared(url.to_owned());
-        let endpoint = endpoint.map_err(|error| format!("it is no URL: {error}"))?;
+        let endpoint = endpoint.map_err(|error| format!("not a valid URL: {error}"))?;
         let endpoint = endpoint.connect_timeout(PATIENCE).timeout(PATIENCE);
         match (url.starts_with("https://"), ca) {
             (true, ca) => with_tls(endpoint, ca).map(Self),
             (false, None) => Ok(Self(endpoint)),
             (false, Some(_)) => {
-                Err("an authority is for https://: without TLS nobody is checked".to_owned())
+                Err("a CA certificate requires https://: without TLS the collector is not authenticated".to_owned())
             }
         }
     }
 
-    /// A channel that connects with the first call. Must be called within a runtime.
+    /// Returns a channel that connects with the first call. Must be called within a runtime.
     fn channel(&self) -> Channel {
         self.0.connect_lazy()
     }
@@ -78,34 +77,35 @@ fn with_tls(endpoint: Endpoint, ca: Option<&[u8]>) -> Result<Endpoint, String> {
     let tls = ClientTlsConfig::new();
     let tls = match ca {
         Some(pem) => {
-            // What is no certificate would be passed over, and then nobody be trusted.
+            // Entries that are not certificates would be skipped, and then no authority would be
+            // trusted.
             let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect();
             if found.is_empty() || found.iter().any(Result::is_err) {
-                return Err("the authority's file holds no certificate as PEM".to_owned());
+                return Err("the CA file contains no certificate in PEM format".to_owned());
             }
             tls.ca_certificate(Certificate::from_pem(pem))
         }
         None => tls.with_native_roots(),
     };
-    // What it says itself is "transport error".
+    // The error's own text is only "transport error".
     endpoint.tls_config(tls).map_err(|error| {
         let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        format!("TLS cannot be spoken: {why}")
+        format!("TLS cannot be set up: {why}")
     })
 }
 
-/// The agent that exports: what OpenTelemetry calls a resource.
+/// The exporting agent, which OpenTelemetry calls a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// The crawl's id.
+    /// Id of the crawl.
     pub crawl_id: String,
-    /// The agent's id; 0 for one that is alone.
+    /// Id of the agent; 0 for one that is alone.
     pub agent: u32,
-    /// The agent's name; the crawl's id for one that is alone.
+    /// Name of the agent; the crawl's id for one that is alone.
     pub name: String,
 }
 
-/// Collects spans until the crawl is over.
+/// Collects spans from the tracer's queue until the crawl is over.
 pub async fn collect(shared: Shared) {
     while !shared.lifecycle.is_over() {
         let _ = tokio::time::timeout(COLLECT_EVERY, shared.tracer.filling()).await;
@@ -113,20 +113,20 @@ pub async fn collect(shared: Shared) {
     }
 }
 
-/// Exports spans to a collector.
+/// Exporter of spans to a collector.
 #[derive(Debug)]
 pub struct OtlpExporter {
     shared: Shared,
-    /// Spans in the call that is being made.
+    /// Number of spans in the current call.
     in_call: AtomicU64,
-    /// Calls that failed in a row.
+    /// Number of calls that failed in a row.
     failures: AtomicU64,
-    /// Notified to make a call at once.
+    /// Notified to make the next call at once.
     retry_now: Notify,
 }
 
 impl OtlpExporter {
-    /// Starts to export on `runtime`, until that is gone.
+    /// Starts to export on `runtime`, until that ends.
     pub fn start(runtime: &Handle, shared: Shared, otlp: Otlp, resource: Resource) -> Arc<Self> {
         shared.tracer.enable_export();
         let this = Arc::new(Self {
@@ -162,7 +162,7 @@ impl OtlpExporter {
         }
     }
 
-    /// Makes a call until it succeeds; gives up only where another try cannot help.
+    /// Repeats a call until it succeeds. Returns false if a retry cannot help.
     async fn send(
         &self,
         client: &mut TraceServiceClient<Channel>,
@@ -172,7 +172,7 @@ impl OtlpExporter {
         loop {
             let Err(status) = client.export(Request::new(message.clone())).await else {
                 if self.failures.swap(0, Relaxed) > 0 {
-                    tracing::info!("the trace collector answers again");
+                    tracing::info!("the trace collector accepts spans again");
                 }
                 return true;
             };
@@ -188,7 +188,7 @@ impl OtlpExporter {
         }
     }
 
-    /// Sends what is pending, if the collector answers, and not for long.
+    /// Sends the pending spans, but gives up soon or if the collector does not answer.
     pub async fn flush_with_deadline(&self) {
         self.tracer().collect();
         let before = self.failures.load(Relaxed);
@@ -206,7 +206,7 @@ impl OtlpExporter {
     }
 }
 
-/// Whether the OTLP specification calls this code retryable.
+/// Returns true if the OTLP specification calls this code retryable.
 const fn can_be_repeated(code: Code) -> bool {
     matches!(
         code,

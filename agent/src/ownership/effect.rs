@@ -1,32 +1,32 @@
-//! What is to be done about groups.
+//! Effects of ownership, which its caller applies.
 
 use crate::messages::{OwnershipMessage, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 
-/// What the owner of a [`Ownership`](super::Ownership) is to do.
+/// Effect that the caller of an [`Ownership`](super::Ownership) must apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Send a message.
+    /// Sends a message.
     Send {
-        /// To whom.
+        /// Receiver.
         to: AgentId,
-        /// What.
+        /// Message.
         message: OwnershipMessage,
     },
-    /// End all visits to the group's hosts, wait until what their pages link to is safe, then
-    /// call [`Ownership::on_drained`](super::Ownership::on_drained).
+    /// Ends all visits to the group's hosts, waits until the links of their pages are safe, then
+    /// calls [`Ownership::on_drained`](super::Ownership::on_drained).
     Drain(GroupHash),
-    /// Send all rows of the group, then this [`TransferKind`]; call
+    /// Sends all rows of the group, then this [`TransferKind`]. Calls
     /// [`Ownership::on_transferred`](super::Ownership::on_transferred) when that is acknowledged.
     Transfer {
-        /// To whom.
+        /// Receiver.
         to: AgentId,
-        /// The group.
+        /// Group to send.
         group: GroupHash,
-        /// What comes last.
+        /// Last message of the transfer.
         end: TransferKind,
     },
-    /// Delete all rows of the group.
+    /// Deletes all rows of the group.
     Delete(GroupHash),
 }

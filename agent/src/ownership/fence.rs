@@ -1,32 +1,33 @@
 //! The fence: an agent that may have been declared dead does not fetch.
 //!
-//! A lease from the coordinator opens it. While the coordinator is out of reach, peer leases of
-//! *all* other agents of the view do: each grants not to count this agent as dead until its
-//! peer lease has run out. So nobody can take a group over while its authority still fetches: the
-//! coordinator waits for the lease to end, and every agent waits for the peer leases that it granted to
-//! end before it says that it has scanned. All agents of a crawl grant for the same time
-//! ([`Cluster::peer_lease`](crivello_common::config::Cluster::peer_lease)), in all their lives.
+//! A lease from the coordinator opens the fence. While the coordinator is unreachable, peer leases
+//! from *all* other agents of the view open it: each agent promises not to count this one as dead
+//! until its peer lease has expired. So no agent can take a group over while its authority still
+//! fetches: the coordinator waits until the lease expires, and every agent waits until the peer
+//! leases that it granted expire before it sends `ScanDone`. All agents of a crawl grant peer
+//! leases of the same length
+//! ([`Cluster::peer_lease`](crivello_common::config::Cluster::peer_lease)), in all their processes.
 
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Whether this agent may fetch, by the leases that it received, and what it granted to others.
+/// Leases that this agent received, and peer leases that it granted; they decide if it may fetch.
 #[derive(Debug)]
 pub struct Fence {
-    /// How long a grant between agents holds.
+    /// Length of a peer lease.
     peer_lease: Duration,
-    /// Grants of an earlier life have run out by then.
+    /// Time when the peer leases that an earlier process granted have expired.
     free: Timestamp,
     lease: Timestamp,
     received: BTreeMap<AgentId, Timestamp>,
-    /// Until when, and the epoch in which that was granted.
+    /// Expiry of each granted peer lease, and the epoch in which it was granted.
     granted: BTreeMap<AgentId, (Timestamp, u64)>,
 }
 
 impl Fence {
-    /// The fence of an agent that starts now: closed.
+    /// Creates the closed fence of an agent that starts now.
     #[must_use]
     pub fn new(peer_lease: Duration, now: Timestamp) -> Self {
         Self {
@@ -38,36 +39,37 @@ impl Fence {
         }
     }
 
-    /// The coordinator's lease runs until then, counted from when it was asked for.
+    /// Extends the coordinator's lease until this time, counted from when it was requested.
     pub fn leased(&mut self, until: Timestamp) {
         self.lease = self.lease.max(until);
     }
 
-    /// `peer` has granted a peer lease, asked for at `asked`.
+    /// Records that `peer` granted a peer lease, requested at `asked`.
     pub fn peer_lease_renewed(&mut self, peer: AgentId, asked: Timestamp) {
         let until = self.received.entry(peer).or_default();
         *until = (*until).max(asked + self.peer_lease);
     }
 
-    /// This agent grants a peer lease to `peer`, which asks under the epoch in force.
+    /// Grants a peer lease to `peer`, which requested it under the epoch in force.
     pub fn grant(&mut self, peer: AgentId, epoch: u64, now: Timestamp) {
         self.granted.insert(peer, (now + self.peer_lease, epoch));
     }
 
-    /// Whether this agent may fetch now; `others` are alive in its view.
+    /// Returns true if this agent may fetch now; `others` are alive in its view.
     pub fn is_open(&self, now: Timestamp, others: impl Iterator<Item = AgentId>) -> bool {
         now < self.until(others)
     }
 
-    /// When the fence closes, if nothing more is heard.
+    /// Returns the time when the fence closes unless a lease is renewed.
     pub fn until(&self, others: impl Iterator<Item = AgentId>) -> Timestamp {
         let received = |id| self.received.get(&id).copied().unwrap_or_default();
         let of_peers = others.map(received).min().unwrap_or_default();
         self.lease.max(of_peers)
     }
 
-    /// When the last peer lease runs out that was granted to an agent of which `is_gone` says that it has
-    /// been declared dead since that epoch.
+    /// Returns the time when the last peer lease expires that was granted to an agent that is gone:
+    /// `is_gone` returns true if the agent was declared dead since that epoch. Grants of an earlier
+    /// process are included.
     pub(super) fn owed(&self, is_gone: impl Fn(AgentId, u64) -> bool) -> Timestamp {
         let gone = self.granted.iter().filter(|&(&id, &(_, epoch))| is_gone(id, epoch));
         gone.map(|(_, &(until, _))| until).fold(self.free, Timestamp::max)

@@ -1,4 +1,4 @@
-//! The handoff of an epoch: the scan, the handing over, the copies. Each is one walk over the roles.
+//! The handoff of an epoch: scan, handoff, replication. Each phase is one scan of all roles.
 
 use super::{Effect, GroupRole, Ownership, OwnershipMessage, Role, RoleStore, TransferKind};
 use crivello_common::hash::GroupHash;
@@ -7,55 +7,56 @@ use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// Transfers under way at once: most groups are small, and each is on its way for some round trips.
+/// Maximum number of concurrent transfers; most groups are small, and each takes some round trips.
 const TRANSFERS_MAX: usize = 256;
-/// Groups in one message.
+/// Maximum number of groups in one message.
 const GROUPS_MAX: usize = 4_096;
-/// RoleStore looked at in one step.
+/// Roles examined in one step.
 const TAGS_A_STEP: usize = 1_024;
-/// RoleStore read at once.
+/// Roles read from the store at once.
 const TAGS_AT_ONCE: usize = 64;
-/// From the end of a walk through all roles to the next, whoever asks for another: so many times what
-/// the walk took, within these bounds.
+/// Pause between two scans of all roles, however often one is requested: a multiple of the last
+/// scan's duration, clamped.
 const WALK_PAUSE_FACTOR: u32 = 4;
 const WALK_PAUSE_MIN: Duration = Duration::from_millis(50);
 const WALK_PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// How far an epoch's handoff have come.
+/// Progress of an epoch's handoff.
 #[derive(Debug, Default)]
 pub(super) struct Handoff {
     phase: Phase,
-    /// The last group looked at.
+    /// Last group examined.
     cursor: Option<GroupHash>,
-    /// Read in this step, and not yet looked at.
+    /// Roles read in this step and not yet examined.
     ahead: VecDeque<(GroupHash, GroupRole)>,
-    /// When the present walk through the own groups began.
+    /// Start of the current scan in phase `Copy`.
     walk_began: Timestamp,
-    /// When the next may begin.
+    /// Time when the next such scan may begin.
     walk_at: Timestamp,
     holds: BTreeMap<AgentId, Vec<GroupHash>>,
     asks: BTreeMap<AgentId, Vec<GroupHash>>,
-    /// Groups whose visits are to end, and those whose rows are under way to their owner.
+    /// Groups whose visits must end, and groups whose rows are being sent.
     pub(super) leaving: BTreeSet<GroupHash>,
     pub(super) transfers: BTreeSet<(GroupHash, AgentId)>,
-    /// Copies that others may want to drop wait for the next walk.
+    /// True if another scan is requested, for replicas or for copies that other agents want to
+    /// drop.
     again: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// Tell the new owners what will be brought.
+    /// Announce to new owners which groups they will receive.
     #[default]
     Scan,
-    /// Say that it has been told.
+    /// Send `ScanDone`.
     Say,
-    /// Bring it.
+    /// Send the groups.
     HandOver,
-    /// Wait until it has arrived, and say so.
+    /// Wait until they have arrived, then send `HandoffDone`.
     Brought,
-    /// Wait until all have scanned, then see that the own groups are copied.
+    /// Wait until all agents have scanned, then replicate the own groups.
     Copy,
-    /// Nothing more to do, until somebody makes it look again.
+    /// Wait until another scan is requested.
     Over,
 }
 
@@ -78,7 +79,8 @@ impl Handoff {
 }
 
 impl Ownership {
-    /// Goes on with the handoff of this epoch, as far as it can now; says whether anything was done.
+    /// Continues the handoff of this epoch as far as possible now. Returns true if anything was
+    /// done.
     pub fn step(
         &mut self,
         roles: &mut impl RoleStore,
@@ -88,7 +90,7 @@ impl Ownership {
         if self.myself().is_none() {
             return false;
         }
-        // What was read in an earlier step may have changed since.
+        // Roles read in an earlier step may have changed since.
         self.handoff.ahead.clear();
         match self.handoff.phase {
             Phase::Scan => self.scan(roles, effects),
@@ -119,13 +121,14 @@ impl Ownership {
         true
     }
 
-    /// To whom the rows of a group are to be brought, and whether the authority goes with them.
+    /// Returns the agent that must receive the group's rows, and whether the authority goes with
+    /// them.
     pub(super) fn debt(&self, group: GroupHash, tag: &GroupRole) -> Option<(AgentId, bool)> {
         let owner = self.owner(group).filter(|&owner| owner != self.me)?;
         match tag.role {
             Role::Authority { .. } => Some((owner, self.is_authority(tag))),
             Role::Pending { .. } => Some((owner, false)),
-            // Whoever is alive brings its own rows, and they have all that this copy has.
+            // Agents that are alive send their own rows, and these include all rows of this copy.
             Role::Replica { ref from } if from.iter().all(|&id| self.alive(id).is_some()) => None,
             Role::Replica { .. } => Some((owner, false)),
         }
@@ -149,7 +152,7 @@ impl Ownership {
         true
     }
 
-    /// Not before the peer leases of those that are gone have run out: until then they may fetch.
+    /// Sends `ScanDone` once the peer leases of dead agents have expired: until then they may fetch.
     fn say(&mut self, now: Timestamp, effects: &mut Vec<Effect>) -> bool {
         if !self.is_clear(now) {
             return false;
@@ -173,7 +176,7 @@ impl Ownership {
             if matches!(tag.role, Role::Replica { .. }) {
                 self.transfer(group, to, self.handover(group, false), effects);
             } else {
-                // What its pages link to must be safe before it goes.
+                // The links of its pages must be safe before the group is sent.
                 self.handoff.leaving.insert(group);
                 effects.push(Effect::Drain(group));
             }
@@ -206,8 +209,8 @@ impl Ownership {
         }
     }
 
-    /// Takes over what is to be taken over, sees that it is copied, and asks whether what is held
-    /// for nobody may be dropped.
+    /// Takes over groups that can be taken over, replicates own groups, and asks whether copies
+    /// that this agent need not hold may be dropped.
     fn copy(
         &mut self,
         roles: &mut impl RoleStore,
@@ -239,8 +242,8 @@ impl Ownership {
         done
     }
 
-    /// Forgets where a copy came from once that has been brought to its owner; asks whether it may
-    /// be dropped where it is not wanted.
+    /// Removes sources of a copy that have handed it off to its owner. Asks whether a copy that is
+    /// not needed may be dropped.
     fn tidy_copy(
         &mut self,
         group: GroupHash,
@@ -280,7 +283,7 @@ impl Ownership {
     ) {
         if !self.is_authority(tag) {
             if !self.may_take_over(group) {
-                // It will be brought, and looked at then.
+                // Another agent will send the group; it is replicated then.
                 return;
             }
             self.take_over(group, false, roles);
@@ -294,7 +297,7 @@ impl Ownership {
         }
     }
 
-    /// Asks again what was not answered: called now and then.
+    /// Repeats questions that were not answered. Called from time to time.
     pub const fn ask_again(&mut self) {
         self.handoff.rescan_schedule();
     }

@@ -1,29 +1,32 @@
-//! Ownership: which groups' rows this agent keeps, which it may fetch, and what it owes to whom.
+//! Ownership: which groups' rows this agent holds, which groups it may fetch, and which rows it
+//! owes to other agents.
 //!
-//! * *Comes in*: views, leases, the other agents' [`OwnershipMessage`]s; what the agent's own threads have
-//!   done (rows stored, visits ended, transfers acknowledged).
-//! * *Goes out*: [`Effect`]s for whoever owns the links and the disk; [`Ownership::may_fetch`].
-//! * *Remembers*: in memory, what was said in this epoch; on disk, one [`GroupRole`] a group.
-//! * *Never knows*: URLs, sockets, the clock, protobuf.
-//! * *Goes wrong*: whatever is said under another epoch than the one in force is refused by the
-//!   receiver, and said again by the sender under a later one.
+//! * *Input*: views, leases, and [`OwnershipMessage`]s of other agents; completed work of this agent
+//!   (rows stored, visits ended, transfers acknowledged).
+//! * *Output*: [`Effect`]s for the caller, which owns the links and the disk;
+//!   [`Ownership::may_fetch`].
+//! * *State*: in memory, the messages of this epoch; on disk, one [`GroupRole`] for each group.
+//! * *Has no access to*: URLs, sockets, the clock, protobuf.
+//! * *Failures*: a message under another epoch than the one in force is refused by the receiver,
+//!   and sent again by the sender under a later epoch.
 //!
-//! # What holds
+//! # Invariants
 //! 1. *One authority.* At most one agent may fetch a group at any instant: its authority.
 //! 2. *Nothing is lost.* Rows are merged, never replaced (absent < queued < fetched), and deleted
-//!    only when the group's authority says that enough others hold them.
-//! 3. *Everything ends.* In an epoch that lasts, all rows come to where the view wants them.
+//!    only when the group's authority confirms that enough other agents hold them.
+//! 3. *Everything ends.* In an epoch that lasts, all rows reach the agents where the view wants
+//!    them.
 //!
-//! # How an epoch begins
+//! # Start of an epoch
 //! ```text
-//!   each agent:  scan roles ─► Hold(groups I shall bring you) ─► Scanned ─► hand over, group by group
-//!   new owner:   takes URLs in at once; fetches a group that nobody holds once all have Scanned,
-//!                and one that somebody holds once that has been brought
+//!   each agent:  scan roles ─► WillSend(groups) ─► ScanDone ─► hand off, group by group
+//!   new owner:   accepts URLs at once; fetches a group that no agent announced once all agents have
+//!                sent ScanDone, and an announced group once it has arrived
 //! ```
-//! A group's authority goes on fetching it until its own turn in the handing over comes, so a
-//! change of view stops nothing for longer than the group's rows travel. An agent that was
-//! declared dead has lost the authority over all it held ([`Agent::joined_epoch`]); what it comes back
-//! with is merged into the successor's rows.
+//! The authority of a group continues to fetch it until the group's turn in the handoff comes, so a
+//! change of view stops fetching only while the group's rows are sent. An agent that was declared
+//! dead has lost the authority over all its groups ([`Agent::joined_epoch`]). When it returns, its
+//! rows are merged into the successor's rows.
 
 mod effect;
 mod fence;
@@ -47,38 +50,38 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Groups whose replica_set are remembered.
+/// Maximum number of groups whose replica sets are cached.
 const REPLICA_SETS_MAX: usize = 1 << 18;
 
-/// Who holds a group: its owner and those with copies, and all of them but this agent.
+/// Agents that hold a group: the owner and the replicas, and the same without this agent.
 #[derive(Clone, Debug)]
 struct ReplicaSet {
     replica_set: Arc<[AgentId]>,
     replicas: Arc<[AgentId]>,
 }
 
-/// See the module.
+/// Ownership of all groups, as far as this agent knows it.
 #[derive(Debug)]
 pub struct Ownership {
     me: AgentId,
     strategy: StrategyKind,
     replication: usize,
     owners: Option<Owners>,
-    /// Of groups asked about in this epoch.
+    /// Cached replica sets of groups looked up in this epoch.
     replica_sets: RefCell<HashMap<GroupHash, ReplicaSet>>,
-    /// The agent may not fetch at all when this says so.
+    /// Fence: the agent may not fetch at all while it is closed.
     pub fence: Fence,
-    /// Who has said in this epoch that it has told all it holds for others.
+    /// Agents that have sent `ScanDone` in this epoch.
     scanned: BTreeSet<AgentId>,
-    /// Who has said that it has brought all of it.
+    /// Agents that have sent `HandoffDone` in this epoch.
     brought: BTreeSet<AgentId>,
-    /// Groups that others will bring.
+    /// Groups that others will send, with the senders.
     awaited: BTreeMap<GroupHash, BTreeSet<AgentId>>,
     handoff: Handoff,
 }
 
 impl Ownership {
-    /// An agent that knows no view yet.
+    /// Creates the ownership of an agent that has no view yet.
     #[must_use]
     pub fn new(me: AgentId, settings: &Cluster, now: Timestamp) -> Self {
         Self {
@@ -95,22 +98,23 @@ impl Ownership {
         }
     }
 
-    /// The number of the view in force; 0 before the first.
+    /// Returns the epoch of the view in force; 0 before the first.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.owners.as_ref().map_or(0, |owners| owners.view().epoch)
     }
 
-    /// The view in force.
+    /// Returns the view in force.
     #[must_use]
     pub fn view(&self) -> Option<&Arc<View>> {
         self.owners.as_ref().map(Owners::view)
     }
 
-    /// A view has come. An older one than that in force, or the same, changes nothing.
+    /// Enters the epoch of a new view. Returns false and does nothing if it is not newer than the
+    /// view in force.
     ///
     /// # Errors
-    /// When it does not pass [`View::check`]; nothing has then changed.
+    /// If the view fails [`View::check`]; nothing has then changed.
     pub fn on_view(&mut self, view: Arc<View>) -> Result<bool, ViewError> {
         if view.epoch <= self.epoch() {
             return Ok(false);
@@ -125,7 +129,7 @@ impl Ownership {
         Ok(true)
     }
 
-    /// This agent, while the view has it alive.
+    /// Returns this agent if the view counts it as alive.
     fn myself(&self) -> Option<&Agent> {
         self.alive(self.me)
     }
@@ -134,13 +138,13 @@ impl Ownership {
         self.view()?.agent(id).filter(|agent| agent.state != AgentState::Dead)
     }
 
-    /// Everybody else who is alive.
+    /// Returns all other agents that are alive.
     fn others(&self) -> impl Iterator<Item = &Agent> {
         let all = self.view().into_iter().flat_map(|view| &view.agents);
         all.filter(|agent| agent.id != self.me && agent.state != AgentState::Dead)
     }
 
-    /// Who holds a group in the view in force.
+    /// Returns the holders of a group in the view in force.
     fn replica_sets(&self, group: GroupHash) -> ReplicaSet {
         let mut known = self.replica_sets.borrow_mut();
         if let Some(replica_sets) = known.get(&group) {
@@ -157,31 +161,32 @@ impl Ownership {
         replica_sets
     }
 
-    /// Who crawls `group` in the view in force.
+    /// Returns the agent that crawls `group` in the view in force.
     #[must_use]
     pub fn owner(&self, group: GroupHash) -> Option<AgentId> {
         self.owners.as_ref()?.owner(group)
     }
 
-    /// The owner and those that hold copies.
+    /// Returns the owner and the replicas of a group.
     #[must_use]
     pub fn replica_set(&self, group: GroupHash) -> Arc<[AgentId]> {
         self.replica_sets(group).replica_set
     }
 
-    /// Those that must have stored a fact of `group` before it is acknowledged, this agent apart.
+    /// Returns the agents that must have stored a fact of `group` before it is acknowledged,
+    /// without this agent.
     #[must_use]
     pub fn replicas(&self, group: GroupHash) -> Arc<[AgentId]> {
         self.replica_sets(group).replicas
     }
 
-    /// Whether `tag` makes this agent the authority: not if it has been declared dead since.
+    /// Returns true if `tag` makes this agent the authority: it has not been declared dead since.
     fn is_authority(&self, tag: &GroupRole) -> bool {
         matches!(tag.role, Role::Authority { .. })
             && self.myself().is_some_and(|me| tag.epoch >= me.joined_epoch)
     }
 
-    /// Those of `replicas` that have all of the group's rows.
+    /// Returns the agents that have all of the group's rows according to `tag`.
     fn in_sync(&self, tag: &GroupRole) -> BTreeSet<AgentId> {
         let Role::Authority { in_sync } = &tag.role else { return BTreeSet::new() };
         let is_in_sync = |&&(id, epoch): &&(AgentId, u64)| {
@@ -190,7 +195,7 @@ impl Ownership {
         in_sync.iter().filter(is_in_sync).map(|&(id, _)| id).collect()
     }
 
-    /// Whether `holder` has all of the group's rows, as far as it was sent them.
+    /// Returns true if `holder` has all of the group's rows, as far as they were sent to it.
     #[must_use]
     pub fn is_in_sync(&self, group: GroupHash, holder: AgentId, roles: &impl RoleStore) -> bool {
         roles
@@ -198,27 +203,28 @@ impl Ownership {
             .is_some_and(|tag| self.is_authority(&tag) && self.in_sync(&tag).contains(&holder))
     }
 
-    /// Whether nobody who was declared dead may still fetch by a peer lease of this agent.
+    /// Returns true if no agent that was declared dead may still fetch by a peer lease of this
+    /// agent.
     #[must_use]
     pub fn is_clear(&self, now: Timestamp) -> bool {
         let is_gone = |id, epoch| self.alive(id).is_none_or(|agent| agent.joined_epoch > epoch);
         now >= self.fence.owed(is_gone)
     }
 
-    /// Whether everybody who is alive has said what it will bring.
+    /// Returns true if all agents that are alive have announced what they will send.
     fn all_scanned(&self) -> bool {
         self.handoff.has_scanned() && self.others().all(|agent| self.scanned.contains(&agent.id))
     }
 
-    /// Whether the owner may take the authority over `group` now.
+    /// Returns true if this agent owns `group` and may take the authority now.
     fn may_take_over(&self, group: GroupHash) -> bool {
         self.owner(group) == Some(self.me)
             && self.all_scanned()
             && !self.awaited.contains_key(&group)
     }
 
-    /// Whether a visit to a host of `group` may begin now. Takes the authority over it where it is
-    /// this agent's to take.
+    /// Returns true if a visit to a host of `group` may begin now. Takes the authority over the
+    /// group if this agent may take it.
     pub fn may_fetch(
         &mut self,
         group: GroupHash,
@@ -241,7 +247,8 @@ impl Ownership {
         }
     }
 
-    /// A group of which nobody has a row is held by all its replica_set as soon as it is by one.
+    /// Takes the authority. If no agent has a row of the group, all its replicas are in sync as
+    /// soon as the first row is stored.
     fn take_over(&mut self, group: GroupHash, new: bool, roles: &mut impl RoleStore) {
         if !new {
             self.handoff.rescan_schedule();
@@ -252,7 +259,7 @@ impl Ownership {
         roles.set_role(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
     }
 
-    /// Rows of `group` are about to be stored because this agent owns it.
+    /// Updates the role before rows of `group` are stored because this agent owns it.
     pub fn store_as_owner(&mut self, group: GroupHash, roles: &mut impl RoleStore) {
         let tag = roles.role(group);
         let new = tag.is_none();
@@ -260,7 +267,7 @@ impl Ownership {
             Some(tag) if self.is_authority(&tag) => self.send_to_replicas(group, roles),
             _ if self.may_take_over(group) => self.take_over(group, new, roles),
             None | Some(GroupRole { role: Role::Replica { .. }, .. }) => {
-                // From now on there are rows here that no other may have.
+                // From now on there may be rows here that no other agent has.
                 let role = Role::Pending { new };
                 roles.set_role(group, Some(GroupRole { epoch: self.epoch(), role }));
             }
@@ -268,7 +275,8 @@ impl Ownership {
         }
     }
 
-    /// What changed in rows of `group` is sent to those who should hold copies, and to nobody else.
+    /// Removes agents outside the replica set from `in_sync`: changes of `group` are sent to
+    /// replicas only.
     pub fn send_to_replicas(&self, group: GroupHash, roles: &mut impl RoleStore) {
         if let Some(tag) = roles.role(group).filter(|tag| self.is_authority(tag)) {
             let replicas = self.replicas(group);
@@ -276,14 +284,15 @@ impl Ownership {
         }
     }
 
-    /// Rows of `group` are about to change here although another owns it, which has been told.
+    /// Updates the role before rows of `group` change here although another agent owns it; the
+    /// owner is sent the change.
     pub fn store_as_former_owner(&mut self, group: GroupHash, roles: &mut impl RoleStore) {
         if let Some(tag) = roles.role(group) {
             self.keep_in_sync(group, tag, |_| false, roles);
         }
     }
 
-    /// Those that are not sent what is stored no longer have all rows.
+    /// Keeps in `in_sync` only agents that are sent the rows being stored.
     fn keep_in_sync(
         &self,
         group: GroupHash,
@@ -299,7 +308,7 @@ impl Ownership {
         }
     }
 
-    /// Rows of `group` are about to be stored because its owner `of` wants a copy here.
+    /// Updates the role before rows of `group` are stored because its owner `of` wants a copy here.
     pub fn store_as_replica(&mut self, group: GroupHash, of: AgentId, roles: &mut impl RoleStore) {
         let epoch = self.epoch();
         match roles.role(group) {
@@ -309,12 +318,12 @@ impl Ownership {
                 all.push(of);
                 roles.set_role(group, Some(GroupRole { epoch, role: Role::Replica { from: all } }));
             }
-            // What it holds itself it will bring itself.
+            // This agent hands off its own rows itself.
             Some(_) => {}
         }
     }
 
-    /// Whether anything is still to be said, brought, or awaited in this epoch.
+    /// Returns true if nothing is left to send, to receive or to await in this epoch.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.all_scanned() && self.awaited.is_empty() && self.handoff.are_over()

@@ -1,11 +1,11 @@
-//! What follows from what was said, and from what was done: by the other agents, and by the own.
+//! Handling of messages from other agents, and of completed work of this agent.
 
 use super::{Effect, GroupRole, Ownership, OwnershipMessage, Role, RoleStore, TransferKind};
 use crivello_common::hash::GroupHash;
 use crivello_common::view::AgentId;
 
 impl Ownership {
-    /// `from` has said something under the epoch in force.
+    /// Handles a message of `from` under the epoch in force.
     pub fn on_message(
         &mut self,
         from: AgentId,
@@ -47,7 +47,8 @@ impl Ownership {
         }
     }
 
-    /// All rows of the group have come from `from`, under the epoch in force, and been stored.
+    /// Handles the end of a transfer: all rows of the group have arrived from `from` under the
+    /// epoch in force, and are stored.
     pub fn on_rows_received(
         &mut self,
         group: GroupHash,
@@ -84,15 +85,14 @@ impl Ownership {
             self.remove_in_sync(group, from, roles);
         }
         if authority {
-            // What was taken in during this epoch has been copied to all replica_set; older rows of
-            // the group, left from another time, have not.
+            // Rows stored during this epoch were sent to all replicas; older rows were not.
             let fresh = roles
                 .role(group)
                 .is_none_or(|tag| tag.epoch == epoch && tag.role == Role::Pending { new: true });
             let in_sync = if keeps && fresh { vec![(from, epoch)] } else { Vec::new() };
             roles.set_role(group, Some(GroupRole { epoch, role: Role::Authority { in_sync } }));
         }
-        // Once it is complete, and all others have scanned, it is copied.
+        // Replicates the group if it is complete and all other agents have scanned.
         if let Some(tag) = roles.role(group)
             && self.all_scanned()
         {
@@ -108,7 +108,7 @@ impl Ownership {
         }
     }
 
-    /// Whether all that should hold the group's rows do.
+    /// Returns true if all agents that should hold the group's rows do.
     fn is_whole(&self, group: GroupHash, roles: &impl RoleStore) -> bool {
         self.owner(group) == Some(self.me)
             && roles.role(group).is_some_and(|tag| {
@@ -118,8 +118,8 @@ impl Ownership {
             })
     }
 
-    /// One that may drop its copy no longer counts as having it, from before it is told; nor does one
-    /// that was not sent what has been stored.
+    /// Removes an agent from `in_sync`: one that may drop its copy, before the permission is sent,
+    /// or one that was not sent rows that were stored.
     pub fn remove_in_sync(&self, group: GroupHash, holder: AgentId, roles: &mut impl RoleStore) {
         if let Some(tag) = roles.role(group) {
             self.keep_in_sync(group, tag, |id| id != holder, roles);
@@ -139,10 +139,11 @@ impl Ownership {
         }
     }
 
-    /// No visit to the group is in flight, and what its pages link to is safe.
+    /// Handles the end of a drain: no visit to the group is in flight, and the links of its pages
+    /// are safe.
     ///
-    /// The authority is given up here, before the rows go: what says so may be lost on its way, and
-    /// then nobody has it until all have scanned again.
+    /// The authority is given up here, before the rows are sent: the message that transfers it may
+    /// be lost, and then no agent has the authority until all have scanned again.
     pub fn on_drained(
         &mut self,
         group: GroupHash,
@@ -160,8 +161,8 @@ impl Ownership {
         }
     }
 
-    /// All rows of the group, and what came after them, have been stored by `to` and by those
-    /// that copy from it.
+    /// Handles the acknowledgement of a transfer: `to` and its replicas have stored all rows of the
+    /// group, and all later changes.
     pub fn on_transferred(
         &mut self,
         group: GroupHash,

@@ -1,9 +1,9 @@
-//! From the other agents: a server that checks what arrives, hands it to the house, and
-//! acknowledges what the house says is stored.
+//! Requests of the other agents: a server that checks each request, passes it to a
+//! [`PeerHandler`], and sends the handler's acknowledgement.
 
-use super::packet::{Body, Class};
-use super::robots;
-use super::turns::batch_of;
+use super::packet::{Body, Lane};
+use super::wire::envelope;
+use super::{ip_leases, robots};
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::{Ack, LeaseBatch, RobotsOutcome};
 use crivello_common::time::Clock;
@@ -11,10 +11,9 @@ use crivello_common::url::CrawlUrl;
 use crivello_common::view::{AgentId, AgentState, View};
 use crivello_proto::incoming::Incoming;
 use crivello_proto::tls::Tls;
-use crivello_proto::v1::peer_server::{Peer, PeerServer as PeerService};
-use crivello_proto::v1::{
-    self, fetch_robots_response, ip_lease_batch_response, packet_ack, renew_peer_lease_response,
-};
+use crivello_proto::v1::acknowledgement::Outcome;
+use crivello_proto::v1::peer_server::{Peer, PeerServer as GrpcPeerServer};
+use crivello_proto::v1::{self, fetch_robots_response};
 use crivello_proto::{ACK_SIZE_MAX, DESCRIPTORS, PACKET_SIZE_MAX};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, FuturesUnordered, unfold};
@@ -33,66 +32,66 @@ use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 use tonic_health::ServingStatus;
 
-/// A connection on which nothing comes for so long is asked for a sign of life,
+/// Idle time of a connection after which an HTTP/2 ping is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-/// and is dead when none comes for so long.
-const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of a stream that may arrive before they are read.
+/// Time without a reply to the HTTP/2 ping after which the connection is dead.
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of bytes of a stream that may arrive before they are read.
 const STREAM_WINDOW: u32 = 1 << 20;
-/// The same for a connection: a stream that is not read leaves room for pings.
+/// Maximum number of bytes of a connection that may arrive before they are read. It is larger than
+/// [`STREAM_WINDOW`], so that an unread stream does not block calls.
 const CONNECTION_WINDOW: u32 = 2 << 20;
-/// Calls of one connection at once; an agent makes one stream, pings, and asks for some robots.txt
-/// files.
+/// Maximum number of concurrent calls of a connection. An agent uses one for its stream, one for the
+/// peer lease, one for IP leases and some for robots.txt files.
 const CALLS_MAX: u32 = 32;
 
-/// Handles what other agents send. Nothing here may wait: the answer comes when it comes, from
-/// any thread, and until then no more than [`PEER_WINDOW`] packets of one stream are handed over.
-/// To drop the answer's sender is to refuse for now: the packet, and all that followed it, come
-/// again.
+/// Handles the requests of other agents. The functions must not block. The acknowledgement may be
+/// sent later and from any thread; until then at most [`PEER_WINDOW`] packets of one stream are
+/// passed on. Dropping the sender of the acknowledgement rejects the request for now: a packet, and
+/// all that follow it, are sent again.
 pub trait PeerHandler: Send + Sync + 'static {
-    /// The next packet of one of `from`'s streams, sent under `epoch`, which was in force when it
-    /// arrived.
-    fn take(&self, from: PacketOrigin, epoch: u64, body: Body, answer: oneshot::Sender<Ack>);
-    /// What `from` says of turns, which comes in any order.
-    fn turns(&self, from: AgentId, epoch: u64, batch: LeaseBatch, answer: oneshot::Sender<Ack>);
-    /// An agent wants this robots.txt, of a host of one of our groups; one request, whatever it
-    /// brings. To drop the answer's sender is to say that it cannot be had.
-    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsOutcome>);
-    /// `from` asks for a peer lease: not to be counted as dead while it holds.
-    fn ping(&self, from: AgentId, epoch: u64, answer: oneshot::Sender<Ack>);
+    /// Handles the next packet of a stream. `epoch` was in force when it arrived.
+    fn on_packet(&self, from: PacketOrigin, epoch: u64, body: Body, ack: oneshot::Sender<Ack>);
+    /// Handles a batch of IP lease messages. Batches arrive in any order.
+    fn on_ip_leases(&self, from: AgentId, epoch: u64, batch: LeaseBatch, ack: oneshot::Sender<Ack>);
+    /// Handles a request for a robots.txt of a host in one of this agent's groups, with one fetch.
+    /// Dropping the sender reports the robots.txt as unreachable.
+    fn fetch_robots(&self, url: CrawlUrl, outcome: oneshot::Sender<RobotsOutcome>);
+    /// Handles a request for a peer lease: `from` must not be declared dead while it holds.
+    fn renew_peer_lease(&self, from: AgentId, epoch: u64, ack: oneshot::Sender<Ack>);
 }
 
-/// Who sent something.
+/// The sender of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketOrigin {
     /// The agent.
     pub id: AgentId,
-    /// What its clock shows less than ours, and the time that the packet took: to be added to its
-    /// times, which are then right or a little late. In microseconds.
+    /// Receiver's clock minus sender's clock, plus the time on the way, in microseconds. Added to
+    /// the sender's times, it makes them right or slightly late.
     pub behind_us: i64,
 }
 
-/// Why nothing can be served.
+/// The server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// As it says.
-    #[error("the descriptors: {0}")]
+    /// The gRPC descriptors are invalid.
+    #[error("the gRPC descriptors are invalid: {0}")]
     Descriptors(#[from] tonic_reflection::server::Error),
-    /// As it says.
-    #[error("the listening socket: {0}")]
+    /// The listening socket failed.
+    #[error("the listening socket failed: {0}")]
     Socket(#[from] std::io::Error),
 }
 
-/// What else is served on the same port.
+/// Additional services on the same port.
 #[derive(Debug, Default)]
 pub struct ExtraServices {
     /// The services.
     pub routes: Routes,
-    /// Their names, for health checks.
+    /// The names of the services, for health checks.
     pub names: &'static [&'static str],
 }
 
-/// The server; it ends when this is dropped, and with it all streams.
+/// The server. Dropping it ends all streams.
 #[derive(Debug)]
 pub struct PeerServer {
     address: SocketAddr,
@@ -101,17 +100,17 @@ pub struct PeerServer {
 
 impl PeerServer {
     /// Serves on `listener`. `views` has the view in force, or none yet; it must never be ahead of
-    /// what `receiver` goes by, or the first packets of an epoch would be refused and later ones
-    /// taken. What is served `beside` has limits of its own.
+    /// the view of `handler`: otherwise the first packets of an epoch would be rejected and later
+    /// ones accepted.
     ///
     /// # Errors
-    /// [`ServeError`], before anything is served.
+    /// [`ServeError`] if the server cannot start.
     pub async fn start(
         listener: TcpListener,
         tls: Option<Tls>,
         views: watch::Receiver<Option<Arc<View>>>,
-        receiver: Arc<dyn PeerHandler>,
-        beside: ExtraServices,
+        handler: Arc<dyn PeerHandler>,
+        extra: ExtraServices,
         clock: Clock,
     ) -> Result<Self, ServeError> {
         let address = listener.local_addr()?;
@@ -120,10 +119,11 @@ impl PeerServer {
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .http2_keepalive_interval(Some(KEEP_ALIVE))
-            .http2_keepalive_timeout(Some(KEEP_ALIVE_PATIENCE));
+            .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT));
         let end = CancellationToken::new();
-        let door = Door { views, receiver, latest: Arc::default(), end: end.clone(), clock };
-        let service = PeerService::new(door)
+        let service =
+            PeerService { views, handler, latest: Arc::default(), end: end.clone(), clock };
+        let service = GrpcPeerServer::new(service)
             .max_decoding_message_size(PACKET_SIZE_MAX)
             .max_encoding_message_size(ACK_SIZE_MAX);
         let reflection = tonic_reflection::server::Builder::configure()
@@ -131,123 +131,150 @@ impl PeerServer {
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
             .build_v1()?;
         let (health, health_service) = tonic_health::server::health_reporter();
-        health.set_serving::<PeerService<Door>>().await;
-        for name in beside.names {
+        health.set_serving::<GrpcPeerServer<PeerService>>().await;
+        for name in extra.names {
             health.set_service_status(*name, ServingStatus::Serving).await;
         }
-        let routes = beside.routes.add_service(service).add_service(health_service);
+        let routes = extra.routes.add_service(service).add_service(health_service);
         let server = server.add_routes(routes.add_service(reflection));
         let incoming = Incoming::new(listener, tls);
         let ended = end.clone().cancelled_owned();
         tokio::spawn(async move {
             if let Err(error) = server.serve_with_incoming_shutdown(incoming, ended).await {
-                tracing::error!("other agents can no longer reach this one: {error:?}");
+                tracing::error!("the server for other agents ended: {error:?}");
             }
         });
         Ok(Self { address, _end: end.drop_guard() })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// What an agent keeps one stream for.
-type Line = (AgentId, Class);
-/// The epoch, and which stream in it.
+/// The epoch, and the number of the stream in the epoch.
 type StreamNumber = (u64, u64);
 
-/// What all streams need.
+/// The gRPC service.
 #[derive(Clone)]
-struct Door {
+struct PeerService {
     views: watch::Receiver<Option<Arc<View>>>,
-    receiver: Arc<dyn PeerHandler>,
-    /// The latest epoch and stream of each agent and class: what a broken one has left in buffers
-    /// may arrive after what the next one brings.
-    latest: Arc<Mutex<HashMap<Line, StreamNumber>>>,
+    handler: Arc<dyn PeerHandler>,
+    /// The latest stream of each agent and lane. Packets of a broken stream that are still in
+    /// buffers are rejected once its successor has sent one.
+    latest: Arc<Mutex<HashMap<(AgentId, Lane), StreamNumber>>>,
     end: CancellationToken,
     clock: Clock,
 }
 
-impl Door {
-    /// Unless a later stream has begun.
-    fn hand_over(
+impl PeerService {
+    /// Passes a packet to the handler. Returns false if a later stream has begun.
+    fn deliver(
         &self,
-        (sender, class): (PacketOrigin, Class),
+        sender: PacketOrigin,
         stream: StreamNumber,
         body: Body,
-        answer: oneshot::Sender<Ack>,
+        ack: oneshot::Sender<Ack>,
     ) -> bool {
         let mut latest = self.latest.lock();
-        let latest = latest.entry((sender.id, class)).or_default();
+        let latest = latest.entry((sender.id, body.lane())).or_default();
         if *latest > stream {
             return false;
         }
         *latest = stream;
-        // Under the lock: nothing comes in between.
-        self.receiver.take(sender, stream.0, body, answer);
+        // Under the lock: packets of one lane reach the handler in order.
+        self.handler.on_packet(sender, stream.0, body, ack);
         true
     }
 
-    /// Whether `sender` may say something under `epoch`; else the refusal.
+    /// Checks that `epoch` is in force and `sender` alive in it. The error is the rejection.
     fn check(&self, sender: AgentId, epoch: u64) -> Result<(), v1::ViewMismatch> {
         let view = self.views.borrow();
         let Some(view) = view.as_deref() else {
             return Err(v1::ViewMismatch { epoch: 0, view: None });
         };
         let alive = view.agent(sender).is_some_and(|agent| agent.state != AgentState::Dead);
-        if view.epoch == epoch && alive { Ok(()) } else { Err(refusal(view, epoch)) }
+        if view.epoch == epoch && alive { Ok(()) } else { Err(mismatch(view, epoch)) }
     }
 
-    /// The refusal of what was said under `epoch`.
-    fn refuse(&self, epoch: u64) -> v1::ViewMismatch {
-        let view = self.views.borrow();
-        view.as_deref().map_or_else(v1::ViewMismatch::default, |view| refusal(view, epoch))
+    /// Returns the acknowledgement of request `id`, made in `epoch`.
+    fn acknowledgement(&self, id: u64, epoch: u64, ack: Ack) -> v1::Acknowledgement {
+        let outcome = match ack {
+            Ack::Done => Outcome::Accepted(v1::Empty {}),
+            Ack::OtherEpoch => {
+                let view = self.views.borrow();
+                let view = view.as_deref();
+                let mismatch = view.map_or_else(v1::ViewMismatch::default, |v| mismatch(v, epoch));
+                Outcome::ViewMismatch(mismatch)
+            }
+        };
+        v1::Acknowledgement { id, outcome: Some(outcome) }
+    }
+
+    /// Checks a call, passes it on, and waits for its acknowledgement.
+    async fn call(
+        &self,
+        v1::Envelope { sender, epoch, id, .. }: v1::Envelope,
+        pass_on: impl FnOnce(AgentId, oneshot::Sender<Ack>) + Send,
+    ) -> Result<Response<v1::Acknowledgement>, Status> {
+        let sender = AgentId(sender);
+        if let Err(mismatch) = self.check(sender, epoch) {
+            let outcome = Some(Outcome::ViewMismatch(mismatch));
+            return Ok(Response::new(v1::Acknowledgement { id, outcome }));
+        }
+        let (ack, acked) = oneshot::channel();
+        pass_on(sender, ack);
+        let ack = acked
+            .await
+            .map_err(|_| Status::unavailable("the message was not processed: send it again"))?;
+        Ok(Response::new(self.acknowledgement(id, epoch, ack)))
     }
 }
 
-fn refusal(view: &View, epoch: u64) -> v1::ViewMismatch {
+/// Returns the rejection of a request that was made in `epoch`.
+fn mismatch(view: &View, epoch: u64) -> v1::ViewMismatch {
     let later = (view.epoch > epoch).then(|| v1::View::from(view));
     v1::ViewMismatch { epoch: view.epoch, view: later }
 }
 
-/// One stream.
+/// One stream of packets.
 struct Stream {
-    door: Door,
+    service: PeerService,
     packets: Streaming<v1::Packet>,
-    /// Handed over and not yet answered.
-    pending: FuturesUnordered<BoxFuture<'static, Answered>>,
-    /// Bytes of those.
+    /// Packets that are passed on and not acknowledged.
+    pending: FuturesUnordered<BoxFuture<'static, Handled>>,
+    /// Number of bytes of the pending packets.
     bytes: usize,
-    /// No more is read.
-    over: bool,
+    /// True if no more packets are read.
+    ended: bool,
 }
 
-struct Answered {
+/// A packet that the handler acknowledged, or dropped.
+struct Handled {
     id: u64,
     epoch: u64,
     bytes: usize,
-    verdict: Option<Ack>,
+    ack: Option<Ack>,
 }
 
 impl Stream {
-    /// The next reply; `None` when there are no more.
-    async fn next(&mut self) -> Option<Result<v1::PacketAck, Status>> {
-        let end = self.door.end.clone();
+    /// Returns the next acknowledgement; `None` at the end.
+    async fn next(&mut self) -> Option<Result<v1::Acknowledgement, Status>> {
+        let end = self.service.end.clone();
         loop {
             let has_room = self.pending.len() < PEER_WINDOW && self.bytes < PEER_STREAM_BYTES;
             tokio::select! {
-                () = end.cancelled() => return Some(Err(Status::unavailable("the agent ends"))),
-                Some(answered) = self.pending.next() => return Some(self.reply(&answered)),
-                packet = self.packets.message(), if has_room && !self.over => match packet {
+                () = end.cancelled() => return Some(Err(Status::unavailable("the agent is stopping"))),
+                Some(handled) = self.pending.next() => return Some(self.acknowledge(&handled)),
+                packet = self.packets.message(), if has_room && !self.ended => match packet {
                     Ok(Some(packet)) => {
-                        if let Some(reply) = self.admit(packet) {
+                        if let Some(reply) = self.receive(packet).transpose() {
                             return Some(reply);
                         }
                     }
-                    Ok(None) => self.over = true,
+                    Ok(None) => self.ended = true,
                     Err(status) => return Some(Err(status)),
                 },
                 else => return None,
@@ -255,57 +282,50 @@ impl Stream {
         }
     }
 
-    /// Hands a packet over, or refuses it.
-    fn admit(&mut self, packet: v1::Packet) -> Option<Result<v1::PacketAck, Status>> {
+    /// Passes a packet on, or returns its rejection.
+    fn receive(&mut self, packet: v1::Packet) -> Result<Option<v1::Acknowledgement>, Status> {
         let bytes = packet.encoded_len();
-        let v1::Packet { id, stream, epoch, sender, sent_at: sent, body } = packet;
-        let body = match Body::try_from(body) {
-            Ok(body) => body,
-            Err(error) => return Some(Err(Status::invalid_argument(error.to_string()))),
-        };
+        let v1::Envelope { sender, epoch, id, sent_at } = envelope(packet.envelope)?;
+        let body = Body::try_from(packet.body)?;
         let sender = AgentId(sender);
-        if let Err(refused) = self.door.check(sender, epoch) {
-            return Some(Ok(self.refused(id, refused)));
+        if let Err(mismatch) = self.service.check(sender, epoch) {
+            self.end();
+            let outcome = Some(Outcome::ViewMismatch(mismatch));
+            return Ok(Some(v1::Acknowledgement { id, outcome }));
         }
-        let (answer, answered) = oneshot::channel();
-        let behind_us = self.door.clock.now().0.wrapping_sub(sent).cast_signed();
-        let line = (PacketOrigin { id: sender, behind_us }, body.class());
-        if !self.door.hand_over(line, (epoch, stream), body, answer) {
-            return Some(Err(Status::aborted("there is a later stream")));
+        let (ack, acked) = oneshot::channel();
+        let behind_us = self.service.clock.now().0.wrapping_sub(sent_at).cast_signed();
+        let sender = PacketOrigin { id: sender, behind_us };
+        if !self.service.deliver(sender, (epoch, packet.stream), body, ack) {
+            return Err(Status::aborted("a newer stream replaces this one"));
         }
         self.bytes += bytes;
-        let answered =
-            answered.map(move |verdict| Answered { id, epoch, bytes, verdict: verdict.ok() });
-        self.pending.push(answered.boxed());
-        None
+        let handled = acked.map(move |ack| Handled { id, epoch, bytes, ack: ack.ok() });
+        self.pending.push(handled.boxed());
+        Ok(None)
     }
 
-    fn reply(&mut self, answered: &Answered) -> Result<v1::PacketAck, Status> {
-        self.bytes -= answered.bytes;
-        match answered.verdict {
-            Some(Ack::Done) => {
-                let stored = packet_ack::Outcome::Stored(v1::Empty {});
-                Ok(v1::PacketAck { id: answered.id, outcome: Some(stored) })
-            }
-            Some(Ack::OtherEpoch) => {
-                let refused = self.door.refuse(answered.epoch);
-                Ok(self.refused(answered.id, refused))
-            }
-            None => Err(Status::unavailable("not now")),
+    fn acknowledge(&mut self, handled: &Handled) -> Result<v1::Acknowledgement, Status> {
+        self.bytes -= handled.bytes;
+        let ack = handled
+            .ack
+            .ok_or_else(|| Status::unavailable("the message was not processed: send it again"))?;
+        if ack == Ack::OtherEpoch {
+            self.end();
         }
+        Ok(self.service.acknowledgement(handled.id, handled.epoch, ack))
     }
 
-    /// Nothing after a refusal.
-    fn refused(&mut self, id: u64, refused: v1::ViewMismatch) -> v1::PacketAck {
-        self.over = true;
+    /// A rejection is the last reply of a stream.
+    fn end(&mut self) {
+        self.ended = true;
         self.pending.clear();
-        v1::PacketAck { id, outcome: Some(packet_ack::Outcome::ViewMismatch(refused)) }
     }
 }
 
 #[tonic::async_trait]
-impl Peer for Door {
-    type SendStream = BoxStream<'static, Result<v1::PacketAck, Status>>;
+impl Peer for PeerService {
+    type SendStream = BoxStream<'static, Result<v1::Acknowledgement, Status>>;
 
     async fn send(
         &self,
@@ -313,12 +333,12 @@ impl Peer for Door {
     ) -> Result<Response<Self::SendStream>, Status> {
         let packets = request.into_inner();
         let pending = FuturesUnordered::new();
-        let stream = Stream { door: self.clone(), packets, pending, bytes: 0, over: false };
+        let stream = Stream { service: self.clone(), packets, pending, bytes: 0, ended: false };
         let replies = unfold(Some(stream), |stream| async {
             let mut stream = stream?;
             let reply = stream.next().await?;
-            let goes_on = reply.is_ok();
-            Some((reply, goes_on.then_some(stream)))
+            let stream = reply.is_ok().then_some(stream);
+            Some((reply, stream))
         });
         Ok(Response::new(replies.boxed()))
     }
@@ -326,62 +346,36 @@ impl Peer for Door {
     async fn renew_peer_lease(
         &self,
         request: Request<v1::RenewPeerLeaseRequest>,
-    ) -> Result<Response<v1::RenewPeerLeaseResponse>, Status> {
-        let v1::RenewPeerLeaseRequest { sender, epoch } = request.into_inner();
-        let sender = AgentId(sender);
-        let verdict = match self.check(sender, epoch) {
-            Err(refused) => renew_peer_lease_response::Outcome::ViewMismatch(refused),
-            Ok(()) => {
-                let (answer, answered) = oneshot::channel();
-                self.receiver.ping(sender, epoch, answer);
-                match answered.await.map_err(|_| Status::unavailable("not now"))? {
-                    Ack::Done => renew_peer_lease_response::Outcome::Renewed(v1::Empty {}),
-                    Ack::OtherEpoch => {
-                        renew_peer_lease_response::Outcome::ViewMismatch(self.refuse(epoch))
-                    }
-                }
-            }
-        };
-        Ok(Response::new(v1::RenewPeerLeaseResponse { outcome: Some(verdict) }))
+    ) -> Result<Response<v1::Acknowledgement>, Status> {
+        let envelope = envelope(request.into_inner().envelope)?;
+        let epoch = envelope.epoch;
+        let renew = |sender, ack| self.handler.renew_peer_lease(sender, epoch, ack);
+        self.call(envelope, renew).await
     }
 
     async fn exchange_ip_leases(
         &self,
         request: Request<v1::IpLeaseBatch>,
-    ) -> Result<Response<v1::IpLeaseBatchResponse>, Status> {
-        let request = request.into_inner();
-        let (sender, epoch) = (AgentId(request.sender), request.epoch);
-        let batch = batch_of(request);
-        let batch = batch.map_err(|error| Status::invalid_argument(error.to_string()))?;
-        let verdict = match self.check(sender, epoch) {
-            Err(refused) => ip_lease_batch_response::Outcome::ViewMismatch(refused),
-            Ok(()) => {
-                let (answer, answered) = oneshot::channel();
-                self.receiver.turns(sender, epoch, batch, answer);
-                match answered.await.map_err(|_| Status::unavailable("not now"))? {
-                    Ack::Done => ip_lease_batch_response::Outcome::Accepted(v1::Empty {}),
-                    Ack::OtherEpoch => {
-                        ip_lease_batch_response::Outcome::ViewMismatch(self.refuse(epoch))
-                    }
-                }
-            }
-        };
-        Ok(Response::new(v1::IpLeaseBatchResponse { outcome: Some(verdict) }))
+    ) -> Result<Response<v1::Acknowledgement>, Status> {
+        let (envelope, batch) = ip_leases::from_wire(request.into_inner())?;
+        let epoch = envelope.epoch;
+        let exchange = |sender, ack| self.handler.on_ip_leases(sender, epoch, batch, ack);
+        self.call(envelope, exchange).await
     }
 
     async fn fetch_robots(
         &self,
         request: Request<v1::FetchRobotsRequest>,
     ) -> Result<Response<v1::FetchRobotsResponse>, Status> {
-        let v1::FetchRobotsRequest { sender, epoch, url } = request.into_inner();
-        if let Err(refused) = self.check(AgentId(sender), epoch) {
-            let refused = Some(fetch_robots_response::Outcome::ViewMismatch(refused));
-            return Ok(Response::new(v1::FetchRobotsResponse { outcome: refused }));
+        let request = request.into_inner();
+        let v1::Envelope { sender, epoch, .. } = envelope(request.envelope)?;
+        if let Err(mismatch) = self.check(AgentId(sender), epoch) {
+            let outcome = Some(fetch_robots_response::Outcome::ViewMismatch(mismatch));
+            return Ok(Response::new(v1::FetchRobotsResponse { outcome }));
         }
-        let url = robots::url_of(&url).map_err(|e| Status::invalid_argument(e.to_string()))?;
-        let (answer, answered) = oneshot::channel();
-        self.receiver.robots(url, answer);
-        let found = answered.await.unwrap_or(RobotsOutcome::Unreachable);
-        Ok(Response::new(robots::on_wire(&found)))
+        let (outcome, fetched) = oneshot::channel();
+        self.handler.fetch_robots(robots::parse_url(&request.url)?, outcome);
+        let outcome = fetched.await.unwrap_or(RobotsOutcome::Unreachable);
+        Ok(Response::new(robots::to_wire(&outcome)))
     }
 }

@@ -1,39 +1,38 @@
-//! The peers: what travels between agents, packets of facts, rows and custody on ordered streams.
+//! The transport between agents: packets of facts, rows and ownership messages on ordered streams,
+//! and single calls for peer leases, IP leases and robots.txt files.
 //!
-//! *Comes in*: bodies of packets for an agent of the view; packets of other agents.
-//! *Goes out*: what others answered ([`PeerEvent`]); what they sent, to a [`PeerHandler`].
-//! *Remembers*: in memory, for each agent and [`Class`], the packets it has not acknowledged, up to
-//! a bound; all of it is on disk elsewhere, and forgotten with the epoch.
-//! *Never knows*: why a group belongs to a peer, what the peer does with a URL, what a fact says.
-//! *Goes wrong*: [`PeerError`], for what cannot be understood, of which nothing is taken in; a
-//! broken connection, which is made again; [`Rejected`], for what finds no room. Nobody ever waits
-//! for a peer but its own packets.
+//! *In*: bodies of packets for an agent of the view; packets of other agents.
+//! *Out*: acknowledgements ([`PeerEvent`]); the packets of others, to a [`PeerHandler`].
+//! *State*: the unacknowledged packets of each agent and [`Lane`], in memory and bounded. All of
+//! them are on disk elsewhere, and dropped when the epoch ends.
+//! *No access to*: ownership of groups, the meaning of facts, the crawl database.
+//! *Errors*: [`PeerError`] for malformed messages, which have no effect; [`Rejected`] for packets
+//! that do not fit; a broken connection is opened again. A slow agent delays only its own packets.
 //!
 //! ```text
-//!   offer ─► queue ─► link ═══ one stream a class ═══► server ─► PeerHandler
-//!   PeerEvent ◄──────────── link ◄══════ replies ════════ server ◄── stored, or another epoch
-//!   ping, turns, robots ═════════ one call ══════════ server ─► PeerHandler
+//!   offer ─► Queue ─► PeerStream ══ one stream a lane ══► PeerService ─► PeerHandler
+//!   PeerEvent ◄────── PeerStream ◄═══ acknowledgements ══ PeerService ◄─ Ack
+//!   peer lease, IP leases, robots ═════════ calls ══════► PeerService ─► PeerHandler
 //! ```
+//!
+//! Every request begins with one `Envelope` (sender, epoch, id); every packet and
+//! batch is answered by one `Acknowledgement`.
 
+mod event;
 mod incoming;
-mod link;
+mod ip_leases;
 mod outgoing;
 mod packet;
+mod peer_stream;
 mod queue;
 mod robots;
 #[cfg(test)]
 mod tests;
-mod turns;
+mod wire;
 
 pub use crate::messages::{LeaseBatch, OwnershipMessage, TransferKind};
+pub use event::PeerEvent;
 pub use incoming::{ExtraServices, PacketOrigin, PeerHandler, PeerServer, ServeError};
-pub use outgoing::{Brought, Outgoing, PeerEvent, PingReply, Rejected, Why};
-pub use packet::{Body, Class};
-
-/// Why something that was sent cannot be understood.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum PeerError {
-    /// It is not what it should be.
-    #[error("what was sent is malformed: {0}")]
-    Malformed(String),
-}
+pub use outgoing::{Outgoing, PeerReply, RejectReason, Rejected};
+pub use packet::{Body, Lane};
+pub use wire::PeerError;

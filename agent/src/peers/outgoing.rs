@@ -1,18 +1,18 @@
-//! To the other agents: a queue and a link for each agent and class. Who offers something never
-//! waits, and no agent waits for another.
+//! Requests to the other agents: a queue and a stream for each agent and lane. Offering a packet
+//! never waits, and a slow agent delays no other.
 
-use super::link::{Link, client, view_of};
-use super::packet::{Body, Class};
+use super::event::PeerEvent;
+use super::packet::{Body, Lane};
+use super::peer_stream::{PeerStream, client};
 use super::queue::Queue;
-use super::robots;
-use super::turns::on_wire;
+use super::wire::view_of;
+use super::{ip_leases, robots};
 use crate::messages::{LeaseBatch, RobotsOutcome};
 use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::{Agent, AgentId, AgentState, View};
 use crivello_proto::tls::Tls;
-use crivello_proto::v1::ip_lease_batch_response::Outcome as LeasesOutcome;
-use crivello_proto::v1::renew_peer_lease_response::Outcome;
+use crivello_proto::v1::acknowledgement::Outcome;
 use crivello_proto::{PACKET_SIZE_MAX, dial, v1};
 use parking_lot::Mutex;
 use prost::Message as _;
@@ -23,81 +23,58 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
-use tonic::Status;
 use tonic::transport::{Channel, Endpoint, Error};
+use tonic::{Response, Status};
 
-/// For a connection.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
-/// A connection with an open stream on which nothing comes for so long is asked for a sign of life,
+/// Maximum time to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Idle time of a connection with an open stream after which an HTTP/2 ping is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
-/// and is dead when none comes for so long.
-const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(3);
-/// For a peer lease, or a turn, which are worth less the longer they take.
-const PING_PATIENCE: Duration = Duration::from_secs(2);
-/// For a robots.txt, which waits for its host's turn there.
-const ROBOTS_PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of a packet's id, stream and time, which it gets later, at most.
+/// Time without a reply to the HTTP/2 ping after which the connection is dead.
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum time for a peer lease or a batch of IP leases; both lose value with time.
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum time for a robots.txt, which waits until its host is due.
+const ROBOTS_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum number of bytes of a packet's id, stream and time, which are set later.
 const NUMBER_BYTES_MAX: usize = 22 + 9;
 
-/// What other agents have answered.
+/// The reply to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PeerEvent {
-    /// This packet is stored; said once, while the epoch lasts in which it was offered.
-    Stored {
-        /// By whom.
-        by: AgentId,
-        /// What [`Outgoing::offer`] returned.
-        id: u64,
-    },
-    /// Somebody has a later view.
-    View(Arc<View>),
+pub enum PeerReply {
+    /// The call took effect. A peer lease counts from the time of the call.
+    Accepted,
+    /// The other agent is in another epoch. The call had no effect. Has the view, if it is later.
+    ViewMismatch(Option<Arc<View>>),
 }
 
-/// The answer to a ping.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PingReply {
-    /// A peer lease, counted from when it was asked for.
-    Granted,
-    /// None: another epoch is in force there, with this view if it is later.
-    Refused(Option<Arc<View>>),
-}
-
-/// The answer to what was said of turns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Brought {
-    /// It has come.
-    Taken,
-    /// Another epoch is in force there, with this view if it is later.
-    Refused(Option<Arc<View>>),
-}
-
-/// What was offered and stays with who offered it.
+/// A body that was not accepted for sending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// Why.
-    pub why: Why,
-    /// What.
+    /// The reason.
+    pub reason: RejectReason,
+    /// The body.
     pub body: Body,
 }
 
-/// Why something is not sent.
+/// The reason why a body was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// There is no room until the agent has acknowledged something of this class.
+pub enum RejectReason {
+    /// The lane is full until the agent acknowledges a packet.
     Full,
-    /// It is no living agent of the view, or this agent itself.
+    /// The receiver is no living agent of the view, or is this agent.
     Unknown,
-    /// It is longer than [`PACKET_SIZE_MAX`], and will never be sent.
+    /// The packet is longer than [`PACKET_SIZE_MAX`] and can never be sent.
     TooLong,
 }
 
-/// See the module.
+/// The sending side of the transport.
 #[derive(Debug)]
 pub struct Outgoing {
     me: AgentId,
     tls: Option<Tls>,
     runtime: Handle,
-    heard: mpsc::Sender<PeerEvent>,
+    events: mpsc::Sender<PeerEvent>,
     clock: Clock,
     state: Mutex<State>,
 }
@@ -112,51 +89,51 @@ struct State {
 #[derive(Debug)]
 struct Peer {
     address: String,
-    main: Line,
-    copies: Line,
+    main: LaneSender,
+    replicas: LaneSender,
 }
 
-/// To one agent, in one class. Each has its own connection: what fills one leaves room in the
+/// One lane to one agent. Each lane has its own connection, so that a full lane does not block the
 /// other.
 #[derive(Debug)]
-struct Line {
+struct LaneSender {
     channel: Channel,
     queue: Arc<Queue>,
-    _link: AbortOnDropHandle<()>,
+    _stream: AbortOnDropHandle<()>,
 }
 
 impl Peer {
-    const fn line(&self, class: Class) -> &Line {
-        match class {
-            Class::Main => &self.main,
-            Class::Copies => &self.copies,
+    const fn lane(&self, lane: Lane) -> &LaneSender {
+        match lane {
+            Lane::Main => &self.main,
+            Lane::Replicas => &self.replicas,
         }
     }
 }
 
 impl Outgoing {
-    /// Agent `me`, which knows no other yet; it works on `runtime`. What is heard must be taken
-    /// from the other end of `heard` in time: while that is full, nothing is acknowledged.
+    /// Returns the sending side of agent `me`, without a view. Its tasks run on `runtime`. While the
+    /// channel of `events` is full, acknowledgements are not read.
     #[must_use]
     pub fn new(
         me: AgentId,
         tls: Option<Tls>,
         runtime: Handle,
-        heard: mpsc::Sender<PeerEvent>,
+        events: mpsc::Sender<PeerEvent>,
         clock: Clock,
     ) -> Self {
-        Self { me, tls, runtime, heard, clock, state: Mutex::default() }
+        Self { me, tls, runtime, events, clock, state: Mutex::default() }
     }
 
     fn endpoint(&self, address: &str) -> Result<Endpoint, Error> {
         Ok(dial::to(address, self.tls.as_ref())?
-            .connect_timeout(CONNECT_PATIENCE)
+            .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE_PATIENCE))
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT))
     }
 
-    /// A later view is in force: the queues begin anew and empty; connections to those who stay
-    /// where they were are kept. An older view, or the same, changes nothing.
+    /// Enters the epoch of a later view: all queues are emptied; connections to agents whose address
+    /// is unchanged are kept. Ignores a view that is not later.
     pub fn set_view(&self, view: &View) {
         let mut state = self.state.lock();
         if view.epoch <= state.epoch {
@@ -174,15 +151,15 @@ impl Outgoing {
                     state.peers.insert(agent.id, peer);
                 }
                 Err(error) => {
-                    tracing::warn!("agent {} cannot be sent anything: {error}", agent.name);
+                    tracing::warn!("invalid address of agent {}: {error}", agent.name);
                 }
             }
         }
     }
 
     fn peer(&self, agent: &Agent, known: Option<Peer>) -> Result<Peer, Error> {
-        let (main, copies) = match known {
-            Some(known) => (known.main.channel, known.copies.channel),
+        let (main, replicas) = match known {
+            Some(known) => (known.main.channel, known.replicas.channel),
             None => {
                 let endpoint = self.endpoint(&agent.address)?;
                 let _runtime = self.runtime.enter();
@@ -190,127 +167,133 @@ impl Outgoing {
                 (open(), open())
             }
         };
-        let (main, copies) = (self.line(agent.id, main), self.line(agent.id, copies));
-        Ok(Peer { address: agent.address.clone(), main, copies })
+        let (main, replicas) = (self.lane(agent.id, main), self.lane(agent.id, replicas));
+        Ok(Peer { address: agent.address.clone(), main, replicas })
     }
 
-    fn line(&self, peer: AgentId, channel: Channel) -> Line {
+    fn lane(&self, peer: AgentId, channel: Channel) -> LaneSender {
         let queue = Arc::new(Queue::default());
-        let (to, from, heard) = (channel.clone(), Arc::clone(&queue), self.heard.clone());
-        let link = Link { peer, channel: to, queue: from, heard, clock: self.clock };
-        let link = AbortOnDropHandle::new(self.runtime.spawn(link.run()));
-        Line { channel, queue, _link: link }
+        let (to, from, events) = (channel.clone(), Arc::clone(&queue), self.events.clone());
+        let stream = PeerStream { peer, channel: to, queue: from, events, clock: self.clock };
+        let stream = AbortOnDropHandle::new(self.runtime.spawn(stream.run()));
+        LaneSender { channel, queue, _stream: stream }
     }
 
-    /// Takes something for an agent, to be sent after all of its class that was taken before, and
-    /// returns its id, which [`PeerEvent::Stored`] will name. Never waits. What the view in force
-    /// forgets, or this process, who offers it must still have.
+    /// Queues a body for an agent, behind all earlier ones of its lane, and returns its id for
+    /// [`PeerEvent::Stored`]. Never waits. Not durable: callers keep the body until `Stored`.
     ///
     /// # Errors
-    /// What was offered, untaken, and why.
+    /// The body and the reason, if it was not queued.
     pub fn offer(&self, to: AgentId, body: Body) -> Result<u64, Rejected> {
-        let class = body.class();
+        let lane = body.lane();
         let mut state = self.state.lock();
         let State { epoch, last_id, peers } = &mut *state;
-        let Some(peer) = peers.get(&to) else { return Err(Rejected { why: Why::Unknown, body }) };
-        let sender = self.me.0;
-        let body = Some(body.into());
-        let packet = v1::Packet { id: 0, stream: 0, epoch: *epoch, sender, sent_at: 0, body };
+        let Some(peer) = peers.get(&to) else {
+            return Err(Rejected { reason: RejectReason::Unknown, body });
+        };
+        let envelope = Some(v1::Envelope { sender: self.me.0, epoch: *epoch, id: 0, sent_at: 0 });
+        let packet = v1::Packet { envelope, stream: 0, body: Some(body.into()) };
         let bytes = packet.encoded_len() + NUMBER_BYTES_MAX;
-        let (why, back) = if bytes > PACKET_SIZE_MAX {
-            (Why::TooLong, packet)
+        let (reason, packet) = if bytes > PACKET_SIZE_MAX {
+            (RejectReason::TooLong, packet)
         } else {
             let next_id = || {
                 *last_id += 1;
                 *last_id
             };
-            match peer.line(class).queue.push(packet, bytes, next_id) {
+            match peer.lane(lane).queue.push(packet, bytes, next_id) {
                 Ok(id) => return Ok(id),
-                Err(packet) => (Why::Full, packet),
+                Err(packet) => (RejectReason::Full, packet),
             }
         };
-        Err(unsent(why, back))
+        // The conversion cannot fail: the packet was made from a body.
+        let body = Body::try_from(packet.body).unwrap_or(Body::Facts(Vec::new()));
+        Err(Rejected { reason, body })
     }
 
-    /// Bytes of each class that wait for an agent to acknowledge them; none for one that is gone.
+    /// Number of bytes in a lane that an agent has not acknowledged; 0 for an unknown agent.
     #[must_use]
-    pub fn bytes_waiting(&self, to: AgentId, class: Class) -> usize {
+    pub fn bytes_waiting(&self, to: AgentId, lane: Lane) -> usize {
         let state = self.state.lock();
-        state.peers.get(&to).map_or(0, |peer| peer.line(class).queue.bytes())
+        state.peers.get(&to).map_or(0, |peer| peer.lane(lane).queue.bytes())
     }
 
-    /// Asks for a peer lease: not to count this agent as dead while it holds.
+    /// Requests a peer lease: the other agent must not count this one as dead while it holds.
     ///
     /// # Errors
-    /// When there was no answer in time.
-    pub async fn ping(&self, to: AgentId) -> Result<PingReply, Status> {
-        let (channel, epoch) = self.beside_copies(to)?;
+    /// No reply in time.
+    pub async fn renew_peer_lease(&self, to: AgentId) -> Result<PeerReply, Status> {
+        let (channel, epoch) = self.call_channel(to)?;
+        let envelope = self.envelope(epoch, 0);
         let mut client = client(channel);
-        let asked = client.renew_peer_lease(v1::RenewPeerLeaseRequest { sender: self.me.0, epoch });
-        let answered = timeout(PING_PATIENCE, asked).await;
-        let answered = answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
-        match answered.into_inner().outcome {
-            Some(Outcome::Renewed(v1::Empty {})) => Ok(PingReply::Granted),
-            Some(Outcome::ViewMismatch(refused)) => Ok(PingReply::Refused(view_of(refused)?)),
-            None => Err(Status::internal("it answers with nothing")),
-        }
+        acknowledged(client.renew_peer_lease(v1::RenewPeerLeaseRequest { envelope })).await
     }
 
-    /// Brings an agent what is said of turns under `epoch`.
+    /// Sends a batch of IP lease messages under `epoch`.
     ///
     /// # Errors
-    /// When there was no answer in time: it may have come, or still come.
-    pub async fn turns(
+    /// No reply in time. The batch may have arrived, or may still arrive.
+    pub async fn exchange_ip_leases(
         &self,
         to: AgentId,
         epoch: u64,
         batch: LeaseBatch,
-    ) -> Result<Brought, Status> {
-        let (channel, _) = self.beside_copies(to)?;
-        let mut client = client(channel);
-        let asked = client.exchange_ip_leases(on_wire(batch, self.me, epoch));
-        let answered = timeout(PING_PATIENCE, asked).await;
-        let answered = answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
-        match answered.into_inner().outcome {
-            Some(LeasesOutcome::Accepted(v1::Empty {})) => Ok(Brought::Taken),
-            Some(LeasesOutcome::ViewMismatch(refused)) => Ok(Brought::Refused(view_of(refused)?)),
-            None => Err(Status::internal("it answers with nothing")),
-        }
+    ) -> Result<PeerReply, Status> {
+        let (channel, _) = self.call_channel(to)?;
+        let batch = ip_leases::to_wire(self.envelope(epoch, batch.id), batch);
+        acknowledged(client(channel).exchange_ip_leases(batch)).await
     }
 
-    /// Has the agent that owns a host ask for a robots.txt there, in that host's turn.
+    /// Has the agent that owns a host fetch a robots.txt there when the host is due.
     ///
     /// # Errors
-    /// When there was no answer in time, or another epoch is in force there.
-    pub async fn robots(&self, to: AgentId, url: &CrawlUrl) -> Result<RobotsOutcome, Status> {
-        let (channel, epoch) = self.beside_copies(to)?;
+    /// No reply in time, or the other agent is in another epoch.
+    pub async fn fetch_robots(&self, to: AgentId, url: &CrawlUrl) -> Result<RobotsOutcome, Status> {
+        let (channel, epoch) = self.call_channel(to)?;
         let url = url.as_str().to_owned();
-        let asked = v1::FetchRobotsRequest { sender: self.me.0, epoch, url };
-        let answered = timeout(ROBOTS_PATIENCE, client(channel).fetch_robots(asked)).await;
-        let answered = answered.map_err(|_| Status::deadline_exceeded("no answer"))??;
-        let found = robots::found_of(answered.into_inner());
-        let found = found.map_err(|error| Status::internal(error.to_string()))?;
-        found.ok_or_else(|| Status::failed_precondition("another epoch is in force there"))
+        let request = v1::FetchRobotsRequest { envelope: self.envelope(epoch, 0), url };
+        let response = timeout(ROBOTS_TIMEOUT, client(channel).fetch_robots(request)).await;
+        let response = response.map_err(|_| Status::deadline_exceeded("no response"))??;
+        let outcome = robots::from_wire(response.into_inner());
+        let outcome = outcome.map_err(|error| Status::internal(error.to_string()))?;
+        outcome.ok_or_else(|| Status::failed_precondition("the agent is in another epoch"))
     }
 
-    /// The connection that is never filled by what waits for others, and the epoch.
-    fn beside_copies(&self, to: AgentId) -> Result<(Channel, u64), Status> {
+    fn envelope(&self, epoch: u64, id: u64) -> Option<v1::Envelope> {
+        let sent_at = self.clock.now().0;
+        Some(v1::Envelope { sender: self.me.0, epoch, id, sent_at })
+    }
+
+    /// Returns the connection for calls, which no lane that waits for a third agent can fill, and
+    /// the epoch.
+    fn call_channel(&self, to: AgentId) -> Result<(Channel, u64), Status> {
         let state = self.state.lock();
         let peer = state.peers.get(&to);
-        let peer = peer.ok_or_else(|| Status::not_found("no living agent of the view"))?;
-        Ok((peer.copies.channel.clone(), state.epoch))
+        let peer =
+            peer.ok_or_else(|| Status::not_found("no live agent with this id in the view"))?;
+        Ok((peer.replicas.channel.clone(), state.epoch))
     }
 
-    /// Whether all that was taken in this epoch is acknowledged.
+    /// True if every packet of this epoch is acknowledged.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let state = self.state.lock();
-        state.peers.values().all(|peer| peer.main.queue.is_empty() && peer.copies.queue.is_empty())
+        state
+            .peers
+            .values()
+            .all(|peer| peer.main.queue.is_empty() && peer.replicas.queue.is_empty())
     }
 }
 
-fn unsent(why: Why, packet: v1::Packet) -> Rejected {
-    // It was made of a body just now.
-    let body = Body::try_from(packet.body).unwrap_or(Body::Facts(Vec::new()));
-    Rejected { why, body }
+/// Waits for the acknowledgement of a call.
+async fn acknowledged(
+    call: impl Future<Output = Result<Response<v1::Acknowledgement>, Status>>,
+) -> Result<PeerReply, Status> {
+    let response = timeout(CALL_TIMEOUT, call).await;
+    let response = response.map_err(|_| Status::deadline_exceeded("no response"))??;
+    match response.into_inner().outcome {
+        Some(Outcome::Accepted(v1::Empty {})) => Ok(PeerReply::Accepted),
+        Some(Outcome::ViewMismatch(mismatch)) => Ok(PeerReply::ViewMismatch(view_of(mismatch)?)),
+        None => Err(Status::internal("empty acknowledgement")),
+    }
 }

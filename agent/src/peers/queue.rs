@@ -1,8 +1,8 @@
-//! The packets of one class to one agent, in one epoch: those not yet acknowledged, in order.
+//! The unacknowledged packets of one lane to one agent in one epoch, in order.
 //!
-//! A stream carries the queue from its head on, a window at a time. One that breaks is followed by
-//! another that begins at the head again: so whatever the receiver gets again, it also gets all
-//! again that came after it, and the last it hears of anything is the last that was said of it.
+//! A stream sends the queue from its head, one window at a time. After a broken stream the next one
+//! begins at the head again: a repeated packet is followed by all packets that followed it before,
+//! so the last state that the receiver gets is the last one sent.
 
 use crate::limits::{PEER_QUEUE_BYTES, PEER_WINDOW};
 use crivello_proto::v1;
@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use tokio::sync::Notify;
 
-/// See the module.
+/// A bounded queue of packets, sent again from its head by each stream.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// There may be something to send.
+    /// Notified when there may be something to send.
     more: Notify,
 }
 
@@ -22,26 +22,27 @@ pub(super) struct Queue {
 struct State {
     packets: VecDeque<Queued>,
     bytes: usize,
-    /// The current stream: one that broke may still ask for more, and gets none.
+    /// The current stream. Earlier streams get no more packets.
     stream: u64,
-    /// How many, from the head on, it has taken.
+    /// Number of packets, from the head, that the current stream has taken.
     taken: usize,
 }
 
 #[derive(Debug)]
 struct Queued {
+    id: u64,
     packet: v1::Packet,
     bytes: usize,
-    /// Acknowledged, before one that precedes it.
-    stored: bool,
+    /// Acknowledged before a packet that precedes it.
+    acknowledged: bool,
 }
 
 impl Queue {
-    /// Puts a packet of so many bytes at the end, under the id that `next_id` draws. An empty queue
-    /// has room for any.
+    /// Appends a packet of `bytes` bytes and returns its id, which `next_id` generates. An empty
+    /// queue accepts any size.
     ///
     /// # Errors
-    /// The packet, where it finds no room.
+    /// The packet, if the queue is full.
     pub fn push(
         &self,
         mut packet: v1::Packet,
@@ -53,15 +54,17 @@ impl Queue {
             return Err(packet);
         }
         let id = next_id();
-        packet.id = id;
+        if let Some(envelope) = &mut packet.envelope {
+            envelope.id = id;
+        }
         state.bytes += bytes;
-        state.packets.push_back(Queued { packet, bytes, stored: false });
+        state.packets.push_back(Queued { id, packet, bytes, acknowledged: false });
         drop(state);
         self.more.notify_one();
         Ok(id)
     }
 
-    /// A new stream, which takes all from the head on: its number.
+    /// Begins a stream at the head and returns its number.
     pub fn rewind(&self) -> u64 {
         let mut state = self.state.lock();
         state.taken = 0;
@@ -77,16 +80,16 @@ impl Queue {
         }
     }
 
-    /// The next packet for a stream, once the window has room for it; `None` when the stream is no
+    /// Returns the next packet for a stream once the window has room; `None` if the stream is no
     /// longer the current one.
     pub async fn take(&self, stream: u64) -> Option<v1::Packet> {
         loop {
-            // Before the look: a stream that begins after it wakes this one.
+            // Registered before the check, so that a later notification is not lost.
             let more = self.more.notified();
             {
                 let mut state = self.state.lock();
                 if state.stream != stream {
-                    // What woke this one was meant for the other.
+                    // The notification was for the current stream.
                     self.more.notify_one();
                     return None;
                 }
@@ -102,14 +105,14 @@ impl Queue {
         }
     }
 
-    /// Whether it is news that this packet is acknowledged.
-    pub fn stored(&self, id: u64) -> bool {
+    /// Records an acknowledgement. Returns true for the first one of a packet.
+    pub fn acknowledge(&self, id: u64) -> bool {
         let mut state = self.state.lock();
         let taken = state.taken;
         let mut sent = state.packets.iter_mut().take(taken);
-        let Some(queued) = sent.find(|q| q.packet.id == id && !q.stored) else { return false };
-        queued.stored = true;
-        while state.packets.front().is_some_and(|head| head.stored) {
+        let Some(queued) = sent.find(|q| q.id == id && !q.acknowledged) else { return false };
+        queued.acknowledged = true;
+        while state.packets.front().is_some_and(|head| head.acknowledged) {
             let Some(head) = state.packets.pop_front() else { break };
             state.bytes -= head.bytes;
             state.taken -= 1;
@@ -119,12 +122,12 @@ impl Queue {
         true
     }
 
-    /// Bytes of the packets that are not acknowledged.
+    /// Number of bytes of the packets in the queue.
     pub fn bytes(&self) -> usize {
         self.state.lock().bytes
     }
 
-    /// Whether all is acknowledged.
+    /// True if all packets are acknowledged.
     pub fn is_empty(&self) -> bool {
         self.state.lock().packets.is_empty()
     }
@@ -136,12 +139,13 @@ mod tests {
     use futures_util::FutureExt;
 
     fn push(queue: &Queue, id: u64, bytes: usize) -> bool {
-        queue.push(v1::Packet::default(), bytes, || id).is_ok()
+        let envelope = Some(v1::Envelope::default());
+        queue.push(v1::Packet { envelope, ..v1::Packet::default() }, bytes, || id).is_ok()
     }
 
-    /// `None` when there is none yet, or never.
+    /// Returns the id of the next packet that is ready.
     fn take(queue: &Queue, stream: u64) -> Option<u64> {
-        Some(queue.take(stream).now_or_never()??.id)
+        Some(queue.take(stream).now_or_never()??.envelope?.id)
     }
 
     #[test]
@@ -156,15 +160,25 @@ mod tests {
             assert_eq!(take(&queue, stream), Some(id));
         }
         assert_eq!(take(&queue, stream), None);
-        assert!(queue.stored(1) && !queue.stored(1), "told once");
-        assert_eq!(take(&queue, stream), None, "the window begins at the head");
+        assert!(
+            queue.acknowledge(1) && !queue.acknowledge(1),
+            "the second acknowledgement was accepted"
+        );
+        assert_eq!(
+            take(&queue, stream),
+            None,
+            "the window moved although its head is not acknowledged"
+        );
         let broken = stream;
         let stream = queue.rewind();
-        assert_eq!(take(&queue, broken), None, "it is over");
+        assert_eq!(take(&queue, broken), None, "a broken stream received a packet");
         assert_eq!(take(&queue, stream), Some(0));
-        assert_eq!(take(&queue, stream), Some(1), "all that came after it is sent again");
-        assert!(queue.stored(0) && !queue.stored(0));
-        assert!(!queue.stored(2 * window - 1), "not even sent");
+        assert_eq!(take(&queue, stream), Some(1), "packets after the head were not sent again");
+        assert!(queue.acknowledge(0) && !queue.acknowledge(0));
+        assert!(
+            !queue.acknowledge(2 * window - 1),
+            "a packet that was never sent was acknowledged"
+        );
         assert_eq!(take(&queue, stream), Some(2));
     }
 
@@ -172,10 +186,10 @@ mod tests {
     fn bytes_are_bounded_and_given_back() {
         let queue = Queue::default();
         let stream = queue.rewind();
-        assert!(push(&queue, 1, 2 * PEER_QUEUE_BYTES), "an empty queue has room for any");
+        assert!(push(&queue, 1, 2 * PEER_QUEUE_BYTES), "an empty queue rejected a packet");
         assert!(!push(&queue, 2, 1));
         assert_eq!(take(&queue, stream), Some(1));
-        assert!(queue.stored(1) && queue.is_empty());
+        assert!(queue.acknowledge(1) && queue.is_empty());
         assert!(push(&queue, 3, PEER_QUEUE_BYTES) && !push(&queue, 4, 1));
     }
 }

@@ -1,18 +1,18 @@
-//! A robots.txt that one agent asks for in another's name, on the wire.
+//! A robots.txt that one agent fetches for another, on the wire.
 
-use super::PeerError;
+use super::wire::PeerError;
 use crate::messages::RobotsOutcome;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;
 use crivello_proto::v1;
 use crivello_proto::v1::fetch_robots_response::Outcome;
 
-pub(super) fn url_of(text: &str) -> Result<CrawlUrl, PeerError> {
+pub(super) fn parse_url(text: &str) -> Result<CrawlUrl, PeerError> {
     CrawlUrl::parse(text)
         .map_err(|reason| PeerError::Malformed(format!("a URL: {}", reason.description())))
 }
 
-pub(super) fn on_wire(found: &RobotsOutcome) -> v1::FetchRobotsResponse {
+pub(super) fn to_wire(found: &RobotsOutcome) -> v1::FetchRobotsResponse {
     let outcome = match found {
         RobotsOutcome::Rules(rules) => Outcome::Rules(rules.to_bytes().into()),
         RobotsOutcome::Missing => Outcome::Missing(v1::Empty {}),
@@ -22,8 +22,8 @@ pub(super) fn on_wire(found: &RobotsOutcome) -> v1::FetchRobotsResponse {
     v1::FetchRobotsResponse { outcome: Some(outcome) }
 }
 
-/// `None` where another epoch is in force.
-pub(super) fn found_of(
+/// Returns the outcome; `None` if the other agent is in another epoch.
+pub(super) fn from_wire(
     response: v1::FetchRobotsResponse,
 ) -> Result<Option<RobotsOutcome>, PeerError> {
     Ok(Some(match response.outcome {
@@ -34,8 +34,8 @@ pub(super) fn found_of(
         }
         Some(Outcome::Missing(v1::Empty {})) => RobotsOutcome::Missing,
         Some(Outcome::Unreachable(v1::Empty {})) => RobotsOutcome::Unreachable,
-        Some(Outcome::Redirect(url)) => RobotsOutcome::Redirect(url_of(&url)?),
+        Some(Outcome::Redirect(url)) => RobotsOutcome::Redirect(parse_url(&url)?),
         Some(Outcome::ViewMismatch(_)) => return Ok(None),
-        None => return Err(PeerError::Malformed("an answer with nothing in it".to_owned())),
+        None => return Err(PeerError::Malformed("an empty response".to_owned())),
     }))
 }

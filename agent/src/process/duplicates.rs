@@ -1,12 +1,14 @@
-//! Exact duplicates: where a payload was archived first.
+//! Exact duplicates: the page that was archived first with a payload.
 //!
-//! *Comes in*: the digest of a page's payload. *Goes out*: the page that has the same payload and
-//! was archived before, if there is one. *Remembers*: on disk, the first page of each digest; in
-//! memory, those on their way to the commit. *Never knows*: what is done with a duplicate.
-//! *Goes wrong*: [`DiskError`].
+//! - *In*: the digest of a page's payload.
+//! - *Out*: the earlier page with the same payload, if there is one.
+//! - *State*: on disk, the first page of each digest; in memory, first pages on their way to the
+//!   commit.
+//! - *Never knows*: the use of a duplicate.
+//! - *Errors*: [`DiskError`].
 //!
-//! A revisit must not be committed before the page that it refers to: a kill in between would leave
-//! it referring to nothing. Commits keep the order in which pages are handed over, so a duplicate
+//! A revisit must not be committed before the page that it refers to: after a kill in between it
+//! would refer to nothing. Commits keep the order in which pages are handed over, so a duplicate
 //! waits until its first page has been ([`First`]).
 
 use crate::messages::ContentDigest;
@@ -17,32 +19,33 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use std::sync::{Arc, OnceLock};
 
-/// Whether the first page was handed over, once that is known.
+/// True if the first page was handed over, false if it was given up; unset until then.
 type HandedOver = Arc<OnceLock<bool>>;
 
-/// See the module. Shared by the threads that parse.
+/// Registry of payloads, shared by the parser threads.
 #[derive(Debug)]
 pub struct Duplicates {
     disk: Arc<Database>,
     on_their_way: DashMap<ContentDigest, (ContentRow, HandedOver), foldhash::fast::RandomState>,
 }
 
-/// What is known of a payload.
+/// Result of a look-up of a payload.
 #[derive(Debug)]
 pub enum Claim {
-    /// Nothing: this page is the first, and from now on others with the same payload wait for it.
+    /// The page is the first: from now on others with the same payload wait for it.
     First(First),
-    /// This page has it, and is before.
+    /// This earlier page has the payload.
     Duplicate(ContentRow),
 }
 
-/// Held until the page is on its way to the commit. Dropped before, the page is given up, and the
-/// next one with the same payload is the first.
+/// Claim of a first page, held until the page is on its way to the commit. If it is dropped before,
+/// the page is given up, and the next one with the same payload is the first.
 #[derive(Debug, Default)]
 pub struct First(HandedOver);
 
 impl First {
-    /// The page is on its way: whatever is handed over from now on is committed with it or later.
+    /// Marks the page as handed over: pages that are handed over later are committed with it or
+    /// later.
     pub fn handed_over(self) {
         let _ = self.0.set(true);
     }
@@ -50,23 +53,24 @@ impl First {
 
 impl Drop for First {
     fn drop(&mut self) {
-        // Is without effect on a page that was handed over.
+        // This has no effect on a page that was handed over.
         let _ = self.0.set(false);
     }
 }
 
 impl Duplicates {
-    /// Those that `disk` knows.
+    /// Creates a registry of the payloads on `disk`.
     #[must_use]
     pub fn new(disk: Arc<Database>) -> Self {
         Self { disk, on_their_way: DashMap::default() }
     }
 
-    /// Whether another page was the first with this payload. Waits while that one is between its
-    /// claim and its handing over; a thread holds one claim at a time, so nobody waits in a circle.
+    /// Returns the first page with this payload, or claims the payload for this page. Waits while
+    /// another page is between its claim and its hand-over. A thread holds one claim at a time, so
+    /// threads never wait in a circle.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn claim(
         &self,
         digest: ContentDigest,
@@ -77,7 +81,8 @@ impl Duplicates {
             let (row, handed_over) = match self.on_their_way.entry(digest) {
                 Entry::Occupied(first) => first.get().clone(),
                 Entry::Vacant(place) => {
-                    // Under the entry's lock: a claim is settled only after its commit is visible.
+                    // Read under the entry's lock: a claim is settled only after its commit is
+                    // visible.
                     if let Some(row) = self.disk.get(Family::Content, &digest)? {
                         return ContentRow::decode(&row).map(Claim::Duplicate);
                     }
@@ -93,7 +98,7 @@ impl Duplicates {
         }
     }
 
-    /// The page that claimed `digest` has been committed.
+    /// Removes the claim of `digest`, whose page has been committed.
     pub fn settle(&self, digest: &ContentDigest) {
         self.on_their_way.remove(digest);
     }
@@ -117,7 +122,7 @@ mod tests {
         ContentRow { at: AT, url: url.into() }
     }
 
-    /// Claims, hands over to `commits`, and only then says so: as a parser does.
+    /// Claims, sends to `commits`, and only then marks the page as handed over, as a parser does.
     fn pass(duplicates: &Duplicates, url: String, commits: &SyncSender<(String, Option<String>)>) {
         match duplicates.claim([7; 16], AT, &url).unwrap() {
             Claim::First(first) => {
@@ -152,7 +157,7 @@ mod tests {
         let duplicates = duplicates(&dir);
         let digest = [7; 16];
         let Claim::First(first) = duplicates.claim(digest, AT, "http://a/").unwrap() else {
-            panic!("nothing is known yet")
+            panic!("expected the first claim")
         };
         first.handed_over();
         let mut batch = Batch::default();

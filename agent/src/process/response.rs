@@ -1,4 +1,4 @@
-//! One result after another, with the same buffers.
+//! Processing of one result after another, with the same buffers.
 
 use super::duplicates::{Claim, Duplicates, First};
 use super::links::LinkRules;
@@ -27,11 +27,11 @@ pub struct Processed {
     pub records: Vec<WarcRecord>,
     /// The links that passed the rules, each once.
     pub links: Vec<Found>,
-    /// A count of the links that did not.
+    /// The links that did not pass, counted by reason.
     pub discards: DiscardTally,
     /// The character set of the page.
     pub charset: Option<&'static str>,
-    /// The result is the first with its payload: duplicates wait until it is handed over.
+    /// Set if the result is the first with its payload: duplicates wait until it is handed over.
     pub first: Option<First>,
 }
 
@@ -44,19 +44,19 @@ impl Processed {
     }
 }
 
-/// See the module.
+/// Processor of results, with buffers.
 pub struct ResponseProcessor {
     fixed: Arc<Fixed>,
     rules: RulesInForce,
     duplicates: Arc<Duplicates>,
-    /// Whether sitemaps are fetched.
+    /// True if sitemaps are fetched.
     sitemaps: bool,
     parser: Parser,
     records: RecordBuilder,
 }
 
 impl ResponseProcessor {
-    /// A processor with buffers of its own.
+    /// Creates a processor with buffers of its own.
     #[must_use]
     pub fn new(
         fixed: Arc<Fixed>,
@@ -142,7 +142,8 @@ impl ResponseProcessor {
         (links, discards, page.charset)
     }
 
-    /// The sitemaps that a robots.txt names, at depth 0. They are read from the same text as the rules.
+    /// Returns the sitemaps that a robots.txt names, at depth 0. They are read from the same text
+    /// as the rules.
     fn sitemaps(
         &self,
         fetched: &Fetched,
@@ -160,8 +161,8 @@ impl ResponseProcessor {
         (links, discards, None)
     }
 
-    /// The digest by which duplicates of this payload are known, if they are; the page that was archived
-    /// with it before; and whether this is the first.
+    /// Returns the payload's digest, if duplicates of it are recognized; the page that was archived
+    /// with it before; and the claim, if this page is the first.
     fn identify(
         &self,
         fetched: &Fetched,
@@ -180,16 +181,17 @@ impl ResponseProcessor {
             Ok(Claim::First(first)) => (Some(digest), None, Some(first)),
             Ok(Claim::Duplicate(of)) => (Some(digest), Some(of), None),
             Err(error) => {
-                tracing::warn!(%error, "a duplicate cannot be looked up: archived as if it were none");
+                tracing::warn!(%error, "cannot check a page for duplicates; archiving it in full");
                 (None, None, None)
             }
         }
     }
 
-    /// Looks a payload up; until the result is handed over, others with the same payload wait.
+    /// Looks a payload up. If it is new, others with the same payload wait until the result is
+    /// handed over.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn claim(&self, digest: ContentDigest, fetched: &Fetched) -> Result<Claim, DiskError> {
         self.duplicates.claim(digest, fetched.at, fetched.url.as_str())
     }

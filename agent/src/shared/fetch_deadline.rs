@@ -14,16 +14,17 @@ use tokio_util::sync::CancellationToken;
 /// Longest pause between two checks: the deadline may be moved forward to an earlier time.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// The time until which visits may be made.
+/// Time until which visits may be made.
 #[derive(Debug)]
 pub struct FetchDeadline {
     until: AtomicU64,
-    /// Cancelled, and replaced, when the deadline passes: visits in flight are cut off.
+    /// Token that is cancelled, and replaced, when the deadline passes: visits in flight are cut
+    /// off.
     cut: Mutex<CancellationToken>,
 }
 
 impl Default for FetchDeadline {
-    /// No deadline.
+    /// Creates an instance without a deadline.
     fn default() -> Self {
         let until = AtomicU64::new(Timestamp::MAX.0);
         Self { until, cut: Mutex::new(CancellationToken::new()) }
@@ -36,17 +37,17 @@ impl FetchDeadline {
         self.until.store(until.0, Relaxed);
     }
 
-    /// Whether a visit may begin, or go on, at `now`.
+    /// Returns true if a visit may begin, or continue, at `now`.
     pub fn is_open(&self, now: Timestamp) -> bool {
         now.0 < self.until.load(Relaxed)
     }
 
-    /// A token that is cancelled when a visit that begins now must be over.
+    /// Returns a token that is cancelled when the deadline passes.
     pub fn cut(&self) -> CancellationToken {
         self.cut.lock().clone()
     }
 
-    /// Cuts visits off in time, whatever the thread that sets the deadline is busy with. Never returns.
+    /// Cuts visits off in time, even if the thread that sets the deadline is busy. Never returns.
     pub async fn watch(self: Arc<Self>, clock: Clock) {
         loop {
             let now = clock.now();

@@ -1,4 +1,4 @@
-//! The reasons why the scheduler had nothing to hand out, with the time each took.
+//! The reasons why the scheduler had nothing to hand out, with the total time of each.
 
 use crivello_common::bottleneck::Bottleneck;
 use std::sync::atomic::AtomicU64;
@@ -10,18 +10,18 @@ const PAUSED: &str = "paused";
 /// The name of [`IdleReason::NoLease`].
 const NO_LEASE: &str = "no-lease";
 
-/// A reason why the scheduler waits.
+/// Reason why the scheduler waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleReason {
     /// People paused the crawl.
     Paused,
     /// Neither the coordinator nor all other agents can be reached.
     NoLease,
-    /// What limits the crawl's speed.
+    /// A bottleneck limits the crawl's speed.
     Bottleneck(Bottleneck),
 }
 
-/// The time that the scheduler waited, by reason.
+/// Total time that the scheduler waited, by reason.
 #[derive(Debug, Default)]
 pub struct IdleTimes {
     paces: [AtomicU64; Bottleneck::NAMES.len()],
@@ -41,7 +41,7 @@ impl IdleTimes {
         total.fetch_add(us, Relaxed);
     }
 
-    /// The name of each reason, with the time it took.
+    /// Returns the name of each reason, with its total time.
     pub fn read(&self) -> impl Iterator<Item = (&'static str, Duration)> {
         let others = [(PAUSED, &self.paused), (NO_LEASE, &self.no_lease)];
         let all = Bottleneck::NAMES.into_iter().zip(&self.paces).chain(others);

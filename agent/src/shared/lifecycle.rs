@@ -1,4 +1,4 @@
-//! The life of a run: when it began, whether it is to stop, and how it ended.
+//! The lifecycle of a run: its start, stop requests, and its end.
 
 use crate::report::Ended;
 use crivello_common::time::Timestamp;
@@ -8,43 +8,43 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The life of a run.
+/// Lifecycle of a run.
 #[derive(Debug)]
 pub struct Lifecycle {
-    /// When the run began.
+    /// Time when the run began.
     pub started: Timestamp,
-    /// No visit begins before this time. Addresses that the last run visited must have rested, and
-    /// unlike those of hosts their times are not on disk.
+    /// Time before which no visit begins. Addresses that the last run visited must have rested;
+    /// unlike the times of hosts, those of addresses are not on disk.
     pub visits_from: Timestamp,
-    /// Cancelled when visits in flight are to end after their present request.
+    /// Token that is cancelled when visits in flight must end after their current request.
     pub stop: CancellationToken,
-    /// The run ends as if the process had been killed: nothing more is written.
+    /// True if the run ends as if the process had been killed: nothing more is written.
     pub abandoned: AtomicBool,
-    /// Whether this agent asked the coordinator for its own drain.
+    /// True if this agent asked the coordinator for its own drain.
     pub drain_requested: AtomicBool,
-    /// Whether a drain ended because no other agent could take over: the agent stays a member.
+    /// True if a drain ended because no other agent could take over: the agent stays a member.
     pub stays_member: AtomicBool,
     over: AtomicBool,
     end: Mutex<Option<RunEnd>>,
     ended: Condvar,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunEnd {
-    /// The way it ended.
+    /// Way it ended.
     pub how: Ended,
-    /// What broke, if something did.
+    /// Error message, if the run failed.
     pub failure: Option<String>,
 }
 
 impl Lifecycle {
-    /// A run that begins at `now`; the last one was closed at `closed_at`.
+    /// Creates the lifecycle of a run that begins at `now`; the last one was closed at `closed_at`.
     #[must_use]
     pub fn new(now: Timestamp, closed_at: Option<Timestamp>, ip_delay: Duration) -> Self {
         Self {
             started: now,
-            // A wall clock that was ahead then is no reason to wait longer.
+            // If the wall clock was ahead then, that is no reason to wait longer.
             visits_from: closed_at.unwrap_or_default().min(now) + ip_delay,
             stop: CancellationToken::new(),
             abandoned: AtomicBool::new(false),
@@ -56,22 +56,22 @@ impl Lifecycle {
         }
     }
 
-    /// Whether a stop was requested.
+    /// Returns true if a stop was requested.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.stop.is_cancelled()
     }
 
-    /// Whether the threads are to leave.
+    /// Returns true if the threads must end.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over.load(Relaxed)
     }
 
-    /// Ends the run. The first call decides how.
+    /// Ends the run. Later calls have no effect on the result.
     pub fn end(&self, how: Ended, failure: Option<String>) {
         if let Some(why) = &failure {
-            tracing::error!(why, "the crawl cannot go on");
+            tracing::error!(why, "the crawl cannot continue");
         }
         self.end.lock().get_or_insert(RunEnd { how, failure });
         self.over.store(true, Relaxed);
@@ -79,7 +79,7 @@ impl Lifecycle {
         self.ended.notify_all();
     }
 
-    /// Waits until the run has ended, at most for `timeout`. Returns how it ended.
+    /// Waits until the run has ended, at most for `timeout`. Returns its result.
     pub fn wait(&self, timeout: Duration) -> Option<RunEnd> {
         let mut end = self.end.lock();
         if end.is_none() {
@@ -100,6 +100,6 @@ mod tests {
         assert_eq!(Lifecycle::new(now, Some(earlier), rest).visits_from, earlier + rest);
         let ahead = now + Duration::from_secs(3_600);
         let visits_from = Lifecycle::new(now, Some(ahead), rest).visits_from;
-        assert_eq!(visits_from, now + rest, "the clock was an hour ahead");
+        assert_eq!(visits_from, now + rest, "wrong time after a run whose clock was an hour ahead");
     }
 }

@@ -1,13 +1,13 @@
 //! The live settings of this agent.
 //!
 //! ```text
-//!   coordinator ── Live ──► watch ──► LiveSettings ──┬► link rules, blocked and paused hosts, how long
-//!                                                    │  connections are kept             (at once)
-//!                                                    ├► writer: crawl database           (its next turn)
-//!                                                    └► scheduler: workbench             (after that)
+//!   coordinator ── Live ──► watch ──► LiveSettings ──┬► link rules, blocked and paused hosts,
+//!                                                    │  connection lifetimes        (at once)
+//!                                                    ├► writer: crawl database      (next round)
+//!                                                    └► scheduler: workbench        (after that)
 //! ```
-//! The crawl database goes first: it sets how many pages a host may have, and a host that it sent under
-//! older settings is then known to the workbench when that applies them.
+//! The crawl database applies settings first: it sets the page limit of each host, and must have
+//! sent all hosts with older limits before the workbench applies new ones.
 
 use crate::messages::{BlockAndPauseList, BlockCount, MinHostDelay};
 use crate::process::RulesInForce;
@@ -20,35 +20,35 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use tokio::sync::Notify;
 
-/// A snapshot of the live settings.
+/// Snapshot of the live settings.
 #[derive(Debug)]
 pub struct SettingsRevision {
-    /// The coordinator's number; 0 for an agent that is alone.
+    /// Revision number from the coordinator; 0 for an agent that is alone.
     pub revision: u64,
     /// The settings.
     pub live: Live,
 }
 
-/// See the module.
+/// Live settings, and the revisions that the crawl database and the workbench have applied.
 #[derive(Debug)]
 pub struct LiveSettings {
     latest: ArcSwap<SettingsRevision>,
-    /// The revision that the crawl database has applied.
+    /// Revision that the crawl database has applied.
     crawldb: AtomicU64,
-    /// The revision that the workbench has applied, and so all stages.
+    /// Revision that the workbench has applied, and so all stages.
     workbench: AtomicU64,
     /// Blocked and paused hosts.
     pub block_and_pause_list: BlockAndPauseList,
     /// The shortest delay between two visits to a host.
     pub min_host_delay: MinHostDelay,
-    /// Wakes the task that counts pages against the limit when there are new settings.
+    /// Notifies the task that reports the page quota when there are new settings.
     pub changed: Notify,
-    /// Counts of what was dropped for each block entry, as of the writer's last turn.
+    /// Counts of dropped hosts and URLs for each block entry, as of the writer's last turn.
     pub blocks: Mutex<Vec<BlockCount>>,
 }
 
 impl LiveSettings {
-    /// With the settings at the start.
+    /// Creates the live settings with those at the start.
     pub fn new(live: &Live) -> Self {
         Self {
             latest: ArcSwap::from_pointee(SettingsRevision { revision: 0, live: live.clone() }),
@@ -69,22 +69,22 @@ impl LiveSettings {
         self.workbench.store(revision, Release);
     }
 
-    /// The latest settings: those in force, or about to be.
+    /// Returns the latest settings: those in force, or about to be.
     pub fn latest(&self) -> Arc<SettingsRevision> {
         self.latest.load_full()
     }
 
-    /// The number of the latest.
+    /// Returns the revision of the latest settings.
     pub fn revision(&self) -> u64 {
         self.latest.load().revision
     }
 
-    /// The revision that all stages have applied.
+    /// Returns the revision that all stages have applied.
     pub fn in_force(&self) -> u64 {
         self.workbench.load(Acquire)
     }
 
-    /// Sets new settings. Link rules, blocked hosts and the shortest delay hold when this returns.
+    /// Sets new settings. Link rules, blocked hosts and the shortest delay are in force on return.
     pub fn put(&self, live: Live, revision: u64, rules: &RulesInForce, compiled: LinkRules) {
         rules.store(Arc::new(compiled));
         self.block_and_pause_list.replace(&live);
@@ -93,25 +93,25 @@ impl LiveSettings {
         self.changed.notify_one();
     }
 
-    /// Settings that the crawl database must apply.
+    /// Returns settings that the crawl database must apply.
     pub fn pending_for_crawldb(&self) -> Option<Arc<SettingsRevision>> {
         let latest = self.latest.load();
         (latest.revision > self.crawldb.load(Acquire)).then(|| Arc::clone(&latest))
     }
 
-    /// The crawl database has applied this revision.
+    /// Records that the crawl database has applied this revision.
     pub fn crawldb_applied(&self, revision: u64) {
         self.crawldb.store(revision, Release);
     }
 
-    /// Settings that the workbench must apply: those that the crawl database has applied.
+    /// Returns settings that the workbench must apply: those that the crawl database has applied.
     pub fn pending_for_workbench(&self) -> Option<Arc<SettingsRevision>> {
         let latest = self.latest.load();
         let known = latest.revision == self.crawldb.load(Acquire);
         (known && latest.revision > self.workbench.load(Acquire)).then(|| Arc::clone(&latest))
     }
 
-    /// The workbench has applied this revision.
+    /// Records that the workbench has applied this revision.
     pub fn workbench_applied(&self, revision: u64) {
         self.workbench.store(revision, Release);
         self.changed.notify_one();
@@ -138,14 +138,17 @@ mod tests {
         brisk.live.politeness.delay = Duration::from_millis(70);
         live.put(brisk.live.clone(), 4, &rules, compiled.clone());
         assert_eq!(live.min_host_delay.get(), brisk.live.politeness.delay);
-        assert!(live.pending_for_workbench().is_none(), "the crawl database goes first");
+        assert!(
+            live.pending_for_workbench().is_none(),
+            "the workbench got settings before the crawl database"
+        );
         let offered = live.pending_for_crawldb().unwrap();
         // Another one comes in between.
         live.put(settings.live, 5, &rules, compiled);
         live.crawldb_applied(offered.revision);
         assert!(
             live.pending_for_workbench().is_none(),
-            "the crawl database has not applied the latest"
+            "the workbench got settings that the crawl database has not applied"
         );
         live.crawldb_applied(live.pending_for_crawldb().unwrap().revision);
         assert_eq!((live.in_force(), live.pending_for_workbench().unwrap().revision), (3, 5));

@@ -1,23 +1,23 @@
-//! Durations and counts that the threads of a crawl measure as things happen.
+//! Durations and counts that the threads of a crawl measure as they work.
 
 use super::idle_times::IdleTimes;
 use crivello_common::metrics::{Histogram, WORK_BUCKETS};
 use std::sync::atomic::AtomicU64;
 
-/// Durations and counts. Each is written once a page or once a batch.
+/// Durations and counts. Each is updated once a page or once a batch.
 #[derive(Debug)]
 pub struct Measurements {
-    /// Reading one response: links, digest, records.
+    /// Time to process one response: links, digest, records.
     pub parse: Histogram,
-    /// Appending the records of a commit to the archive, including the sync.
+    /// Time to append the records of a commit to the archive, including the sync.
     pub store: Histogram,
-    /// The rest of a commit.
+    /// Time of the rest of a commit.
     pub commit: Histogram,
-    /// Syncing the state's log.
+    /// Time to sync the state's log.
     pub state_sync: Histogram,
-    /// From the end of a request until a parser takes its result.
+    /// Time from the end of a request until a parser receives its result.
     pub parser_wait: Histogram,
-    /// From the first message of a commit until the commit begins.
+    /// Time from the first message of a commit until the commit begins.
     pub commit_wait: Histogram,
     /// Idle times of the scheduler.
     pub idle: IdleTimes,

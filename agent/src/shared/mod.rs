@@ -1,4 +1,4 @@
-//! State that several engines of one crawl read and write, one purpose a file.
+//! State that several engines of one crawl read and write, one file for each purpose.
 
 pub mod fetch_deadline;
 pub mod idle_times;
@@ -24,14 +24,14 @@ use pipeline::PipelineBudget;
 use status::CrawlStatus;
 use std::sync::Arc;
 
-/// The shared state of one crawl, by purpose. Each engine takes the parts that it uses.
+/// Shared state of one crawl, by purpose. Each engine uses the parts that it needs.
 #[derive(Clone, Debug)]
 pub struct Shared {
     /// The settings that hold for the run.
     pub settings: Arc<Fixed>,
     /// The crawl's only clock.
     pub clock: Clock,
-    /// When the run began, whether it is to stop, how it ended.
+    /// Start, stop and end of the run.
     pub lifecycle: Arc<Lifecycle>,
     /// The state of the run, as its engines last reported it.
     pub status: Arc<CrawlStatus>,
@@ -41,16 +41,16 @@ pub struct Shared {
     pub page_budget: Arc<PageBudget>,
     /// Settings that change while the crawl runs.
     pub live: Arc<LiveSettings>,
-    /// Until when visits may be made.
+    /// Time until which visits may be made.
     pub fetch_deadline: Arc<FetchDeadline>,
-    /// Durations and counts, measured as things happen.
+    /// Durations and counts.
     pub measured: Arc<Measurements>,
-    /// Receives spans of the URLs that are followed.
+    /// Receiver of the spans of traced URLs.
     pub tracer: Arc<Tracer>,
 }
 
 impl Shared {
-    /// The state at the beginning of a run of the crawl `crawl_id`, the last of which was closed at
+    /// Creates the state at the start of a run of the crawl `crawl_id`. The last run was closed at
     /// `closed_at`.
     #[must_use]
     pub fn new(

@@ -1,24 +1,25 @@
 //! The pages that this agent may still fetch under the page limit.
 //!
-//! A member of a cluster receives its quota in portions, and may have to give some back.
+//! A member of a cluster receives its quota in portions, and may have to return some.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// The pages that this agent may still fetch.
+/// Pages that this agent may still fetch.
 #[derive(Debug)]
 pub struct PageBudget {
     /// Pages neither fetched nor reserved for a visit; `u64::MAX` without a limit.
     left: AtomicU64,
-    /// Whether more may be granted later.
+    /// True if more may be granted later.
     more: AtomicBool,
-    /// The number of pages fetched here, in all runs, at which the limit is reached if the other agents
-    /// fetch none meanwhile; `u64::MAX` without a limit, and while it is not known.
+    /// Number of pages fetched here, in all runs, at which the limit is reached if the other agents
+    /// fetch none meanwhile; `u64::MAX` without a limit, and while it is unknown.
     end: AtomicU64,
 }
 
 impl PageBudget {
-    /// The budget of an agent that is alone and has `fetched` pages of `limit`; `None` is no limit.
+    /// Creates the budget of an agent that is alone and has `fetched` pages of `limit`; `None` is
+    /// no limit.
     pub fn new(limit: Option<u64>, fetched: u64) -> Self {
         let left = limit.map_or(u64::MAX, |limit| limit.saturating_sub(fetched));
         let end = AtomicU64::new(limit.unwrap_or(u64::MAX));
@@ -39,18 +40,18 @@ impl PageBudget {
         self.end.store(u64::MAX, Relaxed);
     }
 
-    /// The pages left; `None` without a limit.
+    /// Returns the pages left; `None` without a limit.
     pub fn get(&self) -> Option<u64> {
         Some(self.left.load(Acquire)).filter(|&left| left < u64::MAX)
     }
 
-    /// Whether a visit may be made.
+    /// Returns true if a visit may be made.
     pub fn any(&self) -> bool {
         self.left.load(Relaxed) > 0
     }
 
-    /// Reserves up to `most` pages and returns their number. A thread that sees the lower number by
-    /// [`Self::get`] also sees what the reserving thread did before.
+    /// Reserves up to `most` pages and returns their number. A thread that reads the reduced number
+    /// with [`Self::get`] also sees everything that the reserving thread did before.
     pub fn take(&self, most: u64) -> u64 {
         let rest = |left: u64| (left < u64::MAX).then(|| left.saturating_sub(most));
         match self.left.fetch_update(AcqRel, Relaxed, rest) {
@@ -59,30 +60,32 @@ impl PageBudget {
         }
     }
 
-    /// Adds pages: a new portion, or reserved ones that were not needed.
+    /// Adds pages: a new portion, or reserved pages that were not needed.
     pub fn add(&self, pages: u64) {
         let more = |left: u64| (left < u64::MAX).then(|| left.saturating_add(pages));
         let _ = self.left.fetch_update(Relaxed, Relaxed, more);
     }
 
-    /// Sets how many pages all agents together may still fetch, as of when this one had `fetched`.
+    /// Sets the number of pages that all agents together may still fetch, as of when this one had
+    /// `fetched`.
     pub fn set_cluster_left(&self, left: Option<u64>, fetched: u64) {
         let end = left.map_or(u64::MAX, |left| left.saturating_add(fetched));
         self.end.store(end, Relaxed);
     }
 
-    /// The pages left to all agents together, as far as this one knows after it has `fetched`.
+    /// Returns the pages left to all agents together, as far as this one knows after it has
+    /// `fetched`.
     pub fn cluster_left(&self, fetched: u64) -> Option<u64> {
         let end = Some(self.end.load(Relaxed)).filter(|&end| end < u64::MAX);
         end.map(|end| end.saturating_sub(fetched))
     }
 
-    /// Sets whether the limit is used up: no more portions will come.
+    /// Sets whether the limit is used up, so that no more portions will come.
     pub fn set_used_up(&self, used_up: bool) {
         self.more.store(!used_up, Relaxed);
     }
 
-    /// Whether the limit is reached.
+    /// Returns true if the limit is reached.
     pub fn is_used_up(&self) -> bool {
         self.left.load(Relaxed) == 0 && !self.more.load(Relaxed)
     }
@@ -100,7 +103,7 @@ mod tests {
         pages.add(1);
         assert_eq!((pages.get(), pages.any(), pages.is_used_up()), (Some(1), true, false));
         pages.wait();
-        assert!(!pages.is_used_up(), "more may come");
+        assert!(!pages.is_used_up(), "used up while more pages may be granted");
         pages.set_used_up(true);
         assert!(pages.is_used_up());
         pages.lift();
@@ -116,7 +119,7 @@ mod tests {
         );
         let among_others = PageBudget::new(Some(7), 2);
         among_others.wait();
-        assert_eq!(among_others.cluster_left(2), None, "nothing was reported");
+        assert_eq!(among_others.cluster_left(2), None, "a number without a report");
         among_others.set_cluster_left(Some(100), 2);
         assert_eq!(
             [2, 12].map(|fetched| among_others.cluster_left(fetched)),
@@ -126,7 +129,11 @@ mod tests {
         among_others.set_cluster_left(Some(50), 12);
         assert_eq!(among_others.cluster_left(12), Some(50));
         among_others.set_cluster_left(None, 12);
-        assert_eq!(among_others.cluster_left(12), None, "an older coordinator does not report it");
+        assert_eq!(
+            among_others.cluster_left(12),
+            None,
+            "a number from a coordinator that does not report it"
+        );
         among_others.lift();
         assert_eq!(among_others.cluster_left(12), None);
     }

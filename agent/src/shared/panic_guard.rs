@@ -1,6 +1,6 @@
-//! Ends the run when one of its own threads panics.
+//! A guard that ends the run if one of its own threads panics.
 //!
-//! A panic there is a bug, and the crawl must not wait for ever for that thread's work.
+//! Such a panic is a bug, and the crawl must not wait forever for that thread's work.
 
 use super::lifecycle::Lifecycle;
 use crate::report::Ended;
@@ -8,14 +8,14 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, panicking};
 
-/// Ends the run when a panic drops it.
+/// Guard that ends the run if it is dropped by a panic.
 pub struct PanicGuard {
     lifecycle: Arc<Lifecycle>,
     name: String,
 }
 
 impl PanicGuard {
-    /// A guard of the thread or task called `name`.
+    /// Creates a guard of the thread or task called `name`.
     #[must_use]
     pub fn new(lifecycle: &Arc<Lifecycle>, name: &str) -> Self {
         Self { lifecycle: lifecycle.clone(), name: name.to_owned() }
@@ -34,7 +34,7 @@ impl Drop for PanicGuard {
 /// Starts a thread under a guard.
 ///
 /// # Errors
-/// When the system cannot start one.
+/// If the system cannot start a thread.
 pub fn spawn(
     lifecycle: &Arc<Lifecycle>,
     name: &str,
@@ -58,7 +58,7 @@ mod tests {
         let run = Arc::new(Lifecycle::new(Timestamp::ZERO, None, Duration::ZERO));
         spawn(&run, "parser", || {}).unwrap().join().unwrap();
         assert!(!run.is_over());
-        assert!(spawn(&run, "scheduler", || panic!("a bug")).unwrap().join().is_err());
+        assert!(spawn(&run, "scheduler", || panic!("simulated bug")).unwrap().join().is_err());
         assert!(run.is_over() && run.is_stopping());
         let end = run.wait(Duration::ZERO).unwrap();
         assert_eq!(end.how, Ended::Failed);

@@ -6,17 +6,17 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-/// The pages between the fetchers and the last commit, and their bytes. Visits begin only while there
+/// Pages between the fetchers and the last commit, and their bytes. Visits begin only while there
 /// is room.
 #[derive(Debug, Default)]
 pub struct PipelineBudget {
     unparsed: AtomicUsize,
     uncommitted: AtomicUsize,
-    /// Bytes of bodies before the parsers.
+    /// Bytes of bodies that wait for a parser.
     seen_bytes: AtomicUsize,
-    /// Bytes of records and links behind the parsers.
+    /// Bytes of records and links that wait for a commit.
     page_bytes: AtomicUsize,
-    /// Batches of seeds before the commit.
+    /// Batches of seeds that wait for a commit.
     seeds: AtomicUsize,
     /// Notified when a commit has reduced these numbers.
     left: Condvar,
@@ -30,9 +30,9 @@ impl PipelineBudget {
         self.seen_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Moves a result behind the parsers: `bytes` of records and links replace its `body` bytes.
+    /// Moves a result past the parsers: `bytes` of records and links replace its `body` bytes.
     pub fn parsed(&self, body: usize, bytes: usize) {
-        // A reader that misses the page in the first count finds it in the second.
+        // A reader that does not find the page in the first count finds it in the second.
         self.uncommitted.fetch_add(1, Relaxed);
         self.unparsed.fetch_sub(1, Release);
         self.page_bytes.fetch_add(bytes, Relaxed);
@@ -44,7 +44,7 @@ impl PipelineBudget {
         self.seeds.fetch_add(1, Relaxed);
     }
 
-    /// Removes what was committed: `pages` with `bytes`, and `seeds` batches.
+    /// Removes `pages` with `bytes` and `seeds` batches, which were committed.
     pub fn leave(&self, pages: usize, bytes: usize, seeds: usize) {
         self.uncommitted.fetch_sub(pages, Relaxed);
         self.page_bytes.fetch_sub(bytes, Relaxed);
@@ -53,13 +53,13 @@ impl PipelineBudget {
         self.left.notify_all();
     }
 
-    /// Blocks a parser while too many bytes wait for the commit, at most for `timeout`. Returns whether
-    /// there is room.
+    /// Blocks a parser while too many bytes wait for the commit, at most for `timeout`. Returns
+    /// true if there is room.
     pub fn wait_for_room(&self, timeout: Duration) -> bool {
         self.wait_while(timeout, || self.page_bytes.load(Relaxed) >= PIPELINE_BYTES_MAX)
     }
 
-    /// Blocks a sender of seeds while too many batches wait, at most for `timeout`. Returns whether
+    /// Blocks a sender of seeds while too many batches wait, at most for `timeout`. Returns true if
     /// there is room.
     pub fn wait_for_seeds(&self, timeout: Duration) -> bool {
         self.wait_while(timeout, || self.seeds.load(Relaxed) >= SEED_BATCHES_MAX)
@@ -75,31 +75,31 @@ impl PipelineBudget {
         !is_full()
     }
 
-    /// Pages before and behind the parsers.
+    /// Returns the number of pages before and after the parsers.
     #[must_use]
     pub fn pages(&self) -> (usize, usize) {
         (self.unparsed.load(Acquire), self.uncommitted.load(Relaxed))
     }
 
-    /// Bytes before and behind the parsers.
+    /// Returns the bytes before and after the parsers.
     #[must_use]
     pub fn bytes(&self) -> (usize, usize) {
         (self.seen_bytes.load(Acquire), self.page_bytes.load(Relaxed))
     }
 
-    /// Batches of seeds before the commit.
+    /// Returns the number of batches of seeds that wait for a commit.
     #[must_use]
     pub fn seed_batches(&self) -> usize {
         self.seeds.load(Relaxed)
     }
 
-    /// Whether no page is on its way.
+    /// Returns true if no page is in the pipeline.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pages() == (0, 0)
     }
 
-    /// Whether another visit may begin.
+    /// Returns true if another visit may begin.
     #[must_use]
     pub fn has_room(&self) -> bool {
         let (unparsed, uncommitted) = self.pages();

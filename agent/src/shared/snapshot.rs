@@ -1,4 +1,4 @@
-//! The state of a crawl at one moment, as status, panel and metrics show it.
+//! Snapshots of a crawl for status, panel and metrics.
 
 use super::Shared;
 use super::idle_times::IdleReason;
@@ -6,7 +6,7 @@ use crate::limits::PIPELINE_PAGES_MAX;
 use crate::progress::{Evidence, HostGauges, Snapshot};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The state of a crawl at this moment.
+/// Returns the state of a crawl at this moment.
 pub fn snapshot(shared: &Shared) -> Snapshot {
     let (totals, _) = shared.status.totals.lock().clone();
     let census = *shared.status.census.lock();
@@ -63,7 +63,7 @@ pub fn snapshot(shared: &Shared) -> Snapshot {
     }
 }
 
-/// The reason why the scheduler has nothing to hand out at this moment.
+/// Returns the reason why the scheduler has nothing to hand out at this moment.
 pub fn idle_reason(shared: &Shared) -> IdleReason {
     if shared.status.paused.load(Relaxed) {
         IdleReason::Paused

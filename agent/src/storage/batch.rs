@@ -1,4 +1,4 @@
-//! Changes on their way to one write.
+//! Row changes that are collected for one write.
 
 use super::Family;
 use rocksdb::{ColumnFamily, WriteBatch};
@@ -8,11 +8,11 @@ use std::ops::Range;
 #[derive(Default)]
 pub struct Batch {
     changes: Vec<Change>,
-    /// The keys and values of all of them, one after another.
+    /// Keys and values of all changes, one after another.
     bytes: Vec<u8>,
 }
 
-/// One row: its key, and its value unless it is to go.
+/// A change of one row: its key, and its value unless the row is deleted.
 struct Change {
     family: Family,
     key: Range<usize>,
@@ -32,8 +32,8 @@ impl Batch {
         begin..self.bytes.len()
     }
 
-    /// The changes in the order of families and keys: neighbors are found in the caches when they
-    /// follow each other into a buffer. Those of one row stay in their order.
+    /// Returns the changes in the order of families and keys. Adjacent keys that are inserted one
+    /// after another find their neighbors in the CPU caches. Changes of one row keep their order.
     pub(super) fn sorted<'a>(&self, family: impl Fn(Family) -> &'a ColumnFamily) -> WriteBatch {
         let mut changes: Vec<&Change> = self.changes.iter().collect();
         changes.sort_by_key(|change| (change.family, &self.bytes[change.key.clone()]));
@@ -72,7 +72,7 @@ mod tests {
         disk.delete(&mut batch, Family::Seen, b"c");
         disk.delete(&mut batch, Family::Seen, b"b");
         disk.put(&mut batch, Family::Seen, b"b", b"2");
-        // As after a full disk: the same batch again.
+        // The same batch is written again, as after a full disk.
         for _ in 0..2 {
             disk.commit(&batch).unwrap();
             let row = |family, key| disk.get(family, key).unwrap();

@@ -1,24 +1,24 @@
-//! Reading and writing the small values: LEB128 numbers, length-prefixed bytes. Reading never
-//! panics and never reads past the end.
+//! Codec of small values: LEB128 numbers and length-prefixed bytes. Reading never panics and never
+//! reads past the end.
 
-/// Appends to a buffer.
+/// Writer that appends to a buffer.
 #[derive(Debug, Default)]
 pub struct RowWriter(pub Vec<u8>);
 
 impl RowWriter {
-    /// A buffer that begins with `version`.
+    /// Creates a buffer that begins with `version`.
     #[must_use]
     pub fn versioned(version: u8) -> Self {
         Self(vec![version])
     }
 
-    /// One byte.
+    /// Appends one byte.
     pub fn byte(&mut self, b: u8) -> &mut Self {
         self.0.push(b);
         self
     }
 
-    /// A number, seven bits a byte, the lowest first.
+    /// Appends a number: seven bits per byte, the lowest first.
     pub fn number(&mut self, mut n: u64) -> &mut Self {
         while n >= 0x80 {
             self.0.push((n as u8) | 0x80);
@@ -28,37 +28,38 @@ impl RowWriter {
         self
     }
 
-    /// Bytes as they are, to the end of the value.
+    /// Appends bytes as they are, without their length.
     pub fn rest(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// Bytes with their length before them.
+    /// Appends bytes after their length.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.number(bytes.len() as u64).rest(bytes)
     }
 
-    /// The buffer.
+    /// Returns the buffer.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         self.0
     }
 }
 
-/// Takes from the front of a value; `None` when it is too short or malformed.
+/// Reader from the front of a value. Its methods return `None` if the value is too short or
+/// malformed.
 #[derive(Debug)]
 pub struct RowReader<'a>(pub &'a [u8]);
 
 impl<'a> RowReader<'a> {
-    /// One byte.
+    /// Reads one byte.
     pub fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(first)
     }
 
-    /// A number.
+    /// Reads a number.
     pub fn number(&mut self) -> Option<u64> {
         let mut n = 0u64;
         for shift in (0..64).step_by(7) {
@@ -71,19 +72,19 @@ impl<'a> RowReader<'a> {
         None
     }
 
-    /// A number that fits a smaller type.
+    /// Reads a number into a smaller type.
     pub fn small<T: TryFrom<u64>>(&mut self) -> Option<T> {
         T::try_from(self.number()?).ok()
     }
 
-    /// `N` bytes.
+    /// Reads `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (head, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*head)
     }
 
-    /// Bytes with their length before them.
+    /// Reads bytes after their length.
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = self.small::<usize>()?;
         if len > self.0.len() {
@@ -94,12 +95,12 @@ impl<'a> RowReader<'a> {
         Some(head)
     }
 
-    /// Text with its length before it.
+    /// Reads text after its length.
     pub fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// All that is left.
+    /// Returns all remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }

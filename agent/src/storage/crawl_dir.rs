@@ -1,12 +1,12 @@
-//! The directory of a crawl: what makes it that crawl, and what may be opened there.
+//! Directory of a crawl: its identity, and the checks when it is opened.
 //!
 //! ```text
 //! DIR/crawl.toml   the settings in force, all of them; written when a run begins
 //! DIR/state/       the database (one RocksDB)
 //! DIR/warc/        the archive
 //! ```
-//! A crawl is begun once `crawl.toml` is there. It comes last; `crawl.toml.new` comes first, so
-//! that what a kill left half made is known for that, and made anew.
+//! A crawl has begun once `crawl.toml` exists. It is written last, and `crawl.toml.new` first: a
+//! directory that a kill left unfinished is recognized, and begun again.
 
 use crate::storage::{Batch, Database, DiskError, Family, OpenError};
 use crivello_common::config::{NEW_SETTINGS_FILE, SETTINGS_FILE, Settings};
@@ -20,19 +20,19 @@ use std::path::{Path, PathBuf};
 const FORMAT: u32 = 4;
 const META_CRAWL: &[u8] = b"crawl";
 const META_CLOSED: &[u8] = b"closed";
-/// Present once all seeds of a run have been taken in.
+/// Key in `meta`, present once all seeds of a run are stored.
 pub const META_SEEDED: &[u8] = b"seeded";
 
-/// What makes a crawl that crawl; kept in `meta`.
+/// Identity of a crawl, stored in `meta`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The version of the format on disk.
     pub format: u32,
-    /// Drawn when the crawl is begun: 16 hexadecimal digits.
+    /// Id that is drawn when the crawl begins: 16 hexadecimal digits.
     pub crawl_id: String,
-    /// When it was begun.
+    /// Time at which the crawl began.
     pub begun: String,
-    /// [`Settings::fingerprint_text`]: what must stay as it was.
+    /// Settings that must not change: [`Settings::fingerprint_text`].
     pub meaning: String,
 }
 
@@ -41,13 +41,13 @@ pub struct Identity {
 pub struct CrawlDir {
     /// The directory.
     pub dir: PathBuf,
-    /// Whether the crawl was there already.
+    /// True if the crawl existed before.
     pub resumed: bool,
-    /// When the last run ended in an orderly way; `None` when it did not, or there was none.
+    /// Time at which the last run ended in an orderly way; `None` if it did not, or there was none.
     pub closed_at: Option<Timestamp>,
-    /// Whether all seeds of an earlier run were taken in.
+    /// True if all seeds of an earlier run are stored.
     pub seeded: bool,
-    /// Which crawl it is.
+    /// Identity of the crawl.
     pub identity: Identity,
 }
 
@@ -55,10 +55,11 @@ fn refused(why: impl Into<String>) -> OpenError {
     OpenError::Refused(why.into())
 }
 
-/// Looks into the directory of a crawl that is not running; changes nothing.
+/// Opens the directory of a crawl that is not running for reading; changes nothing.
 ///
 /// # Errors
-/// A refusal when there is no crawl, or it is running; a breakdown when the state is damaged.
+/// [`OpenError::Refused`] if there is no crawl or it is running; another error if the state is
+/// damaged.
 pub fn look_into(dir: &Path) -> Result<(Settings, Database), OpenError> {
     let path = dir.join(SETTINGS_FILE);
     let text = fs::read_to_string(&path).map_err(|e| {
@@ -69,8 +70,7 @@ pub fn look_into(dir: &Path) -> Result<(Settings, Database), OpenError> {
     match Database::look_into(&dir.join("state"), &settings.fixed.state) {
         Ok(disk) => Ok((settings, disk)),
         Err(DiskError::InUse { .. }) => Err(refused(format!(
-            "the crawl in {} is running: its directory can only be asked when it is not; one with \
-             a coordinator is asked through that (--coordinator)",
+            "the crawl in {} is running: stop it first, or query its coordinator with --coordinator",
             dir.display()
         ))),
         Err(error) => Err(error.into()),
@@ -78,19 +78,19 @@ pub fn look_into(dir: &Path) -> Result<(Settings, Database), OpenError> {
 }
 
 impl CrawlDir {
-    /// Whether the last run was killed.
+    /// Returns true if the last run was killed.
     #[must_use]
     pub const fn is_unclean(&self) -> bool {
         self.resumed && self.closed_at.is_none()
     }
 
-    /// Opens the crawl in `dir`, or begins one there. One that was there is only read:
-    /// [`Self::take_over`] is what changes it.
+    /// Opens the crawl in `dir`, or begins one there. An existing one is only read;
+    /// [`Self::take_over`] changes it. `crawl_id` is the id of a cluster's crawl; without it, an id
+    /// is drawn when the crawl begins.
     ///
     /// # Errors
-    /// A refusal when the directory holds something else, or a crawl of other settings; a
-    /// breakdown when the state is damaged or the disk fails. The `crawl_id` of a cluster's crawl
-    /// is given; another one is drawn when it is begun.
+    /// [`OpenError::Refused`] if the directory contains something else, or another crawl by its
+    /// settings or id; another error if the state is damaged or the disk fails.
     pub fn open(
         dir: &Path,
         settings: &Settings,
@@ -122,7 +122,7 @@ impl CrawlDir {
         for taken in ["state", "warc"] {
             if dir.join(taken).exists() && !half_begun {
                 return Err(refused(format!(
-                    "{} has a `{taken}` folder but no crawl.toml: it is not a crawl that can be resumed; choose another --out, or move it away",
+                    "{} has a `{taken}` folder but no crawl.toml: it is not a crawl that can be resumed; choose another --out, or move the folder",
                     dir.display()
                 )));
             }
@@ -132,7 +132,7 @@ impl CrawlDir {
             .and_then(|()| fs::create_dir_all(dir.join("warc")))
             .map_err(|e| {
                 let dir = dir.display();
-                refused(format!("the directory {dir} cannot be made: {e}; choose another --out"))
+                refused(format!("cannot create the directory {dir}: {e}; choose another --out"))
             })?;
         let disk = Database::open(&dir.join("state"), true, &settings.fixed.state)?;
         let identity = Identity {
@@ -153,7 +153,7 @@ impl CrawlDir {
         let state = dir.join("state");
         if !state.join("CURRENT").exists() {
             return Err(OpenError::Broken(format!(
-                "{} is missing or damaged although {} says that a crawl was begun here; nothing was changed",
+                "{} is missing or damaged although {} exists; nothing was changed",
                 state.display(),
                 dir.join(SETTINGS_FILE).display()
             )));
@@ -166,10 +166,9 @@ impl CrawlDir {
             ))
         };
         let value = disk.get(Family::Meta, META_CRAWL)?;
-        let value =
-            value.ok_or_else(|| damaged("does not say which crawl it is: it is damaged"))?;
+        let value = value.ok_or_else(|| damaged("has no crawl id: it is damaged"))?;
         let identity: Identity = serde_json::from_slice(&value)
-            .map_err(|e| damaged(&format!("names its crawl in a way that cannot be read ({e})")))?;
+            .map_err(|e| damaged(&format!("has a crawl id that cannot be read ({e})")))?;
         if identity.format != FORMAT {
             return Err(refused(format!(
                 "the crawl in {} has format {}, this build reads format {FORMAT}",
@@ -196,10 +195,11 @@ impl CrawlDir {
         Ok((home, disk))
     }
 
-    /// Takes a crawl that is to be resumed over: from here on it is a run of these settings.
+    /// Starts the run of a resumed crawl: removes the mark of an orderly end, and writes these
+    /// settings.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`OpenError`] if the disk fails.
     pub fn take_over(&self, disk: &Database, settings: &Settings) -> Result<(), OpenError> {
         if self.resumed {
             self.keep(disk, None)?;
@@ -208,13 +208,13 @@ impl CrawlDir {
         Ok(())
     }
 
-    /// Keeps the identity, and when the state was closed in an orderly way.
+    /// Stores the identity, and the time at which the state was closed in an orderly way.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`OpenError`] if the disk fails.
     pub fn keep(&self, disk: &Database, closed_at: Option<Timestamp>) -> Result<(), OpenError> {
         let identity = serde_json::to_vec(&self.identity)
-            .map_err(|e| OpenError::Broken(format!("the crawl's name cannot be written: {e}")))?;
+            .map_err(|e| OpenError::Broken(format!("cannot encode the crawl's identity: {e}")))?;
         let mut batch = Batch::default();
         disk.put(&mut batch, Family::Meta, META_CRAWL, &identity);
         match closed_at {
@@ -224,7 +224,7 @@ impl CrawlDir {
         Ok(disk.commit(&batch)?)
     }
 
-    /// Writes `crawl.toml`, whole or not at all, also when the power is cut.
+    /// Writes `crawl.toml` completely or not at all, also if the power is cut.
     fn write_settings(&self, settings: &Settings) -> Result<(), OpenError> {
         let path = self.dir.join(SETTINGS_FILE);
         let text = format!(

@@ -1,4 +1,4 @@
-//! Opening the database, and the few operations the rooms use.
+//! The database: opening it, and the few operations that stages use.
 
 mod health;
 
@@ -17,11 +17,12 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// How far the log had certainly been synced: a sequence number, in a file beside RocksDB's own.
+/// Name of a file beside RocksDB's own, with the sequence number up to which the log was certainly
+/// synced.
 const SYNCED: &str = "SYNCED";
-/// The log may be this long in any case.
+/// Minimum of the bound on the log's size, in bytes.
 const WAL_BYTES_MIN: u64 = 4 << 20;
-/// Bytes of one table file: building its filter takes memory in proportion.
+/// Bytes of one table file. The memory to build its filter is proportional.
 const FILE_SIZE: u64 = 32 << 20;
 
 /// The column families.
@@ -67,11 +68,11 @@ impl Family {
     }
 }
 
-/// The database, shared by those who read; one thread writes.
+/// The database. Many threads read; one thread writes.
 pub struct Database {
     path: PathBuf,
     db: DB,
-    /// Of one that is only looked at.
+    /// Lock of a database that is opened only for reading.
     _lock: Option<fs::File>,
 }
 
@@ -82,12 +83,12 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
-    /// Opens the database in `path`; `create` says whether it may be new. One that is there is
-    /// looked at first, without a change to it: opening for writing would drop what follows a
+    /// Opens the database in `path`; `create` is true if it may be new. An existing one is opened
+    /// read-only first, which changes nothing: opening it for writing would drop all that follows a
     /// damaged place in the log.
     ///
     /// # Errors
-    /// When it is missing, in use by another process, damaged, or the disk fails.
+    /// [`DiskError`] if it is missing, in use by another process or damaged, or if the disk fails.
     pub fn open(path: &Path, create: bool, settings: &State) -> Result<Self, DiskError> {
         let failed = |source: rocksdb::Error| {
             if source.to_string().contains("/LOCK") {
@@ -100,7 +101,8 @@ impl Database {
             WriteBufferManager::new_write_buffer_manager(settings.write_buffers.as_usize(), false);
         let options = database_options(create, &buffers, settings);
         if !create {
-            // Who has it open goes on writing and noting: what would be seen is no damage.
+            // Another process that has it open continues to write, also to `SYNCED`: a difference
+            // would not be damage.
             let _lock = lock::hold(path)?;
             let families = families(&cache, settings);
             let db = DB::open_cf_descriptors_read_only(&options, path, families, false)
@@ -112,10 +114,10 @@ impl Database {
         Ok(Self { path: path.to_owned(), db, _lock: None })
     }
 
-    /// Opens the database in `path` to look into it, while nobody else may open it.
+    /// Opens the database in `path` for reading, while nobody else may open it.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// Same as [`Self::open`].
     pub fn look_into(path: &Path, settings: &State) -> Result<Self, DiskError> {
         let lock = lock::hold(path)?;
         let failed = |source| DiskError::Database {
@@ -135,7 +137,7 @@ impl Database {
     }
 
     fn family(&self, family: Family) -> &ColumnFamily {
-        // Every family is opened in `open`, and none is ever dropped.
+        // Every family is opened with the database, and none is ever dropped.
         #[expect(clippy::expect_used, reason = "opened with the database")]
         self.db.cf_handle(family.name()).expect("column family is open")
     }
@@ -144,10 +146,10 @@ impl Database {
         move |source| DiskError::Database { path: self.path.clone(), what, source }
     }
 
-    /// One value.
+    /// Returns one value.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>, DiskError> {
         self.db.get_cf(self.family(family), key).map_err(self.error("cannot be read"))
     }
@@ -155,7 +157,7 @@ impl Database {
     /// Calls `f` with the index and the value of each key in turn. The keys must be sorted.
     ///
     /// # Errors
-    /// When the disk fails, or `f` does.
+    /// [`DiskError`] if the disk or `f` fails.
     pub fn get_sorted<K: AsRef<[u8]>>(
         &self,
         family: Family,
@@ -170,10 +172,11 @@ impl Database {
         Ok(())
     }
 
-    /// Walks the rows from `from` on, in the order of keys, below `end`, until `f` says false.
+    /// Calls `f` with the rows from `from` to below `end`, in the order of keys, until it returns
+    /// false.
     ///
     /// # Errors
-    /// When the disk fails, or `f` does.
+    /// [`DiskError`] if the disk or `f` fails.
     pub fn walk(
         &self,
         family: Family,
@@ -199,36 +202,36 @@ impl Database {
         batch.add(family, key, Some(value));
     }
 
-    /// Adds the removal of a row to `batch`.
+    /// Adds the deletion of a row to `batch`.
     pub fn delete(&self, batch: &mut Batch, family: Family, key: &[u8]) {
         batch.add(family, key, None);
     }
 
-    /// Makes all of `batch` happen. Survives the death of the process; [`Self::sync`] makes it
-    /// survive that of the machine.
+    /// Writes all of `batch` at once. The changes survive the death of the process; after
+    /// [`Self::sync`] they also survive that of the machine.
     ///
     /// # Errors
-    /// When the disk is full or fails; nothing of the batch has then happened.
+    /// [`DiskError`] if the disk is full or fails. Nothing of the batch has happened then.
     pub fn commit(&self, batch: &Batch) -> Result<(), DiskError> {
         let batch = batch.sorted(|family| self.family(family));
         self.db.write_opt(batch, &WriteOptions::default()).map_err(self.error("cannot be written"))
     }
 
-    /// Brings what was committed to the disk's surface.
+    /// Syncs all that was committed to the disk.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn sync(&self) -> Result<(), DiskError> {
         let synced = self.db.latest_sequence_number();
         self.db.flush_wal(true).map_err(self.error("cannot be synced"))?;
-        // Without room for the note the older one stays, which promises less.
+        // If there is no space for the file, the older one stays, which promises less.
         let unsynced = Replacement { sync: false, ..Replacement::default() };
         let _ = unsynced
             .write(&self.path.join(SYNCED), |file| file.write_all(synced.to_string().as_bytes()));
         Ok(())
     }
 
-    /// Approximate bytes of one family on disk.
+    /// Returns the approximate number of bytes of a family on disk.
     #[must_use]
     pub fn size_on_disk(&self, family: Family) -> u64 {
         self.db
@@ -238,14 +241,14 @@ impl Database {
             .unwrap_or(0)
     }
 
-    /// Stops background work, so that closing is prompt.
+    /// Stops background work, so that closing is fast.
     pub fn close(&self) {
         self.db.cancel_all_background_work(true);
     }
 }
 
-/// Damage that leaves a shorter log, or none, is no error to RocksDB: it goes on from an earlier
-/// state. Here it is one, when that state is older than what had been synced.
+/// Returns an error if the state is older than what had been synced. To RocksDB, damage that leaves
+/// a shorter log, or none, is no error: it continues from an earlier state.
 fn must_reach(path: &Path, found: u64) -> Result<(), DiskError> {
     let note = fs::read_to_string(path.join(SYNCED)).unwrap_or_default();
     match note.parse::<u64>() {
@@ -258,14 +261,14 @@ fn must_reach(path: &Path, found: u64) -> Result<(), DiskError> {
 
 fn families(cache: &Cache, settings: &State) -> Vec<ColumnFamilyDescriptor> {
     let ours = Family::ALL.map(|family| (family.name(), family_options(family, cache, settings)));
-    // Never used, but its write buffer counts for the room that is needed after a full disk.
+    // Never used, but its write buffer counts towards the space that is needed after a full disk.
     let default = (DEFAULT_COLUMN_FAMILY_NAME, family_options(Family::Meta, cache, settings));
     let all = ours.into_iter().chain([default]);
     all.map(|(name, options)| ColumnFamilyDescriptor::new(name, options)).collect()
 }
 
-/// Filters and indexes in pieces of some blocks' size, so that the cache takes them in and lets them
-/// go like any block: one that is larger than a shard of the cache is read anew for every key.
+/// Splits filters and indexes into pieces of a few blocks, so that the cache loads and evicts them
+/// like any block. One that is larger than a shard of the cache is read again for every key.
 fn partition(table: &mut BlockBasedOptions) {
     table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
     table.set_partition_filters(true);
@@ -280,8 +283,8 @@ fn database_options(create: bool, buffers: &WriteBufferManager, settings: &State
     o.set_write_buffer_manager(buffers);
     o.set_max_background_jobs(2);
     o.set_max_open_files(DATABASE_FILES_MAX);
-    // A start reads the log: one that a quiet family keeps from being dropped must not grow beyond
-    // what the buffers hold.
+    // A start reads the log. A quiet family keeps a log from being dropped; it must not grow beyond
+    // what the write buffers hold.
     o.set_max_total_wal_size(settings.write_buffers.0.max(WAL_BYTES_MIN));
     o.set_keep_log_file_num(4);
     o.set_max_log_file_size(4 << 20);
@@ -316,7 +319,7 @@ fn family_options(family: Family, cache: &Cache, settings: &State) -> Options {
         Family::Frontier => {
             table.set_block_size(16 << 10);
             o.set_write_buffer_size(share(4));
-            // A queue leaves tombstones at its head; compact where they gather.
+            // A queue leaves tombstones at its head; compact where they accumulate.
             o.add_compact_on_deletion_collector_factory(4_096, 2_048, 0.5);
         }
         Family::Hosts

@@ -1,7 +1,7 @@
-//! A fact as bytes: what lies in the outbox, and what travels between agents.
+//! Facts as bytes: rows of the outbox, and messages between agents.
 //!
-//! A byte for the kind, then LEB128 numbers and length-prefixed texts. A URL that is found is told
-//! as one that is queued; hashes other than the group's are worked out by the receiver.
+//! A byte for the kind, then LEB128 numbers and length-prefixed texts. A URL that was just found is
+//! encoded as a queued one. The receiver computes the hash of a host from its name.
 
 use super::values::{RobotsRow, UrlOutcome, decode_queued, encode_queued};
 use super::{RowReader, RowWriter};
@@ -18,7 +18,7 @@ const DONE: u8 = 2;
 const HOST: u8 = 3;
 const ROBOTS: u8 = 4;
 
-/// The bytes of a fact.
+/// Encodes a fact.
 #[must_use]
 pub fn encode(fact: &Fact) -> Vec<u8> {
     match fact {
@@ -45,13 +45,13 @@ pub fn encode(fact: &Fact) -> Vec<u8> {
     }
 }
 
-/// The bytes of the fact that `found` is to be fetched.
+/// Encodes the fact that `found` is queued.
 #[must_use]
 pub fn encode_found(found: &Found) -> Vec<u8> {
     queued(found.host.group, found.url.host(), &as_queued(found))
 }
 
-/// The row of a URL that was just found; its place is still to be given.
+/// Returns the row of a URL that was just found; its queue key is not assigned yet.
 #[must_use]
 pub fn as_queued(found: &Found) -> Queued {
     Queued {
@@ -77,7 +77,7 @@ fn queued(group: GroupHash, name: &str, url: &Queued) -> Vec<u8> {
     w.finish()
 }
 
-/// The inverse of [`encode`]; `None` for what is none.
+/// Decodes a fact of [`encode`]; `None` if it is malformed.
 #[must_use]
 pub fn decode(bytes: &[u8]) -> Option<Fact> {
     let mut r = RowReader(bytes);
@@ -116,7 +116,8 @@ pub fn decode(bytes: &[u8]) -> Option<Fact> {
     })
 }
 
-/// A fact of somebody whose clock shows so many microseconds less. What cannot be read stays as it is.
+/// Converts the times in a fact from a clock that is `micros` microseconds behind. A fact that
+/// cannot be decoded is returned as it is.
 #[must_use]
 pub fn on_clock_ahead(bytes: Bytes, micros: i64) -> Bytes {
     if !matches!(bytes.first(), Some(&(HOST | ROBOTS))) {
@@ -136,7 +137,7 @@ pub fn on_clock_ahead(bytes: Bytes, micros: i64) -> Bytes {
     encode(&fact).into()
 }
 
-/// The group that a fact is about, without reading the rest of it.
+/// Returns the group of a fact without decoding the rest.
 #[must_use]
 pub fn group_of(bytes: &[u8]) -> Option<GroupHash> {
     bytes.get(1..9)?.try_into().ok().map(GroupHash::from_bytes)
@@ -222,7 +223,7 @@ mod tests {
                 (decode(&here), &fact)
             {
                 assert_eq!(state.next, Timestamp::from_secs(3_677));
-                assert_eq!(theirs.last_ended, Timestamp::ZERO, "never stays never");
+                assert_eq!(theirs.last_ended, Timestamp::ZERO, "a time of zero was changed");
                 assert_eq!(state.last_ended, Timestamp::ZERO);
             }
             assert_eq!(on_clock_ahead(here, -hour), told);
@@ -234,7 +235,8 @@ mod tests {
     fn what_is_no_fact_is_refused() {
         for fact in samples() {
             let bytes = encode(&fact);
-            // Shorter, a URL is another one and rules may still be rules: no less than the head.
+            // Only the head is cut: a shorter URL is another URL, and shorter rules may still be
+            // rules.
             for cut in 0..9 {
                 assert_eq!(decode(&bytes[..cut]), None);
             }

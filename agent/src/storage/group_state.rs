@@ -1,20 +1,20 @@
-//! A row of `groups`: what this agent is to a group, and whether its hosts are scheduled.
+//! A row of `groups`: the agent's role, and whether the group's hosts are scheduled.
 
 use super::{DiskError, RowReader, RowWriter};
 use crate::messages::{GroupRole, Role};
 use crivello_common::view::AgentId;
 
-/// See the module.
+/// State of a group on this agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupState {
-    /// Whether its hosts have rows in `schedule`.
+    /// True if the group's hosts have rows in `schedule`.
     pub open: bool,
-    /// What custody remembers of it.
+    /// The agent's role for the group.
     pub tag: Option<GroupRole>,
 }
 
 impl Default for GroupState {
-    /// That of a group without a row.
+    /// Returns the state of a group without a row.
     fn default() -> Self {
         Self { open: true, tag: None }
     }
@@ -23,7 +23,7 @@ impl Default for GroupState {
 const VERSION: u8 = 1;
 
 impl GroupState {
-    /// The value: version, open, role (0 without a tag), epoch, and what the role holds.
+    /// Encodes the value: version, open, role (0 for none), epoch, and the role's data.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::versioned(VERSION);
@@ -52,10 +52,10 @@ impl GroupState {
         w.finish()
     }
 
-    /// The inverse of [`Self::encode`].
+    /// Decodes a value of [`Self::encode`].
     ///
     /// # Errors
-    /// [`DiskError::Row`] when the value is damaged.
+    /// [`DiskError::Row`] if the value is damaged.
     pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
         let mut r = RowReader(value);
         let state = Self::read(&mut r).filter(|_| r.0.is_empty());
@@ -127,9 +127,9 @@ mod tests {
                 prop_assert!(GroupState::decode(&bytes[..cut]).is_err(), "cut at {}", cut);
             }
             bytes.push(0);
-            prop_assert!(GroupState::decode(&bytes).is_err(), "something follows");
+            prop_assert!(GroupState::decode(&bytes).is_err(), "trailing bytes were accepted");
             bytes[0] = VERSION + 1;
-            prop_assert!(GroupState::decode(&bytes).is_err(), "another version");
+            prop_assert!(GroupState::decode(&bytes).is_err(), "another version was accepted");
         }
 
         #[test]

@@ -25,25 +25,25 @@ fn eight(bytes: &[u8]) -> Option<[u8; 8]> {
     bytes.first_chunk::<8>().copied()
 }
 
-/// Key of `seen`.
+/// Returns a key of `seen`.
 #[must_use]
 pub fn seen(key: UrlKey) -> [u8; PAIR] {
     pair(key.group.to_bytes(), key.url.to_bytes())
 }
 
-/// Key of `hosts`, and the common head of a host's keys in `frontier` and `robots`.
+/// Returns a key of `hosts`, which is also the prefix of a host's keys in `frontier` and `robots`.
 #[must_use]
 pub fn host(key: HostKey) -> [u8; PAIR] {
     pair(key.group.to_bytes(), key.host.to_bytes())
 }
 
-/// Key in `hosts` of a group's own row.
+/// Returns the key in `hosts` of a group's own row.
 #[must_use]
 pub fn group(group: GroupHash) -> [u8; PAIR] {
     pair(group.to_bytes(), [0; 8])
 }
 
-/// The inverse of [`host`], also on longer keys that begin with a host's.
+/// Returns the host in a key of [`host`], or in a longer key that begins with one.
 #[must_use]
 pub fn read_host(key: &[u8]) -> Option<HostKey> {
     Some(HostKey {
@@ -52,7 +52,7 @@ pub fn read_host(key: &[u8]) -> Option<HostKey> {
     })
 }
 
-/// Key of `frontier`.
+/// Returns a key of `frontier`.
 #[must_use]
 pub fn frontier(of: HostKey, queue_key: QueueKey) -> [u8; FRONTIER] {
     let mut key = [0; FRONTIER];
@@ -62,14 +62,14 @@ pub fn frontier(of: HostKey, queue_key: QueueKey) -> [u8; FRONTIER] {
     key
 }
 
-/// The place in a key of `frontier`.
+/// Returns the queue key in a key of `frontier`.
 #[must_use]
 pub fn read_queue_key(key: &[u8]) -> Option<QueueKey> {
     let seq = eight(key.get(17..FRONTIER)?)?;
     Some(QueueKey { priority: key[16], seq: u64::from_be_bytes(seq) })
 }
 
-/// Key of `schedule`.
+/// Returns a key of `schedule`.
 #[must_use]
 pub fn schedule(at: Timestamp, of: HostKey) -> [u8; SCHEDULE] {
     let mut key = [0; SCHEDULE];
@@ -78,13 +78,13 @@ pub fn schedule(at: Timestamp, of: HostKey) -> [u8; SCHEDULE] {
     key
 }
 
-/// The inverse of [`schedule`].
+/// Returns the time and host in a key of [`schedule`].
 #[must_use]
 pub fn read_schedule(key: &[u8]) -> Option<(Timestamp, HostKey)> {
     Some((Timestamp(u64::from_be_bytes(eight(key)?)), read_host(key.get(8..)?)?))
 }
 
-/// Key of `robots`.
+/// Returns a key of `robots`.
 #[must_use]
 pub fn robots(of: HostKey, origin: Origin) -> [u8; ROBOTS] {
     let mut key = [0; ROBOTS];
@@ -94,7 +94,7 @@ pub fn robots(of: HostKey, origin: Origin) -> [u8; ROBOTS] {
     key
 }
 
-/// The origin in a key of `robots`.
+/// Returns the origin in a key of `robots`.
 #[must_use]
 pub fn read_origin(key: &[u8]) -> Option<Origin> {
     let tail: [u8; 3] = key.get(16..ROBOTS)?.try_into().ok()?;
@@ -104,13 +104,13 @@ pub fn read_origin(key: &[u8]) -> Option<Origin> {
     })
 }
 
-/// The group that a key of `seen` begins with.
+/// Returns the group at the start of a key of `seen`.
 #[must_use]
 pub fn read_group(key: &[u8]) -> Option<GroupHash> {
     key.get(..8)?.try_into().ok().map(GroupHash::from_bytes)
 }
 
-/// The hash of the URL in a key of `seen`.
+/// Returns the URL's hash in a key of `seen`.
 #[must_use]
 pub fn read_url_hash(key: &[u8]) -> Option<UrlHash> {
     Some(UrlHash::from_bytes(eight(key.get(8..PAIR)?)?))

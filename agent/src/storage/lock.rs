@@ -1,5 +1,5 @@
-//! Whether another process has the database open: it holds RocksDB's lock on the file `LOCK`
-//! (`fcntl`, the whole file).
+//! RocksDB's lock on the file `LOCK` (`fcntl`, the whole file), held by a process that has the
+//! database open.
 
 use super::DiskError;
 use rustix::fs::{FlockOperation, fcntl_lock};
@@ -7,11 +7,11 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::path::Path;
 
-/// The lock, held for as long as the database is only looked at. `None` where there is no such
-/// file, or it cannot be locked: opening the database will then say what is wrong.
+/// Takes the lock while the database is only read. Returns `None` if there is no such file, or it
+/// cannot be locked: opening the database then reports the problem.
 ///
 /// # Errors
-/// [`DiskError::InUse`] when another process holds it.
+/// [`DiskError::InUse`] if another process holds the lock.
 pub fn hold(path: &Path) -> Result<Option<File>, DiskError> {
     let Ok(file) = File::options().read(true).write(true).open(path.join("LOCK")) else {
         return Ok(None);

@@ -16,7 +16,8 @@ fn damaged(family: &'static str) -> DiskError {
     DiskError::Row { family, what: "too short or malformed" }
 }
 
-/// A row of `frontier`: flags, depth, attempts, hash, port unless the scheme's own, then the path.
+/// Encodes a row of `frontier`: flags, depth, attempts, hash, port unless it is the scheme's
+/// default, then the path.
 #[must_use]
 pub fn encode_queued(url: &Queued) -> Vec<u8> {
     let odd_port = url.origin.port != url.origin.scheme.default_port();
@@ -30,10 +31,10 @@ pub fn encode_queued(url: &Queued) -> Vec<u8> {
     w.finish()
 }
 
-/// The inverse of [`encode_queued`].
+/// Decodes a value of [`encode_queued`].
 ///
 /// # Errors
-/// [`DiskError::Row`] when the value is damaged.
+/// [`DiskError::Row`] if the value is damaged.
 pub fn decode_queued(queue_key: QueueKey, value: &[u8]) -> Result<Queued, DiskError> {
     read_queued(queue_key, value).ok_or_else(|| damaged("frontier"))
 }
@@ -61,21 +62,21 @@ fn read_queued(queue_key: QueueKey, value: &[u8]) -> Option<Queued> {
 /// A row of `seen`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It waits in the queue of this host, at this place; nothing is said of where while the crawl
-    /// is one agent's alone, which looks it up from its queue only.
+    /// The URL waits in the queue of this host, at this place. `None` in a crawl of a single agent,
+    /// which never looks up the place of a URL.
     Queued(Option<(HostHash, QueueKey)>),
-    /// It has been dealt with.
+    /// The URL is finished, with this outcome.
     Done(UrlOutcome),
 }
 
-/// Begins the value of a URL that is queued; outcomes begin with other numbers.
+/// First byte of the value of a queued URL; outcomes begin with other numbers.
 const SEEN_QUEUED: u8 = 4;
-/// Begins an outcome of a crawl by many agents: fetched and not archived, or with the next number
-/// archived.
+/// First byte of a fetched URL's outcome in a crawl by many agents, if it is not archived; the next
+/// number if it is archived.
 const FETCHED_BY: u8 = 5;
 
 impl Seen {
-    /// The value.
+    /// Encodes the value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
@@ -92,10 +93,10 @@ impl Seen {
         }
     }
 
-    /// The inverse of [`Self::encode`].
+    /// Decodes a value of [`Self::encode`].
     ///
     /// # Errors
-    /// [`DiskError::Row`] when the value is damaged.
+    /// [`DiskError::Row`] if the value is damaged.
     pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
         Self::read(value).ok_or_else(|| damaged("seen"))
     }
@@ -113,39 +114,41 @@ impl Seen {
     }
 }
 
-/// What became of a URL: the value of `seen` once it has been dealt with.
+/// Outcome of a URL: the value of `seen` once it is finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UrlOutcome {
-    /// Fetched, at this time, with this status; archived there, if it was.
+    /// The URL was fetched.
     Fetched {
-        /// When.
+        /// Start of the request.
         at: Timestamp,
         /// The HTTP status.
         status: u16,
-        /// Serial number of the archive file and offset of the record in it.
+        /// Serial number of the archive file, and offset of the record in it, if it is archived
+        /// here.
         record: Option<(u32, u64)>,
-        /// In a crawl by many agents: in whose archive, and all that it takes to fetch it again.
+        /// In a crawl by many agents: the agent that has the page in its archive, and the data to
+        /// fetch it again.
         page: Option<Arc<ArchivedPage>>,
     },
-    /// All attempts failed; the last one so.
+    /// All attempts failed; the last one with this failure.
     Failed(Failure),
-    /// Set aside.
+    /// The URL was discarded.
     Discarded(Discard),
 }
 
 /// A page in the archive of one of many agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchivedPage {
-    /// Whose.
+    /// The agent.
     pub by: AgentId,
-    /// The name of its host.
+    /// Name of the page's host.
     pub name: Arc<str>,
-    /// The row that it had in `frontier`; its place means nothing.
+    /// Row that the URL had in `frontier`; its queue key means nothing.
     pub url: Queued,
 }
 
 impl UrlOutcome {
-    /// The value in `seen`.
+    /// Encodes the value in `seen`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::default();
@@ -172,7 +175,7 @@ impl UrlOutcome {
         w.finish()
     }
 
-    /// Bytes that it takes in memory beside itself.
+    /// Returns the bytes in memory beside the value itself.
     #[must_use]
     pub fn weight(&self) -> usize {
         match self {
@@ -183,7 +186,7 @@ impl UrlOutcome {
         }
     }
 
-    /// The inverse of [`Self::encode`]; `None` for what is none.
+    /// Decodes a value of [`Self::encode`]; `None` if it is malformed.
     #[must_use]
     pub fn read(value: &[u8]) -> Option<Self> {
         let mut r = RowReader(value);
@@ -222,26 +225,26 @@ impl ArchivedPage {
 pub struct HostRow {
     /// The host's name.
     pub name: Arc<str>,
-    /// What politeness remembers.
+    /// Politeness state of the host.
     pub state: HostState,
-    /// URLs in `frontier`.
+    /// URLs in `frontier` that wait to be fetched.
     pub queued: u64,
     /// Pages fetched.
     pub pages: u64,
-    /// Bytes of their bodies as received.
+    /// Bytes of the pages' bodies as received.
     pub bytes: u64,
-    /// Why nothing is taken in for this host any more.
+    /// Reason why new URLs of this host are refused, if they are.
     pub closed: Option<Discard>,
     /// The time in its key of `schedule`, if it has one.
     pub scheduled: Option<Timestamp>,
-    /// Whether `robots` has rows for it.
+    /// True if `robots` has rows of the host.
     pub robots: bool,
 }
 
 const HOST_VERSION: u8 = 1;
 
 impl HostRow {
-    /// The value.
+    /// Encodes the value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::versioned(HOST_VERSION);
@@ -256,10 +259,10 @@ impl HostRow {
         w.finish()
     }
 
-    /// The inverse of [`Self::encode`].
+    /// Decodes a value of [`Self::encode`].
     ///
     /// # Errors
-    /// [`DiskError::Row`] when the value is damaged.
+    /// [`DiskError::Row`] if the value is damaged.
     pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
         Self::read(value).ok_or_else(|| damaged("hosts"))
     }
@@ -291,14 +294,14 @@ impl HostRow {
 /// A group's own row in `hosts`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct GroupRow {
-    /// Hosts of the group that were ever let in.
+    /// Number of hosts of the group that were ever admitted.
     pub hosts: u64,
-    /// Pages fetched of all of them.
+    /// Number of pages fetched from all of them.
     pub pages: u64,
 }
 
 impl GroupRow {
-    /// The value.
+    /// Encodes the value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::default();
@@ -306,10 +309,10 @@ impl GroupRow {
         w.finish()
     }
 
-    /// The inverse of [`Self::encode`].
+    /// Decodes a value of [`Self::encode`].
     ///
     /// # Errors
-    /// [`DiskError::Row`] when the value is damaged.
+    /// [`DiskError::Row`] if the value is damaged.
     pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
         let mut r = RowReader(value);
         match (r.number(), r.number()) {
@@ -319,12 +322,12 @@ impl GroupRow {
     }
 }
 
-/// A row of `robots`.
+/// Codec of the rows of `robots`.
 #[derive(Debug)]
 pub struct RobotsRow;
 
 impl RobotsRow {
-    /// The value.
+    /// Encodes the value.
     #[must_use]
     pub fn encode(record: &RobotsRecord) -> Vec<u8> {
         let mut w = RowWriter::default();
@@ -338,10 +341,10 @@ impl RobotsRow {
         w.finish()
     }
 
-    /// The inverse of [`Self::encode`].
+    /// Decodes a value of [`Self::encode`].
     ///
     /// # Errors
-    /// [`DiskError::Row`] when the value is damaged.
+    /// [`DiskError::Row`] if the value is damaged.
     pub fn decode(value: &[u8]) -> Result<RobotsRecord, DiskError> {
         Self::read(value).ok_or_else(|| damaged("robots"))
     }
@@ -365,14 +368,14 @@ impl RobotsRow {
 /// A row of `content`: the page that was archived first with this payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentRow {
-    /// When its request began.
+    /// Start of the page's request.
     pub at: Timestamp,
-    /// Its URL.
+    /// URL of the page.
     pub url: Arc<str>,
 }
 
 impl ContentRow {
-    /// The value.
+    /// Encodes the value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::default();
@@ -380,10 +383,10 @@ impl ContentRow {
         w.finish()
     }
 
-    /// The inverse of [`Self::encode`].
+    /// Decodes a value of [`Self::encode`].
     ///
     /// # Errors
-    /// [`DiskError::Row`] when the value is damaged.
+    /// [`DiskError::Row`] if the value is damaged.
     pub fn decode(value: &[u8]) -> Result<Self, DiskError> {
         let mut r = RowReader(value);
         let at = r.array().map(u64::from_be_bytes).map(Timestamp);

@@ -1,4 +1,4 @@
-//! What is remembered of URLs that are followed: bounded, whatever the rate.
+//! Bounded memory of followed URLs, whatever the rate.
 
 use super::TraceId;
 use crate::limits::FOUND_A_URL;
@@ -7,25 +7,25 @@ use std::hash::Hash;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// A map that forgets what was put there long ago when it is full: what nobody takes (a URL that was
-/// dropped, or went to another agent) does not stay.
+/// A map that forgets its oldest entries when it is full. Entries that are never taken (a URL was
+/// dropped, or moved to another agent) do not accumulate.
 #[derive(Debug)]
 pub struct Bounded<K, V> {
     most: usize,
-    /// What was put last, at most half of all.
+    /// The newest entries, at most half of all.
     new: Map<K, V>,
-    /// What was put before, likewise; forgotten as a whole.
+    /// The entries before, at most half of all; forgotten together.
     old: Map<K, V>,
     has_forgotten: bool,
 }
 
 impl<K: Hash + Eq, V: Copy> Bounded<K, V> {
-    /// An empty one.
+    /// Creates an empty map for at most `most` entries.
     pub fn new(most: usize) -> Self {
         Self { most, new: Map::default(), old: Map::default(), has_forgotten: false }
     }
 
-    /// Remembers.
+    /// Adds or replaces an entry, as the newest.
     pub fn put(&mut self, key: K, value: V) {
         self.old.remove(&key);
         if self.new.len() >= self.most.div_ceil(2) && !self.new.contains_key(&key) {
@@ -35,23 +35,23 @@ impl<K: Hash + Eq, V: Copy> Bounded<K, V> {
         self.new.insert(key, value);
     }
 
-    /// What is remembered.
+    /// Returns the value of `key`, if it is remembered.
     pub fn get(&self, key: &K) -> Option<V> {
         self.new.get(key).or_else(|| self.old.get(key)).copied()
     }
 
-    /// The same, for the last time.
+    /// Removes and returns the value of `key`, if it is remembered.
     pub fn take(&mut self, key: &K) -> Option<V> {
         self.new.remove(key).or_else(|| self.old.remove(key))
     }
 
-    /// Whether anything ever was forgotten.
+    /// Returns true if any entry was ever forgotten.
     pub const fn has_forgotten(&self) -> bool {
         self.has_forgotten
     }
 }
 
-/// Counts how often the same URL was found lately.
+/// Counters of recent finds of the same URL.
 #[derive(Debug)]
 pub struct Repeats {
     slots: Box<[(u64, u8)]>,
@@ -66,7 +66,8 @@ impl Default for Repeats {
 }
 
 impl Repeats {
-    /// Whether it is worth telling once more. Of two URLs in one slot the later counts anew.
+    /// Counts a find. Returns true if it is to be recorded: [`FOUND_A_URL`] times for each URL. Of
+    /// two URLs in one slot, the later one starts from 0.
     pub fn admits(&mut self, trace: TraceId) -> bool {
         let tag = trace.0 as u64;
         let slot = &mut self.slots[(trace.0 >> 64) as usize % SLOTS];

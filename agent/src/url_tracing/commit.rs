@@ -9,16 +9,16 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 
-/// Where a URL was found.
+/// The origin of a found URL.
 #[derive(Clone, Copy, Debug)]
 pub enum FoundAt<'a> {
     /// On this page.
     Page(&'a Page),
-    /// Somebody named it.
+    /// In the seeds.
     Seed,
 }
 
-/// The span of a URL that was found on this agent.
+/// Returns the span of a URL that was found on this agent.
 pub fn found_span(trace: TraceId, url: &Found, origin: FoundAt<'_>, now: Timestamp) -> Span {
     let (salt, begin) = match origin {
         FoundAt::Page(page) => (page.at.0 ^ number(page), page.at + page.took),
@@ -43,7 +43,8 @@ pub fn with_page_link(tracer: &Tracer, span: Span, origin: FoundAt<'_>) -> Span 
     Span { link, ..span.with("crivello.page.trace_id", trace.to_string()) }
 }
 
-/// The span of giving the links of a followed page to their owners; `owners` is [`owner_counts`].
+/// Returns the span of the assignment of a followed page's links to their owners; `owners` is the
+/// result of [`owner_counts`].
 pub fn assigned_span(
     tracer: &Tracer,
     page: &Page,
@@ -59,7 +60,7 @@ pub fn assigned_span(
     )
 }
 
-/// The key of a page's URL; `None` for a robots.txt that is not followed.
+/// Returns the key of a page's URL; `None` for a robots.txt that is not followed.
 fn page_key(page: &Page) -> Option<UrlKey> {
     let url = page.traced.or_else(|| page.row.as_ref().map(|row| row.hash))?;
     Some(UrlKey { group: page.host.group, url })
@@ -69,7 +70,7 @@ fn trace_of(tracer: &Tracer, page: &Page) -> Option<TraceId> {
     page_key(page).map(|url| tracer.trace(url))
 }
 
-/// A number that differs between pages of the same microsecond.
+/// Returns a number that differs between pages of the same microsecond.
 fn number(page: &Page) -> u64 {
     page_key(page).map_or(page.host.host.0, |key| key.url.0)
 }
@@ -77,29 +78,29 @@ fn number(page: &Page) -> u64 {
 fn page_url(page: &Page) -> String {
     match &page.row {
         Some(row) => CrawlUrl::from_parts(row.origin, &page.name, &row.path).as_str().to_owned(),
-        // Of which of its origins is not known here.
+        // The origin is not known here.
         None => format!("the robots.txt of {}", page.name),
     }
 }
 
-/// What the sieve did with a URL: new or not, or the reason why it was discarded; `None` where this agent
-/// does not know.
+/// The result of the sieve for a URL: true if it is new, or the reason why it was discarded. `None`
+/// if this agent does not know the result.
 pub type SieveResult = Option<Result<bool, Discard>>;
 
 /// The data of a finished commit that its spans are made from.
 pub struct CommitTrace<'a> {
     /// Receives the spans.
     pub tracer: &'a Tracer,
-    /// When the commit began.
+    /// The beginning of the commit.
     pub began: Timestamp,
-    /// When it ended.
+    /// The end of the commit.
     pub ended: Timestamp,
-    /// Whether the agent crawls alone.
+    /// True if the agent crawls alone.
     pub is_alone: bool,
 }
 
 impl CommitTrace<'_> {
-    /// Records a link of `page`, and what the sieve did with it.
+    /// Records a link of `page`, and the result of the sieve.
     pub fn link(&self, page: &Page, link: &Found, result: SieveResult) {
         let Some(trace) = self.tracer.found(link) else { return };
         let at = FoundAt::Page(page);
@@ -109,7 +110,7 @@ impl CommitTrace<'_> {
         self.sieved(trace, link, (parent, self.began), result);
     }
 
-    /// Records a seed, or a URL that `arrived` from another agent, and what the sieve did with it.
+    /// Records a seed, or a URL that `arrived` from another agent, and the result of the sieve.
     pub fn received(
         &self,
         url: &Found,
@@ -133,7 +134,8 @@ impl CommitTrace<'_> {
         let (parent, begin) = from;
         let times = (begin, self.ended);
         let is_new = result == Some(Ok(true));
-        // Whoever goes on with it knows the id of the one that let it through.
+        // Later stages derive the id of their parent, the span that let the URL through: its salt
+        // is constant.
         let salt = if is_new { 0 } else { self.ended.0 ^ parent.0 };
         let mut span = Span::new(trace, (Stage::Sieved, salt), Some(parent), times)
             .with("url.full", url.url.as_str().to_owned())
@@ -146,7 +148,8 @@ impl CommitTrace<'_> {
         self.tracer.tell(span);
     }
 
-    /// Records that a page was stored, in `record`: the name of the archive file and the offset in it.
+    /// Records that a page was stored; `record` is the name of the archive file and the offset in
+    /// it.
     pub fn stored(&self, page: &Page, record: Option<(String, u64)>) {
         let Some(url) = page_key(page).filter(|_| page.traced.is_some()) else { return };
         let trace = self.tracer.trace(url);
@@ -180,7 +183,7 @@ impl CommitTrace<'_> {
     }
 }
 
-/// How many URLs go to whom, as `1:20 3:4`: the agents' ids.
+/// Formats the number of URLs by the id of their owner, as `1:20 3:4`.
 pub fn owner_counts(owners: &std::collections::BTreeMap<AgentId, u64>) -> String {
     let words: Vec<String> = owners.iter().map(|(id, n)| format!("{}:{n}", id.0)).collect();
     words.join(" ")

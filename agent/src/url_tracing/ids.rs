@@ -1,4 +1,4 @@
-//! What traces and spans are called, and which URLs are followed: functions of the URL.
+//! Ids of traces and spans, and the choice of followed URLs: functions of the URL.
 
 use super::Stage;
 use crivello_common::hash::{HostKey, UrlKey};
@@ -9,17 +9,17 @@ const CRAWL_SEED: u64 = 0x7472_6163_6573; // "traces"
 const DRAW: u64 = 1;
 const HOST: u64 = 2;
 
-/// The 128 bits of a trace's id (W3C Trace Context), never 0.
+/// The id of a trace: 128 bits (W3C Trace Context), never 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TraceId(pub u128);
 
-/// The 64 bits of a span's id, never 0.
+/// The id of a span: 64 bits, never 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SpanId(pub u64);
 
 impl TraceId {
-    /// The id of a span of this trace. `salt` tells several spans of one stage apart; where the
-    /// span must be known on another agent it is something that both know.
+    /// Returns the id of a span of this trace. `salt` distinguishes several spans of one stage. If
+    /// another agent must know the span, the salt is a number that both agents know.
     #[must_use]
     pub fn span(self, stage: Stage, salt: u64) -> SpanId {
         let mut bytes = [0; 17];
@@ -29,7 +29,7 @@ impl TraceId {
     }
 }
 
-/// Thirty-two hexadecimal digits, as everybody writes it.
+/// Thirty-two hexadecimal digits, the usual form.
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
@@ -48,33 +48,33 @@ impl fmt::Debug for SpanId {
     }
 }
 
-/// Names the traces of one crawl.
+/// The ids of the traces of one crawl.
 #[derive(Clone, Copy, Debug)]
 pub struct Names {
     seed: u64,
 }
 
 impl Names {
-    /// Those of the crawl with this id.
+    /// Creates the ids for the crawl `crawl_id`.
     #[must_use]
     pub fn of(crawl_id: &str) -> Self {
         Self { seed: xxh3_64_with_seed(crawl_id.as_bytes(), CRAWL_SEED) }
     }
 
-    /// The trace of a URL.
+    /// Returns the trace of a URL.
     #[must_use]
     pub fn trace(self, url: UrlKey) -> TraceId {
         TraceId(xxh3_128_with_seed(&bytes(url.group.0, url.url.0), self.seed).max(1))
     }
 
-    /// The trace of what belongs to a host and to none of its URLs.
+    /// Returns the trace of spans that belong to a host and to none of its URLs.
     #[must_use]
     pub fn host_trace(self, host: HostKey) -> TraceId {
         TraceId(xxh3_128_with_seed(&bytes(host.group.0, host.host.0), self.seed ^ HOST).max(1))
     }
 
-    /// A number drawn for a URL, evenly from all there are, that has nothing to do with its trace's
-    /// id: see [`Rate`].
+    /// Returns a number drawn for a URL: uniformly distributed, and independent of the id of its
+    /// trace. It is compared by [`Rate::takes`].
     #[must_use]
     pub fn draw(self, url: UrlKey) -> u64 {
         xxh3_64_with_seed(&bytes(url.group.0, url.url.0), self.seed ^ DRAW)
@@ -88,36 +88,36 @@ fn bytes(group: u64, other: u64) -> [u8; 16] {
     bytes
 }
 
-/// The share of all URLs that are followed.
+/// The share of URLs that are followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// From 0, none, to 1, all.
+    /// Creates a rate from a share between 0 (none) and 1 (all).
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
-        reason = "what is out of range becomes 0 or the largest number"
+        reason = "the cast saturates"
     )]
     pub fn of(share: f64) -> Self {
         Self((share * u64::MAX as f64) as u64)
     }
 
-    /// Whether a URL is followed for which this was drawn.
+    /// Returns true if a URL with this number drawn is followed.
     #[must_use]
     pub const fn takes(self, drawn: u64) -> bool {
         drawn < self.0 || self.0 == u64::MAX
     }
 
-    /// As a number that can be kept in an atomic.
+    /// Returns the rate as a number that an atomic can hold.
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// The inverse of [`Self::bits`].
+    /// Creates a rate from the result of [`Self::bits`].
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)

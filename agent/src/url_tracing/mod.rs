@@ -4,12 +4,12 @@
 //! - *Out*: whether a URL is followed, the id of its trace, and its [`Span`]s.
 //! - *State*: the newest spans; bounded memory of followed URLs; failures traced in this second.
 //! - *Never knows*: the clock, where spans are exported to, OpenTelemetry.
-//! - *Errors*: none; spans that find no room are counted as lost.
+//! - *Errors*: none; spans that do not fit into the queue are counted as lost.
 //!
-//! Agents exchange nothing for it: a trace's id is a function of the crawl and the URL, and so is
-//! whether the URL is followed. Batches between agents hold thousands of URLs and lie on
-//! disk in between; so a URL keeps its trace over hops, kills and years, at no cost. The ids of
-//! spans that others must know as parents are functions of the trace and the stage.
+//! Agents exchange nothing for it: the id of a trace is a function of the crawl and the URL, and so
+//! is the decision to follow a URL. Batches between agents hold thousands of URLs and stay on disk
+//! in between; a URL still keeps its trace over hops, kills and years, at no cost. The ids of spans
+//! that other agents use as parents are functions of the trace and the stage.
 
 mod bounded;
 mod commit;
@@ -29,7 +29,7 @@ pub use visit::{LookedUp, QueuedSince, Since, Visited, is_bad};
 use crate::messages::Found;
 use crivello_common::hash::UrlKey;
 
-/// The key of a URL that was found.
+/// Returns the key of a URL that was found.
 #[must_use]
 pub const fn key(found: &Found) -> UrlKey {
     UrlKey { group: found.host.group, url: found.hash }

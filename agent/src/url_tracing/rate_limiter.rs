@@ -1,27 +1,27 @@
-//! What is followed whatever the rate: so many a second, and no more.
+//! Rate limiter for results that are followed whatever the rate: a maximum per second.
 
 use crivello_common::time::Timestamp;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Lets so many through in each second of the clock.
+/// Admits a maximum number of events in each second of the clock.
 #[derive(Debug)]
 pub struct RateLimiter {
     most: u64,
-    /// The second, and behind it how many it has had.
+    /// The current second, followed by the number of events that it has admitted in [`BITS`] bits.
     had: AtomicU64,
 }
 
 const BITS: u32 = 16;
 
 impl RateLimiter {
-    /// At most `most`, below 65,536.
+    /// Creates a limiter that admits `most` events per second.
     #[must_use]
     pub const fn new(most: u16) -> Self {
         Self { most: most as u64, had: AtomicU64::new(0) }
     }
 
-    /// Whether there is room for another one at `now`.
+    /// Admits an event at `now`; returns false if the second has admitted the maximum.
     pub fn take(&self, now: Timestamp) -> bool {
         let second = now.as_secs() << BITS;
         let next = |had: u64| {

@@ -1,34 +1,34 @@
-//! One part of a URL's way.
+//! Span: one stage of the processing of a URL.
 
 use super::{SpanId, TraceId};
 use crivello_common::time::Timestamp;
 
-/// The parts of a URL's way, in their order. The numbers are part of spans' ids.
+/// The stages of the processing of a URL, in order. The numbers are part of the ids of spans.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Stage {
-    /// A page links to it, or somebody named it as a seed.
+    /// A page links to it, or it is a seed.
     Found = 0,
-    /// On its way to the agent that owns it.
+    /// In transit to the agent that owns it.
     Sent = 1,
-    /// New, or seen before.
+    /// Checked by the sieve: new, or seen before.
     Sieved = 2,
-    /// Queued, until its visit began.
+    /// Queued, until its visit begins.
     Waited = 3,
-    /// The host's name was looked up.
+    /// Look-up of the host's name.
     Resolved = 4,
-    /// Asked for, until its body was there.
+    /// Requested, until its body has been received.
     Fetched = 5,
-    /// Read for links, and made into archive records.
+    /// Parsed for links, and converted to archive records.
     Parsed = 6,
     /// Appended to the archive and committed.
     Stored = 7,
-    /// Its links were given to those who own them.
+    /// Its links assigned to their owners.
     Assigned = 8,
 }
 
 impl Stage {
-    /// All of them.
+    /// All stages, in order.
     pub const ALL: [Self; 9] = [
         Self::Found,
         Self::Sent,
@@ -41,7 +41,7 @@ impl Stage {
         Self::Assigned,
     ];
 
-    /// The span's name.
+    /// Returns the name of spans of this stage.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,16 +58,16 @@ impl Stage {
     }
 }
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// A word of ours.
+    /// A fixed text.
     Word(&'static str),
     /// Text.
     Text(Box<str>),
     /// A number.
     Count(u64),
-    /// Yes or no.
+    /// A boolean.
     Flag(bool),
 }
 
@@ -111,35 +111,35 @@ impl std::fmt::Display for Value {
 pub struct Link {
     /// The trace.
     pub trace: TraceId,
-    /// Its span.
+    /// The span in that trace.
     pub span: SpanId,
 }
 
-/// One part of a URL's way, when it is over.
+/// One stage of the processing of a URL, recorded when it is over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Whose.
+    /// The trace of the URL or host.
     pub trace: TraceId,
-    /// Its id.
+    /// The id of this span.
     pub id: SpanId,
-    /// What it follows from; `None` for the first.
+    /// The id of the span before it; `None` for the first one.
     pub parent: Option<SpanId>,
-    /// Which part.
+    /// The stage.
     pub stage: Stage,
-    /// When it began.
+    /// The beginning of the stage.
     pub begin: Timestamp,
-    /// When it ended; never before it began.
+    /// The end of the stage; never before `begin`.
     pub end: Timestamp,
-    /// What is known of it.
+    /// Names and values.
     pub attributes: Vec<(&'static str, Value)>,
-    /// It went wrong.
+    /// True if the stage failed.
     pub is_error: bool,
-    /// What led to it, of another trace.
+    /// The span of another trace that led to this one.
     pub link: Option<Link>,
 }
 
 impl Span {
-    /// A span without attributes.
+    /// Creates a span without attributes.
     #[must_use]
     pub fn new(
         trace: TraceId,

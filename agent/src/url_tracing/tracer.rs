@@ -1,8 +1,8 @@
-//! The tracer: receives spans of followed URLs from all threads, and keeps the newest.
+//! The tracer: receives spans of followed URLs from all threads, and stores the newest.
 //!
 //! ```text
 //!   scheduler, fetchers, parsers, writer ── Span ──► queue ──► collect ──► recent spans (Agent API)
-//!                                            (bounded, nobody waits)  └──► pending ──► export (OTLP)
+//!                                            (bounded, never blocks)  └──► pending ──► export (OTLP)
 //! ```
 //! A URL that is not followed costs one hash.
 
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Receives and keeps the spans of one crawl.
+/// The recipient and store of the spans of one crawl.
 #[derive(Debug)]
 pub struct Tracer {
     names: Names,
@@ -38,20 +38,20 @@ pub struct Tracer {
     queue: ArrayQueue<Span>,
     /// Notified when the queue is half full.
     filling: Notify,
-    /// Spans that found no room.
+    /// Number of lost spans: a queue was full, or the export failed.
     lost: AtomicU64,
-    /// Since when URLs are queued that are followed.
+    /// Followed URLs in the frontier, with the time since which they wait.
     queued: Mutex<Bounded<UrlKey, QueuedSince>>,
     looked_up: Mutex<Bounded<HostKey, LookedUp>>,
     repeats: Mutex<Repeats>,
     kept: Mutex<VecDeque<Span>>,
     pending: Mutex<VecDeque<Span>>,
-    /// Whether pending spans are exported.
+    /// True if pending spans are exported.
     exports: AtomicBool,
 }
 
 impl Tracer {
-    /// For the crawl with this id.
+    /// Creates the tracer of the crawl `crawl_id`.
     #[must_use]
     pub fn new(crawl_id: &str, settings: &Telemetry, started: Timestamp) -> Self {
         let tracer = Self {
@@ -81,7 +81,7 @@ impl Tracer {
         self.slow_us.store(slow, Relaxed);
     }
 
-    /// The trace of a URL that is followed.
+    /// Returns the trace of a URL if it is followed.
     #[must_use]
     pub fn sampled(&self, url: UrlKey) -> Option<TraceId> {
         self.follows(url).then(|| self.names.trace(url))
@@ -91,27 +91,27 @@ impl Tracer {
         Rate::from_bits(self.rate.load(Relaxed)).takes(self.names.draw(url))
     }
 
-    /// Whether any URL is followed from its beginning.
+    /// Returns true if any URLs are followed from the beginning.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.rate.load(Relaxed) > 0
     }
 
-    /// The trace of a URL, whether it is followed or not.
+    /// Returns the trace of a URL, even if it is not followed.
     #[must_use]
     pub fn trace(&self, url: UrlKey) -> TraceId {
         self.names.trace(url)
     }
 
-    /// The trace of a URL that was found, if it is to be told that it was: it is followed, and this
-    /// was not told too often.
+    /// Returns the trace of a URL that was found, if the find is to be recorded: the URL is
+    /// followed, and its finds were not recorded too often.
     #[must_use]
     pub fn found(&self, found: &Found) -> Option<TraceId> {
         let trace = self.sampled(key(found))?;
         self.repeats.lock().admits(trace).then_some(trace)
     }
 
-    /// Tells of a span. Never waits.
+    /// Records a span. Never waits.
     pub fn tell(&self, span: Span) {
         if self.queue.push(span).is_err() {
             self.lost.fetch_add(1, Relaxed);
@@ -121,17 +121,17 @@ impl Tracer {
         }
     }
 
-    /// A URL that is followed is in the queue from now on.
+    /// Records that a followed URL was queued at `at`.
     pub fn queued(&self, url: UrlKey, at: Timestamp, since: Since) {
         self.queued.lock().put(url, QueuedSince { at, since });
     }
 
-    /// It is not any more.
+    /// Records that a URL is no longer queued.
     pub fn is_done(&self, url: UrlKey) {
         self.queued.lock().take(&url);
     }
 
-    /// A host's name was looked up; one that has no address is told of.
+    /// Records the look-up of a host's name; a failure also as a span.
     pub fn looked_up(&self, host: HostKey, name: &str, error: Option<&'static str>, at: LookedUp) {
         self.looked_up.lock().put(host, at);
         let Some(error) = error else { return };
@@ -142,12 +142,12 @@ impl Tracer {
                 .with("server.address", name.to_owned())
                 .with("error.type", error);
             span.is_error = true;
-            tracing::debug!(host = name, error, trace_id = %trace, "a name was not resolved");
+            tracing::debug!(host = name, error, trace_id = %trace, "cannot resolve a name");
             self.tell(span);
         }
     }
 
-    /// A visit brought a result: told of if the URL is followed, or if it failed or was slow.
+    /// Records the result of a visit as spans if the URL is followed, or if it failed or was slow.
     pub fn visited(&self, fetched: &mut Fetched) {
         let hash =
             fetched.row.as_ref().map_or_else(|| UrlHash::of(fetched.url.as_str()), |r| r.hash);
@@ -184,7 +184,7 @@ impl Tracer {
         queued.take(url).unwrap_or(QueuedSince { at: self.started, since })
     }
 
-    /// The newest spans, of one trace or of all.
+    /// Returns the newest spans, of one trace or of all.
     #[must_use]
     pub fn recent(&self, trace: Option<TraceId>, limit: usize) -> Vec<Span> {
         self.collect();
@@ -193,7 +193,7 @@ impl Tracer {
         wanted.take(limit).cloned().collect()
     }
 
-    /// Resolves when the queue of spans is half full.
+    /// Waits until the queue of spans is half full.
     pub async fn filling(&self) {
         self.filling.notified().await;
     }
@@ -203,20 +203,20 @@ impl Tracer {
         self.exports.store(true, Relaxed);
     }
 
-    /// Whether spans are kept for export.
+    /// Returns true if spans are kept for export.
     #[must_use]
     pub fn exports(&self) -> bool {
         self.exports.load(Relaxed)
     }
 
-    /// The number of spans that wait for export.
+    /// Returns the number of spans that wait for export.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.pending.lock().len()
     }
 
-    /// Removes up to `most` of the oldest pending spans, passing their number to `taken` before anybody
-    /// can see them gone.
+    /// Removes up to `most` of the oldest pending spans. Passes their number to `taken` before the
+    /// removal is visible to other threads.
     #[must_use]
     pub fn take_pending(&self, most: usize, taken: impl FnOnce(usize)) -> Vec<Span> {
         let mut pending = self.pending.lock();
@@ -233,7 +233,7 @@ impl Tracer {
     /// Moves queued spans to the recent ones, and to the pending ones if these are exported.
     pub fn collect(&self) {
         let exports = self.exports.load(Relaxed);
-        // In this order everywhere; who comes second finds the queue empty.
+        // Locks are always taken in this order. The second of two callers finds the queue empty.
         let (mut kept, mut pending) = (self.kept.lock(), self.pending.lock());
         while let Some(span) = self.queue.pop() {
             if exports {

@@ -1,4 +1,4 @@
-//! What a visit tells of a URL: how it waited, where its host was found, what it brought.
+//! Spans of a visit: the wait in the queue, the look-up of the host, the request.
 
 use super::{Span, SpanId, Stage, TraceId};
 use crate::messages::{FetchOutcome, Fetched, HandedOut};
@@ -6,29 +6,29 @@ use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
 
-/// Since when a URL has been in the queue.
+/// The time at which a URL was queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueuedSince {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// How that is known.
+    /// The source of the time.
     pub since: Since,
 }
 
-/// How it is known since when a URL waits.
+/// The source of the time at which a URL was queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Since {
-    /// The sieve let it through here.
+    /// The sieve of this agent let the URL through.
     Sieved,
-    /// An attempt failed.
+    /// An attempt failed, and the URL was queued again.
     Retry,
-    /// Another agent told of it: as the one before, or for a copy.
+    /// Another agent reported it: the owner before this one, or one that this agent replicates.
     Told,
-    /// It was queued when this process began, or has come with a group of another agent's.
+    /// It was queued when this process began, or arrived with the group of another agent.
     Restart,
-    /// Too many are followed at once for their times to be kept.
+    /// Unknown: too many URLs are followed for all times to be remembered.
     Forgotten,
-    /// It was not followed until its visit ended.
+    /// Unknown: the URL was not followed before the end of its visit.
     Unsampled,
 }
 
@@ -45,31 +45,31 @@ impl Since {
     }
 }
 
-/// When the name of a host was last looked up.
+/// The times of the last look-up of a host's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LookedUp {
-    /// When the question was asked.
+    /// The time of the query.
     pub begin: Timestamp,
-    /// When it was answered.
+    /// The time of the answer.
     pub end: Timestamp,
 }
 
-/// A result of a visit, with all that is known of what was before it.
+/// The result of a visit, and the stages before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Visited<'a> {
     /// The URL's trace.
     pub trace: TraceId,
-    /// It is one of those that are followed from the beginning: it was sieved in this trace.
+    /// True if the URL is followed from the beginning: the trace has a span of the sieve.
     pub sampled: bool,
     /// The result.
     pub fetched: &'a Fetched,
-    /// Since when it has waited.
+    /// The time since which the URL has waited.
     pub queued: QueuedSince,
-    /// When its host's name was looked up, where that is still known.
+    /// The last look-up of the host's name, if it is remembered.
     pub looked_up: Option<LookedUp>,
 }
 
-/// Whether a result is followed whatever the rate: it failed, or was slow.
+/// Returns true if a result is followed whatever the rate: it failed, or was slow.
 #[must_use]
 pub fn is_bad(fetched: &Fetched, slow: Duration) -> bool {
     match &fetched.outcome {
@@ -80,7 +80,7 @@ pub fn is_bad(fetched: &Fetched, slow: Duration) -> bool {
 }
 
 impl Visited<'_> {
-    /// The spans of the visit, in their order.
+    /// Returns the spans of the visit, in order.
     #[must_use]
     pub fn spans(&self) -> [Span; 3] {
         let waited = self.waited();
@@ -113,7 +113,7 @@ impl Visited<'_> {
         span
     }
 
-    /// A look-up that was over before the URL was queued took none of its time.
+    /// Returns the span of the look-up; of length 0 if the look-up ended before the URL was queued.
     fn resolved(&self, parent: SpanId) -> Span {
         let handed_out = self.fetched.handed_out;
         let own = self
@@ -165,8 +165,8 @@ impl Visited<'_> {
     }
 }
 
-/// What held the URL back last: the rest of its address, or the rule that set the host's. A host
-/// that was never visited waits for nothing.
+/// Returns the last obstacle of the URL: the rest of its address, or the rule that set the rest of
+/// its host. A host that was never visited waits for nothing.
 fn reason(handed_out: &HandedOut) -> &'static str {
     let HandedOut { rule, host_next, address_next, .. } = *handed_out;
     match rule {

@@ -1,4 +1,4 @@
-//! Hosts and their addresses: what a resolution changes, and how long an address is remembered.
+//! Addresses of hosts: the effects of a resolution, and the lifetime of IP entries.
 
 use super::Workbench;
 use super::heap::ABSENT;
@@ -12,15 +12,16 @@ use crivello_common::time::Timestamp;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// An answer is good for at least this long, so that a short-lived one serves for one visit.
+/// Minimum validity of a DNS answer, so that a short-lived one serves for one visit.
 const ANSWER_HOLDS_MIN: Duration = Duration::from_secs(30);
-/// The resolver hears of what is blocked a moment before.
+/// Delay before a name is resolved again if the resolver's block list is not the same as the one
+/// here: the resolver receives a new list a moment earlier.
 const LISTS_DIFFER: Duration = Duration::from_millis(200);
-/// Beyond the fetchers' keep-alive, until an idle connection is surely closed.
+/// Time after the fetchers' keep-alive by which an idle connection is certainly closed.
 const CLOSING_MARGIN: Duration = Duration::from_secs(1);
 
 impl Workbench {
-    /// Hears the resolver.
+    /// Handles a reply of the resolver.
     pub fn resolved(&mut self, resolution: &Resolution, now: Timestamp) {
         let id = self.hosts.find(&resolution.host);
         let Some(id) = id.filter(|&id| self.hosts[id].phase == HostPhase::Resolving) else {
@@ -66,7 +67,7 @@ impl Workbench {
                 self.report_blocked(id, by);
                 self.drop_host(id, Discard::Blocked, false, now);
             }
-            // It no longer is, or not yet as far as is known here: it is asked for again.
+            // No longer blocked, or not yet by the list here: the name is resolved again.
             None => self.sleep(id, now + LISTS_DIFFER),
         }
     }
@@ -88,13 +89,13 @@ impl Workbench {
         }
     }
 
-    /// When no connection of this host is open any more.
+    /// Returns the time by which all connections of this host are closed.
     pub(super) fn connections_closed(&self, id: u32) -> Timestamp {
         self.hosts[id].state.last_ended + self.fixed.fetch.keep_alive + CLOSING_MARGIN
     }
 
-    /// Until when an address that was never visited in this run may have to rest because of the
-    /// last one.
+    /// Returns the time before which an address not visited in this run may have to rest because of
+    /// a visit of the last run.
     pub(super) fn ip_rests_until(&self) -> Timestamp {
         let rest = self.live.politeness.ip_delay;
         if self.unclean { self.started + rest } else { Timestamp::ZERO }
@@ -127,7 +128,7 @@ impl Workbench {
         self.requeue_ip(ip);
     }
 
-    /// The host has no address any more; which one it had is remembered while connections last.
+    /// Removes the address of a host, and remembers it while connections may be open.
     pub(super) fn forget_address(&mut self, id: u32, now: Timestamp) {
         let (key, ip) = (self.hosts[id].key, self.hosts[id].ip);
         if ip != ABSENT {
@@ -137,7 +138,7 @@ impl Workbench {
         }
     }
 
-    /// Puts an IP entry where it belongs now.
+    /// Updates the place of an IP entry in `ready` and `lingering`.
     pub(super) fn requeue_ip(&mut self, ip: u32) {
         let (calls, position) = (self.ips[ip].calls(), self.ips[ip].position);
         if position != ABSENT {
@@ -157,7 +158,7 @@ impl Workbench {
         }
     }
 
-    /// Drops the IP entries that have no hosts and whose delay is over.
+    /// Removes the IP entries that have no hosts and whose delay has passed.
     pub(super) fn forget_addresses(&mut self, now: Timestamp) {
         while let Some(&ip) = self.lingering.front() {
             let vacant = self.ips[ip].members == 0 && !self.ips[ip].busy;

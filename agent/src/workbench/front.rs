@@ -1,23 +1,23 @@
-//! The front: how many IP entries the workbench wants to hold, and so how many hosts it asks the
-//! crawl database for. It grows when fetchers starve and shrinks back, to those in use and one for each
-//! fetcher, when more entries are ready than fetchers could take.
+//! The front: the number of IP entries that the workbench wants to hold, and so the number of hosts
+//! that it requests from the crawl database. It grows when fetchers starve. When more entries are
+//! ready than fetchers can take, it shrinks to the entries in use plus one for each fetcher.
 
 use crate::limits::{RULES_A_HOST, RULES_BYTES_MAX, WINDOW_MAX, WINDOW_MIN};
 use crivello_common::config::Settings;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
 
-/// Between two looks at the number of ready entries.
+/// Interval between two reviews of the number of ready entries.
 const REVIEW: Duration = Duration::from_secs(1);
-/// So many looks in a row must find too many before the front shrinks.
+/// The front shrinks after more than this many reviews in a row with too many ready entries.
 const PATIENCE: u32 = 10;
 
-/// What the workbench holds now.
+/// The amounts that the workbench holds now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     /// Hosts in memory.
     pub hosts: usize,
-    /// Entries with a host, and hosts that have no address yet.
+    /// IP entries with a host, and hosts without an address.
     pub entries: usize,
     /// URLs in windows, by their weight.
     pub window_urls: usize,
@@ -25,16 +25,16 @@ pub(super) struct Held {
     pub rules_bytes: usize,
 }
 
-/// See the module.
+/// The wanted number of IP entries, and the limits of memory.
 #[derive(Debug)]
 pub(super) struct Front {
     wanted: usize,
     floor: usize,
     hosts_max: usize,
     window_urls_max: usize,
-    /// More ready entries than this are more than can be taken.
+    /// Number of ready entries that fetchers can take at most.
     need: usize,
-    /// What the crawl database believes is wanted.
+    /// The standing order at the crawl database: hosts that are still to be delivered.
     ordered: u32,
     review_at: Timestamp,
     idle_reviews: u32,
@@ -61,26 +61,26 @@ impl Front {
         self.wanted
     }
 
-    /// Whether another host would be one too many for memory.
+    /// Returns true if memory cannot hold another host.
     pub const fn is_memory_full(&self, held: Held) -> bool {
         held.hosts >= self.hosts_max
             || self.is_window_full(held)
             || held.rules_bytes >= RULES_BYTES_MAX
     }
 
-    /// Whether there are so many more rules than may be that hosts with rules leave whenever they
-    /// must wait. The margin is more than what one host may bring with it: it is not sent back for
-    /// that, to be ordered again at once.
+    /// Returns true if rules exceed their maximum so far that hosts with rules leave whenever they
+    /// must wait. The margin exceeds the rules of any one host, so that a host is not sent back for
+    /// its own rules and then ordered again at once.
     pub const fn has_too_many_rules(held: Held) -> bool {
         held.rules_bytes > RULES_BYTES_MAX + RULES_BYTES_MAX / 4
     }
 
-    /// Whether windows hold all the URLs they may.
+    /// Returns true if the windows hold the maximum number of URLs.
     pub const fn is_window_full(&self, held: Held) -> bool {
         held.window_urls >= self.window_urls_max
     }
 
-    /// Whether hosts that are wanted find no room only because of the URLs of others.
+    /// Returns true if nothing but the URLs of other hosts keeps out hosts that are wanted.
     pub const fn is_crowded_out(&self, held: Held) -> bool {
         self.is_window_full(held)
             && held.entries < self.wanted
@@ -88,26 +88,27 @@ impl Front {
             && held.rules_bytes < RULES_BYTES_MAX
     }
 
-    /// URLs that a host may keep then, by their weight: half of an equal part of the room, so that
-    /// the other half is for those who come. Addresses are expected to have as many hosts each as
-    /// those that are here.
+    /// Returns the URLs that each host may keep in that case, by their weight: half of an equal
+    /// share of the maximum; the other half is for new hosts. New addresses are expected to have as
+    /// many hosts each as those in memory.
     pub fn window_share(&self, held: Held) -> usize {
         let hosts = held.hosts.saturating_mul(self.wanted) / held.entries.max(1);
         let hosts = hosts.max(held.hosts).clamp(1, self.hosts_max);
         (self.window_urls_max / hosts.saturating_mul(2)).clamp(WINDOW_MIN, WINDOW_MAX)
     }
 
-    /// Whether hosts that rest for long had better make room.
+    /// Returns true if hosts with long rests should leave.
     pub const fn is_full(&self, held: Held) -> bool {
         held.entries >= self.wanted || self.is_memory_full(held)
     }
 
-    /// Whether so much more is held than wanted that a host leaves whenever one comes to rest.
+    /// Returns true if so much more is held than wanted that a host leaves whenever one comes to
+    /// rest.
     pub const fn is_overfull(&self, held: Held) -> bool {
         held.entries > self.wanted + self.wanted / 8
     }
 
-    /// A fetcher is free and nothing is ready.
+    /// Grows the front if it is used up: a fetcher is free and nothing is ready.
     pub fn starve(&mut self, held: Held) {
         self.idle_reviews = 0;
         if held.entries >= self.wanted {
@@ -115,14 +116,14 @@ impl Front {
         }
     }
 
-    /// Whether it is time for [`Self::review`].
+    /// Returns true if [`Self::review`] is due.
     pub fn is_review_due(&self, now: Timestamp) -> bool {
         now >= self.review_at
     }
 
-    /// Looks at how many entries are ready and not taken. While these are too many, fewer are wanted
-    /// step by step; but always as many as rest or are visited, for that is what the delay needs: if
-    /// they went, nothing would be ready in their place a delay later.
+    /// Reviews the number of entries that are ready and not taken. While there are too many, the
+    /// wanted number falls step by step, but not below the number of entries that rest or are
+    /// visited. The delay needs these: without them, nothing would be ready a delay later.
     pub fn review(&mut self, ready: usize, held: Held, now: Timestamp) {
         self.review_at = now + REVIEW;
         self.idle_reviews = if ready > self.need { self.idle_reviews + 1 } else { 0 };
@@ -133,12 +134,13 @@ impl Front {
         }
     }
 
-    /// A host came in against the order; it counts as so many.
+    /// Deducts a delivered host, which counts as `hosts` hosts, from the order.
     pub const fn delivered(&mut self, hosts: u32) {
         self.ordered = self.ordered.saturating_sub(hosts);
     }
 
-    /// The new order, when it differs enough from the standing one.
+    /// Returns a new order if it differs enough from the standing one: by an eighth, or from or to
+    /// 0.
     pub fn order(&mut self, held: Held, closing: bool) -> Option<u32> {
         let free = self.hosts_max.saturating_sub(held.hosts);
         let urls = self.window_urls_max.saturating_sub(held.window_urls);

@@ -1,21 +1,23 @@
-//! A min-heap by time whose elements know where they stand, so that any of them can be taken out.
+//! Time heap: a min-heap by time that reports the positions of its elements, so that any element
+//! can be removed.
 //!
-//! Four children a node: half the depth of a binary heap, and siblings share a cache line or two.
-//! Ties go first come, first served (but once in four billion, when the sequence begins anew).
+//! Four children per node: half the depth of a binary heap, and siblings share one or two cache
+//! lines. Equal times are served in order of arrival, except when the sequence number wraps (once
+//! in four billion).
 
 use crivello_common::time::Timestamp;
 use smallvec::SmallVec;
 
-/// The position of what is in no heap.
+/// The position of an element that is in no heap.
 pub(super) const ABSENT: u32 = u32::MAX;
 
-/// Who is told where an element stands now ([`ABSENT`] once it is out).
+/// Receives the position of each element that moves ([`ABSENT`] once it is removed).
 pub(super) trait Positions {
-    /// Element `id` stands at `position`.
+    /// Records that element `id` is at `position`.
     fn set_position(&mut self, id: u32, position: u32);
 }
 
-/// An element: due at `at`; among equals the smaller `seq` goes first.
+/// An element that is due at `at`. Among equals the smaller `seq` comes first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub at: Timestamp,
@@ -29,7 +31,7 @@ impl Node {
     }
 }
 
-/// See the module. One element takes no memory beside the heap: most addresses have one host.
+/// A min-heap by time. A single element needs no allocation: most addresses have one host.
 #[derive(Debug, Default)]
 pub(super) struct TimeHeap(SmallVec<[Node; 1]>);
 
@@ -38,7 +40,7 @@ impl TimeHeap {
         self.0.first()
     }
 
-    /// What stands at `position`.
+    /// Returns the element at `position`.
     pub fn at(&self, position: u32) -> Option<&Node> {
         self.0.get(position as usize)
     }
@@ -56,7 +58,7 @@ impl TimeHeap {
         if self.0.is_empty() { None } else { Some(self.remove(0, positions)) }
     }
 
-    /// Takes out what stands at `position`, which must be a position this heap has told.
+    /// Removes the element at `position`, which must be a position that this heap has reported.
     pub fn remove(&mut self, position: u32, positions: &mut impl Positions) -> Node {
         let at = position as usize;
         let node = self.0.swap_remove(at);
@@ -66,12 +68,12 @@ impl TimeHeap {
             self.sink(at, positions);
         }
         if self.0.capacity() > 64 && self.0.len() * 4 < self.0.capacity() {
-            self.0.grow(self.0.len() * 2); // Which is less than it has.
+            self.0.grow(self.0.len() * 2); // Shrinks: it has more.
         }
         node
     }
 
-    /// One of those due at `now`: the first only if it is alone.
+    /// Returns an element that is due at `now`; the first one only if no other is due.
     pub fn any_due(&self, now: Timestamp) -> Option<Node> {
         let is_due = |&i: &usize| self.0.get(i).is_some_and(|node| node.at <= now);
         let mut last = Some(0).filter(is_due)?;
@@ -81,7 +83,7 @@ impl TimeHeap {
         self.0.get(last).copied()
     }
 
-    /// How many are due at `now`: costs as much as there are.
+    /// Returns the number of elements due at `now`, in time proportional to that number.
     pub fn count_due(&self, now: Timestamp) -> usize {
         let mut open = vec![0];
         let mut due = 0;

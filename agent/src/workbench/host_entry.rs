@@ -1,4 +1,4 @@
-//! One host on the workbench.
+//! Host entry: one host on the workbench.
 
 use super::heap::{ABSENT, Positions};
 use super::robots_state::RobotsState;
@@ -14,28 +14,28 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// All hosts.
+/// All hosts in memory.
 pub(super) type Hosts = Slab<HostEntry>;
 
-/// Where a host stands.
+/// The phase of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum HostPhase {
-    /// In no heap, and nobody will answer: only ever between two steps of one call.
+    /// In no heap, and no reply pending: only between two steps of one call.
     #[default]
     Loose,
-    /// Its name is with the resolver.
+    /// Its name is being resolved.
     Resolving,
-    /// Among the sleepers, by the time it is to be resolved or its wait for another host ends.
+    /// In the heap of sleepers, by the time to resolve it or the end of its wait for another host.
     Asleep,
-    /// In its address's heap, by its next time.
+    /// In the heap of its address, by its next time.
     Waiting,
     /// On a visit.
     InFlight,
-    /// Waiting for the crawl database to fill its window.
+    /// Waiting for a refill of its window.
     Dry,
 }
 
-/// See the module. Kept small: there may be a hundred thousand of them.
+/// A host in memory. Kept small: there may be a hundred thousand of them.
 #[derive(Debug, Default)]
 pub(super) struct HostEntry {
     pub key: HostKey,
@@ -44,43 +44,43 @@ pub(super) struct HostEntry {
     /// The head of its queue.
     pub window: VecDeque<Queued>,
     pub robots: Box<[(Origin, RobotsRecord)]>,
-    /// Robots requests for which it is visited, and its own wait for another host.
+    /// Robots requests to send on visits to it, and its own request that waits at another host.
     pub robots_state: Option<Box<RobotsState>>,
-    /// Until when its address holds.
+    /// Expiry of its address.
     pub until: Timestamp,
-    /// Until when connections to its former address may live: no visit before, whatever else it
-    /// waits for.
+    /// No visit before this, whatever else it waits for: connections to its former address may
+    /// still be open.
     pub moved_until: Timestamp,
-    /// Pages it may still have, without those reserved for the visit in flight.
+    /// Pages that may still be fetched, without those reserved for the visit in flight.
     pub pages_left: u64,
     pub reserved: u32,
-    /// Its address's entry, or [`ABSENT`].
+    /// Id of its IP entry, or [`ABSENT`].
     pub ip: u32,
-    /// Where it stands in the heap it is in.
+    /// Position in the heap that holds it, or [`ABSENT`].
     pub position: u32,
-    /// URLs the crawl database gave it the last time, or what was left when its window was cut.
+    /// URLs in the last batch from the crawl database, or left when its window was last cut.
     pub batch: u32,
     domain: u32,
     pub phase: HostPhase,
-    /// Whether its queue goes on behind the window.
+    /// True if its queue continues on disk after the window.
     pub more: bool,
-    /// Whether the crawl database was asked for more. It does not leave before that has come: nobody else
-    /// would know of those URLs.
+    /// True while a refill is pending. The host does not leave before it has arrived: its URLs
+    /// would be lost.
     pub refilling: bool,
-    /// It is to be dropped for this reason, and for good or not, once nothing more is to come.
+    /// Drop to execute once the refill has arrived: its reason, and true if it is permanent.
     pub pending_drop: Option<(Discard, bool)>,
-    /// Its group changes hands: it is to leave.
+    /// True if it must leave: its group moves to another agent, or the page limits have changed.
     pub recalled: bool,
-    /// Whether its owner agreed that robots.txt is not consulted.
+    /// True if its owner agreed that robots.txt is not consulted.
     pub exempt: bool,
-    /// It is not to be visited for a while.
+    /// True while the settings pause it.
     pub paused: bool,
 }
 
 const _: () = assert!(size_of::<HostEntry>() <= 216);
 
 impl HostEntry {
-    /// A host as it comes from the crawl database.
+    /// Creates the entry of a host that arrives from the crawl database.
     pub fn new(due: DueHost, politeness: &Politeness) -> Self {
         let mut entry = Self {
             key: due.host,
@@ -99,14 +99,14 @@ impl HostEntry {
         entry
     }
 
-    /// Looks up what the settings say of this host in particular.
+    /// Looks up the settings for this host: the delay of its domain, and exemption from robots.txt.
     pub fn configure(&mut self, politeness: &Politeness) {
         self.domain = domain_delay_index(&politeness.domains, &self.name)
             .map_or(ABSENT, |index| index as u32);
         self.exempt = politeness.robots_exempt.iter().any(|e| *e.host == *self.name);
     }
 
-    /// What applies to it.
+    /// Returns the politeness rules of this host.
     pub fn pace<'a>(&self, politeness: &'a Politeness) -> HostPolicy<'a> {
         HostPolicy {
             politeness,
@@ -115,41 +115,41 @@ impl HostEntry {
         }
     }
 
-    /// The longest Crawl-delay of its origins.
+    /// Returns the longest Crawl-delay of its origins; `None` if it is exempt from robots.txt.
     fn crawl_delay(&self) -> Option<Duration> {
         let rules = self.robots.iter().filter_map(|(_, record)| record.rules.as_ref());
         if self.exempt { None } else { rules.filter_map(|rules| rules.crawl_delay()).max() }
     }
 
-    /// Forgets its address; the entry keeps its place among the address's members.
+    /// Expires its address. The host remains a member of the IP entry.
     pub fn expire_address(&mut self) {
         self.until = Timestamp::ZERO;
     }
 
-    /// Its name leads to another address, and connections to the old one live until `closed`.
+    /// Holds the host after a change of address, until connections to the old one are `closed`.
     pub fn hold_for_address(&mut self, closed: Timestamp) {
         self.moved_until = self.moved_until.max(closed);
         self.state.hold_until(closed, WaitRule::AddressChange);
     }
 
-    /// As [`HostState::reapply_policy`], but for what the state does not know.
+    /// Calls [`HostState::reapply_policy`] and keeps the hold after a change of address.
     pub fn reapply_policy(&mut self, politeness: &Politeness) {
         let pace = self.pace(politeness);
         self.state.reapply_policy(&pace);
         self.state.hold_until(self.moved_until, WaitRule::AddressChange);
     }
 
-    /// The window's places, in order.
+    /// Returns the queue keys of the window, in order.
     pub fn queue_keys(&self) -> Vec<QueueKey> {
         self.window.iter().map(|url| url.queue_key).collect()
     }
 
-    /// Bytes that its rules take.
+    /// Returns the size of its compiled rules in bytes.
     pub fn rules_bytes(&self) -> usize {
         self.robots.iter().map(|(_, record)| record.rules_bytes()).sum()
     }
 
-    /// Whether it has robots requests to do, its own or another host's.
+    /// Returns true if robots requests wait for a visit to it, its own or those of other hosts.
     pub fn has_requests(&self) -> bool {
         self.robots_state.as_ref().is_some_and(|turn| !turn.requests.is_empty())
     }

@@ -1,4 +1,5 @@
-//! The hosts that resolve to one IP address: one delay and one visit at a time for all of them.
+//! IP entry: the hosts that resolve to one IP address. They share one delay, and one visit at a
+//! time.
 
 use super::heap::{ABSENT, Positions, TimeHeap};
 use super::ip_lease::IpLease;
@@ -8,35 +9,35 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A turn is asked for so long before it is needed.
+/// A lease is requested this long before it is needed.
 const ASK_AHEAD: Duration = Duration::from_secs(1);
 
-/// All addresses.
+/// All IP entries in memory.
 pub(super) type Ips = Slab<IpEntry>;
 
-/// See the module. Kept small: there may be as many as hosts.
+/// An IP address and its hosts. Kept small: there may be as many as hosts.
 #[derive(Debug)]
 pub(super) struct IpEntry {
     pub address: IpAddr,
     /// No visit may start before this.
     pub next: Timestamp,
-    /// When the last request to it was over, as far as this agent knows; zero before the first.
+    /// End of the last request to it, as far as this agent knows; zero before the first.
     pub ended: Timestamp,
     /// The hosts that wait for a visit, by their next time.
     pub hosts: TimeHeap,
-    /// How many hosts resolve to it, in whatever state.
+    /// Number of hosts that resolve to it, in any phase.
     pub members: u32,
-    /// Where it stands among the addresses that have a host waiting.
+    /// Position in the heap `Workbench::ready`, or [`ABSENT`].
     pub position: u32,
-    /// Whether a visit is out.
+    /// True while a visit is in flight.
     pub busy: bool,
-    /// The host that it is to,
+    /// The host of the visit in flight.
     pub visited: Option<Arc<str>>,
-    /// and the last one that was sent a request in this run.
+    /// The host that was last sent a request in this run.
     pub last: Option<Arc<str>>,
-    /// Whether it stands in the queue of addresses without hosts.
+    /// True while it is in the queue `Workbench::lingering`.
     pub lingers: bool,
-    /// Among other agents: this one's turn.
+    /// This agent's lease on it; `None` outside a cluster.
     pub lease: Option<Box<IpLease>>,
 }
 
@@ -47,18 +48,18 @@ impl IpEntry {
         Self { address, next, ..Self::default() }
     }
 
-    /// When one of its hosts may be visited, were the turn here.
+    /// Returns the time at which one of its hosts may be visited, given the lease.
     pub fn due(&self) -> Option<Timestamp> {
         if self.busy { None } else { self.hosts.first().map(|host| host.at.max(self.next)) }
     }
 
-    /// Whether it was lent to this agent, among others.
+    /// Returns true if this agent was granted the lease, even if the lease has ended since.
     pub fn has_lease(&self) -> bool {
         self.lease.as_ref().is_some_and(|lease| lease.is_held())
     }
 
-    /// When something is to be done about it: a visit, or asking for the turn. Who has asked waits
-    /// for the answer.
+    /// Returns the time of its next action: a visit, or a request for the lease. `None` while such
+    /// a request is pending.
     pub fn calls(&self) -> Option<Timestamp> {
         let due = self.due()?;
         match &self.lease {

@@ -1,31 +1,32 @@
-//! An agent's own turn on one address, as it sees it.
+//! IP lease: this agent's lease on one address, as the agent sees it.
 
 use crate::limits::{IP_LEASE_GRANT_AHEAD, IP_LEASE_TERM};
 use crate::messages::VisitDeadline;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
 
-/// A borrower stops so long before its turn ends.
+/// A lease is not used in this last part of its term.
 const MARGIN: Duration = Duration::from_millis(100);
-/// No visit begins in the last part of a turn.
+/// No visit begins later than this before the end of a lease.
 const VISIT_MIN: Duration = Duration::from_secs(4);
-/// A turn that others wait for may be used for so long, where there is no other delay,
+/// Time for which a lease that other agents wait for may be used, if there is no other delay.
 const QUANTUM: Duration = Duration::from_millis(250);
-/// and may wait so long for its first use.
+/// Time for which a lease that other agents wait for may wait for its first visit.
 const FIRST_USE: Duration = Duration::from_secs(2);
 
-/// See the module. All times are of the agent's own clock.
+/// A lease on one address. All times are of this agent's clock.
 #[derive(Debug)]
 pub(super) struct IpLease {
-    /// The first ask since nothing was asked for: answers to earlier ones are void. Zero: none.
+    /// Time of the first request since the lease was last given back: grants of earlier requests
+    /// are void. Zero if there is none.
     first: Timestamp,
-    /// The last ask.
-    asked: Timestamp,
-    /// The ask that was answered last; zero while there is no turn.
+    /// Time of the last request.
+    requested_at: Timestamp,
+    /// Time of the request that was granted last; zero while no lease is held.
     lent: Timestamp,
-    /// The address has rested by then.
+    /// Time by which the address has rested.
     rested: Timestamp,
-    /// When the first visit in this turn could begin, and whether one has.
+    /// Time at which the first visit of this lease could begin; `used` is true once one has begun.
     since: Timestamp,
     used: bool,
     wanted: bool,
@@ -33,11 +34,11 @@ pub(super) struct IpLease {
 }
 
 impl Default for IpLease {
-    /// No turn, and none asked for.
+    /// Returns a lease that is neither held nor requested.
     fn default() -> Self {
         Self {
             first: Timestamp::ZERO,
-            asked: Timestamp::ZERO,
+            requested_at: Timestamp::ZERO,
             lent: Timestamp::ZERO,
             rested: Timestamp::ZERO,
             since: Timestamp::ZERO,
@@ -49,60 +50,60 @@ impl Default for IpLease {
 }
 
 impl IpLease {
-    /// Whether there is a turn, maybe one that has ended.
+    /// Returns true if the lease was granted, even if it has ended since.
     pub fn is_held(&self) -> bool {
         self.lent > Timestamp::ZERO
     }
 
-    /// Whether an answer is awaited.
+    /// Returns true while a request is pending.
     pub fn is_asking(&self) -> bool {
-        self.asked > self.lent
+        self.requested_at > self.lent
     }
 
-    /// When it was last asked for, while that is not answered.
-    pub fn asked(&self) -> Option<Timestamp> {
-        self.is_asking().then_some(self.asked)
+    /// Returns the time of the last request, while that is pending.
+    pub fn requested_at(&self) -> Option<Timestamp> {
+        self.is_asking().then_some(self.requested_at)
     }
 
-    /// Whether `asked` was the last ask, and is not answered.
-    pub fn awaits(&self, asked: Timestamp) -> bool {
-        self.asked == asked && self.is_asking()
+    /// Returns true if the request of `requested_at` is the last one, and is pending.
+    pub fn awaits(&self, requested_at: Timestamp) -> bool {
+        self.requested_at == requested_at && self.is_asking()
     }
 
-    /// The ask that brought the turn.
+    /// Returns the time of the request that was granted last.
     pub const fn lent(&self) -> Timestamp {
         self.lent
     }
 
-    /// Whether a visit may begin at `at`.
+    /// Returns true if a visit may begin at `at`.
     pub fn serves(&self, at: Timestamp) -> bool {
         self.is_held() && at >= self.rested && at + VISIT_MIN <= self.end()
     }
 
-    /// No visit begins before.
+    /// Returns the time before which no visit may begin.
     pub const fn rested(&self) -> Timestamp {
         self.rested
     }
 
-    /// What a visit that begins now is given.
+    /// Begins a visit and returns its deadline.
     pub fn begin(&mut self) -> VisitDeadline {
         self.used = true;
         self.deadline.clone()
     }
 
-    /// `asked` is later than whatever was said of the address before.
-    pub fn ask(&mut self, asked: Timestamp) {
+    /// Records a request. `requested_at` is later than every earlier message about the address.
+    pub fn ask(&mut self, requested_at: Timestamp) {
         if self.first == Timestamp::ZERO {
-            self.first = asked;
+            self.first = requested_at;
         }
-        self.asked = asked;
+        self.requested_at = requested_at;
     }
 
-    /// An answer to the ask of then; says whether it counts.
-    pub fn lend(&mut self, asked: Timestamp, rest: Duration, now: Timestamp) -> bool {
+    /// Records the grant of the request of `requested_at`. Returns false if the grant is void.
+    pub fn lend(&mut self, requested_at: Timestamp, rest: Duration, now: Timestamp) -> bool {
         if self.first == Timestamp::ZERO
-            || !(self.first..=self.asked).contains(&asked)
-            || asked <= self.lent
+            || !(self.first..=self.requested_at).contains(&requested_at)
+            || requested_at <= self.lent
         {
             return false;
         }
@@ -111,18 +112,19 @@ impl IpLease {
             (self.since, self.used) = (now + rest, false);
         }
         self.rested = self.rested.max(now + rest);
-        self.lent = asked;
+        self.lent = requested_at;
         self.wanted = false;
         self.deadline.extend_to(self.end());
         true
     }
 
-    /// Others wait for it.
+    /// Records that other agents wait for the lease.
     pub const fn want(&mut self) {
         self.wanted = true;
     }
 
-    /// Whether it should be returned, while no visit is out; the next could begin at `due`.
+    /// Returns true if the lease should be given back, provided that no visit is in flight; the
+    /// next one could begin at `due`.
     pub fn should_return(&self, due: Option<Timestamp>, now: Timestamp) -> bool {
         if !self.wanted || !self.is_held() {
             return false;
@@ -133,16 +135,16 @@ impl IpLease {
         due.is_none() || now >= self.since + patience
     }
 
-    /// Whatever was lent or asked for is void.
+    /// Voids the lease and all requests.
     pub fn give_back(&mut self) {
         *self = Self::default();
     }
 
-    /// Another lender may be in charge: what was asked for must be asked again, and the turn is
-    /// kept only for the visit that is out. Says when that was asked for.
+    /// Begins an epoch, in which the address may have another lessor: requests must be repeated,
+    /// and the lease is kept only for the visit in flight. Returns the time of its request.
     pub fn begin_epoch(&mut self, busy: bool) -> Option<Timestamp> {
         if busy && self.is_held() {
-            self.asked = self.lent;
+            self.requested_at = self.lent;
             self.wanted = false;
             return Some(self.lent);
         }

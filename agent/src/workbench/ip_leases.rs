@@ -1,5 +1,5 @@
-//! Addresses that other agents visit too: whose turn is here, which must be asked for, which
-//! returned. The rules of one turn are in `hold.rs`.
+//! IP leases: requests, renewals and returns of the leases on addresses, which other agents visit
+//! too. The rules of one lease are in `ip_lease.rs`.
 
 use super::Workbench;
 use super::ip_entry::IpEntry;
@@ -10,20 +10,20 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Who has no answer asks again after this.
+/// A request without an answer is repeated after this time.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
-/// A visit that lasts has its turn prolonged this long after it was asked for.
+/// During a visit, the lease is renewed this long after it was requested.
 const RENEW_AFTER: Duration = Duration::from_secs(4);
 
-/// What is said about turns, and when it must be said again.
+/// The messages about leases to send, and the times at which they are repeated.
 #[derive(Debug, Default)]
 pub(super) struct IpLeases {
-    notes: Vec<LeaseRequest>,
-    /// The time of the last note; each has another.
+    requests: Vec<LeaseRequest>,
+    /// Time of the last message; each message has its own.
     last: Timestamp,
-    /// IP entries that wait for an answer to the ask of then, in order.
+    /// IP entries with a request that may be unanswered, by its time.
     asks: VecDeque<(Timestamp, u32)>,
-    /// IP entries whose turn was asked for then, in order.
+    /// IP entries with a granted request, by its time.
     renewals: VecDeque<(Timestamp, u32)>,
 }
 
@@ -35,22 +35,22 @@ impl IpLeases {
 }
 
 impl Workbench {
-    /// The same among other agents: no address is visited without its turn.
+    /// Adds leases, for an agent in a cluster: no address is visited without one.
     #[must_use]
     pub fn among_others(mut self) -> Self {
         self.ip_leases = Some(IpLeases::default());
         self
     }
 
-    /// Hears the one who lends an address's turn.
-    pub fn on_lease_notice(&mut self, news: &LeaseNotice, now: Timestamp) {
-        match *news {
-            LeaseNotice::Granted { address, asked, rest } => {
+    /// Handles a message from the lessor of an address.
+    pub fn on_lease_notice(&mut self, notice: &LeaseNotice, now: Timestamp) {
+        match *notice {
+            LeaseNotice::Granted { address, requested_at, rest } => {
                 let Some(ip) = self.ips.find(&address) else { return };
                 let lease = self.ips[ip].lease.as_mut();
-                if lease.is_some_and(|lease| lease.lend(asked, rest, now)) {
+                if lease.is_some_and(|lease| lease.lend(requested_at, rest, now)) {
                     if let Some(leases) = &mut self.ip_leases {
-                        leases.renewals.push_back((asked, ip));
+                        leases.renewals.push_back((requested_at, ip));
                     }
                     self.requeue_ip(ip);
                 }
@@ -58,7 +58,7 @@ impl Workbench {
             LeaseNotice::Wanted { address } => match self.ips.find(&address) {
                 Some(ip) => self.lease_wanted(ip, now),
                 None => {
-                    // An earlier life may have visited it.
+                    // An earlier run may have visited the address.
                     let rest = self.ip_rests_until().since(now);
                     self.queue_return(address, rest, now);
                 }
@@ -76,20 +76,20 @@ impl Workbench {
         }
     }
 
-    /// Another lender may be in charge of any address. Says which turns are in use; no others that
-    /// were lent before will be.
+    /// Begins an epoch, in which any address may have another lessor. Returns the leases in use; no
+    /// other lease that was granted before will be used.
     pub fn begin_lease_epoch(&mut self, now: Timestamp) -> Vec<LeaseInUse> {
         let mut held = Vec::new();
         if let Some(leases) = &mut self.ip_leases {
-            leases.notes.clear();
+            leases.requests.clear();
         }
         for ip in self.ips.ids() {
             let entry = &mut self.ips[ip];
             let (address, busy) = (entry.address, entry.busy);
             let lent = entry.lease.as_mut().and_then(|lease| lease.begin_epoch(busy));
-            if let Some(asked) = lent {
-                held.push(LeaseInUse { address, asked });
-                // The new lender prolongs it once it may.
+            if let Some(requested_at) = lent {
+                held.push(LeaseInUse { address, requested_at });
+                // The new lessor renews the lease as soon as it may.
                 self.request_lease(ip, now);
             }
             self.requeue_ip(ip);
@@ -97,11 +97,12 @@ impl Workbench {
         held
     }
 
-    /// What is to be said of turns.
+    /// Removes and returns the messages about leases to send.
     #[must_use]
     pub fn take_lease_requests(&mut self, now: Timestamp) -> Vec<LeaseRequest> {
-        while let Some((ip, asked)) = self.next_of(now, ASK_AGAIN, |leases| &mut leases.asks) {
-            if self.noted(ip).is_some_and(|(_, lease)| lease.awaits(asked)) {
+        while let Some((ip, requested_at)) = self.next_of(now, ASK_AGAIN, |leases| &mut leases.asks)
+        {
+            if self.noted(ip).is_some_and(|(_, lease)| lease.awaits(requested_at)) {
                 if self.ips[ip].busy || self.ips[ip].due().is_some() {
                     self.request_lease(ip, now);
                 } else {
@@ -109,22 +110,26 @@ impl Workbench {
                 }
             }
         }
-        while let Some((ip, asked)) = self.next_of(now, RENEW_AFTER, |s| &mut s.renewals) {
-            let lasts = |lease: &IpLease| lease.lent() == asked && !lease.is_asking();
+        while let Some((ip, requested_at)) = self.next_of(now, RENEW_AFTER, |s| &mut s.renewals) {
+            let lasts = |lease: &IpLease| lease.lent() == requested_at && !lease.is_asking();
             if self.noted(ip).is_some_and(|(entry, lease)| entry.busy && lasts(lease)) {
                 self.request_lease(ip, now);
             }
         }
-        self.ip_leases.as_mut().map(|leases| std::mem::take(&mut leases.notes)).unwrap_or_default()
+        self.ip_leases
+            .as_mut()
+            .map(|leases| std::mem::take(&mut leases.requests))
+            .unwrap_or_default()
     }
 
-    /// An IP entry whose number was noted with the time of an ask, which tells whether it is the same.
+    /// Returns an IP entry by an id that was stored with the time of a request. The id may have
+    /// been reused since, so callers compare that time with the lease.
     fn noted(&self, ip: u32) -> Option<(&IpEntry, &IpLease)> {
         let entry = self.ips.get(ip)?;
         Some((entry, entry.lease.as_deref()?))
     }
 
-    /// Whether an IP entry that calls may be visited now; asks for the turn otherwise.
+    /// Returns true if an IP entry that is due may be visited now; otherwise requests its lease.
     pub(super) fn has_lease(&mut self, ip: u32, now: Timestamp) -> bool {
         if self.ips[ip].lease.is_none() {
             return true;
@@ -140,20 +145,19 @@ impl Workbench {
         false
     }
 
-    /// A visit to the address begins.
+    /// Begins a visit to the address.
     pub(super) fn begin_lease_visit(&mut self, ip: u32, visit: &mut Visit, now: Timestamp) {
         self.ips[ip].busy = true;
         self.ips[ip].visited = Some(visit.name.clone());
         let Some(lease) = &mut self.ips[ip].lease else { return };
         visit.deadline = lease.begin();
-        // The time to have it prolonged passed while there was no visit.
+        // The time of renewal passed while no visit was in flight.
         if now >= lease.lent() + RENEW_AFTER {
             self.request_lease(ip, now);
         }
     }
 
-    /// Returns the turn of an address that is not being visited, if others wait for it and it has
-    /// been used.
+    /// Gives back the lease of an address that is not being visited, if [`IpLease::should_return`].
     pub(super) fn yield_lease(&mut self, ip: u32, now: Timestamp) {
         let entry = &self.ips[ip];
         if entry.lease.as_ref().is_some_and(|lease| lease.should_return(entry.due(), now)) {
@@ -165,10 +169,10 @@ impl Workbench {
         let (Some(leases), Some(lease)) = (&mut self.ip_leases, &mut self.ips[ip].lease) else {
             return;
         };
-        let asked = leases.stamp(now);
-        lease.ask(asked);
-        leases.asks.push_back((asked, ip));
-        leases.notes.push(LeaseRequest::Acquire { address: self.ips[ip].address, asked });
+        let requested_at = leases.stamp(now);
+        lease.ask(requested_at);
+        leases.asks.push_back((requested_at, ip));
+        leases.requests.push(LeaseRequest::Acquire { address: self.ips[ip].address, requested_at });
     }
 
     fn return_lease(&mut self, ip: u32, now: Timestamp) {
@@ -183,12 +187,12 @@ impl Workbench {
 
     fn queue_return(&mut self, address: IpAddr, rest: Duration, now: Timestamp) {
         if let Some(leases) = &mut self.ip_leases {
-            let asked = leases.stamp(now);
-            leases.notes.push(LeaseRequest::Return { address, asked, rest });
+            let requested_at = leases.stamp(now);
+            leases.requests.push(LeaseRequest::Return { address, requested_at, rest });
         }
     }
 
-    /// The first of a queue that was put there `after` ago, if there is one, with its time.
+    /// Removes and returns the first entry of a queue, with its time, if that is `after` ago.
     fn next_of(
         &mut self,
         now: Timestamp,
@@ -196,11 +200,11 @@ impl Workbench {
         queue: impl Fn(&mut IpLeases) -> &mut VecDeque<(Timestamp, u32)>,
     ) -> Option<(u32, Timestamp)> {
         let queue = queue(self.ip_leases.as_mut()?);
-        let &(asked, ip) = queue.front()?;
-        if asked + after > now {
+        let &(requested_at, ip) = queue.front()?;
+        if requested_at + after > now {
             return None;
         }
         queue.pop_front();
-        Some((ip, asked))
+        Some((ip, requested_at))
     }
 }

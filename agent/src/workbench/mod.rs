@@ -1,42 +1,44 @@
-//! The workbench: the hosts that can be visited, ordered by when.
+//! The workbench: the hosts that can be visited, ordered by time.
 //!
 //! Two levels, as in BUbiNG (Boldi, Marino, Santini, Vigna, 2018): a heap of IP entries by the
-//! time one of their hosts may be visited, and for each of them a heap of its hosts. Whatever is
-//! handed out is alone on its host and on its address until its verdict comes back.
+//! time one of their hosts may be visited, and for each of them a heap of its hosts. A visit has
+//! its host and its IP address exclusively until its verdict arrives.
 //!
-//! - *Comes in:* [`ToWorkbench`] (hosts that fall due, more of their URLs), [`Resolution`](crate::messages::Resolution),
-//!   [`Verdict`](crate::messages::Verdict), the scheduler's questions, and among other agents
-//!   [`LeaseNotice`](crate::messages::LeaseNotice).
-//! - *Goes out:* [`Visit`], [`ToFrontier`] ([`Workbench::take_messages`]), names to be resolved
-//!   ([`Workbench::take_to_resolve`]), turns asked for and returned
+//! - *Input:* [`ToWorkbench`] (hosts that fall due, more of their URLs),
+//!   [`Resolution`](crate::messages::Resolution), [`Verdict`](crate::messages::Verdict), the
+//!   scheduler's queries, and in a cluster [`LeaseNotice`](crate::messages::LeaseNotice).
+//! - *Output:* [`Visit`], [`ToFrontier`] ([`Workbench::take_messages`]), names to resolve
+//!   ([`Workbench::take_to_resolve`]), requests for and returns of IP leases
 //!   ([`Workbench::take_lease_requests`]).
-//! - *Remembers:* the hosts in memory with the head of their queues and their robots.txt records;
-//!   the addresses lately visited. All of it can be had again from the crawl database.
-//! - *Never knows:* what a page is, whether a URL is new, what time it is: `now` is an argument,
-//!   and never goes back. There is no thread, no lock and no I/O here.
-//! - *Goes wrong:* nothing that stops it. A host that leaves the workbench says so with
-//!   [`ToFrontier::Leave`] (it goes on later) or [`ToFrontier::Drop`] (it was given up). RobotsCache for
-//!   hosts that are no longer here are ignored and counted ([`Census::unknown_host_replies`]).
+//! - *State:* the hosts in memory with the head of their queues and their robots.txt records; the
+//!   addresses visited recently. All of it can be rebuilt from the crawl database.
+//! - *Does not know:* the content of pages, whether a URL is new, the clock: `now` is an argument
+//!   and never decreases. It has no threads, no locks and no I/O.
+//! - *Errors:* none that stops it. A host leaves the workbench with [`ToFrontier::Leave`] (it
+//!   continues later) or [`ToFrontier::Drop`] (it was given up). Replies for hosts that have left
+//!   are ignored and counted ([`Census::unknown_host_replies`]).
 //!
-//! # Where a host stands
+//! # Phases of a host
 //! ```text
 //!  DueHost ─► Asleep ─► Resolving ─► Waiting ─► InFlight ─► (settle) ─► Waiting │ Asleep │ Dry │ gone
-//!            └──────────┴── name servers fail: rests ──┘   Dry: its window is empty, more is coming
+//!            └──────────┴── name servers fail: rests ──┘   Dry: window empty, refill pending
 //! ```
-//! A host that is paused sleeps until it is not; one that is blocked is dropped wherever it stands.
+//! A paused host sleeps until it is resumed. A blocked host is dropped in any phase.
+//!
 //! # Bounds
-//! At most `state.hosts_max` hosts (a host that a robots.txt redirect leads to may come on top:
-//! one waits for it), and no URLs are asked for beyond `state.window_urls_max`. With more compiled
-//! rules than [`RULES_BYTES_MAX`](crate::limits::RULES_BYTES_MAX) no host is asked for, and those
-//! with rules leave whenever they must wait; of one host, the rules of
-//! [`ORIGINS_A_HOST_MAX`](crate::limits::ORIGINS_A_HOST_MAX) origins are held.
+//! At most `state.hosts_max` hosts; the target of a robots.txt redirect may exceed this, because
+//! another host waits for it. No URLs are requested beyond `state.window_urls_max`. With
+//! [`RULES_BYTES_MAX`](crate::limits::RULES_BYTES_MAX) of compiled rules no host is requested;
+//! with a quarter more, hosts with rules leave whenever they must wait. Per host, the rules of at
+//! most [`ORIGINS_A_HOST_MAX`](crate::limits::ORIGINS_A_HOST_MAX) origins are held.
 //!
 //! # Caution
-//! After a run that was killed nobody knows what was requested last: no host is visited before
-//! the start plus its longest ordinary delay, and no address before the start plus `ip_delay`.
-//! A robots.txt that redirects to another host waits for that host's turn; a host that is not in
-//! memory is called from the crawl database ([`ToFrontier::RequestHost`]) with all that politeness remembers of it.
-//! If it is another agent's, that one is asked ([`Workbench::take_remote_requests`]).
+//! After a run that was killed, its last requests are unknown: no host is visited before the start
+//! plus its longest ordinary delay, and no address before the start plus `ip_delay`.
+//! A robots.txt that redirects to another host waits for a visit to that host. A host that is not
+//! in memory is requested from the crawl database ([`ToFrontier::RequestHost`]), with its
+//! politeness state. If it belongs to another agent, the robots.txt is requested from that agent
+//! ([`Workbench::take_remote_requests`]).
 
 mod addresses;
 mod front;
@@ -84,43 +86,43 @@ use std::sync::Arc;
 use std::time::Duration;
 use visit::weight;
 
-/// Between two searches for hosts that could make room, by leaving or with shorter windows.
+/// Interval between two attempts to free memory: resting hosts leave and long windows are cut.
 const SWEEP: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// The hosts in memory and the schedule of their visits.
 #[derive(Debug)]
 pub struct Workbench {
     fixed: Fixed,
     live: Live,
-    /// Who is blocked and who is paused, by the settings.
+    /// Blocked and paused hosts, by the settings.
     lists: Lists,
     started: Timestamp,
     unclean: bool,
     closing: bool,
     hosts: Hosts,
     ips: Ips,
-    /// The IP entries that have a host waiting and no visit out.
+    /// IP entries with a waiting host, no visit in flight and no lease request pending.
     ready: TimeHeap,
-    /// The hosts that are asleep.
+    /// Hosts in [`HostPhase::Asleep`].
     sleepers: TimeHeap,
-    /// IP entries without hosts whose delay may still run.
+    /// IP entries that lost their last host, kept until their delay has passed.
     lingering: VecDeque<u32>,
-    /// Errands for hosts that were called from the crawl database.
+    /// Robots requests for hosts that were requested from the crawl database, by host.
     calls: HashMap<HostKey, Vec<RobotsRequest>>,
-    /// Errands whose host has left.
+    /// Robots requests whose target host has left.
     abandoned: Vec<RobotsRequest>,
     robots_cache: RobotsCache,
     remote_robots: RemoteRobots,
     recent_addresses: RecentAddresses,
     front: Front,
-    /// Among other agents: what is said about turns.
+    /// Requests for IP leases; `None` outside a cluster.
     ip_leases: Option<IpLeases>,
     messages: Vec<ToFrontier>,
     to_resolve: Vec<(HostKey, Arc<str>)>,
     window_urls: usize,
     rules_bytes: usize,
     ips_held: usize,
-    /// Hosts that have no address yet.
+    /// Number of hosts without an address.
     unplaced: usize,
     in_flight: usize,
     seq: u32,
@@ -129,8 +131,8 @@ pub struct Workbench {
 }
 
 impl Workbench {
-    /// An empty workbench. `unclean`: the last run may have sent requests that are not recorded
-    /// (it was killed), or was ended less than `ip_delay` ago.
+    /// Creates an empty workbench. `unclean` is true if the last run may have sent requests that
+    /// are not recorded: it was killed.
     #[must_use]
     pub fn new(settings: &Settings, now: Timestamp, unclean: bool) -> Self {
         Self {
@@ -165,7 +167,7 @@ impl Workbench {
         }
     }
 
-    /// Hears the crawl database.
+    /// Handles a message of the crawl database.
     pub fn on_frontier(&mut self, message: ToWorkbench, now: Timestamp) {
         match message {
             ToWorkbench::Due(due) => self.admit(*due, now),
@@ -180,8 +182,8 @@ impl Workbench {
         self.fail_abandoned(now);
     }
 
-    /// A host and an address that may be visited now, and what is to be done there. To be
-    /// returned with [`Self::release`].
+    /// Returns a visit that may begin now: a host, its address and the task. The visit ends with
+    /// [`Self::release`].
     pub fn acquire(&mut self, now: Timestamp) -> Option<Visit> {
         self.wake(now);
         if self.closing {
@@ -206,15 +208,16 @@ impl Workbench {
         None
     }
 
-    /// When [`Self::acquire`] may have something next, or a host must be resolved; `None` while
-    /// only an answer from outside can change anything.
+    /// Returns the next time at which [`Self::acquire`] may return a visit or a name must be
+    /// resolved; `None` while only an external message can change anything.
     #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         let turn = if self.closing { None } else { self.ready.first() };
         [turn, self.sleepers.first()].into_iter().flatten().map(|node| node.at).min()
     }
 
-    /// A fetcher is free and [`Self::acquire`] has nothing: the front grows if it is filled.
+    /// Reports that a fetcher is free and [`Self::acquire`] returned `None`. The front grows if it
+    /// is used up. If memory is full, resting hosts leave and long windows are cut.
     pub fn starving(&mut self, now: Timestamp) {
         let held = self.held();
         self.front.starve(held);
@@ -226,8 +229,8 @@ impl Workbench {
         self.fail_abandoned(now);
     }
 
-    /// No more visits: every host leaves, those on a visit when they come back, those that wait
-    /// for URLs from the crawl database when these have come.
+    /// Starts no more visits and makes every host leave: a host on a visit when that ends, a host
+    /// that waits for URLs from the crawl database when these have arrived.
     pub fn close(&mut self, now: Timestamp) {
         self.closing = true;
         for id in self.hosts.ids() {
@@ -241,7 +244,7 @@ impl Workbench {
         self.abandoned.clear();
     }
 
-    /// What the crawl database must be told, in order.
+    /// Removes and returns the messages to the crawl database, in order.
     #[must_use]
     pub fn take_messages(&mut self) -> Vec<ToFrontier> {
         if let Some(hosts) = self.front.order(self.held(), self.closing) {
@@ -250,7 +253,7 @@ impl Workbench {
         std::mem::take(&mut self.messages)
     }
 
-    /// The names that must be resolved, each answered by [`Self::resolved`].
+    /// Removes and returns the names to resolve; each is answered by [`Self::resolved`].
     #[must_use]
     pub fn take_to_resolve(&mut self) -> Vec<(HostKey, Arc<str>)> {
         std::mem::take(&mut self.to_resolve)
@@ -269,7 +272,7 @@ impl Workbench {
             return;
         }
         let mut host = HostEntry::new(due, &self.live.politeness);
-        // The pace may have changed while it was away.
+        // The settings may have changed since the state was stored.
         let pace = host.pace(&self.live.politeness);
         host.state.reapply_policy(&pace);
         host.paused = self.lists.is_paused(&host.name);
@@ -304,7 +307,7 @@ impl Workbench {
         }
     }
 
-    /// The hosts of these groups leave: at once, or when what they wait for has come.
+    /// Makes the hosts of these groups leave: at once, or when their visit or refill has ended.
     fn recall(&mut self, groups: &[GroupHash], now: Timestamp) {
         for id in self.hosts.ids() {
             let host = &mut self.hosts[id];
@@ -319,7 +322,7 @@ impl Workbench {
         }
     }
 
-    /// What falls due without anybody's doing.
+    /// Handles what is due at `now`: idle IP entries, sleeping hosts, the review of the front.
     fn wake(&mut self, now: Timestamp) {
         self.forget_addresses(now);
         while self.sleepers.first().is_some_and(|node| node.at <= now) {

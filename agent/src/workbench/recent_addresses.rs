@@ -1,5 +1,5 @@
-//! The addresses of hosts that left a moment ago: should such a host come back with another one,
-//! the connections to the old address may still be open.
+//! Recent addresses: those of hosts that left a moment ago. If such a host returns with another
+//! address, connections to the old one may still be open.
 
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
@@ -7,20 +7,20 @@ use foldhash::HashMap;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Hosts remembered at once. When there are more, unknown hosts are held back to be safe.
+/// Maximum number of remembered hosts. If there are more, unknown hosts are held back to be safe.
 const CAPACITY: usize = 65_536;
 
-/// See the module.
+/// The addresses by host, each with the time at which its connections are closed.
 #[derive(Debug, Default)]
 pub(super) struct RecentAddresses {
     queue: VecDeque<(Timestamp, HostKey)>,
     addresses: HashMap<HostKey, (IpAddr, Timestamp)>,
-    /// Until when something that should be known was forgotten.
+    /// Time until which an entry would be needed that was removed for lack of capacity.
     forgetful_until: Timestamp,
 }
 
 impl RecentAddresses {
-    /// A host left; its connections are closed at `closed`.
+    /// Remembers the address of a host that left and whose connections are closed at `closed`.
     pub fn remember(&mut self, host: HostKey, address: IpAddr, closed: Timestamp, now: Timestamp) {
         self.expire(now);
         if closed <= now {
@@ -36,7 +36,7 @@ impl RecentAddresses {
         self.addresses.insert(host, (address, closed));
     }
 
-    /// Whether connections of `host` to another address than `address` may be open.
+    /// Returns true if connections of `host` to an address other than `address` may be open.
     pub fn may_be_elsewhere(&mut self, host: HostKey, address: IpAddr, now: Timestamp) -> bool {
         self.expire(now);
         match self.addresses.get(&host) {

@@ -1,4 +1,4 @@
-//! New settings, in force for the hosts that are here at once.
+//! New settings: in force at once for the hosts in memory.
 
 use super::Workbench;
 use super::heap::ABSENT;
@@ -10,8 +10,8 @@ use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 
 impl Workbench {
-    /// Takes up new settings, also for hosts and addresses that wait: an ordinary wait is counted anew
-    /// from the end of the last request, one that another rule has set is not made shorter.
+    /// Applies new settings, also to hosts and addresses that wait. An ordinary wait is recomputed
+    /// from the end of the last request; a wait set by another rule is not shortened.
     pub fn reconfigure(&mut self, live: &Live, now: Timestamp) {
         let budgets =
             |live: &Live| (live.limits.pages_per_host_max, live.limits.pages_per_domain_max);
@@ -35,7 +35,7 @@ impl Workbench {
         host.configure(politeness);
         host.paused = self.lists.is_paused(&host.name);
         host.reapply_policy(politeness);
-        // How many pages it may still have is the crawl database's to say: it comes back with that.
+        // The crawl database computes the pages left: the host leaves and returns with that number.
         host.recalled |= other_budgets;
         let (phase, leaves) = (host.phase, host.recalled);
         let leaves = leaves || self.block_of(id).is_some();
@@ -44,17 +44,17 @@ impl Workbench {
                 self.detach(id);
                 self.place_host(id, now);
             }
-            // A name that is being looked up comes back, too late to count for anything.
+            // The resolver's reply arrives later and is ignored.
             HostPhase::Resolving if leaves => {
                 self.detach(id);
                 self.place_host(id, now);
             }
-            // They settle when what they wait for has come.
+            // Placed when what they wait for has arrived.
             HostPhase::Resolving | HostPhase::Dry | HostPhase::InFlight | HostPhase::Loose => {}
         }
     }
 
-    /// Addresses rest as long as they should by now.
+    /// Recomputes the rest of each visited address from the new `ip_delay`.
     fn reapply_to_addresses(&mut self) {
         let rest = self.live.politeness.ip_delay;
         for ip in self.ips.ids() {
@@ -66,14 +66,14 @@ impl Workbench {
         }
     }
 
-    /// The entry by which a host is blocked, by its name or its address.
+    /// Returns the entry that blocks a host, by its name or its address.
     pub(super) fn block_of(&self, id: u32) -> Option<&BlockEntry> {
         let host = &self.hosts[id];
         let address = (host.ip != ABSENT).then(|| self.ips[host.ip].address);
         self.lists.block(&host.name, address)
     }
 
-    /// Drops a loose host if it is blocked; says whether it is gone, or will be.
+    /// Drops a loose host if it is blocked. Returns true if it has left, or will after its refill.
     pub(super) fn drop_blocked(&mut self, id: u32, now: Timestamp) -> bool {
         if self.lists.blocked.is_empty() {
             return false;
@@ -84,7 +84,7 @@ impl Workbench {
         true
     }
 
-    /// Says by which entry a host is blocked that is dropped next.
+    /// Reports the entry that blocks a host. The drop of the host follows.
     pub(super) fn report_blocked(&mut self, id: u32, by: String) {
         self.messages.push(ToFrontier::BlockedBy { host: self.hosts[id].key, by });
     }

@@ -1,6 +1,6 @@
-//! Errands between agents. A robots.txt that leads to a host of another agent is asked for by that
-//! agent, in that host's turn; each such request is one hop, and what it brings is followed further
-//! by the agent that needs it.
+//! Robots requests between agents. A robots.txt that redirects to a host of another agent is
+//! requested from that agent, which fetches it on a visit to that host. Each such request is one
+//! hop; further redirects are followed by the agent that needs the file.
 
 use super::Workbench;
 use super::robots_state::first_hop;
@@ -11,23 +11,23 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::CrawlUrl;
 use foldhash::{HashMap, HashSet};
 
-/// Stands for a host of another agent that an request is for.
+/// Placeholder for the host of a request that another agent has sent.
 const FOR_PEER: HostKey = HostKey { group: GroupHash(0), host: HostHash(0) };
 
-/// See the module.
+/// The robots requests that are exchanged with other agents.
 #[derive(Debug, Default)]
 pub(super) struct RemoteRobots {
-    /// Own requests, by what another agent was asked for.
+    /// Own requests, by the URL that is requested from another agent.
     waiting: HashMap<CrawlUrl, Vec<RobotsRequest>>,
-    /// Those of `waiting` that nobody was asked for: their hosts are paused.
+    /// URLs of `waiting` that are not requested from any agent: their hosts are paused.
     held: HashSet<CrawlUrl>,
     to_ask: Vec<CrawlUrl>,
-    /// For other agents.
+    /// Answers for other agents.
     answers: Vec<(CrawlUrl, RobotsOutcome)>,
 }
 
 impl RemoteRobots {
-    /// The requests of `for_host` that wait for an answer of host `at` are needed no more.
+    /// Cancels the requests of `for_host` for the URLs that satisfy `is_at`.
     pub fn cancel(&mut self, is_at: impl Fn(&CrawlUrl) -> bool, for_host: HostKey) {
         for (_, requests) in self.waiting.iter_mut().filter(|(url, _)| is_at(url)) {
             requests.retain(|request| request.for_host != for_host);
@@ -36,13 +36,13 @@ impl RemoteRobots {
         self.held.retain(|url| self.waiting.contains_key(url));
     }
 
-    /// Whether `for_host` waits for what a host says that `is_at` there.
+    /// Returns true if `for_host` waits for a URL that satisfies `is_at`.
     fn waits(&self, is_at: impl Fn(&CrawlUrl) -> bool, for_host: HostKey) -> bool {
         let mut there = self.waiting.iter().filter(|(url, _)| is_at(url));
         there.any(|(_, requests)| requests.iter().any(|request| request.for_host == for_host))
     }
 
-    /// Nobody waits any more.
+    /// Cancels all own requests.
     pub fn clear(&mut self) {
         self.waiting.clear();
         self.held.clear();
@@ -51,15 +51,16 @@ impl RemoteRobots {
 }
 
 impl Workbench {
-    /// What other agents must be asked for, each answered by [`Self::on_remote_robots`].
+    /// Removes and returns the URLs to request from other agents, each answered by
+    /// [`Self::on_remote_robots`].
     #[must_use]
     pub fn take_remote_requests(&mut self) -> Vec<CrawlUrl> {
         std::mem::take(&mut self.remote_robots.to_ask)
     }
 
-    /// What another agent has found there.
+    /// Handles the answer of another agent.
     pub fn on_remote_robots(&mut self, url: &CrawlUrl, found: &RobotsOutcome, now: Timestamp) {
-        // Its agent cannot visit a host that is paused: it is asked again once that is over.
+        // Its agent cannot visit a paused host: the request is repeated when the pause is over.
         let in_vain = matches!(found, RobotsOutcome::Unreachable);
         if in_vain
             && self.lists.is_paused(url.host())
@@ -81,8 +82,8 @@ impl Workbench {
         self.fail_abandoned(now);
     }
 
-    /// Another agent wants this robots.txt, of a host that is visited here; answered by
-    /// [`Self::take_peer_replies`], once for all who ask until then.
+    /// Requests a robots.txt for another agent, from a host that this agent visits. The answer is
+    /// returned by [`Self::take_peer_replies`], and serves all agents that request it until then.
     pub fn request_for_peer(&mut self, url: CrawlUrl, now: Timestamp) {
         if self.closing {
             return self.remote_robots.answers.push((url, RobotsOutcome::Unreachable));
@@ -96,14 +97,14 @@ impl Workbench {
         self.fail_abandoned(now);
     }
 
-    /// What was found for other agents.
+    /// Removes and returns the answers for other agents.
     #[must_use]
     pub fn take_peer_replies(&mut self) -> Vec<(CrawlUrl, RobotsOutcome)> {
         std::mem::take(&mut self.remote_robots.answers)
     }
 
-    /// The request's host is not visited here: another agent is asked, unless it was another agent
-    /// that sent it, or there is none, or too many wait already.
+    /// Sends a request, whose target host is not visited here, to the host's owner. The request
+    /// fails if another agent sent it, if there are no other agents, or if too many already wait.
     pub(super) fn request_from_owner(&mut self, request: RobotsRequest) {
         let waiting = &mut self.remote_robots.waiting;
         let known = waiting.contains_key(&request.url);
@@ -121,14 +122,14 @@ impl Workbench {
         waiting.entry(request.url.clone()).or_default().push(request);
     }
 
-    /// Other hosts may be paused now, and some no more: what was held because of that is asked for.
+    /// Sends the requests that were held because of paused hosts, if these are resumed.
     pub(super) fn resume_remote_robots(&mut self) {
         let lists = &self.lists;
         let resumed = self.remote_robots.held.extract_if(|url| !lists.is_paused(url.host()));
         self.remote_robots.to_ask.extend(resumed);
     }
 
-    /// Whether the host waits for a host of another agent, at `at`, that is paused.
+    /// Returns true if the host waits for host `at`, which belongs to another agent and is paused.
     pub(super) fn waits_for_paused(&self, id: u32, at: HostKey) -> bool {
         let assign_by = self.fixed.identity.assign_by;
         let is_there =
@@ -136,7 +137,7 @@ impl Workbench {
         self.remote_robots.waits(is_there, self.hosts[id].key)
     }
 
-    /// Whether this was for another agent, which then has its answer.
+    /// Answers a request that another agent has sent; returns false for any other request.
     pub(super) fn answer_peer(&mut self, request: &RobotsRequest, found: &RobotsOutcome) -> bool {
         let guest = request.for_host == FOR_PEER;
         if guest {

@@ -1,5 +1,5 @@
-//! The last robots.txt files that were fetched for another host: many subdomains send theirs to
-//! one place, and it need not be asked for each of them.
+//! Cache of the last robots.txt files that were fetched for other hosts: many subdomains redirect
+//! to one URL, which need not be requested for each of them.
 
 use crate::messages::RobotsOutcome;
 use crivello_common::time::Timestamp;
@@ -11,12 +11,12 @@ const ENTRIES_MAX: usize = 32;
 const RULES_MAX: usize = 64 * 1024;
 const AGE_MAX: Duration = Duration::from_secs(600);
 
-/// See the module. At most [`ENTRIES_MAX`] × [`RULES_MAX`] bytes.
+/// The cache, newest answer first; at most [`ENTRIES_MAX`] × [`RULES_MAX`] bytes.
 #[derive(Debug, Default)]
 pub(super) struct RobotsCache(VecDeque<(CrawlUrl, Timestamp, RobotsOutcome)>);
 
 impl RobotsCache {
-    /// Keeps an answer that others may use.
+    /// Stores an answer that other hosts may use, unless it is too large or a failure.
     pub fn keep(&mut self, url: &CrawlUrl, found: &RobotsOutcome, now: Timestamp) {
         let fits = match found {
             RobotsOutcome::Rules(rules) => rules.heap_size() <= RULES_MAX,
@@ -30,7 +30,7 @@ impl RobotsCache {
         }
     }
 
-    /// The answer of `url`, if it was given lately.
+    /// Returns the answer for `url`, if it is not older than [`AGE_MAX`].
     pub fn get(&self, url: &CrawlUrl, now: Timestamp) -> Option<RobotsOutcome> {
         let lately = |at: Timestamp| now < at + AGE_MAX;
         self.0.iter().find(|(u, at, _)| u == url && lately(*at)).map(|(.., found)| found.clone())

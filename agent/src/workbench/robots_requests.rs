@@ -1,5 +1,5 @@
-//! Robots requests: where a redirect leads, whom an answer serves, and what becomes of an request
-//! whose host leaves.
+//! Robots requests: redirects to other hosts, answers for all hosts that wait, and the end of
+//! requests whose target host leaves.
 
 use super::Workbench;
 use super::host_entry::{HostEntry, HostPhase};
@@ -11,11 +11,11 @@ use crivello_common::url::{CrawlUrl, Origin};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A robots.txt that waits longer than this for other hosts' turns is taken as unreachable.
+/// A robots.txt that waits longer than this for visits to other hosts counts as unreachable.
 const AWAY_MAX: Duration = Duration::from_secs(600);
 
 impl Workbench {
-    /// The answer to an request that was done at host `at`, for all that wait for the same URL.
+    /// Handles the answer to a request at host `at`, for all requests there for the same URL.
     pub(super) fn on_robots_answer(&mut self, at: u32, answer: RobotsAnswer, now: Timestamp) {
         let RobotsAnswer { request, found } = answer;
         let key = self.hosts[at].key;
@@ -37,7 +37,7 @@ impl Workbench {
         }
     }
 
-    /// Sends an request on to where it was redirected.
+    /// Follows the redirect of a request to `url`.
     pub(super) fn redirect(&mut self, request: &RobotsRequest, url: &CrawlUrl, now: Timestamp) {
         let Some(request) = next_hop(request, url.clone()) else {
             return self.finish_request(request, &RobotsOutcome::Missing, now);
@@ -60,7 +60,8 @@ impl Workbench {
         self.send_request(target, request, now);
     }
 
-    /// Has an request done at host `target`, which is called if it is not here.
+    /// Queues a request at host `target`, which is fetched from the crawl database if it is not in
+    /// memory.
     pub(super) fn send_request(&mut self, target: HostKey, request: RobotsRequest, now: Timestamp) {
         if let Some(other) = self.hosts.find(&target) {
             self.hosts[other].robots_state.get_or_insert_default().requests.push_back(request);
@@ -74,7 +75,7 @@ impl Workbench {
         waiting.push(request);
     }
 
-    /// The end of an request: the host it was for knows its rules, or that there are none to be had.
+    /// Ends a request: records the final answer for the host that it was for.
     pub(super) fn finish_request(
         &mut self,
         request: &RobotsRequest,
@@ -91,7 +92,8 @@ impl Workbench {
         self.wake_host(id, now);
     }
 
-    /// Until when the host waits for its request elsewhere: a pause over there costs it nothing.
+    /// Returns the deadline of the host's request at another host. While that host is paused, a
+    /// deadline that has passed is extended.
     pub(super) fn extend_deadline(
         &mut self,
         id: u32,
@@ -109,7 +111,7 @@ impl Workbench {
         away.deadline
     }
 
-    /// The host's request elsewhere took too long.
+    /// Gives up the host's request at another host, whose deadline has passed.
     pub(super) fn expire_away(&mut self, id: u32, now: Timestamp) {
         let key = self.hosts[id].key;
         if let Some(away) = self.hosts[id].robots_state.as_mut().and_then(|turn| turn.away.take()) {
@@ -127,7 +129,7 @@ impl Workbench {
         self.messages.push(ToFrontier::Robots { host: host.key, origin, record });
     }
 
-    /// Settles a host anew that slept or was dry: it has something to do.
+    /// Places a host again that sleeps or is dry: it may have a task now.
     fn wake_host(&mut self, id: u32, now: Timestamp) {
         if matches!(self.hosts[id].phase, HostPhase::Asleep | HostPhase::Dry) {
             self.detach(id);
@@ -140,7 +142,7 @@ impl Workbench {
         away.is_some_and(|away| away.origin == request.for_origin)
     }
 
-    /// Takes back the requests of `for_host` at host `at`.
+    /// Cancels the requests of `for_host` at host `at`.
     pub(super) fn cancel(&mut self, at: HostKey, for_host: HostKey) {
         if let Some(id) = self.hosts.find(&at) {
             if let Some(turn) = self.hosts[id].robots_state.as_mut() {
@@ -157,8 +159,8 @@ impl Workbench {
         }
     }
 
-    /// The hosts whose requests were with a host that left take them as unreachable. One by one:
-    /// a host given up for it may leave requests of its own.
+    /// Fails the requests whose target host has left: their robots.txt counts as unreachable. One
+    /// by one, because a host that is given up for it may abandon further requests.
     pub(super) fn fail_abandoned(&mut self, now: Timestamp) {
         while let Some(request) = self.abandoned.pop() {
             let found = RobotsOutcome::Unreachable;
@@ -170,12 +172,12 @@ impl Workbench {
 }
 
 impl HostEntry {
-    /// Its own request elsewhere.
+    /// Returns its own request that waits at another host.
     pub(super) fn away(&self) -> Option<PendingRedirect> {
         self.robots_state.as_ref().and_then(|turn| turn.away)
     }
 
-    /// Errands that waited for this host to come in.
+    /// Adds the requests that waited for this host to arrive.
     pub(super) fn set_waiting_requests(&mut self, requests: Vec<RobotsRequest>) {
         if !requests.is_empty() {
             self.robots_state =

@@ -1,5 +1,5 @@
-//! What a robots.txt record says now, and what an answer makes of it (RFC 9309 section 2.3.1);
-//! the requests on the way to one.
+//! State of a robots.txt: what a record means at a given time, its update by an answer (RFC 9309
+//! section 2.3.1), and the requests that lead to the file.
 
 use crate::limits::ROBOTS_HOPS_MAX;
 use crate::messages::{RobotsOutcome, RobotsRecord, RobotsRequest};
@@ -13,19 +13,19 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// RFC 9309 section 2.4: no longer than a day without asking again.
+/// Maximum age of a record before a new request (RFC 9309 section 2.4): a day.
 const AGE_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// The requests that lead to a host, and the one it waits for elsewhere.
+/// The robots requests to send to a host, and its own request that waits at another host.
 #[derive(Debug, Default)]
 pub(super) struct RobotsState {
-    /// To be done here: its own first.
+    /// Requests to send on visits to this host, its own first.
     pub requests: VecDeque<RobotsRequest>,
-    /// That of another host for which it is being visited.
+    /// The request of another host that the visit in flight serves.
     pub doing: Option<RobotsRequest>,
-    /// Whether the last visit here was for another host; then the host itself is next.
+    /// True if the last visit was for another host; then the host's own task is next.
     pub lent: bool,
-    /// Its own request that waits for another host's turn.
+    /// Its own request that waits for a visit to another host.
     pub away: Option<PendingRedirect>,
 }
 
@@ -34,32 +34,32 @@ pub(super) struct RobotsState {
 pub(super) struct PendingRedirect {
     /// The origin whose robots.txt is wanted.
     pub origin: Origin,
-    /// The host whose turn it waits for.
+    /// The host whose visit it waits for.
     pub at: HostKey,
-    /// It is taken as unreachable after this.
+    /// The robots.txt counts as unreachable after this.
     pub deadline: Timestamp,
 }
 
-/// What is known of an origin at some moment.
+/// The state of an origin's robots.txt at a given time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Freshness {
-    /// These rules hold.
+    /// These rules are in force.
     Open(Arc<Rules>),
-    /// It must be asked before anything else of this origin.
+    /// The robots.txt must be requested before anything else of this origin.
     Ask {
-        /// Whether it did not answer the last time, and no older rules are known.
+        /// True if the last request failed, and no older rules are known.
         failing: bool,
     },
-    /// It did not answer; to be asked again then.
+    /// The last request failed; the next one is due at this time.
     Wait(Timestamp),
-    /// It did not answer so often that its URLs are set aside.
+    /// Requests failed so often that the origin's URLs are set aside.
     GivenUp,
-    /// Its host has as many origins as are asked: its URLs are set aside.
+    /// The host has the maximum number of other origins: the URLs of this one are set aside.
     BlockAndPauseList,
 }
 
-/// What `record` says at `now`. However short `robots_age_max` is, rules serve for one visit:
-/// until the host's last request (`last_ended`) is later than the one for robots.txt.
+/// Returns the state of `record` at `now`. However short `robots_age_max` is, rules serve for one
+/// visit: until the host's last request (`last_ended`) is later than the one for robots.txt.
 pub(super) fn freshness(
     record: Option<&RobotsRecord>,
     now: Timestamp,
@@ -80,7 +80,7 @@ pub(super) fn freshness(
     }
 }
 
-/// When an origin's robots.txt is asked for again: until then what `record` says holds.
+/// Returns the time of the next request for an origin's robots.txt; `record` holds until then.
 #[must_use]
 pub fn asked_again(
     record: &RobotsRecord,
@@ -98,7 +98,7 @@ pub fn asked_again(
     }
 }
 
-/// The record after an answer that is no redirect, and the body to be kept where it is new.
+/// Returns the record after an answer that is no redirect.
 pub(super) fn learn(
     before: Option<&RobotsRecord>,
     found: &RobotsOutcome,
@@ -124,7 +124,7 @@ pub(super) fn learn(
     }
 }
 
-/// The first hop to an origin's robots.txt.
+/// Returns the request for the first hop to an origin's robots.txt.
 pub(super) fn first_hop(host: HostKey, name: &Arc<str>, origin: Origin) -> RobotsRequest {
     RobotsRequest {
         for_host: host,
@@ -135,14 +135,14 @@ pub(super) fn first_hop(host: HostKey, name: &Arc<str>, origin: Origin) -> Robot
     }
 }
 
-/// The hop after a redirect to `url`, or `None` after too many of them: then robots.txt counts as
-/// missing (RFC 9309 section 2.3.1.2).
+/// Returns the request for the hop after a redirect to `url`; `None` after too many redirects: then
+/// robots.txt counts as missing (RFC 9309 section 2.3.1.2).
 pub(super) fn next_hop(request: &RobotsRequest, url: CrawlUrl) -> Option<RobotsRequest> {
     let hops = request.hops + 1;
     (hops <= ROBOTS_HOPS_MAX).then(|| RobotsRequest { url, hops, ..request.clone() })
 }
 
-/// Replaces or adds what is known of one origin.
+/// Replaces or adds the record of one origin.
 pub(super) fn set_record(
     robots: &mut Box<[(Origin, RobotsRecord)]>,
     origin: Origin,

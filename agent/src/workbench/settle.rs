@@ -1,4 +1,4 @@
-//! Where a host goes that has nothing to do just now: to wait, to sleep, or out.
+//! Placement of hosts between visits: a host waits, sleeps or leaves.
 
 use super::Workbench;
 use super::front::Front;
@@ -12,18 +12,18 @@ use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
 
-/// A host that rests longer than this does so on disk.
+/// Longest rest in memory: a host that rests longer leaves, and rests on disk.
 const REST_MAX: Duration = Duration::from_secs(300);
-/// With the front full, a host that waits longer than this (and than twice its delay) leaves.
+/// With a full front, a host that waits longer than this (and than twice its delay) leaves.
 const HORIZON_MIN: Duration = Duration::from_secs(30);
-/// With the front overfull, and no host ready that could go instead, one that waits longer than this
-/// leaves, or than half its delay: else none would leave where delays are short.
+/// With an overfull front and no ready host that could leave instead, a host leaves if it waits
+/// longer than this, or than half its delay: otherwise none would leave where delays are short.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
-/// A name is resolved so long before the host's next time.
+/// A name is resolved this long before the host's next time.
 const RESOLVE_AHEAD: Duration = Duration::from_secs(5);
 
 impl Workbench {
-    /// Finds the stand of a loose host: it ends in a heap, with the resolver, dry, or gone.
+    /// Moves a loose host to its next phase: into a heap, to the resolver, dry, or out.
     pub(super) fn place_host(&mut self, id: u32, now: Timestamp) {
         if (self.closing || self.hosts[id].recalled) && !self.hosts[id].refilling {
             return self.leave(id, now);
@@ -75,7 +75,7 @@ impl Workbench {
         }
     }
 
-    /// Asks for more when the window runs low; not beyond what all windows may hold.
+    /// Requests a refill if the window runs low, unless the windows hold the maximum of URLs.
     pub(super) fn refill_if_low(&mut self, id: u32) {
         let full = self.front.is_window_full(self.held());
         let host = &mut self.hosts[id];
@@ -88,7 +88,7 @@ impl Workbench {
         }
     }
 
-    /// Puts a host that has something to do where its next time says.
+    /// Moves a host that has a task to the phase that its next time requires.
     fn queue_host(&mut self, id: u32, now: Timestamp) {
         if self.should_evict(id, now) {
             return self.leave(id, now);
@@ -101,7 +101,8 @@ impl Workbench {
             self.ips[ip].hosts.push(node, &mut self.hosts);
             return self.requeue_ip(ip);
         }
-        // A failed answer is cached by the resolver for about as long as the host rests.
+        // The resolver caches a failure for about as long as the host rests, so an early query is
+        // useless.
         let dns = matches!(state.rule, WaitRule::Failure(Failure::DnsUnavailable));
         let wake = if dns { next } else { next - RESOLVE_AHEAD };
         if wake > now {
@@ -111,8 +112,8 @@ impl Workbench {
         }
     }
 
-    /// Whether a host leaves because its wait is so long that its place is better used by another, or
-    /// by none. Where too many are ready, one of those is sent out instead, and it stays.
+    /// Returns true if a host must leave because its wait is so long that its place is better used
+    /// by another host, or by none. If too many hosts are ready, one of those leaves instead.
     fn should_evict(&mut self, id: u32, now: Timestamp) -> bool {
         let host = &self.hosts[id];
         let (wait, held) = (host.state.wait(now), self.held());
@@ -136,8 +137,8 @@ impl Workbench {
         self.front.is_overfull(held) && !self.evict_ready(now) && rests
     }
 
-    /// Sends out a host that could be visited now; `false` when the one that was found must stay.
-    /// Where too many are ready, those that rest for a moment will be needed sooner.
+    /// Evicts a host that could be visited now; returns false if there is none, or if the one found
+    /// must stay. With too many hosts ready, those that rest for a moment are needed sooner.
     fn evict_ready(&mut self, now: Timestamp) -> bool {
         let entry = self.ready.any_due(now).and_then(|turn| self.ips[turn.id].hosts.first());
         let Some(id) = entry.map(|node| node.id) else { return false };
@@ -149,7 +150,7 @@ impl Workbench {
         true
     }
 
-    /// What a host rests after a request, at least.
+    /// Returns the minimum rest of a host after a request.
     fn delay(&self, host: &HostEntry) -> Duration {
         host.pace(&self.live.politeness).wait(Duration::ZERO).0
     }
@@ -158,7 +159,7 @@ impl Workbench {
         self.delay(host).saturating_mul(2).max(HORIZON_MIN)
     }
 
-    /// Sends out the hosts that rest beyond the horizon, to make room.
+    /// Evicts the hosts that rest beyond their horizon, to free memory.
     pub(super) fn evict_resting(&mut self, now: Timestamp) {
         for id in self.hosts.ids() {
             let host = &self.hosts[id];
@@ -186,7 +187,7 @@ impl Workbench {
         self.sleepers.push(node, &mut self.hosts);
     }
 
-    /// Takes a host out of the heap it is in.
+    /// Removes a host from the heap that holds it.
     pub(super) fn detach(&mut self, id: u32) {
         let (position, ip) = (self.hosts[id].position, self.hosts[id].ip);
         match std::mem::take(&mut self.hosts[id].phase) {
@@ -201,14 +202,14 @@ impl Workbench {
         }
     }
 
-    /// A loose host goes back to the crawl database.
+    /// Returns a loose host to the crawl database.
     pub(super) fn leave(&mut self, id: u32, now: Timestamp) {
         let host = self.take_out(id, now);
         let unused = host.queue_keys();
         self.messages.push(ToFrontier::Leave { host: host.key, state: host.state, unused });
     }
 
-    /// A loose host is given up, at once or when the URLs that it asked for have come.
+    /// Drops a loose host: at once, or when its pending refill has arrived.
     pub(super) fn drop_host(&mut self, id: u32, reason: Discard, forever: bool, now: Timestamp) {
         if self.hosts[id].refilling {
             self.hosts[id].pending_drop = Some((reason, forever));

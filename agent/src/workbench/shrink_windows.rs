@@ -1,13 +1,13 @@
-//! Room for hosts where URLs have taken it: while few hosts are here each is given a long window;
-//! once many more are wanted, windows are cut to what each of so many may have.
+//! Shrinking of windows: while few hosts are in memory, each has a long window. Once many more are
+//! wanted, the windows are cut to the share of each.
 
 use super::Workbench;
 use super::visit::weight;
 use crate::messages::ToFrontier;
 
 impl Workbench {
-    /// Cuts every window to its share, if URLs alone keep out hosts that are wanted. What is cut
-    /// off goes back to the crawl database, which gives it out again in its turn.
+    /// Cuts every window to its share, if nothing but URLs keeps out hosts that are wanted. The
+    /// URLs cut off return to the crawl database, which hands them out again in order.
     pub(super) fn shrink_windows(&mut self) {
         let held = self.held();
         if !self.front.is_crowded_out(held) {
@@ -15,7 +15,7 @@ impl Workbench {
         }
         let share = self.front.window_share(held);
         for id in self.hosts.ids() {
-            // What was asked for goes behind the end of the window as it was then.
+            // A pending refill continues from the end of the window at the time of the request.
             if !self.hosts[id].refilling {
                 self.shrink_window(id, share);
             }
@@ -37,7 +37,7 @@ impl Workbench {
         let cut = host.window.split_off(kept);
         host.window.shrink_to_fit();
         host.more = true;
-        // No refill is asked for before half of what is left has been used.
+        // The next refill is requested once half of the remaining URLs have been used.
         host.batch = kept as u32;
         self.window_urls -= weight(&cut);
         let unused = cut.iter().map(|url| url.queue_key).collect();

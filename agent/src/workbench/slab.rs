@@ -1,25 +1,25 @@
-//! Entries at steady small numbers, found again by key: the numbers are what heaps and queues
-//! hold.
+//! Slab: entries with stable small ids, which can also be found by key. Heaps and queues hold the
+//! ids.
 //!
-//! Each entry is an allocation of its own: none is moved while their number grows, and the memory of
-//! those that leave goes back to the allocator, where a vector would keep that of its peak.
+//! Each entry is a separate allocation. No entry moves while their number grows, and the memory of
+//! removed entries returns to the allocator; a vector would keep the memory of its peak.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Index, IndexMut};
 
-/// What indexing asks for.
-const THERE: &str = "a number whose entry has not left";
+/// Requirement for indexing, shown in the panic.
+const THERE: &str = "the slab has an entry with this id";
 
-/// An entry that knows its key.
+/// An entry that contains its key.
 pub(super) trait Keyed {
-    /// What it is found by.
+    /// The type of the key.
     type Key: Hash + Eq;
     fn key(&self) -> &Self::Key;
 }
 
-/// See the module. Numbers are reused; 20 to 40 bytes for each of the peak are kept.
+/// Entries by id and by key. Ids are reused; 20 to 40 bytes per entry of the peak stay allocated.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     entries: Vec<Option<Box<T>>>,
@@ -49,8 +49,8 @@ impl<T: Keyed> Slab<T> {
         self.index.find(hash, |&id| self[id].key() == key).copied()
     }
 
-    /// Adds an entry whose key is not there yet.
-    #[expect(clippy::expect_used, reason = "as of `index`")]
+    /// Adds an entry, whose key must not be present yet, and returns its id.
+    #[expect(clippy::expect_used, reason = "the id is valid, see `index`")]
     pub fn insert(&mut self, entry: T) -> u32 {
         let hash = self.hasher.hash_one(entry.key());
         let id = self.vacant.pop().unwrap_or_else(|| {
@@ -65,7 +65,7 @@ impl<T: Keyed> Slab<T> {
         id
     }
 
-    #[expect(clippy::expect_used, reason = "as of `index`")]
+    #[expect(clippy::expect_used, reason = "the id is valid, see `index`")]
     pub fn remove(&mut self, id: u32) -> T {
         let entry = self.entries[id as usize].take().expect(THERE);
         let hash = self.hasher.hash_one(entry.key());
@@ -76,12 +76,13 @@ impl<T: Keyed> Slab<T> {
         *entry
     }
 
-    /// The entry that has a number now, for who noted it a while ago: there may be none, or another.
+    /// Returns the current entry of an id that may have outlived its entry. There may be none, or
+    /// another one: holders of such an id must revalidate it.
     pub fn get(&self, id: u32) -> Option<&T> {
         self.entries.get(id as usize)?.as_deref()
     }
 
-    /// The numbers of all entries, in order.
+    /// Returns the ids of all entries, in ascending order.
     pub fn ids(&self) -> Vec<u32> {
         let there = self.entries.iter().zip(0..).filter(|(entry, _)| entry.is_some());
         there.map(|(_, id)| id).collect()
@@ -96,7 +97,7 @@ impl<T> Index<u32> for Slab<T> {
     type Output = T;
     #[expect(
         clippy::expect_used,
-        reason = "whoever keeps a number lets it go before its entry leaves, or asks `get`"
+        reason = "holders drop an id before its entry is removed, or use `get`"
     )]
     fn index(&self, id: u32) -> &T {
         self.entries[id as usize].as_deref().expect(THERE)
@@ -104,7 +105,7 @@ impl<T> Index<u32> for Slab<T> {
 }
 
 impl<T> IndexMut<u32> for Slab<T> {
-    #[expect(clippy::expect_used, reason = "as of `index`")]
+    #[expect(clippy::expect_used, reason = "the id is valid, see `index`")]
     fn index_mut(&mut self, id: u32) -> &mut T {
         self.entries[id as usize].as_deref_mut().expect(THERE)
     }

@@ -1,4 +1,4 @@
-//! How one host stands, for those who ask why it waits.
+//! Snapshot of one host, for the explanation of what it waits for.
 
 use super::Workbench;
 use super::heap::ABSENT;
@@ -11,8 +11,8 @@ use crivello_common::url::Origin;
 use std::sync::Arc;
 
 impl Workbench {
-    /// How a host stands; `None` when it is not here. A thorough look also brings what is known of
-    /// its robots.txt, looks through its window and through the hosts of its address.
+    /// Returns a snapshot of a host; `None` if it is not in memory. A `thorough` one also contains
+    /// its robots.txt records, and scans its window and the hosts of its address.
     #[must_use]
     pub fn snapshot(&self, key: &HostKey, thorough: bool, now: Timestamp) -> Option<HostSnapshot> {
         let id = self.hosts.find(key)?;
@@ -38,14 +38,14 @@ impl Workbench {
             },
             (HostPhase::Resolving, _) => SnapshotPhase::Resolving,
             (HostPhase::Asleep, None) => SnapshotPhase::Asleep,
-            // Loose is nobody between two calls.
+            // No host is loose between two calls.
             (HostPhase::Waiting | HostPhase::Loose, _) => SnapshotPhase::Waiting,
             (HostPhase::InFlight, _) => SnapshotPhase::InFlight,
             (HostPhase::Dry, _) => SnapshotPhase::Dry,
         }
     }
 
-    /// The name of the host that another one's robots.txt leads to.
+    /// Returns the name of host `key`, to which the robots.txt of host `waits` redirects, if known.
     fn name_of(&self, key: &HostKey, waits: &HostKey) -> Option<Arc<str>> {
         if let Some(id) = self.hosts.find(key) {
             return Some(self.hosts[id].name.clone());
@@ -64,7 +64,7 @@ impl Workbench {
         let turn = match &ip.lease {
             None => IpLeaseState::NotNeeded,
             Some(lease) if lease.serves(now.max(lease.rested())) => IpLeaseState::Here,
-            Some(lease) => lease.asked().map_or(IpLeaseState::NotAsked, IpLeaseState::Asked),
+            Some(lease) => lease.requested_at().map_or(IpLeaseState::NotAsked, IpLeaseState::Asked),
         };
         let rested = ip.lease.as_ref().map_or(Timestamp::ZERO, |lease| lease.rested());
         let own = ip.hosts.at(host.position).filter(|_| host.phase == HostPhase::Waiting);

@@ -1,14 +1,14 @@
-//! What is on the workbench just now, for the panel, the metrics and the report.
+//! Census of the workbench, for the panel, the metrics and the report.
 
 use super::Workbench;
 use super::host_entry::HostPhase;
 use crivello_common::time::Timestamp;
 use std::time::Duration;
 
-/// A host that waits longer than this is resting.
+/// A host that waits longer than this counts as resting.
 const RESTING: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// The contents of the workbench at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
     /// Hosts in memory.
@@ -17,17 +17,18 @@ pub struct Census {
     pub ips: usize,
     /// IP entries that could be visited now.
     pub ips_ready: usize,
-    /// Hosts that wait for their next time or for their address's.
+    /// Hosts that wait for their next time or for that of their address.
     pub waiting: usize,
-    /// Hosts whose next time is more than a minute away, or that back off.
+    /// Hosts whose next time is more than a minute ahead, or that wait for more than the ordinary
+    /// delay.
     pub resting: usize,
     /// Hosts whose names are being resolved.
     pub resolving: usize,
-    /// Hosts that wait until they are resumed.
+    /// Paused hosts, which wait until they are resumed.
     pub paused: usize,
     /// Hosts that wait for URLs from the crawl database.
     pub dry: usize,
-    /// Hosts whose robots.txt waits for another host's turn.
+    /// Hosts whose robots.txt waits for a visit to another host.
     pub away: usize,
     /// Visits in flight.
     pub in_flight: usize,
@@ -35,18 +36,18 @@ pub struct Census {
     pub window_urls: usize,
     /// Bytes of compiled rules.
     pub rules_bytes: usize,
-    /// How many IP entries are wanted.
+    /// Number of IP entries that the front wants.
     pub front_wanted: usize,
-    /// How many are held: those with hosts, and hosts whose address is not known yet.
+    /// Number of IP entries with hosts, plus hosts without an address.
     pub front_held: usize,
-    /// Addresses whose turn is here, among other agents.
+    /// IP leases that this agent holds.
     pub ip_leases_held: usize,
-    /// RobotsCache that came for hosts no longer here, since the start.
+    /// Replies for hosts that had left, since the start.
     pub unknown_host_replies: u64,
 }
 
 impl Workbench {
-    /// Counts; touches every host, so not for every visit.
+    /// Counts the contents. It visits every host, so it is too slow to call for each visit.
     #[must_use]
     pub fn stats(&self, now: Timestamp) -> Census {
         let held = self.held();

@@ -1,4 +1,4 @@
-//! What a verdict changes: the host's politeness, its address's, its budget, its window.
+//! Effects of a verdict: on the politeness of host and address, on the page budget, on the window.
 
 use super::Workbench;
 use super::host_entry::HostPhase;
@@ -12,7 +12,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 
 impl Workbench {
-    /// Takes back a visit.
+    /// Ends a visit and applies its verdict.
     pub fn release(&mut self, mut verdict: Verdict, now: Timestamp) {
         let id = self.hosts.find(&verdict.host);
         let Some(id) = id.filter(|&id| self.hosts[id].phase == HostPhase::InFlight) else {
@@ -31,7 +31,7 @@ impl Workbench {
         let doing = self.hosts[id].robots_state.as_mut().and_then(|turn| turn.doing.take());
         match (verdict.robots.take(), doing) {
             (Some(answer), _) => self.on_robots_answer(id, answer, now),
-            // The visit was cut off: whoever waits for it waits for the next.
+            // The visit was cut off: the request goes first on the next one.
             (None, Some(request)) => {
                 self.hosts[id].robots_state.get_or_insert_default().requests.push_front(request);
             }
@@ -101,8 +101,8 @@ impl Workbench {
         self.requeue_ip(ip);
     }
 
-    /// Whether the host failed too often. Where only one of its origins does not even give a
-    /// robots.txt and another one answers, that origin is given up instead.
+    /// Returns true if the host failed too often. If the failure is the robots.txt of an origin
+    /// without rules, and another origin has rules, only the former origin is given up.
     fn is_given_up(&mut self, id: u32, signal: Signal, unreachable: Option<Origin>) -> bool {
         let host = &mut self.hosts[id];
         if signal == Signal::Well || !host.state.is_given_up() {
@@ -123,7 +123,7 @@ impl Workbench {
 }
 
 impl super::HostEntry {
-    /// Frees the turn once there is nothing in it.
+    /// Frees the robots state once it is empty.
     fn tidy(&mut self) {
         if self
             .robots_state

@@ -1,4 +1,4 @@
-//! What a host is visited for next.
+//! Choice of a host's next task, and the visit that is made of it.
 
 use super::Workbench;
 use super::host_entry::{HostEntry, HostPhase};
@@ -15,36 +15,36 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
-/// How many URLs one visit may request.
+/// Returns the number of URLs that one visit may request.
 pub(super) fn visit_len(pace: &HostPolicy<'_>) -> u32 {
     let unhurried = pace.politeness.ip_delay.is_zero() && !pace.has_wait();
     if unhurried { pace.burst().max(NO_DELAY_VISIT_URLS) } else { pace.burst() }
 }
 
-/// What URLs count for in memory.
+/// Returns the weight of URLs in memory.
 pub(super) fn weight<'a>(urls: impl IntoIterator<Item = &'a Queued>) -> usize {
     urls.into_iter().map(Queued::weight).sum()
 }
 
-/// What a host could be visited for.
+/// The next task of a host, or the reason why there is none.
 #[derive(Debug)]
 pub(super) enum Choice {
-    /// Pages, from this place of the window on.
+    /// Pages, from index `start` of the window on.
     Pages { start: usize, rules: Arc<Rules> },
     /// The robots.txt of this origin.
     Robots(Origin),
-    /// Nothing before then: no robots.txt answers.
+    /// Nothing before this time: the robots.txt of every origin in the window is unreachable.
     Wait(Timestamp),
-    /// URLs whose robots.txt never answered.
+    /// URLs to set aside, because their robots.txt was never reached.
     GivenUp,
-    /// URLs of more origins than a host may have.
+    /// URLs to set aside, because their host has more origins than allowed.
     BlockAndPauseList,
     /// Its window is empty.
     Empty,
 }
 
-/// Chooses at `now`. The head of the window goes first, unless its origin does not answer and
-/// another one of the same host might.
+/// Chooses the task at `now`. The head of the window goes first, unless its origin does not answer
+/// and another origin of the host might.
 pub(super) fn choose(host: &HostEntry, now: Timestamp, politeness: &Politeness) -> Choice {
     if host.exempt && !host.window.is_empty() {
         return Choice::Pages { start: 0, rules: Rules::allow_all().shared() };
@@ -74,7 +74,7 @@ pub(super) fn choose(host: &HostEntry, now: Timestamp, politeness: &Politeness) 
 }
 
 impl Workbench {
-    /// Makes a visit of a loose host whose time has come, or settles it elsewhere.
+    /// Makes a visit of a loose host that is due, or moves the host to another phase.
     pub(super) fn dispatch(&mut self, id: u32, now: Timestamp) -> Option<Visit> {
         if now >= self.hosts[id].until {
             self.resolve(id);
@@ -135,8 +135,8 @@ impl Workbench {
         Visit { host: host.key, name: Arc::clone(&host.name), address, task, deadline, handed_out }
     }
 
-    /// Sets aside the URLs whose robots.txt never answered; `false` when that is all there is to
-    /// this host.
+    /// Sets aside the URLs whose robots.txt was never reached. Returns false, and keeps them, if
+    /// the host has nothing else.
     pub(super) fn discard_given_up(&mut self, id: u32, now: Timestamp) -> bool {
         let urls = self.take_urls(id, now, &Freshness::GivenUp);
         let host = &mut self.hosts[id];
@@ -148,13 +148,13 @@ impl Workbench {
         true
     }
 
-    /// Sets aside the URLs of origins beyond those that a host may have.
+    /// Sets aside the URLs of origins beyond the maximum of a host.
     pub(super) fn discard_excess_origins(&mut self, id: u32, now: Timestamp) {
         let urls = self.take_urls(id, now, &Freshness::BlockAndPauseList);
         self.discard(id, urls, Discard::TooManyOrigins);
     }
 
-    /// Takes the URLs out of the window whose origin stands like this.
+    /// Removes and returns the URLs of the window whose origin has this `freshness`.
     fn take_urls(&mut self, id: u32, now: Timestamp, freshness: &Freshness) -> Vec<Queued> {
         let politeness = &self.live.politeness;
         let host = &mut self.hosts[id];
@@ -173,7 +173,7 @@ impl Workbench {
 }
 
 impl HostEntry {
-    /// What is known of an origin's robots.txt.
+    /// Returns the robots.txt record of an origin.
     pub(super) fn record(&self, origin: Origin) -> Option<&RobotsRecord> {
         self.robots.iter().find(|(o, _)| *o == origin).map(|(_, record)| record)
     }
@@ -186,13 +186,13 @@ impl HostEntry {
         freshness(record, now, self.state.last_ended, politeness)
     }
 
-    /// Whether any of its origins ever gave a robots.txt.
+    /// Returns true if the robots.txt of any of its origins was ever reached.
     pub(super) fn answers_robots(&self) -> bool {
         self.robots.iter().any(|(_, record)| record.rules.is_some())
     }
 
-    /// The robots request that goes first: its own; those of other hosts in turn with its own
-    /// business, if it has any.
+    /// Returns the robots request for the next visit: its own goes first; those of other hosts
+    /// alternate with its own task, if it has one.
     fn next_request(&mut self, has_own: bool) -> Option<RobotsRequest> {
         let key = self.key;
         let turn = self.robots_state.as_mut()?;

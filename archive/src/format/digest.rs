@@ -1,4 +1,4 @@
-//! The digests that WARC records carry, as `sha1:` or `sha256:` and Base32 (RFC 4648 section 6).
+//! Digests in WARC records, as `sha1:` or `sha256:` and Base32 (RFC 4648 section 6).
 //!
 //! Base32 is padded: readers distinguish the encodings of a digest by their lengths.
 
@@ -8,7 +8,7 @@ use crate::capture::Capture;
 use crivello_common::config::DigestKind;
 use data_encoding::BASE32;
 
-/// The first 16 bytes of a payload's digest: the key by which exact duplicates are found.
+/// First 16 bytes of a payload's digest: the key for finding exact duplicates.
 pub type ContentDigest = [u8; 16];
 
 /// The digest of a payload or a block.
@@ -18,17 +18,17 @@ pub struct WarcDigest {
     bytes: [u8; 32],
 }
 
-/// The digests of a response. They are computed before its records are built, to find duplicates.
+/// Digests of a response. They are computed before its records are built, to find duplicates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digests {
-    /// Of the body as received.
+    /// Digest of the body as received.
     pub payload: WarcDigest,
-    /// Of the whole block of its record: the head and the body.
+    /// Digest of the whole block of its record: the head and the body.
     pub(super) block: WarcDigest,
 }
 
 impl Digests {
-    /// Digests a response as it will be recorded.
+    /// Computes the digests of a response in its archived form.
     #[must_use]
     pub fn of(capture: &Capture<'_>, kind: DigestKind) -> Self {
         let mut head = Vec::with_capacity(512);
@@ -50,7 +50,7 @@ fn sha1(digest: [u8; 20]) -> WarcDigest {
 }
 
 impl WarcDigest {
-    /// Digests the parts, one after another.
+    /// Computes the digest of the parts, one after another.
     pub(crate) fn of(kind: DigestKind, parts: &[&[u8]]) -> Self {
         let mut bytes = [0; 32];
         match kind {
@@ -60,7 +60,7 @@ impl WarcDigest {
         Self { kind, bytes }
     }
 
-    /// The key by which exact duplicates are found.
+    /// Returns the key for finding exact duplicates.
     #[must_use]
     pub fn content(&self) -> ContentDigest {
         let mut key = [0; 16];
@@ -68,7 +68,7 @@ impl WarcDigest {
         key
     }
 
-    /// `sha1:…` or `sha256:…`, as in `WARC-Payload-Digest`.
+    /// Returns `sha1:…` or `sha256:…`, as in `WARC-Payload-Digest`.
     #[must_use]
     pub fn text(&self) -> String {
         let (mut text, used) = match self.kind {

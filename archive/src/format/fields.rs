@@ -1,5 +1,5 @@
-//! Named fields of WARC and HTTP heads. Whatever a server or a URL contains, one field stays one
-//! line: control characters are replaced.
+//! Named fields of WARC and HTTP heads. Each field stays on one line, regardless of the content of
+//! a server's response or a URL: control characters are replaced.
 
 use super::record_id::RecordId;
 use crivello_common::time::Timestamp;
@@ -14,14 +14,14 @@ pub(crate) fn clear_buffer(buffer: &mut Vec<u8>) {
     }
 }
 
-/// Appends `name: value`, control characters replaced by spaces.
+/// Appends `name: value` with control characters replaced by spaces.
 pub(crate) fn push_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     push_line(out, value);
 }
 
-/// Appends one line, control characters replaced by spaces.
+/// Appends one line with control characters replaced by spaces.
 pub(crate) fn push_line(out: &mut Vec<u8>, text: &[u8]) {
     let start = out.len();
     out.extend_from_slice(text);
@@ -31,7 +31,7 @@ pub(crate) fn push_line(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends `name: uri`, with all bytes percent-encoded that are not allowed in a URI.
+/// Appends `name: uri`, with bytes that are not allowed in a URI percent-encoded.
 pub(crate) fn push_uri(out: &mut Vec<u8>, name: &str, uri: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
@@ -93,7 +93,7 @@ impl WarcDate {
         self.0.as_bytes()
     }
 
-    /// The fourteen digits of index lines and file names: `yyyymmddhhmmss`.
+    /// Returns the fourteen digits of index lines and file names: `yyyymmddhhmmss`.
     pub(crate) fn digits(&self) -> String {
         self.0.chars().filter(char::is_ascii_digit).take(14).collect()
     }

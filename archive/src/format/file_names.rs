@@ -1,21 +1,20 @@
-//! The names of an archive's files: `crivello-<crawl id>-<yyyymmddhhmmss>-<serial>.warc.gz`, with an
+//! Names of an archive's files: `crivello-<crawl id>-<yyyymmddhhmmss>-<serial>.warc.gz`, with an
 //! index of the same stem.
 
 use crate::error::ArchiveError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The suffix of a WARC file.
+/// Suffix of a WARC file.
 pub(crate) const WARC: &str = ".warc.gz";
-/// The suffix of a finished, sorted index.
+/// Suffix of a finished, sorted index.
 pub(crate) const INDEX: &str = ".cdxj";
-/// The suffix of the index of the file that is being written, in the order of writing.
+/// Suffix of the index of the file that is being written. Its lines are in the order of writing.
 pub(crate) const PART: &str = ".cdxj.part";
-/// The suffix of an index that is being sorted or restored, and the prefix of the suffixes of sorted
-/// runs.
+/// Suffix of an index that is being sorted or restored, and prefix of the suffixes of sorted runs.
 pub(crate) const SCRATCH: &str = ".cdxj.tmp";
 
-/// The name of the archive file with this serial number in `dir`; `None` if there is none.
+/// Returns the name of the archive file with this serial number in `dir`; `None` if there is none.
 #[must_use]
 pub fn find_file(dir: &Path, serial: u32) -> Option<String> {
     let names = std::fs::read_dir(dir).ok()?;
@@ -35,7 +34,7 @@ pub(crate) struct FileStem {
 }
 
 impl FileStem {
-    /// `created` is fourteen digits.
+    /// Creates a stem. `created` must have fourteen digits.
     pub(crate) fn new(crawl: u32, created: String, serial: u32) -> Self {
         Self { crawl, created, serial }
     }
@@ -58,7 +57,7 @@ impl FileStem {
         Some((stem, suffix))
     }
 
-    /// The stem of a WARC file's name, as positions have it.
+    /// Returns the stem of a WARC file's name, in the form used by positions.
     pub(crate) fn of_warc(file_name: &str) -> Result<Self, ArchiveError> {
         match Self::split(file_name) {
             Some((stem, WARC)) if stem.file_name(WARC) == file_name => Ok(stem),

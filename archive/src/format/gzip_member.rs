@@ -1,4 +1,5 @@
-//! One gzip member a record (WARC/1.1 annex D), so that a reader can start at any record.
+//! Compression to one gzip member per record (WARC/1.1 annex D), so that a reader can start at any
+//! record.
 //!
 //! The compressor and its output buffer live as long as their owner. A member costs one reset, and
 //! one allocation for its own bytes.
@@ -6,9 +7,9 @@
 use super::fields::clear_buffer;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// The largest window of deflate: 32 KiB.
+/// Largest window of deflate: 32 KiB.
 const WINDOW_BITS: u8 = 15;
-/// Free bytes in the output buffer whenever the compressor is called, at least.
+/// Minimum number of free bytes in the output buffer when the compressor is called.
 const FREE_BYTES_MIN: usize = 8 << 10;
 
 /// A compressor of gzip members.
@@ -19,13 +20,13 @@ pub(crate) struct MemberCompressor {
 }
 
 impl MemberCompressor {
-    /// `level` is gzip's, 1 to 9. Other values are clamped.
+    /// Creates a compressor. `level` is the gzip level, 1 to 9; other values are clamped.
     pub(crate) fn new(level: u32) -> Self {
         let level = Compression::new(level.clamp(1, 9));
         Self { deflate: Compress::new_gzip(level, WINDOW_BITS), out: Vec::new(), used: 0 }
     }
 
-    /// Compresses the parts, one after another, to one member.
+    /// Compresses the parts, one after another, into one member.
     pub(crate) fn compress(&mut self, parts: &[&[u8]]) -> Vec<u8> {
         self.deflate.reset();
         self.used = 0;
@@ -47,7 +48,7 @@ impl MemberCompressor {
             let status = self
                 .deflate
                 .compress(input, &mut self.out[self.used..], flush)
-                .expect("deflate rejects an invalid state only, and nobody else has its state");
+                .expect("deflate fails only in an invalid state, and the state is private");
             input = &input[(self.deflate.total_in() - read) as usize..];
             self.used += (self.deflate.total_out() - written) as usize;
             let full = self.used == self.out.len();

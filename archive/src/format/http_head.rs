@@ -1,9 +1,9 @@
-//! The head of a response, rebuilt as HTTP/1.1 so that replay tools can read it.
+//! Head of a response, rebuilt as HTTP/1.1 so that replay tools can read it.
 //!
 //! Transfer-encoding is already undone, so its field is renamed `X-Crawler-Transfer-Encoding`. A
-//! `Content-Length` that is not the length of the payload is renamed `X-Crawler-Content-Length`,
-//! and a correct one is added. HTTP/2 is written in its HTTP/1.1 form; `WARC-Protocol` names the
-//! version.
+//! `Content-Length` that differs from the length of the payload is renamed
+//! `X-Crawler-Content-Length`, and a correct field is added. HTTP/2 is written in its HTTP/1.1
+//! form; `WARC-Protocol` names the version.
 
 use super::fields::push_field;
 use crate::capture::Capture;
@@ -46,7 +46,8 @@ fn push_status_line(out: &mut Vec<u8>, capture: &Capture<'_>) {
     out.extend_from_slice(format!("{version} {:03} {reason}\r\n", capture.status).as_bytes());
 }
 
-/// Statuses whose `Content-Length` does not describe this message (RFC 9110 section 8.6).
+/// Returns true for statuses whose `Content-Length` does not describe this message (RFC 9110
+/// section 8.6).
 const fn has_no_body(status: u16) -> bool {
     matches!(status, 100..=199 | 204 | 304)
 }
@@ -55,7 +56,7 @@ fn states(value: &HeaderValue, length: usize) -> bool {
     value.to_str().is_ok_and(|text| text.trim().parse() == Ok(length))
 }
 
-/// The value of `WARC-Protocol` (IIPC proposal 42).
+/// Returns the value of `WARC-Protocol` (IIPC proposal 42).
 pub(crate) const fn protocol(version: Version) -> &'static str {
     match version {
         Version::HTTP_09 => "http/0.9",

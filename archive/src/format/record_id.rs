@@ -1,13 +1,13 @@
-//! `WARC-Record-ID`: random UUIDs (RFC 9562 version 4) without a system call for each.
+//! `WARC-Record-ID`: random UUIDs (RFC 9562 version 4), generated without a system call for each.
 //!
-//! The generator is seeded by the operating system. Ids must be unique; they need not be
-//! unpredictable, so a small generator is enough.
+//! The operating system seeds the generator. Ids must be unique but need not be unpredictable, so a
+//! small generator is enough.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use uuid::Builder;
 
-/// `<urn:uuid:…>`, as it is written into records.
+/// An id in the form `<urn:uuid:…>`, as written into records.
 #[derive(Clone, Copy)]
 pub(crate) struct RecordId([u8; 47]);
 
@@ -17,7 +17,7 @@ impl RecordId {
     }
 }
 
-/// A source of record ids.
+/// Generator of record ids.
 pub(crate) struct RecordIds(SmallRng);
 
 impl RecordIds {

@@ -9,39 +9,39 @@ use crate::capture::{Capture, OriginalCapture};
 use crate::index::surt::surt;
 use crivello_common::config::{DigestKind, Store};
 
-/// The profile of revisits whose payload is identical, byte for byte (WARC/1.1 section 6.7.2).
+/// Profile of revisits whose payload is identical byte for byte (WARC/1.1 section 6.7.2).
 const REVISIT_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
-/// The end of every record (WARC/1.1 section 4).
+/// End of every record (WARC/1.1 section 4).
 pub(super) const RECORD_END: &[u8] = b"\r\n\r\n";
 
-/// One record, compressed to a gzip member of its own.
+/// One record, compressed to a separate gzip member.
 #[derive(Debug)]
 pub struct WarcRecord {
-    /// The bytes of the member.
+    /// Bytes of the member.
     pub bytes: Vec<u8>,
     /// The record's line of the index, without offset, length and file name; `None` for records
     /// that are not indexed (request, metadata).
     pub index: Option<IndexEntry>,
 }
 
-/// The part of a record's CDXJ line that does not depend on its place in the archive.
+/// The part of a record's CDXJ line that is independent of its position in the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// The SURT form of the URL: `com,example)/path`.
+    /// SURT form of the URL: `com,example)/path`.
     pub surt: String,
-    /// The time as fourteen digits.
+    /// Time as fourteen digits.
     pub timestamp: String,
-    /// The URL.
+    /// URL of the record.
     pub url: String,
-    /// The media type; `warc/revisit` for revisits.
+    /// Media type; `warc/revisit` for revisits.
     pub mime: String,
-    /// The HTTP status.
+    /// HTTP status.
     pub status: u16,
-    /// The payload digest as in the record: `sha1:…`.
+    /// Payload digest as in the record: `sha1:…`.
     pub digest: String,
 }
 
-/// Builds the records of responses. Each thread has its own, with its own buffers.
+/// Builder of the records of responses. Each thread has its own builder with its own buffers.
 pub struct RecordBuilder {
     kind: DigestKind,
     outlinks: bool,
@@ -52,7 +52,7 @@ pub struct RecordBuilder {
 }
 
 impl RecordBuilder {
-    /// A builder that uses the digest, the gzip level and the choice of outlinks in `settings`.
+    /// Creates a builder with the digest, the gzip level and the choice of outlinks in `settings`.
     #[must_use]
     pub fn new(settings: &Store) -> Self {
         Self {
@@ -65,9 +65,10 @@ impl RecordBuilder {
         }
     }
 
-    /// Builds the records of a response, the indexed one first. `digests` are those of `capture`.
-    /// With an `original`, a `revisit` record is written instead of the payload. `outlinks` are the
-    /// URLs for the metadata record, which is written if the settings ask for it and there are any.
+    /// Builds the records of a response, the indexed one first. `digests` are the digests of
+    /// `capture`. With an `original`, a `revisit` record is written instead of the payload.
+    /// `outlinks` are the URLs for the metadata record, which is written if the settings require it
+    /// and there are any.
     #[must_use]
     pub fn build<'a>(
         &mut self,
@@ -182,14 +183,14 @@ impl RecordBuilder {
     }
 }
 
-/// Appends the fields that the records of a request and of its response share.
+/// Appends the fields that are common to the records of a request and its response.
 fn push_exchange(head: &mut Vec<u8>, capture: &Capture<'_>) {
     push_uri(head, "WARC-Target-URI", capture.url.as_str());
     push_field(head, "WARC-IP-Address", capture.ip.to_canonical().to_string().as_bytes());
     push_field(head, "WARC-Protocol", protocol(capture.version).as_bytes());
 }
 
-/// The media type as it stands in the index: without parameters, `unk` where there is none.
+/// Returns the media type in the form of the index: without parameters, and `unk` if there is none.
 fn index_mime(capture: &Capture<'_>, revisit: bool) -> String {
     if revisit {
         return "warc/revisit".to_owned();

@@ -1,14 +1,14 @@
-//! Two SHA-1 digests in hardly more time than one (FIPS 180-4 section 6.1): of a payload, and of a
+//! Two SHA-1 digests in little more time than one (FIPS 180-4 section 6.1): of a payload, and of a
 //! block that consists of a head and the same payload.
 //!
-//! Each round of SHA-1 depends on the one before, so a single chain leaves a processor with SHA
+//! Each round of SHA-1 depends on the previous one, so a single chain leaves a processor with SHA
 //! instructions half idle. Here two chains are interleaved.
 
-/// A digest.
+/// A SHA-1 digest.
 pub type Sha1 = [u8; 20];
 
-/// The digest of `payload`, and the digest of `head` followed by `payload`. `None` on a processor
-/// without SHA instructions.
+/// Returns the digest of `payload`, and the digest of `head` followed by `payload`. Returns `None`
+/// on a processor without SHA instructions.
 pub fn sha1_x2(head: &[u8], payload: &[u8]) -> Option<[Sha1; 2]> {
     #[cfg(target_arch = "x86_64")]
     return x86::sha1_x2(head, payload);
@@ -29,7 +29,7 @@ mod x86 {
     };
 
     const BLOCK: usize = 64;
-    /// FIPS 180-4 section 5.3.1.
+    /// Initial state: FIPS 180-4 section 5.3.1.
     const BEGIN: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
     type State = [u32; 5];
@@ -44,13 +44,13 @@ mod x86 {
 
     #[target_feature(enable = "sha,sse2,ssse3,sse4.1")]
     fn digest_both(head: &[u8], payload: &[u8]) -> [Sha1; 2] {
-        // Up to the first block that is all payload.
+        // Fill up to the first block that contains only payload.
         let fill = (BLOCK - head.len() % BLOCK) % BLOCK;
         let (filling, rest) = payload.split_at(fill.min(payload.len()));
         let begin = [head, filling].concat();
         let n_begin = begin.len() / BLOCK * BLOCK;
         let [whole] = compress([BEGIN], [&begin[..n_begin]]);
-        // Empty, if the payload does not fill the block.
+        // Zero if the payload does not fill the block.
         let n_both = rest.len() / BLOCK * BLOCK;
         let [alone, whole] = compress([BEGIN, whole], [&payload[..n_both], &rest[..n_both]]);
         let tail = [&begin[n_begin..], &rest[n_both..]].concat();
@@ -58,7 +58,7 @@ mod x86 {
         [end(alone, &payload[n_both..], payload.len()), end(whole, &tail, n_bytes)]
     }
 
-    /// Digests the last bytes of a message of `n_bytes`, and returns its digest.
+    /// Processes the last bytes of a message of `n_bytes` and returns the digest.
     #[target_feature(enable = "sha,sse2,ssse3,sse4.1")]
     fn end(state: State, tail: &[u8], n_bytes: usize) -> Sha1 {
         let n_whole = tail.len() / BLOCK * BLOCK;

@@ -1,4 +1,4 @@
-//! The `warcinfo` record at the start of each file: which program wrote it, and how.
+//! The `warcinfo` record at the start of each file: the program that wrote it, and its settings.
 
 use super::digest::WarcDigest;
 use super::fields::{self, WarcDate, push_field};
@@ -7,7 +7,7 @@ use super::record_id::RecordIds;
 use super::records::RECORD_END;
 use crivello_common::config::{DigestKind, Store};
 
-/// What a reader of the records must know.
+/// Information that a reader of the records needs.
 const DESCRIPTION: &str = "Response heads are rebuilt: names of fields in lower case, the reason \
     phrase the standard one. Transfer-encoding is undone and its field renamed \
     X-Crawler-Transfer-Encoding; a Content-Length that was not the payload's is renamed \
@@ -17,15 +17,15 @@ const DESCRIPTION: &str = "Response heads are rebuilt: names of fields in lower 
 /// The crawl that an archive belongs to.
 #[derive(Clone, Debug)]
 pub struct CrawlLabel {
-    /// The crawl's id, which is part of every file name.
+    /// Id of the crawl, which is part of every file name.
     pub id: u32,
-    /// How to reach the operator of the crawl: a URL or an e-mail address.
+    /// Contact of the crawl's operator: a URL or an e-mail address.
     pub contact: String,
-    /// The settings as TOML, for readers of the archive.
+    /// Settings as TOML, for readers of the archive.
     pub settings_toml: String,
 }
 
-/// Builds the first record of each file.
+/// Builder of the first record of each file.
 pub(crate) struct WarcinfoBuilder {
     digest: DigestKind,
     label: CrawlLabel,
@@ -47,7 +47,7 @@ impl WarcinfoBuilder {
         self.label.id
     }
 
-    /// Builds the record of the file with this name, which is created at `date`.
+    /// Builds the record of the file with this name, created at `date`.
     pub(crate) fn build(&mut self, file_name: &str, date: &WarcDate) -> Vec<u8> {
         let block = self.block();
         let digest = WarcDigest::of(self.digest, &[&block]);

@@ -1,8 +1,8 @@
-//! Index lines: `<SURT> <yyyymmddhhmmss> {"url": …}`, the CDXJ that pywb reads.
+//! Index lines: `<SURT> <yyyymmddhhmmss> {"url": …}`, the CDXJ format that pywb reads.
 
 use crate::format::records::IndexEntry;
 
-/// Appends the line of a record, newline included.
+/// Appends the line of a record, including the newline.
 pub(crate) fn push_line(
     out: &mut Vec<u8>,
     entry: &IndexEntry,
@@ -38,7 +38,7 @@ fn push_member(out: &mut Vec<u8>, before: &str, text: &str) {
     out.push(b'"');
 }
 
-/// The offset of the record that a line describes.
+/// Returns the offset of the record that a line describes.
 pub(crate) fn offset_of(line: &[u8]) -> Option<u64> {
     let at = memchr::memmem::rfind(line, OFFSET.as_bytes())?;
     let digits = line.get(at + OFFSET.len() + 1..)?;

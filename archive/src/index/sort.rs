@@ -1,4 +1,4 @@
-//! Sorts the lines of a file by their bytes in bounded memory: sorted runs, then a merge.
+//! Sort of a file's lines by their bytes in bounded memory: sorted runs, then a merge.
 
 use crate::error::ArchiveError;
 use crate::write::io;
@@ -9,8 +9,8 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Writes the lines of `from` to `to` in the order of `LC_ALL=C sort`. About `run_bytes` are sorted in
-/// memory at a time. Sorted runs are files beside `to`, which are removed at the end.
+/// Writes the lines of `from` to `to` in the order of `LC_ALL=C sort`. Sorts about `run_bytes` in
+/// memory at a time. Sorted runs are stored in files beside `to`, which are removed at the end.
 pub(crate) fn sort_lines(from: &Path, to: &Path, run_bytes: usize) -> Result<(), ArchiveError> {
     let mut runs = Vec::new();
     let sorted = write_runs(from, to, run_bytes, &mut runs).and_then(|()| match runs.len() {

@@ -1,5 +1,5 @@
-//! The key of an index line: the URL in Sort-friendly URI Reordering Transform, in the variant by
-//! which pywb and OpenWayback look up URLs (the Internet Archive's default canonicalization).
+//! Key of an index line: the URL in Sort-friendly URI Reordering Transform, in the variant that
+//! pywb and OpenWayback use to look up URLs (the Internet Archive's default canonicalization).
 //!
 //! `http://www.Example.com:8080/A//b/?y&x=1` becomes `com,example:8080)/a/b?x=1&y`: no scheme, no
 //! `www.`, the host's labels reversed, everything in lower case, escapes normalized, empty path
@@ -10,7 +10,7 @@ use regex::Regex;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// The key of `url`: ASCII, without white space.
+/// Returns the key of `url`: ASCII, without white space.
 #[must_use]
 pub fn surt(url: &CrawlUrl) -> String {
     let mut key = String::with_capacity(url.as_str().len());
@@ -42,7 +42,7 @@ fn push_host(key: &mut String, url: &CrawlUrl) {
     }
 }
 
-/// Without a leading `www.`, `www2.` and so on.
+/// Returns the host without a leading `www.`, `www2.` and so on.
 fn without_www(host: &str) -> &str {
     host.strip_prefix("www")
         .and_then(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('.'))
@@ -72,7 +72,7 @@ fn path_key(path: &str) -> String {
     without_path_session(key, segments.last().is_some_and(|last| last.is_empty()))
 }
 
-/// Removes the session id that ASP.NET puts into the path, before a page's name.
+/// Removes the session id that ASP.NET inserts into the path, before the name of a page.
 fn without_path_session(mut key: String, slash_ended: bool) -> String {
     static SESSIONS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
         [
@@ -148,8 +148,8 @@ fn compiled(pattern: &str) -> Regex {
 
 /// Percent-decodes until nothing changes: `%25252541` becomes `A`, like `%41`.
 ///
-/// It takes one pass. A decoded byte may complete another escape, but nothing after it has been
-/// decoded yet, so it is enough to look back at two bytes. Each step back shortens the text.
+/// One pass is enough. A decoded byte may complete another escape, but nothing after it has been
+/// decoded yet, so only two bytes before it must be checked. Each step back shortens the text.
 fn decode_fully(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'%', text) else {
         return Cow::Borrowed(text);
@@ -173,7 +173,7 @@ fn hex_byte(digits: [u8; 2]) -> Option<u8> {
     u8::try_from(high * 16 + low).ok()
 }
 
-/// Appends `text` in lower case, with `#`, `%` and all but visible ASCII escaped.
+/// Appends `text` in lower case, with `#`, `%` and everything but visible ASCII escaped.
 fn escape_lower(key: &mut String, text: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     for &byte in text {
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition: rounds that each decode all escapes, until there is none.
+    /// Decodes by the definition: rounds that each decode all escapes, until none remain.
     fn by_rounds(mut text: Vec<u8>) -> Vec<u8> {
         loop {
             let mut round = Vec::new();
@@ -220,7 +220,8 @@ mod tests {
         }
     }
 
-    /// Rounds would take hours: there are as many rounds as escapes, each over the whole text.
+    /// Decoding by rounds would take hours: there are as many rounds as escapes, each over the
+    /// whole text.
     #[test]
     fn escapes_of_escapes_are_decoded_in_one_pass() {
         let text = format!("/%{}41/%{}", "25".repeat(2 << 20), "25".repeat(2 << 20));

@@ -1,4 +1,4 @@
-//! Heads that servers send wrongly, or that would mislead a replay.
+//! Tests of malformed heads, and of heads that would mislead a replay.
 
 use super::responses::{Response, response};
 use crate::format::http_head::{protocol, push_response_head};
@@ -69,7 +69,7 @@ fn status_lines_are_http_1_whatever_the_version() {
 #[test]
 fn a_value_with_line_breaks_stays_one_field() {
     let mut response = response(URL, &[], b"");
-    // What a lenient HTTP parser might let through.
+    // A lenient HTTP parser might accept these.
     let folded = HeaderValue::from_bytes(b"a\x09b\x80").unwrap();
     response.headers.append("x-odd", folded);
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! A kill at any moment: the archive is recovered to the position of the last commit.
+//! Tests of kills at any moment: the archive is recovered to the position of the last commit.
 
 use super::reader::{check_archive, files};
 use super::responses::{append, open, pages, settings, small_files};
@@ -13,7 +13,7 @@ fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
-/// Truncates a file to a length between the committed and the present one.
+/// Truncates a file to a length between the committed length and the current one.
 fn tear(path: &Path, at_least: u64, share: f64) {
     let full = fs::metadata(path).unwrap().len();
     let kept = at_least + ((full - at_least) as f64 * share) as u64;
@@ -23,7 +23,7 @@ fn tear(path: &Path, at_least: u64, share: f64) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Committed pages are there once and others are gone, whatever was half written.
+    /// Committed pages exist once and others do not, regardless of partial writes.
     #[test]
     fn a_kill_loses_nothing_that_was_committed(
         committed in 0_u32..40,
@@ -80,7 +80,8 @@ fn a_kill_while_a_file_is_finished_leaves_one_index() {
     let index = files(dir.path(), ".cdxj").remove(0);
     let scratch = index.with_extension("cdxj.tmp");
     let run = index.with_extension("cdxj.tmp.0");
-    // Runs half written; scratch half written; renamed but the part not removed.
+    // Three cases: runs partially written; scratch file partially written; renamed, but the part
+    // not removed.
     for (leftovers, finished) in
         [(vec![&run], false), (vec![&scratch, &run], false), (vec![], true)]
     {
@@ -119,7 +120,7 @@ fn archives_without_a_position_are_not_overwritten() {
     drop(archive);
     assert!(matches!(open(dir.path(), None, &settings()), Err(ArchiveError::Occupied { .. })));
     assert_eq!(files(dir.path(), ".warc.gz").len(), 1);
-    // A kill before the first commit of pages is no damage.
+    // A kill before the first commit of pages causes no damage.
     let archive = open(dir.path(), Some(&before), &settings()).unwrap();
     assert!(files(dir.path(), "").is_empty());
     assert_eq!(archive.position(), before);

@@ -1,4 +1,5 @@
-//! A disk that fills up, anywhere within a write: nothing half written stays, nothing is lost.
+//! Tests with a disk that fills up at any point of a write: no partial write remains, and nothing
+//! is lost.
 
 use super::reader::{check_archive, files};
 use super::responses::{NOON, append, open, pages, settings, small_files};
@@ -44,7 +45,7 @@ proptest! {
     }
 }
 
-/// The files end at the position, not a byte later.
+/// The files end exactly at the position.
 fn check_lengths(dir: &std::path::Path, at: &ArchivePosition) {
     if !at.file.is_empty() {
         assert_eq!(fs::metadata(dir.join(&at.file)).unwrap().len(), at.warc_len);
@@ -54,7 +55,7 @@ fn check_lengths(dir: &std::path::Path, at: &ArchivePosition) {
     }
 }
 
-/// A small file system, unmounted when dropped.
+/// A small file system, unmounted on drop.
 struct Mounted(tempfile::TempDir);
 
 impl Mounted {

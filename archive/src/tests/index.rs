@@ -1,4 +1,5 @@
-//! The index beside each file: sorted when the file is finished, whole after every reopening.
+//! Tests of the index of each file: sorted when the file is finished, and complete after every
+//! reopening.
 
 use super::reader::{check_archive, files};
 use super::responses::{NOON, append, open, pages, response, settings, small_files};
@@ -62,7 +63,7 @@ fn sorting_in_runs_gives_what_sorting_at_once_gives() {
         for run_bytes in [1, 100, 1 << 20] {
             sort_lines(&from, &to, run_bytes).unwrap();
             assert_eq!(fs::read_to_string(&to).unwrap(), lines.concat());
-            assert_eq!(files(dir.path(), "").len(), 2, "runs are removed");
+            assert_eq!(files(dir.path(), "").len(), 2, "scratch files were left");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the archive, named after what could go wrong.
+//! Tests of the archive, named after the possible failures.
 
 mod broken_heads;
 mod cut_back;

@@ -1,5 +1,5 @@
-//! A power cut at any moment: any part of the unsynced bytes is lost, and what a commit covers is
-//! there.
+//! Tests of power cuts at any moment: any part of the unsynced bytes is lost, and the bytes covered
+//! by a commit remain.
 
 use super::reader::{check_archive, files};
 use super::responses::{append, open, pages, small_files};
@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Copies what is left of the files: all synced bytes, and a part of the rest, whose bytes may be
-/// zero although the length is there.
+/// Copies the remains of the files: all synced bytes and a part of the rest, whose bytes may be
+/// zero although the length is present.
 fn cut_power(live: &Path, left: &Path, share: f64, hole: bool) {
     for file in files(live, "") {
         let mut bytes = fs::read(&file).unwrap();
-        // An index that was renamed was synced under its former name.
+        // A renamed index was synced under its former name.
         let former = PathBuf::from(format!("{}.tmp", file.display()));
         let synced = synced_len(&file).max(synced_len(&former)) as usize;
         let kept = synced + ((bytes.len() - synced) as f64 * share) as usize;
@@ -56,7 +56,7 @@ proptest! {
         }
         append(&mut archive, &all[done as usize..]);
         cut_power(live.path(), left.path(), share, hole);
-        // The last commits may be gone as well.
+        // The last commits may also be lost.
         let (done, at) = &commits[pick.index(commits.len())];
         let mut archive = open(left.path(), Some(at), &settings).unwrap();
         prop_assert_eq!(&archive.sync().unwrap(), at);
@@ -82,7 +82,11 @@ fn less_than_was_synced_is_damage() {
             assert!(
                 matches!(opened.err(), Some(ArchiveError::Short { path: named, .. }) if named == path)
             );
-            assert_eq!(fs::metadata(&path).unwrap().len(), kept as u64, "nothing is touched");
+            assert_eq!(
+                fs::metadata(&path).unwrap().len(),
+                kept as u64,
+                "a damaged file was changed"
+            );
         }
         fs::write(&path, &whole).unwrap();
     }

@@ -1,4 +1,4 @@
-//! A reader of WARC and CDXJ files that shares no code with the writer.
+//! Reader of WARC and CDXJ files that shares no code with the writer.
 
 use data_encoding::BASE32;
 use flate2::bufread::GzDecoder;
@@ -21,7 +21,7 @@ impl Read {
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut found = self.fields.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name));
         let first = found.next().map(|(_, value)| value.as_str());
-        assert!(found.next().is_none(), "{name} twice");
+        assert!(found.next().is_none(), "{name} occurs twice");
         first
     }
 
@@ -29,7 +29,7 @@ impl Read {
         self.field("WARC-Type").unwrap()
     }
 
-    /// The block up to the empty line, and what follows it.
+    /// Returns the block up to the empty line, and the rest.
     pub fn http(&self) -> (String, &[u8]) {
         let end = find(&self.block, b"\r\n\r\n").expect("a block with a head");
         let (head, payload) = (&self.block[..end], &self.block[end + 4..]);
@@ -37,7 +37,7 @@ impl Read {
     }
 }
 
-/// All records of a member-wise compressed file; panics at the first that is not sound.
+/// Returns all records of a file compressed by member. Panics at the first invalid record.
 pub fn read_warc(bytes: &[u8]) -> Vec<Read> {
     let mut records = Vec::new();
     let mut rest = bytes;
@@ -90,7 +90,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// The files of a directory that end like this, by name.
+/// Returns the files of a directory with this suffix, by name.
 pub fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> =
@@ -99,9 +99,9 @@ pub fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Reads a closed archive and checks everything that must hold of it: each file opens with its
-/// warcinfo, ids are unique, each index is sorted and has exactly the records to be indexed.
-/// Gives the target URIs of the indexed records, in the order of the archive.
+/// Reads a closed archive and checks its invariants: each file starts with its warcinfo, ids are
+/// unique, each index is sorted and has exactly the records to be indexed. Returns the target URIs
+/// of the indexed records, in the order of the archive.
 pub fn check_archive(dir: &Path) -> Vec<String> {
     let mut ids = HashSet::new();
     let mut uris = Vec::new();
@@ -112,7 +112,10 @@ pub fn check_archive(dir: &Path) -> Vec<String> {
         assert_eq!(records[0].field("WARC-Filename"), Some(name));
         let mut indexed = BTreeMap::new();
         for record in &records {
-            assert!(ids.insert(record.field("WARC-Record-ID").unwrap().to_owned()), "an id twice");
+            assert!(
+                ids.insert(record.field("WARC-Record-ID").unwrap().to_owned()),
+                "a record id occurs twice"
+            );
             if matches!(record.kind(), "response" | "revisit") {
                 let uri = record.field("WARC-Target-URI").unwrap();
                 uris.push(uri.to_owned());
@@ -130,7 +133,7 @@ fn check_index(warc: &Path, name: &str, indexed: &BTreeMap<u64, (u64, &str)>) {
     let index = PathBuf::from(warc.to_str().unwrap().replace(".warc.gz", ".cdxj"));
     let text = fs::read_to_string(index).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines.is_sorted(), "an index in order");
+    assert!(lines.is_sorted(), "the index is not sorted");
     assert_eq!(lines.len(), indexed.len());
     for line in lines {
         let json: serde_json::Value =

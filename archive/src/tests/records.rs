@@ -1,4 +1,4 @@
-//! The records of one response.
+//! Tests of the records of one response.
 
 use super::reader::{Read, read_warc, verifies};
 use super::responses::{NOON, response, settings};
@@ -83,7 +83,7 @@ fn outlinks_are_written_if_the_settings_ask_for_them() {
         std::str::from_utf8(&metadata.block).unwrap(),
         "fetchTimeMs: 12\r\noutlink: http://example.com/a\r\noutlink: http://example.org/b?c\r\n"
     );
-    assert_eq!(response.records(&asked, None, &[]).len(), 2, "there are none");
+    assert_eq!(response.records(&asked, None, &[]).len(), 2, "a metadata record without outlinks");
 }
 
 #[test]

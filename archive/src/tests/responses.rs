@@ -1,4 +1,4 @@
-//! Responses as a fetcher would hand them over, and archives in a directory of their own.
+//! Responses in the form delivered by a fetcher, and archives in temporary directories.
 
 use crate::{
     ArchiveError, ArchivePosition, ArchiveWriter, Capture, CrawlLabel, Digests, OriginalCapture,
@@ -24,7 +24,7 @@ pub fn small_files(bytes: u64) -> Store {
     Store { file_size_max: ByteSize(bytes), ..settings() }
 }
 
-/// A [`Capture`] that owns what it refers to.
+/// A [`Capture`] that owns its data.
 pub struct Response {
     pub url: CrawlUrl,
     pub at: Timestamp,
@@ -72,7 +72,7 @@ impl Response {
         }
     }
 
-    /// The records that `settings` ask for.
+    /// Returns the records required by `settings`.
     pub fn records(
         &self,
         settings: &Store,
@@ -86,7 +86,7 @@ impl Response {
     }
 }
 
-/// A number of pages of different lengths.
+/// Returns pages of different lengths with these numbers.
 pub fn pages(numbers: std::ops::Range<u32>) -> Vec<Vec<WarcRecord>> {
     let mut builder = RecordBuilder::new(&settings());
     numbers

@@ -1,4 +1,4 @@
-//! Whatever servers send, records are read back as they were.
+//! Round trip: records are read back unchanged, regardless of what servers send.
 
 use super::reader::read_warc;
 use super::responses::{response, settings};

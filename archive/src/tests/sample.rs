@@ -1,4 +1,4 @@
-//! An archive with a record of every kind. Set `CRIVELLO_SAMPLE_DIR` to keep it, for other readers.
+//! An archive with a record of every kind. Set `CRIVELLO_SAMPLE_DIR` to keep it for other readers.
 
 use super::reader::check_archive;
 use super::responses::{NOON, Response, open, response, settings};

@@ -1,9 +1,9 @@
-//! The keys must be those that replay tools compute when they look a URL up.
+//! Tests that the keys equal those that replay tools compute for look-ups.
 
 use crate::surt;
 use crivello_common::url::CrawlUrl;
 
-/// URLs and the keys that the `surt` package (0.3.1), which pywb uses, gives for them.
+/// URLs and their keys as computed by the `surt` package (0.3.1), which pywb uses.
 const KEYS: &[(&str, &str)] = &[
     ("http://example.com/", "com,example)/"),
     ("https://www.example.com/", "com,example)/"),

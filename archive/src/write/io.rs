@@ -1,4 +1,4 @@
-//! Operations on files, each with an error that names the action and the file.
+//! File operations whose errors name the action and the file.
 
 use crate::error::ArchiveError;
 use std::fs::{self, File, OpenOptions};
@@ -32,7 +32,7 @@ pub(crate) fn truncate(file: &File, path: &Path, length: u64) -> Result<(), Arch
 }
 
 /// Syncs the file's bytes and length to the disk. Never returns [`ArchiveError::Full`], because a
-/// failed sync must not be retried: the system forgets what it could not write, and the next sync
+/// failed sync must not be retried: the system discards what it could not write, and the next sync
 /// succeeds without it.
 pub(crate) fn sync(file: &File, path: &Path) -> Result<(), ArchiveError> {
     faulty::sync_data(file, path).map_err(|source| not_synced(path, source))
@@ -47,7 +47,7 @@ fn not_synced(path: &Path, source: io::Error) -> ArchiveError {
     ArchiveError::Io { action: "sync", path: path.to_owned(), source }
 }
 
-/// Removes a file, if it exists.
+/// Removes a file if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), ArchiveError> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -57,7 +57,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), ArchiveError> {
     }
 }
 
-/// Renames a file within its directory. An existing file of the new name is replaced.
+/// Renames a file within its directory. An existing file with the new name is replaced.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), ArchiveError> {
     fs::rename(from, to).map_err(ArchiveError::io("rename", from))
 }
@@ -75,8 +75,8 @@ mod faulty {
     }
 }
 
-/// In tests, the disk of a thread can be full after a number of bytes, and the length of each file
-/// at its last sync is recorded.
+/// Simulated faults for tests: the disk of a thread can be full after a number of bytes, and the
+/// length of each file at its last sync is recorded.
 #[cfg(test)]
 pub(crate) mod faulty {
     use super::{File, FileExt, Path, io};
@@ -89,7 +89,7 @@ pub(crate) mod faulty {
         static SYNCED: RefCell<HashMap<PathBuf, u64>> = RefCell::default();
     }
 
-    /// The bytes of the file that survive a power cut.
+    /// Returns the number of bytes of the file that survive a power cut.
     pub(crate) fn synced_len(path: &Path) -> u64 {
         SYNCED.with_borrow(|synced| synced.get(path).copied().unwrap_or_default())
     }

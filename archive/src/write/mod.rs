@@ -1,4 +1,4 @@
-//! The writer of an archive.
+//! Writer of an archive.
 
 pub(crate) mod io;
 pub(crate) mod position;
@@ -18,7 +18,7 @@ use segment::Segment;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes of records that are gathered for one write.
+/// Number of bytes of records collected for one write.
 const WRITE_BYTES: usize = 1 << 20;
 
 /// The archive of a crawl: a series of WARC files, of which the last one grows.
@@ -27,13 +27,13 @@ pub struct ArchiveWriter {
     file_size_max: u64,
     warcinfo: WarcinfoBuilder,
     segment: Option<Segment>,
-    /// The end of the last segment that was finished.
+    /// End of the last finished segment.
     finished: ArchivePosition,
     next_serial: u32,
     pending: PendingWrite,
 }
 
-/// Pages gathered for one write.
+/// Pages collected for one write.
 #[derive(Default)]
 struct PendingWrite {
     records: Vec<u8>,
@@ -42,13 +42,13 @@ struct PendingWrite {
 }
 
 impl ArchiveWriter {
-    /// Opens the archive in `dir`, which is created if it does not exist, and truncates it to
-    /// `position`, that of the last commit. Without a position the directory must have no archives,
-    /// and the result of [`Self::sync`] must be committed and synced before the first append.
+    /// Opens the archive in `dir`, which is created if necessary, and truncates it to `position`,
+    /// the position of the last commit. Without a position the directory must have no archives, and
+    /// the result of [`Self::sync`] must be committed and synced before the first append.
     ///
     /// # Errors
     /// [`ArchiveError::Occupied`] for archives without a position; [`ArchiveError::Missing`],
-    /// [`ArchiveError::Short`], [`ArchiveError::Index`] or [`ArchiveError::Position`] when the
+    /// [`ArchiveError::Short`], [`ArchiveError::Index`] or [`ArchiveError::Position`] if the
     /// archive does not match the position; [`ArchiveError::Io`] or [`ArchiveError::Full`].
     pub fn open(
         dir: &Path,
@@ -75,12 +75,12 @@ impl ArchiveWriter {
         })
     }
 
-    /// Appends pages, many in one write. For each page that is written completely, the location of
-    /// its indexed record is pushed to `locations`; `None` for a page without one.
+    /// Appends pages, many in one write. For each page that is completely written, pushes the
+    /// location of its indexed record to `locations`; `None` for a page without such a record.
     ///
     /// # Errors
-    /// Pages beyond `locations` are not in the archive, not even in part. They may be appended again
-    /// ([`ArchiveError::Full`]: once there is space).
+    /// Pages beyond `locations` are not in the archive, not even partially. They may be appended
+    /// again ([`ArchiveError::Full`]: once there is space).
     pub fn append<'a>(
         &mut self,
         pages: impl IntoIterator<Item = &'a [WarcRecord]>,
@@ -91,7 +91,7 @@ impl ArchiveWriter {
         if appended.is_err() {
             self.pending.clear();
             if let Some(segment) = &mut self.segment {
-                // If it fails, the next write tries again.
+                // If this fails, the next write tries again.
                 let _ = segment.truncate_tail();
             }
         }
@@ -121,7 +121,7 @@ impl ArchiveWriter {
         self.write_pending(locations)
     }
 
-    /// Whether `size` more bytes would make the file larger than allowed.
+    /// Returns true if `size` more bytes would make the file larger than allowed.
     fn is_full_with(&self, size: usize) -> bool {
         let Some(segment) = &self.segment else {
             return false;
@@ -180,7 +180,7 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// The name of the file with this serial number, if it exists.
+    /// Returns the name of the file with this serial number, if it exists.
     #[must_use]
     pub fn file_name(&self, serial: u32) -> Option<String> {
         match &self.segment {
@@ -189,18 +189,18 @@ impl ArchiveWriter {
         }
     }
 
-    /// The end of the last complete page.
+    /// Returns the end of the last complete page.
     pub(crate) fn position(&self) -> ArchivePosition {
         self.segment.as_ref().map_or_else(|| self.finished.clone(), Segment::position)
     }
 
-    /// Syncs all that was appended to the disk and returns where it ends, for the commit that
-    /// covers it. There is no other source of a position, so no commit can cover bytes that a power
-    /// cut would lose.
+    /// Syncs all appended data to the disk and returns its end, for the commit that covers it.
+    /// There is no other source of a position, so no commit can cover bytes that a power cut would
+    /// lose.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`]: the content of the disk is then unknown, and the archive must be opened
-    /// anew.
+    /// [`ArchiveError::Io`]: the content of the disk is then unknown, and the archive must be
+    /// reopened.
     pub fn sync(&mut self) -> Result<ArchivePosition, ArchiveError> {
         if let Some(segment) = &mut self.segment {
             segment.sync()?;
@@ -211,7 +211,8 @@ impl ArchiveWriter {
     /// Finishes the last file with a sorted index. A later [`Self::open`] continues in that file.
     ///
     /// # Errors
-    /// [`ArchiveError::Io`] or [`ArchiveError::Full`]: nothing is lost, the next open repairs it.
+    /// [`ArchiveError::Io`] or [`ArchiveError::Full`]: nothing is lost, and the next open repairs
+    /// it.
     pub fn close(&mut self) -> Result<ArchivePosition, ArchiveError> {
         self.finish()?;
         Ok(self.position())

@@ -2,18 +2,18 @@
 
 use crate::error::ArchiveError;
 
-/// The format of [`ArchivePosition::to_bytes`].
+/// Format version of [`ArchivePosition::to_bytes`].
 const VERSION: u8 = 1;
 
-/// The end of the last complete record. The owner's commits store it, so that its state and the
-/// archive agree: everything beyond it is cut off when the archive is opened.
+/// The end of the last complete record. The owner's commits store it, so that the owner's state and
+/// the archive agree: everything beyond it is cut off when the archive is opened.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ArchivePosition {
-    /// The name of the WARC file; empty if there is none yet.
+    /// Name of the WARC file; empty if there is none yet.
     pub file: String,
-    /// Bytes of the WARC file.
+    /// Length of the WARC file in bytes.
     pub warc_len: u64,
-    /// Bytes of its index, in the form that it has while the file is written.
+    /// Length of its index in bytes, in the form used while the file is written.
     pub index_len: u64,
 }
 
@@ -29,10 +29,10 @@ impl ArchivePosition {
         bytes
     }
 
-    /// The inverse of [`Self::to_bytes`].
+    /// Decodes the output of [`Self::to_bytes`].
     ///
     /// # Errors
-    /// [`ArchiveError::Position`] for anything else.
+    /// Returns [`ArchiveError::Position`] for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ArchiveError> {
         Self::decode(bytes).ok_or_else(|| ArchiveError::Position(bytes.escape_ascii().to_string()))
     }
@@ -53,10 +53,10 @@ impl ArchivePosition {
 /// The location of a page's indexed record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordLocation {
-    /// The file's serial number.
+    /// Serial number of the file.
     pub file: u32,
-    /// Where the record's gzip member begins.
+    /// Offset of the record's gzip member in bytes.
     pub offset: u64,
-    /// Bytes of the member.
+    /// Length of the member in bytes.
     pub length: u32,
 }

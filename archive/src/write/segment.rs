@@ -1,14 +1,14 @@
 //! One WARC file with its index, open for writing.
 //!
-//! Bytes are written at the end of the complete records. What a failed write left behind lies
-//! beyond that end and is cut off before the next write. While the file grows, its index is
+//! Bytes are written at the end of the complete records. Remains of a failed write lie beyond that
+//! end and are cut off before the next write. While the file grows, its index is
 //! `<stem>.cdxj.part`, in the order of writing. Finishing sorts it to `<stem>.cdxj`:
 //!
 //! 1. the sorted lines are written to `<stem>.cdxj.tmp`, which is synced;
 //! 2. that file is renamed `<stem>.cdxj`: the index is now finished;
 //! 3. `<stem>.cdxj.part` is removed.
 //!
-//! After a crash between any two steps, opening chooses the file that counts.
+//! After a crash between any two steps, opening chooses the valid file.
 
 use super::io;
 use super::position::ArchivePosition;
@@ -18,8 +18,8 @@ use crate::index::sort::sort_lines;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Bytes of index lines that are sorted in memory at once. Longer indexes are sorted in runs, which
-/// are merged.
+/// Number of bytes of index lines that are sorted in memory at once. Longer indexes are sorted in
+/// runs, which are merged.
 const SORT_BYTES: usize = 16 << 20;
 
 /// The file that is being written.
@@ -32,7 +32,7 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Creates a file with its first record. If that fails, no file is left.
+    /// Creates a file with its first record. On failure, no file remains.
     pub(crate) fn begin(dir: &Path, stem: FileStem, first: &[u8]) -> Result<Self, ArchiveError> {
         let paths = [stem.path(dir, WARC), stem.path(dir, PART)];
         let created = Self::create(dir, stem, first);
@@ -77,7 +77,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Cuts off what a failed append left behind.
+    /// Cuts off the remains of a failed append.
     pub(crate) fn truncate_tail(&mut self) -> Result<(), ArchiveError> {
         self.warc.truncate_tail()?;
         self.index.truncate_tail()
@@ -95,13 +95,13 @@ impl Segment {
         }
     }
 
-    /// Syncs all that was appended. Costs nothing if nothing was.
+    /// Syncs all appended data. Costs nothing if there is none.
     pub(crate) fn sync(&mut self) -> Result<(), ArchiveError> {
         self.warc.sync()?;
         self.index.sync()
     }
 
-    /// Syncs the file and sorts its index. If it fails, it may be retried.
+    /// Syncs the file and sorts its index. May be retried after a failure.
     pub(crate) fn finish(&mut self) -> Result<(), ArchiveError> {
         self.truncate_tail()?;
         self.sync()?;
@@ -119,12 +119,12 @@ pub(crate) fn finish_index(dir: &Path, stem: &FileStem) -> Result<(), ArchiveErr
     io::sync_dir(dir)
 }
 
-/// A file of which the first `len` bytes are complete.
+/// A file whose first `len` bytes are complete.
 struct GrowingFile {
     file: File,
     path: PathBuf,
     len: u64,
-    /// There may be bytes beyond `len`.
+    /// True if there may be bytes beyond `len`.
     torn: bool,
     synced: bool,
 }
@@ -134,7 +134,7 @@ impl GrowingFile {
         Ok(Self { file: io::create(&path)?, path, len: 0, torn: false, synced: false })
     }
 
-    /// Opens a file that has at least `len` bytes, and truncates it to them.
+    /// Opens a file that has at least `len` bytes, and truncates it to `len`.
     fn reopen(path: PathBuf, len: u64) -> Result<Self, ArchiveError> {
         let file = io::open_existing(&path)?;
         let mut file = Self { file, path, len, torn: true, synced: false };

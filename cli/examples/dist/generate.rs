@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Directories of the completions below `share`, where the shells look for them.
+/// Directories of the completions below `share`, in which the shells look for them.
 const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions"),
     (Shell::Zsh, "zsh/site-functions"),
@@ -20,7 +20,7 @@ const COMPLETIONS: [(Shell, &str); 3] = [
 /// Generates all files below `share`.
 ///
 /// # Errors
-/// If a file cannot be written, or `cargo metadata` fails.
+/// Fails if a file cannot be written, or if `cargo metadata` fails.
 pub fn all(share: &Path) -> Result<(), Box<dyn Error>> {
     man_pages(&share.join("man/man1"))?;
     for (shell, dir) in COMPLETIONS {
@@ -28,7 +28,7 @@ pub fn all(share: &Path) -> Result<(), Box<dyn Error>> {
         fs::create_dir_all(&dir)?;
         let path = generate_to(shell, &mut Args::command(), "crivello", &dir)?;
         if shell == Shell::Bash {
-            // bash-completion looks for a file named like the program.
+            // bash-completion requires a file with the name of the program.
             fs::rename(path, dir.join("crivello"))?;
         }
     }
@@ -44,7 +44,8 @@ fn man_pages(dir: &Path) -> std::io::Result<()> {
     clap_mangen::generate_to(Args::command(), dir)
 }
 
-/// Names, versions, licenses and repositories of the crates that are linked into the program.
+/// Returns names, versions, licenses and repositories of the crates that are linked into the
+/// program.
 fn licenses() -> Result<String, Box<dyn Error>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -68,7 +69,7 @@ fn licenses() -> Result<String, Box<dyn Error>> {
     while let Some(id) = ids.pop() {
         let deps = nodes.get(&id).and_then(|node| node["deps"].as_array()).into_iter().flatten();
         for dep in deps {
-            // Neither build dependencies nor those of tests are linked.
+            // Build and test dependencies are not linked.
             let is_normal = |kind: &Value| kind["kind"].is_null();
             let is_linked = dep["dep_kinds"].as_array().is_some_and(|k| k.iter().any(is_normal));
             let id = text(dep, "pkg");

@@ -1,5 +1,6 @@
-//! `cargo run --example dist -- DIR`: generates the files of a release that follow from the code. `make
-//! dist` calls it. Generators are not in the program, which needs none of them to run.
+//! `cargo run --example dist -- DIR`: generates the release files that are derived from the code.
+//! `make dist` calls it. The generators are not part of the program, which does not need them to
+//! run.
 
 mod generate;
 

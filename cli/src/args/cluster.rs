@@ -58,7 +58,7 @@ pub enum ClusterCommand {
 }
 
 impl ClusterCommand {
-    /// Whether only warnings and errors are logged.
+    /// Returns true if only warnings and errors are logged.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {

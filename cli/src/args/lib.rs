@@ -1,5 +1,5 @@
-//! Command-line arguments of `crivello`. Only their shape is checked here; the program checks the rest.
-//! They are a library so that man pages and completions can be generated without the program.
+//! Command-line arguments of `crivello`. Only their form is checked here; the program checks the
+//! rest. They are a library so that man pages and completions can be generated without the program.
 
 pub mod cluster;
 
@@ -9,9 +9,10 @@ use cluster::{ClusterCommand, HttpArgs, HttpsArgs, JoinArgs};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Agents in one process.
+/// Maximum number of agents in one process.
 const AGENTS_MAX: i64 = 64;
-/// Some TLS implementations reject certificates that are valid for longer.
+/// Maximum validity in days. Some TLS implementations reject certificates that are valid for
+/// longer.
 const CERT_DAYS_MAX: i64 = 825;
 const EXIT_CODES: &str = "Exit codes: 0 finished, 1 disallowed (robots), unknown (why) or impolite (simweb judge), \
                           64 usage error, 70 internal error, 75 timed out (wait) or not yet in force everywhere \
@@ -81,7 +82,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether only warnings and errors are logged.
+    /// Returns true if only warnings and errors are logged.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         match self {

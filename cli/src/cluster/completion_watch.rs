@@ -1,10 +1,10 @@
-//! Detects the completion of a crawl from repeated status rounds of all agents.
+//! Detection of a crawl's completion from repeated status rounds of all agents.
 
 use super::statuses::AgentStatuses;
 use crivello_common::completion::{NotDone, Round, is_done};
 use crivello_common::view::{AgentId, View};
 
-/// Compares each round with the previous one.
+/// Comparison of each round with the previous one.
 #[derive(Debug, Default)]
 pub struct CompletionWatch {
     previous: Option<Round>,
@@ -14,7 +14,7 @@ impl CompletionWatch {
     /// Checks the `answers` of all agents of `view` since the last call.
     ///
     /// # Errors
-    /// Why the crawl is not known to be complete.
+    /// Returns the reason why the crawl is not known to be complete.
     pub fn check(&mut self, view: &View, answers: &AgentStatuses) -> Result<(), NotDone> {
         let mut now = Round::of(view);
         for (id, answer) in answers {
@@ -33,7 +33,7 @@ impl CompletionWatch {
     }
 }
 
-/// Text for why a crawl is not known to be complete.
+/// Returns a text that explains why a crawl is not known to be complete.
 pub fn why(busy: &NotDone, view: &View) -> String {
     let name = |id: AgentId| view.agent(id).map_or_else(|| id.to_string(), |a| a.name.clone());
     match busy {

@@ -1,4 +1,4 @@
-//! Edits the settings of a crawl, and waits until all agents use them.
+//! Edits of a crawl's settings, and the wait until all agents use them.
 
 use super::statuses::{AgentStatuses, query_statuses};
 use super::{CoordinatorApi, Listing, call_error, connect, list};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Maximum wait for agents to use new settings. Agents that take longer are named.
+/// Maximum wait for agents to use new settings. Slower agents are named.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between two queries.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -21,22 +21,22 @@ fn edit(key: &str, change: Change) -> v1::SettingEdit {
     v1::SettingEdit { key: key.to_owned(), change: Some(change) }
 }
 
-/// Edit that sets a setting.
+/// Returns an edit that sets a setting.
 pub fn set(key: &str, value: &str) -> v1::SettingEdit {
     edit(key, Change::Value(value.to_owned()))
 }
 
-/// Edit that adds an entry to a list.
+/// Returns an edit that adds an entry to a list.
 pub fn add(key: &str, entry: &str) -> v1::SettingEdit {
     edit(key, Change::Add(entry.to_owned()))
 }
 
-/// Edit that removes an entry from a list.
+/// Returns an edit that removes an entry from a list.
 pub fn remove(key: &str, entry: &str) -> v1::SettingEdit {
     edit(key, Change::Remove(entry.to_owned()))
 }
 
-/// Edit that resets a setting to its default.
+/// Returns an edit that resets a setting to its default.
 pub fn unset(key: &str) -> v1::SettingEdit {
     edit(key, Change::Unset(v1::Unset {}))
 }
@@ -45,17 +45,17 @@ pub fn unset(key: &str) -> v1::SettingEdit {
 pub struct EditResult(v1::EditSettingsResponse);
 
 impl EditResult {
-    /// Revision of the edited settings.
+    /// Returns the revision of the edited settings.
     pub fn revision(&self) -> u64 {
         self.0.settings.as_ref().map_or(0, |settings| settings.revision)
     }
 
-    /// All settings, as TOML.
+    /// Returns all settings as TOML.
     pub fn toml(&self) -> &str {
         self.0.settings.as_ref().map_or("", |settings| &settings.toml)
     }
 
-    /// Keys of settings that take effect only when the agents start again.
+    /// Returns the keys of settings that take effect only when the agents restart.
     pub fn at_restart(&self) -> &[String] {
         &self.0.at_restart
     }
@@ -73,7 +73,7 @@ impl SettingsClient {
     /// Connects to the coordinator.
     ///
     /// # Errors
-    /// If it cannot be reached.
+    /// Fails if the coordinator cannot be reached.
     pub async fn connect_to(args: &CoordinatorUrl) -> Result<Self, CliError> {
         let (client, credentials) = connect(args).await?;
         let clock = Clock::start();
@@ -83,7 +83,7 @@ impl SettingsClient {
     /// Applies all edits, or none.
     ///
     /// # Errors
-    /// Which edit is invalid, and why.
+    /// Returns the invalid edit and the reason.
     pub async fn edit(&mut self, edits: Vec<v1::SettingEdit>) -> Result<EditResult, CliError> {
         self.began = self.clock.now();
         let request = v1::EditSettingsRequest { edits, known_revision: 0 };
@@ -91,11 +91,11 @@ impl SettingsClient {
         answer.map(|answer| EditResult(answer.into_inner())).map_err(|status| call_error(&status))
     }
 
-    /// Waits up to ten seconds until every live agent uses this revision. Prints the duration, or the
-    /// agents that do not use it yet.
+    /// Waits up to ten seconds until every live agent uses this revision. Prints the duration, or
+    /// the agents that do not use it yet.
     ///
     /// # Errors
-    /// If the coordinator does not answer.
+    /// Fails if the coordinator does not respond.
     pub async fn wait(&mut self, revision: u64) -> Result<Exit, CliError> {
         loop {
             let (listing, answers) = self.query().await?;
@@ -125,10 +125,10 @@ impl SettingsClient {
         Ok((listing, answers))
     }
 
-    /// Name, id and client of each live agent.
+    /// Returns the name, id and client of each live agent.
     ///
     /// # Errors
-    /// If the coordinator does not answer.
+    /// Fails if the coordinator does not respond.
     pub async fn agents(
         &mut self,
     ) -> Result<Vec<(String, u32, Result<agents::Client, String>)>, CliError> {
@@ -138,19 +138,19 @@ impl SettingsClient {
         Ok(alive.map(|agent| (agent.name.clone(), agent.id.0, client(agent))).collect())
     }
 
-    /// The settings in force.
+    /// Returns the settings in force.
     ///
     /// # Errors
-    /// If the coordinator does not answer.
+    /// Fails if the coordinator does not respond.
     pub async fn settings(&mut self) -> Result<v1::CrawlSettings, CliError> {
         let settings = self.client.get_settings(v1::GetSettingsRequest {}).await;
         settings.map(tonic::Response::into_inner).map_err(|status| call_error(&status))
     }
 
-    /// Changes the log filter of the coordinator, and returns the previous one.
+    /// Changes the log filter of the coordinator and returns the previous one.
     ///
     /// # Errors
-    /// If the filter is invalid, or the coordinator does not answer.
+    /// Fails if the filter is invalid or the coordinator does not respond.
     pub async fn set_log_level(&mut self, filter: &str) -> Result<String, CliError> {
         let request = v1::SetLogLevelRequest { filter: filter.to_owned() };
         let answer = self.client.set_log_level(request).await;
@@ -158,7 +158,7 @@ impl SettingsClient {
     }
 }
 
-/// Agents that do not use a revision yet, and why.
+/// Returns the agents that do not use a revision yet, with the reason.
 fn behind(listing: &Listing, answers: &AgentStatuses, revision: u64) -> Vec<String> {
     let name = |id| listing.view.agent(id).map_or_else(String::new, |agent| agent.name.clone());
     let behind = answers.iter().filter_map(|(&id, answer)| match answer {

@@ -41,7 +41,7 @@ pub struct Credentials {
 /// Reads the files of the credentials.
 ///
 /// # Errors
-/// A usage error if one cannot be read or is invalid.
+/// Returns a usage error if a file cannot be read or is invalid.
 pub fn credentials(tls: &TlsArgs, token: &TokenArgs) -> Result<Credentials, CliError> {
     let files = match tls.clone() {
         TlsArgs { tls_cert: Some(cert), tls_key: Some(key), tls_ca: Some(ca) } => {
@@ -56,18 +56,18 @@ pub fn credentials(tls: &TlsArgs, token: &TokenArgs) -> Result<Credentials, CliE
 /// Reads the token file, if there is one.
 ///
 /// # Errors
-/// A usage error if it cannot be read, or has no valid token.
+/// Returns a usage error if the file cannot be read or has no valid token.
 pub fn token_in(file: Option<&Path>) -> Result<Option<LiveToken>, CliError> {
     // An empty environment variable counts as unset.
     let file = file.filter(|file| !file.as_os_str().is_empty());
     file.map(LiveToken::load).transpose().map_err(CliError::usage)
 }
 
-/// Checks the address of `--listen`: one that is not loopback requires TLS and a token, or
+/// Checks the address of `--listen`. A non-loopback address requires TLS and a token, or
 /// `insecure`.
 ///
 /// # Errors
-/// A usage error if they are missing.
+/// Returns a usage error if TLS or token is missing.
 pub fn check_listen(
     at: SocketAddr,
     credentials: &Credentials,
@@ -94,10 +94,10 @@ pub fn check_listen(
     )))
 }
 
-/// Endpoint of the coordinator, and credentials for it and its agents.
+/// Returns the endpoint of the coordinator, and the credentials for it and its agents.
 ///
 /// # Errors
-/// A usage error if the URL or a file is invalid.
+/// Returns a usage error if the URL or a file is invalid.
 pub fn endpoint(args: &CoordinatorUrl) -> Result<(Endpoint, Credentials), CliError> {
     let url = &args.url;
     let credentials = credentials(&args.tls, &args.token)?;
@@ -109,7 +109,7 @@ pub fn endpoint(args: &CoordinatorUrl) -> Result<(Endpoint, Credentials), CliErr
 /// Connects to the coordinator. Proxy variables of the environment are ignored.
 ///
 /// # Errors
-/// Those of [`endpoint`], or if the coordinator cannot be reached.
+/// Same as [`endpoint`]. Also fails if the coordinator cannot be reached.
 pub async fn connect(args: &CoordinatorUrl) -> Result<(CoordinatorApi, Credentials), CliError> {
     let (endpoint, credentials) = endpoint(args)?;
     credentials.tls.iter().for_each(Tls::watch);
@@ -124,13 +124,13 @@ pub async fn connect(args: &CoordinatorUrl) -> Result<(CoordinatorApi, Credentia
     Ok((client(channel, credentials.token.as_ref()), credentials))
 }
 
-/// Client over a channel, which may connect later.
+/// Returns a client over a channel, which may connect later.
 pub fn client(channel: Channel, token: Option<&LiveToken>) -> CoordinatorApi {
     CoordinatorClient::new(BearerToken::new(token).wrap(channel))
         .max_decoding_message_size(RESPONSE_SIZE_MAX)
 }
 
-/// Members of a crawl, checked.
+/// Checked member list of a crawl.
 pub struct Listing {
     /// Id of the crawl.
     pub crawl_id: String,
@@ -140,10 +140,10 @@ pub struct Listing {
     pub leases: HashMap<u32, v1::AgentLease>,
 }
 
-/// Requests the members.
+/// Requests the member list.
 ///
 /// # Errors
-/// If the coordinator does not answer, or its answer is invalid.
+/// Fails if the coordinator does not respond, or if its response is invalid.
 pub async fn list(client: &mut CoordinatorApi) -> Result<Listing, CliError> {
     let listed = client.list_agents(v1::ListAgentsRequest {}).await;
     let listed = listed.map_err(|status| call_error(&status))?.into_inner();
@@ -152,7 +152,7 @@ pub async fn list(client: &mut CoordinatorApi) -> Result<Listing, CliError> {
     Ok(Listing { crawl_id: listed.crawl_id, view, leases })
 }
 
-/// Member list of a coordinator, refreshed on demand. While the coordinator does not answer, the
+/// Member list of a coordinator, refreshed on demand. While the coordinator does not respond, the
 /// last list is used.
 pub struct MemberList {
     client: CoordinatorApi,
@@ -161,15 +161,15 @@ pub struct MemberList {
 }
 
 impl MemberList {
-    /// Member list of the coordinator of `client`.
+    /// Creates the member list of the coordinator of `client`.
     pub const fn new(client: CoordinatorApi) -> Self {
         Self { client, last: None, is_stale: false }
     }
 
-    /// Requests the members, and falls back to the last list.
+    /// Requests the member list; falls back to the last one.
     ///
     /// # Errors
-    /// If the coordinator has never answered.
+    /// Fails if the coordinator has never responded.
     pub async fn refresh(&mut self) -> Result<Arc<Listing>, String> {
         let listed = list(&mut self.client).await;
         self.is_stale = listed.is_err();
@@ -179,13 +179,13 @@ impl MemberList {
         }
     }
 
-    /// Whether the last request failed, so that the last list may be outdated.
+    /// Returns true if the last request failed, so that the last list may be outdated.
     pub const fn is_stale(&self) -> bool {
         self.is_stale
     }
 }
 
-/// Error of a call to the coordinator.
+/// Converts the error of a call to the coordinator.
 pub fn call_error(status: &Status) -> CliError {
     match status.code() {
         Code::NotFound
@@ -197,7 +197,7 @@ pub fn call_error(status: &Status) -> CliError {
     }
 }
 
-/// Message of a status, with causes that it does not contain.
+/// Returns the message of a status, with causes that it does not contain.
 fn with_causes(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut source = std::error::Error::source(status);
@@ -211,7 +211,7 @@ fn with_causes(status: &Status) -> String {
     text
 }
 
-/// An error with its causes: tonic's own message is only "transport error".
+/// Returns an error with its causes: tonic's own message is only "transport error".
 pub fn error_chain(error: tonic::transport::Error) -> String {
     format!("{:#}", anyhow::Error::new(error))
 }

@@ -1,5 +1,5 @@
-//! Sends seeds to one agent of a crawl, in batches. If the agent fails or is busy, another agent gets
-//! all batches that are not acknowledged.
+//! Transfer of seeds to one agent of a crawl, in batches. If the agent fails or is busy, another
+//! agent gets all unacknowledged batches.
 
 use super::MemberList;
 use crate::exit::CliError;
@@ -23,11 +23,12 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tonic::Streaming;
 
-/// Bytes of URLs in a batch. One more URL always fits.
+/// Maximum size of a batch in bytes of URLs. One more URL always fits.
 const BATCH_BYTES: usize = SEEDS_SIZE_MAX / 2;
 /// Maximum number of unacknowledged batches.
 const WINDOW: usize = 16;
-/// Maximum time for an agent to store a batch, replicas included. Then another agent is tried.
+/// Maximum time for an agent to store a batch, including replicas. Afterwards another agent is
+/// tried.
 const ACK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time without any acknowledgement.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(120);
@@ -42,7 +43,7 @@ struct SeedBatch {
     origins: Vec<SeedOrigin>,
 }
 
-/// Reads seeds on a thread of its own, as they are needed.
+/// Reader of seeds on a separate thread, as they are needed.
 pub struct SeedReader {
     batches: mpsc::Receiver<SeedBatch>,
     complete: Arc<AtomicBool>,
@@ -52,7 +53,7 @@ impl SeedReader {
     /// Starts to read `seeds`.
     ///
     /// # Errors
-    /// If the thread cannot be started.
+    /// Fails if the thread cannot be started.
     pub fn start(seeds: SeedIter) -> anyhow::Result<Self> {
         let (sender, batches) = mpsc::channel(1);
         let complete = Arc::<AtomicBool>::default();
@@ -64,13 +65,13 @@ impl SeedReader {
         Ok(Self { batches, complete })
     }
 
-    /// Whether all seeds were read, once the channel is closed.
+    /// Returns true if all seeds were read. Valid once the channel is closed.
     pub fn is_complete(&self) -> bool {
         self.complete.load(Ordering::Acquire)
     }
 }
 
-/// Returns whether all seeds were read and sent.
+/// Reads and sends seeds. Returns true if all were read and sent.
 fn read(mut seeds: SeedIter, sender: &mpsc::Sender<SeedBatch>) -> bool {
     let (mut ids, mut urls, mut origins, mut bytes) = (0.., Vec::new(), Vec::new(), 0);
     loop {
@@ -100,21 +101,21 @@ fn read(mut seeds: SeedIter, sender: &mpsc::Sender<SeedBatch>) -> bool {
 /// Progress of sending seeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeedProgress {
-    /// URLs that agents have stored.
+    /// Number of URLs that agents have stored.
     pub stored: u64,
-    /// URLs that are not acknowledged yet.
+    /// Number of URLs that are not acknowledged yet.
     pub in_flight: u64,
     /// Name of the receiving agent.
     pub agent: String,
 }
 
-/// Sends seeds to the agents of a crawl.
+/// Sender of seeds to the agents of a crawl.
 pub struct SeedSender<'a> {
     members: &'a mut MemberList,
     clients: &'a AgentClients,
     seed_errors: &'a SeedErrors,
     on_progress: &'a mut (dyn FnMut(&SeedProgress) + Send),
-    /// In order of ids.
+    /// Unacknowledged batches, in order of ids.
     unacked: VecDeque<SeedBatch>,
     progress: SeedProgress,
     /// Number of the next agent to try.
@@ -126,7 +127,8 @@ pub struct SeedSender<'a> {
 }
 
 impl<'a> SeedSender<'a> {
-    /// Finds agents in `members`, reports rejected seeds to `seed_errors`, and calls `on_progress`.
+    /// Creates a sender that finds agents in `members`, reports rejected seeds to `seed_errors`,
+    /// and calls `on_progress`.
     pub fn new(
         members: &'a mut MemberList,
         clients: &'a AgentClients,
@@ -150,14 +152,14 @@ impl<'a> SeedSender<'a> {
         }
     }
 
-    /// Sends all seeds, and returns once agents have stored them.
+    /// Sends all seeds and returns once agents have stored them.
     ///
     /// # Errors
-    /// If no agent stores any seed for two minutes.
+    /// Fails if no agent stores any seed for two minutes.
     pub async fn send_all(mut self, reader: &mut SeedReader) -> Result<SeedProgress, CliError> {
         loop {
             if self.unacked.is_empty() {
-                // Nothing is in flight: waiting for input may take as long as it does.
+                // Nothing is in flight, so the wait for input needs no limit.
                 let Some(batch) = reader.batches.recv().await else { break };
                 self.unacked.push_back(batch);
                 self.last_ack = self.clock.now();
@@ -188,7 +190,7 @@ impl<'a> SeedSender<'a> {
         ))
     }
 
-    /// Next active agent.
+    /// Returns the next active agent.
     async fn pick(&mut self) -> Result<Agent, String> {
         let listing = self.members.refresh().await?;
         let is_active = |agent: &&Agent| agent.state == AgentState::Active;
@@ -207,7 +209,7 @@ impl<'a> SeedSender<'a> {
         let mut client = client.map_err(|silence| failed(&silence.to_string()))?;
         let (batches, requests) = mpsc::channel::<SeedRequest>(WINDOW);
         for batch in &self.unacked {
-            // The window has room for all unacknowledged batches.
+            // The window has space for all unacknowledged batches.
             let _ = batches.try_send(request(batch));
         }
         let opened = timeout(ACK_TIMEOUT, client.seed(Requests(requests)))
@@ -228,7 +230,7 @@ impl<'a> SeedSender<'a> {
                 answer = answer(&mut answers), if waits => self.on_answer(answer.map_err(|w| failed(&w))?)?,
                 batch = reader.batches.recv(), if has_room && more => match batch {
                     Some(batch) => {
-                        // Fails only if the stream has ended; then the answers have ended, too.
+                        // Fails only if the stream has ended; then the answers have ended too.
                         let _ = batches.try_send(request(&batch));
                         self.unacked.push_back(batch);
                     }

@@ -8,11 +8,11 @@ use crivello_proto::auth::BearerToken;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Status of each live agent, or why it could not be queried.
+/// Status of each live agent, or the reason why it could not be queried.
 pub type AgentStatuses = BTreeMap<AgentId, Result<AgentStatus, String>>;
 
 impl Credentials {
-    /// Clients of the agents of a crawl.
+    /// Returns the clients of the agents of a crawl.
     pub fn agent_clients(&self) -> Arc<AgentClients> {
         Arc::new(AgentClients::new(self.tls.clone(), BearerToken::new(self.token.as_ref())))
     }
@@ -37,7 +37,7 @@ pub async fn query_statuses(
     read.collect()
 }
 
-/// Whether all agents answered, use the view of `epoch`, and have no hand-overs.
+/// Returns true if all agents answered, use the view of `epoch`, and have no handoffs.
 pub fn are_settled(statuses: &AgentStatuses, epoch: u64) -> bool {
     let settled = |status: &AgentStatus| status.epoch == epoch && status.handoffs == 0;
     statuses.values().all(|status| status.as_ref().is_ok_and(settled))

@@ -19,7 +19,8 @@ use crivello_common::view::{check_address, check_name};
 /// Joins, and crawls until a signal arrives, the crawl is stopped, or the agent is drained.
 ///
 /// # Errors
-/// Usage errors, also those of the coordinator, before it has joined; internal errors after.
+/// Returns usage errors, including those of the coordinator, before it has joined; internal errors
+/// afterwards.
 pub fn run(args: &JoinArgs) -> Result<Exit, CliError> {
     let (mut options, http) = check(args)?;
     let otlp = collector(&args.traces)?;
@@ -60,7 +61,7 @@ pub fn run(args: &JoinArgs) -> Result<Exit, CliError> {
     }
 }
 
-/// Joins once, and crawls until this membership ends.
+/// Joins once and crawls until this membership ends.
 fn run_once(
     args: &JoinArgs,
     (options, otlp): (&mut JoinOptions, Option<&Otlp>),
@@ -68,7 +69,7 @@ fn run_once(
     meters: &Meters,
 ) -> Result<Report, CliError> {
     let crawl = match Crawl::join(options, signals.token()) {
-        // The signal interrupted joining.
+        // A signal interrupted joining.
         Err(error) if signals.received() && !error.is_usage() => {
             return Err(CliError::Stopped(anyhow!("stopped before it had joined: {error}")));
         }
@@ -76,7 +77,7 @@ fn run_once(
     };
     meters.add(crawl.meter());
     otlp.iter().for_each(|otlp| crawl.export_traces(otlp));
-    // If it rejoins, it keeps its address.
+    // The agent keeps its address if it rejoins.
     options.listen = crawl.address().unwrap_or(options.listen);
     let at = options.listen;
     let name = args.name.as_deref().unwrap_or("agent");
@@ -146,7 +147,7 @@ fn check(args: &JoinArgs) -> Result<(JoinOptions, MetricsEndpoint), CliError> {
     Ok((options, http))
 }
 
-/// Error of joining.
+/// Returns the error of a failed join.
 fn join_error(error: AgentError, args: &JoinArgs) -> CliError {
     match CliError::from(error) {
         CliError::Internal(error) => CliError::Internal(

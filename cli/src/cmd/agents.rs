@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Prints the agents as a table or as JSON.
 ///
 /// # Errors
-/// If the coordinator cannot be reached, or its answer is invalid.
+/// Fails if the coordinator cannot be reached, or its answer is invalid.
 pub async fn run(args: &AgentsArgs) -> Result<(), CliError> {
     let (mut client, _) = connect(&args.coordinator).await?;
     let listing = list(&mut client).await?;
@@ -21,7 +21,7 @@ pub async fn run(args: &AgentsArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Label of a run state.
+/// Returns the label of a run state.
 pub const fn run_label(run: RunState) -> &'static str {
     match run {
         RunState::Running => "running",
@@ -30,7 +30,7 @@ pub const fn run_label(run: RunState) -> &'static str {
     }
 }
 
-/// Label of an agent's state.
+/// Returns the label of an agent's state.
 pub const fn state_label(state: AgentState) -> &'static str {
     match state {
         AgentState::Active => "active",

@@ -20,10 +20,10 @@ const WATCH_MIN: Duration = Duration::from_millis(500);
 /// Interval between two queries.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Blocks, waits until the queued URLs are dropped, and prints how many there were.
+/// Blocks, waits until the queued URLs are dropped, and prints their number.
 ///
 /// # Errors
-/// If an argument is not a host, domain or network, or the coordinator cannot be reached.
+/// Fails if an argument is not a host, domain or network, or the coordinator cannot be reached.
 pub async fn block(args: &BlockArgs) -> Result<Exit, CliError> {
     let blocks = read(&args.what)?;
     let edits = blocks.iter().map(|block| add(KEY, block)).collect();
@@ -45,10 +45,10 @@ pub async fn block(args: &BlockArgs) -> Result<Exit, CliError> {
     }
 }
 
-/// Unblocks.
+/// Unblocks hosts.
 ///
 /// # Errors
-/// Those of [`block`].
+/// Same as [`block`].
 pub async fn unblock(args: &BlockArgs) -> Result<Exit, CliError> {
     let blocks = read(&args.what)?;
     let edits = blocks.iter().map(|block| remove(KEY, block)).collect();
@@ -65,7 +65,7 @@ fn read(what: &[String]) -> Result<Vec<String>, CliError> {
     what.iter().map(read).collect()
 }
 
-/// What all agents have dropped.
+/// Sum of the URLs dropped by all agents.
 #[derive(Default)]
 struct Dropped {
     is_done: bool,

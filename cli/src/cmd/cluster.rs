@@ -10,7 +10,7 @@ use tokio::runtime::Builder;
 /// Runs a subcommand to its end.
 ///
 /// # Errors
-/// Those of the subcommand.
+/// Errors of the subcommand.
 pub fn run(args: ClusterCommand) -> Result<Exit, CliError> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)

@@ -12,7 +12,7 @@ use crivello_proto::v1;
 /// Makes an agent hand over its groups and leave, without waiting for it.
 ///
 /// # Errors
-/// If there is no such agent, or it cannot be drained.
+/// Fails if there is no such agent, or it cannot be drained.
 pub async fn drain(args: AgentArgs) -> Result<(), CliError> {
     let (mut client, _) = connect(&args.coordinator).await?;
     let request = v1::DrainRequest { agent: args.agent.clone() };
@@ -24,7 +24,8 @@ pub async fn drain(args: AgentArgs) -> Result<(), CliError> {
 /// Pauses or resumes the crawl, or only some hosts.
 ///
 /// # Errors
-/// If the coordinator cannot be reached or cannot save the change, or if an argument is not a host.
+/// Fails if the coordinator cannot be reached or cannot save the change, or if an argument is not a
+/// host.
 pub async fn pause_or_resume(args: &PauseArgs, run: RunState) -> Result<Exit, CliError> {
     if args.hosts.is_empty() {
         set_run(&args.coordinator, run).await?;
@@ -40,7 +41,7 @@ pub async fn pause_or_resume(args: &PauseArgs, run: RunState) -> Result<Exit, Cl
 /// Resumes, pauses or stops the crawl, without waiting for the agents.
 ///
 /// # Errors
-/// If the coordinator cannot be reached or cannot save the change.
+/// Fails if the coordinator cannot be reached or cannot save the change.
 pub async fn set_run(at: &CoordinatorUrl, run: RunState) -> Result<(), CliError> {
     let (mut client, _) = connect(at).await?;
     let request = v1::SetRunRequest { run: v1::RunState::from(run).into() };

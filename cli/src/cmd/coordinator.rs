@@ -13,7 +13,7 @@ use crivello_coordinator::{Coordinator, Listen};
 /// Runs until a signal arrives.
 ///
 /// # Errors
-/// Usage errors before anything is started; internal errors after.
+/// Returns usage errors before anything is started; internal errors afterwards.
 pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
     let at = args.listen;
     let credentials = credentials(&args.tls, &args.token)?;

@@ -1,4 +1,4 @@
-//! `crivello crawl`: one agent, or several in this process.
+//! `crivello crawl`: a crawl by one agent, or by several in this process.
 
 use crate::args::CrawlArgs;
 use crate::exit::{CliError, Exit};
@@ -12,7 +12,7 @@ use crate::screen;
 /// Crawls until nothing is left, a limit is reached or a signal arrives.
 ///
 /// # Errors
-/// Usage errors before anything is started; internal errors after.
+/// Returns usage errors before anything is started; internal errors afterwards.
 pub fn run(args: CrawlArgs) -> Result<Exit, CliError> {
     let plan = Plan::check(args)?;
     let (out, report, quiet) = (plan.out.clone(), plan.report.clone(), plan.quiet);

@@ -24,7 +24,7 @@ const AGENTS: u16 = 3;
 /// Serves the web, crawls it, and prints the verdict of its judge.
 ///
 /// # Errors
-/// If the web cannot be served, the crawl fails, or the judge found a broken promise.
+/// Fails if the web cannot be served, the crawl fails, or the judge found a broken promise.
 pub fn run(args: &DemoArgs) -> Result<Exit, CliError> {
     let out = OutputDir::choose(args.out.as_deref())?;
     let runtime = Runtime::new().context("cannot start the threads of the simulated web")?;
@@ -45,7 +45,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, CliError> {
             "--http {at}: the dashboard of a demo listens on loopback only"
         )));
     }
-    // With --quiet its address is not printed, so only an explicit one is served.
+    // With --quiet the address is not printed, so only an explicit one is served.
     let http = Some(&args.http).filter(|http| !args.quiet || http.http.is_some());
     let ClusterOutcome { outcome, repeats_max } = run_loop(plan, session(&out), !args.quiet, http)?;
     let options = FinishOptions {
@@ -83,18 +83,18 @@ fn session(out: &OutputDir) -> Session<impl FnOnce() + Send + use<>> {
     let is_kept = out.is_kept();
     let before_exit = move || {
         if !is_kept {
-            // Files that are still being written may stay behind.
+            // Files that are still being written may remain.
             let _ = fs::remove_dir_all(&path);
         }
     };
     Session { title, before_exit }
 }
 
-/// Arguments of `crivello crawl` for the demo.
+/// Returns the arguments of `crivello crawl` for the demo.
 fn as_crawl(args: &DemoArgs, web: &SimWeb, out: &Path) -> CrawlArgs {
     let settings = SettingsArgs {
         contact: Some("https://crivello.invalid/demo".to_owned()),
-        // Short timeouts: some simulated hosts never answer, and killed agents lose their lease.
+        // Short timeouts: some simulated hosts never respond, and killed agents lose their lease.
         sets: [
             "fetch.connect-timeout=2s",
             "fetch.first-byte-timeout=3s",

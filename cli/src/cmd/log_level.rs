@@ -15,7 +15,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Changes the filter of the coordinator and all agents, or of one agent.
 ///
 /// # Errors
-/// If the filter is invalid, there is no such agent, or the coordinator cannot be reached.
+/// Fails if the filter is invalid, there is no such agent, or the coordinator cannot be reached.
 pub async fn run(args: &LogLevelArgs) -> Result<Exit, CliError> {
     let filter = &args.filter;
     parse_log_filter(filter).map_err(|why| CliError::usage(format!("{filter}: {why}")))?;

@@ -10,11 +10,11 @@ use crivello_common::view::{Agent, AgentState};
 use crivello_proto::agents::{Answer, ArchivedCount, archived_only_by};
 use crivello_proto::v1;
 
-/// Prints what only this agent has, and removes it. If that includes pages, `--refetch` or `--give-up`
-/// is required.
+/// Prints the data that only this agent has, and removes the agent. If the data includes pages,
+/// `--refetch` or `--give-up` is required.
 ///
 /// # Errors
-/// If there is no such agent, it is alive, or its pages cannot be counted.
+/// Fails if there is no such agent, it is alive, or its pages cannot be counted.
 pub async fn run(args: &RemoveArgs) -> Result<(), CliError> {
     let (mut client, credentials) = connect(&args.agent.coordinator).await?;
     let listing = list(&mut client).await?;
@@ -49,14 +49,14 @@ pub async fn run(args: &RemoveArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Finds an agent by name, or by id.
+/// Finds an agent by name or by id.
 fn find<'a>(listing: &'a Listing, name: &str) -> Option<&'a Agent> {
     let agents = &listing.view.agents;
     let by_id = || agents.iter().find(|agent| agent.id.to_string() == name);
     agents.iter().find(|agent| agent.name == name).or_else(by_id)
 }
 
-/// Sum of the counts of all live agents.
+/// Returns the sum of the counts of all live agents.
 fn sum(
     counts: &[(Agent, Answer<ArchivedCount>)],
     gone: &Agent,
@@ -86,8 +86,8 @@ fn sum(
     Ok(pages)
 }
 
-/// Text for the number of URLs that only the dead agent knew: "none" or "unknown", as they cannot be
-/// counted.
+/// Returns the text for the number of URLs that only the dead agent knew: "none" or "unknown",
+/// because they cannot be counted.
 fn urls_known_only_to_it(
     listing: &Listing,
     counts: &[(Agent, Answer<ArchivedCount>)],

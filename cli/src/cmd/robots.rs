@@ -1,4 +1,4 @@
-//! `crivello robots`: whether URLs are allowed, and which line of robots.txt decides.
+//! `crivello robots`: reports whether URLs are allowed, and the deciding line of robots.txt.
 
 use crate::args::RobotsArgs;
 use crate::exit::{CliError, Exit};
@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 /// Checks each URL. The exit code is 1 if any is not allowed.
 ///
 /// # Errors
-/// If robots.txt cannot be read, or a URL is invalid.
+/// Fails if robots.txt cannot be read, or a URL is invalid.
 pub fn run(args: &RobotsArgs) -> Result<Exit, CliError> {
     product_token(&args.agent).map_err(|problem| CliError::usage(format!("--agent: {problem}")))?;
     let queries: Vec<Query> =
@@ -76,8 +76,8 @@ fn read(args: &RobotsArgs) -> Result<RobotsFile, CliError> {
     fetch(&url, args)
 }
 
-/// Fetches a robots.txt as a crawl does: same user agent, limits, check for private addresses, and at
-/// most five redirects.
+/// Fetches a robots.txt as a crawl does: with the same user agent, limits and check for private
+/// addresses, and at most five redirects.
 fn fetch(url: &CrawlUrl, args: &RobotsArgs) -> Result<RobotsFile, CliError> {
     let networks = (!args.allow_networks.is_empty()).then(|| args.allow_networks.join(","));
     let flags: Vec<_> = [

@@ -11,15 +11,15 @@ use crate::{format, screen};
 use anyhow::anyhow;
 use std::path::{Path, PathBuf};
 
-/// Sends all seeds, and returns once agents have stored them.
+/// Sends all seeds and returns once agents have stored them.
 ///
 /// # Errors
-/// Usage errors before anything is sent; if the coordinator cannot be reached, or no agent accepts
-/// seeds.
+/// Returns usage errors before anything is sent. Fails if the coordinator cannot be reached, or if
+/// no agent accepts seeds.
 pub async fn run(args: SeedArgs) -> Result<Exit, CliError> {
     let sources = sources(args.seeds)?;
     let (mut client, credentials) = connect(&args.coordinator).await?;
-    // Reports missing permissions before seeds are read.
+    // Detects missing permissions before seeds are read.
     list(&mut client).await?;
     let mut members = MemberList::new(client);
     let signals =
@@ -62,7 +62,7 @@ fn show_progress(progress: &SeedProgress) {
         let SeedProgress { stored, in_flight, agent } = progress;
         let (stored, in_flight) = (format::count(*stored), format::count(*in_flight));
         let line = format!("{stored} seeds stored, {in_flight} in flight to {agent}");
-        // A closed terminal does not stop it.
+        // A closed terminal does not stop the command.
         let _ = screen::draw(vec![line.chars().take(screen::width()).collect()]);
     }
 }

@@ -12,7 +12,7 @@ use std::io::Write;
 /// Applies the edits, prints the new values, and waits until the agents use them.
 ///
 /// # Errors
-/// If an edit is invalid, or the coordinator cannot be reached.
+/// Fails if an edit is invalid, or the coordinator cannot be reached.
 pub async fn run(args: &SetArgs) -> Result<Exit, CliError> {
     let edits = edits(args)?;
     let keys: Vec<String> = edits.iter().map(|edit| edit.key.clone()).collect();
@@ -39,7 +39,7 @@ pub async fn run(args: &SetArgs) -> Result<Exit, CliError> {
 /// Prints the settings in force, or one of them.
 ///
 /// # Errors
-/// If there is no such setting, or the coordinator cannot be reached.
+/// Fails if there is no such setting, or the coordinator cannot be reached.
 pub async fn show(args: &SettingsOfArgs) -> Result<(), CliError> {
     let mut client = SettingsClient::connect_to(&args.coordinator).await?;
     let v1::CrawlSettings { revision, toml } = client.settings().await?;

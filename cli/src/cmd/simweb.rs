@@ -1,4 +1,4 @@
-//! `crivello simweb`: serves the simulated web as a process of its own, or judges its visitor.
+//! `crivello simweb`: serves the simulated web in a separate process, or judges its visitor.
 
 use crate::args::{JudgeArgs, SimwebArgs, SimwebCommand, SimwebServeArgs};
 use crate::exit::{CliError, Exit};
@@ -12,8 +12,8 @@ use tokio::runtime::Runtime;
 /// Serves until a signal arrives or, if requested, standard input ends; or judges an access log.
 ///
 /// # Errors
-/// If a file cannot be read, an address cannot be bound, or other machines could connect without
-/// `--insecure`.
+/// Fails if a file cannot be read, an address cannot be bound, or other machines could connect
+/// without `--insecure`.
 pub fn run(args: &SimwebArgs) -> Result<Exit, CliError> {
     match &args.command {
         Some(SimwebCommand::Judge(args)) => judge(args),
@@ -53,7 +53,7 @@ fn judge(args: &JudgeArgs) -> Result<Exit, CliError> {
     let log = Log::read(&args.access_log)
         .with_context(|| format!("cannot read the access log {}", args.access_log.display()))?;
     if let (0, Some(first)) = (spec.port, log.first()) {
-        // The port that was free when the web was served.
+        // The specification gets the port that was free when the web was served.
         spec.port = first.port;
     }
     let judge = Judge::new(spec, Limits::default(), Pace::delays(delay, ip_delay))

@@ -34,7 +34,7 @@ struct StatusReport {
 /// Queries twice, a second apart, and prints a table or JSON.
 ///
 /// # Errors
-/// If the coordinator cannot be reached, or its answer is invalid.
+/// Fails if the coordinator cannot be reached, or its answer is invalid.
 pub async fn run(args: &AgentsArgs) -> Result<(), CliError> {
     let (mut client, credentials) = connect(&args.coordinator).await?;
     let clients = credentials.agent_clients();
@@ -55,7 +55,7 @@ pub async fn run(args: &AgentsArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
+#[expect(clippy::cast_precision_loss, reason = "only three digits are shown")]
 fn rates(before: &AgentStatuses, after: &AgentStatuses, time: Duration) -> BTreeMap<AgentId, f64> {
     let rate = |(id, answer): (&AgentId, &Result<AgentStatus, String>)| {
         let (now, then) = (answer.as_ref().ok()?, before.get(id)?.as_ref().ok()?);
@@ -91,7 +91,7 @@ impl StatusReport {
         row
     }
 
-    /// Columns that can be summed.
+    /// Returns the columns that can be summed.
     fn numbers(&self, of: &[&AgentStatus], ids: &[AgentId]) -> Vec<String> {
         let sum = |f: fn(&AgentStatus) -> u64| count(of.iter().map(|status| f(status)).sum());
         let rates: Vec<f64> = ids.iter().filter_map(|id| self.rates.get(id).copied()).collect();
@@ -111,7 +111,7 @@ impl StatusReport {
         ]
     }
 
-    /// Pages until the limit of the crawl, as known by the latest heartbeat.
+    /// Returns the number of pages until the limit of the crawl, as known by the latest heartbeat.
     fn pages_left(&self) -> Option<u64> {
         let all = self.answers.values().flatten();
         all.filter_map(|status| status.snapshot.pages_left).min()

@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use crivello_common::runtime::Token;
 use std::io::Write as _;
 
-/// Creates a token, and prints it or writes it to a file.
+/// Creates a token and prints it or writes it to a file.
 ///
 /// # Errors
-/// If the file exists or cannot be written.
+/// Fails if the file exists or cannot be written.
 pub fn run(args: &TokenOutArgs) -> Result<Exit, CliError> {
     let token = Token::generate().context("cannot get random bytes from the system")?;
     let Some(file) = &args.out else {

@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Waits until the crawl is complete, the timeout expires, or a signal arrives.
 ///
 /// # Errors
-/// If the coordinator cannot be reached at the start, or the crawl was stopped.
+/// Fails if the coordinator cannot be reached at the start, or the crawl was stopped.
 pub async fn run(args: &WaitArgs) -> Result<Exit, CliError> {
     let limit = args.timeout.as_deref().map(parse_duration).transpose();
     let limit = limit.map_err(|error| CliError::usage(format!("--timeout: {error}")))?;
@@ -48,7 +48,7 @@ struct Waiter {
     members: MemberList,
     clients: Arc<AgentClients>,
     completion: CompletionWatch,
-    /// Why the crawl was not known to be complete in the last round.
+    /// Reason why the crawl was not known to be complete in the last round.
     reason: String,
 }
 
@@ -67,7 +67,7 @@ impl Waiter {
         }
     }
 
-    /// Runs one round, and returns whether the crawl is complete.
+    /// Runs one round. Returns true if the crawl is complete.
     async fn is_done(&mut self) -> Result<bool, CliError> {
         let listing = match self.members.refresh().await {
             Ok(listing) => listing,
@@ -98,14 +98,14 @@ impl Waiter {
         line = format!("{line}; {}", self.reason);
         if screen::can_draw() {
             let line = line.chars().take(screen::width()).collect();
-            // A closed terminal does not stop it.
+            // A closed terminal does not stop the command.
             let _ = screen::draw(vec![line]);
         }
         Ok(false)
     }
 }
 
-/// Progress of the crawl on a line.
+/// Returns the progress of the crawl on one line.
 fn progress(listing: &Listing, answers: &AgentStatuses) -> String {
     let statuses = || answers.values().flatten();
     let pages = statuses().map(|status| status.snapshot.pages).sum();

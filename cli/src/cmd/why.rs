@@ -1,4 +1,4 @@
-//! `crivello why`: what a host waits for, and what happened to a URL.
+//! `crivello why`: explains why a host waits and what happened to a URL.
 
 use crate::args::cluster::WhyArgs;
 use crate::cluster::{connect, list};
@@ -15,10 +15,10 @@ use std::convert::Infallible;
 use std::io::Write;
 use std::path::Path;
 
-/// Asks all agents, or reads a directory, and prints the explanation.
+/// Queries all agents, or reads a directory, and prints the explanation.
 ///
 /// # Errors
-/// A usage error if the subject is neither a host nor a URL; an error if no agent answers.
+/// Returns a usage error if the subject is neither a host nor a URL. Fails if no agent answers.
 pub async fn run(args: &WhyArgs) -> Result<Exit, CliError> {
     let subject = Subject::parse(&args.subject).map_err(CliError::usage)?;
     let explanation = match &args.out {
@@ -57,7 +57,7 @@ async fn from_agents(args: &WhyArgs, subject: &Subject) -> Result<Explanation, C
     }))
 }
 
-/// Reads the directory of a crawl that is not running: its own, or those of all its agents.
+/// Reads the directory of a stopped crawl: its own state, or the state of all its agents.
 fn from_directory(dir: &Path, subject: &Subject) -> Result<Explanation, CliError> {
     let agent = |name: &str| View::of_one(name).agents.remove(0);
     let dirs: Vec<(Agent, _)> = match local_cluster::agents_in(dir) {
@@ -76,7 +76,7 @@ fn from_directory(dir: &Path, subject: &Subject) -> Result<Explanation, CliError
     let results =
         answers.iter().map(|(agent, _, answer)| (agent, Ok::<_, Infallible>(answer.clone())));
     let mut explanation = Explanation::new(name(subject), true, results);
-    // The file of a page that another of them archived.
+    // Finds the file of a page that another of the agents archived.
     if explanation.archive_file.is_none()
         && let Some(url) = explanation.url()
         && let (Some(by), Some(serial)) = (url.archived_by, url.file_serial)

@@ -13,7 +13,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Work of this period may not be replicated yet.
+/// Period whose work may not be replicated yet.
 const UNREPLICATED_MAX: Duration = Duration::from_secs(2);
 
 /// An agent of a local cluster.
@@ -30,7 +30,7 @@ enum State {
     Joining(JoinHandle<Result<Crawl, AgentError>>),
     Joined(Box<Crawl>),
     Killed,
-    /// Why it could not join.
+    /// The agent failed to join, with the reason.
     Failed(String),
 }
 
@@ -66,7 +66,7 @@ impl LocalAgent {
         Ok(Self { name, state: State::Joining(joining), last, rates })
     }
 
-    /// Waits until it has joined.
+    /// Waits until the agent has joined.
     pub fn wait_until_joined(&mut self) -> Result<(), AgentError> {
         let joining = match std::mem::replace(&mut self.state, State::Killed) {
             State::Joining(joining) => joining,
@@ -90,12 +90,12 @@ impl LocalAgent {
         }
     }
 
-    /// Whether it has joined.
+    /// Returns true if the agent has joined.
     pub const fn is_joined(&self) -> bool {
         matches!(self.state, State::Joined(_))
     }
 
-    /// Message and kind of an end that was not requested.
+    /// Returns the message and kind of an end that was not requested.
     pub fn unexpected_end(&self) -> Option<(String, Ended)> {
         let State::Joined(crawl) = &self.state else { return None };
         // A drained agent leaves its work to the others.
@@ -103,15 +103,15 @@ impl LocalAgent {
         Some((format!("{} ended: {how}", self.name), how))
     }
 
-    /// Makes it end its visits and save its state.
+    /// Makes the agent end its visits and save its state.
     pub fn stop(&self) {
         if let State::Joined(crawl) = &self.state {
             crawl.stop();
         }
     }
 
-    /// Ends it as kill −9 would. Returns the maximum number of pages that may be fetched again: those in
-    /// flight, and recent ones whose links may not be replicated.
+    /// Ends the agent as kill −9 would. Returns the maximum number of pages that may be fetched
+    /// again: pages in flight, and recent pages whose links may not be replicated.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -126,22 +126,22 @@ impl LocalAgent {
         last.visits + last.pipeline_pages + recent.ceil() as u64
     }
 
-    /// Current snapshot.
+    /// Updates and returns the snapshot.
     pub fn snapshot(&mut self) -> Snapshot {
         if matches!(&self.state, State::Joining(joining) if joining.is_finished()) {
-            // A failure is shown in its line.
+            // The agent's line shows a failure.
             let _ = self.wait_until_joined();
         }
         match &self.state {
             State::Joined(crawl) => self.last = crawl.snapshot(),
-            // Its pages still count.
+            // Pages of an ended agent still count.
             _ => self.last = after_end(&self.last),
         }
         self.rates.observe(&self.last);
         self.last.clone()
     }
 
-    /// Its line of the panel.
+    /// Returns the agent's line of the panel.
     pub fn line(&self) -> String {
         let name = format!("{:<9}", self.name);
         let s = &self.last;
@@ -162,7 +162,7 @@ impl LocalAgent {
         }
     }
 
-    /// Waits for its end, and returns its report if it had joined and was not killed.
+    /// Waits for the agent's end. Returns its report if it had joined and was not killed.
     pub fn finish(mut self) -> Option<Report> {
         let _ = self.wait_until_joined();
         match self.state {
@@ -172,7 +172,7 @@ impl LocalAgent {
     }
 }
 
-/// Counts of a snapshot whose agent has ended.
+/// Returns the counts of a snapshot whose agent has ended.
 fn after_end(last: &Snapshot) -> Snapshot {
     let nothing = Snapshot::default();
     Snapshot {

@@ -1,11 +1,12 @@
 //! A cluster in one process: a coordinator and several agents on loopback, each with a directory
-//! below that of the crawl.
+//! below the crawl's directory.
 //!
 //! ```text
 //! DIR/coordinator/   settings and agent list
 //! DIR/agent-1/ …     state and archive of each agent
 //! ```
-//! Coordinator and agents are the same as on many machines, and the same commands work with it.
+//! Coordinator and agents are the same as on many machines, and the same commands work with the
+//! cluster.
 
 mod agent;
 pub mod run_loop;
@@ -49,7 +50,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 pub struct LocalCluster {
     dir: PathBuf,
     coordinator: Coordinator,
-    /// The tasks of the dashboard, if there is one.
+    /// Tasks of the dashboard, if there is one.
     dashboard: Option<JoinSet<()>>,
     url: String,
     agents: Vec<LocalAgent>,
@@ -61,7 +62,8 @@ pub struct LocalCluster {
     runtime: Runtime,
 }
 
-/// Number of agents of the crawl in `dir`; `None` if it is not a crawl by several agents.
+/// Returns the number of agents of the crawl in `dir`; `None` if it is not a crawl by several
+/// agents.
 pub fn agents_in(dir: &Path) -> Option<usize> {
     if !dir.join(COORDINATOR).join(STATE_FILE).is_file() {
         return None;
@@ -70,18 +72,18 @@ pub fn agents_in(dir: &Path) -> Option<usize> {
     Some(entries.filter_map(|entry| number(&entry.file_name().into_string().ok()?)).count())
 }
 
-/// Number in the name of an agent's directory.
+/// Returns the number in the name of an agent's directory.
 fn number(name: &str) -> Option<usize> {
     name.strip_prefix("agent-")?.parse().ok().filter(|&n| n > 0)
 }
 
 impl LocalCluster {
-    /// Starts a crawl by `n` agents in `dir`, or resumes the one there. All agents have joined when
-    /// this returns. Their metrics are added to `meters`. `stop` cancels the start. With `http` it
-    /// serves a dashboard.
+    /// Starts a crawl by `n` agents in `dir`, or resumes the crawl there. All agents have joined
+    /// when this returns. Their metrics are added to `meters`. `stop` cancels the start. With
+    /// `http`, the cluster also serves a dashboard.
     ///
     /// # Errors
-    /// Those of the coordinator, the dashboard and the agents.
+    /// Errors of the coordinator, the dashboard and the agents.
     pub fn open(
         dir: &Path,
         (settings, given): (&Settings, &TypedSettings),
@@ -127,7 +129,7 @@ impl LocalCluster {
         }
     }
 
-    /// Starts `n` agents concurrently, and waits until they have joined.
+    /// Starts `n` agents concurrently and waits until they have joined.
     fn start_agents(&mut self, n: usize) -> Result<(), CliError> {
         if self.coordinator.run() != RunState::Running {
             let mut client = self.client()?;
@@ -145,7 +147,7 @@ impl LocalCluster {
     /// Starts one more agent, which joins in the background.
     ///
     /// # Errors
-    /// If its thread cannot be started.
+    /// Fails if its thread cannot be started.
     pub fn add(&mut self) -> Result<String, CliError> {
         let name = format!("agent-{}", self.agents.len() + 1);
         let dir = self.dir.join(&name);
@@ -155,18 +157,19 @@ impl LocalCluster {
         Ok(name)
     }
 
-    /// Ends an agent as kill −9 would, unless it is the last. Returns its name and the maximum number of
-    /// pages that may be fetched again.
+    /// Ends an agent as kill −9 would, unless it is the last one. Returns its name and the maximum
+    /// number of pages that may be fetched again.
     pub fn kill(&mut self) -> Option<(String, u64)> {
         let alive = self.agents.iter().filter(|agent| agent.is_joined()).count();
         let agent = self.agents.iter_mut().rev().find(|agent| agent.is_joined() && alive > 1)?;
         Some((agent.name.clone(), agent.kill()))
     }
 
-    /// Removes dead agents once the others have taken over their work. Returns whether none is left.
+    /// Removes dead agents once the others have taken over their work. Returns true if none is
+    /// left.
     ///
     /// # Errors
-    /// If the coordinator does not answer.
+    /// Fails if the coordinator does not answer.
     pub fn remove_dead(&mut self) -> Result<bool, CliError> {
         let (mut client, mut members) = (self.client()?, MemberList::new(self.client()?));
         let clients = Credentials::default().agent_clients();
@@ -191,7 +194,7 @@ impl LocalCluster {
         })
     }
 
-    /// URL of the coordinator.
+    /// Returns the URL of the coordinator.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -203,7 +206,7 @@ impl LocalCluster {
         Ok(client(endpoint.connect_lazy(), None))
     }
 
-    /// Starts a task that ends once the crawl is complete.
+    /// Starts a task that ends when the crawl is complete.
     fn watch_completion(&self) -> Result<JoinHandle<()>, CliError> {
         let (mut members, clients) =
             (MemberList::new(self.client()?), Credentials::default().agent_clients());
@@ -226,7 +229,7 @@ impl LocalCluster {
         }))
     }
 
-    /// Message and kind of an agent's end that was not requested.
+    /// Returns the message and kind of an agent's end that was not requested.
     fn unexpected_end(&self) -> Option<(String, Ended)> {
         self.agents.iter().find_map(LocalAgent::unexpected_end)
     }
@@ -244,7 +247,7 @@ impl LocalCluster {
         totals::snapshot(&all)
     }
 
-    /// A line for each agent, at most `width` wide.
+    /// Returns a line for each agent, at most `width` wide.
     fn lines(&self, width: usize) -> Vec<String> {
         let lines = self.agents.iter().map(LocalAgent::line);
         lines.map(|line| line.chars().take(width).collect()).collect()
@@ -275,7 +278,7 @@ impl LocalCluster {
     }
 }
 
-/// Settings with `fetch.visits-max` lowered to what the limit of open files allows for `n` agents.
+/// Returns the settings with `fetch.visits-max` lowered to the limit of open files for `n` agents.
 fn within_open_files(settings: &Settings, n: usize) -> Settings {
     let mut settings = settings.clone();
     let files = open_files() / n.max(1) as u64;

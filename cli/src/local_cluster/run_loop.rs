@@ -1,4 +1,4 @@
-//! Runs a local cluster to its end: sends the seeds, shows progress, handles signals and keys.
+//! Run of a local cluster to its end: sends the seeds, shows progress, handles signals and keys.
 
 use super::LocalCluster;
 use crate::args::cluster::HttpArgs;
@@ -30,11 +30,11 @@ pub struct ClusterOutcome {
 }
 
 /// Starts or resumes the crawl of `plan` and runs it until nothing is left, a signal arrives, or an
-/// agent fails. With `keys` it reads keys from the terminal, if there is one; with `http` it serves a
+/// agent fails. With `keys`, reads keys from the terminal, if there is one; with `http`, serves a
 /// dashboard.
 ///
 /// # Errors
-/// If the crawl cannot be started.
+/// Fails if the crawl cannot be started.
 pub fn run_loop<F: FnOnce() + Send + 'static>(
     plan: Plan,
     session: Session<F>,
@@ -86,13 +86,13 @@ struct RunEnd {
     how: Ended,
     /// Number of seeds that agents have stored.
     taken: u64,
-    /// Whether all seeds were read.
+    /// True if all seeds were read.
     seeds_done: bool,
     /// Error while sending the seeds.
     error: Option<String>,
 }
 
-/// Task that sends the seeds. Returns whether all were read.
+/// Task that sends the seeds. Returns true if all were read.
 type SeedTask = JoinHandle<(Result<SeedProgress, CliError>, bool)>;
 
 struct RunLoop {
@@ -121,7 +121,7 @@ impl RunLoop {
         let mut end = RunEnd::default();
         let (mut seeds, mut completion) = (Some(seeds), None::<JoinHandle<()>>);
         loop {
-            // A signal wakes it.
+            // A signal ends the pause.
             let frame = async { timeout(FRAME, signals.token().cancelled()).await };
             let _ = self.cluster.runtime.block_on(frame);
             if signals.received() {
@@ -145,7 +145,7 @@ impl RunLoop {
                 if !complete {
                     return Ok(end);
                 }
-                // Not earlier: agents without seeds look complete.
+                // Started late, because agents without seeds look complete.
                 completion = Some(self.cluster.watch_completion()?);
             }
             if completion.as_ref().is_some_and(JoinHandle::is_finished) {

@@ -6,7 +6,7 @@ use crivello_common::bottleneck::Bottleneck;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::AddAssign;
 
-/// Sum of snapshots. The pace is that of the busiest agent.
+/// Returns the sum of snapshots. The pace is the pace of the busiest agent.
 pub fn snapshot(all: &[Snapshot]) -> Snapshot {
     let mut sum = Snapshot::default();
     for s in all {
@@ -37,7 +37,8 @@ pub fn snapshot(all: &[Snapshot]) -> Snapshot {
     sum
 }
 
-/// Sum of reports, each with the name of its agent, which is that of its directory.
+/// Returns the sum of reports, each with the name of its agent, which is also the name of the
+/// agent's directory.
 pub fn report(all: &[(String, Report)], how: Ended, resumed: bool, seeds: SeedCounts) -> Report {
     let mut sum = Report { ended: how, resumed, seeds, ..Report::default() };
     for (name, r) in all {
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!((sum.ended, sum.resumed, sum.seeds), (Ended::Exhausted, true, seeds));
         let paths: Vec<_> = sum.archive.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["agent-1/warc/a.warc.gz", "agent-2/warc/a.warc.gz"]);
-        assert_eq!(sum.slowest_hosts.len(), 9, "each once");
+        assert_eq!(sum.slowest_hosts.len(), 9, "a host occurs twice");
         assert!((sum.slowest_hosts[0].mean_seconds - 28.0).abs() < 0.1);
         let failed = [all[0].clone(), ("agent-2".into(), one(2, Ended::Failed))];
         let sum = report(&failed, Ended::Exhausted, false, seeds);

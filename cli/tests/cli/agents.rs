@@ -1,5 +1,5 @@
-//! Commands that query agents: fake agents with a status chosen by the test, the real coordinator and
-//! the real program.
+//! Tests of commands that query agents: fake agents with a status chosen by the test, the real
+//! coordinator and the real program.
 
 use crate::program::{Coordinator, crivello, expect, fresh};
 use crivello_agent::api::{
@@ -36,7 +36,7 @@ use tonic::transport::Channel;
 struct FakeAgent {
     status: Mutex<AgentStatus>,
     seeds: Mutex<BTreeSet<String>>,
-    /// It accepts no seeds.
+    /// True if the agent accepts no seeds.
     busy: bool,
 }
 
@@ -74,15 +74,16 @@ impl AgentApi for FakeAgent {
     }
 
     fn status(&self) -> AgentStatus {
-        self.status.lock().expect("nobody panicked").clone()
+        self.status.lock().expect("the mutex is not poisoned").clone()
     }
 
-    /// Hosts that begin with `x` are out of scope.
+    /// Treats hosts that begin with `x` as out of scope.
     fn seed(&self, urls: Vec<CrawlUrl>, answer: oneshot::Sender<SeedAnswer>) {
         if self.busy {
             return;
         }
-        let (mut seeds, mut refused) = (self.seeds.lock().expect("nobody panicked"), Vec::new());
+        let (mut seeds, mut refused) =
+            (self.seeds.lock().expect("the mutex is not poisoned"), Vec::new());
         for (i, url) in urls.iter().enumerate() {
             if url.host().starts_with('x') {
                 refused.push((i, Discard::OutOfScope));
@@ -98,10 +99,10 @@ impl AgentApi for FakeAgent {
 struct NoPeers;
 
 impl PeerHandler for NoPeers {
-    fn take(&self, _: PacketOrigin, _: u64, _: Body, _: oneshot::Sender<Ack>) {}
-    fn turns(&self, _: AgentId, _: u64, _: LeaseBatch, _: oneshot::Sender<Ack>) {}
-    fn robots(&self, _: CrawlUrl, _: oneshot::Sender<RobotsOutcome>) {}
-    fn ping(&self, _: AgentId, _: u64, _: oneshot::Sender<Ack>) {}
+    fn on_packet(&self, _: PacketOrigin, _: u64, _: Body, _: oneshot::Sender<Ack>) {}
+    fn on_ip_leases(&self, _: AgentId, _: u64, _: LeaseBatch, _: oneshot::Sender<Ack>) {}
+    fn fetch_robots(&self, _: CrawlUrl, _: oneshot::Sender<RobotsOutcome>) {}
+    fn renew_peer_lease(&self, _: AgentId, _: u64, _: oneshot::Sender<Ack>) {}
 }
 
 struct TestCluster {
@@ -109,7 +110,7 @@ struct TestCluster {
     coordinator: Coordinator,
     client: CoordinatorClient<Channel>,
     joined: u64,
-    /// Each with its runtime: both are dropped, like a killed process.
+    /// Servers, each with its runtime. Both are dropped to simulate a killed process.
     servers: Vec<(PeerServer, Runtime)>,
 }
 
@@ -146,10 +147,14 @@ impl TestCluster {
             ..v1::JoinRequest::default()
         };
         self.servers.push((server, runtime));
-        let joined = self.runtime.block_on(self.client.join(join)).expect("let in").into_inner();
+        let joined = self
+            .runtime
+            .block_on(self.client.join(join))
+            .expect("the coordinator accepts the agent")
+            .into_inner();
         let id = AgentId(joined.id);
         let (name, crawl_id) = (name.to_owned(), joined.crawl_id);
-        *house.status.lock().expect("nobody panicked") =
+        *house.status.lock().expect("the mutex is not poisoned") =
             AgentStatus { id, name, crawl_id, ..status };
         house
     }
@@ -159,7 +164,7 @@ impl TestCluster {
         let view = self.runtime.block_on(self.client.get_view(v1::GetViewRequest {}));
         let epoch = view.expect("a view").into_inner().epoch;
         for agent in agents {
-            let mut status = agent.status.lock().expect("nobody panicked");
+            let mut status = agent.status.lock().expect("the mutex is not poisoned");
             (status.epoch, status.idle) = (epoch, true);
         }
     }
@@ -192,15 +197,15 @@ fn status_and_wait_report_progress_and_completion() {
     let (_, stderr) = cluster.ask(&dir, &wait, 75);
     assert!(stderr.contains("first does not use the current view yet"), "{stderr}");
     cluster.make_idle(&[&first, &second]);
-    second.status.lock().expect("nobody panicked").idle = false;
+    second.status.lock().expect("the mutex is not poisoned").idle = false;
     let (_, stderr) = cluster.ask(&dir, &wait, 75);
     assert!(stderr.contains("1 agent has work"), "{stderr}");
-    second.status.lock().expect("nobody panicked").idle = true;
+    second.status.lock().expect("the mutex is not poisoned").idle = true;
     let (_, stderr) = cluster.ask(&dir, &["wait"], 0);
     assert!(stderr.contains("done: 42 pages, 2 agents"), "{stderr}");
 
-    // One agent belongs to another crawl, and one is gone.
-    second.status.lock().expect("nobody panicked").crawl_id = "another".into();
+    // One agent belongs to another crawl, and one has ended.
+    second.status.lock().expect("the mutex is not poisoned").crawl_id = "another".into();
     drop(cluster.servers.remove(0));
     let (json, _) = cluster.ask(&dir, &["status", "--json"], 0);
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -230,8 +235,8 @@ fn seeds_go_to_an_agent_that_accepts_them_and_rejected_lines_are_named() {
     let line = "urls.txt:5: not a seed: \"http://x.example/\": not included, or excluded";
     assert!(stderr.contains(line), "{stderr}");
     assert!(stderr.contains("5,002 seeds stored, 2 rejected"), "{stderr}");
-    assert_eq!(free.seeds.lock().expect("nobody panicked").len(), 5_002);
-    assert!(busy.seeds.lock().expect("nobody panicked").is_empty());
+    assert_eq!(free.seeds.lock().expect("the mutex is not poisoned").len(), 5_002);
+    assert!(busy.seeds.lock().expect("the mutex is not poisoned").is_empty());
     let (_, stderr) = cluster.ask(&dir, &["seed", "http://x.example/"], 64);
     assert!(stderr.contains("argument 1: not a seed"), "{stderr}");
     let (_, stderr) = cluster.ask(&dir, &["seed", "urls.txt", "-"], 64);
@@ -251,10 +256,10 @@ fn seeds_are_stored_as_they_arrive() {
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "http://a.example/").unwrap();
     // Standard input stays open.
-    while agent.seeds.lock().expect("nobody panicked").is_empty() {
+    while agent.seeds.lock().expect("the mutex is not poisoned").is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // The agent goes away: the next seeds go to another.
+    // The agent ends, so the next seeds go to another agent.
     cluster.servers.clear();
     writeln!(stdin, "http://b.example/").unwrap();
     let other = cluster.join("other", status(0), false);
@@ -264,7 +269,7 @@ fn seeds_are_stored_as_they_arrive() {
     assert_eq!(child.wait().unwrap().code(), Some(0), "{stderr}");
     assert!(stderr.contains("2 seeds stored"), "{stderr}");
     assert_eq!(
-        *other.seeds.lock().expect("nobody panicked"),
+        *other.seeds.lock().expect("the mutex is not poisoned"),
         BTreeSet::from(["http://b.example/".to_owned()])
     );
 }

@@ -1,4 +1,4 @@
-//! `crivello certs` and `crivello token`: files they create, keep and reject.
+//! Tests of `crivello certs` and `crivello token`: files that they create, keep and reject.
 
 use crate::program::{expect, fresh};
 use std::collections::BTreeMap;
@@ -6,11 +6,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// The files of a directory, with their modes.
+/// Returns the files of a directory, with their modes.
 fn files(dir: &Path) -> BTreeMap<String, (u32, String)> {
     let entries = fs::read_dir(dir).expect("a directory");
     let file = |entry: fs::DirEntry| {
-        let mode = entry.metadata().expect("there").permissions().mode() & 0o777;
+        let mode = entry.metadata().expect("the file exists").permissions().mode() & 0o777;
         let text = fs::read_to_string(entry.path()).expect("text");
         (entry.file_name().into_string().expect("a name"), (mode, text))
     };
@@ -31,7 +31,7 @@ fn an_authority_is_created_once_and_signs_more_nodes_later() {
         let is_key = name.ends_with(".key");
         assert_eq!(*mode, if is_key { 0o600 } else { 0o644 }, "{name}");
         assert_eq!(text.contains("PRIVATE KEY"), is_key, "{name}");
-        assert!(!stderr.contains(text.lines().nth(1).expect("lines")), "{name} is shown");
+        assert!(!stderr.contains(text.lines().nth(1).expect("lines")), "{name} was printed");
     }
 
     // Existing files are not changed by new nodes or by errors.
@@ -104,10 +104,10 @@ fn a_token_is_readable_only_by_its_owner_and_not_overwritten() {
     let (printed, stderr) = expect(&dir, &["token", "--out", "t"], 0);
     let token = fs::read_to_string(dir.join("t")).expect("written");
     assert!(printed.is_empty() && !stderr.contains(token.trim()), "{printed}{stderr}");
-    let mode = fs::metadata(dir.join("t")).expect("there").permissions().mode();
+    let mode = fs::metadata(dir.join("t")).expect("the file exists").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     expect(&dir, &["token", "--out", "t"], 64);
-    assert_eq!(fs::read_to_string(dir.join("t")).expect("there"), token);
+    assert_eq!(fs::read_to_string(dir.join("t")).expect("the file exists"), token);
     for (text, why) in
         [("", "is empty"), ("tooshort", "too short"), ("a blank in a long one", "white space")]
     {

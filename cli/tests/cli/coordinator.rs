@@ -1,4 +1,4 @@
-//! `crivello coordinator`, and errors of the commands of a cluster.
+//! Tests of `crivello coordinator`, and of errors of the cluster commands.
 
 use crate::program::{Coordinator, crivello, expect, fresh};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -35,7 +35,7 @@ fn a_killed_coordinator_resumes_its_crawl() {
     let output = crivello(&dir, &["agents", "--json"])
         .env("CRIVELLO_COORDINATOR", &second.url)
         .output()
-        .expect("the program runs");
+        .expect("the program starts");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json["crawl"], crawl);
     assert_eq!((&json["epoch"], &json["run"]), (&3.into(), &"paused".into()));
@@ -116,17 +116,18 @@ fn insecure_allows_an_address_that_is_not_loopback() {
     let dir = fresh("coordinator-insecure");
     let more = ["--contact=me@a.example", "--listen=0.0.0.0:0", "--insecure", "--no-http"];
     let words = [&["coordinator", "--data", "coordinator"][..], &more].concat();
-    let mut child = crivello(&dir, &words).stderr(Stdio::piped()).spawn().expect("it runs");
+    let mut child =
+        crivello(&dir, &words).stderr(Stdio::piped()).spawn().expect("the program starts");
     let mut stderr = String::new();
     BufReader::new(child.stderr.take().expect("piped")).read_line(&mut stderr).expect("text");
     child.kill().expect("killed");
-    child.wait().expect("a child ends");
+    child.wait().expect("the exit status of the child");
     assert!(stderr.contains("listening on http://0.0.0.0:"), "{stderr}");
 }
 
 /// Writes `NAME-ca.pem`, and a certificate of it for 127.0.0.1 as `NAME.pem` and `NAME.key`.
 fn certificates(dir: &Path, name: &str) {
-    let mut params = CertificateParams::new(Vec::new()).expect("no names");
+    let mut params = CertificateParams::new(Vec::new()).expect("a certificate without names");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().expect("a key");
     let ca = CertifiedIssuer::self_signed(params, key).expect("signed");
@@ -156,7 +157,8 @@ fn with_tls_both_sides_present_a_certificate() {
     assert!(coordinator.url.starts_with("https://"), "{}", coordinator.url);
     let ask = ["agents", "--coordinator", &coordinator.url];
     expect(&dir, &[&ask[..], &ours].concat(), 0);
-    // A client of another authority; a coordinator of another authority; no TLS.
+    // Three failures: a client of another authority, a coordinator of another authority, and no
+    // TLS.
     expect(&dir, &[&ask[..], &tls("strange.pem", "strange.key", "ours-ca.pem")].concat(), 70);
     expect(&dir, &[&ask[..], &tls("ours.pem", "ours.key", "strange-ca.pem")].concat(), 70);
     let plain = coordinator.url.replace("https", "http");

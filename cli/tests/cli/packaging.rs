@@ -1,4 +1,4 @@
-//! Files of a release: man pages, licenses, and systemd units whose commands are valid.
+//! Tests of the release files: man pages, licenses, and systemd units whose commands are valid.
 
 #[path = "../../examples/dist/generate.rs"]
 mod generate;
@@ -59,7 +59,7 @@ fn the_commands_of_the_systemd_units_are_valid() {
         assert!(args.is_ok(), "{unit}: {line}: {args:?}");
         assert!(text.contains(&format!("StateDirectory=crivello-{unit}\n")), "{unit}: {text}");
         assert!(line.contains(&format!("--data /var/lib/crivello-{unit} ")), "{unit}: {line}");
-        // Exit codes with a meaning: usage errors are not retried.
+        // Exit code 64 means a usage error, which is not retried.
         assert!(text.contains("\nRestartPreventExitStatus=64\n"), "{unit}: {text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `crivello robots`: its answers, its exit codes, and how it fetches a robots.txt.
+//! Tests of `crivello robots`: its answers, its exit codes, and the fetch of a robots.txt.
 
 use crate::program::{crivello, fresh};
 use simweb::{Character, DnsWay, Entry, Robots, SimWeb, Spec};
@@ -26,7 +26,7 @@ struct Answer {
 }
 
 fn run(dir: &Path, words: &[&str]) -> Answer {
-    let output = crivello(dir, words).output().expect("the program runs");
+    let output = crivello(dir, words).output().expect("the program starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Answer {
         code: output.status.code(),
@@ -35,7 +35,7 @@ fn run(dir: &Path, words: &[&str]) -> Answer {
     }
 }
 
-/// Asks about `urls` by the file [`ROBOTS`], or by a file that is absent.
+/// Checks `urls` against the file [`ROBOTS`], or against a file that is absent.
 fn ask(file: &str, agent: &str, urls: &[&str]) -> Answer {
     let dir = fresh(&format!("robots-{file}"));
     if file != "absent" {
@@ -103,7 +103,7 @@ fn robots_web() -> RobotsWeb {
 }
 
 impl RobotsWeb {
-    /// Asks whether the robots.txt of `host` allows `path`.
+    /// Checks whether the robots.txt of `host` allows `path`.
     fn ask(&self, host: &str, path: &str) -> Answer {
         self.run(&format!("http://{host}:{}/robots.txt", self.web.port()), path, true)
     }
@@ -140,11 +140,11 @@ fn a_fetched_file_is_matched_by_line() {
     expect(&web.ask("plain.test", "/s3/p10.html"), 1, "line 3: ");
     expect(&web.ask("mark.test", "/s3/p10.html"), 1, "line 3: ");
     expect(&web.ask("huge.test", "/s3/p10.html"), 1, "line 3: ");
-    // The URL of a site means its robots.txt.
+    // The URL of a site stands for its robots.txt.
     let site = format!("http://plain.test:{}", web.web.port());
     expect(&web.run(&site, "/s3/p10.html", true), 1, "line 3: ");
     let entries = web.requests();
-    assert_eq!(entries.len(), 5, "one request each");
+    assert_eq!(entries.len(), 5, "expected one request per run");
     for entry in entries {
         let agent = &entry.user_agent;
         assert!(agent.starts_with("crivello/"), "{agent}");

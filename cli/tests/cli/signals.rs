@@ -1,4 +1,5 @@
-//! Signals end a crawl in order: exit code 130, a command that resumes it, and it can be resumed.
+//! Tests of signals: they end a crawl in order, with exit code 130 and a command that resumes it,
+//! and the crawl can be resumed.
 
 use crate::program::{absent, signal};
 use rustix::process::Signal;
@@ -10,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// A crawl that is open and waits for seeds.
+/// Starts a crawl that is open and waits for seeds.
 fn waiting_crawl(out: &Path) -> Child {
     let child = Command::new(env!("CARGO_BIN_EXE_crivello"))
         .args(["crawl", "--seeds", "-", "--contact", "me@a.example", "--out"])
@@ -19,7 +20,7 @@ fn waiting_crawl(out: &Path) -> Child {
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the program runs");
+        .expect("the program starts");
     while !out.join("crawl.toml").exists() {
         thread::sleep(Duration::from_millis(10));
     }
@@ -29,7 +30,7 @@ fn waiting_crawl(out: &Path) -> Child {
 fn ended(mut child: Child) -> (Option<i32>, String) {
     let mut text = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut text).expect("text");
-    (child.wait().expect("a child ends").code(), text)
+    (child.wait().expect("the exit status of the child").code(), text)
 }
 
 #[test]
@@ -50,9 +51,10 @@ fn a_stopped_crawl_prints_how_to_resume_and_resumes() {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("the program runs");
-        // A seed without network access: its address may not be visited.
-        writeln!(again.stdin.take().expect("piped"), "http://127.0.0.1/").expect("it reads");
+            .expect("the program starts");
+        // A seed without network access: visits to its address are not allowed.
+        writeln!(again.stdin.take().expect("piped"), "http://127.0.0.1/")
+            .expect("the program reads its input");
         let (code, stderr) = ended(again);
         assert_eq!(code, Some(0), "{stderr}");
     }
@@ -61,7 +63,7 @@ fn a_stopped_crawl_prints_how_to_resume_and_resumes() {
 #[test]
 fn a_second_signal_exits_at_once_and_prints_how_to_resume() {
     let out = absent("left");
-    // A server that takes the request and never answers, so that the first signal has to wait.
+    // The server accepts the request and never responds, so the first signal has to wait.
     let silent = TcpListener::bind("127.0.0.1:0").expect("bound");
     let mut child = Command::new(env!("CARGO_BIN_EXE_crivello"))
         .args(["crawl", &format!("http://{}/", silent.local_addr().expect("bound"))])
@@ -70,8 +72,8 @@ fn a_second_signal_exits_at_once_and_prints_how_to_resume() {
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the program runs");
-    let _visitor = silent.accept().expect("a visitor");
+        .expect("the program starts");
+    let _visitor = silent.accept().expect("a connection of the crawler");
     let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
     signal(&child, Signal::INT);
     let mut text = String::new();
@@ -80,7 +82,7 @@ fn a_second_signal_exits_at_once_and_prints_how_to_resume() {
     }
     signal(&child, Signal::INT);
     stderr.read_to_string(&mut text).expect("text");
-    assert_eq!(child.wait().expect("a child ends").code(), Some(130), "{text}");
+    assert_eq!(child.wait().expect("the exit status of the child").code(), Some(130), "{text}");
     assert!(text.contains("exited at once; committed pages are safe. To resume: "), "{text}");
     let command = format!("{} crawl --out {}", env!("CARGO_BIN_EXE_crivello"), out.display());
     assert!(text.contains(&command), "{text}");
@@ -90,7 +92,7 @@ fn a_second_signal_exits_at_once_and_prints_how_to_resume() {
 fn a_second_signal_exits_although_nobody_reads_standard_error() {
     let out = absent("unread");
     let (reader, writer) = std::io::pipe().expect("a pipe");
-    // The smallest possible pipe, full.
+    // The smallest possible pipe, filled completely.
     let size = rustix::pipe::fcntl_setpipe_size(&writer, 4_096).expect("a size");
     (&writer).write_all(&vec![b' '; size]).expect("room");
     let mut child = Command::new(env!("CARGO_BIN_EXE_crivello"))
@@ -100,16 +102,17 @@ fn a_second_signal_exits_although_nobody_reads_standard_error() {
         .stdout(Stdio::null())
         .stderr(writer)
         .spawn()
-        .expect("the program runs");
+        .expect("the program starts");
     while !out.join("crawl.toml").exists() {
         thread::sleep(Duration::from_millis(10));
     }
-    // Reporting this line blocks with the screen locked.
-    writeln!(child.stdin.as_ref().expect("piped"), "not a url").expect("it reads");
-    // Two kinds, so that the system does not merge them.
+    // Reporting this line blocks while the screen is locked.
+    writeln!(child.stdin.as_ref().expect("piped"), "not a url")
+        .expect("the program reads its input");
+    // Two different signals, so that the system does not merge them.
     signal(&child, Signal::INT);
     signal(&child, Signal::TERM);
-    assert_eq!(child.wait().expect("a child ends").code(), Some(130));
+    assert_eq!(child.wait().expect("the exit status of the child").code(), Some(130));
     drop(reader);
 }
 
@@ -125,13 +128,14 @@ fn seeds_are_visited_as_they_arrive() {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .expect("the program runs");
+        .expect("the program starts");
     let mut stdin = child.stdin.take().expect("piped");
-    // Input continues, and the next line is incomplete.
-    write!(stdin, "http://{}/\nhttp://", server.local_addr().expect("bound")).expect("it reads");
-    let _visitor = server.accept().expect("a visitor");
-    child.kill().expect("our own child can be killed");
-    child.wait().expect("a child ends");
+    // Input continues; the next line is incomplete.
+    write!(stdin, "http://{}/\nhttp://", server.local_addr().expect("bound"))
+        .expect("the program reads its input");
+    let _visitor = server.accept().expect("a connection of the crawler");
+    child.kill().expect("kill the child");
+    child.wait().expect("the exit status of the child");
 }
 
 #[test]
@@ -147,11 +151,11 @@ fn an_unwritable_report_does_not_change_the_exit() {
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the program runs");
+        .expect("the program starts");
     while !out.join("crawl.toml").exists() {
         thread::sleep(Duration::from_millis(10));
     }
-    fs::remove_dir(&dir).expect("nothing was left in it");
+    fs::remove_dir(&dir).expect("the directory is empty");
     let stdin = child.stdin.take();
     signal(&child, Signal::INT);
     let (code, stderr) = ended(child);

@@ -1,4 +1,4 @@
-//! `crivello simweb`: the addresses it serves, and the verdict of its judge.
+//! Tests of `crivello simweb`: the addresses that it serves, and the verdict of its judge.
 
 use crate::program::{crivello, fresh};
 use ::simweb::serve::Ready;
@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 fn run(dir: &Path, words: &[&str]) -> Output {
-    crivello(dir, words).stdin(Stdio::null()).output().expect("the program runs")
+    crivello(dir, words).stdin(Stdio::null()).output().expect("the program starts")
 }
 
-/// Serves `web.json` in `dir`, has it crawled, and leaves the access log beside it.
+/// Serves `web.json` in `dir`, crawls it, and writes the access log beside it.
 fn crawl_it_all(dir: &Path) {
     let words =
         ["simweb", "--spec", "web.json", "--access-log", "access.log", "--until-stdin-ends"];
@@ -19,11 +19,11 @@ fn crawl_it_all(dir: &Path) {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("the program runs");
+        .expect("the program starts");
     let mut line = String::new();
-    let stdout = web.stdout.take().expect("it was asked for");
-    BufReader::new(stdout).read_line(&mut line).expect("the web says that it is ready");
-    let ready: Ready = serde_json::from_str(&line).expect("in a line of JSON");
+    let stdout = web.stdout.take().expect("stdout is piped");
+    BufReader::new(stdout).read_line(&mut line).expect("the web prints that it is ready");
+    let ready: Ready = serde_json::from_str(&line).expect("a line of JSON");
     let dns = ready.dns.to_string();
     let crawl = ["crawl", "--quiet", "--contact", "me@a.example", "--delay", "30ms"];
     let there = ["--ip-delay", "10ms", "--dns", &dns, "--allow-network", &ready.networks[0]];
@@ -32,10 +32,10 @@ fn crawl_it_all(dir: &Path) {
     let crawled = run(dir, &words);
     assert!(crawled.status.success(), "{}", String::from_utf8_lossy(&crawled.stderr));
     drop(web.stdin.take());
-    assert!(web.wait().expect("it is ours").success());
+    assert!(web.wait().expect("the exit status of the web").success());
 }
 
-/// Verdict on `log` for these `promises`: exit code and text.
+/// Returns the verdict on `log` for these `promises`: exit code and text.
 fn judge(dir: &Path, log: &str, promises: &[&str]) -> (Option<i32>, String) {
     let mut words = vec!["simweb", "judge", log, "--spec", "web.json"];
     words.extend(promises);

@@ -1,4 +1,4 @@
-//! Usage errors: exit code 64 with a reason, before anything is started.
+//! Tests of usage errors: exit code 64 with a reason, before anything is started.
 
 use crate::program::{crivello, expect, fresh};
 use std::fs;
@@ -17,7 +17,7 @@ fn rejected(dir: &Path, words: &[&str], reasons: &[&str]) {
 fn help_and_version_exit_with_0() {
     let dir = fresh("help");
     for words in [&["--help"][..], &["--version"], &["crawl", "--help"]] {
-        let output = crivello(&dir, words).output().expect("the program runs");
+        let output = crivello(&dir, words).output().expect("the program starts");
         assert_eq!(output.status.code(), Some(0), "{words:?}");
         assert!(!output.stdout.is_empty(), "{words:?}");
     }
@@ -135,10 +135,10 @@ fn a_directory_with_other_content_is_not_changed() {
 #[test]
 fn config_prints_a_valid_settings_file() {
     let dir = fresh("config");
-    let output = crivello(&dir, &["config"]).output().expect("the program runs");
+    let output = crivello(&dir, &["config"]).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(0));
     fs::write(dir.join("all.toml"), &output.stdout).expect("written");
-    // The file is valid, so the missing seeds are reported.
+    // The file is valid, so only the missing seeds are reported.
     let words = ["crawl", "--config", "all.toml", "--contact", "me@a.example"];
     rejected(&dir, &words, &["--seeds"]);
 }

@@ -7,17 +7,17 @@ use crate::hash::GroupHash;
 use crate::view::View;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Points per unit of weight. More points give better balance: with 200, the share of an agent is
-/// off by about 7 % (one standard deviation).
+/// Points per unit of weight. More points give better balance: with 200, an agent's share is off by
+/// about 7 % (one standard deviation).
 pub const POINTS: u32 = 200;
 const SEED: u64 = 0x636F_6E73_6973_7400; // "consist"
 
 /// A ring of points.
 #[derive(Clone, Debug)]
 pub struct Consistent {
-    /// The points, sorted.
+    /// Sorted points.
     points: Box<[u64]>,
-    /// The index of each point's agent.
+    /// Index of each point's agent.
     holders: Box<[u16]>,
     n_agents: usize,
 }

@@ -1,8 +1,8 @@
 //! `min-hash`: the agents by hash(group, agent), ascending (rendezvous hashing, Thaler and
 //! Ravishankar 1998).
 //!
-//! With weights, the hash is read as a uniform number u in (0, 1], and the key is −log₂(1−u) ÷
-//! weight, an exponential variable whose rate is the weight. So each agent comes first with a
+//! With weights, the hash is interpreted as a uniform number u in (0, 1], and the key is −log₂(1−u)
+//! ÷ weight, an exponential variable whose rate is the weight. So each agent comes first with a
 //! probability proportional to its weight. The logarithm is computed in fixed point: it is the same
 //! on all machines, monotonic in u, and off by less than 10⁻⁵. Ties are broken by the hash, then by
 //! the agent's id, so equal weights give the order of the bare hashes.
@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Debug)]
 pub struct MinHash {
     agents: Box<[HashedAgent]>,
-    /// Whether weights differ.
+    /// True if weights differ.
     weighted: bool,
 }
 
@@ -57,7 +57,7 @@ impl MinHash {
 }
 
 impl Strategy for MinHash {
-    /// All agents are hashed; a heap sorts only those that are consumed.
+    /// Hashes all agents; the heap sorts only those that are consumed.
     fn order(&self, group: GroupHash) -> impl Iterator<Item = usize> + '_ {
         let mut heap: BinaryHeap<Reverse<Rank>> = self.ranks(group).map(Reverse).collect();
         std::iter::from_fn(move || heap.pop().map(|Reverse((.., at))| at))
@@ -94,7 +94,7 @@ const fn log2_table() -> [u64; STEPS + 1] {
     table
 }
 
-/// −log₂(v ÷ 2⁶⁴) with 32 fractional bits, at most 64; non-increasing in `v`.
+/// Returns −log₂(v ÷ 2⁶⁴) with 32 fractional bits, at most 64; non-increasing in `v`.
 fn minus_log2(v: u64) -> u64 {
     let v = v | 1;
     let zeros = u64::from(v.leading_zeros());

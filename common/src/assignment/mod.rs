@@ -1,10 +1,11 @@
-//! Assignment of groups to agents. Each agent computes it alone, and all get the same result.
+//! Assignment of groups to agents. Each agent computes it alone, and all agents get the same
+//! result.
 //!
-//! A [`Strategy`] gives each group an order of all known agents, whatever their state. The first
-//! active one owns the group; the next active ones hold replicas. The relative order of two agents
-//! depends only on the group and on these two. So when an agent is added, a group moves to it or
-//! stays; when one is removed, its groups move to the next agents in their orders, and no other
-//! group moves. There are three strategies:
+//! A [`Strategy`] gives each group an order of all known agents, regardless of their state. The
+//! first active agent owns the group; the next active agents hold replicas. The relative order of
+//! two agents depends only on the group and on these two. So when an agent is added, a group moves
+//! to it or stays. When an agent is removed, its groups move to the next agents in their orders,
+//! and no other group moves. There are three strategies:
 //!
 //! | name | order | cost of a look-up | balance |
 //! | --- | --- | --- | --- |
@@ -32,11 +33,11 @@ use crate::hash::GroupHash;
 
 /// An order of all agents of a view for each group.
 pub trait Strategy {
-    /// The agents as indexes into [`crate::view::View::agents`], each once. The order is computed
-    /// lazily.
+    /// Returns the agents as indexes into [`crate::view::View::agents`], each once. The order is
+    /// computed lazily.
     fn order(&self, group: GroupHash) -> impl Iterator<Item = usize> + '_;
 
-    /// The first agent in the order that `accept` accepts.
+    /// Returns the first agent in the order that `accept` accepts.
     fn first(&self, group: GroupHash, accept: impl Fn(usize) -> bool) -> Option<usize> {
         self.order(group).find(|&agent| accept(agent))
     }
@@ -60,7 +61,7 @@ impl StrategyKind {
     /// All strategies.
     pub const ALL: [Self; 3] = [Self::Permutation, Self::MinHash, Self::Consistent];
 
-    /// The name used in settings.
+    /// Returns the name used in settings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -70,7 +71,7 @@ impl StrategyKind {
         }
     }
 
-    /// The inverse of [`Self::name`].
+    /// Returns the inverse of [`Self::name`].
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)

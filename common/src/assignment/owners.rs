@@ -1,4 +1,4 @@
-//! The owners of groups in one view: the strategy, the states of the agents, and a cache of recent
+//! Owners of groups in one view: the strategy, the states of the agents, and a cache of recent
 //! owners, so that most links need no full computation.
 
 use super::{Consistent, MinHash, Permutation, Strategy, StrategyKind};
@@ -7,7 +7,7 @@ use crate::view::{Agent, AgentId, AgentState, SLOTS, View, ViewError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Entries of the cache: 512 KiB.
+/// Number of entries in the cache, which takes 512 KiB.
 const CACHED: u64 = 1 << 16;
 const _: () = assert!((SLOTS as u64) < CACHED);
 
@@ -16,10 +16,10 @@ const _: () = assert!((SLOTS as u64) < CACHED);
 pub struct Owners {
     view: Arc<View>,
     table: Table,
-    /// The index of the only active agent.
+    /// Index of the only active agent.
     sole: Option<usize>,
-    /// The cache, indexed by the group's low 16 bits. An entry has the group's other bits and, in
-    /// its low 16 bits, one plus the index of the owner. 0 is an empty entry.
+    /// Cache, indexed by the group's low 16 bits. An entry has the group's other bits and, in its
+    /// low 16 bits, one plus the index of the owner. 0 is an empty entry.
     cache: Box<[AtomicU64]>,
 }
 
@@ -34,7 +34,7 @@ impl Owners {
     /// Computes the owners in `view`.
     ///
     /// # Errors
-    /// The view does not pass [`View::check`].
+    /// Fails if the view does not pass [`View::check`].
     pub fn new(strategy: StrategyKind, view: Arc<View>) -> Result<Self, ViewError> {
         view.check()?;
         let table = match strategy {
@@ -49,13 +49,13 @@ impl Owners {
         Ok(Self { view, table, sole, cache })
     }
 
-    /// The view.
+    /// Returns the view.
     #[must_use]
     pub const fn view(&self) -> &Arc<View> {
         &self.view
     }
 
-    /// The agent that owns `group`; `None` if no agent is active.
+    /// Returns the agent that owns `group`; `None` if no agent is active.
     #[must_use]
     pub fn owner(&self, group: GroupHash) -> Option<AgentId> {
         if let Some(sole) = self.sole {
@@ -78,16 +78,16 @@ impl Owners {
         self.view.agents.get(at).map(|a| a.id)
     }
 
-    /// The owner and the agents with replicas: the first `replication` active agents in the order,
-    /// or all if there are fewer.
+    /// Returns the owner and the agents with replicas: the first `replication` active agents in the
+    /// order, or all if there are fewer.
     #[must_use]
     pub fn replica_set(&self, group: GroupHash, replication: usize) -> Vec<AgentId> {
         let active = |id: &AgentId| self.view.agent(*id).is_some_and(is_active);
         self.order(group).filter(active).take(replication).collect()
     }
 
-    /// The first agent in the order that `accept` accepts. If these are the agents that were active
-    /// before a change, it is the owner at that time.
+    /// Returns the first agent in the order that `accept` accepts. If `accept` accepts the agents
+    /// that were active before a change, the result is the owner at that time.
     #[must_use]
     pub fn owner_among(
         &self,
@@ -97,7 +97,8 @@ impl Owners {
         self.first(group, accept).map(|at| self.view.agents[at].id)
     }
 
-    /// All known agents in the group's order, whatever their state. The order is computed lazily.
+    /// Returns all known agents in the group's order, regardless of their state. The order is
+    /// computed lazily.
     pub fn order(&self, group: GroupHash) -> impl Iterator<Item = AgentId> + '_ {
         let positions: Box<dyn Iterator<Item = usize> + '_> = match &self.table {
             Table::Permutation(table) => Box::new(table.order(group)),

@@ -2,7 +2,7 @@
 //!
 //! The set of slots is fixed, so the permutation of a group does not change when agents join or
 //! leave. It is drawn (Fisher–Yates) only as far as needed. An agent holds as many slots as its
-//! weight; its rank is that of the first of them.
+//! weight; its rank is the rank of its first slot.
 
 use super::Strategy;
 use super::random::{Seen, SplitMix};
@@ -47,7 +47,7 @@ impl Strategy for Permutation {
 
 struct Draws<'a> {
     holders: &'a [u16],
-    /// All slots; those drawn are at the front.
+    /// All slots; the drawn ones are at the front.
     slots: Vec<u16>,
     drawn: usize,
     random: SplitMix,

@@ -1,6 +1,6 @@
 //! Deterministic pseudo-random numbers.
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014, with Stafford's constants): a
+/// Applies the finalizer of SplitMix64 (Steele, Lea and Flood 2014, with Stafford's constants): a
 /// bijection in which every bit of the result depends on every bit of `z`.
 pub(super) const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,19 +18,19 @@ impl SplitMix {
         mix(self.0)
     }
 
-    /// A number below `n`, by the high half of a product (Lemire 2019, without the rejection: for
-    /// n of 1,024 the bias is below 2⁻⁵⁴).
+    /// Returns a number below `n`, by the high half of a product (Lemire 2019, without the
+    /// rejection: for n of 1,024 the bias is below 2⁻⁵⁴).
     pub(super) const fn below(&mut self, n: usize) -> usize {
         ((self.next() as u128 * n as u128) >> 64) as usize
     }
 }
 
-/// A bit set that takes no memory while it is empty.
+/// A bit set that uses no memory while it is empty.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen(Vec<u64>);
 
 impl Seen {
-    /// Inserts `i`, which is below `n`; returns whether it was new.
+    /// Inserts `i`, which is below `n`. Returns true if it was new.
     pub(super) fn insert(&mut self, i: usize, n: usize) -> bool {
         if self.0.is_empty() {
             self.0.resize(n.div_ceil(64), 0);

@@ -19,7 +19,7 @@ fn owners(kind: StrategyKind, agents: &[Agent]) -> Owners {
     Owners::new(kind, Arc::new(view(agents.to_vec()))).unwrap()
 }
 
-/// Agents of these weights, in consecutive slots.
+/// Returns agents with these weights, in consecutive slots.
 fn agents(weights: &[u16]) -> Vec<Agent> {
     let mut view = View::default();
     for (id, &weight) in (0..).zip(weights) {
@@ -42,7 +42,7 @@ fn agents(weights: &[u16]) -> Vec<Agent> {
     view.agents
 }
 
-/// Agents with random ids, weights and states, in random order and slots.
+/// Generates agents with random ids, weights and states, in random order and slots.
 fn any_agents() -> impl Strategy<Value = Vec<Agent>> {
     let state = prop::sample::select(vec![
         AgentState::Active,
@@ -105,8 +105,8 @@ proptest! {
         }
     }
 
-    /// The order of a subset of the agents is the order of all agents without the others. So only new
-    /// agents gain groups, and only the groups of agents that leave move.
+    /// The order of a subset of the agents is the order of all agents without the others. So only
+    /// new agents gain groups, and only groups of leaving agents move.
     #[test]
     fn agents_come_and_go_without_changing_the_order_of_the_others(
         all in any_agents(), keep in prop::collection::vec(any::<bool>(), 24), groups: [u64; 4],
@@ -124,7 +124,7 @@ proptest! {
                 let (was, is) = (before.owner(group), after.owner(group));
                 prop_assert!(is == was || rest.iter().any(|a| Some(a.id) == is));
                 let told = after.owner_among(group, |a| active(a) && old(&a.id));
-                prop_assert_eq!(told, was, "the previous owner can be told");
+                prop_assert_eq!(told, was, "the previous owner cannot be determined");
             }
         }
     }
@@ -152,7 +152,8 @@ proptest! {
     }
 }
 
-/// The largest deviation of an agent's load from its share of `n` groups, relative to the share.
+/// Returns the largest deviation of an agent's load from its share of `n` groups, relative to the
+/// share.
 fn imbalance(kind: StrategyKind, weights: &[u16], n: u64) -> f64 {
     let agents = agents(weights);
     let owners = owners(kind, &agents);
@@ -168,7 +169,8 @@ fn imbalance(kind: StrategyKind, weights: &[u16], n: u64) -> f64 {
     agents.iter().map(deviation).fold(0.0, f64::max)
 }
 
-/// The bound is five standard deviations of random choice; for the ring, plus five of its points.
+/// The bound is five standard deviations of random choice; for the ring, plus five standard
+/// deviations of its points.
 #[test]
 fn the_load_follows_the_weights() {
     let n = 40_000;

@@ -31,7 +31,7 @@ impl World {
         !in_transit && self.agents.iter().all(|agent| agent.queued == 0)
     }
 
-    /// An agent handles one piece of work, which leads to others, or a message is delivered.
+    /// Lets an agent process one piece of work, which creates more work, or delivers a message.
     fn step(&mut self, what: u8, which: u8, leads_to: &[u8]) {
         let n = self.agents.len();
         if what < 128 && !self.wires.is_empty() {
@@ -72,7 +72,7 @@ fn id(n: usize) -> AgentId {
     AgentId(n as u32)
 }
 
-/// Steps, after which the next agent is polled and replies or does not.
+/// Steps, after each of which the next agent is polled and may reply or not.
 type Schedule = Vec<(Vec<(u8, u8, Vec<u8>)>, bool)>;
 
 fn schedules() -> impl Strategy<Value = (Vec<u32>, Schedule)> {
@@ -85,8 +85,7 @@ fn schedules() -> impl Strategy<Value = (Vec<u32>, Schedule)> {
     (proptest::collection::vec(0..3_u32, 2..5), proptest::collection::vec(between, 20..80))
 }
 
-/// Runs a schedule, round after round; returns whether `is_done` ever held, and panics if it was
-/// wrong.
+/// Runs a schedule, round after round. Returns true if `is_done` ever held; panics if it was wrong.
 fn run(queued: &[u32], schedule: &Schedule) -> bool {
     let mut world = World::new(queued);
     let n = queued.len();
@@ -126,7 +125,8 @@ proptest! {
         (queued, mut schedule) in schedules(),
         order in proptest::collection::vec(any::<u8>(), 400),
     ) {
-        // No work leads to more from now on; all is delivered, all answer.
+        // From here on, work creates no more work; all messages are delivered, and all agents
+        // reply.
         let rest: Vec<_> = order.iter().map(|&n| (n % 2 * 200, n / 2, Vec::new())).collect();
         let all: Vec<_> = (0..200).map(|n| (200, n, Vec::new())).chain(rest).collect();
         schedule.extend((0..60).map(|_| (all.clone(), true)));
@@ -151,7 +151,11 @@ fn round(reply: &[Option<AgentReply>], dead: &[u32]) -> Round {
 #[test]
 fn each_reason_is_reported() {
     let done = round(&[idle(5), idle(7)], &[9]);
-    assert_eq!(is_done(Some(&done), &done), Ok(()), "one is dead, and all it had has a copy");
+    assert_eq!(
+        is_done(Some(&done), &done),
+        Ok(()),
+        "not done although every group of the dead agent has a replica"
+    );
     assert_eq!(is_done(None, &done), Err(NotDone::Changed));
     let later = round(&[idle(5), idle(8)], &[9]);
     assert_eq!(is_done(Some(&done), &later), Err(NotDone::Changed));

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 pub struct HostName(String);
 
 impl HostName {
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -65,7 +65,7 @@ impl std::str::FromStr for BlockEntry {
         if name.contains('*') {
             return Err(wrong());
         }
-        // The parser also accepts other notations of an address, such as a number.
+        // The parser also accepts other notations of an address, such as a single number.
         match (name.parse::<IpAddr>(), below) {
             (Ok(address), None) => Ok(Self::Network(address.into())),
             (Ok(_), Some(_)) => Err(wrong()),
@@ -118,7 +118,7 @@ impl Value for HostName {
     }
 }
 
-/// The entries of `links.blocked`, indexed.
+/// Indexed entries of `links.blocked`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocklist {
     entries: Vec<BlockEntry>,
@@ -142,20 +142,20 @@ impl Blocklist {
         list
     }
 
-    /// The entries.
+    /// Returns the entries.
     #[must_use]
     pub fn entries(&self) -> &[BlockEntry] {
         &self.entries
     }
 
-    /// Whether there are no entries.
+    /// Returns true if there are no entries.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The entry that blocks a host name in normal form: the host itself, else the longest domain, or
-    /// for an IP literal the smallest network.
+    /// Returns the entry that blocks a host name in normal form: the host itself, otherwise the
+    /// longest domain, or for an IP literal the smallest network.
     #[must_use]
     pub fn by_name(&self, host: &str) -> Option<&BlockEntry> {
         if self.entries.is_empty() {
@@ -175,7 +175,7 @@ impl Blocklist {
         found.and_then(|i| self.entries.get(i))
     }
 
-    /// The entry that blocks an address: the smallest network that contains it.
+    /// Returns the entry that blocks an address: the smallest network that contains it.
     #[must_use]
     pub fn by_address(&self, address: IpAddr) -> Option<&BlockEntry> {
         let address = address.to_canonical();

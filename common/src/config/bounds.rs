@@ -47,7 +47,7 @@ pub(super) fn each<T: CheckedEntry>(entries: &[T]) -> Result<(), String> {
     Ok(())
 }
 
-/// The maximum number of entries of a list that is sent whole to every agent with each change.
+/// Maximum number of entries of a list that is sent whole to every agent after each change.
 const ENTRIES_MAX: usize = 10_000;
 
 /// Checks that a list has at most [`ENTRIES_MAX`] entries.

@@ -6,7 +6,7 @@ use super::error::{ConfigError, ConfigErrors, SettingOrigin};
 use super::settings::{Fixed, Live, Settings, TABLE};
 use super::value::Value;
 
-/// All errors in `settings`: the key and the message.
+/// Returns all errors in `settings`: the key and the message.
 pub(super) fn problems(settings: &Settings) -> Vec<(String, String)> {
     let bounds = TABLE.iter();
     let bounds = bounds.filter_map(|s| (s.check)(settings).err().map(|text| (s.key(), text)));
@@ -17,7 +17,7 @@ impl Settings {
     /// Checks that a crawl with these settings, which are otherwise valid, can have several agents.
     ///
     /// # Errors
-    /// A setting is only possible for a single agent.
+    /// Fails if a setting is only possible for a single agent.
     pub fn check_shared(&self) -> Result<(), ConfigErrors> {
         let sieve = self.fixed.state.sieve;
         if sieve == SieveKind::Rocksdb {
@@ -79,7 +79,7 @@ fn domain_limit(settings: &Settings, key: &str, limit: Option<u64>) -> Option<(S
     })
 }
 
-/// Checks that the first value is not above the second.
+/// Checks that the first value does not exceed the second.
 fn ordered<T: Value + PartialOrd>(
     (small_key, small): (&str, &T),
     (big_key, big): (&str, &T),
@@ -87,7 +87,7 @@ fn ordered<T: Value + PartialOrd>(
     (small > big).then(|| {
         let (small, big) = (small.write(), big.write());
         let text =
-            format!("{small} is more than {big_key}, which is {big}; lower it or raise that");
+            format!("{small} exceeds {big_key}, which is {big}; lower it or raise {big_key}");
         (small_key.to_owned(), text)
     })
 }

@@ -13,7 +13,7 @@ macro_rules! choices {
         pub enum $Choice { $($(#[$meta])+ $Variant,)+ }
 
         impl $Choice {
-            /// The name used in settings.
+            /// Returns the name used in settings.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Variant => $word,)+ }
@@ -64,7 +64,7 @@ choices! {
         /// Each host is a group.
         Host = "host",
     }
-    /// How the delay is determined; see [`Politeness::mode`](super::Politeness::mode).
+    /// Mode of the delay; see [`Politeness::mode`](super::Politeness::mode).
     PolitenessMode {
         /// Up to `burst` requests, then the delay.
         #[default]

@@ -5,23 +5,23 @@ use super::settings::{Settings, TABLE};
 /// The description and value of one setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SettingInfo {
-    /// The key, such as `politeness.delay`.
+    /// Key, such as `politeness.delay`.
     pub key: String,
-    /// The section: the first part of the key.
+    /// Section: the first part of the key.
     pub section: &'static str,
-    /// The description.
+    /// Description.
     pub description: String,
-    /// The unit; empty if the value includes it.
+    /// Unit; empty if the value includes it.
     pub unit: &'static str,
-    /// The kind of value expected.
+    /// Kind of value expected.
     pub kind: String,
-    /// The current value in TOML.
+    /// Current value in TOML.
     pub value: String,
-    /// The default in TOML.
+    /// Default in TOML.
     pub default: String,
-    /// Whether the setting never changes during the life of a crawl.
+    /// True if the setting never changes during the life of a crawl.
     pub permanent: bool,
-    /// Whether a change takes effect while the agents run.
+    /// True if a change takes effect while the agents run.
     pub live: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Changes to settings in force. Several edits apply as a whole or not at all.
+//! Edits of the settings in force. Several edits apply as a whole or not at all.
 
 use super::error::{ConfigError, ConfigErrors, SettingOrigin};
 use super::raw::{RawSettings, unknown};
@@ -10,9 +10,9 @@ use super::table::Setting;
 pub enum Edit {
     /// Sets the value, in the syntax of `--set KEY=VALUE`.
     Set(String),
-    /// Adds an entry to a list, unless it is there.
+    /// Adds an entry to a list, unless it is already present.
     Add(String),
-    /// Removes an entry from a list, if it is there.
+    /// Removes an entry from a list, if it is present.
     Remove(String),
     /// Restores the default.
     Unset,
@@ -23,13 +23,13 @@ pub enum Edit {
 pub struct EditedSettings {
     /// All settings after the edits, checked.
     pub settings: Settings,
-    /// The keys of the changed settings, in the order of the table.
+    /// Keys of the changed settings, in the order of the table.
     pub changed: Vec<String>,
-    /// The changed settings that take effect only when the agents restart.
+    /// Keys of changed settings that take effect only when the agents restart.
     pub at_restart: Vec<String>,
 }
 
-/// The reason for which edits were rejected.
+/// The reason why edits were rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// An edit is invalid.
@@ -40,9 +40,9 @@ pub enum EditError {
         "{key} is fixed for the life of a crawl ({value} in this one); start another crawl to use another value"
     )]
     Fixed {
-        /// The key of the setting.
+        /// Key of the setting.
         key: String,
-        /// Its current value.
+        /// Current value.
         value: String,
     },
 }
@@ -51,8 +51,8 @@ impl Settings {
     /// Applies `edits` in order to a copy of these settings.
     ///
     /// # Errors
-    /// All invalid edits, by the rules of a settings file; or the first edit of a setting that never
-    /// changes.
+    /// Returns all invalid edits, by the rules of a settings file, or the first edit of a setting
+    /// that never changes.
     pub fn edit(&self, edits: &[(String, Edit)]) -> Result<EditedSettings, EditError> {
         let mut raw = RawSettings::of(self.clone());
         let mut errors = Vec::new();
@@ -77,17 +77,17 @@ impl Settings {
         Ok(EditedSettings { settings, changed, at_restart })
     }
 
-    /// The value of one setting, in TOML.
+    /// Returns the value of one setting, in TOML.
     ///
     /// # Errors
-    /// The key is unknown.
+    /// Fails if the key is unknown.
     pub fn value(&self, key: &str) -> Result<String, String> {
         let setting = Setting::find(key).ok_or_else(|| format!("{key}: {}", unknown(key)))?;
         Ok((setting.write)(self))
     }
 }
 
-/// Whether a change of the setting takes effect while the crawl runs.
+/// Returns true if a change of the setting takes effect while the crawl runs.
 fn is_live(key: &str) -> bool {
     Setting::find(key).is_some_and(|setting| setting.live)
 }

@@ -1,4 +1,4 @@
-//! Errors in settings, with the place where they were typed.
+//! Errors in settings, with the origin of each setting.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ pub enum SettingOrigin {
     Default,
     /// A file.
     File {
-        /// The name as given by the user.
+        /// Name as given by the user.
         name: String,
-        /// The line number, from 1.
+        /// Line number, from 1.
         line: usize,
     },
     /// An argument of `--set`.
@@ -21,7 +21,7 @@ pub enum SettingOrigin {
     Flag(String),
 }
 
-/// Ends with a colon and a space, unless it is empty.
+/// The text ends with a colon and a space, unless it is empty.
 impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -37,11 +37,11 @@ impl fmt::Display for SettingOrigin {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}{}{problem}", key.as_ref().map(|key| format!("{key}: ")).unwrap_or_default())]
 pub struct ConfigError {
-    /// Where the setting was typed.
+    /// Origin of the setting.
     pub origin: SettingOrigin,
     /// `section.key`; `None` if the text is not valid TOML.
     pub key: Option<String>,
-    /// What is wrong, and what to write.
+    /// Problem and a valid form.
     pub problem: String,
 }
 

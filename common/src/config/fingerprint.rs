@@ -1,4 +1,4 @@
-//! The fingerprint of a stored crawl: the settings that its keys and records depend on. A crawl is
+//! Fingerprint of a stored crawl: the settings that its keys and records depend on. A crawl is
 //! resumed only with the same fingerprint.
 
 use super::settings::{Cluster, Settings, TABLE};
@@ -8,21 +8,21 @@ use std::fmt;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The name of the URL normal form among the settings.
+/// Name of the URL normal form among the settings.
 const NORMAL_FORM_NAME: &str = "url normal form";
 /// Name of [`Cluster::peer_lease`] among the settings.
 const PEER_LEASE_NAME: &str = "half of cluster.lease, at most 5s";
-/// The longest lease between agents.
+/// Longest lease between agents.
 const PEER_LEASE_MAX: Duration = Duration::from_secs(5);
 
-/// A setting that differs from that of the stored crawl.
+/// A setting that differs from the stored crawl.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingDifference {
     /// `section.key`.
     pub key: String,
-    /// The stored value; empty if there is none.
+    /// Stored value; empty if there is none.
     pub stored: String,
-    /// The current value; empty if the setting no longer exists.
+    /// Current value; empty if the setting no longer exists.
     pub now: String,
 }
 
@@ -35,11 +35,11 @@ impl fmt::Display for SettingDifference {
 }
 
 impl Cluster {
-    /// How long an agent that the coordinator does not reach may fetch after another agent has answered
-    /// it: half of `lease`, at most 5 s.
+    /// Returns the time for which an agent may fetch without contact to the coordinator after
+    /// another agent has answered it: half of `lease`, at most 5 s.
     ///
-    /// An agent that starts waits this long for what an earlier life of any agent may have granted. So
-    /// all agents of a crawl, in all their lives, must go by the same number: it is part of
+    /// At start, an agent waits for this time, because an earlier run of any agent may have granted
+    /// a lease. So all agents of a crawl must use the same value in all their runs: it is part of
     /// [`Settings::fingerprint_text`].
     #[must_use]
     pub fn peer_lease(&self) -> Duration {
@@ -48,8 +48,8 @@ impl Cluster {
 }
 
 impl Settings {
-    /// The settings that a stored crawl depends on, one `key = value` per line. It is stored with the
-    /// crawl.
+    /// Returns the settings that a stored crawl depends on, one `key = value` per line. The text is
+    /// stored with the crawl.
     #[must_use]
     pub fn fingerprint_text(&self) -> String {
         let fixed = TABLE.iter().filter(|setting| setting.permanent);
@@ -62,14 +62,14 @@ impl Settings {
         lines.chain(derived).collect()
     }
 
-    /// The hash of [`Self::fingerprint_text`].
+    /// Returns the hash of [`Self::fingerprint_text`].
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         xxh3_64(self.fingerprint_text().as_bytes())
     }
 
-    /// The differences from `stored`, the [`Self::fingerprint_text`] of a stored crawl. If there are
-    /// none, the crawl may be resumed.
+    /// Returns the differences from `stored`, the [`Self::fingerprint_text`] of a stored crawl. If
+    /// there are none, the crawl may be resumed.
     #[must_use]
     pub fn fingerprint_differences(&self, stored: &str) -> Vec<SettingDifference> {
         let now = self.fingerprint_text();
@@ -88,7 +88,7 @@ impl Settings {
             .collect()
     }
 
-    /// The keys of all settings that differ, in the order of the table.
+    /// Returns the keys of all settings that differ, in the order of the table.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let differ = TABLE.iter().filter(|s| (s.write)(self) != (s.write)(other));

@@ -1,4 +1,4 @@
-//! Settings: as typed ([`RawSettings`]), and as checked ([`Settings`]).
+//! Settings: the typed form ([`RawSettings`]) and the checked form ([`Settings`]).
 //!
 //! The table in `settings.rs` is the only place that describes a setting: its key, type, default,
 //! unit, description and bounds. The structs, the parser for TOML and `--set`, the checks, the
@@ -7,7 +7,7 @@
 //! ```text
 //! defaults < file < --set < flags ─► RawSettings ─► check ─► Settings
 //! ```
-//! Every error names the line or argument, the key, what is wrong and what to write.
+//! Every error names the line or argument, the key, the problem and a valid form.
 
 #[macro_use]
 mod table;

@@ -25,8 +25,8 @@ pub(super) fn contact(text: &str) -> Result<(), String> {
     }
 }
 
-/// Whether `text` is an e-mail address: a dot-atom (RFC 5322 section 3.4.1) at a host name with a
-/// dot.
+/// Returns true if `text` is an e-mail address: a dot-atom (RFC 5322 section 3.4.1) at a host name
+/// with a dot.
 fn is_mail_address(text: &str) -> bool {
     let Some((local, host)) = text.rsplit_once('@') else {
         return false;
@@ -41,7 +41,7 @@ fn is_mail_address(text: &str) -> bool {
 /// 2.2.1).
 ///
 /// # Errors
-/// What is wrong, and what to write.
+/// Returns the problem and a valid form.
 pub fn product_token(text: &str) -> Result<(), String> {
     let fits = text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-' || b == b'_');
     if fits && (1..=64).contains(&text.len()) {

@@ -1,4 +1,4 @@
-//! Settings as typed, merged from all layers, with the origin of each for error messages.
+//! Typed settings, merged from all layers, with the origin of each for error messages.
 
 use super::check;
 use super::choices::AssignBy;
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Settings as typed: keys and types are checked, bounds and relations are not yet. A later layer
-/// replaces the values of an earlier one; a list is replaced as a whole.
+/// Typed settings: keys and types are checked, bounds and relations are not. A later layer replaces
+/// the values of an earlier one; a list is replaced as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct RawSettings {
     settings: Settings,
@@ -26,7 +26,7 @@ impl RawSettings {
     /// (the flag, its setting, and the value).
     ///
     /// # Errors
-    /// All errors in all layers.
+    /// Returns all errors in all layers.
     pub fn merge(
         files: &[(&str, &str)],
         sets: &[String],
@@ -35,7 +35,7 @@ impl RawSettings {
         Self::layers(files, sets, flags)?.check()
     }
 
-    /// Merges all layers, as [`Self::merge`], without the check.
+    /// Merges all layers like [`Self::merge`], but without the check.
     pub(super) fn layers(
         files: &[(&str, &str)],
         sets: &[String],
@@ -52,12 +52,12 @@ impl RawSettings {
         if errors.is_empty() { Ok(raw) } else { Err(ConfigErrors(errors)) }
     }
 
-    /// Settings without origins.
+    /// Creates settings without origins.
     pub(super) const fn of(settings: Settings) -> Self {
         Self { settings, origins: BTreeMap::new() }
     }
 
-    /// The typed settings.
+    /// Returns the typed settings.
     pub(super) fn typed(&self) -> TypedSettings {
         let typed = TABLE.iter().filter(|setting| self.origins.contains_key(&setting.key()));
         typed.map(|setting| (setting.key(), (setting.write)(&self.settings))).collect()
@@ -72,7 +72,7 @@ impl RawSettings {
         self.origins.insert(key, origin);
     }
 
-    /// Applies one edit; on error returns the message.
+    /// Applies one edit. On error, returns the message.
     pub(super) fn edit(&mut self, setting: &Setting, edit: &Edit) -> Result<(), String> {
         let settings = &mut self.settings;
         let made = match edit {
@@ -93,7 +93,7 @@ impl RawSettings {
     /// Adds the layer of a TOML file, with its name for error messages.
     ///
     /// # Errors
-    /// Invalid TOML; unknown keys; values of the wrong type or without unit.
+    /// Returns invalid TOML, unknown keys, and values of the wrong type or without unit.
     pub fn file(&mut self, name: &str, text: &str) -> Result<(), ConfigErrors> {
         let mut file = File { name, text, errors: Vec::new() };
         match DeTable::parse(text) {
@@ -158,7 +158,7 @@ impl RawSettings {
     /// may be written without brackets.
     ///
     /// # Errors
-    /// A missing `=`; an unknown key; a value of the wrong type or without unit.
+    /// Fails for a missing `=`, an unknown key, or a value of the wrong type or without unit.
     pub fn set(&mut self, argument: &str) -> Result<(), ConfigError> {
         let origin = SettingOrigin::Set(argument.to_owned());
         match argument.split_once('=') {
@@ -173,7 +173,7 @@ impl RawSettings {
     /// Adds the layer of one flag for the setting `key`.
     ///
     /// # Errors
-    /// A value of the wrong type or without unit.
+    /// Fails for a value of the wrong type or without unit.
     pub fn flag(&mut self, flag: &str, key: &str, value: &str) -> Result<(), ConfigError> {
         self.one(SettingOrigin::Flag(flag.to_owned()), key, value)
     }
@@ -193,13 +193,13 @@ impl RawSettings {
         }
     }
 
-    /// The keys that no layer has set.
+    /// Returns the keys that no layer has set.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
         TABLE.iter().map(Setting::key).filter(|key| !self.origins.contains_key(key)).collect()
     }
 
-    /// The settings so far, unchecked.
+    /// Returns the merged settings, unchecked.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
@@ -208,9 +208,9 @@ impl RawSettings {
     /// Checks all bounds and relations.
     ///
     /// # Errors
-    /// All violations, each with the origin of the setting.
+    /// Returns all violations, each with the origin of the setting.
     pub fn check(mut self) -> Result<Settings, ConfigErrors> {
-        // This default is only for domains.
+        // This default applies only to domains.
         let typed = self.origins.contains_key("limits.hosts-per-domain-max");
         if self.settings.fixed.identity.assign_by == AssignBy::Host && !typed {
             self.settings.live.limits.hosts_per_domain_max = None;
@@ -254,11 +254,11 @@ impl File<'_> {
 }
 
 impl Settings {
-    /// The defaults with the settings of a TOML file. Bounds and relations are not checked (see
+    /// Returns the defaults overridden by a TOML file. Bounds and relations are not checked (see
     /// [`Self::check`]).
     ///
     /// # Errors
-    /// As [`RawSettings::file`].
+    /// Same as [`RawSettings::file`].
     pub fn from_toml(name: &str, text: &str) -> Result<Self, ConfigErrors> {
         let mut raw = RawSettings::default();
         raw.file(name, text)?;
@@ -268,7 +268,7 @@ impl Settings {
     /// Applies one `section.key=value`.
     ///
     /// # Errors
-    /// As [`RawSettings::set`]; the settings are then unchanged.
+    /// Same as [`RawSettings::set`]. The settings are then unchanged.
     pub fn apply_set(&mut self, argument: &str) -> Result<(), ConfigError> {
         let mut raw = RawSettings { settings: std::mem::take(self), origins: BTreeMap::new() };
         let result = raw.set(argument);
@@ -279,7 +279,7 @@ impl Settings {
     /// Checks all bounds and relations.
     ///
     /// # Errors
-    /// All violations.
+    /// Returns all violations.
     pub fn check(&self) -> Result<(), ConfigErrors> {
         RawSettings { settings: self.clone(), origins: BTreeMap::new() }.check().map(|_| ())
     }

@@ -120,7 +120,7 @@ fn read_part<T: Value>(
     }
 }
 
-/// The part as `key = value`; `None` if it equals its default.
+/// Returns the part as `key = value`; `None` if it equals its default.
 fn write_part<T: Value + PartialEq>(field: &str, part: &T) -> Option<String> {
     let missing = T::missing().is_some_and(|missing| missing == *part);
     (!missing).then(|| format!("{} = {}", kebab(field), part.write()))

@@ -1,7 +1,7 @@
-//! Settings of a resumed crawl, which may have been changed while it ran.
+//! Settings of a resumed crawl, which may have changed while it ran.
 //!
-//! The stored settings apply, except those typed now that were not typed, or typed differently, at
-//! the last start. So a restart with the same options does not undo changes.
+//! The stored settings apply, except those that the user types now and did not type, or typed
+//! differently, at the last start. So a restart with the same options does not undo changes.
 
 use super::error::ConfigErrors;
 use super::raw::RawSettings;
@@ -9,16 +9,16 @@ use super::settings::Settings;
 use super::table::Setting;
 use std::collections::BTreeMap;
 
-/// The settings typed at a start (settings file, `--set`, flags): keys, and values in TOML.
+/// Settings typed at a start (settings file, `--set`, flags): keys, and values in TOML.
 pub type TypedSettings = BTreeMap<String, String>;
 
 impl RawSettings {
-    /// Merges the layers, as [`Self::merge`], over the `stored` settings of a crawl (name and text of
-    /// the file), if there is one. A setting typed as at the `last` start keeps its stored value. Also
-    /// returns what was typed now.
+    /// Merges the layers, like [`Self::merge`], over the `stored` settings of a crawl (name and
+    /// text of the file), if there is one. A setting typed as at the `last` start keeps its stored
+    /// value. Also returns the settings typed now.
     ///
     /// # Errors
-    /// All errors in all layers.
+    /// Returns all errors in all layers.
     pub fn resume(
         stored: Option<(&str, &str)>,
         last: &TypedSettings,
@@ -66,15 +66,19 @@ mod tests {
             let p = settings.live.politeness;
             (p.delay.as_secs(), p.ip_delay.as_secs(), p.burst)
         };
-        assert_eq!(resume(&[contact, "politeness.delay=1s"]), (5, 4, 2), "the same as last time");
+        assert_eq!(
+            resume(&[contact, "politeness.delay=1s"]),
+            (5, 4, 2),
+            "same value as at the last start"
+        );
         assert_eq!(
             resume(&[contact, "politeness.delay=1000ms"]),
             (5, 4, 2),
-            "the same in other words"
+            "same value in another notation"
         );
-        assert_eq!(resume(&[]), (5, 4, 2), "nothing is typed");
-        assert_eq!(resume(&["politeness.delay=2s"]), (2, 4, 2), "something else");
-        assert_eq!(resume(&["politeness.ip-delay=9s"]), (5, 9, 2), "something new");
+        assert_eq!(resume(&[]), (5, 4, 2), "no arguments");
+        assert_eq!(resume(&["politeness.delay=2s"]), (2, 4, 2), "another value");
+        assert_eq!(resume(&["politeness.ip-delay=9s"]), (5, 9, 2), "another setting");
         let wrong = RawSettings::resume(None, &given, &[], &sets(&["politeness.delay=1"]), &[]);
         assert!(wrong.unwrap_err().to_string().contains("--set politeness.delay=1: "));
     }

@@ -1,10 +1,10 @@
 //! The table of all settings.
 //!
-//! A change in a section that is `live` takes effect while the crawl runs, and in one that is `fixed` when
-//! the agents restart. A line has the name, the type, the default, the unit after `in`, the check after
-//! `must` (a function of `bounds.rs` or `names.rs`), and `permanent true` if the setting never changes
-//! during the life of a crawl. The doc comments are the descriptions that users see. Keys are the names
-//! with hyphens.
+//! A change in a `live` section takes effect while the crawl runs; a change in a `fixed` section
+//! when the agents restart. A line has the name, the type, the default, the unit after `in`, the
+//! check after `must` (a function of `bounds.rs` or `names.rs`), and `permanent true` if the
+//! setting never changes during the life of a crawl. The doc comments are the descriptions that
+//! users see. Keys are the names with hyphens.
 
 use super::blocks::{BlockEntry, HostName};
 use super::bounds::{at_least, between, each, few, some_at_least};
@@ -29,13 +29,13 @@ const YEAR: Duration = secs(365 * 86_400);
 /// All settings of a crawl.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Settings {
-    /// Settings that hold for a run.
+    /// Settings that are constant during a run.
     pub fixed: Fixed,
     /// Settings that change while the crawl runs.
     pub live: Live,
 }
 
-/// Settings that hold for a run.
+/// Settings that are constant during a run.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Fixed {
     /// Identity of the crawl.
@@ -46,7 +46,7 @@ pub struct Fixed {
     pub dns: Dns,
     /// The archive.
     pub store: Store,
-    /// Agents and how they share the crawl.
+    /// Agents and the division of the crawl among them.
     pub cluster: Cluster,
     /// The state on disk.
     pub state: State,
@@ -59,9 +59,9 @@ pub struct Fixed {
 pub struct Live {
     /// Limits of the crawl.
     pub limits: Limits,
-    /// When a host or an IP address may be visited.
+    /// Times of visits to hosts and IP addresses.
     pub politeness: Politeness,
-    /// Which links are followed.
+    /// Selection of links.
     pub links: Links,
 }
 

@@ -2,8 +2,8 @@
 
 use strsim::levenshtein;
 
-/// The name in `known` that `typed` probably means, if one is close enough. A dot separates section
-/// and key: the right key in a wrong section is close.
+/// Returns the name in `known` that `typed` probably means, if one is close enough. A dot separates
+/// section and key: the right key in a wrong section is close.
 pub(super) fn suggest<'a>(typed: &str, known: &'a [String]) -> Option<&'a str> {
     let typed = typed.to_ascii_lowercase().replace('_', "-");
     let score = |name: &str| {

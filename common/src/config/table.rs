@@ -5,29 +5,29 @@ use super::value::{TomlValue, Value, ValueError};
 
 /// A row of the table: one setting, independent of its type.
 pub(super) struct Setting {
-    /// The name of the section.
+    /// Name of the section.
     pub(super) section: &'static str,
-    /// The name of the field.
+    /// Name of the field.
     pub(super) field: &'static str,
-    /// The lines of the description.
+    /// Lines of the description.
     pub(super) description: &'static [&'static str],
-    /// The unit; empty if the value includes it.
+    /// Unit; empty if the value includes it.
     pub(super) unit: &'static str,
-    /// Whether the setting never changes during the life of a crawl.
+    /// True if the setting never changes during the life of a crawl.
     pub(super) permanent: bool,
-    /// Whether a change takes effect while the crawl runs.
+    /// True if a change takes effect while the crawl runs.
     pub(super) live: bool,
-    /// The kind of value expected; the argument is empty or ` of` and the unit.
+    /// Returns the kind of value expected. The argument is empty or ` of` and the unit.
     pub(super) kind: fn(&str) -> String,
     /// Sets the value from a file.
     pub(super) read: fn(&mut Settings, &TomlValue<'_>) -> Result<(), ValueError>,
     /// Sets the value from an argument.
     pub(super) read_text: fn(&mut Settings, &str) -> Result<(), ValueError>,
-    /// Adds an entry to a list, unless it is there.
+    /// Adds an entry to a list, unless it is present.
     pub(super) add: fn(&mut Settings, &str) -> Result<(), ValueError>,
-    /// Removes an entry from a list, if it is there.
+    /// Removes an entry from a list, if it is present.
     pub(super) remove: fn(&mut Settings, &str) -> Result<(), ValueError>,
-    /// The value in TOML.
+    /// Returns the value in TOML.
     pub(super) write: fn(&Settings) -> String,
     /// Checks the bounds.
     pub(super) check: fn(&Settings) -> Result<(), String>,
@@ -43,35 +43,35 @@ pub(super) struct Section {
 }
 
 impl Setting {
-    /// The key, `section.name`.
+    /// Returns the key, `section.name`.
     pub(super) fn key(&self) -> String {
         format!("{}.{}", self.section, self.name())
     }
 
-    /// The name within the section.
+    /// Returns the name within the section.
     pub(super) fn name(&self) -> String {
         kebab(self.field)
     }
 
-    /// The setting with this key.
+    /// Returns the setting with this key.
     pub(super) fn find(key: &str) -> Option<&'static Self> {
         TABLE.iter().find(|setting| setting.key() == key)
     }
 
-    /// The settings of `section`, in order.
+    /// Returns the settings of `section`, in order.
     pub(super) fn of(section: &'static Section) -> impl Iterator<Item = &'static Self> {
         TABLE.iter().filter(move |setting| setting.section == section.name)
     }
 }
 
 impl Section {
-    /// The section with this name.
+    /// Returns the section with this name.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
         SECTIONS.iter().find(|section| section.name == name)
     }
 }
 
-/// Converts the name of a field to that of a setting.
+/// Converts the name of a field to the name of a setting.
 pub(super) fn kebab(field: &str) -> String {
     field.replace('_', "-")
 }

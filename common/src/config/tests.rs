@@ -48,7 +48,7 @@ fn drawn(seed: u64) -> Settings {
     settings
 }
 
-/// Defaults that pass the check.
+/// Returns defaults that pass the check.
 fn reachable() -> Settings {
     let mut settings = Settings::default();
     settings.fixed.identity.contact = "you@example.com".to_owned();
@@ -161,7 +161,7 @@ fn arguments_are_read_like_a_file_but_need_no_quotes() {
 #[test]
 fn only_permanent_settings_change_the_fingerprint() {
     let settings = reachable();
-    // Of the lease, a function is fixed: see below.
+    // Only a function of the lease is fixed; see below.
     for setting in TABLE.iter().filter(|setting| setting.key() != "cluster.lease") {
         let mut other = settings.clone();
         let mut draw = Draw(1);

@@ -15,9 +15,9 @@ pub(super) type TomlValue<'i> = Spanned<DeValue<'i>>;
 /// An error in a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ValueError {
-    /// The offset in the text.
+    /// Offset in the text.
     pub(super) at: usize,
-    /// What is wrong, and what to write.
+    /// Problem and a valid form.
     pub(super) text: String,
 }
 
@@ -48,10 +48,10 @@ impl ValueError {
 
 /// A type of settings.
 pub(super) trait Value: Sized {
-    /// The kind of value expected, with examples.
+    /// Returns the kind of value expected, with examples.
     fn expected() -> String;
 
-    /// The kind of value expected, without examples. `of` is empty, or ` of` and the unit.
+    /// Returns the kind of value expected, without examples. `of` is empty, or ` of` and the unit.
     fn kind(_of: &str) -> String {
         Self::expected()
     }
@@ -59,10 +59,10 @@ pub(super) trait Value: Sized {
     /// Reads a value from a file.
     fn read(value: &TomlValue<'_>) -> Result<Self, ValueError>;
 
-    /// Formats the value in TOML; the inverse of [`Self::read`].
+    /// Formats the value in TOML. Inverse of [`Self::read`].
     fn write(&self) -> String;
 
-    /// The default of a missing part of a list entry, if it is optional.
+    /// Returns the default of a missing part of a list entry, if the part is optional.
     fn missing() -> Option<Self> {
         None
     }
@@ -76,17 +76,17 @@ pub(super) trait Value: Sized {
         }
     }
 
-    /// Adds an entry, in the syntax of arguments, unless it is there.
+    /// Adds an entry, in the syntax of arguments, unless it is present.
     fn add_text(&mut self, _entry: &str) -> Result<(), ValueError> {
         Err(ValueError { at: 0, text: NOT_A_LIST.to_owned() })
     }
 
-    /// Removes an entry, if it is there.
+    /// Removes an entry, if it is present.
     fn remove_text(&mut self, _entry: &str) -> Result<(), ValueError> {
         Err(ValueError { at: 0, text: NOT_A_LIST.to_owned() })
     }
 
-    /// A random value.
+    /// Returns a random value.
     #[cfg(test)]
     fn draw(draw: &mut crate::config::tests::Draw) -> Self;
 }

@@ -3,16 +3,16 @@
 use super::settings::{SECTIONS, Settings};
 use super::table::Setting;
 
-/// The file in a crawl's directory with the settings in force.
+/// Name of the file in a crawl's directory with the settings in force.
 pub const SETTINGS_FILE: &str = "crawl.toml";
-/// The file that replaces [`SETTINGS_FILE`]. In a directory without a crawl it means that the creation
-/// of one was interrupted.
+/// Name of the file that replaces [`SETTINGS_FILE`]. In a directory without a crawl, it means that
+/// the creation of one was interrupted.
 pub const NEW_SETTINGS_FILE: &str = "crawl.toml.new";
 
-/// The maximum width of a line of comment.
+/// Maximum width of a comment line.
 const WIDTH: usize = 96;
 
-/// A TOML file with all settings at their defaults, each with description and unit.
+/// Returns a TOML file with all settings at their defaults, each with description and unit.
 #[must_use]
 pub fn commented_toml() -> String {
     commented(
@@ -78,13 +78,13 @@ fn comment(out: &mut String, text: &str) {
 }
 
 impl Settings {
-    /// These settings in TOML with descriptions, under a heading.
+    /// Returns these settings in TOML with descriptions, under a heading.
     #[must_use]
     pub fn to_commented_toml(&self, heading: &str) -> String {
         commented(self, heading)
     }
 
-    /// These settings in TOML; the inverse of [`Self::from_toml`].
+    /// Returns these settings in TOML. Inverse of [`Self::from_toml`].
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::new();

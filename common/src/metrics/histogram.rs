@@ -13,26 +13,26 @@ pub const NETWORK_BUCKETS: &[u64] = &[
 pub const WORK_BUCKETS: &[u64] =
     &[50, 250, 1_000, 5_000, 20_000, 100_000, 500_000, 2_500_000, 10_000_000];
 
-/// Counts durations in a few buckets, without locks.
+/// Lock-free counts of durations in a few buckets.
 #[derive(Debug)]
 pub struct Histogram {
-    /// Upper bounds of the buckets in microseconds, ascending. One more bucket has no bound.
+    /// Upper bounds of the buckets in microseconds, ascending. The last bucket has no bound.
     bounds: &'static [u64],
     counts: Box<[AtomicU64]>,
     sum_us: AtomicU64,
 }
 
-/// The contents of a [`Histogram`] at one moment.
+/// Contents of a [`Histogram`] at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistogramSnapshot {
-    /// The upper bound of each bucket in seconds, the last one infinite, and the bucket's own count.
+    /// Upper bound of each bucket in seconds (the last one infinite), and the bucket's own count.
     pub buckets: Vec<(f64, u64)>,
-    /// The sum of all durations, in seconds.
+    /// Sum of all durations, in seconds.
     pub sum: f64,
 }
 
 impl Histogram {
-    /// An empty histogram with these bounds, in microseconds.
+    /// Creates an empty histogram with these bounds, in microseconds.
     #[must_use]
     pub fn new(bounds: &'static [u64]) -> Self {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
@@ -47,7 +47,7 @@ impl Histogram {
         self.sum_us.fetch_add(us, Relaxed);
     }
 
-    /// The current contents.
+    /// Returns the current contents.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for display")]
     pub fn snapshot(&self) -> HistogramSnapshot {
@@ -58,7 +58,8 @@ impl Histogram {
     }
 }
 
-/// A clock with a histogram, for code that has no clock of its own and must not decide by time.
+/// A clock with a histogram, for code that has no clock of its own and must not base decisions on
+/// time.
 #[derive(Clone, Debug)]
 pub struct Timer {
     clock: Clock,
@@ -66,7 +67,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// A timer with a new histogram with these bounds.
+    /// Creates a timer with a new histogram with these bounds.
     #[must_use]
     pub fn new(clock: Clock, bounds: &'static [u64]) -> Self {
         Self { clock, times: Arc::new(Histogram::new(bounds)) }
@@ -83,7 +84,7 @@ impl Timer {
         self.times.observe(self.clock.now().since(started));
     }
 
-    /// The measured durations.
+    /// Returns the measured durations.
     #[must_use]
     pub fn times(&self) -> &Histogram {
         &self.times

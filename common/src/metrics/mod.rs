@@ -1,8 +1,8 @@
 //! Metrics for Prometheus.
 //!
 //! A [`MetricFamily`] has a name, a description and a function that reads its values from a source
-//! at the time of a scrape. So a number that exists anyway costs nothing until then. Durations are
-//! measured as they occur, in a [`Histogram`], by two atomic additions.
+//! at the time of a scrape. So values that exist anyway cost nothing between scrapes. Durations are
+//! recorded as they occur, in a [`Histogram`], by two atomic additions.
 
 mod histogram;
 mod text;

@@ -1,4 +1,4 @@
-//! Metric families, and the text format that Prometheus scrapes.
+//! Metric families and the text format that Prometheus scrapes.
 
 use super::histogram::{Histogram, HistogramSnapshot};
 use prometheus_client::collector::Collector;
@@ -7,22 +7,22 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use std::time::Duration;
 
-/// The `Content-Type` of the text.
+/// `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Only rises, except that a restart resets it.
+    /// Only increases, except that a restart resets it.
     Counter,
-    /// Rises and falls.
+    /// Increases and decreases.
     Gauge,
     /// Counts durations in buckets.
     Histogram,
 }
 
 impl MetricKind {
-    /// The name in Prometheus.
+    /// Returns the name in Prometheus.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,17 +38,17 @@ pub type Labels = Vec<(&'static str, String)>;
 
 /// A metric with all its label values, read from an `R`.
 pub struct MetricFamily<R: 'static> {
-    /// The name, with its unit; that of a counter ends with `_total`.
+    /// Name including the unit. The name of a counter ends with `_total`.
     pub name: &'static str,
-    /// The type of the metric.
+    /// Type of the metric.
     pub kind: MetricKind,
-    /// The unit, in the plural.
+    /// Unit, in the plural.
     pub unit: &'static str,
-    /// The names of the labels.
+    /// Names of the labels.
     pub labels: &'static [&'static str],
-    /// The description: a sentence without full stop.
+    /// Description: a sentence without full stop.
     pub help: &'static str,
-    /// Reads the samples from the source.
+    /// Function that reads the samples from the source.
     pub read: fn(&R, &mut Samples),
 }
 
@@ -150,7 +150,7 @@ impl Samples {
     }
 }
 
-/// A counter of `unit`.
+/// Returns a counter of `unit`.
 #[must_use]
 pub const fn counter<R>(
     name: &'static str,
@@ -162,7 +162,7 @@ pub const fn counter<R>(
     MetricFamily { name, kind: MetricKind::Counter, unit, labels, help, read }
 }
 
-/// A gauge of `unit`.
+/// Returns a gauge of `unit`.
 #[must_use]
 pub const fn gauge<R>(
     name: &'static str,
@@ -174,7 +174,7 @@ pub const fn gauge<R>(
     MetricFamily { name, kind: MetricKind::Gauge, unit, labels, help, read }
 }
 
-/// A histogram of durations.
+/// Returns a histogram of durations.
 #[must_use]
 pub const fn timing<R>(
     name: &'static str,
@@ -185,7 +185,7 @@ pub const fn timing<R>(
     MetricFamily { name, kind: MetricKind::Histogram, unit: "seconds", labels, help, read }
 }
 
-/// Renders all families as text, read from one or more sources. The labels of a source distinguish it
+/// Renders all families as text, read from one or more sources. Its labels distinguish a source
 /// from the others.
 #[must_use]
 pub fn render<R>(families: &[&[MetricFamily<R>]], sources: &[(Labels, R)]) -> String {

@@ -4,8 +4,8 @@ use super::state::micros;
 use crate::config::Politeness;
 use std::time::Duration;
 
-/// The wait after a 429 or 503: Retry-After if present, else `backoff_first` doubled `level` times,
-/// plus up to a quarter by `jitter`. Never more than `backoff_max`.
+/// Returns the wait after a 429 or 503: Retry-After if present, otherwise `backoff_first` doubled
+/// `level` times. Adds up to a quarter, chosen by `jitter`. Never more than `backoff_max`.
 #[must_use]
 pub fn slow_down_wait(
     level: u8,
@@ -20,19 +20,19 @@ pub fn slow_down_wait(
     wait.min(politeness.backoff_max)
 }
 
-/// `first` doubled `times` times.
+/// Returns `first` doubled `times` times.
 pub(super) fn doubled(first: Duration, times: u8) -> Duration {
     first.saturating_mul(1_u32 << times.min(31))
 }
 
-/// `base` plus up to a quarter of it, determined by `seed`.
+/// Returns `base` plus up to a quarter of it, chosen by `seed`.
 fn jittered(base: Duration, seed: u64) -> Duration {
     let share = mix(seed) >> 48;
     let extra = u128::from(micros(base)) * u128::from(share) / (4 << 16);
     base.saturating_add(Duration::from_micros(u64::try_from(extra).unwrap_or(u64::MAX)))
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea, Flood, 2014).
+/// Applies the finalizer of SplitMix64 (Steele, Lea, Flood, 2014).
 const fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

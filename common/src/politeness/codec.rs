@@ -1,4 +1,4 @@
-//! The stored form of a [`HostState`]: a version, then LEB128 numbers. About 40 bytes per host.
+//! Stored form of a [`HostState`]: a version, then LEB128 numbers. About 40 bytes per host.
 //!
 //! ```text
 //! 1  next  rule  last-ended  slow-level  slowed-until  requests  served  rested  rests  rest-rule  n  n × (kind count)
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 const VERSION: u8 = 1;
 
-/// The reason for which bytes are not a valid [`HostState`].
+/// The reason why bytes are not a valid [`HostState`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum HostStateError {
     /// The format version is unknown.
@@ -55,7 +55,7 @@ impl HostState {
     /// Decodes the output of [`Self::to_bytes`].
     ///
     /// # Errors
-    /// [`HostStateError`], for any other bytes.
+    /// Returns a [`HostStateError`] for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, HostStateError> {
         let mut rest = bytes;
         if take_byte(&mut rest)? != VERSION {

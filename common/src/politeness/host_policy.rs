@@ -7,16 +7,16 @@ use std::time::Duration;
 /// The politeness rules of one host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPolicy<'a> {
-    /// The settings.
+    /// Politeness settings.
     pub politeness: &'a Politeness,
-    /// The delay of the host's domain, if `politeness.domains` sets one.
+    /// Delay of the host's domain, if `politeness.domains` sets one.
     pub domain_delay: Option<Duration>,
-    /// The Crawl-delay of the host's robots.txt; the longest, if its origins differ.
+    /// Crawl-delay of the host's robots.txt: the longest, if its origins differ.
     pub crawl_delay: Option<Duration>,
 }
 
 impl<'a> HostPolicy<'a> {
-    /// The policy of the host named `host`.
+    /// Creates the policy of the host named `host`.
     #[must_use]
     pub fn of(politeness: &'a Politeness, host: &str, crawl_delay: Option<Duration>) -> Self {
         let domain_delay =
@@ -24,7 +24,7 @@ impl<'a> HostPolicy<'a> {
         Self { politeness, domain_delay, crawl_delay }
     }
 
-    /// The wait after a visit with the response time `served`, and the rule that sets it.
+    /// Returns the wait after a visit with the response time `served`, and the rule that sets it.
     ///
     /// A Crawl-delay can only lengthen the wait, and is capped at `crawl_delay_max`. In relative
     /// mode the delay of the domain is a minimum.
@@ -42,13 +42,13 @@ impl<'a> HostPolicy<'a> {
         if asked > own.0 { (asked, WaitRule::CrawlDelay) } else { own }
     }
 
-    /// The longest ordinary wait for any response time.
+    /// Returns the longest ordinary wait for any response time.
     #[must_use]
     pub fn wait_max(&self) -> Duration {
         self.wait(Duration::MAX).0
     }
 
-    /// The number of requests that one visit may send on one connection.
+    /// Returns the number of requests that one visit may send on one connection.
     ///
     /// It is above 1 only in absolute mode, for hosts without Crawl-delay.
     #[must_use]
@@ -61,7 +61,7 @@ impl<'a> HostPolicy<'a> {
         }
     }
 
-    /// Whether there is any wait between two visits.
+    /// Returns true if there is any wait between two visits.
     #[must_use]
     pub fn has_wait(&self) -> bool {
         !self.wait_max().is_zero()
@@ -84,7 +84,8 @@ impl<'a> HostPolicy<'a> {
     }
 }
 
-/// The index of the entry of `domains` that covers `host`: the longest suffix at a label boundary.
+/// Returns the index of the entry of `domains` that covers `host`: the longest suffix at a label
+/// boundary.
 #[must_use]
 pub fn domain_delay_index(domains: &[DomainDelay], host: &str) -> Option<usize> {
     let covers = |suffix: &str| {

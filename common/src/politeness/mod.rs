@@ -1,10 +1,11 @@
-//! When a host or an IP address may be visited next: arithmetic only, without clock or queue.
+//! Earliest times for visits to hosts and IP addresses: arithmetic only, without clock or queue.
 //!
 //! - [`HostState`] is the state of a host between visits. It is persisted and part of a handoff.
 //! - [`after_visit`] computes the next state from a state and a [`VisitSummary`]. A delay counts
 //!   from the end of one request to the start of the next. No rule shortens a wait that another
 //!   rule has set: the latest time wins.
-//! - [`HostPolicy`] holds the rules for one host: settings, delay of its domain, Crawl-delay.
+//! - [`HostPolicy`] holds the rules for one host: settings, the delay of its domain, and
+//!   Crawl-delay.
 //! - [`retry`], [`rest_after`] and [`HostState::is_given_up`] read the retry table.
 
 mod backoff;

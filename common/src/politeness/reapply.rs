@@ -21,7 +21,7 @@ impl HostState {
             return self.hold_until(ordinary, rule);
         }
         (self.next, self.rule) = (ordinary, rule);
-        // These may have been shorter than the ordinary wait was.
+        // These waits may have been shorter than the ordinary wait.
         self.hold_until(self.slowed_until, WaitRule::Backoff);
         let failures = self.failures;
         for (kind, n) in failures.iter() {
@@ -30,8 +30,8 @@ impl HostState {
         }
     }
 
-    /// The ordinary wait after the last visit. The response time of that visit is not stored, so a
-    /// relative wait is only clamped to its new bounds.
+    /// Returns the ordinary wait after the last visit. The response time of that visit is not
+    /// stored, so a relative wait is only clamped to its new bounds.
     fn ordinary_wait(&self, policy: &HostPolicy<'_>) -> (Duration, WaitRule) {
         let politeness = policy.politeness;
         let served = match u32::try_from(self.requests) {
@@ -131,8 +131,8 @@ mod tests {
     }
 
     proptest! {
-        /// After any changes, the next time is never before the end of the last request plus the new
-        /// delay. The same settings change nothing.
+        /// After any changes, the next time is never before the end of the last request plus the
+        /// new delay. Unchanged settings change nothing.
         #[test]
         fn no_change_of_settings_makes_a_visit_too_early(
             old in 0u64..100,
@@ -157,7 +157,7 @@ mod tests {
             for new in news {
                 under(&mut state, new);
                 prop_assert!(state.next >= T + secs(new));
-                prop_assert!(state.next >= at_once.next, "its rest was cut short");
+                prop_assert!(state.next >= at_once.next, "the wait was shortened");
             }
         }
     }

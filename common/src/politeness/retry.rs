@@ -1,5 +1,5 @@
-//! The retry table: for each kind of failure, how often a URL is tried, how long the host rests, and
-//! after how many failures in a row the host is given up.
+//! The retry table: for each kind of failure, the attempts per URL, the rest of the host, and the
+//! number of consecutive failures after which the host is given up.
 
 use super::backoff::doubled;
 use super::state::HostState;
@@ -7,7 +7,7 @@ use crate::config::Politeness;
 use crate::failure::Failure;
 use std::time::Duration;
 
-/// Whether a URL whose attempt failed is tried again.
+/// Decision about a URL whose attempt failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Retry {
     /// The URL returns to the frontier.
@@ -18,11 +18,11 @@ pub enum Retry {
 
 /// A row of the table.
 struct Row {
-    /// The total number of attempts for a URL.
+    /// Total number of attempts for a URL.
     attempts: u8,
-    /// The first rest of the host in percent of `backoff_first`, doubled with each failure in a row.
+    /// First rest of the host in percent of `backoff_first`, doubled with each consecutive failure.
     rest_percent: u32,
-    /// The number of failures in a row after which the host is given up.
+    /// Number of consecutive failures after which the host is given up.
     host_tries: u8,
 }
 
@@ -30,11 +30,12 @@ const fn row(attempts: u8, rest_percent: u32, host_tries: u8) -> Row {
     Row { attempts, rest_percent, host_tries }
 }
 
-/// After a failure to reach the host, the host rests; it is given up after about 15 minutes of them
-/// (with the default `backoff_first`). Failures of one page hardly count against the host.
+/// Returns the row of a kind of failure. A host rests after each failure to reach it, and is given
+/// up after about 15 minutes of failures (with the default `backoff_first`). Failures of one page
+/// hardly count against the host.
 const fn table(kind: Failure) -> Row {
     match kind {
-        // The answer is authoritative and cached: a retry gives the same.
+        // The answer is authoritative and cached, so a retry gets the same answer.
         Failure::DnsNoSuchName => row(1, 0, 1),
         Failure::DnsUnavailable => row(6, 50, 6),
         Failure::ConnectRefused | Failure::ConnectTimeout | Failure::Unreachable => row(5, 100, 5),
@@ -51,30 +52,30 @@ const fn table(kind: Failure) -> Row {
     }
 }
 
-/// The longest rest, as a multiple of `backoff_first` (an hour by default).
+/// Longest rest, as a multiple of `backoff_first` (an hour by default).
 const REST_FACTOR_MAX: u32 = 60;
 
-/// The number of failures in a row to fetch robots.txt after which an origin without older rules is
+/// Number of consecutive failures to fetch robots.txt after which an origin without older rules is
 /// given up.
 pub const ROBOTS_TRIES_MAX: u32 = 5;
 
-/// Whether a URL is tried again after `attempts` failed attempts, the last one of this kind.
+/// Decides if a URL is tried again after `attempts` failed attempts, the last one of this kind.
 #[must_use]
 pub const fn retry(kind: Failure, attempts: u8) -> Retry {
     if attempts < table(kind).attempts { Retry::Again } else { Retry::GiveUp }
 }
 
-/// The rest of a host after the `consecutive`-th failure of this kind in a row (the first is 1).
-/// Zero for kinds that concern only the URL, and for [`Failure::SlowDown`], whose wait is
-/// [`super::slow_down_wait`].
+/// Returns the rest of a host after the `consecutive`-th consecutive failure of this kind (the
+/// first is 1). Zero for kinds that concern only the URL, and for [`Failure::SlowDown`], whose wait
+/// is [`super::slow_down_wait`].
 #[must_use]
 pub fn rest_after(kind: Failure, consecutive: u8, politeness: &Politeness) -> Duration {
     let first = politeness.backoff_first.saturating_mul(table(kind).rest_percent) / 100;
     capped(doubled(first, consecutive.saturating_sub(1)), politeness)
 }
 
-/// The rest of a host without known rules after robots.txt was unreachable for the `failures`-th
-/// time in a row: `backoff_first`, doubled each time, at most an hour by default.
+/// Returns the rest of a host without known rules after the `failures`-th consecutive failure to
+/// fetch robots.txt: `backoff_first`, doubled each time, at most an hour by default.
 #[must_use]
 pub fn robots_rest(failures: u32, politeness: &Politeness) -> Duration {
     let times = u8::try_from(failures.saturating_sub(1)).unwrap_or(u8::MAX);
@@ -87,8 +88,8 @@ fn capped(rest: Duration, politeness: &Politeness) -> Duration {
 }
 
 impl HostState {
-    /// Whether there were too many failures in a row. A failure weighs the inverse of the number that
-    /// the table allows for its kind.
+    /// Returns true if there were too many consecutive failures. Each failure weighs the inverse of
+    /// the number that the table allows for its kind.
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         let weight = |kind: Failure| 100_u32.div_ceil(u32::from(table(kind).host_tries));

@@ -7,28 +7,28 @@ use std::time::Duration;
 /// The state of a host between visits, stored in the `hosts` column family.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct HostState {
-    /// The earliest start of the next request.
+    /// Earliest start of the next request.
     pub next: Timestamp,
-    /// The rule that set [`Self::next`].
+    /// Rule that set [`Self::next`].
     pub rule: WaitRule,
-    /// The end of the last request; [`Timestamp::ZERO`] before the first.
+    /// End of the last request; [`Timestamp::ZERO`] before the first.
     pub last_ended: Timestamp,
-    /// The number of times the backoff was doubled; 0 if the host never asked to slow down, or was
-    /// forgiven.
+    /// Number of times the backoff was doubled. 0 if the host never asked to slow down, or after it
+    /// was forgiven.
     pub slow_level: u8,
-    /// The end of the wait after the last slow-down. The time until forgiveness starts here.
+    /// End of the wait after the last slow-down. The time until forgiveness starts here.
     pub slowed_until: Timestamp,
-    /// Failures in a row, by kind.
+    /// Consecutive failures, by kind.
     pub failures: FailureRun,
-    /// The total number of requests.
+    /// Total number of requests.
     pub requests: u64,
-    /// The total response time of these requests, in microseconds.
+    /// Total response time of these requests, in microseconds.
     pub served_us: u64,
-    /// The total rest beyond the ordinary delay, in microseconds.
+    /// Total rest beyond the ordinary delay, in microseconds.
     pub rested_us: u64,
-    /// The number of rests.
+    /// Number of rests.
     pub rests: u32,
-    /// The rule of the last rest; [`WaitRule::Nothing`] if there was none.
+    /// Rule of the last rest; [`WaitRule::Nothing`] if there was none.
     pub rest_rule: WaitRule,
 }
 
@@ -40,7 +40,7 @@ impl HostState {
         }
     }
 
-    /// Moves the next time to `at`, if that is later.
+    /// Moves the next time to `at` if that is later.
     pub fn hold_until(&mut self, at: Timestamp, rule: WaitRule) {
         if at > self.next {
             self.next = at;
@@ -48,7 +48,7 @@ impl HostState {
         }
     }
 
-    /// Like [`Self::hold_until`], and counts the time from `now` as rest.
+    /// Like [`Self::hold_until`], but also counts the time from `now` as rest.
     pub fn rest_until(&mut self, now: Timestamp, at: Timestamp, rule: WaitRule) {
         let rest = at.since(self.next.max(now));
         if !rest.is_zero() {
@@ -59,14 +59,14 @@ impl HostState {
         }
     }
 
-    /// The remaining wait.
+    /// Returns the remaining wait.
     #[must_use]
     pub const fn wait(&self, now: Timestamp) -> Duration {
         self.next.since(now)
     }
 }
 
-/// The whole microseconds of a duration, at most `u64::MAX`.
+/// Returns a duration in whole microseconds, at most `u64::MAX`.
 pub(super) fn micros(d: Duration) -> u64 {
     u64::try_from(d.as_micros()).unwrap_or(u64::MAX)
 }
@@ -77,7 +77,7 @@ pub enum WaitRule {
     /// None: the host was never visited.
     #[default]
     Nothing,
-    /// The delay of the settings, or that of the domain.
+    /// The delay of the settings or of the domain.
     Delay,
     /// The Crawl-delay of robots.txt.
     CrawlDelay,
@@ -113,7 +113,7 @@ impl WaitRule {
         Self::AddressChange,
     ];
 
-    /// Whether the rule is more than the ordinary delay between two visits.
+    /// Returns true if the rule is more than the ordinary delay between two visits.
     #[must_use]
     pub const fn is_rest(self) -> bool {
         matches!(
@@ -122,7 +122,7 @@ impl WaitRule {
         )
     }
 
-    /// The name used in reports.
+    /// Returns the name used in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -139,7 +139,7 @@ impl WaitRule {
         }
     }
 
-    /// The number stored on disk.
+    /// Returns the number stored on disk.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -148,7 +148,7 @@ impl WaitRule {
         }
     }
 
-    /// The inverse of [`Self::code`].
+    /// Returns the rule with this [`Self::code`].
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         match code.checked_sub(FAILURE_CODES) {
@@ -158,7 +158,7 @@ impl WaitRule {
     }
 }
 
-/// Failures in a row, by kind. A response of the host resets them.
+/// Consecutive failures, by kind. A response of the host resets them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FailureRun([u8; Failure::ALL.len()]);
 
@@ -168,7 +168,7 @@ impl FailureRun {
         self.set(kind, self.of(kind).saturating_add(1));
     }
 
-    /// The count of `kind`, at most 255.
+    /// Returns the count of `kind`, at most 255.
     #[must_use]
     pub fn of(&self, kind: Failure) -> u8 {
         self.0[usize::from(kind.code())]
@@ -184,7 +184,7 @@ impl FailureRun {
         *self = Self::default();
     }
 
-    /// The kinds with a count above zero, and their counts.
+    /// Returns the kinds with a count above zero, and their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Failure, u8)> + '_ {
         Failure::ALL.into_iter().map(|kind| (kind, self.of(kind))).filter(|&(_, n)| n > 0)
     }

@@ -1,4 +1,4 @@
-//! Tables and properties of the politeness arithmetic.
+//! Tests and properties of the politeness arithmetic.
 
 use super::*;
 use crate::config::{DomainDelay, Politeness, PolitenessMode};
@@ -231,7 +231,7 @@ proptest! {
         prop_assert!(HostState::from_bytes(&bytes[..cut.index(bytes.len())]).is_err());
     }
 
-    /// No rule makes a host due earlier than another has said, and never without the delay.
+    /// No rule makes a host due before the time set by another rule, or before the delay.
     #[test]
     fn never_early(before in state(), visit in visit(), p in settings(),
                    crawl in proptest::option::of(0..10_000_u64), jitter in any::<u64>()) {
@@ -246,7 +246,7 @@ proptest! {
         }
     }
 
-    /// No wait is longer than the longest any rule may set.
+    /// No wait exceeds the maximum that any rule may set.
     #[test]
     fn bounded(visit in visit(), p in settings(), crawl in proptest::option::of(0..10_000_u64),
                before in state(), jitter in any::<u64>()) {
@@ -256,7 +256,7 @@ proptest! {
         prop_assert!(after.next <= before.next.max(visit.ended + longest));
     }
 
-    /// A longer Crawl-delay, delay, level or run of failures never makes a host faster.
+    /// A longer Crawl-delay, delay, level or sequence of failures never makes a host due earlier.
     #[test]
     fn monotone(visit in visit(), p in settings(), before in state(), jitter in any::<u64>(),
                 (less, more) in (0..2_000_u64, 0..2_000_u64), kind in failure(), n in 0..255_u8) {

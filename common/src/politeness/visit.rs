@@ -8,20 +8,20 @@ use crate::failure::Failure;
 use crate::time::Timestamp;
 use std::time::Duration;
 
-/// The outcome of a visit as far as politeness needs it.
+/// The outcome of a visit, reduced to the data that politeness needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VisitSummary {
-    /// The number of requests sent or connections attempted.
+    /// Number of requests sent or connections attempted.
     pub requests: u32,
-    /// The end of the last request.
+    /// End of the last request.
     pub ended: Timestamp,
-    /// The total response time.
+    /// Total response time.
     pub served: Duration,
-    /// The health of the host.
+    /// Health of the host.
     pub signal: VisitSignal,
 }
 
-/// The health of a host as seen in a visit.
+/// Health of a host, observed during a visit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VisitSignal {
     /// The host responded, or no request was sent.
@@ -33,8 +33,8 @@ pub enum VisitSignal {
     Failed(Failure),
 }
 
-/// The state after a visit. `jitter` is any number that is constant for a host and visit; it spreads
-/// the backoff of hosts that slow down together.
+/// Returns the state after a visit. `jitter` is any number that is constant for a host and visit.
+/// It spreads the backoff of hosts that slow down together.
 #[must_use]
 pub fn after_visit(
     before: &HostState,

@@ -1,4 +1,4 @@
-//! The stored form of compiled rules.
+//! Stored form of compiled rules.
 //!
 //! ```text
 //! version  1 byte, currently 1
@@ -19,10 +19,10 @@ const DISALLOW_ALL: u8 = 1;
 const DELAY: u8 = 2;
 const ALLOW: u8 = 1;
 const ANCHORED: u8 = 2;
-/// An upper bound for the encoded rules of any robots.txt.
+/// Upper bound for the size of the encoded rules of any robots.txt.
 const BYTES_MAX: usize = 4 << 20;
 
-/// The reason for which bytes are not valid rules.
+/// The reason why bytes are not valid rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The format version is unknown.

@@ -1,4 +1,4 @@
-//! The normal form in which rules and paths are compared (RFC 9309 section 2.2.2).
+//! Normal form in which rules and paths are compared (RFC 9309 section 2.2.2).
 //!
 //! - An escape of an unreserved character (RFC 3986 section 2.3) is decoded; every other escape
 //!   is kept, its digits in upper case: `%7e` becomes `~`, `%c3` becomes `%C3`.
@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-/// The wildcard `*` of a rule in normal form.
+/// Wildcard `*` of a rule in normal form.
 pub(super) const WILD: u8 = 0;
 
 /// Bytes that are never escaped: unreserved and reserved characters of RFC 3986.
@@ -35,7 +35,7 @@ const fn table(marks: &[u8]) -> [bool; 256] {
     table
 }
 
-/// The normal form of a path with its query; borrowed if it is unchanged.
+/// Returns the normal form of a path with its query; borrowed if it is unchanged.
 pub(super) fn path(path: &str) -> Cow<'_, [u8]> {
     let bytes = path.as_bytes();
     if bytes.first() == Some(&b'/') && bytes.iter().all(|&b| PLAIN[usize::from(b)]) {
@@ -49,7 +49,7 @@ pub(super) fn path(path: &str) -> Cow<'_, [u8]> {
     Cow::Owned(normal)
 }
 
-/// Appends the normal form of a rule's value to `out`; returns whether it ends in `$`.
+/// Appends the normal form of a rule's value to `out`. Returns true if the value ends in `$`.
 pub(super) fn pattern(value: &str, out: &mut Vec<u8>) -> bool {
     let (value, anchored) = match value.strip_suffix('$') {
         Some(rest) => (rest, true),
@@ -64,7 +64,7 @@ pub(super) fn pattern(value: &str, out: &mut Vec<u8>) -> bool {
     anchored
 }
 
-/// The text of a rule in normal form, in the syntax of robots.txt.
+/// Returns the text of a rule in normal form, in the syntax of robots.txt.
 pub(super) fn readable(pattern: &[u8], anchored: bool) -> String {
     let mut text = String::with_capacity(pattern.len() + 8);
     for (i, &b) in pattern.iter().enumerate() {
@@ -82,7 +82,7 @@ pub(super) fn readable(pattern: &[u8], anchored: bool) -> String {
     text
 }
 
-/// Whether a byte may occur in a rule's normal form.
+/// Returns true if a byte may occur in a rule's normal form.
 pub(super) const fn is_normal(b: u8) -> bool {
     b == WILD || b == b'%' || PLAIN[b as usize]
 }
@@ -105,7 +105,7 @@ fn push(mut bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The byte encoded by an escape that begins with `first`.
+/// Returns the byte encoded by an escape that begins with `first`.
 pub(super) fn escaped(first: u8, rest: &[u8]) -> Option<u8> {
     match rest {
         [high, low, ..] if first == b'%' => Some(hex(*high)? << 4 | hex(*low)?),

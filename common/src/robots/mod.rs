@@ -1,8 +1,8 @@
-//! robots.txt: whether a URL may be fetched (RFC 9309).
+//! robots.txt: permission to fetch a URL (RFC 9309).
 //!
 //! [`Rules::parse`] compiles a robots.txt for one agent, once per origin. [`Rules::allows`] takes
-//! bounded time for any file: rules without inner wildcards are searched; those with inner wildcards
-//! are tried one by one up to a bound, after which everything that they might disallow is
+//! bounded time for any file: rules without inner wildcards are found by search. Rules with inner
+//! wildcards are tried one by one up to a bound, after which everything that they might disallow is
 //! disallowed. Failed requests for robots.txt are handled elsewhere.
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //!                                                   path ─► escape ─► table ─► Decision
 //! ```
 //!
-//! Where RFC 9309 and Google's parser differ, this follows RFC 9309: `Sitemap` and unknown lines do
-//! not end a group, escapes of unreserved characters are decoded on both sides, and
+//! Where RFC 9309 and Google's parser differ, this module follows RFC 9309: `Sitemap` and unknown
+//! lines do not end a group, escapes of unreserved characters are decoded on both sides, and
 //! `Allow: /x/index.html` does not allow `/x/`. Like Google's parser, it tolerates misspelt keys,
 //! missing colons and stray text after a product token.
 
@@ -38,25 +38,25 @@ pub struct Rules {
     table: Table,
     sitemaps: Box<[Box<str>]>,
     crawl_delay: Option<Duration>,
-    /// Disallows everything but `/robots.txt`, whatever the table contains.
+    /// True if everything but `/robots.txt` is disallowed, regardless of the table.
     disallow_all: bool,
 }
 
 /// The result of [`Rules::decide`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the URL may be fetched.
+    /// True if the URL may be fetched.
     pub allowed: bool,
-    /// The rule that decided; `None` when no rule matched.
+    /// Deciding rule; `None` if no rule matched.
     pub by: Option<RuleRef>,
 }
 
 /// One line of a robots.txt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleRef {
-    /// The line number, from 1.
+    /// Line number, from 1.
     pub line: u32,
-    /// The rule in normal form, for example `Disallow: /a*.pdf$`.
+    /// Rule in normal form, for example `Disallow: /a*.pdf$`.
     pub text: String,
 }
 
@@ -78,27 +78,27 @@ impl Rules {
         }
     }
 
-    /// The rules of a missing robots.txt: none (RFC 9309 section 2.3.1.3).
+    /// Returns the rules of a missing robots.txt: none (RFC 9309 section 2.3.1.3).
     #[must_use]
     pub fn allow_all() -> Self {
         Self::default()
     }
 
-    /// The rules of an unreachable robots.txt: only `/robots.txt` is allowed (RFC 9309 section
-    /// 2.3.1.4).
+    /// Returns the rules of an unreachable robots.txt: only `/robots.txt` is allowed (RFC 9309
+    /// section 2.3.1.4).
     #[must_use]
     pub fn disallow_all() -> Self {
         Self { disallow_all: true, ..Self::default() }
     }
 
-    /// Whether a URL may be fetched, given its path with the query (`/a/b?c`). An empty path counts
-    /// as `/`. `/robots.txt` is always allowed (RFC 9309 section 2.2.2).
+    /// Returns true if a URL may be fetched, given its path with the query (`/a/b?c`). An empty
+    /// path counts as `/`. `/robots.txt` is always allowed (RFC 9309 section 2.2.2).
     #[must_use]
     pub fn allows(&self, path_and_query: &str) -> bool {
         self.evaluate(path_and_query, &mut 0).0
     }
 
-    /// Like [`Self::allows`], with the deciding rule.
+    /// Like [`Self::allows`], but also returns the deciding rule.
     #[must_use]
     pub fn decide(&self, path_and_query: &str) -> Decision {
         let (allowed, rule) = self.evaluate(path_and_query, &mut 0);
@@ -106,7 +106,7 @@ impl Rules {
         Decision { allowed, by }
     }
 
-    /// Adds the number of bytes and rules examined to `steps`.
+    /// Decides and adds the number of bytes and rules examined to `steps`.
     fn evaluate(&self, path_and_query: &str, steps: &mut u64) -> (bool, Option<&table::Rule>) {
         if self.disallow_all {
             return (&*escape::path(path_and_query) == b"/robots.txt", None);
@@ -122,36 +122,36 @@ impl Rules {
         (rule.is_none_or(|r| r.allow), rule)
     }
 
-    /// The delay between requests that the site asks for: the longest `Crawl-delay` of the groups that
-    /// apply to the agent, at most [`CRAWL_DELAY_MAX`], in whole milliseconds.
+    /// Returns the delay between requests that the site asks for: the longest `Crawl-delay` of the
+    /// groups that apply to the agent, at most [`CRAWL_DELAY_MAX`], in whole milliseconds.
     #[must_use]
     pub const fn crawl_delay(&self) -> Option<Duration> {
         self.crawl_delay
     }
 
-    /// The values of all `Sitemap` lines in order. Non-ASCII bytes are percent-encoded. The values are
-    /// not necessarily URLs.
+    /// Returns the values of all `Sitemap` lines in order. Non-ASCII bytes are percent-encoded. The
+    /// values are not necessarily URLs.
     #[must_use]
     pub const fn sitemaps(&self) -> &[Box<str>] {
         &self.sitemaps
     }
 
-    /// These rules behind an `Arc`. All rules without a line, a delay or a sitemap, as most hosts have
-    /// them, share one allocation.
+    /// Returns these rules in an `Arc`. Rules without lines, delay and sitemaps, which most hosts
+    /// have, share one allocation.
     #[must_use]
     pub fn shared(self) -> Arc<Self> {
         static ALLOW_ALL: LazyLock<Arc<Rules>> = LazyLock::new(Arc::default);
         if self == **ALLOW_ALL { Arc::clone(&ALLOW_ALL) } else { Arc::new(self) }
     }
 
-    /// These rules without the `Sitemap` lines.
+    /// Returns these rules without the `Sitemap` lines.
     #[must_use]
     pub fn without_sitemaps(mut self) -> Self {
         self.sitemaps = Box::default();
         self
     }
 
-    /// The size on the heap in bytes, without the allocator's overhead.
+    /// Returns the size on the heap in bytes, without the allocator's overhead.
     #[must_use]
     pub fn heap_size(&self) -> usize {
         self.table.heap_size()
@@ -168,7 +168,7 @@ impl Rules {
     /// Decodes the output of [`Self::to_bytes`].
     ///
     /// # Errors
-    /// The bytes are of another version, are not the output of `to_bytes`, or are too long.
+    /// Fails if the bytes have another version, are not the output of `to_bytes`, or are too long.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         encode::decode(bytes)
     }

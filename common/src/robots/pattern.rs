@@ -1,4 +1,4 @@
-//! Matches one rule with wildcards against one path, in time linear in their lengths.
+//! Matching of one rule with wildcards against one path, in time linear in their lengths.
 //!
 //! Between two wildcards the leftmost occurrence of a literal suffices, so each literal is searched
 //! after the previous one, without backtracking.
@@ -6,8 +6,8 @@
 use super::escape::WILD;
 use memchr::memmem;
 
-/// Whether `pattern` (in normal form, with at least one [`WILD`]) matches `path` from its start, and
-/// up to its end if `anchored`. Adds the number of bytes examined to `steps`.
+/// Returns true if `pattern` (in normal form, with at least one [`WILD`]) matches `path` from its
+/// start, and up to its end if `anchored`. Adds the number of bytes examined to `steps`.
 pub(super) fn matches(pattern: &[u8], anchored: bool, path: &[u8], steps: &mut u64) -> bool {
     let mut literals = pattern.split(|&b| b == WILD);
     let head = literals.next().unwrap_or_default();
@@ -31,8 +31,8 @@ pub(super) fn matches(pattern: &[u8], anchored: bool, path: &[u8], steps: &mut u
     !anchored || rest.is_empty()
 }
 
-/// The set of bytes of a text, folded into 64 bits. A rule can match a path only if its set is a
-/// subset of the path's.
+/// Returns the set of bytes of a text, folded into 64 bits. A rule can match a path only if its set
+/// is a subset of the path's.
 pub(super) fn byte_set(text: &[u8]) -> u64 {
     text.iter().filter(|&&b| b != WILD).fold(0, |set, &b| set | 1 << (b & 63))
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition of a match, by dynamic programming over all prefixes.
+    /// Returns the result of the definition of a match, by dynamic programming over all prefixes.
     fn by_definition(pattern: &[u8], anchored: bool, path: &[u8]) -> bool {
         let mut ends = vec![false; path.len() + 1];
         ends[0] = true;

@@ -1,28 +1,29 @@
-//! Selects the lines of a robots.txt that apply to our agent: the groups of RFC 9309 section 2.2.1.
+//! Selection of the lines of a robots.txt that apply to our agent: the groups of RFC 9309 section
+//! 2.2.1.
 //!
 //! A group begins at a `User-agent` line that follows a rule, and includes the `User-agent` lines
 //! directly after it. Only `Allow` and `Disallow` are rules; `Sitemap`, `Crawl-delay` and unknown
 //! keys may occur anywhere and do not end a group (section 2.2.4). All groups that name our agent
-//! are merged; those for `*` apply only if none names it.
+//! are merged; groups for `*` apply only if none names it.
 
 use super::escape;
 use super::table::{Draft, Table};
 use robotstxt::RobotsParseHandler;
 use std::time::Duration;
 
-/// The maximum `Crawl-delay`; longer ones count as this.
+/// Maximum `Crawl-delay`. A longer one counts as this.
 pub const CRAWL_DELAY_MAX: Duration = Duration::from_secs(30 * 86_400);
 
 /// Collects the lines for one agent while the `robotstxt` crate parses.
 pub(super) struct Reader<'a> {
     agent: &'a str,
-    /// Whether the last significant line was a `User-agent` line.
+    /// True if the last significant line was a `User-agent` line.
     naming: bool,
-    /// Whether the current group names our agent.
+    /// True if the current group names our agent.
     ours: bool,
-    /// Whether the current group is for `*`.
+    /// True if the current group is for `*`.
     global: bool,
-    /// Whether any group so far named our agent.
+    /// True if any group so far named our agent.
     ever_ours: bool,
     draft: Draft,
     delay: Option<Duration>,
@@ -37,7 +38,7 @@ pub(super) struct Findings {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader for a product token; text after a slash or white space is ignored.
+    /// Creates a reader for a product token. Text after a slash or white space is ignored.
     pub(super) fn new(agent: &'a str) -> Self {
         Self {
             agent: word(agent.trim()),
@@ -59,14 +60,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the current group applies, as far as known.
+    /// Returns true if the current group applies, as far as known.
     const fn applies(&self) -> bool {
         self.ours || (self.global && !self.ever_ours)
     }
 
-    /// Whether a `User-agent` line names our agent. In RFC 9309 a product token consists of letters,
-    /// `-` and `_`, and more text may follow (`FooBot/2.1`). If our token has digits or dots, it is
-    /// compared with the whole first word.
+    /// Returns true if a `User-agent` line names our agent. In RFC 9309 a product token consists of
+    /// letters, `-` and `_`, and more text may follow (`FooBot/2.1`). If our token has digits or
+    /// dots, it is compared with the whole first word.
     fn names_us(&self, value: &str) -> bool {
         let end = value.find(|c: char| !(c.is_ascii_alphabetic() || c == '-' || c == '_'));
         let token = &value[..end.unwrap_or(value.len())];
@@ -127,13 +128,13 @@ impl RobotsParseHandler for Reader<'_> {
     }
 }
 
-/// The text up to the first white space or slash.
+/// Returns the text up to the first white space or slash.
 fn word(text: &str) -> &str {
     text.split(|c: char| c == '/' || c.is_whitespace()).next().unwrap_or_default()
 }
 
-/// A number of seconds like `10`, `0.5` or `.5`, rounded up to milliseconds and bounded by
-/// [`CRAWL_DELAY_MAX`]; `None` for anything else.
+/// Parses a number of seconds such as `10`, `0.5` or `.5`, rounded up to milliseconds and bounded
+/// by [`CRAWL_DELAY_MAX`]. Returns `None` for anything else.
 fn seconds(text: &str) -> Option<Duration> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());

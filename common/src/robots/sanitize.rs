@@ -1,5 +1,5 @@
-//! Sanitizes the bytes of a robots.txt before the `robotstxt` crate reads them, so that no input
-//! makes it panic, misread a byte order mark or drop part of a rule.
+//! Sanitization of a robots.txt before the `robotstxt` crate reads it, so that no input makes the
+//! crate panic, misread a byte order mark or drop part of a rule.
 //!
 //! The result is ASCII: every other byte is percent-encoded (as RFC 9309 section 2.2.2 requires in
 //! rules; sitemap URLs keep their meaning), and the digits of escapes are in upper case, so the
@@ -7,12 +7,12 @@
 
 use super::escape;
 
-/// The number of bytes of a robots.txt that are read (the minimum of RFC 9309 section 2.5).
+/// Number of bytes of a robots.txt that are read (the minimum of RFC 9309 section 2.5).
 pub const SIZE_MAX: usize = 500 * 1024;
-/// The maximum length of a sanitized line: Google's limit, just below that of the crate.
+/// Maximum length of a sanitized line: Google's limit, just below the limit of the crate.
 const LINE_MAX: usize = 2083 * 8 - 1;
 
-/// The sanitized text of a robots.txt.
+/// Returns the sanitized text of a robots.txt.
 ///
 /// A body of [`SIZE_MAX`] bytes or more counts as truncated. Its last line may be incomplete and is
 /// dropped, because a truncated rule can match more than the full one.
@@ -38,7 +38,7 @@ fn complete(body: &[u8]) -> &[u8] {
     }
 }
 
-/// Drops a byte order mark, also an incomplete one, as Google does.
+/// Drops a byte order mark, even an incomplete one, as Google does.
 fn without_bom(mut body: &[u8]) -> &[u8] {
     for mark in [0xEF, 0xBB, 0xBF] {
         match body.split_first() {

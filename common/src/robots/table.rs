@@ -1,11 +1,11 @@
-//! The table of rules for matching. The longest match wins, and `Allow` wins a tie (RFC 9309 section
-//! 2.2.2). The length of a match is that of its rule in normal form, including `*` and `$`.
+//! Table of rules for matching. The longest match wins, and `Allow` wins a tie (RFC 9309 section
+//! 2.2.2). The length of a match is the length of its rule in normal form, including `*` and `$`.
 //!
 //! One arena holds the text of all rules. The rules are in three sorted runs:
 //! - *prefix* rules (no wildcard except at the end): all rules that are a prefix of a path are
 //!   prefixes of its predecessor in the order. So a binary search, and a walk along the chain of
-//!   shorter prefixes, find the longest one; the best of each chain is precomputed.
-//! - *exact* rules (`$` and no wildcard): a binary search.
+//!   shorter prefixes, find the longest one. The best rule of each chain is precomputed.
+//! - *exact* rules (`$` and no wildcard): found by a binary search.
 //! - *wild* rules, longest first: tried one after another until one matches or the rest are shorter
 //!   than the match so far. A rule with a byte that the path lacks is skipped at once. The cost is
 //!   rules times path, which a hostile file can make large, so matching stops after [`STEPS_MAX`]:
@@ -16,7 +16,7 @@ use super::pattern::{byte_set, matches};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// The number of steps after which wild rules are no longer tried: about a millisecond, or a thousand
+/// Number of steps after which wild rules are no longer tried: about a millisecond, or a thousand
 /// candidate rules for a path of a thousand bytes. Ordinary files need less than a tenth of it.
 pub(super) const STEPS_MAX: u64 = 1 << 20;
 
@@ -31,10 +31,10 @@ pub(super) struct Draft {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     start: u32,
-    /// The line number, from 1.
+    /// Line number, from 1.
     pub(super) line: u32,
     len: u16,
-    /// The length without trailing wildcards.
+    /// Length without trailing wildcards.
     key: u16,
     pub(super) allow: bool,
     pub(super) anchored: bool,
@@ -45,10 +45,10 @@ pub(super) struct Rule {
 pub(super) struct Table {
     arena: Box<[u8]>,
     rules: Box<[Rule]>,
-    /// One for each prefix rule.
+    /// One entry for each prefix rule.
     chains: Box<[Chain]>,
     n_exact: u32,
-    /// One for each wild rule.
+    /// One entry for each wild rule.
     byte_sets: Box<[u64]>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Table {
 struct Chain {
     /// One plus the index of the longest rule that is a proper prefix of this one; 0 for none.
     shorter: u32,
-    /// The rule that wins if this one matches.
+    /// Rule that wins if this one matches.
     best: u32,
 }
 
@@ -81,7 +81,7 @@ impl Rule {
         &arena[self.range()][..usize::from(self.key)]
     }
 
-    /// The precedence; the greater rank wins.
+    /// Returns the precedence. The greater rank wins.
     fn rank(self) -> (u16, bool) {
         (self.len + u16::from(self.anchored), self.allow)
     }
@@ -95,7 +95,7 @@ impl Rule {
         }
     }
 
-    /// The order within a table. It is total, so equal sets of rules give equal tables.
+    /// Returns the order within a table. It is total, so equal sets of rules give equal tables.
     fn order(self, other: Self, arena: &[u8]) -> Ordering {
         let kind = self.kind(arena);
         let best_first = other.rank().cmp(&self.rank());
@@ -110,7 +110,7 @@ impl Rule {
 
 impl Draft {
     /// Adds the text appended to the arena since `start` as a rule, unless it cannot match any path
-    /// (empty, or beginning with neither `/` nor `*`) or is too long. Returns whether it was added.
+    /// (empty, or beginning with neither `/` nor `*`) or is too long. Returns true if it was added.
     pub(super) fn add(&mut self, start: usize, line: u32, allow: bool, anchored: bool) -> bool {
         let text = &self.arena[start..];
         let key = text.iter().rposition(|&b| b != WILD).map_or(0, |last| last + 1);
@@ -160,7 +160,7 @@ impl Draft {
     }
 }
 
-/// The chains of sorted, distinct prefixes.
+/// Returns the chains of sorted, distinct prefixes.
 fn chains(prefixes: &[Rule], arena: &[u8]) -> Box<[Chain]> {
     let mut chains: Vec<Chain> = Vec::with_capacity(prefixes.len());
     let mut open: Vec<usize> = Vec::new();
@@ -183,8 +183,8 @@ fn index(i: usize) -> u32 {
 }
 
 impl Table {
-    /// The deciding rule for `path` (in normal form), or `None` if none matches. Adds the number of
-    /// bytes and rules examined to `steps`.
+    /// Returns the deciding rule for `path` (in normal form), or `None` if none matches. Adds the
+    /// number of bytes and rules examined to `steps`.
     pub(super) fn find(&self, path: &[u8], steps: &mut u64) -> Option<&Rule> {
         let literal = match (self.find_prefix(path, steps), self.find_exact(path, steps)) {
             (Some(a), Some(b)) => Some(if a.rank() >= b.rank() { a } else { b }),
@@ -218,7 +218,7 @@ impl Table {
         exact.get(at.ok()?)
     }
 
-    /// A wild rule that outranks `than` and matches, or is a `Disallow` that was not tried.
+    /// Returns a wild rule that outranks `than` and matches, or a `Disallow` that was not tried.
     fn find_wild(&self, path: &[u8], than: Option<&Rule>, steps: &mut u64) -> Option<&Rule> {
         let wild = &self.rules[self.chains.len() + self.n_exact as usize..];
         if wild.is_empty() {
@@ -246,12 +246,12 @@ impl Table {
         self.rules.is_empty()
     }
 
-    /// Each rule with its text in normal form.
+    /// Returns each rule with its text in normal form.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&Rule, &[u8])> {
         self.rules.iter().map(|rule| (rule, rule.text(&self.arena)))
     }
 
-    /// The rule in the syntax of robots.txt.
+    /// Returns the rule in the syntax of robots.txt.
     pub(super) fn readable(&self, rule: &Rule) -> String {
         let key = if rule.allow { "Allow" } else { "Disallow" };
         format!("{key}: {}", readable(rule.text(&self.arena), rule.anchored))

@@ -1,22 +1,22 @@
-//! The log filter of this process, and its change at run time.
+//! The log filter of this process and its replacement at run time.
 
 use parking_lot::Mutex;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Applies a filter.
+/// Function that applies a filter.
 type Reload = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
 
-/// The text of the filter in force, and the function that replaces it.
+/// Text of the filter in force, and the function that replaces it.
 static IN_FORCE: Mutex<Option<(String, Reload)>> = Mutex::new(None);
 
-/// The maximum length of a filter, in bytes.
+/// Maximum length of a filter in bytes.
 const FILTER_LEN_MAX: usize = 4_096;
 
 /// Parses a filter: a level, or directives such as `warn,crivello=debug`.
 ///
 /// # Errors
-/// What is wrong with the filter, and what to write.
+/// Returns what is wrong with the filter and a valid form.
 pub fn parse_log_filter(text: &str) -> Result<EnvFilter, String> {
     if text.trim().is_empty() || text.len() > FILTER_LEN_MAX {
         return Err(
@@ -41,10 +41,10 @@ pub fn register_log(
     *IN_FORCE.lock() = Some((filter.to_owned(), Box::new(reload)));
 }
 
-/// Replaces the log filter of this process; returns the previous one.
+/// Replaces the log filter of this process and returns the previous one.
 ///
 /// # Errors
-/// What is wrong with the filter; or the process has no registered log.
+/// Returns what is wrong with the filter. Also fails if the process has no registered log.
 pub fn set_log_filter(text: &str) -> Result<String, String> {
     let filter = parse_log_filter(text)?;
     let mut in_force = IN_FORCE.lock();
@@ -55,7 +55,8 @@ pub fn set_log_filter(text: &str) -> Result<String, String> {
     Ok(std::mem::replace(previous, text.to_owned()))
 }
 
-/// Whether `directive` is a single word but not a level. The parser would take it for a target.
+/// Returns true if `directive` is a single word but not a level. The parser would treat it as a
+/// target.
 fn is_unknown_level(directive: &str) -> bool {
     let is_word = !directive.is_empty() && !directive.contains(['=', '[', ']', '{', '}']);
     is_word && directive.parse::<LevelFilter>().is_err()

@@ -1,36 +1,36 @@
-//! Files that are replaced whole.
+//! Atomic replacement of whole files.
 //!
-//! The new content is written to a file beside the old one ([`replacement_path`]), synced, renamed
-//! over it, and the directory is synced. So after a crash or a power cut at any moment the file holds
-//! the old content or the new content, never a part of either; once the call has returned, it is the
-//! new content. When the call fails, readers see the old content, and the file beside it may be left
-//! behind: the next replacement overwrites it.
+//! The new content is written to a file beside the old one ([`replacement_path`]), synced and
+//! renamed over it; then the directory is synced. So after a crash or power cut at any moment, the
+//! file holds either the old content or the new content, never a part. Once the call has returned,
+//! it is the new content. If the call fails, readers see the old content, and the file beside it
+//! may remain: the next replacement overwrites it.
 //!
-//! One process replaces a file at a time; callers hold a lock or own the directory.
+//! One process replaces a file at a time: callers hold a lock or own the directory.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// How a file is replaced.
+/// Options of a replacement.
 #[derive(Clone, Copy, Debug)]
 pub struct Replacement {
-    /// Permission bits, for secrets. `None`: those that the process gives to new files.
+    /// Permission bits, for secrets. `None`: the process's default for new files.
     pub mode: Option<u32>,
-    /// Whether file and directory are synced. Without it a power cut may leave an empty file.
+    /// True if file and directory are synced. Otherwise a power cut may leave an empty file.
     pub sync: bool,
 }
 
-/// Replaces `path` by a file with this content; see the module for the guarantees.
+/// Replaces `path` by a file with this content. The module documents the guarantees.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
     Replacement::default().write(path, |file| file.write_all(content))
 }
 
-/// The file that is written first, in the same directory: `path` with `.new` appended.
+/// Returns the path of the temporary file, in the same directory: `path` with `.new` appended.
 #[must_use]
 pub fn replacement_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -45,10 +45,10 @@ impl Default for Replacement {
 }
 
 impl Replacement {
-    /// Replaces `path` by the file that `write` fills, and returns what `write` returns.
+    /// Replaces `path` by the file that `write` fills. Returns the result of `write`.
     ///
     /// # Errors
-    /// Those of `write` and of the file system.
+    /// Errors of `write` and of the file system.
     pub fn write<T>(
         self,
         path: &Path,
@@ -59,7 +59,7 @@ impl Replacement {
         options.write(true).create(true).truncate(true);
         let mut file = options.mode(self.mode.unwrap_or(0o666)).open(&new)?;
         if let Some(mode) = self.mode {
-            // One that was left behind keeps its mode when it is opened.
+            // A file left by an earlier call keeps its mode when it is opened.
             file.set_permissions(Permissions::from_mode(mode))?;
         }
         let written = write(&mut file)?;
@@ -97,9 +97,9 @@ mod tests {
             Err::<(), _>(io::Error::other("the disk fails"))
         });
         assert!(failed.is_err());
-        assert_eq!(fs::read(&path).unwrap(), b"two", "a failure changes nothing");
+        assert_eq!(fs::read(&path).unwrap(), b"two", "a failed write changed the file");
         replace_file(&path, b"x").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"x", "what was left behind is overwritten");
+        assert_eq!(fs::read(&path).unwrap(), b"x", "a leftover file was not overwritten");
     }
 
     #[test]

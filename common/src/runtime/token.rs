@@ -8,13 +8,13 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 
-/// The minimum length; shorter tokens can be guessed.
+/// Minimum length in characters. Shorter tokens can be guessed.
 pub const TOKEN_CHARS_MIN: usize = 16;
-/// The maximum length; longer tokens do not fit into a header everywhere.
+/// Maximum length in characters. Longer tokens exceed some header limits.
 pub const TOKEN_CHARS_MAX: usize = 512;
-/// Random bytes of a generated token.
+/// Number of random bytes in a generated token.
 const RANDOM_BYTES: usize = 32;
-/// The scheme in an `authorization` header.
+/// Scheme of the `authorization` header.
 const SCHEME: &str = "Bearer ";
 
 /// A secret token. It has no `Display`, and neither `Debug` nor any error shows it.
@@ -28,7 +28,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The reason for which a token file cannot be used.
+/// The reason why a token file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read.
@@ -39,7 +39,7 @@ pub enum TokenError {
     Format(PathBuf, TokenFormatError),
 }
 
-/// The reason for which a text is not a valid token. The message follows the name of the text.
+/// The reason why a text is not a valid token. The message follows the name of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFormatError {
     /// The text is empty.
@@ -60,12 +60,12 @@ impl Token {
     /// Reads the token in the first line of `file`.
     ///
     /// # Errors
-    /// The file cannot be read, or its first line is not a token.
+    /// Fails if the file cannot be read, or if its first line is not a token.
     pub fn read(file: &Path) -> Result<Self, TokenError> {
         let unreadable = |error| TokenError::Unreadable(file.to_owned(), error);
         let opened = File::open(file).map_err(unreadable)?;
         let mut bytes = Vec::new();
-        // Leaves room for the end of the line and white space.
+        // Leaves space for the end of the line and white space.
         let most = 2 * TOKEN_CHARS_MAX as u64;
         opened.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
         let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -86,7 +86,7 @@ impl Token {
     /// Parses a token; white space around it is ignored.
     ///
     /// # Errors
-    /// The token has a wrong length, or cannot be sent in a header.
+    /// Fails if the token has a wrong length or cannot be sent in a header.
     pub fn parse(text: &str) -> Result<Self, TokenFormatError> {
         let text = text.trim();
         match text.len() {
@@ -104,7 +104,7 @@ impl Token {
     /// Generates a random token.
     ///
     /// # Errors
-    /// The system has no random numbers.
+    /// Fails if the system provides no random numbers.
     pub fn generate() -> Result<Self, Error> {
         let mut bytes = [0; RANDOM_BYTES];
         getrandom::fill(&mut bytes).map_err(Error::other)?;
@@ -114,33 +114,34 @@ impl Token {
     /// Writes the token to a new file that only its owner can read.
     ///
     /// # Errors
-    /// The file exists, or cannot be written.
+    /// Fails if the file exists or cannot be written.
     pub fn write_new(&self, file: &Path) -> Result<(), Error> {
         let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
         opened.write_all(format!("{}\n", self.0).as_bytes())?;
         opened.sync_all()
     }
 
-    /// Whether `presented` is this token. The time taken depends only on the length of `presented`.
+    /// Returns true if `presented` is this token. The run time depends only on the length of
+    /// `presented`.
     #[must_use]
     pub fn matches(&self, presented: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(presented).into()
     }
 
-    /// Whether the value of an `authorization` header carries this token.
+    /// Returns true if the value of an `authorization` header carries this token.
     #[must_use]
     pub fn matches_header(&self, header: &[u8]) -> bool {
         let Some((scheme, token)) = header.split_at_checked(SCHEME.len()) else { return false };
         scheme.eq_ignore_ascii_case(SCHEME.as_bytes()) && self.matches(token.trim_ascii())
     }
 
-    /// The value of an `authorization` header that carries this token.
+    /// Returns the value of an `authorization` header that carries this token.
     #[must_use]
     pub fn header(&self) -> String {
         format!("{SCHEME}{}", self.0)
     }
 
-    /// The text of the token, for places that only its owner can read.
+    /// Returns the text of the token, for places that only its owner can read.
     #[must_use]
     pub fn secret(&self) -> &str {
         &self.0
@@ -173,7 +174,7 @@ mod tests {
         let read = Token::read(&file).unwrap();
         assert!(read.matches(token.secret().as_bytes()));
         assert!(!read.matches(other.secret().as_bytes()));
-        assert!(token.write_new(&file).is_err(), "a token is not overwritten");
+        assert!(token.write_new(&file).is_err(), "an existing token was overwritten");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Resolves the links of one page, with a fast path for the most common forms.
+//! Resolution of the links of one page, with a fast path for the most common forms.
 //!
 //! A link of plain characters without dot segments is resolved by copying; all others go through the
 //! `url` crate. A property test checks that both give the same result.
@@ -17,12 +17,12 @@ pub struct Base<'a> {
 #[derive(Clone, Debug)]
 struct NormalBase {
     url: CrawlUrl,
-    /// The offset of the last segment of its path.
+    /// Offset of the last segment of its path.
     directory_end: usize,
 }
 
 impl<'a> Base<'a> {
-    /// A base from the URL of the page or its `<base>`.
+    /// Creates a base from the URL of the page or its `<base>`.
     #[must_use]
     pub fn new(url: &'a url::Url) -> Self {
         let normal = CrawlUrl::from_url(url.clone()).ok().map(|url| {
@@ -33,10 +33,10 @@ impl<'a> Base<'a> {
         Self { url, normal }
     }
 
-    /// Resolves `href`; the same as [`CrawlUrl::join`].
+    /// Resolves `href`. The result equals [`CrawlUrl::join`].
     ///
     /// # Errors
-    /// As [`CrawlUrl::parse`].
+    /// Same as [`CrawlUrl::parse`].
     pub fn join(&self, href: &str) -> Result<CrawlUrl, Discard> {
         match self.join_plain(href) {
             Some(url) => Ok(url),
@@ -44,7 +44,7 @@ impl<'a> Base<'a> {
         }
     }
 
-    /// The fast path; `None` if the parser is needed.
+    /// Fast path of [`Self::join`]. Returns `None` if the parser is needed.
     pub(super) fn join_plain(&self, href: &str) -> Option<CrawlUrl> {
         match href.as_bytes() {
             [b'/', b'/', ..] => None,
@@ -64,7 +64,7 @@ impl<'a> Base<'a> {
 }
 
 impl CrawlUrl {
-    /// This URL up to `keep`, which is not before its path, followed by `tail`.
+    /// Returns this URL up to `keep`, which is not before its path, followed by `tail`.
     fn with_tail(&self, keep: usize, tail: &str) -> Option<Self> {
         if keep + tail.len() > TEXT_MAX {
             return None;
@@ -91,8 +91,8 @@ fn absolute_plain(href: &str) -> Option<CrawlUrl> {
     Some(CrawlUrl::from_parts(origin, host, path))
 }
 
-/// Whether the labels are lower-case letters, digits and single inner hyphens, the last one only
-/// letters.
+/// Returns true if the labels are lower-case letters, digits and single inner hyphens, the last one
+/// only letters.
 fn is_plain_name(host: &str) -> bool {
     let mut before = b'.';
     let mut last_is_letters = true;
@@ -109,7 +109,8 @@ fn is_plain_name(host: &str) -> bool {
     before.is_ascii_lowercase() && last_is_letters && host.len() <= 253
 }
 
-/// Path and query without the fragment, if neither the parser nor normalization would change a byte.
+/// Returns path and query without the fragment if neither the parser nor normalization would change
+/// a byte.
 fn plain_path(href: &str) -> Option<&str> {
     let mut before = b'/';
     for (at, &byte) in href.as_bytes().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Normalizes percent-encoding (RFC 3986 section 6.2.2): hex digits in upper case, escapes of
+//! Normalization of percent-encoding (RFC 3986 section 6.2.2): hex digits in upper case, escapes of
 //! unreserved characters decoded, everything else unchanged.
 //!
 //! One exception keeps it idempotent: after a stray `%` (`%%32e`), decoding could produce a new
@@ -18,7 +18,7 @@ fn append(out: &mut String, tail: &str) {
     let bytes = tail.as_bytes();
     let mut copied = 0;
     let mut at = 0;
-    // One past the last byte that could complete an escape begun by a stray `%`.
+    // One past the last byte that could complete an escape started by a stray `%`.
     let mut stray_until = 0;
     while at < bytes.len() {
         if bytes[at] != b'%' {
@@ -45,7 +45,7 @@ fn append(out: &mut String, tail: &str) {
     out.push_str(&tail[copied..]);
 }
 
-/// The byte encoded by the escape at `at`, if there is one.
+/// Returns the byte encoded by the escape at `at`, if there is one.
 fn escaped(bytes: &[u8], at: usize) -> Option<u8> {
     let digit = |i: usize| bytes.get(i).and_then(|&b| char::from(b).to_digit(16));
     Some((digit(at + 1)? * 16 + digit(at + 2)?) as u8)

@@ -184,7 +184,7 @@ fn groups_are_registrable_domains() {
     }
 }
 
-/// Text that is likely to be an unusual link.
+/// Generates texts that are likely to be unusual links.
 fn link() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-zA-Z0-9]{1,4}",
@@ -206,18 +206,18 @@ fn absolute() -> impl Strategy<Value = String> {
     (scheme, link()).prop_map(|(scheme, rest)| format!("{scheme}{rest}"))
 }
 
-/// Properties of every accepted URL.
+/// Checks the properties of an accepted URL.
 fn holds(url: &CrawlUrl) -> Result<(), TestCaseError> {
     let again = CrawlUrl::parse(url.as_str());
-    prop_assert_eq!(again.as_ref(), Ok(url), "normalizing twice");
+    prop_assert_eq!(again.as_ref(), Ok(url), "normalizing twice changes the URL");
     let rebuilt = CrawlUrl::from_parts(url.origin(), url.host(), url.path_and_query());
-    prop_assert_eq!(&rebuilt, url, "taken apart and rebuilt");
+    prop_assert_eq!(&rebuilt, url, "splitting and rebuilding changes the URL");
     prop_assert!(url.path().starts_with('/'));
     prop_assert!(!url.host().is_empty() && !url.host().ends_with('.'));
     prop_assert!(url.as_str().bytes().all(|b| b.is_ascii_graphic() && b != b'#'));
     prop_assert!(url.as_str().starts_with(&url.origin().on_host(url.host())));
     let parsed = url::Url::parse(url.as_str()).map_err(|e| TestCaseError::fail(e.to_string()))?;
-    prop_assert_eq!(parsed.as_str(), url.as_str(), "the crate agrees");
+    prop_assert_eq!(parsed.as_str(), url.as_str(), "the `url` crate disagrees");
     let literal = match parsed.host() {
         Some(url::Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
         Some(url::Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
@@ -241,7 +241,7 @@ proptest! {
     fn any_link_is_rejected_or_normalized_for_good(base in absolute(), href in absolute()) {
         if let Ok(base) = url::Url::parse(&base) {
             let fast = Base::new(&base).join(&href);
-            prop_assert_eq!(&fast, &CrawlUrl::join(&base, &href), "the short way");
+            prop_assert_eq!(&fast, &CrawlUrl::join(&base, &href), "the fast path disagrees");
             if let Ok(url) = fast {
                 holds(&url)?;
             }

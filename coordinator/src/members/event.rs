@@ -1,15 +1,15 @@
-//! The events of the membership, and their effects.
+//! Events of the membership and their effects.
 
 use crivello_common::time::Timestamp;
 use crivello_common::view::{AgentId, RunState, WEIGHT_MAX};
 use std::time::Duration;
 
-/// The settings that the membership goes by.
+/// Settings of the membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MembershipRules {
-    /// A member without a heartbeat for this long is dead. Default 30 s.
+    /// A member without a heartbeat for this long is dead. Default: 30 s.
     pub lease: Duration,
-    /// Agents that hold each URL. Default 2.
+    /// Number of agents that hold each URL. Default: 2.
     pub replication: usize,
 }
 
@@ -19,98 +19,99 @@ impl Default for MembershipRules {
     }
 }
 
-/// One run of an agent's process: a random number, so that two processes on copies of one disk differ.
+/// Identity of one run of an agent's process: a random number, so that two processes on copies of
+/// one disk differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ProcessId(pub u64);
 
 /// An event of the membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberEvent {
-    /// A process asks to be a member.
+    /// A process requests membership.
     Join {
-        /// The id that it was given before and keeps on its disk; `None` the first time.
+        /// Id assigned earlier and kept on the agent's disk; `None` the first time.
         id: Option<AgentId>,
-        /// A random number made with the agent's directory. It identifies an agent that joined but
-        /// never received its id.
+        /// A random number created with the agent's directory. It identifies an agent that joined
+        /// but never received its id.
         disk: u64,
-        /// The process.
+        /// Process.
         process: ProcessId,
-        /// The agent's name; unique among the members.
+        /// Agent's name, unique among the members.
         name: String,
-        /// Where peers reach it; empty for an agent that is alone.
+        /// Address for its peers; empty for a single agent.
         address: String,
-        /// Its share of the groups relative to the others': 1 to [`WEIGHT_MAX`].
+        /// Its share of the groups relative to other agents: 1 to [`WEIGHT_MAX`].
         weight: u16,
     },
-    /// A member is alive.
+    /// A member reports that it is alive.
     Heartbeat {
-        /// The member.
+        /// Member.
         id: AgentId,
         /// Its process.
         process: ProcessId,
-        /// The epoch of the view that it goes by.
+        /// Epoch of the view that it uses.
         epoch: u64,
-        /// Under that view all replicas of what it has are complete.
+        /// True if all replicas of its data are complete under that view.
         settled: bool,
     },
-    /// A member is to hand over its groups.
+    /// A member must hand over its groups.
     Drain {
-        /// The member.
+        /// Member.
         id: AgentId,
     },
     /// A drained member has handed over everything and leaves.
     Leave {
-        /// The member.
+        /// Member.
         id: AgentId,
         /// Its process.
         process: ProcessId,
     },
-    /// A member's process ends, and another is to follow: the lease runs on, and the next process that
-    /// reports takes it.
+    /// A member's process ends, and another is expected. The lease continues, and the next process
+    /// that reports takes it over.
     ProcessEnded {
-        /// The member.
+        /// Member.
         id: AgentId,
         /// Its process.
         process: ProcessId,
-        /// It had asked to be drained, and takes that back.
+        /// True if the member had requested a drain and withdraws the request.
         cancel_drain: bool,
     },
-    /// A dead member will not come back.
+    /// A dead member is removed for good.
     Remove {
-        /// The member.
+        /// Member.
         id: AgentId,
-        /// Its archive is lost: what only it fetched is to be fetched again.
+        /// True if its archive is lost, so that pages only it fetched must be fetched again.
         refetch: bool,
     },
-    /// The crawl is to run, to pause or to stop.
+    /// Sets whether the crawl runs, pauses or stops.
     SetRun(RunState),
     /// Time has passed.
     Tick,
 }
 
-/// What the owner of the [`Members`](super::Members) must do.
+/// An action that the owner of the [`Members`](super::Members) must carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberEffect {
     /// Send this member its lease.
     Lease {
-        /// The member.
+        /// Member.
         id: AgentId,
-        /// The end of its lease.
+        /// End of its lease.
         until: Timestamp,
-        /// The epoch of the view in force.
+        /// Epoch of the view in force.
         epoch: u64,
     },
-    /// Store the view, then publish it: it has a new epoch.
+    /// Store the view, which has a new epoch, then publish it.
     Publish {
-        /// The new epoch.
+        /// New epoch.
         epoch: u64,
     },
 }
 
-/// Why an event changes nothing.
+/// The reason why an event changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemberRefusal {
-    /// There is no such member.
+    /// No such member exists.
     #[error("there is no such agent")]
     Unknown,
     /// Another member has this name.
@@ -118,66 +119,66 @@ pub enum MemberRefusal {
         "another agent has this name: choose another, or remove that agent if it is gone for good"
     )]
     NameTaken,
-    /// Another member that is alive is at this address.
+    /// Another living member has this address.
     #[error("another agent has this address")]
     AddressTaken,
-    /// An id that was never given to an agent.
+    /// The id was never assigned to an agent.
     #[error(
-        "the agent's id was never given out for this crawl: its directory is not of this crawl, or the coordinator's state is an old copy"
+        "the agent's id was never assigned in this crawl: its directory belongs to another crawl, or the coordinator's state is an old copy"
     )]
     StrangeId,
-    /// A member that was removed together with what it fetched.
+    /// The member was removed, and its pages are being fetched again.
     #[error(
-        "the agent was removed, and what it had fetched is fetched again by others: start it with an empty --data"
+        "the agent was removed, and other agents fetch its pages again: start it with an empty --data"
     )]
     Refetched,
     /// See [`check_name`](crivello_common::view::check_name).
-    #[error("the agent's name cannot be: {0}")]
+    #[error("invalid agent name: {0}")]
     BadName(&'static str),
     /// See [`check_address`](crivello_common::view::check_address).
-    #[error("the agent's address cannot be: {0}")]
+    #[error("invalid agent address: {0}")]
     BadAddress(&'static str),
     /// The weight is out of bounds.
     #[error("the agent's weight is not a number from 1 to {WEIGHT_MAX}")]
     BadWeight,
-    /// A member's weight is for life: its slots are.
+    /// A member's weight cannot change, because its slots cannot.
     #[error(
-        "the weight of a known agent cannot change: start it as it was, or drain it and join anew"
+        "the weight of an agent cannot change: start it with its old weight, or drain it and join again"
     )]
     WeightChanged,
-    /// Another process of this agent still holds the lease.
+    /// Another process of this agent holds the lease.
     #[error(
-        "another process of this agent holds the lease: stop it, or wait until the lease is over"
+        "another process of this agent holds the lease: stop it, or wait until the lease expires"
     )]
     OtherProcess,
-    /// The lease ran out: the agent must join again.
-    #[error("the lease ran out: join again")]
+    /// The lease has expired: the agent must join again.
+    #[error("the lease has expired: join again")]
     LeaseLost,
     /// The agent must be drained before it leaves.
     #[error("drain the agent before it leaves")]
     NotDrained,
     /// The agent is alive.
-    #[error("the agent is alive: drain it, or stop it and wait until its lease is over")]
+    #[error("the agent is alive: drain it, or stop it and wait until its lease expires")]
     Alive,
     /// The agent is dead, so it has nothing to hand over.
     #[error("the agent is dead: start it again to drain it, or remove it")]
     Dead,
-    /// No agent would be left to take over its groups.
-    #[error("the last active agent cannot be drained: no agent is there to take over")]
+    /// No agent would remain to take over its groups.
+    #[error("the last active agent cannot be drained: no other agent can take over its work")]
     LastActive,
     /// The crawl is stopping.
-    #[error("the crawl was stopped: `crivello resume` goes on with it")]
+    #[error("the crawl was stopped: `crivello resume` resumes it")]
     Stopping,
-    /// No room for its slots, or no id left.
-    #[error("there is no room for another agent of this weight")]
+    /// No free slots for its weight, or no id left.
+    #[error("the cluster has no free slots for another agent of this weight")]
     Full,
 }
 
 /// The result of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemberStep {
-    /// In the order in which they must be carried out.
+    /// Effects, in the order in which they must be carried out.
     pub effects: Vec<MemberEffect>,
-    /// Why the event itself changed nothing.
+    /// Reason why the event itself changed nothing.
     pub refusal: Option<MemberRefusal>,
 }

@@ -1,11 +1,11 @@
-//! Joining, for the first time or again.
+//! Joining of new and returning members.
 
 use super::{MemberEffect, MemberRefusal, Members, ProcessId};
 use crivello_common::view::{
     Agent, AgentId, AgentState, RunState, WEIGHT_MAX, check_address, check_name,
 };
 
-/// What an agent states about itself when it joins.
+/// Properties that an agent reports when it joins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Profile<'a> {
     pub(super) name: &'a str,
@@ -79,13 +79,13 @@ impl Members {
         Ok(Some(self.renew(id, process, 0)))
     }
 
-    /// The member that has this disk: it joined before, and the response was lost.
+    /// Returns the member with this disk: it joined before, but did not receive the response.
     fn joined_with_disk(&self, disk: u64) -> Option<AgentId> {
         self.view.agents.iter().find(|agent| agent.disk_id == disk).map(|agent| agent.id)
     }
 
-    /// A member that is back: it keeps its slot. One that was draining drains on, while another member
-    /// is active to take over.
+    /// Returns the entry of a returning member, which keeps its slot. A member that was draining
+    /// continues to drain if another active member can take over.
     fn returning(
         &self,
         agent: &Agent,
@@ -103,7 +103,7 @@ impl Members {
             AgentState::Dead => (AgentState::Active, now),
             alive => {
                 self.check_process(agent.id, process)?;
-                // A new process lost what the one before had in memory.
+                // A new process lost the memory of its predecessor.
                 let same = self.leases.get(&agent.id).is_some_and(|l| l.process == process);
                 (alive, if same { agent.joined_epoch } else { now })
             }
@@ -111,7 +111,7 @@ impl Members {
         Ok(profile.agent(agent.id, agent.slot, state, since))
     }
 
-    /// A new member, or one that was removed and kept its id on its disk.
+    /// Returns the entry of a new member, or of a removed one that kept its id on its disk.
     fn newcomer(
         &mut self,
         id: Option<AgentId>,

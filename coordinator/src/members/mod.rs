@@ -1,11 +1,11 @@
-//! The membership: a pure step function from an event and the present time to effects.
+//! The membership: a pure step function from an event and the current time to effects.
 //!
 //! * *Comes in*: a [`MemberEvent`] and `now`.
 //! * *Goes out*: [`MemberEffect`]s to carry out, or a [`MemberRefusal`] for the sender of the event.
-//! * *Remembers*: the view, the lease and process of each member, the ids given out.
-//! * *Never knows*: groups, hosts, URLs; sockets; the clock.
-//! * *Goes wrong*: time that runs backwards counts as standing still; a member without a heartbeat
-//!   for a lease is dead, whatever it assumes itself.
+//! * *Remembers*: the view, the lease and process of each member, and the assigned ids.
+//! * *Never knows*: groups, hosts, URLs, sockets, the clock.
+//! * *Goes wrong*: if time runs backwards, the last time stays in force. A member without a
+//!   heartbeat for the length of a lease is dead, whatever it assumes itself.
 //!
 //! ```text
 //!            Join                Drain                 Leave
@@ -14,9 +14,9 @@
 //!        lease over │  │ Join         lease   │            Remove
 //!                   └► Dead ◄────────────────┴──── Dead ─────────► removed
 //! ```
-//! A member that died while it was draining drains on when it is back.
-//! While the crawl is stopping no agent fetches, so no lease runs out: agents end one after the
-//! other, and no other agent takes over. All of them are still members when the crawl goes on.
+//! A member that died while draining continues to drain when it returns. While the crawl is
+//! stopping, no agent fetches and no lease expires: agents end one after another, and no agent
+//! takes over from another. All of them are still members when the crawl resumes.
 
 mod event;
 mod join;
@@ -29,16 +29,16 @@ use join::Profile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The members: the view and the leases behind it.
+/// The members: the view and its leases.
 #[derive(Clone, Debug)]
 pub struct Members {
     rules: MembershipRules,
     view: View,
     leases: BTreeMap<AgentId, Lease>,
-    /// Members to be drained, also after they were dead.
+    /// Members to be drained, including members that died meanwhile.
     draining: BTreeSet<AgentId>,
-    /// Members that were active while there were fewer active members than replicas, and have not
-    /// reported complete replicas since.
+    /// Members that were active while there were fewer active members than replicas, and that have
+    /// not reported complete replicas since.
     unreplicated: BTreeSet<AgentId>,
     next_id: u32,
     now: Timestamp,
@@ -51,11 +51,11 @@ struct Lease {
     epoch: u64,
 }
 
-/// The process of a lease that the next process to report takes.
+/// Placeholder process of a lease. The next process to report takes the lease.
 const ANY: ProcessId = ProcessId(0);
 
 impl Members {
-    /// A membership without members.
+    /// Returns a membership without members.
     #[must_use]
     pub fn new(rules: MembershipRules) -> Self {
         Self {
@@ -69,8 +69,8 @@ impl Members {
         }
     }
 
-    /// The membership after a restart, from what was stored. Each member that is alive in `view` has a
-    /// whole lease, which the first process to report takes.
+    /// Restores the membership after a restart from stored state. Each living member of `view` gets
+    /// a full lease, and the first process to report takes it.
     #[must_use]
     pub fn restore(
         rules: MembershipRules,
@@ -90,31 +90,31 @@ impl Members {
         members
     }
 
-    /// Members to be drained, dead ones included; stored with the view.
+    /// Returns the members to be drained, including dead ones; stored with the view.
     #[must_use]
     pub const fn draining(&self) -> &BTreeSet<AgentId> {
         &self.draining
     }
 
-    /// Members that may hold what no other member has; stored with the view.
+    /// Returns the members that may hold data that no other member has; stored with the view.
     #[must_use]
     pub const fn unreplicated(&self) -> &BTreeSet<AgentId> {
         &self.unreplicated
     }
 
-    /// The view in force.
+    /// Returns the view in force.
     #[must_use]
     pub const fn view(&self) -> &View {
         &self.view
     }
 
-    /// The first id never given out; stored with the view.
+    /// Returns the first id never assigned; stored with the view.
     #[must_use]
     pub const fn next_id(&self) -> u32 {
         self.next_id
     }
 
-    /// The member with this name, or else with this id.
+    /// Returns the member with this name, or else with this id.
     #[must_use]
     pub fn find(&self, name_or_id: &str) -> Option<AgentId> {
         let by_name = self.view.agents.iter().find(|agent| agent.name == name_or_id);
@@ -122,9 +122,9 @@ impl Members {
         by_name.or_else(by_id).map(|agent| agent.id)
     }
 
-    /// What is left of the lease of a member, and the epoch that it reported to go by (0 before the
-    /// first report). `None` for dead members, and while the crawl is stopping for those whose process
-    /// has ended.
+    /// Returns the rest of a member's lease and the epoch that it last reported (0 before the first
+    /// report). Returns `None` for dead members and, while the crawl is stopping, for members whose
+    /// process has ended.
     #[must_use]
     pub fn lease(&self, id: AgentId, now: Timestamp) -> Option<(Duration, u64)> {
         let lease = self.leases.get(&id).filter(|_| self.alive(id).is_ok())?;
@@ -132,7 +132,7 @@ impl Members {
         (!has_ended).then(|| (lease.until.since(self.now.max(now)), lease.epoch))
     }
 
-    /// The end of the lease that runs out next: a [`MemberEvent::Tick`] is due then.
+    /// Returns the end of the lease that expires next. A [`MemberEvent::Tick`] is due then.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Timestamp> {
         if self.view.run == RunState::Stopping {
@@ -142,9 +142,9 @@ impl Members {
         alive.filter_map(|agent| self.leases.get(&agent.id)).map(|lease| lease.until).min()
     }
 
-    /// Ends the leases that have run out by `now`, then applies `event`. A refused event changes
-    /// nothing, but ended leases are published all the same: carry out [`MemberStep::effects`] in
-    /// either case.
+    /// Ends the leases that have expired by `now`, then applies `event`. A refused event changes
+    /// nothing, but expired leases are still published: carry out [`MemberStep::effects`] in either
+    /// case.
     pub fn step(&mut self, event: &MemberEvent, now: Timestamp) -> MemberStep {
         self.now = self.now.max(now);
         let epoch = self.view.epoch;
@@ -165,11 +165,11 @@ impl Members {
         MemberStep { effects, refusal }
     }
 
-    /// Applies a [`MemberEvent::Heartbeat`] without ending any lease: for when no new view can be stored,
-    /// so that members that report stay members.
+    /// Applies a [`MemberEvent::Heartbeat`] without ending any lease. Used when no new view can be
+    /// stored, so that members that report stay members.
     ///
     /// # Errors
-    /// Those of the event.
+    /// Same as for the event.
     pub fn renew_lease_only(
         &mut self,
         id: AgentId,
@@ -266,7 +266,7 @@ impl Members {
         }
         self.view.epoch += 1;
         if before == RunState::Stopping {
-            // Leases count again: each member has a whole one in which to report.
+            // Leases count again: each member has one full lease in which to report.
             let until = self.now + self.rules.lease;
             self.leases.values_mut().for_each(|lease| lease.until = until);
         }
@@ -318,11 +318,11 @@ impl Members {
         self.view.epoch += 1;
     }
 
-    /// Marks members that own groups while there are too few active members for all replicas.
+    /// Marks members that own groups while there are fewer active members than replicas.
     fn mark_unreplicated(&mut self) {
         let active_count = self.active_count();
         if active_count < self.rules.replication {
-            // While no member owns groups, each keeps what it finds.
+            // While no member owns groups, each keeps the URLs that it finds.
             let keeps = |state| state == AgentState::Active || active_count == 0;
             let alive = self.view.agents.iter().filter(|agent| agent.state != AgentState::Dead);
             self.unreplicated
@@ -337,7 +337,7 @@ impl Members {
         }
     }
 
-    /// Ends the leases that have run out, in one new epoch.
+    /// Ends all expired leases in one new epoch.
     fn expire(&mut self) {
         if self.view.run == RunState::Stopping {
             return;

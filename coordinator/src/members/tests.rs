@@ -1,4 +1,4 @@
-//! Tables for each event, and properties over any sequence of them.
+//! Tests of each event, and properties of any sequence of events.
 
 use super::*;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ fn at(secs: u64) -> Timestamp {
     Timestamp::from_secs(secs)
 }
 
-/// The disk follows from the name.
+/// Returns a join event. The disk id is derived from the name.
 fn join(id: Option<u32>, process: u64, name: &str) -> MemberEvent {
     let (id, process) = (id.map(AgentId), ProcessId(process));
     let (name, address, disk) = (name.to_owned(), format!("{name}:1"), disk_of(name));
@@ -93,10 +93,10 @@ fn a_copied_disk_does_not_make_two_of_one_agent() {
     );
     assert_eq!(members.step(&heartbeat(1, 99), at(1)).refusal, Some(MemberRefusal::OtherProcess));
     assert_eq!(members.step(&join(Some(1), 11, "a"), at(1)).refusal, None);
-    assert_eq!(members.view().epoch, 2, "joining again as one was changes nothing");
+    assert_eq!(members.view().epoch, 2, "a repeated join changed the view");
 }
 
-/// The first member has unreplicated data until it reports that the other has it too.
+/// The first member has unreplicated data until it reports that the other has copies.
 #[test]
 fn a_dead_agent_that_had_not_copied_what_it_had_is_marked() {
     let settled = |members: &Members, id| MemberEvent::Heartbeat {
@@ -120,7 +120,7 @@ fn a_dead_agent_that_had_not_copied_what_it_had_is_marked() {
     let report = settled(&copied, 1);
     copied.step(&report, at(1));
     assert_eq!(die(&mut copied.clone()), [dead(false), dead(false)]);
-    // A member that is left alone has new data that no other has.
+    // The only active member has new data that no other member has.
     copied.step(&MemberEvent::Drain { id: AgentId(2) }, at(2));
     let report = settled(&copied, 1);
     copied.step(&report, at(3));
@@ -130,7 +130,10 @@ fn a_dead_agent_that_had_not_copied_what_it_had_is_marked() {
     for mut members in [copied, again] {
         assert_eq!(die(&mut members), [dead(true), dead(false)]);
         members.step(&join(Some(1), 13, "a"), at(70));
-        assert!(!members.view().agents[0].unreplicated, "it is there");
+        assert!(
+            !members.view().agents[0].unreplicated,
+            "still marked as not replicated after its return"
+        );
     }
 }
 
@@ -147,7 +150,7 @@ fn a_member_leaves_after_a_drain_and_the_last_one_stays() {
     assert_eq!(state(&members, 1), None);
     members.step(&join(None, 33, "c"), at(3));
     let slots: Vec<_> = members.view().agents.iter().map(|a| (a.id.0, a.slot)).collect();
-    assert_eq!(slots, [(2, 1), (3, 0)], "a slot is used again, an id is not");
+    assert_eq!(slots, [(2, 1), (3, 0)], "slots are reused, ids are not");
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn an_agent_whose_pages_are_fetched_again_does_not_come_back_with_them() {
         assert_eq!(members.view().refetched, gone);
         assert_eq!(members.step(&join(Some(2), 23, "b"), at(3 + LEASE)).refusal, refusal);
         let new = members.step(&other_disk(join(None, 24, "c")), at(4 + LEASE));
-        assert_eq!(new.refusal, None, "with an empty directory it is another agent");
+        assert_eq!(new.refusal, None, "an agent with an empty directory was rejected");
     }
 }
 
@@ -205,7 +208,7 @@ fn a_join_whose_response_was_lost_can_be_sent_again() {
     assert_eq!(again, MemberStep { effects: vec![lease], refusal: None });
 }
 
-/// A new process has lost what the one before had in memory.
+/// A new process lost the memory of its predecessor.
 #[test]
 fn an_agent_is_identified_by_its_disk_and_its_processes_by_since() {
     let since =
@@ -213,22 +216,22 @@ fn an_agent_is_identified_by_its_disk_and_its_processes_by_since() {
     let mut members = two();
     assert_eq!(since(&members), Some(2));
     members.step(&join(Some(2), 22, "b"), at(1));
-    assert_eq!(since(&members), Some(2), "the same process joins again");
+    assert_eq!(since(&members), Some(2), "the same process joined again");
     members.step(
         &MemberEvent::ProcessEnded { id: AgentId(2), process: ProcessId(22), cancel_drain: false },
         at(2),
     );
     members.step(&join(None, 23, "b"), at(3));
-    assert_eq!((since(&members), members.view().epoch), (Some(3), 3), "another process");
+    assert_eq!((since(&members), members.view().epoch), (Some(3), 3), "another process joined");
     members.step(&heartbeat(1, 11), at(20));
     members.step(&MemberEvent::Tick, at(40));
     members.step(&join(Some(2), 23, "b"), at(41));
-    assert_eq!((since(&members), members.view().epoch), (Some(5), 5), "it was dead");
+    assert_eq!((since(&members), members.view().epoch), (Some(5), 5), "rejoined after its death");
     let view = members.view().clone();
     let mut members =
         Members::restore(MembershipRules::default(), view, Default::default(), 3, at(50));
     members.step(&join(Some(2), 24, "b"), at(51));
-    assert_eq!(since(&members), Some(6), "nobody knows which process it was");
+    assert_eq!(since(&members), Some(6), "rejoined after a restart of the coordinator");
 }
 
 #[test]
@@ -242,7 +245,7 @@ fn an_agent_cancels_its_drain() {
         assert_eq!(members.step(&rest, at(2)).refusal, None);
         assert_eq!(state(&members), Some(after));
         members.step(&join(Some(2), 23, "b"), at(3));
-        assert_eq!(state(&members), Some(after), "also when it is back");
+        assert_eq!(state(&members), Some(after), "wrong state after its return");
     }
 }
 
@@ -260,14 +263,14 @@ fn a_member_that_died_while_draining_drains_on_when_it_is_back() {
         members.step(&join(Some(2), 23, "b"), at(41));
         assert_eq!(state(&members, 2), Some(AgentState::Draining));
     }
-    // No member is left that could take over.
+    // No active member is left that could take over.
     members.step(&MemberEvent::Tick, at(20 + LEASE));
     members.step(&join(Some(2), 23, "b"), at(60));
     assert_eq!(state(&members, 2), Some(AgentState::Active));
     members.step(&MemberEvent::Tick, at(60 + LEASE));
     members.step(&join(Some(1), 12, "a"), at(100));
     members.step(&join(Some(2), 24, "b"), at(101));
-    assert_eq!(state(&members, 2), Some(AgentState::Active), "that has been forgotten");
+    assert_eq!(state(&members, 2), Some(AgentState::Active), "the cancelled drain was resumed");
 }
 
 #[test]
@@ -277,7 +280,7 @@ fn a_process_that_ended_leaves_its_lease_to_the_next() {
         &MemberEvent::ProcessEnded { id: AgentId(2), process: ProcessId(22), cancel_drain: false },
         at(20),
     );
-    assert_eq!(members.view().epoch, 2, "no other member need know");
+    assert_eq!(members.view().epoch, 2, "an ended process changed the view");
     assert_eq!(members.step(&join(Some(2), 23, "b"), at(21)).refusal, None);
     assert_eq!(members.step(&heartbeat(2, 22), at(22)).refusal, Some(MemberRefusal::OtherProcess));
     let mut members = two();
@@ -286,7 +289,11 @@ fn a_process_that_ended_leaves_its_lease_to_the_next() {
         at(20),
     );
     members.step(&MemberEvent::Tick, at(LEASE));
-    assert_eq!(state(&members, 2), Some(AgentState::Dead), "the lease runs on");
+    assert_eq!(
+        state(&members, 2),
+        Some(AgentState::Dead),
+        "the lease of an ended process did not expire"
+    );
 }
 
 #[test]

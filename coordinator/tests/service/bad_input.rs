@@ -1,4 +1,4 @@
-//! Garbage, lies and mistakes: refused with what to do, and the next caller notices nothing.
+//! Garbage and invalid requests: each is refused with advice, and the next caller is unaffected.
 
 use crate::kit::{Doors, LONG, client, endpoint, start, view};
 use crivello_proto::{REQUEST_SIZE_MAX, v1};
@@ -27,22 +27,22 @@ async fn a_wrong_join_is_refused_with_what_to_do() {
     for (join, code, words) in [
         (with(&|j| j.name = "a".into()), Code::AlreadyExists, "another agent has this name"),
         (with(&|j| j.address = doors.of(1)), Code::AlreadyExists, "another agent has this address"),
-        (with(&|j| j.name = String::new()), Code::InvalidArgument, "name cannot be"),
+        (with(&|j| j.name = String::new()), Code::InvalidArgument, "invalid agent name"),
         (with(&|j| j.name = "\u{1b}[2J".into()), Code::InvalidArgument, "control character"),
         (with(&|j| j.weight = 0), Code::InvalidArgument, "1 to 64"),
         (with(&|j| j.weight = u32::MAX), Code::InvalidArgument, "1 to 64"),
-        (with(&|j| j.process = 0), Code::InvalidArgument, "other than 0"),
+        (with(&|j| j.process = 0), Code::InvalidArgument, "must not be 0"),
         (with(&|j| j.format_version += 1), Code::FailedPrecondition, "same version of crivello"),
         (with(&|j| j.crawl_id = "c0ffee".into()), Code::FailedPrecondition, "another crawl"),
-        (with(&|j| j.id = Some(7)), Code::FailedPrecondition, "never given out"),
+        (with(&|j| j.id = Some(7)), Code::FailedPrecondition, "never assigned"),
         (with(&|j| j.id = Some(1)), Code::Aborted, "another process"),
         (
             with(&|j| (j.id, j.process, j.weight) = (Some(1), 1, 2)),
             Code::FailedPrecondition,
             "weight",
         ),
-        (with(&|j| j.address = String::new()), Code::InvalidArgument, "address cannot be"),
-        (with(&|j| j.address = "http://a/".into()), Code::InvalidArgument, "address cannot be"),
+        (with(&|j| j.address = String::new()), Code::InvalidArgument, "invalid agent address"),
+        (with(&|j| j.address = "http://a/".into()), Code::InvalidArgument, "invalid agent address"),
         (with(&|j| j.address = closed.clone()), Code::FailedPrecondition, "--advertise HOST:PORT"),
         (with(&|j| j.address = "0.0.0.0:1".into()), Code::FailedPrecondition, "--advertise"),
         (with(&|j| j.address = "no.invalid:1".into()), Code::FailedPrecondition, "looked up"),
@@ -55,7 +55,7 @@ async fn a_wrong_join_is_refused_with_what_to_do() {
     coordinator.stop().await.unwrap();
 }
 
-/// Where a join has its name, as bytes that are no UTF-8.
+/// A join request whose name is not valid UTF-8.
 #[derive(Clone, PartialEq, prost::Message)]
 struct NoJoin {
     #[prost(bytes = "vec", tag = "5")]
@@ -91,7 +91,7 @@ async fn garbage_and_oversized_messages_are_refused() {
         let mut stream = TcpStream::connect(coordinator.address()).await.unwrap();
         stream.write_all(garbage).await.unwrap();
         stream.shutdown().await.unwrap();
-        // Whatever it says to that, it ends.
+        // The reply does not matter, but the stream must end.
         let _ = stream.read_to_end(&mut Vec::new()).await;
     }
     client.join(doors.join(1, "a")).await.unwrap();

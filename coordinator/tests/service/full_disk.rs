@@ -1,5 +1,5 @@
-//! A disk that is full: a change that cannot be stored does not happen, and no agent dies of it. On a
-//! small tmpfs, which takes root; elsewhere the test is skipped with a message.
+//! A full disk: a change that cannot be stored is not made, and no agent dies because of it. Uses a
+//! small tmpfs, which requires root; otherwise the test is skipped with a message.
 
 use crate::kit::{Doors, LONG, beat, client, set_run, start, view};
 use crivello_coordinator::{STATE_FILE, stored_settings};
@@ -11,7 +11,7 @@ use std::process::Command;
 use tempfile::tempdir;
 use tonic::Code;
 
-/// A small file system, gone with the value.
+/// A small file system, unmounted on drop.
 struct Mounted<'a>(&'a Path);
 
 impl<'a> Mounted<'a> {
@@ -20,7 +20,7 @@ impl<'a> Mounted<'a> {
         let mounted = Command::new("mount").args(mount).arg(path).output();
         let done = mounted.is_ok_and(|output| output.status.success());
         if !done {
-            // Directly to stderr: the harness hides the output of tests that pass.
+            // Written directly to stderr: the harness hides the output of passing tests.
             let _ = writeln!(std::io::stderr(), "SKIPPED: no tmpfs can be mounted");
         }
         done.then_some(Self(path))
@@ -48,7 +48,7 @@ async fn a_change_that_cannot_be_stored_does_not_happen() {
     client.join(doors.join(1, "a")).await.unwrap();
     let ballast = dir.path().join("ballast");
     fill(&ballast);
-    // The last page may have room for some more.
+    // The last page may have space for a few more.
     let mut n = 0;
     let (before, status) = loop {
         let before = view(&mut client).await;
@@ -78,7 +78,7 @@ async fn a_change_that_cannot_be_stored_does_not_happen() {
     coordinator.stop().await.unwrap();
 }
 
-/// Works without a small file system: the file that is written first cannot be made.
+/// Needs no small file system: the temporary file cannot be created.
 #[tokio::test]
 async fn while_the_state_cannot_be_written_settings_stay_and_heartbeats_count() {
     let (dir, doors) = (tempdir().unwrap(), Doors::open().await);

@@ -1,4 +1,4 @@
-//! A coordinator in this process, and agents that are nothing but a listening port.
+//! A coordinator in this process, and simulated agents that only listen on a port.
 
 use crivello_common::config::Settings;
 use crivello_common::view::{AgentState, View};
@@ -13,7 +13,7 @@ use tonic::transport::{Channel, Endpoint};
 
 pub type Client = CoordinatorClient<Channel>;
 
-/// Long enough that nobody dies in a test that is not about dying.
+/// A lease so long that no agent dies unless the test requires it.
 pub const LONG: Duration = Duration::from_secs(600);
 
 pub fn settings(lease: Duration) -> Settings {
@@ -40,7 +40,7 @@ pub async fn client(coordinator: &Coordinator) -> Client {
     Client::new(endpoint(coordinator).connect().await.expect("a connection"))
 }
 
-/// A port on which all addresses of 127.0.0.0/8 answer.
+/// A port on which all addresses of 127.0.0.0/8 accept connections.
 pub struct Doors(TcpListener);
 
 impl Doors {
@@ -48,12 +48,12 @@ impl Doors {
         Self(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.expect("bound"))
     }
 
-    /// The address of the `n`th agent.
+    /// Returns the address of the `n`th agent.
     pub fn of(&self, n: u8) -> String {
         format!("127.0.1.{n}:{}", self.0.local_addr().expect("bound").port())
     }
 
-    /// The `n`th agent's wish to join, under a process of that number.
+    /// Returns the join request of the `n`th agent, with process number `n`.
     pub fn join(&self, n: u8, name: &str) -> v1::JoinRequest {
         v1::JoinRequest {
             format_version: FORMAT_VERSION,
@@ -75,7 +75,7 @@ pub async fn beat(client: &mut Client, id: u32, process: u64) -> Result<u64, ton
 
 pub async fn view(client: &mut Client) -> View {
     let view = client.get_view(v1::GetViewRequest {}).await.expect("a view").into_inner();
-    View::try_from(view).expect("sound")
+    View::try_from(view).expect("a valid message")
 }
 
 pub fn state(view: &View, name: &str) -> Option<AgentState> {
@@ -84,5 +84,5 @@ pub fn state(view: &View, name: &str) -> Option<AgentState> {
 
 pub async fn set_run(client: &mut Client, run: v1::RunState) -> Result<View, tonic::Status> {
     let answer = client.set_run(v1::SetRunRequest { run: run.into() }).await?.into_inner();
-    Ok(View::try_from(answer.view.expect("a view")).expect("sound"))
+    Ok(View::try_from(answer.view.expect("a view")).expect("a valid message"))
 }

@@ -1,4 +1,4 @@
-//! A coordinator over real sockets: what it promises to agents and people, and what it refuses.
+//! Tests of a coordinator over real sockets: its contract with agents and people, and its refusals.
 
 mod bad_input;
 mod full_disk;

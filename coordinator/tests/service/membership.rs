@@ -1,4 +1,4 @@
-//! Joining, staying, leaving, dying.
+//! Joining, heartbeats, leaving and expiry.
 
 use crate::kit::{
     Client, Doors, LONG, beat, client, set_run, settings, start, start_by, state, view,
@@ -23,7 +23,7 @@ async fn a_member_gets_its_id_its_lease_the_view_and_the_settings() {
     assert_eq!(seen.agents[0].address, doors.of(1));
     let settings = Settings::from_toml("joined", &joined.settings).unwrap();
     assert_eq!((settings.fixed.cluster.lease, settings.check()), (LONG, Ok(())));
-    // The same again: the answer may have been lost, and the id with it.
+    // A repeated join: the response with the id may have been lost.
     let again = client.join(doors.join(1, "a")).await.unwrap().into_inner();
     assert_eq!(again, joined);
     let mut known = doors.join(1, "a");
@@ -33,7 +33,7 @@ async fn a_member_gets_its_id_its_lease_the_view_and_the_settings() {
     coordinator.stop().await.unwrap();
 }
 
-/// Beats for `id` until it may not.
+/// Sends heartbeats for `id` until one is refused.
 async fn stay(mut client: Client, id: u32, process: u64) {
     while beat(&mut client, id, process).await.is_ok() {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -101,7 +101,7 @@ async fn an_agent_is_drained_leaves_and_is_forgotten() {
     coordinator.stop().await.unwrap();
 }
 
-/// It ends sooner than its next heartbeat would say that it needs no pages any more.
+/// The agent ends before its next heartbeat could report that it needs no more pages.
 #[tokio::test]
 async fn what_an_agent_was_allowed_and_did_not_fetch_is_free_when_it_leaves() {
     let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
@@ -121,7 +121,7 @@ async fn what_an_agent_was_allowed_and_did_not_fetch_is_free_when_it_leaves() {
         let answer = client.heartbeat(beat).await.unwrap().into_inner();
         allowed[agent] = answer.quota.unwrap().allowed;
         if number == 1 && agent == 2 {
-            assert!(allowed[2] > 5, "it was allowed some that it does not fetch");
+            assert!(allowed[2] > 5, "expected pages that are granted but not fetched");
             client.drain(v1::DrainRequest { agent: "b".to_owned() }).await.unwrap();
             let pages = Some(v1::QuotaReport { allowed: 5, fetched: 5, wanted: 0, number: 2 });
             let leave = v1::LeaveRequest {
@@ -134,7 +134,7 @@ async fn what_an_agent_was_allowed_and_did_not_fetch_is_free_when_it_leaves() {
             client.leave(leave).await.unwrap();
         }
     }
-    assert_eq!(allowed[1], 95, "all that b has not fetched");
+    assert_eq!(allowed[1], 95, "expected all pages that b has not fetched");
     coordinator.stop().await.unwrap();
 }
 

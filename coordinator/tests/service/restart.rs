@@ -1,4 +1,4 @@
-//! A coordinator that ends and comes back, and those that must not come at all.
+//! Restarts of a coordinator, and starts that must be refused.
 
 use crate::kit::{Doors, LONG, beat, client, set_run, settings, start, state, view};
 use crivello_common::assignment::StrategyKind;
@@ -34,8 +34,8 @@ async fn a_restart_goes_on_at_a_higher_epoch_with_the_same_agents() {
     let before = set_run(&mut first, v1::RunState::Paused).await.unwrap();
     coordinator.stop().await.unwrap();
 
-    // Now with the shortest lease from which the same peer leases follow: these are fixed for a crawl.
-    // A member that does not report in it dies.
+    // Uses the shortest lease that keeps the peer leases, which are fixed for a crawl, unchanged. A
+    // member that sends no report within it dies.
     let lease = Duration::from_secs(10);
     let coordinator = start(dir.path(), lease).await;
     assert!(coordinator.resumed() && coordinator.crawl_id() == crawl);
@@ -43,7 +43,7 @@ async fn a_restart_goes_on_at_a_higher_epoch_with_the_same_agents() {
     let after = view(&mut second).await;
     assert!(after.epoch > before.epoch);
     assert_eq!((after.run, &after.agents), (RunState::Paused, &before.agents));
-    // Neither needs to join again, and a new agent gets a new id.
+    // No agent needs to join again, and a new agent gets a new id.
     beat(&mut second, 1, 1).await.unwrap();
     assert_eq!(second.join(doors.join(4, "d")).await.unwrap().into_inner().id, 4);
     loop {
@@ -62,7 +62,7 @@ async fn refused(dir: &Path, settings: &Settings) -> String {
     let listen = Listen { at: ([127, 0, 0, 1], 0).into(), tls: None, token: None };
     match Coordinator::start(dir, settings, listen).await {
         Err(error) => error.to_string(),
-        Ok(_) => panic!("it started"),
+        Ok(_) => panic!("the coordinator started"),
     }
 }
 
@@ -71,7 +71,7 @@ async fn what_cannot_be_this_crawl_is_refused() {
     let dir = tempdir().unwrap();
     let coordinator = start(dir.path(), LONG).await;
     let second = refused(dir.path(), &settings(LONG)).await;
-    assert!(second.contains("another coordinator works in"), "{second}");
+    assert!(second.contains("another coordinator uses"), "{second}");
     coordinator.stop().await.unwrap();
 
     let mut other = settings(LONG);
@@ -105,7 +105,7 @@ async fn a_start_that_was_cut_off_is_begun_anew() {
     fs::write(dir.path().join("lock"), "").unwrap();
     fs::write(dir.path().join(STATE_FILE), "half").unwrap();
     let begun = refused(dir.path(), &settings(LONG)).await;
-    assert!(begun.contains("damaged"), "a state is complete before it has its name: {begun}");
+    assert!(begun.contains("damaged"), "an incomplete state file was renamed: {begun}");
     fs::remove_file(dir.path().join(STATE_FILE)).unwrap();
     fs::write(dir.path().join("coordinator.state.new"), "half").unwrap();
     let coordinator = start(dir.path(), LONG).await;
@@ -120,5 +120,5 @@ async fn a_taken_port_is_refused() {
     let listen = Listen { at: taken.local_addr().unwrap(), tls: None, token: None };
     let error = Coordinator::start(dir.path(), &settings(LONG), listen).await.unwrap_err();
     assert!(matches!(error, CoordinatorError::Refused(_)), "{error}");
-    assert!(!dir.path().join(STATE_FILE).exists(), "a crawl was begun");
+    assert!(!dir.path().join(STATE_FILE).exists(), "a crawl was started");
 }

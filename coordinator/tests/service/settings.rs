@@ -1,4 +1,4 @@
-//! Settings that are changed while the coordinator serves.
+//! Settings changed while the coordinator serves.
 
 use crate::kit::{Client, Doors, LONG, client, endpoint, settings, start};
 use crivello_common::config::Settings;
@@ -23,7 +23,7 @@ async fn edit(
 }
 
 fn read(settings: &v1::CrawlSettings) -> Settings {
-    Settings::from_toml("settings", &settings.toml).expect("sound")
+    Settings::from_toml("settings", &settings.toml).expect("a valid message")
 }
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn what_cannot_be_changed_is_refused_and_nothing_with_it() {
     coordinator.stop().await.unwrap();
 }
 
-/// Settings too long for what the watcher takes in unread, so that they wait at the coordinator.
+/// The settings exceed what the watcher buffers unread, so they wait at the coordinator.
 #[tokio::test]
 async fn a_slow_watcher_is_dropped_and_the_settings_go_on() {
     let dir = tempdir().unwrap();
@@ -118,7 +118,7 @@ async fn a_slow_watcher_is_dropped_and_the_settings_go_on() {
     }
     tokio::time::sleep(4 * patience).await;
     while let Some(heard) = slow.message().await.unwrap() {
-        assert!(heard.revision < newest, "it was waited for");
+        assert!(heard.revision < newest, "the coordinator waited for a slow watcher");
     }
     coordinator.stop().await.unwrap();
 }

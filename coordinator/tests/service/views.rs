@@ -1,4 +1,4 @@
-//! Watching the view.
+//! Watching of the view.
 
 use crate::kit::{Client, Doors, LONG, client, endpoint, set_run, start, view};
 use crivello_common::view::RunState;
@@ -23,14 +23,14 @@ async fn a_watcher_hears_what_is_later_than_what_it_knows() {
     assert_eq!(knowing.message().await.unwrap(), None, "the stream ends with the coordinator");
 }
 
-/// A view too long for what the watcher takes in unread, so that it waits at the coordinator.
+/// The view exceeds what the watcher buffers unread, so it waits at the coordinator.
 #[tokio::test]
 async fn a_slow_watcher_is_dropped_and_nobody_waits_for_it() {
     let (dir, doors) = (tempdir().unwrap(), Doors::open().await);
     let lease = Duration::from_millis(500);
     let coordinator = start(dir.path(), lease).await;
     let mut client = client(&coordinator).await;
-    // Nobody dies of it: a crawl that stops counts no leases.
+    // No agent dies: no lease expires while a crawl is stopping.
     for n in 1..=20 {
         client.join(doors.join(n, &format!("{n}-{}", "x".repeat(240)))).await.unwrap();
     }
@@ -47,12 +47,12 @@ async fn a_slow_watcher_is_dropped_and_nobody_waits_for_it() {
             newest = quick.message().await.unwrap().unwrap().epoch;
         }
     }
-    // Longer than the coordinator's patience. It is over once the slow one's stream has ended.
+    // Longer than the coordinator's timeout. The slow watcher's stream has ended by then.
     tokio::time::sleep(4 * lease).await;
     let mut heard = Vec::new();
     while let Some(view) = slow.message().await.unwrap() {
         heard.push(view.epoch);
-        assert!(view.epoch < newest, "{heard:?}: it was waited for");
+        assert!(view.epoch < newest, "{heard:?}: the coordinator waited for a slow watcher");
     }
     assert!(heard.is_sorted() && !heard.is_empty(), "{heard:?}");
     assert_eq!(view(&mut client).await.run, RunState::Stopping);

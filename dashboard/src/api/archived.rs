@@ -1,8 +1,8 @@
-//! `GET /api/archived`: the number of pages that only the archive of a dead agent has.
+//! `GET /api/archived`: the number of pages that exist only in the archive of a dead agent.
 //!
 //! Counting may take minutes, because the other agents may have to read all their rows. So the
-//! response begins at once, one JSON object a line: `{"seconds"}` each second while they count, then
-//! `{"pages"}` or `{"error"}`. Closing the connection ends the counting.
+//! response starts at once, with one JSON object per line: `{"seconds"}` each second during the
+//! count, then `{"pages"}` or `{"error"}`. Closing the connection ends the count.
 
 use super::{Asked, Refusal, query};
 use crate::poll::members;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Time between two lines.
+/// Interval between two lines.
 const TICK: Duration = Duration::from_secs(1);
 const KIND: &str = "application/x-ndjson";
 
@@ -81,7 +81,8 @@ fn last(counted: Result<u64, String>) -> Value {
     }
 }
 
-/// Counts at all other agents. All must have settled: pages of a group in handoff are not counted.
+/// Sums the counts of all other agents. All of them must have settled, because pages of a group in
+/// handoff are not counted.
 async fn count(state: &State, crawl: &str, view: &View, gone: &Agent) -> Result<u64, String> {
     let mut sum = 0;
     for (agent, count) in archived_only_by(&state.crowd, view, crawl, gone.id).await {
@@ -94,7 +95,7 @@ async fn count(state: &State, crawl: &str, view: &View, gone: &Agent) -> Result<
             Err(silence) => silence.to_string(),
         };
         return Err(format!(
-            "{} {why}: what only {} has cannot be counted yet; try again in a moment",
+            "{} {why}: the pages that only {} has cannot be counted yet; try again in a moment",
             agent.name, gone.name
         ));
     }

@@ -1,4 +1,4 @@
-//! The state of the cluster: the latest snapshot, and each new one as it comes.
+//! The state of the cluster: the latest snapshot, and a stream of new snapshots.
 
 use super::{Answered, Refusal};
 use crate::assignment::Assignment;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Time after which a disconnected browser connects again.
+/// Delay before a disconnected browser reconnects.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// `GET /api/cluster`.
+/// Handles `GET /api/cluster`.
 pub(crate) async fn cluster(Shared(state): Shared<State>) -> Result<Response, Refusal> {
     let board = state.now();
     if board.cluster.is_empty() {
@@ -32,21 +32,21 @@ fn not_yet() -> Refusal {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the cluster has not been polled yet: try again")
 }
 
-/// `GET /api/history`.
+/// Handles `GET /api/history`.
 pub(crate) async fn history(Shared(state): Shared<State>) -> Answered {
     Ok(Json(state.now().history.json()))
 }
 
-/// `GET /api/assignment`.
+/// Handles `GET /api/assignment`.
 pub(crate) async fn assignment(Shared(state): Shared<State>) -> Answered {
     let board = state.now();
     board.assignment.as_ref().map(Assignment::json).map(Json).ok_or_else(not_yet)
 }
 
-/// `GET /api/events`: `/api/cluster` as a stream, with each new snapshot.
+/// Handles `GET /api/events`: streams `/api/cluster` with each new snapshot.
 pub(crate) async fn events(Shared(state): Shared<State>) -> Result<Response, Refusal> {
     let seat = Arc::clone(&state.listeners).try_acquire_owned().map_err(|_| {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many open pages: close some")
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many open dashboard pages: close some")
     })?;
     let mut board = state.board;
     // The first event is sent at once.

@@ -28,7 +28,7 @@ pub(crate) async fn drain(Shared(state): Shared<State>, bytes: Bytes) -> Answere
 #[serde(deny_unknown_fields)]
 struct Remove {
     agent: String,
-    /// What to do about pages that only its archive has (`/api/archived` counts them).
+    /// Treatment of pages that exist only in its archive (`/api/archived` counts them).
     lost: Lost,
 }
 
@@ -61,7 +61,7 @@ enum WantedRun {
     Stopping,
 }
 
-/// Runs, pauses or stops the crawl. Returns before the agents have followed.
+/// Runs, pauses or stops the crawl. Returns before the agents have changed.
 pub(crate) async fn run(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
     let Run { run } = body(&bytes)?;
     let (run, done) = match run {

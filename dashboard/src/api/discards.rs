@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// Sums over all agents.
+/// Handles the request: sums the counts over all agents.
 pub(crate) async fn discards(Shared(state): Shared<State>) -> Answered {
     let board = state.now();
     let all = ask_all(&state.crowd, &board.view, |crowd, agent| async move {
@@ -40,7 +40,7 @@ fn add_up<'a>(all: impl Iterator<Item = &'a HashMap<String, u64>>) -> BTreeMap<S
     sums
 }
 
-/// Rows by falling count, then by name.
+/// Returns the rows by descending count, then by name.
 fn rows(sums: &BTreeMap<String, u64>, meaning: impl Fn(&str) -> Option<&'static str>) -> Value {
     let mut rows: Vec<_> = sums.iter().collect();
     rows.sort_by_key(|&(_, &n)| Reverse(n));

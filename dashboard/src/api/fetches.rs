@@ -23,7 +23,7 @@ pub(crate) struct Search {
     limit: Option<u32>,
 }
 
-/// The last fetches.
+/// Handles the request: returns the last fetches.
 pub(crate) async fn fetches(Shared(state): Shared<State>, asked: Asked<Search>) -> Answered {
     let Search { failed, limit } = query(asked)?;
     let limit = limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);

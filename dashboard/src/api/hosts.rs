@@ -1,4 +1,4 @@
-//! `GET /api/hosts?contains=&order=&limit=`: the hosts that agents know of, each once.
+//! `GET /api/hosts?contains=&order=&limit=`: the hosts known to the agents, each once.
 
 use super::{Answered, Asked, Refusal, gather, query};
 use crate::state::State;
@@ -18,9 +18,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Hosts that are shown when nobody says how many.
+/// Default of `limit`.
 const LIMIT: u32 = 100;
-/// The most that are.
+/// Maximum of `limit`.
 const LIMIT_MAX: u32 = 1_000;
 
 #[derive(Debug, Deserialize)]
@@ -38,11 +38,11 @@ fn order(word: &str) -> Result<HostOrder, Refusal> {
         "" | "queued" => Ok(HostOrder::Queued),
         "pages" => Ok(HostOrder::Pages),
         "failures" => Ok(HostOrder::Failures),
-        word => Err(Refusal::bad(format!("order={word}: queued, pages or failures is needed"))),
+        word => Err(Refusal::bad(format!("order={word}: write queued, pages or failures"))),
     }
 }
 
-/// See the module.
+/// Handles the request.
 pub(crate) async fn hosts(Shared(state): Shared<State>, asked: Asked<Search>) -> Answered {
     let Search { contains, order: word, limit } = query(asked)?;
     let (order, limit) = (order(&word)?, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX));
@@ -74,7 +74,7 @@ pub(crate) async fn hosts(Shared(state): Shared<State>, asked: Asked<Search>) ->
     })))
 }
 
-/// A host as an agent knows it.
+/// A host as known by one agent.
 struct Known {
     agent: AgentId,
     now: Timestamp,
@@ -82,7 +82,8 @@ struct Known {
 }
 
 impl Known {
-    /// The status, the agent, and what the host waits for as a sentence. `name` names an agent.
+    /// Returns the status, the agent, and the reason of the host's wait as a sentence. `name`
+    /// returns an agent's name.
     fn json(&self, name: impl Fn(u32) -> String) -> Value {
         let mut value = json!(self.host);
         value["agent"] = self.agent.0.into();
@@ -91,15 +92,15 @@ impl Known {
     }
 }
 
-/// The owner of a host.
+/// Returns a function that maps a host to its owner.
 fn owners(view: &View, settings: &Settings) -> impl Fn(&str) -> Option<AgentId> + use<> {
     let owners = Owners::new(settings.fixed.cluster.strategy, Arc::new(view.clone())).ok();
     let by = settings.fixed.identity.assign_by;
     move |host| owners.as_ref()?.owner(GroupHash::of(group_name(host, by)))
 }
 
-/// Each host once: as its owner knows it, or the agent that knows most of it during a handoff. Also
-/// returns whether there are more hosts than `limit`.
+/// Merges the answers into one entry per host: the owner's entry, or during a handoff the entry of
+/// the agent that knows most. Also returns true if there are more hosts than `limit`.
 fn merge(
     answers: impl Iterator<Item = Known>,
     order: HostOrder,
@@ -122,7 +123,7 @@ fn merge(
         HostOrder::Failures => host.failures.values().map(|&n| u64::from(n)).sum(),
         HostOrder::Queued | HostOrder::Unspecified => host.queued,
     };
-    // Ties are in the order of the names.
+    // Ties are sorted by name.
     hosts.sort_by_key(|known| Reverse(key(&known.host)));
     let more = hosts.len() > limit;
     hosts.truncate(limit);

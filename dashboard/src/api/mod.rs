@@ -1,9 +1,9 @@
-//! The JSON API: one subject a file.
+//! The JSON API, one subject per file.
 //!
-//! Responses that agents contribute to are `{"available", "silent", …}`: whether any agent knows the
-//! call, and which agents did not answer, with the reason. Messages of agents are in the JSON that
-//! `explanation.proto` describes; other times are in milliseconds since 1970. An error is `{"error"}`
-//! with an HTTP status.
+//! Responses with data of agents are `{"available", "silent", …}`: `available` is true if any agent
+//! knows the call, and `silent` lists the agents that did not answer, with the reason. Messages of
+//! agents use the JSON described by `explanation.proto`; other times are in milliseconds since
+//! 1970. An error is `{"error"}` with an HTTP status.
 
 pub(super) mod archived;
 pub(super) mod cluster;
@@ -69,19 +69,19 @@ impl From<Status> for Refusal {
 type Answered = Result<Json<Value>, Refusal>;
 type Asked<T> = Result<Query<T>, QueryRejection>;
 
-/// The query string.
+/// Parses the query string.
 fn query<T>(asked: Asked<T>) -> Result<T, Refusal> {
     asked.map(|Query(query)| query).map_err(|error| Refusal::bad(error.body_text()))
 }
 
-/// The JSON body.
+/// Parses the JSON body.
 pub(super) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(bytes).map_err(|error| Refusal::bad(format!("the body: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| Refusal::bad(format!("invalid body: {error}")))
 }
 
-/// The responses of all agents.
+/// Responses of all agents.
 struct Gathered<T> {
-    /// Whether any agent knows the call; also true without agents.
+    /// True if any agent knows the call, or if there are no agents.
     available: bool,
     answers: Vec<(Agent, T)>,
     silent: Vec<Value>,

@@ -1,4 +1,4 @@
-//! The settings: `GET /api/settings`, `POST /api/settings`, `POST /api/block`, and what came of
+//! The settings: `GET /api/settings`, `POST /api/settings`, `POST /api/block`, and the effect of
 //! blocks so far: `GET /api/blocks`.
 
 use super::{Answered, Refusal, body, gather};
@@ -13,12 +13,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The list of what is blocked.
+/// Key of the list of blocked hosts.
 const BLOCKED: &str = "links.blocked";
-/// Changes at once.
+/// Maximum number of edits per request.
 const EDITS_MAX: usize = 100;
 
-/// All settings in force, each with what it means.
+/// Returns all settings in force with their meaning.
 pub(crate) async fn settings(Shared(state): Shared<State>) -> Answered {
     let answer = state.coordinator.clone().get_settings(v1::GetSettingsRequest {}).await?;
     Ok(Json(rows(&answer.into_inner())?))
@@ -49,7 +49,7 @@ fn rows(settings: &v1::CrawlSettings) -> Result<Value, Refusal> {
 #[serde(deny_unknown_fields)]
 struct Edits {
     edits: Vec<Edit>,
-    /// Only if this revision is in force.
+    /// If present, the edits apply only if this revision is in force.
     revision: Option<u64>,
 }
 
@@ -80,16 +80,18 @@ impl TryFrom<Edit> for v1::SettingEdit {
         .flatten();
         match (changes.next(), changes.next()) {
             (Some(change), None) => Ok(Self { key, change: Some(change) }),
-            _ => Err(Refusal::bad(format!("{key}: one of value, add, remove, unset is needed"))),
+            _ => Err(Refusal::bad(format!(
+                "{key}: exactly one of value, add, remove and unset is required"
+            ))),
         }
     }
 }
 
-/// Changes some settings, all or none.
+/// Changes settings: all edits or none.
 pub(crate) async fn edit(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
     let Edits { edits, revision } = body(&bytes)?;
     if edits.is_empty() || edits.len() > EDITS_MAX {
-        return Err(Refusal::bad(format!("1 to {EDITS_MAX} changes are needed")));
+        return Err(Refusal::bad(format!("send 1 to {EDITS_MAX} edits")));
     }
     let edits: Result<Vec<v1::SettingEdit>, Refusal> =
         edits.into_iter().map(v1::SettingEdit::try_from).collect();
@@ -120,18 +122,18 @@ struct Block {
     blocked: bool,
 }
 
-/// Blocks something, or lets it in again.
+/// Blocks or unblocks a host, a domain or a network.
 pub(crate) async fn block(Shared(state): Shared<State>, bytes: Bytes) -> Answered {
     let Block { what, blocked } = body(&bytes)?;
     let what = what.trim().to_owned();
     if what.is_empty() {
-        return Err(Refusal::bad("what: a host, a domain or a network is needed"));
+        return Err(Refusal::bad("what: write a host, a domain or a network"));
     }
     let change = if blocked { Change::Add(what) } else { Change::Remove(what) };
     put(&state, vec![v1::SettingEdit { key: BLOCKED.to_owned(), change: Some(change) }], 0).await
 }
 
-/// What came of each block, over all agents.
+/// Returns the effect of each block, over all agents.
 pub(crate) async fn blocks(Shared(state): Shared<State>) -> Answered {
     let board = state.now();
     let all = ask_all(&state.crowd, &board.view, |crowd, agent| async move {
@@ -162,13 +164,15 @@ mod tests {
         settings.fixed.identity.contact = "me@a.example".to_owned();
         settings.fixed.fetch.visits_max = 7;
         let told = v1::CrawlSettings { revision: 3, toml: settings.to_toml() };
-        let json = rows(&told).expect("sound");
+        let json = rows(&told).expect("valid data");
         assert_eq!(json["revision"], 3);
         let all = json["settings"].as_array().expect("a list");
-        let one = all.iter().find(|row| row["key"] == "fetch.visits-max").expect("it is there");
+        let one =
+            all.iter().find(|row| row["key"] == "fetch.visits-max").expect("the entry exists");
         assert_eq!((&one["value"], &one["default"]), (&"7".into(), &"1000".into()));
         assert_eq!(one["meaning"], "Maximum number of visits in flight.");
-        let fixed = all.iter().find(|row| row["key"] == "cluster.strategy").expect("it is there");
+        let fixed =
+            all.iter().find(|row| row["key"] == "cluster.strategy").expect("the entry exists");
         assert_eq!(fixed["permanent"], true);
         assert!(rows(&v1::CrawlSettings { revision: 1, toml: "odd".into() }).is_err());
     }

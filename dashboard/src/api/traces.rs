@@ -1,5 +1,5 @@
-//! `GET /api/traces?limit=`: the ways of sampled URLs through the cluster, newest first, each with
-//! the spans that agents still remember of it.
+//! `GET /api/traces?limit=`: traces of sampled URLs through the cluster, newest first, each with
+//! the spans that agents still have.
 
 use super::{Answered, Asked, gather, query};
 use crate::state::State;
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
-/// Traces that are shown when nobody says how many.
+/// Default of `limit`.
 const LIMIT: usize = 20;
-/// The most that are.
+/// Maximum of `limit`.
 const LIMIT_MAX: usize = 200;
-/// Spans that each agent is asked for.
+/// Number of spans requested from each agent.
 const SPANS_MAX: u32 = 500;
-/// Spans of one trace that are shown: the first.
+/// Maximum number of spans shown per trace: the first ones.
 const SPANS_A_TRACE: usize = 200;
 
 #[derive(Debug, Deserialize)]
@@ -28,7 +28,7 @@ pub(crate) struct Search {
     limit: Option<usize>,
 }
 
-/// See the module.
+/// Handles the request.
 pub(crate) async fn traces(Shared(state): Shared<State>, asked: Asked<Search>) -> Answered {
     let limit = query(asked)?.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
     let board = state.now();
@@ -49,7 +49,7 @@ fn traces_of(spans: impl Iterator<Item = Span>, limit: usize) -> Value {
     let mut traces: BTreeMap<Vec<u8>, Vec<Span>> = BTreeMap::new();
     let mut known = HashSet::new();
     for span in spans {
-        // Two agents may remember the same.
+        // Two agents may have the same span.
         if known.insert((span.trace_id.clone(), span.span_id)) {
             traces.entry(span.trace_id.to_vec()).or_default().push(span);
         }

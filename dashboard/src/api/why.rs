@@ -1,4 +1,4 @@
-//! `GET /api/why?text=`: the explanation of a host or a URL, as a message and line by line.
+//! `GET /api/why?text=`: the explanation of a host or a URL, as a message and as lines.
 
 use super::{Answered, Asked, Refusal, gather, query};
 use crate::state::State;
@@ -8,7 +8,7 @@ use crivello_proto::agents::{AgentCallError, ask_about, explanation};
 use serde::Deserialize;
 use serde_json::json;
 
-/// Bytes of the longest subject: a URL in the head of a request cannot be longer.
+/// Maximum length of the subject in bytes: a URL in the head of a request cannot be longer.
 const TEXT_MAX: usize = 8 << 10;
 
 #[derive(Debug, Deserialize)]
@@ -17,12 +17,12 @@ pub(crate) struct Question {
     text: String,
 }
 
-/// Asks all agents. A text that they reject is neither a host nor a URL.
+/// Queries all agents. A text that they reject is neither a host nor a URL.
 pub(crate) async fn why(Shared(state): Shared<State>, asked: Asked<Question>) -> Answered {
     let Question { text } = query(asked)?;
     let subject = text.trim();
     if subject.is_empty() || subject.len() > TEXT_MAX {
-        return Err(Refusal::bad("text= takes a host or a URL"));
+        return Err(Refusal::bad("text= must be a host or a URL"));
     }
     let board = state.now();
     let answers = ask_about(&state.crowd, &board.view, subject).await;

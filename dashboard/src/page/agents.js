@@ -22,7 +22,7 @@ const table = new Table("Agents", [
     make: (td) => td.append(state("")),
     show: (td, agent) => {
       const silent = agent.state !== "dead" && agent.unreachable;
-      showState(td.firstChild, silent ? "silent" : agent.state, silent ? `${agent.state}, silent` : agent.state);
+      showState(td.firstChild, silent ? "silent" : agent.state, silent ? `${agent.state}, unreachable` : agent.state);
     },
   },
   {
@@ -59,21 +59,21 @@ const table = new Table("Agents", [
 function drain(name) {
   ask({
     title: `Drain ${name}?`,
-    body: `${name} hands all it has to crawl over to the other agents, then leaves the crawl and ends. Its archive stays where it is.`,
+    body: `${name} hands all its work over to the other agents, leaves the crawl and exits. Its archive stays where it is.`,
     yes: `Drain ${name}`,
     todo: async () => announce((await post("drain", { agent: name })).done),
   });
 }
 
 function remove(name) {
-  const choice = el("label", {}, "Pages that are in its archive only",
+  const choice = el("label", {}, "Pages that exist only in its archive",
     el("select", { name: "lost" },
-      el("option", { value: "" }, "say how many there are first"),
-      el("option", { value: "refetch" }, "are fetched again"),
-      el("option", { value: "give-up" }, "count as lost")));
+      el("option", { value: "" }, "count them first"),
+      el("option", { value: "refetch" }, "fetch them again"),
+      el("option", { value: "give-up" }, "give them up")));
   ask({
     title: `Remove ${name}?`,
-    body: [`${name} is forgotten for good. An agent whose disk is not lost comes back when it is started again.`, choice],
+    body: [`${name} is removed permanently. An agent whose disk is intact rejoins when it is started again.`, choice],
     yes: `Remove ${name}`,
     todo: async (form, { signal, say }) => {
       const lost = form.get("lost") || await nothingLost(name, signal, say);
@@ -86,8 +86,8 @@ function remove(name) {
 async function nothingLost(name, signal, say) {
   const hear = ({ seconds }) => seconds && say(`still counting, ${seconds} s`);
   const { pages } = await follow("archived", { agent: name }, { signal, hear });
-  if (pages === undefined) throw new Error("the coordinator left before all was counted");
-  if (pages > 0) throw new Error(`${count(pages)} ${pages === 1 ? "page is" : "pages are"} only in the archive of ${name}: are they to be fetched again, or counted as lost?`);
+  if (pages === undefined) throw new Error("the coordinator closed the connection before the count was complete");
+  if (pages > 0) throw new Error(`${count(pages)} ${pages === 1 ? "page is" : "pages are"} only in the archive of ${name}: choose whether to fetch them again or to give them up`);
   signal.throwIfAborted();
   return "give-up";
 }
@@ -105,7 +105,7 @@ export function show(cluster) {
     },
   });
   const { agents_active: active, agents_heard: heard } = cluster.totals;
-  text(byId("agents-line"), `${active} active, ${heard} heard of in the last second`);
+  text(byId("agents-line"), `${active} active, ${heard} responding`);
 }
 
 export const names = (cluster) => new Map(cluster.agents.map((agent) => [agent.id, agent.name]));

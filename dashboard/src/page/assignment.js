@@ -77,12 +77,12 @@ function key() {
     type: "button",
     "data-owner": String(owner),
     "aria-pressed": String(owner === picked && picked !== null),
-    title: "Show only these",
+    title: "Show only the groups of this agent",
     onclick: () => {
       picked = picked === owner ? null : owner;
       paint([]);
     },
-  }, el("span", { class: "name" }, el("i", { class: `swatch ${owner === null ? "none" : color(owner)}` }), called.get(owner) ?? "nobody"),
+  }, el("span", { class: "name" }, el("i", { class: `swatch ${owner === null ? "none" : color(owner)}` }), called.get(owner) ?? "no agent"),
   el("span", {}, percent(n / owners.length))))));
   if (focused) legend.querySelector(`[data-owner="${focused}"]`)?.focus();
 }
@@ -90,11 +90,11 @@ function key() {
 function tell(strategy, moved, first) {
   const ways = new Map();
   for (const [, was, is] of moved) {
-    const way = `${called.get(was) ?? (was === null ? "nobody" : `agent ${was}`)} → ${called.get(is) ?? "nobody"}`;
+    const way = `${called.get(was) ?? (was === null ? "no agent" : `agent ${was}`)} → ${called.get(is) ?? "no agent"}`;
     ways.set(way, (ways.get(way) ?? 0) + 1);
   }
   const list = [...ways].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([way, n]) => `${way} ${count(n)}`).join(", ");
-  const what = `A sample of ${count(owners.length)} groups, given by ${strategy}.`;
+  const what = `A sample of ${count(owners.length)} groups, assigned by ${strategy}.`;
   text(words, moved.length ? `${what} ${first ? "Last change" : `Epoch ${epoch}`}: ${count(moved.length)} moved (${list}).` : what);
   picture.setAttribute("aria-label", "Sampled groups by owner");
 }

@@ -38,8 +38,8 @@ export function start() {
   const panel = (id, title, lead, table) => el("section", { class: "panel", "aria-labelledby": id },
     el("h3", { id }, title), el("p", { class: "note" }, lead), table.box);
   byId("errors-body").append(
-    panel("failures-title", "Errors", "Requests that brought no usable response; each attempt counts.", failures),
-    panel("discards-title", "Discards", "URLs and pages that were set aside for good.", discards));
+    panel("failures-title", "Errors", "Requests without a usable response. Each attempt counts.", failures),
+    panel("discards-title", "Discards", "URLs and pages that were discarded permanently.", discards));
   byId("errors").append(note);
 }
 

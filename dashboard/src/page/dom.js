@@ -105,7 +105,7 @@ export class Table {
 
 /** Says who gave no answer, or that nobody knows the question. */
 export function gaps(answer, what) {
-  if (!answer.available) return `${what}: not available; the agents run a version that does not tell.`;
+  if (!answer.available) return `${what}: not available: the agents run an older version.`;
   if (!answer.silent?.length) return "";
-  return `Without ${answer.silent.map((one) => `${one.agent} (${one.why})`).join(", ")}.`;
+  return `No data from ${answer.silent.map((one) => `${one.agent} (${one.why})`).join(", ")}.`;
 }

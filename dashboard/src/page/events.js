@@ -17,7 +17,7 @@ export function show(cluster) {
     el("time", { datetime: new Date(event.at).toISOString() }, time(event.at)),
     el("span", { class: "mark", "aria-hidden": "true" }, MARKS[event.kind] ?? "•"),
     el("span", {}, event.text)));
-  byId("events").replaceChildren(...(items.length ? items : [el("li", { class: "empty" }, "Nothing since the coordinator was started.")]));
+  byId("events").replaceChildren(...(items.length ? items : [el("li", { class: "empty" }, "No events since the coordinator started.")]));
   const fresh = events.filter((event) => newest !== null && event.id > newest);
   if (fresh.length) announce(fresh.map((event) => event.text).reverse().join("; "));
   newest = events[0]?.id ?? newest ?? 0;

@@ -52,6 +52,6 @@ export async function refresh() {
   // What was typed meanwhile is asked for by itself.
   if (new FormData(byId("hosts-form")).get("contains").trim() !== asked.contains) return;
   table.update(answer.hosts, (host) => host.name, { empty: answer.available ? "No such host." : "" });
-  const more = answer.truncated ? "There are more; search for part of the name." : "";
+  const more = answer.truncated ? "Not all hosts are shown; search for part of a name." : "";
   text(note, [gaps(answer, "Hosts"), more].filter(Boolean).join(" "));
 }

@@ -50,9 +50,9 @@ export function listen(heard, found) {
     if (Date.now() - (last ?? began) > SILENCE) declare();
     if (banner.hidden) return;
     text(banner, last === null
-      ? "The coordinator does not answer. Trying again…"
-      : `The coordinator is lost: no word since ${time(last)}, ${span(Math.round((Date.now() - last) / 1000) * 1000)} ago. ` +
-        "The numbers are those of then. Agents crawl on without it. Trying again…");
+      ? "The coordinator does not respond. Retrying…"
+      : `The coordinator does not respond: last update at ${time(last)}, ${span(Math.round((Date.now() - last) / 1000) * 1000)} ago. ` +
+        "The numbers are from that time. The agents continue without it. Retrying…");
   }, 500);
   open();
 }

@@ -10,8 +10,8 @@ byId("login").addEventListener("submit", async (event) => {
   try {
     const response = await fetch("/api/login", { method: "POST", headers, body: JSON.stringify({ token }) });
     if (response.ok) location.assign("/");
-    else text(byId("said"), (await response.json()).error ?? "That did not work.");
+    else text(byId("said"), (await response.json()).error ?? "The login failed.");
   } catch {
-    text(byId("said"), "The coordinator does not answer.");
+    text(byId("said"), "The coordinator does not respond.");
   }
 });

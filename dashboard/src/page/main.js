@@ -78,14 +78,14 @@ async function run(wish) {
 
 byId("pause").addEventListener("click", () => ask({
   title: "Pause the crawl?",
-  body: "All agents fetch nothing until it is resumed, and go on with everything else.",
+  body: "No agent fetches until the crawl is resumed. Everything else continues.",
   yes: "Pause",
   todo: () => run("paused"),
 }));
 byId("resume").addEventListener("click", () => run("running").catch((error) => announce(error.message)));
 byId("stop").addEventListener("click", () => ask({
   title: "Stop the crawl?",
-  body: "All agents save and end. To go on, resume it, and start them again.",
+  body: "All agents save their state and exit. To continue, resume the crawl and start the agents again.",
   yes: "Stop",
   todo: () => run("stopping"),
 }));

@@ -26,7 +26,7 @@ export function remember(cluster) {
   const by = behind.length ? `${alive.length - behind.length} of ${agents(alive.length)}, not yet with ${behind.map((agent) => agent.name).join(", ")}` : agents(alive.length);
   text(byId("settings-force"), alive.length
     ? `Revision ${cluster.settings_revision} is in force with ${by}.`
-    : `Revision ${cluster.settings_revision} is in force for agents that come: none is there.`);
+    : `Revision ${cluster.settings_revision} is in force for agents that join; no agent is running.`);
 }
 
 function effect(one) {
@@ -87,10 +87,10 @@ function edit(one) {
       one.meaning,
       el("label", {}, `New value of ${one.key}`, input),
       el("p", { class: "note" }, `Write ${one.write}. Default: ${one.default}. ${effect(one)}`),
-      el("label", { class: "check" }, el("input", { type: "checkbox", name: "unset" }), "Back to the default"),
-      "All agents go by it from then on.",
+      el("label", { class: "check" }, el("input", { type: "checkbox", name: "unset" }), "Reset to the default"),
+      "All agents will use the new value.",
     ],
-    yes: "Change it",
+    yes: "Change",
     todo: async (form) => {
       const change = form.get("unset") ? { unset: true } : { value: form.get("value") };
       const done = await post("settings", { edits: [{ key: one.key, ...change }], revision });

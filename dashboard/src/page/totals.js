@@ -18,10 +18,10 @@ const NUMBERS = [
   }],
 ];
 const CHARTS = [
-  ["pages_per_second", "Pages a second", rate],
-  ["bytes_per_second", "Bytes a second", bytes],
+  ["pages_per_second", "Pages per second", rate],
+  ["bytes_per_second", "Bytes per second", bytes],
   ["urls_queued", "URLs queued", count],
-  ["errors_per_second", "Errors a second", rate],
+  ["errors_per_second", "Errors per second", rate],
 ];
 const POINTS_MAX = 600;
 

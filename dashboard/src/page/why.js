@@ -6,7 +6,7 @@ import { Table, byId, el, gaps, text } from "./dom.js";
 import { bytes, micros, time, words } from "./format.js";
 
 let cluster = null;
-const named = (id) => (id === null || id === undefined ? "nobody" : cluster?.agents.find((one) => one.id === id)?.name ?? `agent ${id}`);
+const named = (id) => (id === null || id === undefined ? "none" : cluster?.agents.find((one) => one.id === id)?.name ?? `agent ${id}`);
 
 export const remember = (now) => {
   cluster = now;
@@ -51,7 +51,7 @@ function draw(answer) {
 function block(name) {
   ask({
     title: `Block ${name}?`,
-    body: `Nothing is fetched from ${name} any more, and what is queued for it is dropped. Taking it out of links.blocked lets it in again.`,
+    body: `Nothing is fetched from ${name} any more, and its queued URLs are dropped. If it is removed from links.blocked, links to it are accepted again.`,
     yes: `Block ${name}`,
     todo: async () => announce((await post("block", { what: name, blocked: true })).done),
   });
@@ -62,7 +62,7 @@ export async function explain(asked) {
   const panel = byId("why");
   panel.hidden = false;
   text(byId("why-title"), `Why: ${asked}`);
-  byId("why-body").replaceChildren(el("p", { class: "empty" }, "Asking…"));
+  byId("why-body").replaceChildren(el("p", { class: "empty" }, "Loading…"));
   byId("why-title").focus();
   try {
     byId("why-body").replaceChildren(...draw(await get("why", { text: asked })));

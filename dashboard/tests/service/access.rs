@@ -33,12 +33,12 @@ async fn the_page_is_whole_and_strict() {
     let foreign = "POST /api/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nOrigin: http://evil.example\r\n";
     assert_eq!(scene.ask(foreign, r#"{"run": "paused"}"#).await.status, 403);
     let cluster = scene.until(|_| true).await;
-    assert_eq!(cluster["run"], "running", "somebody else has paused it");
+    assert_eq!(cluster["run"], "running", "a rejected request paused the crawl");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_asked_for_and_taken() {
-    let token = Some(Token::parse(SECRET).expect("long enough").into());
+    let token = Some(Token::parse(SECRET).expect("a valid token").into());
     let scene = Scene::start(Options { token, ..Options::default() }).await;
     let home = scene.get("/").await;
     assert_eq!(home.status, 303, "{home:?}");
@@ -95,7 +95,7 @@ async fn a_token_that_is_changed_shuts_the_old_one_out() {
     let mut tries = 0;
     while scene.ask(&with, "").await.status != 401 {
         tries += 1;
-        assert!(tries < 200, "the old one is taken for ever");
+        assert!(tries < 200, "the old token is still accepted");
         sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(log_in(SECRET).await.status, 401);

@@ -122,7 +122,7 @@ async fn events_come_by_themselves_and_end_with_the_coordinator() {
     scene.stop().await;
     let mut rest = Vec::new();
     let end = timeout(Duration::from_secs(5), events.stream.read_to_end(&mut rest)).await;
-    assert!(end.is_ok(), "it goes on without its coordinator");
+    assert!(end.is_ok(), "the stream did not end with the coordinator");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -47,8 +47,8 @@ impl Listener {
         let until = async {
             while !self.heard.contains(word) {
                 let mut part = [0; 4_096];
-                let n = self.stream.read(&mut part).await.expect("it can be read");
-                assert!(n > 0, "it ended: {}", self.heard);
+                let n = self.stream.read(&mut part).await.expect("the response is readable");
+                assert!(n > 0, "the stream ended: {}", self.heard);
                 self.heard.push_str(&String::from_utf8_lossy(&part[..n]));
             }
         };
@@ -100,7 +100,7 @@ impl Scene {
     /// Ends the dashboard and its coordinator, as the command does.
     pub(super) async fn stop(self) {
         drop(self.dashboard);
-        self.coordinator.stop().await.expect("it ends");
+        self.coordinator.stop().await.expect("the coordinator stops");
     }
 
     pub(super) async fn get(&self, path: &str) -> Reply {
@@ -116,13 +116,14 @@ impl Scene {
 
     /// Sends a head that lacks nothing but its length, and a body.
     pub(super) async fn ask(&self, head: &str, body: &str) -> Reply {
-        let mut stream = TcpStream::connect(self.at).await.expect("it listens");
+        let mut stream =
+            TcpStream::connect(self.at).await.expect("the dashboard accepts connections");
         let text =
             format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        stream.write_all(text.as_bytes()).await.expect("it reads");
+        stream.write_all(text.as_bytes()).await.expect("the dashboard reads the request");
         let mut answer = Vec::new();
         let read = timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await;
-        read.expect("it answers").expect("it can be read");
+        read.expect("a response in time").expect("the response is readable");
         let answer = String::from_utf8(answer).expect("text");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
         let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status");
@@ -131,9 +132,10 @@ impl Scene {
 
     /// Asks for what comes bit by bit.
     pub(super) async fn listen(&self, path: &str) -> Listener {
-        let mut stream = TcpStream::connect(self.at).await.expect("it listens");
+        let mut stream =
+            TcpStream::connect(self.at).await.expect("the dashboard accepts connections");
         let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        stream.write_all(head.as_bytes()).await.expect("it reads");
+        stream.write_all(head.as_bytes()).await.expect("the dashboard reads the request");
         Listener { stream, heard: String::new() }
     }
 

@@ -1,4 +1,4 @@
-//! What style sheets refer to, in files of their own and within pages.
+//! Tests of links in style sheets, in separate files and within pages.
 
 use super::Case;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Content-encodings: undone, bounded, and named where they are not.
+//! Tests of content-encodings: undone, bounded, and named if they are not undone.
 
 use super::Case;
 use crate::{DecodeProblem, Media};
@@ -8,9 +8,9 @@ use std::io::Write;
 
 const PAGE: &str = "<!doctype html><title>t</title><a href=x>x</a><a href=y>y</a>";
 
-/// `PAGE` in brotli, made by another encoder (Node.js zlib, quality 5).
+/// `PAGE` in brotli, encoded by another encoder (Node.js zlib, quality 5).
 const BROTLI: &str = "GzwAAAQccoiBtJMHHhRswIFTwoEPGA0bY+C40piNKiG+roNlYevY5VXYcysA";
-/// `PAGE` in brotli with a window of 1 GiB, which is no HTTP content-encoding.
+/// `PAGE` in brotli with a window of 1 GiB, which is not an HTTP content-encoding.
 const BROTLI_LARGE_WINDOW: &str =
     "EV7wAAAQcMghBtJOHnhQsAEHTgkHPmA0bIyB40pjNqqE+LoOloWtY5dXYc+tAA==";
 /// `PAGE` and 64 MiB of spaces.

@@ -1,4 +1,4 @@
-//! Sitemaps, RSS and Atom.
+//! Tests of sitemaps, RSS and Atom.
 
 use super::Case;
 use crate::LinkKind;
@@ -29,7 +29,7 @@ fn a_sitemap_names_pages() {
         assert!(read.kinds.iter().all(|&kind| kind == LinkKind::Page));
     }
     let read = Case::html(URLSET).sitemap().read();
-    assert_eq!(read.media, Media::Sitemap, "whatever the header says");
+    assert_eq!(read.media, Media::Sitemap, "the content type overrode the content");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_sitemap_may_be_a_gzip_file() {
         assert_eq!((read.media, read.hrefs.len()), (Media::Sitemap, 3), "{content_type}");
     }
     let read = Case::new(&bytes).header("content-type", "application/x-gzip").read();
-    assert_eq!((read.media, read.hrefs.len()), (Media::Other, 0), "a file, not a sitemap");
+    assert_eq!((read.media, read.hrefs.len()), (Media::Other, 0), "text was taken for a sitemap");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Links and directives in headers.
+//! Tests of links and directives in headers.
 
 use super::Case;
 use crate::LinkKind;

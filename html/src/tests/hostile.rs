@@ -1,10 +1,10 @@
-//! Pages made to hurt: nothing panics, nothing grows beyond its bound, all of it ends.
+//! Tests with hostile pages: no panics, no growth beyond the bounds, and all parsing ends.
 
 use super::Case;
 use crate::{Parser, SITEMAP_URLS_MAX};
 use proptest::prelude::*;
 
-/// Bytes of a hostile page: quadratic time would be minutes.
+/// Size of a hostile page in bytes. Quadratic time would be minutes.
 const LARGE: usize = 2 << 20;
 
 fn repeated(piece: &str) -> String {
@@ -125,7 +125,7 @@ fn links_have_a_bound_and_the_rest_is_counted() {
     assert_eq!((read.hrefs.len(), read.over), (SITEMAP_URLS_MAX + 2, 1));
 }
 
-/// Each link is resolved against the base: 50,000 times twelve megabytes would be a minute.
+/// Each link is resolved against the base: 50,000 times twelve megabytes would take a minute.
 #[test]
 fn a_base_is_no_longer_than_a_url() {
     let page = "http://host.example/dir/page?q=1";
@@ -135,7 +135,7 @@ fn a_base_is_no_longer_than_a_url() {
         (format!("mailto:{}", "b".repeat(12 << 20)), 2_048, false),
         (format!("http://host.example/{}", "b".repeat(2_028)), 2_048, true),
         (format!("http://host.example/{}", "b".repeat(2_029)), 2_048, false),
-        // Three times as long once it is escaped.
+        // The URL is three times as long once it is escaped.
         (format!("http://host.example/{}", "é".repeat(500)), 2_048, false),
         (format!("http://host.example/{}", "é".repeat(500)), 4_096, true),
     ] {

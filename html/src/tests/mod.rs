@@ -1,4 +1,4 @@
-//! The crate as its users see it: a response in, links out.
+//! Tests of the public API: a response in, links out.
 
 mod css;
 mod decoding;
@@ -14,7 +14,7 @@ use crivello_common::config::Settings;
 use crivello_common::url::CrawlUrl;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// A response to be read.
+/// A response to be parsed.
 struct Case {
     status: u16,
     headers: HeaderMap,
@@ -23,7 +23,7 @@ struct Case {
     settings: Settings,
 }
 
-/// An [`super::ParsedPage`] that owns what it holds.
+/// An [`super::ParsedPage`] that owns its data.
 #[derive(Debug)]
 struct Read {
     base: String,

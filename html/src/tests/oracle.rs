@@ -1,4 +1,4 @@
-//! Differential tests: our scanner against html5gum's tokenizer, and pages read value by value
+//! Differential tests: our scanner against html5gum's tokenizer, and pages decoded value by value
 //! against pages decoded as a whole.
 
 use super::Case;
@@ -23,14 +23,14 @@ const ATTRS: [(Attr, &str); 9] = [
     (Attr::Srcset, "srcset"),
 ];
 
-/// What is compared.
+/// The compared data.
 #[derive(PartialEq, Eq, Debug)]
 enum Seen {
     Tag(TagName, Vec<(&'static str, String)>),
     Title(String),
 }
 
-/// `html5gum` with the states that a tree builder would switch to.
+/// `html5gum` with the state switches that a tree builder would make.
 #[derive(Default)]
 struct Switching {
     inner: DefaultEmitter<()>,
@@ -155,12 +155,12 @@ fn by_scanner(page: &[u8]) -> Vec<Seen> {
     recorder.0
 }
 
-/// The standard normalizes newlines first; to us they are all white space.
+/// Normalizes newlines, as the standard does first. Our scanner treats all of them as white space.
 fn newlines(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// Pieces of markup that lead into every state of the tokenizer.
+/// Pieces of markup that reach every state of the tokenizer.
 const PIECES: [&str; 81] = [
     "<script><!--<script>",
     "<!--<script ",

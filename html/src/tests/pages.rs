@@ -1,4 +1,4 @@
-//! HTML: which links are found, and as what.
+//! Tests of HTML: the links found, and their kinds.
 
 use super::Case;
 use crate::Media;
@@ -91,7 +91,7 @@ fn the_first_base_and_the_first_attribute_win() {
     assert_eq!(read.base, "http://host.example/b/");
     assert_eq!(read.hrefs, ["x"]);
     let read = Case::html("<base href='/b/'><a href='#f'>").read();
-    assert_eq!(read.hrefs, [""], "the page's own name leads to the base");
+    assert_eq!(read.hrefs, [""], "a fragment must resolve against the base");
     for bad in ["data:x", "javascript:x", "http://[", ""] {
         let read = Case::html(format!("<base href='{bad}'>")).read();
         assert_eq!(read.base, "http://host.example/dir/page?q=1", "{bad}");

@@ -1,4 +1,4 @@
-//! Counts the pages that only the archive of a removed agent has.
+//! Count of the pages that exist only in the archive of a removed agent.
 
 use super::{AgentClients, Answer, Client, ask_all};
 use crate::v1;
@@ -6,23 +6,23 @@ use crivello_common::view::{Agent, AgentId, View};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The timeout for a count, for which an agent may have to read all its rows.
+/// Timeout of a count, for which an agent may have to read all its rows.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The count of one agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArchivedCount {
-    /// The number of pages in no other archive.
+    /// Number of pages in no other archive.
     pub pages: u64,
-    /// Whether the agent goes by the view and has no handoff in progress. Pages in a handoff are
-    /// counted by no agent.
+    /// True if the agent uses the view and has no handoff in progress. No agent counts pages in a
+    /// handoff.
     pub is_settled: bool,
-    /// The number of agents that hold each URL.
+    /// Number of agents that hold each URL.
     pub replication: u32,
 }
 
-/// Asks all agents of `view` that are alive for the number of pages that only the archive of `removed`
-/// has. Each page is counted by one agent.
+/// Queries all living agents of `view` for the number of pages that exist only in the archive of
+/// `removed`. Each page is counted by one agent.
 pub async fn archived_only_by(
     clients: &Arc<AgentClients>,
     view: &View,

@@ -1,4 +1,4 @@
-//! Explanations of a host or a URL, asked of the agents.
+//! Explanations of a host or a URL, requested from the agents.
 
 use super::{AgentCallError, AgentClients, Answer, Client, ask_all};
 use crate::v1;
@@ -18,7 +18,7 @@ impl AgentClients {
     }
 }
 
-/// Asks all agents of `view` that are alive about a host or a URL, all at once.
+/// Queries all living agents of `view` about a host or a URL, concurrently.
 pub async fn ask_about(
     clients: &Arc<AgentClients>,
     view: &View,
@@ -31,8 +31,8 @@ pub async fn ask_about(
     .await
 }
 
-/// Puts the answers of [`ask_about`] together. If another agent than the one whose answer counts
-/// archived the page, that agent is asked for the name of its archive file.
+/// Combines the answers of [`ask_about`]. If the page was archived by another agent than the one
+/// whose answer counts, requests the name of the archive file from that agent.
 pub async fn explanation(
     clients: &AgentClients,
     view: &View,
@@ -49,8 +49,8 @@ pub async fn explanation(
     explanation
 }
 
-/// The name of the archive file that has the record of a URL, or why it is not known; `None` if
-/// there is no record.
+/// Returns the name of the archive file that has the record of a URL, or the reason why it is
+/// unknown. Returns `None` if there is no record.
 async fn file_name(
     clients: &AgentClients,
     view: &View,

@@ -24,19 +24,19 @@ use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// The timeout of a call, including the connection.
+/// Timeout of a call, including the connection.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// The idle time after which a connection with an open stream is probed by a ping.
+/// Idle time after which a connection with an open stream is probed by a ping.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(5);
-/// The time without a reply to the ping after which the connection is closed.
+/// Time without a reply to the ping after which the connection is closed.
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The number of agents called at once by [`ask_all`].
+/// Number of agents called at once by [`ask_all`].
 const CALLS_MAX: usize = 64;
 
 /// A client of one agent.
 pub type Client = ControlClient<AuthChannel>;
 
-/// The reason for which a call to an agent failed. The message follows the agent's name.
+/// The reason why a call to an agent failed. The message follows the agent's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentCallError {
     /// The agent does not know the call: it has an older version.
@@ -87,7 +87,7 @@ pub struct AgentClients {
 }
 
 impl AgentClients {
-    /// Clients without connections.
+    /// Creates clients without connections.
     #[must_use]
     pub fn new(tls: Option<Tls>, token: BearerToken) -> Self {
         Self { tls, token, channels: Mutex::default() }
@@ -98,10 +98,10 @@ impl AgentClients {
         self.channels.lock().retain(|address, _| view.agents.iter().any(|a| a.address == *address));
     }
 
-    /// A client of `agent`; nothing is sent yet. Must be called within a runtime.
+    /// Returns a client of `agent`. Nothing is sent yet. Must be called within a runtime.
     ///
     /// # Errors
-    /// The address is invalid.
+    /// Fails if the address is invalid.
     pub fn client(&self, agent: &Agent) -> Answer<Client> {
         let mut channels = self.channels.lock();
         let channel = match channels.get(&agent.address) {
@@ -119,7 +119,7 @@ impl AgentClients {
     fn open(&self, address: &str) -> Result<Channel, String> {
         let tls = self.tls.as_ref();
         let endpoint = dial::to(address, tls).map_err(|error| {
-            // The error itself only says "transport error".
+            // The error's own text is only "transport error".
             let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
             format!("cannot be reached at {address}: {why}")
         })?;
@@ -133,7 +133,7 @@ impl AgentClients {
     /// Calls `agent`.
     ///
     /// # Errors
-    /// The call fails or times out.
+    /// Fails if the call fails or times out.
     pub async fn ask<T>(
         &self,
         agent: &Agent,
@@ -157,10 +157,10 @@ impl AgentClients {
         }
     }
 
-    /// The status of `agent`.
+    /// Requests the status of `agent`.
     ///
     /// # Errors
-    /// The call fails, or another agent responds at this address.
+    /// Fails if the call fails, or if another agent responds at this address.
     pub async fn status(&self, agent: &Agent, crawl: &str) -> Answer<v1::StatusResponse> {
         let call = async |mut client: Client| client.status(v1::StatusRequest {}).await;
         let status = self.ask(agent, call).await?;
@@ -169,7 +169,7 @@ impl AgentClients {
     }
 }
 
-/// The agents of `view` that are not dead.
+/// Returns the agents of `view` that are not dead.
 pub fn living(view: &View) -> impl Iterator<Item = &Agent> {
     view.agents.iter().filter(|agent| agent.state != AgentState::Dead)
 }

@@ -1,5 +1,5 @@
-//! Explanations as text: the one place that makes sentences of the facts and reasons of
-//! `explanation.proto`, for the command line and for the dashboard.
+//! Explanations as text: the only place that converts the facts and reasons of `explanation.proto`
+//! to sentences, for the command line and the dashboard.
 
 pub(crate) mod json;
 mod reason;
@@ -18,17 +18,17 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// A line of an explanation: what it is about, and the text.
+/// A line of an explanation: its label and its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LabeledLine {
-    /// One word, such as `robots`.
+    /// A single word, such as `robots`.
     pub label: &'static str,
     /// A sentence or a list.
     pub text: String,
 }
 
 impl Explanation {
-    /// Puts the answers of the agents together, or why they gave none.
+    /// Combines the answers of the agents, or the reasons why they did not answer.
     #[must_use]
     pub fn new<'a, E: ToString + 'a>(
         subject: &str,
@@ -57,19 +57,19 @@ impl Explanation {
         explanation
     }
 
-    /// The answer that counts.
+    /// Returns the answer that counts.
     #[must_use]
     pub fn source_answer(&self) -> Option<&ExplainResponse> {
         self.answers().find(|answer| Some(answer.agent) == self.source)
     }
 
-    /// The status of the URL, if the subject is one, by the answer that counts.
+    /// Returns the status of the URL, if the subject is a URL, from the answer that counts.
     #[must_use]
     pub fn url(&self) -> Option<&UrlStatus> {
         self.source_answer()?.url.as_ref()
     }
 
-    /// The agents that gave no answer, each with the reason.
+    /// Returns the agents that did not answer, each with the reason.
     pub fn errors(&self) -> impl Iterator<Item = (&AgentAnswer, &str)> {
         self.agents.iter().filter_map(|agent| match &agent.result {
             Some(AgentResult::Error(error)) => Some((agent, &**error)),
@@ -84,7 +84,7 @@ impl Explanation {
         })
     }
 
-    /// The explanation without the last fetches, line by line.
+    /// Returns the explanation without the last fetches, as lines.
     #[must_use]
     pub fn lines(&self) -> Vec<LabeledLine> {
         let Some(source) = self.source_answer() else { return self.error_lines() };
@@ -108,7 +108,7 @@ impl Explanation {
         lines
     }
 
-    /// The whole explanation, for a terminal.
+    /// Returns the whole explanation, for a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let mut lines = self.lines();
@@ -133,7 +133,7 @@ impl Explanation {
         self.errors().map(text).collect()
     }
 
-    /// As in `agent two (id 1)`.
+    /// Formats an agent, as in `agent two (id 1)`.
     fn agent(&self, id: u32) -> String {
         match self.agents.iter().find(|agent| agent.id == id) {
             Some(agent) => format!("agent {} (id {id})", agent.name),
@@ -141,7 +141,7 @@ impl Explanation {
         }
     }
 
-    /// The agents that have the group, and its name.
+    /// Returns the agents that have the group, and the group's name.
     fn holders(&self, source: &ExplainResponse) -> String {
         let group = format!("{} ({:016x})", source.group_name, source.group);
         let copies = self.replicas(source);
@@ -173,13 +173,13 @@ impl Explanation {
         }
     }
 
-    /// Why the owner does not answer itself.
+    /// Returns the reason why the owner did not answer.
     fn owner_error(&self) -> String {
         let error = self.errors().find(|(agent, _)| Some(agent.id) == self.owner);
         error.map_or_else(String::new, |(_, error)| format!(", which {error}"))
     }
 
-    /// The other agents that hold replicas.
+    /// Returns the other agents that hold replicas.
     fn replicas(&self, source: &ExplainResponse) -> String {
         let is_replica = |answer: &&ExplainResponse| {
             answer.agent != source.agent
@@ -194,7 +194,7 @@ impl Explanation {
         }
     }
 
-    /// The place of the record of a URL.
+    /// Returns the location of a URL's record.
     fn archive(&self, url: &UrlStatus) -> Option<String> {
         if url.fate() != UrlFate::Fetched {
             return None;
@@ -214,7 +214,8 @@ impl Explanation {
     }
 }
 
-/// An agent that fetches the group comes first, then the one that knows most.
+/// Returns the rank of an answer. An agent that fetches the group comes first, then the agent that
+/// knows most.
 fn rank(answer: &ExplainResponse) -> u8 {
     match answer.holding() {
         HoldKind::Authority => 0,
@@ -238,7 +239,7 @@ const fn line(label: &'static str, text: String) -> LabeledLine {
 }
 
 impl HostStatus {
-    /// Its address, queue and pages.
+    /// Returns the host's address, queue and pages.
     fn text(&self) -> String {
         let mut text = self.name.clone();
         if !self.address.is_empty() {
@@ -292,7 +293,7 @@ impl RobotsStatus {
 }
 
 impl FetchSummary {
-    /// Time of day, result, URL without its host, duration, size, address.
+    /// Returns time of day, result, URL without its host, duration, size, address.
     fn columns(&self, host: &str) -> Vec<String> {
         let is_answered = self.failure.is_empty();
         let result = if is_answered { self.status.to_string() } else { self.failure.clone() };

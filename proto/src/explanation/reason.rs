@@ -1,4 +1,4 @@
-//! What a host waits for, as a sentence.
+//! The reason why a host waits, as a sentence.
 
 use super::url::meaning;
 use crate::v1::wait::{Reason, RobotsUnreachable};
@@ -8,7 +8,8 @@ use crivello_common::time::Timestamp;
 use std::time::Duration;
 
 impl HostStatus {
-    /// What the host waits for, and how long. `agent` names an agent.
+    /// Returns the reason why the host waits, and the remaining time. `agent` returns an agent's
+    /// name.
     #[must_use]
     pub fn wait_text(&self, now: Timestamp, agent: impl Fn(u32) -> String) -> String {
         let Some(wait) = &self.wait else { return "not known".to_owned() };
@@ -27,7 +28,7 @@ impl HostStatus {
 }
 
 impl Reason {
-    /// Whether the host is visited as soon as `Wait.next` has come, as far as is known.
+    /// Returns true if the host is visited as soon as `Wait.next` has passed, as far as known.
     const fn sets_next(&self) -> bool {
         matches!(
             self,
@@ -52,7 +53,7 @@ impl Reason {
         )
     }
 
-    /// Whether it holds whether the crawl is running or not.
+    /// Returns true if the reason applies even if the crawl is not running.
     const fn is_final(&self) -> bool {
         matches!(
             self,
@@ -165,8 +166,7 @@ impl Wait {
             Reason::RobotsRedirect(redirect) => {
                 let target = if redirect.host.is_empty() { "another host" } else { &redirect.host };
                 format!(
-                    "{}/robots.txt redirects to {target}, whose turn it waits for; it counts as \
-                     unreachable after {}",
+                    "{}/robots.txt redirects to {target}; it waits until that host is due, and counts as unreachable after {}",
                     redirect.origin,
                     duration(Timestamp(redirect.deadline).since(now))
                 )
@@ -255,7 +255,7 @@ impl Wait {
         }
     }
 
-    /// Nothing prevents a visit.
+    /// Returns the text for a host that nothing prevents from being visited.
     fn due(&self, due: &wait::Due, now: Timestamp) -> String {
         let since = match self.next {
             0 => "due".to_owned(),

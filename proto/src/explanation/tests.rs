@@ -1,4 +1,4 @@
-//! Explanations as text and as JSON.
+//! Tests of explanations as text and as JSON.
 
 use super::*;
 use crate::v1::wait::{self, Reason};

@@ -1,4 +1,4 @@
-//! What happened to a URL, as text.
+//! The fate of a URL, as text.
 
 use crate::v1::{UrlFate, UrlStatus, url_status};
 use crivello_common::discard::Discard;
@@ -7,7 +7,7 @@ use crivello_common::time::Timestamp;
 use std::fmt::Write as _;
 
 impl UrlStatus {
-    /// What happened to it, or will.
+    /// Returns the past or future fate of the URL.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = match self.fate() {
@@ -57,14 +57,14 @@ impl UrlStatus {
         text
     }
 
-    /// Why it is discarded: the meaning, the rule and the name of the discard.
+    /// Returns the reason for the discard: its meaning, its rule and its name.
     fn discard(&self) -> String {
         let meaning = meaning(&self.discard);
         let rule = self.rule().map_or_else(String::new, |rule| format!(", {rule}"));
         format!("{meaning}{rule} ({})", self.discard)
     }
 
-    /// Why it will be discarded when it is to be fetched.
+    /// Returns the reason why the URL will be discarded when its turn comes.
     fn later(&self) -> String {
         let rule = self.rule().map_or_else(String::new, |rule| format!(", {rule}"));
         format!("it will be discarded when its turn comes: {}{rule}", meaning(&self.discard))
@@ -88,7 +88,7 @@ impl UrlStatus {
     }
 }
 
-/// The meaning of a discard; its name if this build does not know it.
+/// Returns the meaning of a discard, or its name if this build does not know it.
 pub(super) fn meaning(discard: &str) -> &str {
     match Discard::from_name(discard) {
         Some(discard) => discard.description(),
@@ -96,7 +96,7 @@ pub(super) fn meaning(discard: &str) -> &str {
     }
 }
 
-/// A time to the second, in UTC.
+/// Formats a time to the second, in UTC.
 fn seconds(at: u64) -> String {
     let text = Timestamp(at).to_string();
     text.get(..19).map_or_else(|| text.clone(), |text| format!("{text}Z"))

@@ -1,5 +1,5 @@
-//! The HTTP/1.1 server for browsers and Prometheus, with or without TLS. A client that is idle, slow,
-//! or does not read its response only occupies one connection until a timeout.
+//! HTTP/1.1 server for browsers and Prometheus, with or without TLS. A client that is idle or slow,
+//! or that does not read its response, only occupies one connection until a timeout.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ use tokio_rustls::{TlsAcceptor, TlsStream};
 use tower::Service;
 use write_timeout::WriteTimeout;
 
-/// The maximum size of a request head, in bytes.
+/// Maximum size of a request head, in bytes.
 const HEAD_SIZE_MAX: usize = 16 << 10;
 /// The pause after a failed accept, for example if no file descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
@@ -34,16 +34,16 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Limits of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// The maximum number of connections. Further connections wait to be accepted.
+    /// Maximum number of connections. Further connections wait to be accepted.
     pub connections_max: usize,
-    /// The timeout of the TLS handshake.
+    /// Timeout of the TLS handshake.
     pub handshake: Duration,
-    /// The timeout for a request head, from the start of the connection or the end of the last
-    /// response. So it is also the maximum idle time.
+    /// Timeout of a request head, from the start of the connection or the end of the last response.
+    /// So it is also the maximum idle time.
     pub head: Duration,
-    /// The timeout from the head of a request to that of its response, including the request body.
+    /// Timeout from the head of a request to the head of its response, including the request body.
     pub response: Duration,
-    /// The maximum time in which the client reads nothing of a response.
+    /// Maximum time in which the client reads nothing of a response.
     pub write: Duration,
 }
 
@@ -108,7 +108,7 @@ where
     B: Body + 'static,
     B::Error: Into<BoxError>,
 {
-    // If this fails, small messages are delayed, but nothing else.
+    // A failure only delays small messages.
     let _ = stream.set_nodelay(true);
     let io = match https {
         None => NodeStream::plain(stream),

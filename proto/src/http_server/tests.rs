@@ -1,4 +1,4 @@
-//! Hostile and slow clients over real connections, with short limits.
+//! Tests with hostile and slow clients over real connections, with short limits.
 
 use super::{HttpLimits, serve};
 use crate::tls::{Https, HttpsFiles};
@@ -20,9 +20,9 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower::Service;
 
-/// Everything here is over long before.
+/// Much longer than any test needs.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The size of the largest response, in bytes.
+/// Size of the largest response, in bytes.
 const LONG: usize = 64 << 20;
 const ASKED: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const LIMITS: HttpLimits = HttpLimits {
@@ -33,7 +33,7 @@ const LIMITS: HttpLimits = HttpLimits {
     write: Duration::from_millis(300),
 };
 
-/// So many bytes that no socket takes them all unread.
+/// A body larger than any socket buffer.
 struct Long(usize);
 
 impl Body for Long {
@@ -55,7 +55,7 @@ impl Body for Long {
     }
 }
 
-/// Responds to `/` with few bytes and to `/long` with many, and never to `/never`.
+/// A service that responds to `/` with few bytes and to `/long` with many, and never to `/never`.
 #[derive(Clone)]
 struct TestService;
 
@@ -93,25 +93,29 @@ async fn send(at: SocketAddr, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// Everything received until the other side closes, which it must.
+/// Returns everything received until the other side closes the connection, which it must.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut rest = Vec::new();
     // A reset also counts as closed.
-    let _ = timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("it stays open");
+    let _ =
+        timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("the connection is closed");
     String::from_utf8_lossy(&rest).into_owned()
 }
 
 #[tokio::test]
 async fn silent_and_slow_clients_are_disconnected_and_others_are_served() {
     let at = start(None, LIMITS).await;
-    // All connections are in use: by a silent client, a slow one, one without response, and an idle one
-    // after its response.
+    // All connections are in use: by a silent client, a slow one, one without a response, and one
+    // that is idle after its response.
     let silent = send(at, b"").await;
     let slow = send(at, b"GET / HTTP/1.1\r\nHo").await;
     let unanswered = send(at, b"GET /never HTTP/1.1\r\nHost: a\r\n\r\n").await;
     let idle = send(at, ASKED).await;
     let mut last = send(at, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
-    assert!(rest(&mut last).await.ends_with("xxxxx"), "it is served when a connection is free");
+    assert!(
+        rest(&mut last).await.ends_with("xxxxx"),
+        "expected a response once a connection is free"
+    );
     for mut stream in [silent, slow, unanswered] {
         let received = rest(&mut stream).await;
         assert!(!received.contains("200"), "{received}");
@@ -125,9 +129,9 @@ async fn a_client_that_does_not_read_is_disconnected() {
     let at = start(None, HttpLimits { connections_max: 1, ..LIMITS }).await;
     let greedy = send(at, b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n").await;
     let mut next = send(at, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
-    assert!(rest(&mut next).await.ends_with("xxxxx"), "the only connection stays in use");
+    assert!(rest(&mut next).await.ends_with("xxxxx"), "expected a response on the kept connection");
     drop(greedy);
-    // A client that reads receives everything, however long that takes.
+    // A client that reads receives everything, even if it takes long.
     let at = start(None, LIMITS).await;
     let asked = b"GET /long HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     let mut reader = send(at, asked).await;
@@ -150,7 +154,7 @@ fn write(dir: &std::path::Path) -> (HttpsFiles, CertificateDer<'static>) {
     (files, cert.der().clone())
 }
 
-/// Whether a client that trusts this certificate, and has none itself, gets a response.
+/// Returns true if a client that trusts this certificate, and has none itself, gets a response.
 async fn is_served(at: SocketAddr, trusted: CertificateDer<'static>) -> bool {
     let mut roots = RootCertStore::empty();
     roots.add(trusted).unwrap();

@@ -13,7 +13,7 @@ use tokio::time::{Sleep, sleep};
 pub(super) struct WriteTimeout {
     io: NodeStream,
     limit: Duration,
-    /// Runs while a write makes no progress.
+    /// Timer that runs while a write makes no progress.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 

@@ -16,30 +16,30 @@ use std::io::{Error, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file of certificates is a few KiB.
+/// Maximum size of a file in bytes. A file of certificates is a few KiB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// The ALPN protocol.
+/// ALPN protocol.
 const HTTP2: &[u8] = b"h2";
 
 /// The paths of the TLS files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate of this node and the intermediate certificates up to `ca`, as PEM.
+    /// Certificate of this node and the intermediate certificates up to `ca`, as PEM.
     pub cert: PathBuf,
-    /// The private key, as PEM.
+    /// Private key, as PEM.
     pub key: PathBuf,
-    /// The certificates of the authority, as PEM; several while they are being replaced.
+    /// Certificates of the authority, as PEM. There are several while they are being replaced.
     pub ca: PathBuf,
 }
 
 /// The contents of the TLS files.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pem {
-    /// The certificate of this node and the intermediate certificates up to `ca`.
+    /// Certificate of this node and the intermediate certificates up to `ca`.
     pub certificate: Vec<u8>,
-    /// The private key.
+    /// Private key.
     pub key: Vec<u8>,
-    /// The certificates of the authority.
+    /// Certificates of the authority.
     pub ca: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Debug for Pem {
     }
 }
 
-/// The reason for which TLS files cannot be used.
+/// The reason why TLS files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.
@@ -62,13 +62,13 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    /// An error in the certificate or its key.
+    /// Converts an error in the certificate or its key.
     pub(super) fn of(error: rustls::Error) -> Self {
         Self::Unusable(match error {
             rustls::Error::InconsistentKeys(_) => {
-                "the private key is not that of the certificate".to_owned()
+                "the private key does not match the certificate".to_owned()
             }
-            other => format!("the certificate or its key: {other}"),
+            other => format!("invalid certificate or key: {other}"),
         })
     }
 }
@@ -92,7 +92,7 @@ pub(super) struct TlsConfig {
     pem: Pem,
     pub(super) server: Arc<ServerConfig>,
     pub(super) client: Arc<ClientConfig>,
-    /// The reason for which other nodes would reject our certificate, if any.
+    /// Reason why other nodes would reject our certificate, if any.
     untrusted: Option<String>,
 }
 
@@ -118,13 +118,13 @@ impl Reloadable for TlsConfig {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&pem.ca, "the authority's file")? {
             let added = roots.add(certificate);
-            added.map_err(|e| unusable(format!("the authority's certificate: {e}")))?;
+            added.map_err(|e| unusable(format!("invalid CA certificate: {e}")))?;
         }
         let (roots, provider) = (Arc::new(roots), Arc::new(ring::default_provider()));
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
                 .build()
-                .map_err(|e| unusable(format!("the authority's certificate: {e}")))?;
+                .map_err(|e| unusable(format!("invalid CA certificate: {e}")))?;
         let untrusted = verify_own(verifier.as_ref(), &chain);
         let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])
@@ -140,7 +140,8 @@ impl Reloadable for TlsConfig {
             .map_err(TlsError::of)?;
         server.alpn_protocols = vec![HTTP2.to_vec()];
         client.alpn_protocols = vec![HTTP2.to_vec()];
-        // No resumption: certificates are verified for each connection, because they may have expired.
+        // Resumption is disabled: certificates are verified for each connection, because they may
+        // have expired.
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
         client.resumption = Resumption::disabled();
@@ -152,7 +153,8 @@ impl Reloadable for TlsConfig {
         &self.pem
     }
 
-    /// The certificate is used anyway: the clock may be wrong, or other nodes have other files.
+    /// Logs a warning. The certificate is used anyway: the clock may be wrong, or other nodes have
+    /// other files.
     fn warn(&self, _: &TlsFiles) {
         if let Some(reason) = &self.untrusted {
             tracing::warn!("other nodes will not trust this one: {reason}");
@@ -165,7 +167,7 @@ impl Reloadable for TlsConfig {
     }
 }
 
-/// The reason for which a node with the same authority would reject our certificate.
+/// Returns the reason why a node with the same authority would reject our certificate.
 fn verify_own(verifier: &dyn ClientCertVerifier, chain: &[CertificateDer<'_>]) -> Option<String> {
     let (ours, between) = chain.split_first()?;
     let error = verifier.verify_client_cert(ours, between, UnixTime::now()).err()?;

@@ -10,15 +10,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The ALPN protocol.
+/// ALPN protocol.
 const HTTP1: &[u8] = b"http/1.1";
 
-/// The paths of the certificate and its key.
+/// Paths of the certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpsFiles {
-    /// The certificate and the intermediate certificates up to an authority known to browsers, as PEM.
+    /// Certificate and the intermediate certificates up to an authority known to browsers, as PEM.
     pub cert: PathBuf,
-    /// The private key, as PEM.
+    /// Private key, as PEM.
     pub key: PathBuf,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Debug for Https {
 
 /// The TLS configuration for browsers.
 struct HttpsConfig {
-    /// The contents of the files; `ca` is empty.
+    /// Contents of the files; `ca` is empty.
     pem: Pem,
     server: Arc<ServerConfig>,
 }
@@ -68,7 +68,7 @@ impl Reloadable for HttpsConfig {
         &self.pem
     }
 
-    /// Only browsers can tell whether they trust the certificate.
+    /// Does nothing: only browsers know if they trust the certificate.
     fn warn(&self, _: &HttpsFiles) {}
 
     fn effect(files: &HttpsFiles) -> String {
@@ -78,20 +78,20 @@ impl Reloadable for HttpsConfig {
 }
 
 impl Https {
-    /// Loads the files; see [`Self::watch`].
+    /// Loads the files. See [`Self::watch`].
     ///
     /// # Errors
-    /// The files cannot be read or used.
+    /// Fails if the files cannot be read or used.
     pub fn load(files: HttpsFiles) -> Result<Self, TlsError> {
         Reloading::load(files).map(|config| Self(Arc::new(config)))
     }
 
-    /// Reloads the files when they change; see [`Tls::watch`](super::Tls::watch).
+    /// Reloads the files when they change. See [`Tls::watch`](super::Tls::watch).
     pub fn watch(&self) {
         self.0.watch();
     }
 
-    /// The server configuration in force.
+    /// Returns the server configuration in force.
     pub(crate) fn server(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.0.now().server)
     }

@@ -1,7 +1,7 @@
 //! Mutual TLS between the nodes of a cluster.
 //!
-//! Certificates can be replaced at run time: each new connection uses those in force at that moment,
-//! and existing connections are kept.
+//! Certificates can be replaced at run time: each new connection uses the certificates in force at
+//! that moment, and existing connections are kept.
 
 mod files;
 mod https;
@@ -20,8 +20,8 @@ use files::TlsConfig;
 use rustls::{ClientConfig, ServerConfig};
 use std::sync::Arc;
 
-/// Mutual TLS: a node without a certificate of our authority is rejected, in both directions. Clones
-/// share the configuration.
+/// Mutual TLS: a node without a certificate of our authority is rejected, in both directions.
+/// Clones share the configuration.
 #[derive(Clone)]
 pub struct Tls {
     config: Arc<Reloading<TlsConfig>>,
@@ -37,18 +37,18 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Loads the files; see [`Self::watch`].
+    /// Loads the files. See [`Self::watch`].
     ///
     /// # Errors
-    /// The files cannot be read or used.
+    /// Fails if the files cannot be read or used.
     pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
         Reloading::load(files).map(Self::with)
     }
 
-    /// A configuration that never changes.
+    /// Creates a configuration that never changes.
     ///
     /// # Errors
-    /// The contents are invalid.
+    /// Fails if the contents are invalid.
     pub fn of(pem: Pem) -> Result<Self, TlsError> {
         TlsConfig::build(pem).map(Reloading::fixed).map(Self::with)
     }
@@ -57,19 +57,19 @@ impl Tls {
         Self { config: Arc::new(config), log: Arc::default() }
     }
 
-    /// Spawns a task that reads the files every second, as long as this value and its clones exist. A
-    /// change is in force within three seconds. Invalid files are logged and ignored.
+    /// Spawns a task that reads the files every second while this value or a clone exists. A change
+    /// is in force within three seconds. Invalid files are logged and ignored.
     pub fn watch(&self) {
         self.config.watch();
     }
 
-    /// The configuration in force for incoming connections.
+    /// Returns the configuration in force for incoming connections.
     pub(crate) fn server(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config.now().server)
     }
 
-    /// The configuration in force for outgoing connections. The certificate of the other node must
-    /// also contain the name or address that we connect to.
+    /// Returns the configuration in force for outgoing connections. The certificate of the other
+    /// node must also contain the name or address that we connect to.
     pub(crate) fn client(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.config.now().client)
     }

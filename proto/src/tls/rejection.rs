@@ -1,4 +1,4 @@
-//! The reasons for which a connection between two nodes fails.
+//! Reasons why a connection between two nodes fails.
 
 use crivello_common::time::Timestamp;
 use rustls::pki_types::UnixTime;
@@ -30,13 +30,13 @@ pub(crate) enum RejectionKind {
     Broken,
 }
 
-/// The reason for which a connection between two nodes failed.
+/// The reason why a connection between two nodes failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// The node that rejects the connection.
+    /// Node that rejects the connection.
     pub by: RejectedBy,
     pub(crate) kind: RejectionKind,
-    /// The message; it follows the address of the other node and a colon.
+    /// Message; it follows the address of the other node and a colon.
     pub text: String,
 }
 
@@ -49,7 +49,7 @@ impl Rejection {
         Self::new(RejectedBy::Local, kind, text)
     }
 
-    /// The reason for an I/O error during the handshake.
+    /// Returns the reason for an I/O error during the handshake.
     #[must_use]
     pub fn of_io(error: &io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
@@ -62,7 +62,7 @@ impl Rejection {
         }
     }
 
-    /// The reason for a TLS error.
+    /// Returns the reason for a TLS error.
     #[must_use]
     pub fn of(error: &Error) -> Self {
         match error {
@@ -94,7 +94,7 @@ fn of_certificate(error: &CertificateError) -> Rejection {
         E::NotValidYet => {
             Rejection::local(RejectionKind::NotYet, "its certificate is not yet valid")
         }
-        // BadSignature: the certificate is from another authority with the same name.
+        // BadSignature means that the certificate is from another authority with the same name.
         E::UnknownIssuer | E::BadSignature => {
             Rejection::local(RejectionKind::Authority, "its certificate is from another authority")
         }
@@ -114,13 +114,13 @@ fn of_certificate(error: &CertificateError) -> Rejection {
     }
 }
 
-/// The name in a text such as `DnsName("a.example")` or `IpAddress(10.0.0.1)`.
+/// Returns the name in a text such as `DnsName("a.example")` or `IpAddress(10.0.0.1)`.
 fn bare(name: &str) -> &str {
     let inner = name.split_once('(').map_or(name, |(_, rest)| rest.trim_end_matches(')'));
     inner.trim_matches('"')
 }
 
-/// The reason for an alert of the other node.
+/// Returns the reason for an alert of the other node.
 fn of_alert(alert: AlertDescription) -> Rejection {
     use AlertDescription as A;
     let (kind, text) = match alert {

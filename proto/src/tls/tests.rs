@@ -1,4 +1,4 @@
-//! Two nodes on loopback, with valid and invalid certificates.
+//! Tests with two nodes on loopback, with valid and invalid certificates.
 
 use super::{Pem, RejectedBy, Rejection, RejectionKind, Tls, TlsFiles};
 use crate::incoming::{Incoming, linger_close};
@@ -41,7 +41,7 @@ impl Authority {
         self.issue("127.0.0.1", (-1, 1))
     }
 
-    /// A certificate with the given validity, in days from now.
+    /// Issues a certificate with the given validity, in days from now.
     fn issue(&self, name: &str, days: (i64, i64)) -> Pem {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -59,7 +59,7 @@ fn tls(pem: Pem) -> Tls {
     Tls::of(pem).unwrap()
 }
 
-/// The rejections seen by both sides: the server and the client.
+/// Performs a handshake and returns the rejections of both sides: the server and the client.
 async fn handshake(server: Pem, client: Pem) -> (Option<Rejection>, Option<Rejection>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -101,7 +101,7 @@ async fn nodes_of_one_authority_connect() {
 #[tokio::test]
 async fn both_sides_report_the_reason_of_a_rejection() {
     let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
-    // An authority with the same name is not the same authority.
+    // Two authorities with the same name are different authorities.
     let impostor = Authority::new("ours");
     let trusting = |from: &Authority| Pem { ca: ours.pem.clone().into(), ..from.node() };
     let bad = [
@@ -181,7 +181,7 @@ fn invalid_files_are_rejected_without_showing_the_key() {
         (Pem { certificate: half, ..good.clone() }, "certificate"),
         (Pem { key: b"junk".to_vec(), ..good.clone() }, "no private key"),
         (Pem { key: good.key[..40].to_vec(), ..good.clone() }, "no private key"),
-        (Pem { key: other.key, ..good.clone() }, "not that of the certificate"),
+        (Pem { key: other.key, ..good.clone() }, "does not match the certificate"),
         (Pem { key: Vec::new(), ..good.clone() }, "no private key"),
         (Pem { ca: Vec::new(), ..good.clone() }, "authority's file"),
         (Pem { certificate: good.key.clone(), ..good.clone() }, "holds no certificate"),
@@ -208,7 +208,7 @@ fn a_stable_change_is_reported_once() {
     assert_eq!([(); 3].map(|()| change.is_due(&gone)), [f, t, f]);
 }
 
-/// A node that echoes what it receives.
+/// Starts a node that echoes what it receives.
 async fn echo(tls: Tls) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -272,7 +272,7 @@ async fn new_files_apply_to_new_connections_and_old_ones_are_kept() {
     };
     timeout(PATIENCE, changed).await.expect("the new files are in force");
     assert_eq!(call(at, &before).await.unwrap_err().kind, RejectionKind::Authority);
-    assert!(is_echoed(&mut connection).await, "an existing connection is kept");
+    assert!(is_echoed(&mut connection).await, "an existing connection was closed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -285,8 +285,8 @@ async fn many_silent_connections_do_not_block_others() {
     }
     let connected = timeout(PATIENCE, call(at, &ours.node())).await.unwrap();
     assert!(is_echoed(&mut connected.unwrap()).await);
-    // They are closed.
+    // The silent connections are closed.
     let mut one = silent.pop().unwrap();
-    let ended = timeout(PATIENCE, one.read(&mut [0; 1])).await.expect("it ends");
+    let ended = timeout(PATIENCE, one.read(&mut [0; 1])).await.expect("the connection is closed");
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
 }

@@ -1,7 +1,7 @@
-//! What the simulated web does on the wire, seen by a client that is a bare socket: each manner
-//! does what its name says, and the log tells it as it was.
+//! Behavior of the simulated web on the wire, seen by a client that is a bare socket: each manner
+//! does what its name says, and the log records it correctly.
 
-#![expect(clippy::unwrap_used, reason = "a helper of tests fails like the test itself")]
+#![expect(clippy::unwrap_used, reason = "test helpers panic like tests")]
 
 use simweb::serve::{Ready, ServeOptions, serve};
 use simweb::{Character, DnsWay, Entry, Manner, Robots, SimWeb, Spec};
@@ -25,7 +25,7 @@ async fn connect(web: &SimWeb, host: &str, path: &str) -> TcpStream {
     stream
 }
 
-/// All that comes until the end, and how it ended.
+/// Returns everything received until the end, and the result of the last read.
 async fn get(web: &SimWeb, host: &str, path: &str) -> (String, io::Result<usize>) {
     let mut stream = connect(web, host, path).await;
     let mut bytes = Vec::new();
@@ -231,7 +231,10 @@ async fn a_process_says_in_one_line_that_it_is_ready() {
     let log = dir.path().join("log");
     let args = ServeOptions { spec: Spec::new(9), log: Some(log.clone()), until_stdin_ends: false };
     let mut line = Vec::new();
-    assert!(timeout(SOON, serve(args, &mut line)).await.is_err(), "it serves until it is told");
+    assert!(
+        timeout(SOON, serve(args, &mut line)).await.is_err(),
+        "the server ended before it was stopped"
+    );
     assert_eq!(line.iter().filter(|&&b| b == b'\n').count(), 1);
     let ready: Ready = serde_json::from_slice(&line).unwrap();
     assert_eq!((ready.spec.port, ready.seeds.len()), (ready.port, 4));

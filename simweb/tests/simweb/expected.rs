@@ -1,4 +1,4 @@
-//! What a correct visitor must fetch, may fetch and must not, for each kind of host.
+//! URLs that a correct visitor must, may and must not fetch, for each kind of host.
 
 use simweb::world::World;
 use simweb::{Character, Content, DnsWay, Expected, Limits, Manner, RetryAfter, Robots, Spec};

@@ -1,6 +1,6 @@
-//! The judge finds every fault, each under its own name, and accuses no polite visitor.
+//! Judge tests: each fault is found under its own name, and a polite visitor has none.
 
-#![expect(clippy::unwrap_used, reason = "a helper of tests fails like the test itself")]
+#![expect(clippy::unwrap_used, reason = "test helpers panic like tests")]
 
 use simweb::robots::SIZE_MIN_READ;
 use simweb::world::World;
@@ -32,7 +32,7 @@ fn pace_of_two_seconds() -> Pace {
     Pace::delays(Duration::from_secs(2), Duration::from_secs(1))
 }
 
-/// A request of 0.1 s that begins at `at` tenths of a second.
+/// Returns a request of 0.1 s that begins at `at` tenths of a second.
 fn request(url: &str, at: u64) -> Entry {
     let world = World::new(spec());
     let (host, path) = url.split_once('/').unwrap();
@@ -50,7 +50,7 @@ fn request(url: &str, at: u64) -> Entry {
     }
 }
 
-/// A visit of everything that must be fetched, three seconds after one another.
+/// Returns a log of everything that must be fetched, with one request every three seconds.
 fn perfect() -> Vec<Entry> {
     let judge = judge();
     let must = judge.expected().urls.iter().filter(|(_, due)| due.must);

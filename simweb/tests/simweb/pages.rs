@@ -1,5 +1,5 @@
-//! The expectation is made from the graph, the visitor reads pages: what the pages say must be
-//! what the graph says, link by link.
+//! Agreement of pages and graph. The expectation is made from the graph, but a visitor reads pages:
+//! both must have the same links.
 
 use simweb::names::HostRef;
 use simweb::page::html;
@@ -9,7 +9,8 @@ use simweb::{PageKind, Spec};
 use std::collections::BTreeSet;
 use url::Url;
 
-/// All hrefs of a page, resolved as a browser would, without fragments; `nofollow` left out.
+/// Returns all links of a page except `nofollow` links, resolved as in a browser, without
+/// fragments.
 fn read(base: &Url, html: &str) -> BTreeSet<String> {
     let attribute = |tag: &str| {
         let (_, rest) = tag.split_once("href=\"")?;

@@ -1,4 +1,4 @@
-//! https hosts: the same port, HTTP/2 or HTTP/1.1 by ALPN, certificates that verify.
+//! Tests of https hosts: the same port, HTTP/2 or HTTP/1.1 by ALPN, valid certificates.
 
 use reqwest::{Certificate, Client, StatusCode, Version};
 use simweb::{Character, Manner, SimWeb, Spec};
@@ -18,7 +18,7 @@ fn client(web: &SimWeb, http2: bool) -> Client {
 
 #[tokio::test]
 async fn https_hosts_speak_both_versions_and_verify() {
-    // Another test of this process may have installed it.
+    // Another test of this process may have installed the provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let broken = Character::named("b").manner(Manner::ResetInBody);
     let broken = Character { tls: Some(true), ..broken };
@@ -48,7 +48,7 @@ async fn https_hosts_speak_both_versions_and_verify() {
                 }
             },
         };
-        assert!(failed, "the body of a broken host came whole over {version:?}");
+        assert!(failed, "the body of a broken host was complete over {version:?}");
     }
     let log = web.shutdown().await;
     assert_eq!(log.iter().filter(|e| e.complete && e.tls && e.host == "h0.site0.test").count(), 2);

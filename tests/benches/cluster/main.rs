@@ -1,23 +1,23 @@
-//! `make bench-cluster`: what distribution costs.
+//! `make bench-cluster`: the cost of distribution.
 //!
 //! The same simulated web is crawled by `crivello crawl` and by clusters of 1, 2, 4 and 8 agents,
-//! each a process of its own. Counted is the CPU time of all agents and of the coordinator, not
-//! that of the web; and the bytes between them, in both directions, as they pass the gates of the
-//! harness. Beside each cluster as many crawlers run that know nothing of each other, each with a web
-//! of its own that has its share of the pages: as many processes start, and disturb each other on one
-//! machine, without any distribution. After that an agent is killed in the middle of a slower crawl,
-//! several times: how long until another agent fetches from one of its hosts.
+//! each a process of its own. The figures are the CPU time of all agents and of the coordinator,
+//! without the web, and the bytes between them in both directions, as they pass the gates of the
+//! harness. Each cluster is compared with the same number of independent crawlers, each with its
+//! own web that has its share of the pages: as many processes start, and compete for one machine,
+//! without any distribution. Then an agent is killed several times in the middle of a slower crawl,
+//! to measure the time until another agent fetches from one of its hosts.
 //!
-//! Then URLs are brought to a crawl that is paused: by one agent alone, and by two, where half of them
-//! go to the other and all are copied; and half of what the one has is handed over to an agent that
-//! joins.
+//! Finally URLs are added to a paused crawl: with one agent, and with two, where half of the URLs
+//! go to the other agent and all are replicated. Half of the URLs of the single agent are then
+//! handed over to an agent that joins.
 //!
 //! `CRIVELLO_BENCH_PAGES` sets the number of pages (default 30,000), `CRIVELLO_BENCH_AGENTS` the
 //! sizes of the clusters (default `1,2,4,8`), `CRIVELLO_BENCH_KILLS` the number of kills (default
-//! 3), `CRIVELLO_BENCH_URLS` the URLs that are brought (default 1,000,000). Each agent may have as
-//! many visits in flight as the crawler that is alone.
+//! 3), `CRIVELLO_BENCH_URLS` the number of added URLs (default 1,000,000). Each agent may have as
+//! many visits in flight as the single crawler.
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use crivello_tests::{Cluster, Scene, env_list, env_value};
 use simweb::{Entry, Spec};
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 const VISITS_MAX: usize = 64;
 const LEASE: Duration = Duration::from_secs(10);
-/// Hosts of the URLs that are brought.
+/// Number of hosts of the added URLs.
 const HOSTS: u32 = 20_000;
 
 fn main() {
@@ -42,15 +42,15 @@ fn main() {
     }
 }
 
-/// What one crawl took.
+/// The cost of one crawl.
 struct Cost {
     who: String,
     n_pages: usize,
     cpu: Duration,
-    /// The coordinator's share of it.
+    /// CPU time of the coordinator, included in `cpu`.
     coordinator: Duration,
     wall: Duration,
-    /// The largest of one process.
+    /// Largest peak memory of a process, in bytes.
     memory_max: u64,
     bytes: u64,
 }
@@ -82,7 +82,8 @@ impl Cost {
         self.cpu.as_secs_f64() * 1e6 / self.n_pages as f64
     }
 
-    /// Beside what a page took one crawler alone, and as many as there were agents.
+    /// Prints a row. `one` and `apart` are the CPU time per page of a single crawler, and of as
+    /// many independent crawlers as there were agents.
     fn print(&self, one: f64, apart: f64) {
         println!(
             "| {} | {} | {:.0} | {:.1} | {:.2} | {:.2} | {:.2} | {:.0} | {} |",
@@ -99,7 +100,7 @@ impl Cost {
     }
 }
 
-/// Crawlers that know nothing of each other, all at once.
+/// Runs independent crawlers at the same time.
 fn crawl_apart(pages: u32, n_crawlers: u8) -> Cost {
     let web = |n: u8| {
         let web = Spec::bench(pages / u32::from(n_crawlers));
@@ -108,7 +109,7 @@ fn crawl_apart(pages: u32, n_crawlers: u8) -> Cost {
     let costs: Vec<Cost> = std::thread::scope(|scope| {
         let crawls: Vec<_> =
             (0..n_crawlers).map(|n| scope.spawn(move || crawl_alone(web(n)))).collect();
-        crawls.into_iter().map(|crawl| crawl.join().expect("a crawl that ended well")).collect()
+        crawls.into_iter().map(|crawl| crawl.join().expect("the thread of a crawl")).collect()
     });
     Cost {
         who: format!("{n_crawlers} of them, each its own web"),
@@ -130,7 +131,7 @@ fn crawl_alone(web: Spec) -> Cost {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     Cost {
         who: "`crivello crawl`".to_owned(),
-        n_pages: usize::try_from(ended.count("totals/pages")).expect("it fits"),
+        n_pages: usize::try_from(ended.count("totals/pages")).expect("a number of pages that fits"),
         cpu: ended.usage.cpu(),
         coordinator: Duration::ZERO,
         wall: wall(&scene.web.log().entries()),
@@ -139,8 +140,9 @@ fn crawl_alone(web: Spec) -> Cost {
     }
 }
 
-/// From the first request to the end of the last: an agent that starts fetches nothing for five
-/// seconds, since somebody may have its promise.
+/// Returns the time from the first request to the end of the last. It excludes the five seconds in
+/// which a new agent fetches nothing, because other agents may still hold peer leases that it
+/// granted.
 fn wall(log: &[Entry]) -> Duration {
     let first = log.iter().map(|entry| entry.start).min().unwrap_or_default();
     let last = log.iter().map(|entry| entry.end).max().unwrap_or_default();
@@ -172,7 +174,7 @@ fn crawl_together(pages: u32, n_agents: u8) -> Cost {
     }
 }
 
-/// From the kill to the first request of a successor, by the web's clock.
+/// Measures the time from a kill to the first request of a successor, by the web's clock.
 fn takeovers(n_kills: u32) {
     let mut beyond: Vec<f64> = (0..n_kills).map(takeover).collect();
     beyond.sort_by(f64::total_cmp);
@@ -184,7 +186,7 @@ fn takeovers(n_kills: u32) {
     );
 }
 
-/// One of them, in seconds beyond the lease.
+/// Returns the time until a takeover, in seconds beyond the lease.
 fn takeover(seed: u32) -> f64 {
     let delay = Duration::from_millis(200);
     let mut cluster = Cluster::new(Spec::new(seed.into()).size(60, 1, 100).ips(0))
@@ -196,15 +198,15 @@ fn takeover(seed: u32) -> f64 {
     let killed = cluster.web.log().now();
     cluster.kill9("b");
     cluster.delete_disk("b");
-    cluster.until("others go on with its hosts", |c| c.successor_of("b", killed).is_some());
-    let first = cluster.successor_of("b", killed).expect("just seen").start;
+    cluster.until("other agents visit its hosts", |c| c.successor_of("b", killed).is_some());
+    let first = cluster.successor_of("b", killed).expect("seen above").start;
     let after = Duration::from_micros(first.saturating_sub(killed.0));
     after.as_secs_f64() - LEASE.as_secs_f64()
 }
 
-/// Brings URLs to a crawl that is paused, until all of them are safe.
+/// Adds URLs to a paused crawl and waits until all outboxes are empty.
 fn brought(urls: u32, n_agents: u8) -> Cluster {
-    // Of names that nobody knows the hosts would be given up, also while the crawl is paused.
+    // Hosts whose names do not resolve would be given up, even while the crawl is paused.
     let web = Spec::new(1).size(HOSTS, 1, 1).ips(4);
     let mut cluster = Cluster::new(web).within(Duration::from_secs(1_800)).start(n_agents);
     cluster.tell(&["pause"]);
@@ -213,7 +215,7 @@ fn brought(urls: u32, n_agents: u8) -> Cluster {
     std::fs::write(&list, (0..urls).map(url).collect::<String>()).expect("the list is written");
     let (begun, before) = (cluster.web.log().now(), cluster.bytes_between_members());
     cluster.tell(&["seed", &list.display().to_string()]);
-    cluster.until("all is copied", |c| totals(c, "outbox") == 0);
+    cluster.until("all rows are replicated", |c| totals(c, "outbox") == 0);
     let time = cluster.web.log().now().since(begun).as_secs_f64();
     let bytes = cluster.bytes_between_members() - before;
     println!(
@@ -225,14 +227,14 @@ fn brought(urls: u32, n_agents: u8) -> Cluster {
     cluster
 }
 
-/// One agent has them all, and another joins.
+/// Measures a handoff: one agent has all URLs, and another one joins.
 fn handed_over(urls: u32) {
     let mut cluster = brought(urls, 1);
     let before = cluster.bytes_between_members();
     let begun = cluster.web.log().now();
     cluster.add("b");
     let half = u64::from(urls) * 2 / 5;
-    cluster.until("half of it is the newcomer's", |c| {
+    cluster.until("the new agent owns half of the URLs", |c| {
         let status = status(c);
         let own = status["agents"].as_array().into_iter().flatten();
         let b = own.filter(|agent| agent["name"] == "b").filter_map(|b| b["urls_queued"].as_u64());
@@ -250,7 +252,7 @@ fn status(cluster: &Cluster) -> serde_json::Value {
     serde_json::from_str(&cluster.tell(&["status", "--json"])).unwrap_or_default()
 }
 
-/// Of all agents; more than there can be while nobody answers.
+/// Returns a total over all agents, or `u64::MAX` if there is no answer.
 fn totals(cluster: &Cluster, what: &str) -> u64 {
     status(cluster)["totals"][what].as_u64().unwrap_or(u64::MAX)
 }

@@ -1,16 +1,16 @@
-//! `make bench-connections`: what connections cost, in CPU per page of the whole crawler, beside a
-//! floor of the same kind measured in the same run.
+//! `make bench-connections`: the cost of connections, in CPU per page of the whole crawler,
+//! compared with a floor of the same kind measured in the same run.
 //!
-//! The web, the crawl and the floor of `make bench-crawl`, four times: on connections that are kept
-//! alive, with a new one for each page (the web closes them), over TLS, and with a new connection over
-//! TLS for each page, where the session of the one before is resumed. Nobody verifies the certificates
-//! of the simulated web, as the crawler does by default, and all speak HTTP/1.1, so that the same is
-//! measured. How many connections there were, and how many of them resumed a session, is what the
-//! web's log says.
+//! The web, the crawl and the floor are those of `make bench-crawl`. There are four cases:
+//! kept-alive connections, a new connection for each page (the web closes them), kept-alive TLS,
+//! and a new TLS connection for each page, which resumes the session of the previous one. Neither
+//! crawler nor floor verifies the certificates of the simulated web, which is the crawler's
+//! default, and both use HTTP/1.1, so that the same work is measured. The numbers of connections
+//! and of resumed sessions are taken from the web's log.
 //!
 //! `CRIVELLO_BENCH_PAGES` sets the number of pages (default 100,000).
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 #[path = "../crawl/beside.rs"]
 mod beside;
@@ -24,7 +24,7 @@ use crivello_tests::env_value;
 use simweb::{Entry, Log, Spec};
 use std::collections::HashMap;
 
-/// A name, whether connections are kept alive, and the share of https hosts.
+/// Cases: name, keep-alive, and share of https hosts.
 const KINDS: [(&str, bool, f64); 4] = [
     ("kept alive", true, 0.0),
     ("new connection", false, 0.0),
@@ -49,7 +49,7 @@ fn main() {
         let file = dir.path().join("log");
         let both = beside(&spec, &["--set=fetch.http2=false".to_owned()], Some(&file));
         let log = Log::read(&file).expect("the web's log");
-        // Bare reqwest does not say who it is.
+        // Bare reqwest sends no user agent.
         let (floor, crawl): (Vec<_>, Vec<_>) =
             log.into_iter().partition(|entry| entry.user_agent.is_empty());
         let ratio = both.crawl.micros(both.n_pages)[0] / both.floor.micros(both.n_pages)[0];

@@ -1,4 +1,5 @@
-//! A crawl of a simulated web, and then the floor over the pages that it fetched; each a process.
+//! A crawl of a simulated web, followed by the floor over the pages that it fetched, each in its
+//! own process.
 
 use crate::floor;
 use crate::run::{CONCURRENCY, crawl, measured, start_web};
@@ -9,29 +10,29 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What one of them took.
+/// The cost of the crawl or of the floor.
 pub struct Cost {
     pub wall: Duration,
     pub usage: Usage,
 }
 
-/// Both.
+/// The costs of the crawl and of the floor.
 pub struct ExtraServices {
-    /// Pages that each of them fetched.
+    /// Number of pages that each of them fetched.
     pub n_pages: f64,
     pub crawl: Cost,
     pub floor: Cost,
 }
 
 impl Cost {
-    /// CPU time a page: all of it, in user mode, and in the kernel.
+    /// Returns the CPU time per page in microseconds: total, user mode, kernel.
     pub fn micros(&self, n_pages: f64) -> [f64; 3] {
         [self.usage.cpu(), self.usage.user, self.usage.system]
             .map(|time| time.as_secs_f64() * 1e6 / n_pages)
     }
 }
 
-/// Whether this process is to be the floor; then it has been.
+/// Runs the floor if the arguments of this process request it. Returns whether they did.
 pub fn was_the_floor() -> bool {
     let mut args = std::env::args().skip(1);
     let is_floor = args.next().as_deref() == Some("--floor");
@@ -41,7 +42,7 @@ pub fn was_the_floor() -> bool {
     is_floor
 }
 
-/// Measures both on the same web, whose log may go to a file. `args` are for the crawler.
+/// Measures crawl and floor on the same web, which may log to a file. `args` are for the crawler.
 pub fn beside(spec: &Spec, args: &[String], log: Option<&Path>) -> ExtraServices {
     let dir = tempfile::tempdir().expect("a directory");
     let (mut web, ready) = start_web(dir.path(), spec, log);
@@ -51,7 +52,7 @@ pub fn beside(spec: &Spec, args: &[String], log: Option<&Path>) -> ExtraServices
     let fetched = urls_fetched(&out);
     let list = dir.path().join("urls");
     std::fs::write(&list, fetched.join("\n")).expect("the list is written");
-    let me = std::env::current_exe().expect("a bench has a path");
+    let me = std::env::current_exe().expect("the path of this benchmark");
     let (wall, usage) =
         measured(Command::new(me).arg("--floor").arg(&list).spawn().expect("the floor starts"));
     drop(web.stdin.take());
@@ -59,7 +60,7 @@ pub fn beside(spec: &Spec, args: &[String], log: Option<&Path>) -> ExtraServices
     ExtraServices { n_pages: fetched.len() as f64, crawl, floor: Cost { wall, usage } }
 }
 
-/// The URLs of the archive's index.
+/// Returns the page URLs in the index of the archive.
 fn urls_fetched(out: &Path) -> Vec<String> {
     let warc = out.join("warc");
     let files = std::fs::read_dir(warc).expect("the archive").filter_map(Result::ok);

@@ -1,4 +1,4 @@
-//! The floor: what fetching, extracting links and compressing cost with nothing round them.
+//! The floor: the cost of fetching, extracting links and compressing alone.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Every name is at one address: the simulated web listens on all of them.
+/// Resolver that returns one address for every name. The simulated web listens on all of them.
 struct Anywhere;
 
 impl reqwest::dns::Resolve for Anywhere {
@@ -18,8 +18,8 @@ impl reqwest::dns::Resolve for Anywhere {
     }
 }
 
-/// Fetches the URLs listed in a file, the pages of one host one after another, `concurrency` hosts
-/// at once.
+/// Fetches the URLs listed in a file, `concurrency` hosts at a time and the pages of each host one
+/// after another.
 pub fn run(list: &Path, concurrency: usize) {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -47,8 +47,8 @@ pub fn run(list: &Path, concurrency: usize) {
     });
 }
 
-/// One for each of those that are at work, so that none forgets the TLS session of its host. It takes
-/// every certificate, as the crawler does unless it is told otherwise, and speaks HTTP/1.1.
+/// Returns a client for one worker; each worker has its own, so that it keeps the TLS session of
+/// its host. It accepts every certificate, as the crawler does by default, and uses HTTP/1.1.
 fn client() -> reqwest::Client {
     reqwest::Client::builder()
         .dns_resolver(Arc::new(Anywhere))

@@ -1,13 +1,15 @@
-//! `make bench-crawl`: CPU per page of the whole crawler, beside a floor measured in the same run.
+//! `make bench-crawl`: CPU per page of the whole crawler, compared with a floor measured in the
+//! same run.
 //!
-//! Three processes: the simulated web; `crivello crawl` with everything on (robots, DNS, RocksDB
-//! sieve, WARC with gzip and digests), no delay, kept-alive connections; and the floor, which
-//! fetches the same pages with bare reqwest, extracts their links and writes them with gzip
-//! level 1, and does nothing else. Only the CPU time of the second and third is counted.
+//! There are three processes. The first is the simulated web. The second is `crivello crawl` with
+//! everything enabled (robots, DNS, RocksDB sieve, WARC with gzip and digests), no delay, and
+//! kept-alive connections. The third is the floor, which only fetches the same pages with bare
+//! reqwest, extracts their links and writes them with gzip level 1. Only the CPU time of the second
+//! and third is counted.
 //!
 //! `CRIVELLO_BENCH_PAGES` sets the number of pages (default 100,000).
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod beside;
 mod floor;

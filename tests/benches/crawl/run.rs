@@ -1,4 +1,4 @@
-//! A simulated web and a crawl of it, each in a process of its own.
+//! A simulated web and a crawl of it, each in its own process.
 
 use crivello_tests::{Usage, binary, wait_measured};
 use serde_json::Value;
@@ -9,14 +9,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Visits in flight.
+/// Maximum number of visits in flight.
 pub const CONCURRENCY: usize = 64;
 
-/// Starts a web, whose log may go to a file; what it says of itself.
+/// Starts a web, which may log to a file, and returns its [`Ready`](simweb::serve::Ready) line.
 pub fn start_web(dir: &Path, spec: &Spec, log: Option<&Path>) -> (Child, Value) {
-    let json = serde_json::to_vec(spec).expect("a spec is plain data");
+    let json = serde_json::to_vec(spec).expect("the specification serializes");
     let spec = dir.join("web.json");
-    std::fs::write(&spec, json).expect("the spec is written");
+    std::fs::write(&spec, json).expect("the specification is written");
     let mut web = Command::new(binary())
         .args(["simweb", "--until-stdin-ends", "--spec"])
         .arg(&spec)
@@ -27,12 +27,12 @@ pub fn start_web(dir: &Path, spec: &Spec, log: Option<&Path>) -> (Child, Value) 
         .expect("the web starts");
     let mut line = String::new();
     let stdout = web.stdout.take().expect("piped");
-    BufReader::new(stdout).read_line(&mut line).expect("the web says when it is ready");
+    BufReader::new(stdout).read_line(&mut line).expect("the web prints that it is ready");
     let ready = serde_json::from_str(&line).expect("one line of JSON");
     (web, ready)
 }
 
-/// Starts a crawl of that web into `out`, with further arguments.
+/// Starts a crawl of that web into `out`, with additional arguments.
 pub fn crawl(out: &Path, dir: &Path, ready: &Value, args: &[String]) -> Child {
     let texts = |key: &str| -> Vec<String> {
         let list = ready[key].as_array().expect("a list");
@@ -59,11 +59,11 @@ pub fn crawl(out: &Path, dir: &Path, ready: &Value, args: &[String]) -> Child {
     command.stdout(Stdio::null()).spawn().expect("the crawler starts")
 }
 
-/// Waits for its end: how long it took, and what it used.
+/// Waits for a process to end. Returns its duration and usage.
 pub fn measured(child: Child) -> (Duration, Usage) {
-    #[expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
+    #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
     let start = Instant::now();
-    let (status, usage) = wait_measured(child).expect("it can be waited for");
+    let (status, usage) = wait_measured(child).expect("the exit status of the child");
     assert!(status.success(), "{status}");
     (start.elapsed(), usage)
 }

@@ -1,54 +1,55 @@
-//! `make bench-delay`: whether pages a second stay the same however long the delay is, as long as
-//! there are hosts enough.
+//! `make bench-delay`: the rate of pages at different delays. It should be the same for all of them
+//! if there are enough hosts.
 //!
 //! One agent crawls a web whose hosts are all known from the start, while the delay is set live to
-//! 0.25, 1, 4 and 16 seconds, and then back to the first. What bounds the rate is the same at every
-//! delay: `fetch.visits-max` visits at once, to hosts that take 200 ms for each answer. It is chosen
-//! such that at the longest delay four hosts out of five are needed, so the front has to grow from some
-//! hundreds of hosts to nearly all of them. The machine is no bound: then the figures would be about
-//! CPU, and other benches have these.
+//! 0.25, 1, 4 and 16 seconds, and then back to the first. The limit of the rate is the same at
+//! every delay: `fetch.visits-max` visits at once, to hosts that take 200 ms for each answer. It is
+//! chosen so that the longest delay needs four hosts out of five, so the front has to grow from
+//! some hundreds of hosts to nearly all of them. The machine must not be the limit; other benches
+//! measure CPU.
 //!
-//! Each stretch begins once hardly any robots.txt is asked for and the front stays as it is, and its
-//! requests are judged by the log of the web. After the last delay it is measured how the front and
-//! memory shrink, with the delay set to 0.25 s. A crawl of so many hosts could not know all pages of
-//! such a web in advance, so it is judged for its pace alone.
+//! Each measurement begins when hardly any robots.txt is fetched and the front is stable. Its
+//! requests are judged by the web's log. After the last delay, the delay is set to 0.25 s, and the
+//! shrinking of the front and of memory is measured. The pages of such a large web cannot all be
+//! listed in advance, so only the pace of the crawl is judged.
 //!
-//! Hosts that rest for longer than idle connections are kept need a new one for each page. A kernel that
-//! tracks connections remembers each for two minutes and drops packets when its table is full, which
-//! looks like slow hosts: the bench says so when the table is too small for the rate. (Beyond 2,048
-//! hosts in turn most connections are new at shorter delays, too.)
+//! Hosts that rest for longer than idle connections are kept need a new connection for each page. A
+//! kernel that tracks connections remembers each for two minutes and drops packets when its table
+//! is full, which looks like slow hosts. The bench prints a warning if the table is too small for
+//! the rate. (With more than 2,048 hosts in turn, most connections are new at shorter delays, too.)
 //!
-//! `CRIVELLO_BENCH_HOSTS` sets the number of hosts (default 32,000), `CRIVELLO_BENCH_SECONDS` how long
-//! each stretch is (default 60), `CRIVELLO_BENCH_SHRINK` how many seconds shrinking is watched at most
-//! (default 600), `CRIVELLO_BENCH_DELAYS` the delays in seconds (default `0.25,1,4,16`).
+//! `CRIVELLO_BENCH_HOSTS` sets the number of hosts (default 32,000), `CRIVELLO_BENCH_SECONDS` the
+//! duration of each measurement (default 60), `CRIVELLO_BENCH_SHRINK` the maximum time for which
+//! shrinking is observed, in seconds (default 600), and `CRIVELLO_BENCH_DELAYS` the delays in
+//! seconds (default `0.25,1,4,16`).
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use crivello_tests::{Cluster, Look, Watched, env_list, env_value};
 use simweb::{Pace, SeedChoice, Spec, judge_pace};
 use std::time::Duration;
 
-/// What a host takes for an answer.
+/// Time that a host takes for an answer.
 const LATENCY: Duration = Duration::from_millis(200);
-/// The share of the hosts that the longest delay needs.
+/// Share of the hosts that the longest delay needs.
 const NEEDED: f64 = 0.8;
-/// More than one host falls to in all stretches.
+/// Pages per host, more than are fetched in all measurements.
 const PAGES_A_HOST: u32 = 100;
-/// While robots.txt files are more than this share of what is fetched, the front is still growing.
+/// Maximum share of robots.txt fetches, relative to pages, of a front that has stopped growing.
 const ROBOTS_MAX: f64 = 0.02;
-/// So is it while it changes by more than this from look to look.
+/// Maximum relative change between two samples of a front that is stable.
 const STEADY: f64 = 0.01;
-/// Settling is waited for at most so long.
+/// Maximum time to wait for a stable front.
 const SETTLED_AFTER: Duration = Duration::from_secs(300);
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// No address has two hosts.
+/// Delay of an address; each address has only one host.
 const IP_DELAY: Duration = Duration::from_millis(10);
 const TRACKED_MAX: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
-/// How long a kernel remembers a connection that was closed, and a little more.
+/// Time for which a kernel tracks a closed connection, plus a margin.
 const TRACKED_FOR: Duration = Duration::from_secs(150);
-/// Memory stays as it is when so many looks in a row found no less.
+/// Number of consecutive samples without a new minimum after which memory counts as stable.
 const LOOKS_AT_MEMORY: u32 = 6;
-/// The front has shrunk when it is not larger than at the first delay by more than this.
+/// Maximum size of a shrunk front, relative to its size at the first delay.
 const SHRUNK: f64 = 1.25;
 
 fn main() {
@@ -65,7 +66,7 @@ fn main() {
         visits / LATENCY.as_secs_f64()
     );
     warn_of_tracking(visits / LATENCY.as_secs_f64());
-    // As every host needs its turn for its robots.txt, the longest delay comes first.
+    // Starts with the longest delay, because every host needs a turn for its robots.txt.
     let (mut cluster, watched) = start(n_hosts, visits as u32, longest);
     settle(&watched, longest);
     println!(
@@ -117,7 +118,7 @@ fn main() {
     std::process::exit(i32::from(!clean));
 }
 
-/// Says so when the kernel cannot remember as many connections as are made.
+/// Warns if the kernel cannot track as many connections as are made.
 fn warn_of_tracking(rate: f64) {
     let max = std::fs::read_to_string(TRACKED_MAX).ok().and_then(|n| n.trim().parse::<f64>().ok());
     if let Some(max) = max.filter(|max| rate * TRACKED_FOR.as_secs_f64() > *max) {
@@ -148,12 +149,12 @@ fn start(n_hosts: u32, visits: u32, delay: Duration) -> (Cluster, Watched) {
     (cluster, watched)
 }
 
-/// Sets the delay; once the command has ended it is in force.
+/// Sets the delay. It is in force when the command has ended.
 fn set(cluster: &Cluster, delay: Duration) {
     cluster.tell(&["set", &format!("politeness.delay={}ms", delay.as_millis())]);
 }
 
-/// Waits until the front has grown or shrunk as far as it will soon, for two delays at least.
+/// Waits until the front is stable, for at least two delays and at most [`SETTLED_AFTER`].
 fn settle(watched: &Watched, delay: Duration) {
     let begun = watched.look();
     let mut before = begun.clone();
@@ -171,7 +172,7 @@ fn held(look: &Look) -> f64 {
     look.number("crivello_front_held")
 }
 
-/// Sets the delay back, and watches how the front and memory go back, too.
+/// Restores the delay, and measures how the front and memory shrink.
 fn shrink(
     cluster: &Cluster,
     watched: &Watched,
@@ -186,7 +187,7 @@ fn shrink(
         drop(cluster.web.log().take());
         held(look) <= SHRUNK * to || look.at.since(begun.at) > patience
     });
-    // Memory is let go of a little later: until it has not become less for a while.
+    // Memory is released later: wait until it has not decreased for a while.
     let (mut least, mut looks) = (u64::MAX, 0);
     let later = watched.until(LOOK_EVERY, |look| {
         drop(cluster.web.log().take());

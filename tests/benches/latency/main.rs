@@ -1,15 +1,15 @@
-//! `make bench-latency`: whether a crawl of slow hosts is as fast as hosts and delay allow, or as the
-//! machine does.
+//! `make bench-latency`: the rate of a crawl of slow hosts. It should reach the limit of hosts and
+//! delay, or of the machine.
 //!
-//! Every host takes 200 ms for an answer and rests for a second after it, so `hosts / 1.2 s` is what
-//! they allow together. The web is this process, on the same machine: its CPU is in the table
-//! beside the crawler's, and so is that of everything, so that it can be read which bound was met. A
-//! stretch begins when all hosts have been asked for their robots.txt.
+//! Every host takes 200 ms for an answer and rests for a second after it, so all of them together
+//! allow `hosts / 1.2 s`. The web is this process, on the same machine. The table shows its CPU,
+//! the crawler's and the total, so that the limiting factor is visible. A measurement begins when
+//! all hosts have been asked for their robots.txt.
 //!
-//! `CRIVELLO_BENCH_HOSTS` sets the numbers of hosts (default `2000,20000`), `CRIVELLO_BENCH_SECONDS` how
-//! long each stretch is (default 60).
+//! `CRIVELLO_BENCH_HOSTS` sets the numbers of hosts (default `2000,20000`),
+//! `CRIVELLO_BENCH_SECONDS` the duration of each measurement (default 60).
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use crivello_tests::{Scene, env_list, env_value};
 use simweb::{Pace, SeedChoice, Spec, judge_pace};
@@ -17,14 +17,14 @@ use std::time::Duration;
 
 const DELAY: Duration = Duration::from_secs(1);
 const LATENCY: Duration = Duration::from_millis(200);
-/// No address has two hosts.
+/// Delay of an address; each address has only one host.
 const IP_DELAY: Duration = Duration::from_millis(10);
-/// More than one host falls to.
+/// Pages per host, more than are fetched.
 const PAGES_A_HOST: u32 = 400;
-/// As many visits at once as there can be answers on their way, and half as many again.
+/// Maximum number of visits, relative to the number of answers that can be in flight.
 const VISITS_SPARE: f64 = 1.5;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Robots.txt files are waited for at most so long.
+/// Maximum time to wait for the robots.txt files.
 const ASKED_AFTER: Duration = Duration::from_secs(600);
 
 fn main() {
@@ -42,7 +42,7 @@ fn main() {
     std::process::exit(i32::from(!clean));
 }
 
-/// One row; whether the crawl was polite.
+/// Measures and prints one row. Returns whether the crawl was polite.
 fn at(n_hosts: u32, stretch: Duration) -> bool {
     let cycle = (DELAY + LATENCY).as_secs_f64();
     let visits = VISITS_SPARE * f64::from(n_hosts) * LATENCY.as_secs_f64() / cycle;

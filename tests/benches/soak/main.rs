@@ -1,19 +1,19 @@
-//! `make bench-soak`: a crawl at full rate for two hours. Nothing may grow: not memory, not the time
-//! that pages wait in queues, not the number of files, sockets and threads; and the rate may not fall.
+//! `make bench-soak`: a crawl at full rate for two hours. Memory, time in queues, and the numbers
+//! of files, sockets and threads must not grow, and the rate must not fall.
 //!
-//! The web never ends: every host has a calendar, so each page that is fetched brings about one that
-//! is new, and the queue stays as long as it is. A fifth of the hosts speak TLS, a tenth close the
-//! connection after each page. There is no delay. The archive would need some dozens of GB: as the
-//! soak goes on, all of its files are deleted but the latest two, which the crawler never reads again.
-//! The state on disk does grow, by the URLs that were seen.
+//! The web is endless: every host has a calendar, so each fetched page adds about one new page, and
+//! the queue keeps its length. A fifth of the hosts use TLS; a tenth close the connection after
+//! each page. There is no delay. The archive would need some dozens of GB, so all of its files
+//! except the latest two, which the crawler never reads again, are deleted during the soak. The
+//! state on disk does grow, by the seen URLs.
 //!
-//! The crawl is looked at every ten seconds, and a line a minute is printed. At the end the last
-//! quarter of the time is compared with the second, which leaves the first for caches to fill. Where
-//! one of the bounds below is passed the exit code is 1, and a sentence says which.
+//! A sample is taken every ten seconds, and a line is printed every minute. At the end, the last
+//! quarter is compared with the second, because caches fill during the first. If one of the bounds
+//! in `verdict` is exceeded, the exit code is 1, and a sentence names the bound.
 //!
-//! `CRIVELLO_SOAK_MINUTES` sets how long it takes (default 120).
+//! `CRIVELLO_SOAK_MINUTES` sets the duration (default 120).
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod verdict;
 
@@ -26,10 +26,10 @@ const HOSTS: u32 = 2_000;
 const VISITS: u32 = 256;
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 const LOOKS_A_LINE: usize = 6;
-/// Files of the archive that stay: the one that is written, and one more.
+/// Number of archive files that are kept: the one being written, and one more.
 const FILES_KEPT: usize = 2;
 
-/// What was seen, and what had passed since the look before.
+/// A sample, and the changes since the previous one.
 pub struct Seen {
     look: Look,
     over: Stretch,
@@ -57,7 +57,7 @@ fn main() {
     let mut last = begun.clone();
     while last.at.since(begun.at) < time {
         std::thread::sleep(LOOK_EVERY);
-        // The web remembers every request until somebody has read it.
+        // The web keeps every request until it is taken.
         drop(scene.web.log().take());
         forget_archive(&scene.out().join("warc"));
         let look = watched.look();
@@ -71,7 +71,7 @@ fn main() {
     }
     crawl.stop();
     let ended = scene.end(crawl);
-    // 130 is a stop with the state saved.
+    // Exit code of a stop with the state saved.
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     let faults = verdict::faults(&seen);
     faults.iter().for_each(|fault| println!("{fault}"));
@@ -105,7 +105,7 @@ fn print(begun: &Look, before: &Look, look: &Look) {
     );
 }
 
-/// Deletes the files of the archive that are finished.
+/// Deletes finished files of the archive.
 fn forget_archive(warc: &Path) {
     let Ok(files) = std::fs::read_dir(warc) else { return };
     let mut files: Vec<(SystemTime, _)> = files
@@ -119,7 +119,7 @@ fn forget_archive(warc: &Path) {
     files.sort_unstable();
     let n_finished = files.len().saturating_sub(FILES_KEPT);
     for (_, path) in &files[..n_finished] {
-        // It may be gone with the crawl's end.
+        // The file may have disappeared at the end of the crawl.
         let _ = std::fs::remove_file(path);
     }
 }

@@ -1,9 +1,9 @@
-//! Whether anything drifted: the last quarter of a soak beside its second.
+//! Drift during a soak: the last quarter compared with the second.
 
 use crate::Seen;
 use Bound::{AtLeast, AtMost};
 
-/// A figure, and what it may be in the last quarter, by what it was in the second.
+/// A figure, and the bound for its mean in the last quarter, given its mean in the second.
 struct Figure {
     what: &'static str,
     unit: &'static str,
@@ -18,35 +18,35 @@ enum Bound {
 }
 
 const FIGURES: [Figure; 7] = [
-    // Beside a tenth, what caches still take that were not full.
+    // 10%, plus caches that were not full.
     Figure {
         what: "resident memory",
         unit: "MiB",
         of: |seen| (seen.look.resident >> 20) as f64,
         bound: |before| AtMost(1.1 * before + 16.0),
     },
-    // It depends on who else has work for the machine.
+    // Depends on the other load of the machine.
     Figure {
         what: "rate",
         unit: "pages a second",
         of: |seen| seen.over.pages_a_second(),
         bound: |before| AtLeast(0.8 * before),
     },
-    // More URLs were seen, and each look among them costs more.
+    // More URLs have been seen, so each lookup costs more.
     Figure {
         what: "rate",
         unit: "pages a CPU-second",
         of: |seen| 1e6 / seen.over.cpu_a_page(),
         bound: |before| AtLeast(0.9 * before),
     },
-    // Beside half as much again, a commit.
+    // 50%, plus a commit.
     Figure {
         what: "time in queues",
         unit: "ms",
         of: |seen| 1e3 * seen.over.waited,
         bound: |before| AtMost(1.5 * before + 50.0),
     },
-    // Files, sockets and threads come and go.
+    // The numbers of files, sockets and threads fluctuate.
     Figure {
         what: "open files",
         unit: "files",
@@ -67,12 +67,12 @@ const FIGURES: [Figure; 7] = [
     },
 ];
 
-/// Prints all figures, and says a sentence for each that drifted.
-#[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+/// Prints all figures. Returns one sentence for each that drifted.
+#[expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 pub fn faults(seen: &[Seen]) -> Vec<String> {
     let quarter = seen.len() / 4;
     if quarter == 0 {
-        return vec!["the soak was too short to be judged: four looks are the least".to_owned()];
+        return vec!["the soak test was too short: at least four samples are needed".to_owned()];
     }
     println!("\n| | second quarter | last quarter | bound |");
     println!("| --- | --- | --- | --- |");
@@ -84,7 +84,7 @@ pub fn faults(seen: &[Seen]) -> Vec<String> {
 }
 
 impl Figure {
-    #[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+    #[expect(clippy::print_stdout, reason = "a benchmark prints its results")]
     fn fault(&self, before: f64, after: f64) -> Option<String> {
         let Self { what, unit, .. } = self;
         let (verb, words, bound, holds) = match (self.bound)(before) {

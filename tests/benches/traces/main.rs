@@ -1,20 +1,20 @@
-//! `make bench-traces`: what it costs to follow single URLs, in CPU per page of the whole crawler.
+//! `make bench-traces`: the cost of tracing URLs, in CPU per page of the whole crawler.
 //!
-//! The same web is crawled with traces off (rate 0, no collector), at the default rate and at rate 1,
-//! both exported to a collector in this process, whose CPU does not count. The runs take turns, so
-//! that a machine that grows slower is slower for all; the medians are compared.
+//! The same web is crawled with traces off (rate 0, no collector), at the default rate and at rate
+//! 1, both exported to a collector in this process, whose CPU is not counted. The runs alternate,
+//! so that a machine that becomes slower affects all of them equally. The medians are compared.
 //!
-//! `CRIVELLO_BENCH_PAGES` sets the number of pages (default 30,000), `CRIVELLO_BENCH_ROUNDS` how often
-//! each is run (default 7).
+//! `CRIVELLO_BENCH_PAGES` sets the number of pages (default 30,000), `CRIVELLO_BENCH_ROUNDS` the
+//! number of runs of each (default 7).
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 #[path = "../crawl/run.rs"]
 mod run;
 
 use crivello_tests::{Collector, env_value};
 
-/// What is compared: a name, and the rate where it is not the default.
+/// Cases: name, and trace rate unless it is the default.
 const WAYS: [(&str, Option<&str>); 3] = [("off", Some("0")), ("default", None), ("all", Some("1"))];
 
 fn main() {
@@ -40,7 +40,7 @@ fn main() {
             let n_spans = collector.spans().len() - before;
             println!("round {round}   {name:<8} CPU µs/page {per_page:>7.1}   spans {n_spans:>8}");
             cpu[i].push(per_page);
-            std::fs::remove_dir_all(&out).expect("a crawl can be deleted");
+            std::fs::remove_dir_all(&out).expect("delete the crawl");
         }
     }
     drop(web.stdin.take());

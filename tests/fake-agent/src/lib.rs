@@ -1,5 +1,5 @@
-//! An agent with made-up answers: it joins a coordinator and serves `Control`, so that tests of the
-//! dashboard see every kind of answer without a crawl.
+//! An agent with invented answers. It joins a coordinator and serves `Control`, so that tests of
+//! the dashboard see every kind of answer without a crawl.
 
 use crivello_proto::FORMAT_VERSION;
 use crivello_proto::v1::control_server::{Control, ControlServer};
@@ -25,20 +25,20 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Id of the agent that archived the page: the first that joins.
 const HOLDER: u32 = 1;
-/// An archive file of the holder: serial and name.
+/// An archive file of the agent [`HOLDER`]: serial and name.
 const FILE: (u32, &str) = (4, "crivello-four.warc.gz");
 
 /// The answers that a fake agent gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FakeKind {
-    /// All; the agent owns every group.
+    /// All of them; the agent owns every group.
     Owner,
-    /// All; the agent holds replicas.
+    /// All of them; the agent holds replicas.
     Holder,
-    /// All, but `count_archived` returns only on [`FakeState::finish`]. Sends heartbeats; the other kinds
-    /// send none and are dead when their lease ends.
+    /// All of them, but `count_archived` returns only after [`FakeState::finish`]. Sends
+    /// heartbeats; the other kinds send none and are dead when their lease ends.
     Slow,
-    /// `status` only, as an agent of an older version.
+    /// Only `status`, like an agent of an older version.
     Old,
 }
 
@@ -47,14 +47,14 @@ pub enum FakeKind {
 pub struct FakeState {
     /// Epoch of the view in force.
     pub epoch: AtomicU64,
-    /// `archived` requests in progress.
+    /// Number of `count_archived` requests in progress.
     pub counting: AtomicU32,
-    /// Finishes one `archived` request.
+    /// Finishes one `count_archived` request.
     pub finish: Notify,
 }
 
 impl FakeState {
-    /// Sends heartbeats of `agent` (id and process), for ever.
+    /// Sends heartbeats of `agent` (id and process) forever.
     async fn send_heartbeats(&self, mut client: CoordinatorClient<Channel>, agent: (u32, u64)) {
         let (id, process) = agent;
         loop {
@@ -69,7 +69,7 @@ impl FakeState {
     }
 }
 
-/// Counts one request while it lives.
+/// Counts one request during its lifetime.
 struct Counting<'a>(&'a AtomicU32);
 
 impl Drop for Counting<'_> {
@@ -87,10 +87,11 @@ struct FakeAgent {
     state: Arc<FakeState>,
 }
 
-/// Joins the coordinator at `url` under `name` and serves as long as `tasks` lives. Returns the id.
+/// Joins the coordinator at `url` under `name` and serves as long as `tasks` exists. Returns the
+/// id.
 ///
 /// # Panics
-/// If the coordinator cannot be reached or refuses the agent.
+/// Panics if the coordinator cannot be reached or refuses the agent.
 pub async fn join(
     tasks: &mut JoinSet<()>,
     url: &str,
@@ -113,7 +114,7 @@ pub async fn join(
         disk_id: process,
         ..v1::JoinRequest::default()
     };
-    let joined = client.join(join).await.expect("the agent may join").into_inner();
+    let joined = client.join(join).await.expect("the coordinator accepts the agent").into_inner();
     if kind == FakeKind::Slow {
         let (state, id) = (Arc::clone(state), joined.id);
         tasks.spawn(async move { state.send_heartbeats(client, (id, process)).await });
@@ -159,7 +160,7 @@ impl FakeAgent {
         }
     }
 
-    /// A host with an empty queue.
+    /// Returns a host with an empty queue.
     fn empty_host(&self, i: u32) -> v1::HostStatus {
         let reason = Some(Reason::Empty(wait::Empty {}));
         v1::HostStatus {
@@ -172,7 +173,7 @@ impl FakeAgent {
         }
     }
 
-    /// The way of a URL, in steps of a millisecond; earlier than all else.
+    /// Returns the trace of a URL, in steps of a millisecond, earlier than everything else.
     fn way(&self) -> Vec<v1::Span> {
         let steps = ["found", "sieved", "waited", "resolved", "fetched", "parsed", "stored"];
         let span = |(i, name): (u64, &&str)| v1::Span {
@@ -245,7 +246,7 @@ impl Control for FakeAgent {
         let is_owner = self.kind == FakeKind::Owner;
         let holding = if is_owner { HoldKind::Authority } else { HoldKind::Replica };
         let url = subject.starts_with("http").then(|| match subject.ends_with("/stored") {
-            // The holder has archived it, and knows the name of the file.
+            // The holder has archived the URL, and knows the name of the file.
             true => v1::UrlStatus {
                 url: subject.clone(),
                 fate: UrlFate::Fetched.into(),
@@ -286,7 +287,7 @@ impl Control for FakeAgent {
 
     async fn fetches(&self, request: Request<v1::FetchesRequest>) -> Answer<v1::FetchesResponse> {
         let wanted = request.into_inner();
-        assert!(wanted.limit > 0, "nobody asks for nothing");
+        assert!(wanted.limit > 0, "a request with limit 0");
         self.known(v1::FetchesResponse { fetches: vec![self.fetch()] })
     }
 

@@ -1,15 +1,16 @@
-//! The size at which tests run. `CRIVELLO_TEST_SIZE` is `small` (as if unset) or `full`; both check the same
-//! promises, with more schedules, kills, URLs and hosts at full size. `docs/testing.md` lists them.
+//! The size at which tests run. `CRIVELLO_TEST_SIZE` is `small` (the default) or `full`. Both check
+//! the same promises, with more schedules, kills, URLs and hosts at full size. `docs/testing.md`
+//! lists them.
 
 use std::sync::OnceLock;
 
 /// Name of the environment variable.
 const VARIABLE: &str = "CRIVELLO_TEST_SIZE";
 
-/// Returns `small` or `full`, as `CRIVELLO_TEST_SIZE` says.
+/// Returns `small` or `full`, depending on `CRIVELLO_TEST_SIZE`.
 ///
 /// # Panics
-/// If the variable is set to anything else.
+/// Panics if the variable is set to anything else.
 #[must_use]
 pub fn sized<T>(small: T, full: T) -> T {
     static IS_FULL: OnceLock<bool> = OnceLock::new();

@@ -1,4 +1,4 @@
-//! Certificates and a token, made and handed out as people do it.
+//! Certificates and a token, made with the commands that users run.
 
 use super::{COORDINATOR, Cluster};
 use crate::running::{DEADLINE, output_within};
@@ -7,20 +7,21 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Under this name people ask.
+/// Name of the certificate that commands use.
 pub const PEOPLE: &str = "people";
 
-/// A directory of `crivello certs`, and a token in it.
+/// A directory made by `crivello certs`, with a token.
 #[derive(Clone, Debug)]
 pub struct Certs {
     dir: PathBuf,
 }
 
 impl Certs {
-    /// Makes an authority, and certificates for these nodes and for whoever asks.
+    /// Creates an authority, certificates for these nodes, the coordinator and commands, and a
+    /// token.
     ///
     /// # Panics
-    /// When they cannot be made.
+    /// Panics if they cannot be made.
     #[must_use]
     pub fn make(dir: &Path, nodes: &[&str]) -> Self {
         let out = dir.display().to_string();
@@ -29,19 +30,19 @@ impl Certs {
         Self { dir: dir.to_owned() }
     }
 
-    /// The same, as they are in another directory.
+    /// Returns the same files in another directory, to which they were moved.
     #[must_use]
     pub fn moved_to(self, dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
 
-    /// Where they are.
+    /// Returns their directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The three files of a node, as words of a command line.
+    /// Returns the options of a node's TLS files: certificate, key and authority.
     #[must_use]
     pub fn tls_of(&self, name: &str) -> Vec<String> {
         let file = |name: &str| self.dir.join(name).display().to_string();
@@ -50,7 +51,7 @@ impl Certs {
         words.into_iter().zip(files).flat_map(|(w, f)| [w.to_owned(), file(&f)]).collect()
     }
 
-    /// With what it speaks TLS to browsers.
+    /// Returns the options of a node's TLS files for browsers.
     #[must_use]
     pub fn https_of(&self, name: &str) -> Vec<String> {
         let file = |name: String| self.dir.join(name).display().to_string();
@@ -58,7 +59,7 @@ impl Certs {
         ["--http-cert".to_owned(), cert, "--http-key".to_owned(), key].to_vec()
     }
 
-    /// The three files of a node, and the token.
+    /// Returns the options of a node's TLS files and of the token.
     #[must_use]
     pub fn of(&self, name: &str) -> Vec<String> {
         let token = self.dir.join("token").display().to_string();
@@ -66,7 +67,7 @@ impl Certs {
     }
 }
 
-/// What `crivello` printed and said; it must succeed.
+/// Runs `crivello`, which must succeed.
 fn run(words: &[&str]) {
     let output = output_within(Command::new(binary()).args(words), DEADLINE);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -74,18 +75,17 @@ fn run(words: &[&str]) {
 }
 
 impl Cluster {
-    /// Everybody in it will have certificates and a token; before it is started.
+    /// Gives certificates and a token to all members; call it before the start.
     ///
     /// # Panics
-    /// When they cannot be made.
+    /// Panics if they cannot be made.
     #[must_use]
     pub fn with_certs(mut self, nodes: &[&str]) -> Self {
         self.certs = Some(Certs::make(&self.dir().join("papers"), nodes));
         self
     }
 
-    /// Everybody tells numbers, and the coordinator serves its dashboard, over TLS, to whoever can
-    /// connect and has the token.
+    /// Serves metrics and dashboard over TLS on all addresses, to clients that have the token.
     #[must_use]
     pub fn with_https(mut self) -> Self {
         let everywhere: SocketAddr = (Ipv4Addr::UNSPECIFIED, 0).into();
@@ -94,23 +94,23 @@ impl Cluster {
         self.with(&["--http", &everywhere.to_string()])
     }
 
-    /// The certificates and the token.
+    /// Returns the certificates and the token.
     ///
     /// # Panics
-    /// When it has none.
+    /// Panics if the cluster has none.
     #[must_use]
     pub const fn certs(&self) -> &Certs {
-        self.certs.as_ref().expect("a cluster with papers")
+        self.certs.as_ref().expect("a cluster with certificates")
     }
 
-    /// What all processes of a member have said.
+    /// Returns the output of all processes of a member.
     #[must_use]
     pub fn said_by(&self, name: &str) -> String {
         let lives = self.agents.get(name).map_or(self.coordinator.n_lives, |agent| agent.n_lives);
         (1..=lives).map(|life| super::process::read_log(&self.log(name, life))).collect()
     }
 
-    /// Connections that members have made to each other.
+    /// Returns the number of connections that members have made to each other.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.net.opened()

@@ -1,4 +1,4 @@
-//! What people type to a cluster, typed.
+//! The commands that people run on a cluster.
 
 use super::certs::PEOPLE;
 use super::{COORDINATOR, Cluster, End};
@@ -7,11 +7,11 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The exit code of a wait whose time is over.
+/// Exit code of a wait that has timed out.
 const NOT_YET: i32 = 75;
 
 impl Cluster {
-    /// Runs a subcommand; its exit code, what it printed and what it said.
+    /// Runs a subcommand. Returns its exit code, standard output and standard error.
     #[must_use]
     pub fn ask(&self, words: &[&str]) -> (Option<i32>, String, String) {
         let (subcommand, words) = words.split_first().expect("a subcommand");
@@ -25,20 +25,20 @@ impl Cluster {
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     }
 
-    /// Runs a subcommand that must succeed; what it printed.
+    /// Runs a subcommand that must succeed. Returns its standard output.
     ///
     /// # Panics
-    /// When it does not.
+    /// Panics if it fails.
     pub fn tell(&self, words: &[&str]) -> String {
         let (code, said, trouble) = self.ask(words);
         assert_eq!(code, Some(0), "{words:?}: {said}{trouble}\n{}", self.account());
         said
     }
 
-    /// Gives the cluster the seeds of the web.
+    /// Adds the seeds of the web to the crawl.
     ///
     /// # Panics
-    /// When it does not take them.
+    /// Panics if the cluster does not accept them.
     pub fn seed(&self) {
         let path = self.dir().join("seeds.txt");
         let text: String = self.web.seeds().iter().map(|seed| format!("{seed}\n")).collect();
@@ -46,23 +46,29 @@ impl Cluster {
         self.tell(&["seed", &path.display().to_string()]);
     }
 
-    /// Waits until the cluster says that it has nothing more to do. That there is indeed nothing
-    /// is for the judge to say.
+    /// Waits until the cluster reports that it has nothing more to do, and checks that all due
+    /// pages have been answered.
     ///
     /// # Panics
-    /// When it never does; says how everything stands.
+    /// Panics on a timeout, or if pages are missing, and reports the state of the cluster.
     pub fn wait(&self) {
-        // So that a cluster that hangs is asked how it stands before it is stopped.
+        // Shorter than the deadline, so that the state of a hanging cluster is read before it is
+        // stopped.
         let patience = format!("{}s", (self.deadline * 3 / 4).as_secs());
         let (code, said, trouble) = self.ask(&["wait", "--timeout", &patience]);
         assert_eq!(code, Some(0), "wait: {said}{trouble}\n{}", self.account());
-        // What the cluster fetches after it has said so would be missing now.
+        // Pages that the cluster fetches after its report are missing now.
         let pages = self.pages();
         let missing = self.due().difference(&pages).count();
-        assert_eq!(missing, 0, "it says that it is done, and is not\n{}", self.account());
+        assert_eq!(
+            missing,
+            0,
+            "`wait` returned before all due pages were fetched\n{}",
+            self.account()
+        );
     }
 
-    /// Whether the cluster says, for as long as it is asked, that there is more to do.
+    /// Returns whether the cluster still has more to do after `time`.
     #[must_use]
     pub fn has_more_to_do_for(&self, time: Duration) -> bool {
         let patience = format!("{}ms", time.as_millis());
@@ -71,20 +77,21 @@ impl Cluster {
         code == Some(NOT_YET)
     }
 
-    /// What `crivello agents --json` prints; `Null` when the coordinator is not there.
+    /// Returns the output of `crivello agents --json`, or `Null` if the coordinator is not
+    /// available.
     #[must_use]
     pub fn listing(&self) -> Value {
         let (code, said, _) = self.ask(&["agents", "--json"]);
         if code == Some(0) { serde_json::from_str(&said).expect("JSON") } else { Value::Null }
     }
 
-    /// The number of the view in force.
+    /// Returns the epoch of the view in force.
     #[must_use]
     pub fn epoch(&self) -> Option<u64> {
         self.listing()["epoch"].as_u64()
     }
 
-    /// The state of an agent, as the coordinator has it; `None` when it is no member.
+    /// Returns the state of an agent in the view, or `None` if it is not a member.
     #[must_use]
     pub fn state(&self, name: &str) -> Option<String> {
         let listing = self.listing();
@@ -95,7 +102,7 @@ impl Cluster {
     /// Waits until an agent is in this state.
     ///
     /// # Panics
-    /// When it never is.
+    /// Panics on a timeout, or if the agent ends before it becomes active.
     pub fn wait_for_state(&mut self, name: &str, state: &str) {
         self.until(&format!("{name} is {state}"), |cluster| {
             let runs = cluster.member(name).process.as_mut();
@@ -105,10 +112,10 @@ impl Cluster {
         });
     }
 
-    /// Has an agent hand over what it has to crawl, and waits until it has left.
+    /// Drains an agent and waits until it has left.
     ///
     /// # Panics
-    /// When it does not end with 0, or is still a member then.
+    /// Panics if it does not end with 0, or is still a member afterwards.
     pub fn drain(&mut self, name: &str) {
         self.tell(&["drain", name]);
         let end = self.end(name);
@@ -116,10 +123,11 @@ impl Cluster {
         assert_eq!(self.state(name), None, "{}", self.account());
     }
 
-    /// Has everything save and end; what each process used, those of the agents first.
+    /// Stops everything with the state saved. Returns the usage of each process, those of the
+    /// agents first.
     ///
     /// # Panics
-    /// When something does not end, or not in order.
+    /// Panics if a process does not end, or not in order.
     pub fn stop(&mut self) -> Vec<End> {
         let agents = self.agents.iter().filter(|(_, agent)| agent.process.is_some());
         let agents: Vec<String> = agents.map(|(name, _)| name.clone()).collect();
@@ -133,10 +141,11 @@ impl Cluster {
         ends
     }
 
-    /// Waits until a process has ended that was told to. 130 is a stop with the state saved.
+    /// Waits for the end of a process that was asked to stop. Exit code 130 is a stop with the
+    /// state saved.
     ///
     /// # Panics
-    /// When it does not end, or not in order.
+    /// Panics if it does not end, or not in order.
     pub fn end(&mut self, name: &str) -> End {
         self.until(&format!("{name} has ended"), |cluster| cluster.process(name).has_ended());
         let end = self.take(name).wait();

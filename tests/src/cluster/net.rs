@@ -1,7 +1,7 @@
-//! The network between the processes of a cluster: each is reached through a gate in this process,
-//! so that any way from one to another can be cut, fall silent, or be slow. A gate knows who calls
-//! by the process that holds the other end. It keeps its address while the process behind it is
-//! replaced by another.
+//! Network between the processes of a cluster. Each process is reached through a gate, a proxy in
+//! this process, so that the connections of each pair can be cut, silenced or delayed. A gate
+//! identifies the caller by the process that holds the other end of the connection. It keeps its
+//! address when the process behind it is replaced.
 
 use simweb::caller::Callers;
 use std::collections::HashMap;
@@ -18,30 +18,30 @@ use tokio::task::AbortHandle;
 
 const CHUNK: usize = 64 * 1024;
 
-/// What becomes of what one process says to another.
+/// State of the connections from one process to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
-    /// It arrives.
+    /// Data arrives.
     #[default]
     Open,
-    /// Connections break, and no new one is made.
+    /// Connections break, and new ones fail.
     Cut,
-    /// Connections stand, new ones are accepted, and nothing arrives until the way is open again;
-    /// then all of it does.
+    /// Connections stay open and new ones are accepted, but no data arrives until the state changes
+    /// to `Open`; then all of it arrives.
     Silent,
-    /// It arrives, each piece so much later.
+    /// Each piece of data is delayed by this.
     Slow(Duration),
 }
 
-/// Who calls, and who is called. Who calls is empty for those who are no part of the cluster.
+/// Caller and callee. The caller is empty if it is not part of the cluster.
 type Pair = (String, String);
 
-/// Where the process behind a gate listens.
+/// Process behind a gate.
 #[derive(Clone, Copy, Debug)]
 enum Behind {
-    /// There is none.
+    /// No process: connections are refused.
     Nobody,
-    /// There will be, soon.
+    /// A process that is being started: connections wait.
     Expected,
     At(SocketAddr),
 }
@@ -51,29 +51,29 @@ struct Shared {
     callers: Callers,
     names: Mutex<HashMap<u32, String>>,
     ways: watch::Sender<HashMap<Pair, Way>>,
-    /// Bytes between members, both directions.
+    /// Bytes between members, in both directions.
     carried: AtomicU64,
-    /// Connections of members to members.
+    /// Number of connections between members.
     opened: AtomicU64,
 }
 
-/// All gates of a cluster, and the ways between them.
+/// All gates of a cluster, and the state of their connections.
 #[derive(Clone, Debug)]
 pub struct Net {
     shared: Arc<Shared>,
 }
 
-/// Where one process of the cluster is reached. Gone when dropped.
+/// Address at which one process of the cluster is reached. Dropping it closes the gate.
 #[derive(Debug)]
 pub struct Gate {
-    /// Its address.
+    /// Listening address of the gate.
     pub address: SocketAddr,
     behind: watch::Sender<Behind>,
     task: AbortHandle,
 }
 
 impl Net {
-    /// A network in which every way is open.
+    /// Creates a network in which all connections are open.
     #[must_use]
     pub fn new() -> Self {
         let (ways, _) = watch::channel(HashMap::new());
@@ -81,10 +81,10 @@ impl Net {
         Self { shared: Arc::new(Shared { callers, names, ways, carried, opened }) }
     }
 
-    /// A gate for `name`, with nobody behind it as yet.
+    /// Creates a gate for `name`, without a process behind it.
     ///
     /// # Errors
-    /// When there is no port left.
+    /// Fails if no port is free.
     pub async fn gate(&self, name: &str) -> io::Result<Gate> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -93,14 +93,14 @@ impl Net {
         Ok(Gate { address, behind, task: tokio::spawn(welcome).abort_handle() })
     }
 
-    /// This process is `name` from now on.
+    /// Registers a process under this name.
     pub fn introduce(&self, process: u32, name: &str) {
         let mut names = self.shared.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.insert(process, name.to_owned());
         self.shared.callers.add(process);
     }
 
-    /// What becomes of what `from` says to `to` when `from` calls, and of the answers to it.
+    /// Sets the state of the connections that `from` makes to `to`, in both directions.
     pub fn set(&self, from: &str, to: &str, way: Way) {
         let pair = (from.to_owned(), to.to_owned());
         self.shared.ways.send_modify(|ways| {
@@ -108,13 +108,13 @@ impl Net {
         });
     }
 
-    /// Bytes that members have sent each other through the gates.
+    /// Returns the number of bytes that members have sent to each other through the gates.
     #[must_use]
     pub fn carried(&self) -> u64 {
         self.shared.carried.load(Ordering::Relaxed)
     }
 
-    /// Connections that members have made to each other through the gates.
+    /// Returns the number of connections that members have made to each other through the gates.
     #[must_use]
     pub fn opened(&self) -> u64 {
         self.shared.opened.load(Ordering::Relaxed)
@@ -128,17 +128,17 @@ impl Default for Net {
 }
 
 impl Gate {
-    /// A process is being started behind it: who calls waits.
+    /// Makes callers wait, because a process is being started behind the gate.
     pub fn expect(&self) {
         self.behind.send_replace(Behind::Expected);
     }
 
-    /// The process listens there.
+    /// Connects the gate to the address on which the process listens.
     pub fn lead_to(&self, address: SocketAddr) {
         self.behind.send_replace(Behind::At(address));
     }
 
-    /// The process is no more: who calls is sent away.
+    /// Refuses callers, because the process has ended.
     pub fn close(&self) {
         self.behind.send_replace(Behind::Nobody);
     }
@@ -168,13 +168,13 @@ async fn welcome(
         let link = Link { ways: shared.ways.subscribe(), pair: (from, to.clone()) };
         let (shared, behind) = (shared.clone(), behind.clone());
         tokio::spawn(async move {
-            // However it ends, both sides learn of it.
+            // At its end, both sides see a closed connection.
             let _ = carry(&shared, link, stream, behind).await;
         });
     }
 }
 
-/// The state of the way that one connection goes.
+/// The state that applies to one connection.
 #[derive(Clone, Debug)]
 struct Link {
     ways: watch::Receiver<HashMap<Pair, Way>>,
@@ -186,7 +186,7 @@ impl Link {
         ways.get(pair).copied().unwrap_or_default()
     }
 
-    /// Waits until something may arrive.
+    /// Waits until data may pass.
     async fn pass(&mut self) -> io::Result<()> {
         let way = {
             let open = |ways: &HashMap<_, _>| Self::way(ways, &self.pair) != Way::Silent;
@@ -203,7 +203,7 @@ impl Link {
         }
     }
 
-    /// Waits until the way is cut.
+    /// Waits until the connection is cut.
     async fn broken(&mut self) -> io::Error {
         let is_cut = |ways: &HashMap<_, _>| Self::way(ways, &self.pair) == Way::Cut;
         let _ = self.ways.wait_for(is_cut).await;
@@ -268,7 +268,7 @@ mod tests {
     const SOON: Duration = Duration::from_secs(5);
     const NEVER: Duration = Duration::from_millis(100);
 
-    /// A process of its own that answers what it hears, behind a gate; this process is "a".
+    /// Starts an echo server behind a gate. This process is "a".
     async fn echo() -> (Net, Gate) {
         let net = Net::new();
         net.introduce(std::process::id(), "a");
@@ -304,17 +304,26 @@ mod tests {
         timeout(SOON, say(&mut stream)).await.unwrap().unwrap();
         net.set("a", "b", Way::Silent);
         let mut second = TcpStream::connect(gate.address).await.unwrap();
-        assert!(timeout(NEVER, say(&mut second)).await.is_err(), "an answer in the silence");
+        assert!(
+            timeout(NEVER, say(&mut second)).await.is_err(),
+            "a response over a silent connection"
+        );
         let mut answer = [0; 5];
         net.set("a", "b", Way::Slow(Duration::from_millis(1)));
         timeout(SOON, second.read_exact(&mut answer)).await.unwrap().unwrap();
-        assert_eq!(&answer, b"hello", "what was said in the silence arrives after it");
+        assert_eq!(&answer, b"hello", "expected the delayed bytes");
         net.set("a", "b", Way::Cut);
         for stream in [&mut stream, &mut second] {
-            assert!(timeout(SOON, say(stream)).await.unwrap().is_err(), "it was cut");
+            assert!(
+                timeout(SOON, say(stream)).await.unwrap().is_err(),
+                "an existing connection survived the cut"
+            );
         }
         let mut third = TcpStream::connect(gate.address).await.unwrap();
-        assert!(timeout(SOON, say(&mut third)).await.unwrap().is_err(), "it is cut");
+        assert!(
+            timeout(SOON, say(&mut third)).await.unwrap().is_err(),
+            "a new connection survived the cut"
+        );
     }
 
     #[tokio::test]
@@ -323,10 +332,13 @@ mod tests {
         let at = gate.behind.borrow().to_owned();
         gate.close();
         let mut stream = TcpStream::connect(gate.address).await.unwrap();
-        assert!(timeout(SOON, say(&mut stream)).await.unwrap().is_err(), "nobody is there");
+        assert!(
+            timeout(SOON, say(&mut stream)).await.unwrap().is_err(),
+            "connected to a closed gate"
+        );
         gate.expect();
         let mut stream = TcpStream::connect(gate.address).await.unwrap();
-        assert!(timeout(NEVER, say(&mut stream)).await.is_err(), "nobody is there yet");
+        assert!(timeout(NEVER, say(&mut stream)).await.is_err(), "a response without a server");
         let mut answer = [0; 5];
         gate.behind.send_replace(at);
         timeout(SOON, stream.read_exact(&mut answer)).await.unwrap().unwrap();

@@ -1,5 +1,5 @@
-//! What is seen of a cluster from outside: the web's log, who asked what, and the last words of
-//! its processes.
+//! Observation of a cluster from outside: the web's log, the requests of each member, and the logs
+//! of its processes.
 
 use super::Cluster;
 use super::process::log_tail;
@@ -12,55 +12,56 @@ use simweb::{Entry, Judge, Limits};
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Between two looks at something that is waited for.
+/// Interval between two checks of a condition.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Cluster {
-    /// The bytes that members have sent each other.
+    /// Returns the number of bytes that members have sent to each other.
     #[must_use]
     pub fn bytes_between_members(&self) -> u64 {
         self.net.carried()
     }
 
-    /// The pages answered so far, each once.
+    /// Returns the pages answered so far.
     #[must_use]
     pub fn pages(&self) -> HashSet<String> {
         pages_answered(&self.web)
     }
 
-    /// The pages that are due in all.
+    /// Returns the pages that must be fetched.
     #[must_use]
     pub fn due(&self) -> &HashSet<String> {
         self.due.get_or_init(|| pages_due(&self.web))
     }
 
-    /// Waits until this share of the pages due has been answered, and sees to it that enough is
-    /// left for what comes next to happen in the middle of the crawl.
+    /// Waits until this share of the due pages has been answered, and checks that enough is left
+    /// for the next event to happen in the middle of the crawl.
     ///
     /// # Panics
-    /// When it never is, or when hardly anything is left.
+    /// Panics on a timeout, or if too few pages are left.
     pub fn wait_for_share(&mut self, share: f64) {
         let n_pages = (self.due().len() as f64 * share) as usize;
         self.until(&format!("{n_pages} pages"), |cluster| cluster.pages().len() >= n_pages);
         let (n, all) = (self.pages().len(), self.due().len());
-        assert!(n < all - (all - n_pages) / 2, "at {n} of {all} pages it is too late");
+        assert!(n < all - (all - n_pages) / 2, "too late: {n} of {all} pages are fetched");
     }
 
-    /// The requests of one agent, in all its lives.
+    /// Returns the requests of an agent, from all its processes.
     #[must_use]
     pub fn requests_of(&self, name: &str) -> Vec<Entry> {
         let log = self.web.log().entries().into_iter();
         log.filter(|entry| self.name_of(entry) == Some(name)).collect()
     }
 
-    /// The hosts of which an agent has fetched pages.
+    /// Returns the hosts of which an agent has requested pages.
     #[must_use]
     pub fn hosts_of(&self, name: &str) -> HashSet<String> {
         let requests = self.requests_of(name).into_iter();
         requests.filter(is_page).map(|entry| entry.host).collect()
     }
 
-    /// The first request since then, by another agent, to a host that this one had visited before.
+    /// Returns the first request after `since` by another agent to a host that this one has
+    /// visited.
     #[must_use]
     pub fn successor_of(&self, name: &str, since: Timestamp) -> Option<Entry> {
         let hosts = self.hosts_of(name);
@@ -69,26 +70,27 @@ impl Cluster {
         of_others.filter(|entry| hosts.contains(&entry.host)).min_by_key(|entry| entry.start)
     }
 
-    /// Whose request this was; `None` when the connection was gone before the web could ask.
+    /// Returns the member that sent a request, or `None` if the connection was closed before the
+    /// web could identify it.
     ///
     /// # Panics
-    /// When the web was told not to ask.
+    /// Panics if the cluster is anonymous.
     #[must_use]
     pub fn name_of(&self, entry: &Entry) -> Option<&str> {
-        assert!(!self.anonymous, "the web was told not to look whose a connection is");
+        assert!(!self.anonymous, "the web does not identify connections: the cluster is anonymous");
         self.names.get(&entry.process?).map(String::as_str)
     }
 
-    /// The judge of this web, by the pace of this crawl.
+    /// Returns the judge of this web at the pace of this crawl.
     #[must_use]
     pub fn judge(&self) -> Judge {
         self.web.judge(Limits::default(), self.pace.clone())
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition holds.
     ///
     /// # Panics
-    /// When it is not in good time; says how everything stands.
+    /// Panics if it does not hold before the deadline, and reports the state of the cluster.
     pub fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
         let begun = self.web.log().now();
         while !is_so(self) {
@@ -98,20 +100,20 @@ impl Cluster {
         }
     }
 
-    /// Watches an agent, which was given `--http`.
+    /// Watches an agent that was started with `--http`.
     ///
     /// # Panics
-    /// When it never says where its numbers are.
+    /// Panics if the agent never prints the address of its metrics.
     pub fn watch(&mut self, name: &str) -> Watched {
         let mut at = None;
-        self.until(&format!("{name} tells its numbers"), |cluster| {
+        self.until(&format!("{name} serves metrics"), |cluster| {
             at = metrics_address(&cluster.process(name).said());
             at.is_some()
         });
-        Watched::new(self.process(name).id(), at.expect("just seen"))
+        Watched::new(self.process(name).id(), at.expect("seen above"))
     }
 
-    /// How everything stands: for a failure's words.
+    /// Returns the state of the whole cluster, for the message of a failure.
     #[must_use]
     pub fn account(&self) -> String {
         let pages = self.pages();

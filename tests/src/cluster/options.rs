@@ -1,4 +1,4 @@
-//! What a cluster is to be like, said before it is started.
+//! Options of a cluster, set before its start.
 
 use super::Cluster;
 use simweb::Pace;
@@ -27,7 +27,7 @@ impl Cluster {
         self
     }
 
-    /// Both delays, which the judge will insist on.
+    /// Sets both delays, which the judge checks.
     #[must_use]
     pub fn delays(mut self, delay: Duration, ip_delay: Duration) -> Self {
         let [a, b] = [delay, ip_delay].map(|time| time.as_millis());
@@ -36,29 +36,29 @@ impl Cluster {
         self
     }
 
-    /// Whatever takes longer than this has failed; [`DEADLINE`](crate::running::DEADLINE) unless told.
+    /// Sets the deadline of each wait; the default is [`DEADLINE`](crate::running::DEADLINE).
     #[must_use]
     pub fn within(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// An error that belongs to this scenario: a line that holds this is no failure.
+    /// Accepts error lines that contain this text in the logs of this scenario.
     #[must_use]
     pub fn allow_log_line(mut self, part: &'static str) -> Self {
         self.allowed_log_lines.push(part);
         self
     }
 
-    /// Has the web not look up which member each connection is of: that takes longer than a page, the
-    /// more so the more connections there are. Nobody can ask who fetched what.
+    /// Disables the identification of members in the web's log, which takes longer than a page, and
+    /// the longer the more connections there are. Requests of members are then not available.
     #[must_use]
     pub fn anonymous(mut self) -> Self {
         self.anonymous = true;
         self
     }
 
-    /// The coordinator serves its dashboard, at the same address in all its lives.
+    /// Enables the coordinator's dashboard, at the same address in all its processes.
     #[must_use]
     pub fn with_dashboard(mut self) -> Self {
         self.http = Some((Ipv4Addr::LOCALHOST, 0).into());

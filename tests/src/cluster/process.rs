@@ -1,5 +1,5 @@
-//! One process of a cluster: started with a log of its own, told to stop, killed, frozen; gone when
-//! dropped.
+//! One process of a cluster, with its own log. It can be signaled, killed and suspended, and
+//! dropping it ends it.
 
 use crate::measure::{Usage, memory_peak};
 use crate::running::Running;
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What a process says before its address.
+/// Text that a process prints before its address.
 const LISTENING: &str = "listening on ";
-/// Lines of a log that are shown.
+/// Number of log lines that are shown.
 const LOG_TAIL_LINES: usize = 15;
 
 /// A running process and its log.
@@ -24,98 +24,99 @@ pub struct Process {
     running: Running,
     pid: Pid,
     log: PathBuf,
-    /// Seen while it ran.
+    /// Peak memory so far, in bytes.
     memory_max: u64,
 }
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// As the system tells it.
+    /// Exit status.
     pub status: ExitStatus,
-    /// What the process used.
+    /// Usage of the process.
     pub usage: Usage,
 }
 
 impl Process {
-    /// Starts `command`, with all that it says going to `log`, to end within `deadline`.
+    /// Starts `command` with all its output in `log`. It must end within `deadline`.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     #[must_use]
     pub fn start(command: &mut Command, log: PathBuf, deadline: Duration) -> Self {
-        let out = File::create(&log).expect("a log can be made");
-        let err = out.try_clone().expect("a file can be shared");
+        let out = File::create(&log).expect("create the log");
+        let err = out.try_clone().expect("share the log");
         let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn();
         let child = child.unwrap_or_else(|e| panic!("{command:?}: {e}"));
         let pid = Pid::from_child(&child);
         Self { running: Running::new(child, deadline), pid, log, memory_max: 0 }
     }
 
-    /// Its id.
+    /// Returns the id of the process.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.running.id()
     }
 
-    /// What it said so far.
+    /// Returns its output so far.
     #[must_use]
     pub fn said(&self) -> String {
         read_log(&self.log)
     }
 
-    /// The address at which it said that it listens, as soon as it has said so.
+    /// Returns the address on which it listens, once it has printed it.
     #[must_use]
     pub fn listening_address(&self) -> Option<SocketAddr> {
         let said = self.said();
         let (_, rest) = said.split_once(LISTENING)?;
         let (address, _) = rest.split_once(|c: char| c.is_whitespace() || c == ';' || c == ',')?;
         let address = address.rsplit("://").next()?;
-        Some(address.parse().unwrap_or_else(|e| panic!("{address:?} is no address: {e}")))
+        Some(address.parse().unwrap_or_else(|e| panic!("{address:?} is not an address: {e}")))
     }
 
-    /// Whether it has ended; as long as it has not, its memory is looked at.
+    /// Returns whether it has ended. While it runs, each call samples its memory.
     ///
     /// # Panics
-    /// When it cannot be waited for.
+    /// Panics if it cannot be waited for.
     pub fn has_ended(&mut self) -> bool {
         self.memory_max = self.memory_max.max(memory_peak(self.pid.as_raw_nonzero().get()));
-        // It stays there to be waited for, with what it used.
+        // The process remains a zombie, so that its usage can be read later.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        waitid(WaitId::Pid(self.pid), look).expect("our own child can be waited for").is_some()
+        waitid(WaitId::Pid(self.pid), look).expect("the exit status of the child").is_some()
     }
 
     /// Sends a signal.
     ///
     /// # Panics
-    /// When it has been waited for.
+    /// Panics if the process has been waited for.
     pub fn signal(&self, signal: Signal) {
-        kill_process(self.pid, signal).expect("our own child can be signaled");
+        kill_process(self.pid, signal).expect("a signal to the child");
     }
 
     /// Waits for its end.
     ///
     /// # Panics
-    /// When it is overdue.
+    /// Panics if it exceeds its deadline.
     #[must_use]
     pub fn wait(self) -> End {
         let (status, mut usage, overdue) =
-            self.running.wait_measured().expect("it can be waited for");
+            self.running.wait_measured().expect("the exit status of the child");
         usage.memory_max = usage.memory_max.max(self.memory_max);
-        assert!(!overdue, "it was overdue: {}", log_tail(&self.log));
+        assert!(!overdue, "the process did not end in time: {}", log_tail(&self.log));
         End { status, usage }
     }
 
-    /// Kills it, as `kill -9` does.
+    /// Kills it like `kill -9`.
     #[must_use]
     pub fn kill(self) -> End {
         self.signal(Signal::KILL);
-        let (status, usage, _) = self.running.wait_measured().expect("it can be waited for");
+        let (status, usage, _) =
+            self.running.wait_measured().expect("the exit status of the child");
         End { status, usage }
     }
 
-    /// From now on it runs for `on` and is stopped for `off`, again and again, until what is
-    /// returned is dropped. It must not be waited for before.
+    /// Suspends the process for `off` and resumes it for `on`, repeatedly, until the returned value
+    /// is dropped. Drop that before waiting for the process.
     #[must_use]
     pub fn stutter(&self, on: Duration, off: Duration) -> Stutter {
         let pid = self.pid;
@@ -133,7 +134,7 @@ impl Process {
     }
 }
 
-/// See [`Process::stutter`].
+/// Repeated suspension of a process, by [`Process::stutter`].
 #[derive(Debug)]
 pub struct Stutter {
     over: Arc<AtomicBool>,
@@ -149,12 +150,12 @@ impl Drop for Stutter {
     }
 }
 
-/// The text of a log; bytes that are no text are replaced.
+/// Returns the text of a log; invalid UTF-8 is replaced.
 pub fn read_log(log: &Path) -> String {
     std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
-/// The name of a log and its last lines.
+/// Returns the name of a log and its last lines.
 pub fn log_tail(log: &Path) -> String {
     let said = read_log(log);
     let lines: Vec<&str> = said.lines().collect();

@@ -1,5 +1,4 @@
-//! The judgment of a cluster that has ended: by the web's own log, and by the archives of all its
-//! agents together.
+//! Judgment of a cluster that has ended, by the web's log and by the archives of all its agents.
 
 use super::Cluster;
 use super::process::read_log;
@@ -8,24 +7,24 @@ use crate::warc::{Archive, listed};
 use simweb::{Entry, Judgment};
 use std::collections::{BTreeMap, HashSet};
 
-/// What was seen of a cluster that has ended.
+/// The result of a cluster that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// By the web.
+    /// Judgment by the web's log.
     pub report: Judgment,
-    /// Pages archived, each counted once.
+    /// Number of distinct archived pages.
     pub n_archived: usize,
-    /// Captures of pages beyond the first of each.
+    /// Number of captures of pages beyond the first of each.
     pub n_archived_again: u64,
 }
 
 impl Cluster {
-    /// Judges a cluster that was stopped: each page due was fetched, at most `repeats_max` of them
-    /// again, at the pace that was promised; and each is archived, at most as many again, but
-    /// those that only an agent had whose disk was deleted.
+    /// Judges a stopped cluster. Each due page was fetched at the promised pace, and at most
+    /// `repeats_max` were fetched again. Each is archived, and at most as many are archived again,
+    /// except pages that only an agent with a deleted disk had.
     ///
     /// # Panics
-    /// When it is not so.
+    /// Panics if that is not the case.
     #[must_use]
     pub fn assert_clean(&self, repeats_max: u64) -> Ended {
         self.assert_quiet();
@@ -33,7 +32,7 @@ impl Cluster {
         let report = self.judge().allow_repeats(repeats_max).judge(&log);
         assert!(report.is_clean(), "{report}\n{}", self.account());
         let unknown = log.iter().filter(|entry| self.name_of(entry).is_none()).count();
-        assert!(unknown * 20 <= log.len(), "of {unknown} requests it is not known whose they were");
+        assert!(unknown * 20 <= log.len(), "{unknown} requests have no known sender");
         let archived = self.archived();
         let again = archived.values().map(|n| n - 1).sum();
         let twice: Vec<_> = archived.iter().filter(|&(_, &n)| n > 1).collect();
@@ -44,23 +43,23 @@ impl Cluster {
         Ended { report, n_archived: archived.len(), n_archived_again: again }
     }
 
-    /// Whatever was answered is in some archive that is there.
+    /// Checks that each answered page is in an archive.
     ///
     /// # Panics
-    /// When it is not so.
+    /// Panics if one is not.
     pub fn assert_all_archived(&self) {
         let wrong = disagreements(&self.web.log().entries(), &self.archived(), |_| false);
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// How often each page is archived, over all agents. Each archive is sound in itself.
+    /// Returns how often each page is archived, over all agents, and validates each archive.
     fn archived(&self) -> BTreeMap<String, u64> {
         let mut archived = BTreeMap::new();
         for (name, agent) in &self.agents {
             if self.lost.contains(name) && agent.process.is_none() && !self.disk(name).exists() {
                 continue;
             }
-            assert!(agent.in_order, "{name} did not end in order, its archive cannot be read");
+            assert!(agent.in_order, "{name} did not end orderly, so its archive cannot be read");
             let archive = Archive::read(&self.disk(name));
             for page in archive.captures().filter(|record| !record.is_robots()) {
                 *archived.entry(page.url().to_owned()).or_default() += 1;
@@ -69,7 +68,7 @@ impl Cluster {
         archived
     }
 
-    /// No process has said that something is wrong with itself.
+    /// Checks that no process has logged an error or a panic.
     fn assert_quiet(&self) {
         for log in listed(self.dir(), ".log") {
             for line in read_log(&log).lines() {
@@ -81,8 +80,8 @@ impl Cluster {
     }
 }
 
-/// Where log and archives do not say the same: pages archived that were never answered, and pages
-/// answered that are archived nowhere, though not only a `lost` agent had them.
+/// Returns the differences between log and archives: pages archived but never answered, and pages
+/// answered but not archived, except those of `lost` agents.
 fn disagreements(
     log: &[Entry],
     archived: &BTreeMap<String, u64>,

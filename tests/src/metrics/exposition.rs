@@ -1,46 +1,46 @@
-//! The OpenMetrics text format (version 1.0.0), read strictly: what a lenient reader would forgive is
-//! an error here.
+//! Strict parser of the OpenMetrics text format (version 1.0.0). It rejects what a lenient parser
+//! would accept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// A page of numbers.
+/// A parsed page of metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// In their order.
+    /// Families in the order of the page.
     pub families: Vec<Told>,
 }
 
-/// A family as it is told.
+/// A family of metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
-    /// Without `_total`.
+    /// Name without `_total`.
     pub name: String,
     /// `counter`, `gauge` or `histogram`.
     pub kind: String,
-    /// Where there is one.
+    /// Unit, if there is one.
     pub unit: Option<String>,
-    /// What it means.
+    /// Help text.
     pub help: String,
-    /// In their order.
+    /// Samples in the order of the page.
     pub samples: Vec<Sample>,
 }
 
-/// One number.
+/// One sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// With everything.
+    /// Full name, with its suffix.
     pub name: String,
-    /// Its labels.
+    /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// The number.
+    /// Value.
     pub value: f64,
 }
 
 impl Told {
-    /// As people write it in queries: that of a counter with `_total`.
+    /// Returns the name as in queries: the name of a counter has `_total`.
     #[must_use]
     pub fn full_name(&self) -> String {
         let suffix = if self.kind == "counter" { "_total" } else { "" };
@@ -49,13 +49,13 @@ impl Told {
 }
 
 impl Page {
-    /// The family of this [`Told::full_name`].
+    /// Returns the family with this [`Told::full_name`].
     #[must_use]
     pub fn family(&self, name: &str) -> Option<&Told> {
         self.families.iter().find(|family| family.full_name() == name)
     }
 
-    /// The sum of all numbers of a name whose labels have these values.
+    /// Returns the sum of all samples with this name and these label values.
     #[must_use]
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let is_meant = |sample: &&Sample| {
@@ -67,42 +67,42 @@ impl Page {
         self.samples().filter(is_meant).map(|sample| sample.value).sum()
     }
 
-    /// All numbers.
+    /// Returns all samples.
     pub fn samples(&self) -> impl Iterator<Item = &Sample> {
         self.families.iter().flat_map(|family| &family.samples)
     }
 
-    /// What tells them apart: names and labels.
+    /// Returns the identities of all samples: names and labels.
     #[must_use]
     pub fn series(&self) -> BTreeSet<(String, BTreeMap<String, String>)> {
         self.samples().map(|sample| (sample.name.clone(), sample.labels.clone())).collect()
     }
 }
 
-/// Asks a node for a page; the status and the body.
+/// Requests a page from a node. Returns status and body.
 ///
 /// # Panics
-/// When it does not answer.
+/// Panics if the node does not answer.
 #[must_use]
 pub fn get(at: SocketAddr, path: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(at).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout can be set");
+    let mut stream = TcpStream::connect(at).expect("the server accepts connections");
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("set the timeout");
     let request = format!("GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("it takes a request");
+    stream.write_all(request.as_bytes()).expect("the server reads the request");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
+    stream.read_to_string(&mut answer).expect("a response");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a response head");
     assert!(!head.contains("chunked"), "{head}");
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     (status.expect("a status"), body.to_owned())
 }
 
-/// Reads a page.
+/// Parses a page.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// Returns the error and its line or family.
 pub fn parse(text: &str) -> Result<Page, String> {
-    let text = text.strip_suffix("# EOF\n").ok_or("it does not end with # EOF")?;
+    let text = text.strip_suffix("# EOF\n").ok_or("the page does not end with # EOF")?;
     let mut page = Page::default();
     for (i, line) in text.lines().enumerate() {
         take(&mut page, line).map_err(|why| format!("line {}: {why}: {line}", i + 1))?;
@@ -116,15 +116,15 @@ pub fn parse(text: &str) -> Result<Page, String> {
         check(family).map_err(wrong)?;
     }
     let (n, series) = (page.samples().count(), page.series().len());
-    if n == series { Ok(page) } else { Err(format!("{} numbers are told twice", n - series)) }
+    if n == series { Ok(page) } else { Err(format!("{} series occur twice", n - series)) }
 }
 
 fn take(page: &mut Page, line: &str) -> Result<(), String> {
     let Some(comment) = line.strip_prefix("# ") else {
         let sample = sample(line)?;
-        let family = page.families.last_mut().ok_or("a number before any family")?;
+        let family = page.families.last_mut().ok_or("a sample before any family")?;
         if family.kind.is_empty() {
-            return Err("a number before its type".to_owned());
+            return Err("a sample before its type".to_owned());
         }
         family.samples.push(sample);
         return Ok(());
@@ -136,7 +136,7 @@ fn take(page: &mut Page, line: &str) -> Result<(), String> {
     };
     if what == "HELP" {
         if !is_name(name) || rest.is_empty() {
-            return Err("no name, or no help".to_owned());
+            return Err("missing name or help".to_owned());
         }
         page.families.push(Told {
             name: name.to_owned(),
@@ -146,11 +146,11 @@ fn take(page: &mut Page, line: &str) -> Result<(), String> {
         return Ok(());
     }
     let family = page.families.last_mut().filter(|f| f.name == name && f.samples.is_empty());
-    let family = family.ok_or("it does not belong to the family before")?;
+    let family = family.ok_or("the comment does not belong to the current family")?;
     match what {
         "TYPE" if family.kind.is_empty() => rest.clone_into(&mut family.kind),
         "UNIT" if family.unit.is_none() => family.unit = Some(rest.to_owned()),
-        _ => return Err("a comment that is not known, or comes twice".to_owned()),
+        _ => return Err("an unknown or repeated comment".to_owned()),
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ fn is_name(name: &str) -> bool {
     begins && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// `name{label="value",…} number`
+/// Parses a sample: `name{label="value",…} number`.
 fn sample(line: &str) -> Result<Sample, String> {
     let at = line.find(['{', ' ']).ok_or("no number")?;
     let (name, mut rest) = line.split_at(at);
@@ -171,24 +171,24 @@ fn sample(line: &str) -> Result<Sample, String> {
     if let Some(inside) = rest.strip_prefix('{') {
         rest = inside;
         while !rest.starts_with('}') {
-            let (label, value) = rest.split_once("=\"").ok_or("no value of a label")?;
+            let (label, value) = rest.split_once("=\"").ok_or("a label without a value")?;
             let (value, behind) = quoted(value)?;
             if !is_name(label) || labels.insert(label.to_owned(), value).is_some() {
-                return Err(format!("label {label:?} is none, or comes twice"));
+                return Err(format!("label {label:?} is invalid or repeated"));
             }
             rest = behind.strip_prefix(',').unwrap_or(behind);
             if rest.len() == behind.len() && !rest.starts_with('}') {
-                return Err("labels without a comma".to_owned());
+                return Err("missing comma between labels".to_owned());
             }
         }
         rest = &rest[1..];
     }
-    let number = rest.strip_prefix(' ').ok_or("no space before the number")?;
-    let value = number.parse().map_err(|_| format!("{number:?} is no number"))?;
+    let number = rest.strip_prefix(' ').ok_or("missing space before the number")?;
+    let value = number.parse().map_err(|_| format!("{number:?} is not a number"))?;
     Ok(Sample { name: name.to_owned(), labels, value })
 }
 
-/// The text up to the closing quote, and what is behind it.
+/// Returns the text up to the closing quote, and the rest after it.
 fn quoted(text: &str) -> Result<(String, &str), String> {
     let (mut value, mut chars) = (String::new(), text.char_indices());
     while let Some((at, c)) = chars.next() {
@@ -197,17 +197,17 @@ fn quoted(text: &str) -> Result<(String, &str), String> {
             '\\' => match chars.next() {
                 Some((_, 'n')) => value.push('\n'),
                 Some((_, c @ ('\\' | '"'))) => value.push(c),
-                _ => return Err("an escape that is none".to_owned()),
+                _ => return Err("an invalid escape".to_owned()),
             },
             c => value.push(c),
         }
     }
-    Err("a value without an end".to_owned())
+    Err("an unterminated label value".to_owned())
 }
 
 fn check(family: &Told) -> Result<(), String> {
     if family.unit.as_ref().is_some_and(|unit| !family.name.ends_with(&format!("_{unit}"))) {
-        return Err("its name does not end with its unit".to_owned());
+        return Err("the name does not end with the unit".to_owned());
     }
     match family.kind.as_str() {
         "counter" => check_counter(family),
@@ -216,21 +216,22 @@ fn check(family: &Told) -> Result<(), String> {
             odd.map_or(Ok(()), |odd| Err(format!("{odd:?}")))
         }
         "histogram" => check_histogram(family),
-        other => Err(format!("a type that is not known: {other:?}")),
+        other => Err(format!("unknown type {other:?}")),
     }
 }
 
 fn check_counter(family: &Told) -> Result<(), String> {
     let name = family.full_name();
     if family.name.ends_with("_total") {
-        return Err("the family of a counter is called without _total".to_owned());
+        return Err("the family of a counter must not end with _total".to_owned());
     }
     let is_fine = |s: &&Sample| s.name == name && s.value.is_finite() && s.value >= 0.0;
     let odd = family.samples.iter().find(|sample| !is_fine(sample));
     odd.map_or(Ok(()), |odd| Err(format!("{odd:?}")))
 }
 
-/// Buckets in order, each holding those before it, the last of them all; and their sum.
+/// Checks each histogram: its buckets are in order and cumulative, the last one equals the count,
+/// and there is a sum.
 fn check_histogram(family: &Told) -> Result<(), String> {
     type Parts = (Vec<(f64, f64)>, Option<f64>, Option<f64>);
     let mut all: BTreeMap<BTreeMap<String, String>, Parts> = BTreeMap::new();
@@ -299,7 +300,7 @@ mod tests {
         ] {
             assert!(GOOD.contains(from));
             let wrong = GOOD.replace(from, to);
-            assert!(parse(&wrong).is_err(), "{to:?} was taken");
+            assert!(parse(&wrong).is_err(), "{to:?} was accepted");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers as Prometheus reads them, and queries as Grafana asks them.
+//! Metrics as Prometheus parses them, and queries as Grafana sends them.
 
 mod exposition;
 mod promql;

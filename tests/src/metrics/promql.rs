@@ -1,20 +1,20 @@
-//! Which metrics a PromQL expression uses, and by which labels it chooses among them: a small
-//! tokenizer, and the few rules that tell a metric's name from all other words.
+//! Metrics of a PromQL expression, and the labels by which it selects: a small tokenizer, and the
+//! few rules that distinguish names of metrics from other words.
 
 use std::collections::BTreeSet;
 
-/// A metric that is used.
+/// A metric in an expression.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use {
-    /// Its name as it is written.
+    /// Name as written.
     pub name: String,
-    /// The labels that it is chosen by.
+    /// Labels that the expression selects by.
     pub labels: BTreeSet<String>,
 }
 
-/// Behind these comes a list of labels.
+/// Keywords that are followed by a list of labels.
 const LISTS: &[&str] = &["by", "without", "on", "ignoring", "group_left", "group_right"];
-/// Aggregations may have such a list between their name and what they are of.
+/// Aggregations. A list of labels may follow the name of one, before its argument.
 const AGGREGATIONS: &[&str] = &[
     "sum",
     "min",
@@ -39,10 +39,10 @@ enum Token {
     Sign(char),
 }
 
-/// The metrics that `expression` uses.
+/// Returns the metrics that `expression` uses.
 ///
 /// # Errors
-/// Where it cannot be understood.
+/// Fails if the expression cannot be parsed.
 pub fn uses(expression: &str) -> Result<BTreeSet<Use>, String> {
     let tokens = tokens(expression).map_err(|why| format!("{why}: {expression}"))?;
     let mut found = BTreeSet::new();
@@ -79,7 +79,7 @@ pub fn uses(expression: &str) -> Result<BTreeSet<Use>, String> {
             found.insert(Use { name: word.clone(), labels });
         }
     }
-    if found.is_empty() { Err(format!("it uses no metric: {expression}")) } else { Ok(found) }
+    if found.is_empty() { Err(format!("no metric in {expression}")) } else { Ok(found) }
 }
 
 fn is_known(word: &str) -> bool {
@@ -87,11 +87,11 @@ fn is_known(word: &str) -> bool {
     AGGREGATIONS.contains(&word.as_str()) || WORDS.contains(&word.as_str())
 }
 
-/// The place behind the next `sign`.
+/// Returns the position after the next `sign`.
 fn behind(tokens: &[Token], from: usize, sign: char) -> Result<usize, String> {
     let rest = tokens.get(from..).unwrap_or_default();
     let found = rest.iter().position(|token| *token == Token::Sign(sign));
-    found.map(|place| from + place + 1).ok_or_else(|| format!("a {sign} is missing"))
+    found.map(|place| from + place + 1).ok_or_else(|| format!("missing {sign}"))
 }
 
 fn tokens(text: &str) -> Result<Vec<Token>, String> {
@@ -103,7 +103,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             found.push(Token::Text);
             end_of_text(rest, c)?
         } else if c.is_ascii_digit() {
-            // A duration is one as well.
+            // A number or a duration.
             found.push(Token::Number);
             rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len())
         } else if c.is_ascii_alphabetic() || matches!(c, '_' | ':' | '$') {
@@ -115,7 +115,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             found.push(Token::Sign(c));
             1
         } else {
-            return Err(format!("{c:?} has no place here"));
+            return Err(format!("unexpected {c:?}"));
         };
         rest = &rest[long..];
     }
@@ -132,7 +132,7 @@ fn end_of_text(text: &str, quote: char) -> Result<usize, String> {
             _ => {}
         }
     }
-    Err("a text without an end".to_owned())
+    Err("an unterminated string".to_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A headless Chromium, and what it saw and said.
+//! A headless Chromium, with its console and requests.
 
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
 use chromiumoxide::cdp::browser_protocol::emulation::SetDeviceMetricsOverrideParams;
@@ -18,25 +18,25 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// For one thing that the browser is asked.
+/// Time limit of one request to the browser.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Questions while it goes from one page to the next,
+/// Number of attempts while the browser navigates.
 const TRIES: u32 = 50;
-/// and between two of them.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 const PROGRAMS: [&str; 4] =
     ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
 type PeerEvent = Arc<Mutex<Vec<String>>>;
 
-/// See the module.
+/// A browser with one page.
 pub struct Browser {
     runtime: Runtime,
     chromium: Chromium,
     page: Page,
-    /// What went wrong, as its console has it.
+    /// Errors and warnings of the console.
     wrong: PeerEvent,
-    /// All it asked for.
+    /// All URLs that the browser requested.
     asked: PeerEvent,
     _profile: TempDir,
 }
@@ -53,10 +53,10 @@ fn add(list: &PeerEvent, what: String) {
 }
 
 impl Browser {
-    /// Starts it; `None`, said aloud, where there is none.
+    /// Starts a browser. Returns `None` and reports a skipped test if none is installed.
     pub fn start() -> Option<Self> {
         let Some(program) = program() else {
-            let why = "no Chromium: `apt-get install chromium` brings one";
+            let why = "no Chromium: install it with `apt-get install chromium`";
             skipped_unless_allowed("CRIVELLO_TEST_NO_BROWSER", why);
             return None;
         };
@@ -92,16 +92,16 @@ impl Browser {
 
     /// Opens a page.
     pub fn open(&mut self, url: &str) {
-        self.within(url, self.page.goto(url)).expect("it is shown");
+        self.within(url, self.page.goto(url)).expect("the page loads");
     }
 
-    /// What an expression is.
+    /// Evaluates an expression.
     pub fn eval(&self, script: &str) -> Value {
         let mut tries = 0;
         let result = loop {
             match self.within(script, self.page.evaluate_expression(script)) {
                 Ok(result) => break result,
-                // One page has gone, and the next is not there yet.
+                // The old page is gone and the next one has not loaded yet.
                 Err(error) if tries < TRIES && error.to_string().contains("context") => {
                     tries += 1;
                     std::thread::sleep(PAUSE);
@@ -112,13 +112,13 @@ impl Browser {
         result.value().cloned().unwrap_or(Value::Null)
     }
 
-    /// The text of an element as it is shown; empty where there is none.
+    /// Returns the text of an element; empty if there is none.
     pub fn text(&self, selector: &str) -> String {
         let script = format!("document.querySelector({selector:?})?.textContent.trim() ?? ''");
         self.eval(&script).as_str().unwrap_or_default().to_owned()
     }
 
-    /// Clicks with the mouse, where the element is.
+    /// Clicks on an element with the mouse.
     pub fn click(&self, selector: &str) {
         let clicked = self.within(selector, async {
             self.page.find_element(selector).await?.click().await.map(drop)
@@ -126,7 +126,7 @@ impl Browser {
         clicked.unwrap_or_else(|error| panic!("{selector}: {error}"));
     }
 
-    /// Types over what stands in a field.
+    /// Replaces the text of a field by typing.
     pub fn write(&self, selector: &str, text: &str) {
         let _ = self.eval(&format!("document.querySelector({selector:?}).select()"));
         let written = self.within(selector, async {
@@ -137,17 +137,17 @@ impl Browser {
         assert_eq!(shown, text, "{selector}");
     }
 
-    /// Makes the window as large as that of some device, light or dark.
+    /// Sets the window size and the color scheme.
     pub fn resize(&self, (width, height): (i64, i64), dark: bool) {
         let metrics = SetDeviceMetricsOverrideParams::new(width, height, 1.0, width < 600);
-        self.within("resize", self.page.execute(metrics)).expect("it has a size");
+        self.within("resize", self.page.execute(metrics)).expect("the window size is set");
         let scheme = if dark { "dark" } else { "light" };
         let scheme = MediaFeature::new("prefers-color-scheme", scheme);
         let media = SetEmulatedMediaParams::builder().feature(scheme).build();
-        self.within("media", self.page.execute(media)).expect("it has a scheme");
+        self.within("media", self.page.execute(media)).expect("the color scheme is set");
     }
 
-    /// Saves a picture of what is seen, or of all of the page.
+    /// Saves a screenshot of the viewport or of the whole page.
     pub fn picture(&self, path: &Path, whole: bool) {
         let params = ScreenshotParams::builder()
             .format(CaptureScreenshotFormat::Png)
@@ -156,27 +156,27 @@ impl Browser {
         self.within("picture", self.page.save_screenshot(params, path)).expect("a picture");
     }
 
-    /// What holds this word was expected to go wrong.
+    /// Removes expected errors that contain this text.
     pub fn forgive(&self, word: &str) {
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         wrong.retain(|said| !said.contains(word));
     }
 
-    /// Nothing was said that is an error, and nothing was asked of anybody else than `ours`.
+    /// Checks that there were no errors, and no requests to anything but `ours`.
     pub fn assert_quiet(&self, ours: &str) {
         let wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(
             asked.iter().any(|url| url.ends_with("/api/events")),
-            "nothing was heard: {asked:?}"
+            "the page did not request /api/events: {asked:?}"
         );
         let strange = asked.iter().filter(|url| !url.starts_with(ours));
         let strange: Vec<_> = strange.filter(|url| !url.starts_with("about:")).collect();
         assert!(strange.is_empty(), "{strange:?}");
     }
 
-    /// Ends it in order.
+    /// Closes the browser.
     pub fn end(mut self) {
         self.runtime.block_on(async {
             let _ = timeout(PATIENCE, self.chromium.close()).await;
@@ -185,7 +185,7 @@ impl Browser {
     }
 }
 
-/// Keeps what the page says and asks for.
+/// Records errors, warnings and requests of a page.
 async fn listen(page: &Page, wrong: &PeerEvent, asked: &PeerEvent) {
     page.enable_log().await.expect("a log");
     page.enable_runtime().await.expect("a console");

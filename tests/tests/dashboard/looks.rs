@@ -1,6 +1,6 @@
-//! How the page looks and reads: on a desk and on a phone, light and dark.
+//! Appearance and accessibility of the dashboard: on a desktop and on a phone, light and dark.
 //!
-//! `CRIVELLO_TEST_PICTURES=DIR` keeps pictures of all views, and those that README.md shows.
+//! `CRIVELLO_TEST_PICTURES=DIR` saves screenshots of all views, including those of README.md.
 
 use super::browser::Browser;
 use super::cluster;
@@ -12,7 +12,8 @@ const VIEWS: [&str; 6] = ["overview", "hosts", "errors", "fetches", "traces", "s
 pub const DESK: (i64, i64) = (1280, 900);
 pub const PHONE: (i64, i64) = (375, 812);
 
-/// What is wrong with the page as it is, in words; the rules are those that axe calls serious.
+/// Script that returns the accessibility faults of the current page. Its rules are those that axe
+/// calls serious.
 pub const FAULTS: &str = r#"(() => {
   const faults = [];
   const shown = (e) => e.getClientRects().length > 0;
@@ -75,15 +76,15 @@ pub const FAULTS: &str = r#"(() => {
   return faults.join('\n');
 })()"#;
 
-/// Where pictures are kept, if they are.
+/// Returns the directory for screenshots, if one is set.
 pub fn pictures() -> Option<PathBuf> {
     std::env::var_os("CRIVELLO_TEST_PICTURES").map(PathBuf::from)
 }
 
-/// Leads to a view.
+/// Opens a view.
 pub fn go(browser: &Browser, cluster: &mut Cluster, view: &str) {
     let _ = browser.eval(&format!("location.hash = '/{view}'"));
-    cluster.until("the view is there", |_| {
+    cluster.until("the view is shown", |_| {
         let script = format!(
             "!document.getElementById({view:?}).hidden && document.title.toLowerCase().startsWith({view:?})"
         );
@@ -100,16 +101,16 @@ fn the_page_is_fit_for_everyone() {
     browser.open(&ours);
     cluster.seed();
     cluster.wait_for_share(0.01);
-    cluster.until("the page lives", |_| browser.text("#run") == "running");
+    cluster.until("the page shows the state of the crawl", |_| browser.text("#run") == "running");
     let pictures = pictures();
     for (size, width) in [(DESK, "desk"), (PHONE, "phone")] {
         for (dark, scheme) in [(false, "light"), (true, "dark")] {
             for view in VIEWS {
                 browser.resize(size, dark);
                 go(&browser, &mut cluster, view);
-                // What it asks for is there.
+                // Waits for the data of the view.
                 std::thread::sleep(std::time::Duration::from_millis(700));
-                assert_eq!(browser.eval("innerWidth"), size.0, "the browser is of another size");
+                assert_eq!(browser.eval("innerWidth"), size.0, "the window has another size");
                 let faults = browser.eval(FAULTS);
                 assert_eq!(faults, "", "{view}, {width}, {scheme}");
                 if let Some(dir) = &pictures {
@@ -128,15 +129,17 @@ fn the_page_is_fit_for_everyone() {
     }
     browser.resize(DESK, false);
 
-    // Without a mouse: the first thing that is reached leads past the rest, and what is focused stays.
+    // Without a mouse: a focused button can be activated, and focus moves into the dialog.
     let _ = browser.eval("location.hash = '/settings'");
     cluster
-        .until("there are settings", |_| !browser.text("[data-key='politeness.delay']").is_empty());
+        .until("settings are shown", |_| !browser.text("[data-key='politeness.delay']").is_empty());
     assert!(browser.text("[data-key='politeness.delay'] td:nth-child(2)").contains("250ms"));
     let _ =
         browser.eval("document.querySelector('[data-key=\"politeness.delay\"] button').focus()");
     let _ = browser.eval("document.activeElement.click()");
-    cluster.until("it is asked", |_| browser.text("#dialog-title") == "Change politeness.delay");
+    cluster.until("the dialog is open", |_| {
+        browser.text("#dialog-title") == "Change politeness.delay"
+    });
     assert_eq!(
         browser.eval("document.querySelector('#dialog').contains(document.activeElement)"),
         true

@@ -1,8 +1,7 @@
-//! Goal: the dashboard tells the truth, in a real browser (headless Chromium): its numbers are
-//! those of the API, an agent that is killed turns up as dead, one is drained by clicking, a setting is
-//! changed by typing, nobody is let in without the token, and a coordinator that is gone is shown as
-//! gone. It loads nothing from elsewhere, and can be read on a
-//! phone, without a mouse, and by a screen reader.
+//! The dashboard in a real browser (headless Chromium). Its numbers are those of the API; a killed
+//! agent is shown as dead; clicking drains an agent; typing changes a setting; nothing is
+//! accessible without the token; and a lost coordinator is shown as lost. It loads nothing from
+//! elsewhere, and works on a phone, without a mouse, and with a screen reader.
 
 mod browser;
 mod looks;
@@ -20,7 +19,7 @@ use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(3);
 
-/// So many pages on each of thirty hosts.
+/// Returns a cluster and a web with this many pages on each of thirty hosts.
 fn cluster(pages: u32) -> Cluster {
     let web = Spec::new(seed())
         .size(30, 1, pages)
@@ -34,19 +33,19 @@ fn cluster(pages: u32) -> Cluster {
         .with_dashboard()
 }
 
-/// An answer of the API.
+/// Returns an answer of the API.
 fn api(at: SocketAddr, path: &str) -> Value {
     let mut stream = TcpStream::connect(at).expect("the dashboard listens");
     let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes()).expect("it reads");
+    stream.write_all(head.as_bytes()).expect("the crawler reads its input");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
+    stream.read_to_string(&mut answer).expect("a response");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
     assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
     serde_json::from_str(body).expect("JSON")
 }
 
-/// As the page writes a number.
+/// Formats a number like the page.
 fn grouped(n: &Value) -> String {
     let digits = n.as_u64().expect("a number").to_string();
     let mut text = String::new();
@@ -59,7 +58,7 @@ fn grouped(n: &Value) -> String {
     text
 }
 
-/// What the page says of an agent, cell by cell, with their headings.
+/// Returns the cells of an agent's row, by their headings.
 fn cells(browser: &Browser, name: &str) -> Value {
     let script = format!(
         "(() => {{ const row = document.querySelector('[data-agent=\"{name}\"]'); \
@@ -68,12 +67,12 @@ fn cells(browser: &Browser, name: &str) -> Value {
     browser.eval(&script)
 }
 
-/// The page and the API say the same, at one moment at least: both go on.
+/// Waits until the page and the API have the same numbers. Both change during the crawl.
 fn assert_same_numbers(cluster: &mut Cluster, browser: &Browser) {
     let at = cluster.dashboard();
     let mut last = String::new();
     let mut tries = 0;
-    cluster.until("the page says what the API says", |_| {
+    cluster.until("page and API show the same numbers", |_| {
         let api = api(at, "/api/cluster");
         let totals = &api["totals"];
         let mut wrong = Vec::new();
@@ -85,7 +84,7 @@ fn assert_same_numbers(cluster: &mut Cluster, browser: &Browser) {
         ] {
             let (shown, told) = (browser.text(&format!("#total-{id}")), grouped(&totals[key]));
             if shown != told {
-                wrong.push(format!("{id}: {shown} is shown, {told} is told"));
+                wrong.push(format!("{id}: page {shown}, API {told}"));
             }
         }
         for agent in api["agents"].as_array().expect("a list") {
@@ -96,7 +95,7 @@ fn assert_same_numbers(cluster: &mut Cluster, browser: &Browser) {
                 let told = agent[key].as_u64().map_or("–".to_owned(), |_| grouped(&agent[key]));
                 if shown[label] != told {
                     wrong.push(format!(
-                        "{}: {label}: {} is shown, {told} is told",
+                        "{}: {label}: page {}, API {told}",
                         agent["name"], shown[label]
                     ));
                 }
@@ -116,43 +115,48 @@ fn the_page_shows_what_is_so() {
     let mut cluster = cluster(30).start(3);
     let at = cluster.dashboard();
     browser.open(&format!("http://{at}/"));
-    cluster.until("the page lives", |_| browser.text("#run") == "running");
+    cluster.until("the page shows the state of the crawl", |_| browser.text("#run") == "running");
     cluster.seed();
     cluster.wait_for_share(0.2);
     assert_same_numbers(&mut cluster, &browser);
     let ours = format!("http://{at}/");
 
-    // One dies.
+    // An agent dies.
     cluster.kill9("b");
     let killed = cluster.web.log().now();
     cluster.until("b is shown as dead", |_| {
         cells(&browser, "b")["State"].as_str().is_some_and(|state| state.contains("dead"))
     });
     let took = cluster.web.log().now().since(killed);
-    // A look at the clock comes on top, and a round of the page.
-    assert!(took < LEASE + Duration::from_secs(4), "it took {took:?}");
+    // Detection takes the lease plus a check by the coordinator and an update of the page.
+    assert!(took < LEASE + Duration::from_secs(4), "the page took {took:?}");
     assert!(browser.text("#events").contains("b is dead"), "{}", browser.text("#events"));
-    assert!(browser.text("#announce").contains("b is dead"), "nobody says it aloud");
+    assert!(
+        browser.text("#announce").contains("b is dead"),
+        "the death of b is not announced to screen readers"
+    );
 
-    // One is drained by clicking.
+    // An agent is drained by clicking.
     browser.click("[data-agent='c'] [data-act='drain']");
-    cluster.until("it is asked", |_| browser.text("#dialog-title") == "Drain c?");
-    assert_eq!(cluster.state("c").as_deref(), Some("active"), "before it is confirmed");
+    cluster.until("the dialog is open", |_| browser.text("#dialog-title") == "Drain c?");
+    assert_eq!(cluster.state("c").as_deref(), Some("active"), "changed before the confirmation");
     browser.click("#dialog-yes");
     cluster.until("c has left", |cluster| cluster.process("c").has_ended());
     assert_eq!(cluster.end("c").status.code(), Some(0), "{}", cluster.account());
-    cluster.until("c is gone from the page", |_| cells(&browser, "c").is_null());
+    cluster.until("c is removed from the page", |_| cells(&browser, "c").is_null());
     assert!(browser.text("#events").contains("c handed over all groups and left"));
     assert_same_numbers(&mut cluster, &browser);
     browser.assert_quiet(&ours);
 
-    // The coordinator is gone, and comes back.
+    // The coordinator is killed and restarted.
     cluster.kill9(COORDINATOR);
-    cluster.until("the page says so", |_| browser.text("#lost").contains("is lost"));
+    cluster.until("the page shows that the coordinator does not respond", |_| {
+        browser.text("#lost").contains("last update at")
+    });
     assert!(browser.eval("document.body.classList.contains('lost')") == true);
     cluster.start_coordinator();
-    assert_eq!(cluster.dashboard(), at, "it is where it was");
-    cluster.until("the page is back", |_| {
+    assert_eq!(cluster.dashboard(), at, "the address of the dashboard changed");
+    cluster.until("the page shows current numbers", |_| {
         browser.eval("document.getElementById('lost').hidden") == true
     });
     assert_same_numbers(&mut cluster, &browser);
@@ -165,10 +169,14 @@ fn a_frozen_coordinator_is_shown_as_lost() {
     let Some(mut browser) = Browser::start() else { return };
     let mut cluster = cluster(30).start(1);
     browser.open(&format!("http://{}/", cluster.dashboard()));
-    cluster.until("the page lives", |_| browser.text("#run") == "running");
+    cluster.until("the page shows the state of the crawl", |_| browser.text("#run") == "running");
     cluster.freeze(COORDINATOR);
-    cluster.until("the page says so", |_| browser.text("#lost").contains("is lost"));
+    cluster.until("the page shows that the coordinator does not respond", |_| {
+        browser.text("#lost").contains("last update at")
+    });
     cluster.thaw(COORDINATOR);
-    cluster.until("it is back", |_| browser.eval("document.getElementById('lost').hidden") == true);
+    cluster.until("the page is connected again", |_| {
+        browser.eval("document.getElementById('lost').hidden") == true
+    });
     browser.end();
 }

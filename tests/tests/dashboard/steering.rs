@@ -1,5 +1,5 @@
-//! The crawl is steered from the page: a setting is changed by clicking and typing, and is in force
-//! as far as the web can tell; and where there is a token, nobody sees or changes anything without it.
+//! Control of the crawl from the dashboard. A setting that is changed by clicking and typing takes
+//! effect, as the web confirms. With a token, nothing can be seen or changed without it.
 
 use super::browser::Browser;
 use super::cluster;
@@ -10,15 +10,15 @@ use crivello_tests::{Load, Permits};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often a host is visited in the end; ten times more seldom than in the beginning.
+/// Final interval between visits to a host, ten times the initial one.
 const SLOW: Duration = Duration::from_millis(2_500);
 
-/// From when on it is looked at whether the hosts are visited so seldom: each visit that was under
-/// way when the setting came into force has ended.
+/// Time after which the new interval is checked, when each visit that began before the change has
+/// ended.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// The shortest time between two requests to one host since `since`, and how many such pairs there
-/// are.
+/// Returns the shortest time between two requests to one host since `since`, in microseconds, and
+/// the number of such pairs.
 fn shortest_gap(cluster: &Cluster, since: u64) -> (Option<u64>, usize) {
     let mut hosts: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for entry in cluster.web.log().entries().into_iter().filter(|entry| entry.end > since) {
@@ -44,43 +44,47 @@ fn a_setting_is_changed_by_typing_and_is_in_force() {
     go(&browser, &mut cluster, "settings");
     let row = "[data-key='politeness.delay']";
     cluster.until("the delay is shown", |_| browser.text(row).contains("\"250ms\""));
-    cluster.until("both go by the settings", |_| {
+    cluster.until("both agents use the settings", |_| {
         browser.text("#settings-force").contains("in force with 2 agents.")
     });
 
-    // What cannot be is refused in the dialog, and changes nothing.
+    // The dialog refuses an invalid value, and nothing changes.
     browser.click(&format!("{row} button"));
-    cluster.until("it is asked", |_| browser.text("#dialog-title") == "Change politeness.delay");
+    cluster.until("the dialog is open", |_| {
+        browser.text("#dialog-title") == "Change politeness.delay"
+    });
     browser.write("#dialog [name='value']", "seven");
     browser.click("#dialog-yes");
-    cluster.until("it is refused", |_| browser.text("#dialog-error").contains("politeness.delay"));
+    cluster.until("the input is rejected", |_| {
+        browser.text("#dialog-error").contains("politeness.delay")
+    });
     assert_eq!(browser.eval("document.getElementById('dialog').open"), true);
     browser.write("#dialog [name='value']", "2500ms");
     let delay = |cluster: &Cluster| cluster.tell(&["settings", "politeness.delay"]);
-    assert_eq!(delay(&cluster), "\"250ms\"\n", "before it is confirmed");
+    assert_eq!(delay(&cluster), "\"250ms\"\n", "changed before the confirmation");
     browser.click("#dialog-yes");
-    cluster.until("it is changed", |_| {
+    cluster.until("the setting is changed", |_| {
         browser.text("#settings-said").starts_with("politeness.delay: changed")
     });
-    cluster.until("the dialog is gone", |_| {
+    cluster.until("the dialog is closed", |_| {
         browser.eval("document.getElementById('dialog').open") == false
     });
     assert_eq!(delay(&cluster), "\"2500ms\"\n");
     cluster.until("the new delay is shown", |_| browser.text(row).contains("\"2500ms\""));
     let revision = browser.eval("document.getElementById('revision').textContent");
-    let revision = revision.as_str().expect("a text").to_owned();
-    cluster.until("both go by it", |_| {
+    let revision = revision.as_str().expect("a string").to_owned();
+    cluster.until("both agents use the new settings", |_| {
         browser.text("#settings-force") == format!("Revision {revision} is in force with 2 agents.")
     });
 
-    // The web sees it.
+    // The web's log confirms the change.
     let since = cluster.web.log().now() + SETTLED;
     cluster.until("hosts are visited again", |cluster| shortest_gap(cluster, since.0).1 >= 20);
     let (gap, _) = shortest_gap(&cluster, since.0);
-    let gap = Duration::from_micros(gap.expect("there are some"));
+    let gap = Duration::from_micros(gap.expect("several requests to a host"));
     assert!(gap >= SLOW, "{gap:?} between two requests to a host");
     assert_eq!(browser.eval(FAULTS), "");
-    // That nonsense was refused is in the console, and nothing else.
+    // The console has one error, for the refused value.
     browser.forgive("400");
     browser.assert_quiet(&ours);
     browser.end();
@@ -95,10 +99,10 @@ fn who_does_not_show_the_token_sees_and_changes_nothing() {
     let login = format!("{ours}login");
     let here = |browser: &Browser| browser.eval("location.href").as_str().map(str::to_owned);
     browser.open(&ours);
-    assert_eq!(here(&browser), Some(login.clone()), "nothing is shown before");
+    assert_eq!(here(&browser), Some(login.clone()), "something is shown before the login");
     assert_eq!(browser.eval(FAULTS), "");
 
-    // Whatever a page may ask for without the token, from our own origin, is refused.
+    // Without the token, every API request is refused, even from the dashboard's own origin.
     let try_to = |browser: &Browser, path: &str, body: &str| {
         browser.eval(&format!(
             "fetch('/api/{path}', {{ method: 'POST', headers: {{ 'content-type': \
@@ -120,11 +124,11 @@ fn who_does_not_show_the_token_sees_and_changes_nothing() {
         assert_eq!(browser.eval(&asked), 401, "{path}");
     }
 
-    // A wrong one is refused with words.
+    // A wrong token is refused with a message.
     browser.write("[name='token']", "not-the-token-of-this-crawl");
     browser.click("#login button");
-    cluster.until("it is refused", |_| browser.text("#said") == "wrong token");
-    assert_eq!(here(&browser), Some(login), "it stays where it is");
+    cluster.until("the input is rejected", |_| browser.text("#said") == "wrong token");
+    assert_eq!(here(&browser), Some(login), "the page left the login");
     assert_eq!(try_to(&browser, "run", r#"{"run": "paused"}"#), 401, "after a wrong token");
     let listing = cluster.listing();
     assert_eq!(
@@ -135,18 +139,18 @@ fn who_does_not_show_the_token_sees_and_changes_nothing() {
     assert_eq!(cluster.tell(&["settings", "politeness.delay"]), "\"250ms\"\n");
     assert_eq!(cluster.tell(&["settings", "links.blocked"]), "[]\n");
 
-    // The right one lets in, and then things can be done.
+    // With the correct token, the dashboard opens and commands work.
     let token = std::fs::read_to_string(cluster.certs().dir().join("token")).expect("a token");
     let token = token.lines().next().expect("a line").to_owned();
     browser.write("[name='token']", &token);
     browser.click("#login button");
-    cluster.until("the page lives", |_| browser.text("#run") == "running");
+    cluster.until("the page shows the state of the crawl", |_| browser.text("#run") == "running");
     assert_eq!(here(&browser), Some(ours.clone()));
-    assert_eq!(browser.eval("document.cookie"), "", "scripts can read what was given for it");
+    assert_eq!(browser.eval("document.cookie"), "", "scripts can read the session cookie");
     browser.click("#pause");
-    cluster.until("it is asked", |_| browser.text("#dialog-title") == "Pause the crawl?");
+    cluster.until("the dialog is open", |_| browser.text("#dialog-title") == "Pause the crawl?");
     browser.click("#dialog-yes");
-    cluster.until("it is paused", |_| browser.text("#run") == "paused");
+    cluster.until("the crawl is paused", |_| browser.text("#run") == "paused");
     assert_eq!(cluster.listing()["run"], "paused");
     browser.forgive("401");
     browser.assert_quiet(&ours);

@@ -1,5 +1,5 @@
-//! What only agents know, hosts, reasons, fetches and traces, is shown as they tell it, here by
-//! agents that are made up: they know every question, but for one that is of an older version.
+//! Display of data that only agents have: hosts, reasons, fetches and traces. The agents here are
+//! fakes that answer every request, except one of an older version.
 
 use super::browser::Browser;
 use super::looks::{FAULTS, PHONE, go, pictures};
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-/// Joins fake agents that serve as long as the runtime and the set live.
+/// Joins fake agents that serve as long as the runtime and the set exist.
 fn join(
     runtime: &Runtime,
     url: &str,
@@ -35,23 +35,31 @@ fn what_agents_know_is_shown() {
     let _agents = join(&runtime, &cluster.url(), &kinds, &Arc::default());
     let ours = format!("http://{}/", cluster.dashboard());
     browser.open(&ours);
-    cluster.until("all are heard of", |_| browser.text("#agents-line").contains("3 heard"));
-    cluster
-        .until("its memory is shown", |_| browser.text("[data-agent='owner']").contains("1 MiB"));
+    cluster.until("all agents respond", |_| browser.text("#agents-line").contains("3 responding"));
+    cluster.until("the memory of an agent is shown", |_| {
+        browser.text("[data-agent='owner']").contains("1 MiB")
+    });
 
     go(&browser, &mut cluster, "hosts");
-    cluster.until("there are hosts", |_| browser.text("#hosts-list").contains("www.a.test"));
-    assert!(browser.text("#hosts-list").contains("Without old"), "who is silent is not named");
+    cluster.until("hosts are listed", |_| browser.text("#hosts-list").contains("www.a.test"));
+    assert!(
+        browser.text("#hosts-list").contains("No data from old"),
+        "the agent without data is not named"
+    );
     let _ = browser.eval(
         "{ const box = document.forms['hosts-form'].elements.contains; box.value = 'host7'; \
          box.dispatchEvent(new Event('input', { bubbles: true })); }",
     );
-    cluster.until("others are not shown", |_| !browser.text("#hosts-list").contains("www.a.test"));
+    cluster.until("other hosts are filtered out", |_| {
+        !browser.text("#hosts-list").contains("www.a.test")
+    });
     assert!(browser.text("#hosts-list").contains("host7.shop.b.test"));
     let _ = browser.eval("document.forms['hosts-form'].elements.contains.value = ''");
-    cluster.until("all are back", |_| browser.text("#hosts-list").contains("www.a.test"));
+    cluster.until("all hosts are listed again", |_| {
+        browser.text("#hosts-list").contains("www.a.test")
+    });
     browser.click("#hosts-list button.link");
-    cluster.until("it is explained", |_| {
+    cluster.until("the host is explained", |_| {
         browser.text("#why").contains("Crawl-delay: its robots.txt asks for 7 s")
     });
     let story = browser.text("#why-body");
@@ -63,7 +71,9 @@ fn what_agents_know_is_shown() {
     let _ = browser.eval(
         "{ const form = document.forms['why-form']; form.elements.text.value = '!'; form.requestSubmit(); }",
     );
-    cluster.until("nonsense is refused", |_| browser.text("#why-body").contains("neither a host"));
+    cluster.until("an invalid subject is rejected", |_| {
+        browser.text("#why-body").contains("neither a host")
+    });
     let _ = browser.eval(
         "{ const form = document.forms['why-form']; form.elements.text.value = 'https://www.a.test/x'; form.requestSubmit(); }",
     );
@@ -75,7 +85,7 @@ fn what_agents_know_is_shown() {
     let _ = browser.eval(
         "{ const form = document.forms['why-form']; form.elements.text.value = 'https://www.a.test/stored'; form.requestSubmit(); }",
     );
-    cluster.until("its record is named", |_| {
+    cluster.until("the location of the record is shown", |_| {
         browser
             .text("#why-body")
             .contains("agent holder (id 1): warc/crivello-four.warc.gz, offset 77")
@@ -83,22 +93,23 @@ fn what_agents_know_is_shown() {
     look(&browser, "hosts");
 
     go(&browser, &mut cluster, "errors");
-    cluster.until("there are errors", |_| browser.text("#errors-body").contains("connect refused"));
+    cluster
+        .until("errors are listed", |_| browser.text("#errors-body").contains("connect refused"));
     assert!(browser.text("#errors-body").contains("disallowed by robots.txt"));
     look(&browser, "errors");
     go(&browser, &mut cluster, "fetches");
-    // As text, whatever stands in it.
-    cluster.until("there are fetches", |_| {
+    // Markup in a URL is shown as text.
+    cluster.until("fetches are listed", |_| {
         browser.text("#fetches-list").contains("https://www.a.test/<owner>")
     });
     look(&browser, "fetches");
     go(&browser, &mut cluster, "traces");
-    cluster.until("there are traces", |_| browser.text("#traces-list").contains("/way"));
+    cluster.until("traces are listed", |_| browser.text("#traces-list").contains("/way"));
     let _ = browser.eval("document.querySelectorAll('.trace').forEach((t) => { t.open = true; })");
     assert_eq!(browser.eval("document.querySelectorAll('.trace').length"), 2);
     assert!(browser.text("#traces-list").contains("fetched · holder · error"));
     look(&browser, "traces");
-    // That nonsense was refused is in the console, and nothing else.
+    // The console has one error, for the refused subject.
     browser.forgive("400");
     browser.assert_quiet(&ours);
     browser.end();
@@ -123,27 +134,33 @@ fn what_is_lost_with_an_agent_is_counted_while_somebody_waits() {
 
     browser.click(remove);
     browser.click("#dialog-yes");
-    cluster.until("it is counted", |_| {
+    cluster.until("the progress of the count is shown", |_| {
         browser.text("#dialog-progress").starts_with("still counting, 2 s")
     });
     browser.click("#dialog-no");
-    cluster.until("nobody waits for it", |_| state.counting.load(Relaxed) == 0);
-    assert!(!cells(&browser, "gone").is_null(), "it was removed although that was cancelled");
+    cluster.until("the count is cancelled", |_| state.counting.load(Relaxed) == 0);
+    assert!(
+        !cells(&browser, "gone").is_null(),
+        "the agent was removed although the dialog was cancelled"
+    );
 
     browser.click(remove);
     browser.click("#dialog-yes");
-    cluster.until("it is counted anew", |_| browser.text("#dialog-progress").contains("counting"));
+    cluster
+        .until("the count starts again", |_| browser.text("#dialog-progress").contains("counting"));
     state.finish.notify_one();
-    cluster.until("it is told", |_| browser.text("#dialog-error").contains("3 pages are only in"));
+    cluster.until("the result of the count is shown", |_| {
+        browser.text("#dialog-error").contains("3 pages are only in")
+    });
     assert_eq!(browser.text("#dialog-progress"), "");
     let _ = browser.eval("document.querySelector('#dialog [name=lost]').value = 'give-up'");
     browser.click("#dialog-yes");
-    cluster.until("it is gone", |_| cells(&browser, "gone").is_null());
+    cluster.until("the agent is removed from the page", |_| cells(&browser, "gone").is_null());
     browser.assert_quiet(&ours);
     browser.end();
 }
 
-/// On a desk and on a phone.
+/// Checks a view on a desktop and on a phone.
 fn look(browser: &Browser, view: &str) {
     for (size, name) in [(super::looks::DESK, "desk"), (PHONE, "phone")] {
         browser.resize(size, name == "phone");

@@ -1,6 +1,6 @@
-//! Promise 6: every WARC record is read back by readers that share no code with the crawler (our
-//! own in `crivello_tests::warc`, and warcio of PyPI), its digests match, and it holds what the web
-//! sent.
+//! Sound archives: every WARC record can be read by readers that share no code with the crawler
+//! (our own in `crivello_tests::warc`, and warcio of PyPI), its digests match, and it contains what
+//! the web sent.
 
 use crivello_tests::warc::{Archive, Record, listed};
 use crivello_tests::{Scene, seed, skipped};
@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What the crawler says it accepts (besides `identity`).
+/// Encodings that the crawler accepts, besides `identity`.
 const ACCEPTED: &str = "gzip, deflate, br, zstd";
 
 fn varied(seed: u64) -> Spec {
@@ -39,7 +39,7 @@ fn scene(spec: Spec) -> Scene {
     Scene::new(spec).delays("20ms", "0ms")
 }
 
-/// Crawls all of it, politely, and reads the archive.
+/// Crawls everything politely and reads the archive.
 fn crawled(scene: &Scene) -> Archive {
     let ended = scene.crawl();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -48,7 +48,7 @@ fn crawled(scene: &Scene) -> Archive {
     Archive::read(&scene.out())
 }
 
-/// What the web sends for a URL, made again from its spec.
+/// Returns what the web sends for a URL, recomputed from its spec.
 fn sent(world: &World, responder: &Responder, url: &str) -> SimResponse {
     let rest = url.split_once("://").expect("a URL").1;
     let (authority, _) = rest.split_once('/').expect("a URL with a path");
@@ -77,7 +77,11 @@ fn every_record_holds_what_the_web_sent() {
         let answer = sent(&world, &responder, record.url());
         let (head, payload) = record.http();
         assert_eq!(record.status(), answer.status, "{}", record.url());
-        assert!(payload == answer.body, "{}: not the bytes that were sent", record.url());
+        assert!(
+            payload == answer.body,
+            "{}: the archived bytes differ from the sent ones",
+            record.url()
+        );
         for (name, value) in &answer.headers {
             assert_eq!(header(&head, name), Some(value.as_str()), "{}", record.url());
         }
@@ -87,7 +91,7 @@ fn every_record_holds_what_the_web_sent() {
         assert!(record.must("WARC-IP-Address").starts_with("127."), "{}", record.url());
         assert_eq!(record.field("WARC-Truncated"), None, "{}", record.url());
     }
-    assert_eq!(codings.len(), 4, "all four codings came by and were kept: {codings:?}");
+    assert_eq!(codings.len(), 4, "expected all four content codings: {codings:?}");
     for record in archive.of_kind("request") {
         let text = String::from_utf8_lossy(&record.block);
         let path = record.url().split_once("://").and_then(|(_, r)| r.find('/').map(|at| &r[at..]));
@@ -97,7 +101,7 @@ fn every_record_holds_what_the_web_sent() {
     }
     let hosts: HashSet<String> = scene.web.log().entries().into_iter().map(|e| e.host).collect();
     let robots = archive.captures().filter(|record| record.is_robots()).count();
-    assert_eq!(robots, hosts.len(), "the robots.txt of each host is archived");
+    assert_eq!(robots, hosts.len(), "expected one archived robots.txt per host");
 }
 
 #[test]
@@ -115,18 +119,18 @@ fn exact_duplicates_refer_to_the_page_that_was_archived() {
         let refers = |name: &str| revisit.must(&format!("WARC-Refers-To-{name}")).to_owned();
         let original = responses
             .get(&(refers("Target-URI"), refers("Date")))
-            .unwrap_or_else(|| panic!("{} refers to nothing archived", revisit.url()));
+            .unwrap_or_else(|| panic!("{} refers to a record that is not archived", revisit.url()));
         assert_ne!(original.url(), revisit.url());
         let digest = revisit.must("WARC-Payload-Digest");
         assert_eq!(digest, original.must("WARC-Payload-Digest"));
         assert!(revisit.must("WARC-Profile").ends_with("identical-payload-digest"));
         let (_, none) = revisit.http();
-        assert!(none.is_empty(), "a revisit has no payload");
+        assert!(none.is_empty(), "a revisit record has a payload");
         let answer = sent(&world, &responder, revisit.url());
         assert_eq!(digest, crivello_tests::warc::digest(&answer.body), "{}", revisit.url());
         originals.insert(original.url().to_owned());
     }
-    assert!(n_revisits > originals.len(), "there were duplicates: {n_revisits}");
+    assert!(n_revisits > originals.len(), "too few duplicates: {n_revisits}");
     let mut digests = HashSet::new();
     for page in archive.of_kind("response").filter(|r| r.status() == 200 && !r.is_robots()) {
         let digest = page.must("WARC-Payload-Digest");
@@ -134,7 +138,7 @@ fn exact_duplicates_refer_to_the_page_that_was_archived() {
     }
 }
 
-/// Two parsers work at once: the one with the original takes long to compress it, the one with the
+/// Two parsers work at once. The one with the original needs long to compress it; the one with the
 /// duplicate has nothing to compress.
 #[test]
 fn a_revisit_never_comes_before_its_original() {
@@ -148,7 +152,7 @@ fn a_revisit_never_comes_before_its_original() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     // The reader checks the order.
     let archive = Archive::read(&scene.out());
-    assert!(archive.of_kind("revisit").count() > 100, "there were duplicates");
+    assert!(archive.of_kind("revisit").count() > 100, "too few duplicates");
 }
 
 #[test]
@@ -159,7 +163,7 @@ fn files_are_rotated_and_none_is_longer_than_it_may_be() {
     let archive = crawled(&scene);
     assert!(archive.files.len() > 3, "{:?}", archive.files);
     for path in listed(&scene.out().join("warc"), ".warc.gz") {
-        let bytes = std::fs::metadata(&path).expect("it is there").len();
+        let bytes = std::fs::metadata(&path).expect("the file exists").len();
         assert!(bytes <= 1 << 20, "{}: {bytes} bytes", path.display());
     }
     let serials: Vec<_> = archive.files.iter().filter_map(|f| f.rsplit('-').next()).collect();
@@ -168,7 +172,7 @@ fn files_are_rotated_and_none_is_longer_than_it_may_be() {
     assert_eq!(archive.pages().len() as u64, scene_pages(&scene));
 }
 
-/// Distinct pages that the web answered in full.
+/// Returns the number of distinct pages that the web answered completely.
 fn scene_pages(scene: &Scene) -> u64 {
     let log = scene.web.log().entries();
     let pages = log.iter().filter(|e| e.complete && e.path != "/robots.txt");
@@ -212,7 +216,7 @@ fn outlinks_are_recorded_when_they_are_asked_for() {
         let at = world.find(url).expect("a page of this web");
         for link in world.links(at).iter().filter(|link| !link.nofollow) {
             let target = world.url(link.target);
-            // A page's link to itself may be left out.
+            // A page may omit a link to itself.
             assert!(outlinks.contains(target.as_str()) || target == url, "{url}: {target}");
             n_links += 1;
         }
@@ -220,8 +224,8 @@ fn outlinks_are_recorded_when_they_are_asked_for() {
     assert!(n_links > 50, "{n_links} links");
 }
 
-/// warcio in a virtual environment of its own; `None`, said aloud, where there is no Python or no
-/// PyPI.
+/// Returns the path of warcio in its own virtual environment. Returns `None` and reports a skipped
+/// test if Python or PyPI is not available.
 fn warcio() -> Option<PathBuf> {
     static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
@@ -277,7 +281,7 @@ fn warcio_reads_every_record_and_finds_the_digests_right() {
     let lines = String::from_utf8_lossy(&indexed.stdout);
     let told: Vec<serde_json::Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(told.len(), archive.records.len(), "warcio sees the same records");
+    assert_eq!(told.len(), archive.records.len(), "warcio finds other records");
     for (told, read) in told.iter().zip(&archive.records) {
         assert_eq!(told["offset"].as_str(), Some(read.offset.to_string().as_str()));
         assert_eq!(told["length"].as_str(), Some(read.length.to_string().as_str()));
@@ -286,7 +290,7 @@ fn warcio_reads_every_record_and_finds_the_digests_right() {
     }
 }
 
-/// The check is able to fail: a single flipped byte is found by both readers.
+/// Proves that the check can fail: both readers detect a single flipped byte.
 #[test]
 fn a_flipped_byte_is_found() {
     let scene = scene(Spec::new(seed()).size(1, 1, 3));
@@ -297,7 +301,10 @@ fn a_flipped_byte_is_found() {
     bytes[middle] ^= 0x40;
     std::fs::write(&path, bytes).expect("written");
     let out = scene.out();
-    assert!(std::panic::catch_unwind(|| Archive::read(&out)).is_err(), "our reader");
+    assert!(
+        std::panic::catch_unwind(|| Archive::read(&out)).is_err(),
+        "our reader accepted a damaged file"
+    );
     if let Some(warcio) = warcio() {
         let checked = run(&warcio, &["check"], &[path]);
         assert!(!checked.status.success(), "warcio");

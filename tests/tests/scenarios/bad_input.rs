@@ -1,6 +1,6 @@
-//! What is wrong from outside — settings, seeds, directories, a damaged state, no DNS, no network —
-//! is said, with the right exit code, and leaves what is there as it was. Never a panic, never a
-//! silent start from nothing.
+//! Invalid input and environment: settings, seeds, directories, a damaged state, no DNS, no
+//! network. Each is reported with the right exit code and leaves existing data unchanged. The
+//! crawler never panics, and never silently starts from nothing.
 
 use crivello_tests::warc::{Archive, listed};
 use crivello_tests::{Ended, Scene, assert_agreement, binary, output, seed};
@@ -26,7 +26,7 @@ fn assert_finished(scene: &Scene, ended: &Ended) {
     assert_agreement(scene, ended);
 }
 
-/// Files below a directory with their contents, but for RocksDB's diary.
+/// Returns the files below a directory with their contents, except RocksDB's log and lock files.
 fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut dirs = vec![dir.to_owned()];
@@ -62,7 +62,7 @@ fn settings_that_are_wrong_are_refused_before_anything_is_begun() {
         for word in words {
             assert!(stderr.contains(word), "{args:?}: no {word:?} in {stderr}");
         }
-        assert!(!scene.out().exists(), "{args:?}: something was begun");
+        assert!(!scene.out().exists(), "{args:?}: a crawl was started");
     }
     assert!(scene.web.log().is_empty());
 }
@@ -84,7 +84,7 @@ fn a_seed_that_is_no_url_is_named_by_its_line_and_the_rest_goes_on() {
     assert_finished(&scene, &ended);
 }
 
-/// A mistake in the seeds does not make the directory another crawl's.
+/// An error in the seeds does not tie the directory to another crawl.
 #[test]
 fn seeds_that_are_all_wrong_are_refused_and_can_be_mended() {
     let wrong: [(&str, &[&str]); 3] = [
@@ -97,7 +97,7 @@ fn seeds_that_are_all_wrong_are_refused_and_can_be_mended() {
         let (file, good) = (scene.dir().join("seeds.txt"), scene.web.seeds());
         let scene = scene.seeds(&[]).arg("--seeds").arg(file.display().to_string());
         fs::write(&file, text).expect("written");
-        let output = scene.command().args(args).output().expect("the program runs");
+        let output = scene.command().args(args).output().expect("the program starts");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(64), "{text:?}: {stderr}");
         assert!(stderr.contains("no seeds"), "{text:?}: {stderr}");
@@ -115,7 +115,7 @@ fn a_directory_that_cannot_be_used_is_refused() {
     fs::write(&file, "mine").expect("written");
     let below = file.join("crawl");
     let mut cases = vec![file.clone(), below];
-    // Where even root may not write.
+    // A path to which even root cannot write.
     cases.push(PathBuf::from("/proc/crivello-crawl"));
     for out in cases {
         let scene = Scene::new(Spec::new(1).size(1, 1, 1)).out_in(&out);
@@ -124,17 +124,17 @@ fn a_directory_that_cannot_be_used_is_refused() {
         assert!(ended.stderr.contains(&out.display().to_string()), "{}", ended.stderr);
         assert!(scene.web.log().is_empty(), "something was fetched");
     }
-    assert_eq!(fs::read_to_string(&file).expect("still there"), "mine");
+    assert_eq!(fs::read_to_string(&file).expect("the file exists"), "mine");
 }
 
 #[test]
 fn two_processes_on_one_directory_do_not_meet() {
-    // Enough pages for the first to be still at it, however slowly the second one starts.
+    // Enough pages that the first process still runs, however slowly the second one starts.
     let scene = Scene::new(Spec::new(seed()).size(3, 2, 60)).delays("100ms", "0ms");
     let mut first = scene.start();
     scene.wait_for_requests(&mut first, 20);
     let second = output(Command::new(binary()).args(["crawl", "--out"]).arg(scene.out()));
-    assert!(first.try_wait().expect("waited for").is_none(), "the first one still runs");
+    assert!(first.try_wait().expect("waited for").is_none(), "the first crawler ended");
     let stderr = String::from_utf8_lossy(&second.stderr);
     assert!(matches!(second.status.code(), Some(64 | 70)), "{:?} {stderr}", second.status);
     assert!(stderr.contains("another process"), "{stderr}");
@@ -145,20 +145,20 @@ fn two_processes_on_one_directory_do_not_meet() {
     assert_agreement(&scene, &ended);
 }
 
-/// What the owner writes while another one looks is no damage.
+/// Writes of the owner do not look like damage to another process.
 #[test]
 fn a_state_that_is_in_use_is_not_called_damaged() {
     let scene = Scene::new(Spec::new(seed()).size(3, 2, 10)).delays("100ms", "0ms");
     let scene = scene.set("state.sync-interval=1h");
     let mut first = scene.start();
     scene.wait_for_requests(&mut first, 5);
-    // As if it had synced between two looks.
+    // Simulates a sync by the owner between two reads.
     fs::write(scene.out().join("state/SYNCED"), u64::MAX.to_string()).expect("written");
     let second = Command::new(binary())
         .args(["crawl", "--out"])
         .arg(scene.out())
         .output()
-        .expect("the program runs");
+        .expect("the program starts");
     let stderr = String::from_utf8_lossy(&second.stderr);
     assert!(stderr.contains("another process") && !stderr.contains("damaged"), "{stderr}");
     assert_eq!(scene.end(first).code, Some(0));
@@ -166,12 +166,12 @@ fn a_state_that_is_in_use_is_not_called_damaged() {
 
 #[test]
 fn without_dns_it_ends_and_says_why() {
-    // A name server that takes questions and never answers.
+    // A name server that receives queries and never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = silent.local_addr().expect("an address");
     let scene = Scene::new(Spec::new(seed()).size(2, 1, 3)).dns(address).delays("10ms", "0ms");
     let scene = scene
-        .allow_log_line("no name could be looked up so far")
+        .allow_log_line("no name could be resolved so far")
         .set("dns.timeout=100ms")
         .set("dns.error-ttl=50ms")
         .set("politeness.backoff-first=20ms")
@@ -182,13 +182,13 @@ fn without_dns_it_ends_and_says_why() {
     assert_eq!(ended.count("totals/urls_queued"), 0);
     let told = format!("{}{}", ended.report["errors"], ended.report["skipped"]);
     assert!(told.contains("dns"), "{told}");
-    assert_eq!(ended.stderr.matches("no name could be looked up").count(), 1, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("no name could be resolved").count(), 1, "{}", ended.stderr);
     assert!(scene.web.log().is_empty());
 }
 
 #[test]
 fn without_a_network_it_ends_and_says_why() {
-    // The names resolve, and nothing listens there.
+    // The names resolve, but nothing listens at the addresses.
     let nobody = Character { port: Some(1), ..Character::named("nobody") };
     let gone = Character::named("gone").dns(DnsWay::NoSuchName);
     let spec = Spec::new(seed()).size(1, 1, 1).host("nobody.test", nobody).host("gone.test", gone);
@@ -204,10 +204,10 @@ fn without_a_network_it_ends_and_says_why() {
     assert!(told.contains("connect") && told.contains("dns"), "{told}");
 }
 
-/// What is done to a file.
+/// A modification of a file.
 type Damage = fn(&Path);
 
-/// A crawl stopped in the middle, its state in tables as well as in the log.
+/// A crawl that was stopped in the middle, with state both in tables and in the write-ahead log.
 struct Stopped {
     scene: Scene,
     kept: PathBuf,
@@ -222,7 +222,7 @@ impl Stopped {
             let mut child = scene.start();
             scene.wait_for_requests(&mut child, scene.web.log().len() + 20);
             let pid = Pid::from_child(&child);
-            kill_process(pid, Signal::INT).expect("our own child can be signaled");
+            kill_process(pid, Signal::INT).expect("a signal to the child");
             assert_eq!(scene.end(child).code, Some(130));
         }
         let kept = scene.dir().join("kept");
@@ -240,7 +240,7 @@ impl Stopped {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
-    /// Files of the state or of the archive whose names end like this.
+    /// Returns the files of the state or of the archive whose names begin or end with `suffix`.
     fn files(&self, dir: &str, suffix: &str) -> Vec<PathBuf> {
         let named = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -249,8 +249,8 @@ impl Stopped {
         listed(&self.scene.out().join(dir), "").into_iter().filter(named).collect()
     }
 
-    /// Damages files, and expects that it is said, that nothing else is changed, and nothing
-    /// fetched.
+    /// Damages files, and checks that the damage is reported, nothing else is changed, and nothing
+    /// is fetched.
     fn damage(&self, what: &str, dir: &str, suffix: &str, how: Damage) {
         self.restore();
         let files = self.files(dir, suffix);
@@ -260,11 +260,11 @@ impl Stopped {
             .collect();
         assert!(!files.is_empty(), "{what}: no {suffix} in {dir}");
         files.iter().for_each(|path| how(path));
-        // RocksDB puts its own files in order whenever it is opened.
+        // RocksDB modifies its own files whenever it is opened.
         let part = self.scene.out().join(if dir == "warc" { dir } else { "" });
         let before = contents(&part);
         let n_requests = self.scene.web.log().len();
-        // A second try must not find it mended by the first.
+        // The second attempt must not find the damage repaired by the first.
         for attempt in 1..=2 {
             let (code, stderr) = self.resume();
             assert!(matches!(code, Some(64 | 70)), "{what} {attempt}: {code:?} {stderr}");
@@ -272,7 +272,10 @@ impl Stopped {
             let said = words.iter().any(|word| stderr.contains(word));
             assert!(said && !stderr.contains("panicked"), "{what} {attempt}: {stderr}");
             let named = self.scene.out().display().to_string();
-            assert!(stderr.contains(&named), "{what} {attempt}: where? {stderr}");
+            assert!(
+                stderr.contains(&named),
+                "{what} {attempt}: the message does not name the directory: {stderr}"
+            );
         }
         let after = contents(&part);
         let changed: Vec<_> = before.keys().filter(|p| before.get(*p) != after.get(*p)).collect();
@@ -303,7 +306,7 @@ fn halve(path: &Path) {
     fs::write(path, &bytes[..bytes.len() / 2]).expect("written");
 }
 
-/// One bit in every 64 bytes.
+/// Flips one bit in every 64 bytes.
 fn flip(path: &Path) {
     let mut bytes = fs::read(path).expect("readable");
     bytes.iter_mut().skip(20).step_by(64).for_each(|byte| *byte ^= 0x10);
@@ -326,7 +329,7 @@ fn a_damaged_state_is_said_and_left_as_it_is() {
     stopped.damage("archive halved", "warc", ".warc.gz", halve);
     stopped.damage("index halved", "warc", ".cdxj", halve);
     stopped.damage("index deleted", "warc", ".cdxj", delete);
-    // The settings.
+    // Damages the settings.
     for (what, text) in [("emptied", ""), ("cut", "[identity]\ncontact = \"me@a.example\"\n")] {
         stopped.restore();
         let path = stopped.scene.out().join("crawl.toml");
@@ -337,13 +340,13 @@ fn a_damaged_state_is_said_and_left_as_it_is() {
         assert!(stderr.contains("damaged") && stderr.contains("crawl.toml"), "{what}: {stderr}");
         assert!(contents(&stopped.scene.out()) == before, "{what}: changed");
     }
-    // The state as a whole.
+    // Deletes the whole state.
     stopped.restore();
     fs::remove_dir_all(stopped.scene.out().join("state")).expect("removed");
     let (code, stderr) = stopped.resume();
     assert_eq!(code, Some(70), "{stderr}");
-    assert!(!stopped.scene.out().join("state").exists(), "a state was made anew");
-    // What was kept is whole, and goes on.
+    assert!(!stopped.scene.out().join("state").exists(), "a new state was created");
+    // The undamaged copy is complete and can be resumed.
     stopped.restore();
     let (code, stderr) = stopped.resume();
     assert_eq!(code, Some(0), "{stderr}");

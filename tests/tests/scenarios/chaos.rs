@@ -1,14 +1,13 @@
-//! Goal: promises 1 and 2 hold for a cluster of real agents through whatever happens to it, in an
-//! order that nobody thought of: joins, drains, restarts, deaths with and without a return, a lost
-//! disk, a coordinator that goes and comes, one upon the other and without waiting for anything to
-//! settle.
+//! Random orders of faults: a cluster of real agents fetches each page once and politely during
+//! joins, drains, restarts, deaths with and without a return, the loss of a disk, and restarts of
+//! the coordinator, one after another, without waiting for the cluster to settle.
 //!
-//! What could go wrong: what `cluster.rs` names, and what two of these do to each other: a view
-//! that comes in the middle of a handing over, an agent that leaves while it takes in what a dead
-//! one left, a coordinator that is away when somebody dies.
+//! Possible failures are those of `cluster.rs`, and interactions of two faults: a view that arrives
+//! during a handoff, an agent that leaves while it takes over the groups of a dead one, a
+//! coordinator that is down when an agent dies.
 //!
-//! The order of faults follows from the seed; their exact times do not. `CRIVELLO_TEST_CHAOS_RUNS` sets how
-//! many orders run.
+//! The order of faults follows from the seed; their exact times do not. `CRIVELLO_TEST_CHAOS_RUNS`
+//! sets the number of orders.
 
 use crivello_tests::in_process::IN_FLIGHT;
 use crivello_tests::{InProcess, seed};
@@ -19,28 +18,28 @@ use simweb::{PageKind, Robots, Spec};
 use std::time::Duration;
 use test_size::sized;
 
-/// Faults in one crawl.
+/// Number of faults in one crawl.
 const FAULTS: u32 = 7;
-/// Agents alive at any time, at least: with two replicas, one can die.
+/// Minimum number of running agents. With two replicas, one may die.
 const ALIVE_MIN: usize = 3;
 const ALIVE_MAX: usize = 5;
 const DELAY: Duration = Duration::from_millis(100);
 const IP_DELAY: Duration = Duration::from_millis(25);
 
-/// An event in the life of a cluster.
+/// A fault in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Join,
     Drain,
     Restart,
-    /// An agent dies and comes back with its disk at once.
+    /// An agent dies and returns with its disk at once.
     CrashRestart,
-    /// An agent dies and comes back with its disk some faults later.
+    /// An agent dies and returns with its disk some faults later.
     CrashLater,
     Return,
     /// An agent dies and its disk is deleted.
     LoseDisk,
-    /// The coordinator ends and comes back at once.
+    /// The coordinator stops and starts again at once.
     CoordinatorRestart,
 }
 
@@ -49,9 +48,10 @@ use Fault::{CoordinatorRestart, CrashLater, CrashRestart, Drain, Join, LoseDisk,
 struct Chaos {
     cluster: InProcess,
     rng: StdRng,
-    /// Dead agents that will come back.
+    /// Dead agents that will return.
     crashed: Vec<String>,
-    /// A disk was deleted. No other may be: when its pages have two replicas again is not visible.
+    /// True if a disk was deleted. No second one may be deleted, because it is not visible when the
+    /// pages of the first have two replicas again.
     disk_lost: bool,
     deaths: u64,
 }
@@ -70,7 +70,7 @@ impl Chaos {
         Self { cluster, rng, crashed: Vec::new(), disk_lost: false, deaths: 0 }
     }
 
-    /// Faults that may happen now, likelier ones several times.
+    /// Returns the faults that are possible now; likelier ones occur several times.
     fn possible(&self) -> Vec<Fault> {
         let n_alive = self.cluster.names().len();
         let mut faults = vec![Restart, CrashRestart, CoordinatorRestart];
@@ -79,7 +79,7 @@ impl Chaos {
         }
         if n_alive > ALIVE_MIN {
             faults.push(Drain);
-            // One at a time is dead: the second could be the last that has something.
+            // Only one agent is dead at a time: the second could be the last with certain rows.
             if self.crashed.is_empty() && !self.disk_lost {
                 faults.extend([CrashLater, LoseDisk]);
             }
@@ -87,14 +87,15 @@ impl Chaos {
         if !self.crashed.is_empty() {
             faults.extend([Return, Return]);
         }
-        // Who is drained beside a dead one waits for it: nobody else has what it would hand over.
+        // A drain beside a dead agent waits for it, because no other agent has the rows of the
+        // groups.
         faults.retain(|fault| *fault != Drain || (self.crashed.is_empty() && !self.disk_lost));
         faults
     }
 
     fn apply(&mut self, fault: Fault) {
         let names = self.cluster.names();
-        let name = names.choose(&mut self.rng).expect("somebody is alive").clone();
+        let name = names.choose(&mut self.rng).expect("an agent is alive").clone();
         let cluster = &mut self.cluster;
         match fault {
             Join => {
@@ -127,15 +128,15 @@ impl Chaos {
         self.deaths += u64::from(matches!(fault, CrashRestart | CrashLater | LoseDisk));
     }
 
-    #[expect(clippy::print_stdout, reason = "shown when the test fails")]
+    #[expect(clippy::print_stdout, reason = "output of a failed test")]
     fn run(mut self) {
         for i in 0..FAULTS {
-            // Everything happens in the first two thirds of the crawl.
+            // All faults happen in the first two thirds of the crawl.
             let share = f64::from(i + 1) / f64::from(FAULTS) * 0.65;
             self.cluster.until("more pages", |cluster| cluster.share() >= share);
             std::thread::sleep(Duration::from_millis(self.rng.random_range(0..300)));
             let possible = self.possible();
-            let fault = *possible.choose(&mut self.rng).expect("something");
+            let fault = *possible.choose(&mut self.rng).expect("a fault");
             println!("at {:.0} %: {fault:?}", 100.0 * self.cluster.share());
             self.apply(fault);
         }

@@ -1,13 +1,13 @@
-//! Goal: promises 1 and 2 hold for a cluster of real processes while agents join, are drained, are
-//! restarted, are killed and lose their disks, are cut off, and while the coordinator is down: the
-//! web's own log sees each page that is due once, and one polite crawler.
+//! Faults of a cluster of real processes: each page is fetched once and politely while agents join,
+//! are drained, restarted, killed, cut off and lose their disks, and while the coordinator is down.
+//! The web's log has one request for each due page, as of one polite crawler.
 //!
-//! What could go wrong: a link lost between two agents or with one of them; a page fetched by the
-//! old owner and by the new one; both on a host at once; an address visited by two agents; an agent
-//! that goes on after it was given up; one that waits for a sick one; an end that is announced
-//! while something is on its way.
+//! Possible failures: a link is lost between two agents or with one of them; a page is fetched by
+//! the old owner and by the new one; both visit a host at once; two agents visit an address; an
+//! agent continues after it was declared dead; an agent waits for a failing one; the end is
+//! reported while rows are in transit.
 //!
-//! Without a kill nothing may be repeated at all. "In the middle" is a share of the pages due,
+//! Without a kill, nothing may be fetched again. "In the middle" is a share of the due pages,
 //! counted by the web.
 
 mod coordinator;
@@ -24,7 +24,8 @@ use std::time::Duration;
 const DELAY: Duration = Duration::from_millis(250);
 const IP_DELAY: Duration = Duration::from_millis(40);
 
-/// So many groups that each of four agents has some, two of them on each address.
+/// Returns a web with enough groups that each of four agents has some, and with two groups per
+/// address.
 fn web(pages_per_host: u32) -> Spec {
     Spec::new(seed())
         .size(40, 1, pages_per_host)
@@ -36,7 +37,7 @@ fn web(pages_per_host: u32) -> Spec {
         .portion(0.05, PageKind::Status(404))
 }
 
-/// Small commits, so that the open one is small too.
+/// Returns a cluster with small commits, so that few pages are in the open one.
 fn cluster(web: Spec) -> Cluster {
     Cluster::new(web)
         .delays(DELAY, IP_DELAY)
@@ -45,14 +46,14 @@ fn cluster(web: Spec) -> Cluster {
         .set("state.commit-interval=50ms")
 }
 
-/// Waits for the end, ends everything, and judges.
-#[expect(clippy::print_stdout, reason = "shown when the test fails")]
+/// Waits for the end of the crawl, stops the cluster, and judges it.
+#[expect(clippy::print_stdout, reason = "output of a failed test")]
 fn finish(cluster: &mut Cluster, repeats_max: u64) {
     cluster.wait();
     let _ = cluster.stop();
     let ended = cluster.assert_clean(repeats_max);
     println!(
-        "{} pages, {} fetched again, {} archived again, at most {repeats_max} are fair",
+        "{} pages, {} fetched again, {} archived again; the maximum is {repeats_max}",
         ended.report.n_pages, ended.report.n_repeats, ended.n_archived_again
     );
 }

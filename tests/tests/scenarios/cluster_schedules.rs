@@ -1,15 +1,15 @@
-//! The protocol by which agents hand groups to each other, in a simulated cluster: thousands of
-//! schedules of joins, drains, crashes, delays, losses and cuts, each from a seed.
+//! Simulation of the protocol by which agents hand groups over: thousands of schedules of joins,
+//! drains, crashes, delays, losses and cuts, each from a seed.
 //!
-//! What runs here is the agents' own replication engine and the coordinator's own membership; simulated
-//! are the clock, the network, the disks, and pages that link to each other. A crash takes a disk
-//! back to its last commit. Three things are checked: two agents never visit a group at once; every
-//! page that was accepted or linked is fetched, whatever single disk is lost; in the end each row is
-//! on the disks of its owner and its replicas, and on no other. Without crashes no page is fetched
+//! The agents' replication engine and the coordinator's membership are real. The clock, the
+//! network, the disks, and pages that link to each other are simulated. A crash reverts a disk to
+//! its last commit. Three things are checked: two agents never visit a group at once; every page
+//! that was accepted or linked is fetched, whatever single disk is lost; in the end each row is on
+//! the disks of its owner and its replicas, and on no other. Without crashes no page is fetched
 //! twice.
 //!
 //! A schedule that fails prints its seed: `CRIVELLO_TEST_SEED=…` runs it alone.
-//! `CRIVELLO_TEST_SCHEDULES=…` sets how many of each kind run.
+//! `CRIVELLO_TEST_SCHEDULES=…` sets the number of schedules of each kind.
 
 mod coordinator;
 mod faults;

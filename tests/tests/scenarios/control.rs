@@ -1,11 +1,10 @@
-//! Goal: a crawl that runs is steered: delays, limits, blocks and pauses are effective within a
-//! second in all agents, the web's own log sees it, and a restart of the coordinator forgets none of
-//! it.
+//! Control of a running crawl: delays, limits, blocks and pauses take effect within a second in all
+//! agents, as the web's log confirms, and survive a restart of the coordinator.
 //!
-//! What could go wrong: a host that waits already keeps its old delay; one goes too early after a
-//! delay was raised; a blocked host is visited from a queue on disk; a paused one is forgotten, or the
-//! crawl counts as done while it rests; an agent that was away goes by old settings; a change is lost
-//! with the coordinator.
+//! Possible failures: a waiting host keeps its old delay; a host is visited too early after a delay
+//! was raised; a blocked host is visited from a queue on disk; a paused host is forgotten, or the
+//! crawl counts as finished while it is paused; an agent that was disconnected uses old settings; a
+//! change is lost with the coordinator.
 
 use crivello_common::time::Timestamp;
 use crivello_tests::cluster::COORDINATOR;
@@ -15,11 +14,11 @@ use simweb::{Entry, SeedChoice, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What was changed is effective after this.
+/// Time after which a change must be effective.
 const EFFECTIVE: Duration = Duration::from_secs(1);
 
-/// Hosts enough that both agents have some, each on an address of its own, with more pages than a
-/// test has time for.
+/// Returns a web with enough hosts that both agents have some, each on its own address, with more
+/// pages than a test can fetch.
 fn web() -> Spec {
     Spec::new(seed()).size(8, 1, 400).latency_ms(0, 5).seeds(SeedChoice::Hosts)
 }
@@ -30,7 +29,7 @@ fn cluster(delay: Duration) -> Cluster {
     cluster
 }
 
-/// Waits until each host was asked so many times since then.
+/// Waits until each host has had `n` requests since `since`.
 fn wait_for_requests(cluster: &mut Cluster, since: Timestamp, n: usize) {
     cluster.until("all hosts are visited", |cluster| {
         let asked = by_host(cluster, since);
@@ -38,7 +37,7 @@ fn wait_for_requests(cluster: &mut Cluster, since: Timestamp, n: usize) {
     });
 }
 
-/// Requests that began since then, by host, in their order.
+/// Returns the requests that began since `since`, by host, in order.
 fn by_host(cluster: &Cluster, since: Timestamp) -> BTreeMap<String, Vec<Entry>> {
     let mut asked: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     for entry in cluster.web.log().entries() {
@@ -54,7 +53,7 @@ fn requests(cluster: &Cluster, since: Timestamp, host: &str) -> usize {
     by_host(cluster, since).get(host).map_or(0, Vec::len)
 }
 
-/// The shortest time from the end of a request to the start of the next on the same host.
+/// Returns the shortest time from the end of a request to the start of the next on the same host.
 fn shortest_gap(asked: &BTreeMap<String, Vec<Entry>>) -> Option<Duration> {
     let gaps = asked.values().flat_map(|entries| entries.windows(2));
     gaps.map(|pair| Timestamp(pair[1].start).since(Timestamp(pair[0].end))).min()
@@ -64,7 +63,7 @@ fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// The crawl has enough to do that nothing here is the end of it.
+/// Stops the cluster. The crawl never ends by itself here, because it has too many pages.
 fn stop(cluster: &mut Cluster) {
     let _ = cluster.stop();
 }
@@ -78,9 +77,13 @@ fn a_delay_that_is_lowered_or_raised_counts_for_hosts_that_wait() {
     sleep(EFFECTIVE);
     let raised = cluster.web.log().now();
     sleep(2 * EFFECTIVE);
-    assert_eq!(by_host(&cluster, raised), BTreeMap::new(), "nobody may go for two minutes");
+    assert_eq!(
+        by_host(&cluster, raised),
+        BTreeMap::new(),
+        "a host was visited within the two minutes"
+    );
 
-    // All wait for two minutes now, unless they are told otherwise.
+    // All hosts wait for two minutes now, unless the delay is lowered.
     let lowered = cluster.web.log().now();
     let said = cluster.ask(&["set", "politeness.delay=300ms"]);
     assert_eq!(said.0, Some(0), "{said:?}");
@@ -125,21 +128,24 @@ fn a_paused_host_rests_until_it_is_resumed_and_the_crawl_waits_for_it() {
     wait_for_others(&mut cluster, paused, &host);
     assert_eq!(requests(&cluster, paused, &host), 0, "{host} was visited while it was paused");
     assert_eq!(cluster.tell(&["settings", "politeness.paused"]), format!("[\"{host}\"]\n"));
-    // Nothing else is left: the paused host's queue is.
+    // Only the queue of the paused host is left.
     let others: BTreeSet<String> = by_host(&cluster, Timestamp::ZERO).into_keys().collect();
     for other in others.iter().filter(|other| **other != host) {
         cluster.tell(&["block", other]);
     }
-    assert!(cluster.has_more_to_do_for(Duration::from_secs(3)), "a paused host has a queue");
+    assert!(
+        cluster.has_more_to_do_for(Duration::from_secs(3)),
+        "the crawl ended although a paused host has a queue"
+    );
     let before = cluster.web.log().now();
     cluster.tell(&["resume", &host]);
-    cluster.until("it is visited again", |cluster| requests(cluster, before, &host) >= 3);
+    cluster.until("the host is visited again", |cluster| requests(cluster, before, &host) >= 3);
     stop(&mut cluster);
 }
 
-/// Waits until all hosts but this one were asked since then.
+/// Waits until all hosts except `host` have been visited since `since`.
 fn wait_for_others(cluster: &mut Cluster, since: Timestamp, host: &str) {
-    cluster.until("the others go on", |cluster| {
+    cluster.until("the other agents continue", |cluster| {
         let asked = by_host(cluster, since);
         asked.iter().filter(|(name, entries)| *name != host && entries.len() >= 5).count() == 7
     });
@@ -164,24 +170,29 @@ fn a_blocked_host_is_visited_no_more_and_its_queue_is_dropped_and_counted() {
     assert!(dropped.ends_with(&format!("of {} hosts", gone.len())), "{said}");
     sleep(EFFECTIVE);
     let blocked = cluster.web.log().now();
-    cluster.until("the others go on", |cluster| {
+    cluster.until("the other agents continue", |cluster| {
         let asked = by_host(cluster, blocked);
         asked.values().filter(|entries| entries.len() >= 10).count() >= 8 - gone.len()
     });
     for host in gone {
-        assert_eq!(requests(&cluster, blocked, host), 0, "{host} was visited after all");
+        assert_eq!(
+            requests(&cluster, blocked, host),
+            0,
+            "{host} was visited although it is blocked"
+        );
     }
-    // A seed there is refused by name; after an unblock it is visited.
+    // A seed on a blocked host is refused, and the rule is named. After an unblock the host is
+    // visited.
     let url = format!("{}/never-seen", asked[by_name][0].url().trim_end_matches("/robots.txt"));
     let (_, _, refused) = cluster.ask(&["seed", &url]);
     assert!(refused.contains("links.blocked"), "{refused}");
     cluster.tell(&["unblock", by_name]);
     let unblocked = cluster.web.log().now();
     cluster.tell(&["seed", &format!("{url}-again")]);
-    cluster.until("it is visited again", |cluster| requests(cluster, unblocked, by_name) > 0);
+    cluster.until("the host is visited again", |cluster| requests(cluster, unblocked, by_name) > 0);
     stop(&mut cluster);
     let logs = logs_of(&logs_paths(&cluster));
-    assert!(logs.contains("blocked"), "no agent says how many were discarded: {logs}");
+    assert!(logs.contains("blocked"), "no agent logged the number of discarded URLs: {logs}");
 }
 
 #[test]
@@ -191,20 +202,20 @@ fn a_page_limit_is_set_lowered_and_lifted_while_the_crawl_runs() {
     let pages = |cluster: &Cluster| {
         cluster.web.log().entries().iter().filter(|entry| is_page(entry)).count()
     };
-    // What all agents have left, by what the coordinator told them.
+    // Remaining pages of the limit, as reported by the coordinator.
     let left = |cluster: &Cluster| {
         let status = cluster.tell(&["status", "--json"]);
         let status: Value = serde_json::from_str(&status).expect("JSON");
         status["totals"]["pages_left"].clone()
     };
     cluster.until("some pages", |cluster| pages(cluster) >= 60);
-    assert_eq!(left(&cluster), Value::Null, "there is no limit");
-    // More than there are, and fewer than there will be.
+    assert_eq!(left(&cluster), Value::Null, "a number without a limit");
+    // More than there are now, and fewer than there will be.
     cluster.tell(&["set", "limits.pages-max=200"]);
     cluster.tell(&["wait", "--timeout", "60s"]);
     let n = pages(&cluster);
-    // Those that were in flight, or not committed, when the limit came are beyond counting: few, and on
-    // a busy machine what it does in a quarter of a second.
+    // Pages that were in flight or not committed when the limit was set are not limited. They are
+    // few: on a busy machine, those of a quarter of a second.
     assert!((200..=200 + BEYOND).contains(&n), "{n} pages");
     assert_eq!(left(&cluster), 0);
     cluster.tell(&["set", "limits.pages-max=300"]);
@@ -213,7 +224,7 @@ fn a_page_limit_is_set_lowered_and_lifted_while_the_crawl_runs() {
     assert!((300..=300 + BEYOND).contains(&pages(&cluster)), "{} pages", pages(&cluster));
     cluster.tell(&["set", "--unset", "limits.pages-max"]);
     cluster.until("more", |cluster| pages(cluster) >= 350);
-    assert_eq!(left(&cluster), Value::Null, "the limit was lifted");
+    assert_eq!(left(&cluster), Value::Null, "a number after the limit was removed");
     stop(&mut cluster);
 }
 
@@ -247,9 +258,9 @@ fn a_restart_of_the_coordinator_keeps_what_was_edited_and_wrong_edits_are_refuse
     }
     let all = cluster.tell(&["settings"]);
     assert!(all.contains("path-prefix = \"/none/\"") && all.contains("revision "), "{all}");
-    // The agents hear of the next change from the coordinator that came back.
+    // The agents receive the next change from the restarted coordinator.
     cluster.tell(&["set", "politeness.delay=60ms"]);
-    // What is typed otherwise than at the last start counts.
+    // A command-line setting that differs from the last start takes effect.
     cluster.process(COORDINATOR).signal(rustix::process::Signal::TERM);
     let _ = cluster.end(COORDINATOR);
     let mut cluster = cluster.set("politeness.burst=3");
@@ -270,7 +281,7 @@ fn what_is_logged_is_changed_while_the_processes_run() {
     );
     let (_, _, said) = cluster.ask(&["log-level", "warn", "--agent", "a"]);
     assert!(said.contains("a: warn, before crivello=debug,crivello_agent=trace"), "{said}");
-    // Agent b says at level info that settings came, agent a no longer does.
+    // Agent b logs new settings at level info; agent a no longer does.
     cluster.tell(&["set", "politeness.delay=60ms"]);
     stop(&mut cluster);
     let [a, b] = ["a-1.log", "b-1.log"].map(|name| logs_of(&[cluster.dir().join(name)]));

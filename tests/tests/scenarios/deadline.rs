@@ -1,5 +1,5 @@
-//! Goal: a scenario that hangs ends, and says what the crawl was doing; and one that fails leaves
-//! no crawl behind.
+//! Deadlines of scenarios: a scenario that hangs ends and reports the state of the crawl, and one
+//! that fails leaves no crawl running.
 
 use crivello_tests::{Scene, output};
 use simweb::Spec;
@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::time::Duration;
 
-/// A crawl that would take hours.
+/// Returns a crawl that would take hours.
 fn endless() -> Scene {
     Scene::new(Spec::new(1).size(2, 1, 3)).delays("1h", "0s")
 }
@@ -15,7 +15,8 @@ fn endless() -> Scene {
 #[test]
 fn a_crawl_that_is_overdue_is_stopped_and_says_what_it_was_doing() {
     let scene = endless().within(Duration::from_secs(2));
-    let failed = catch_unwind(AssertUnwindSafe(|| scene.crawl())).expect_err("it was overdue");
+    let failed =
+        catch_unwind(AssertUnwindSafe(|| scene.crawl())).expect_err("the crawl is stopped");
     let said = failed.downcast_ref::<String>().expect("a message");
     for words in ["had not ended after 2s", "2 requests", "queued", "\"ended\":\"stopped\""] {
         assert!(said.contains(words), "no {words:?} in {said}");
@@ -27,9 +28,9 @@ fn a_crawl_whose_scenario_is_over_does_not_go_on() {
     let scene = endless();
     let child = scene.start();
     let process = format!("/proc/{}/exe", child.id());
-    assert!(std::fs::read_link(&process).is_ok(), "it runs");
+    assert!(std::fs::read_link(&process).is_ok(), "the crawler is not running");
     drop(child);
-    assert!(std::fs::read_link(&process).is_err(), "it still runs");
+    assert!(std::fs::read_link(&process).is_err(), "the crawler still runs");
 }
 
 #[test]

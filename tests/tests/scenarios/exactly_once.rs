@@ -1,8 +1,8 @@
-//! Goal: on a finite web the pages fetched are exactly those that are allowed and reachable within
-//! the limits, each once (promise 1, on one agent).
+//! Exactly-once fetching: on a finite web, one agent fetches exactly the pages that are allowed and
+//! reachable within the limits, each once.
 //!
-//! What could go wrong: a link lost between two rooms, a page fetched twice, a limit overshot by
-//! the visits in flight, or undershot because a budget was taken and never given back.
+//! Possible failures: a link is lost between two stages; a page is fetched twice; a limit is
+//! exceeded by the visits in flight, or not reached because reserved quota is never released.
 
 use crivello_tests::{Ended, Scene, seed};
 use simweb::{Character, Content, Entry, Limits, Manner, Pace, PageKind, RetryAfter, Robots};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use test_size::sized;
 
-/// No delay worth waiting for; what is asked here is which pages, not when.
+/// Delay that costs no time; the test is about the set of pages, not about timing.
 const DELAY: Duration = Duration::from_millis(2);
 
 fn brisk(spec: Spec) -> Scene {
@@ -22,17 +22,17 @@ fn pace() -> Pace {
     Pace::delays(DELAY, Duration::ZERO)
 }
 
-/// Crawls to the end; the judge finds nothing missing, nothing twice and nothing beyond.
+/// Runs a crawl to its end. The judge must find no missing, repeated or unexpected pages.
 fn crawl_and_judge(scene: &Scene, limits: Limits) -> Ended {
     let ended = scene.crawl();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let report = scene.assert_clean(&scene.judge(limits, pace()));
-    assert!(report.n_expected > 0, "there was something to fetch");
-    assert_eq!(ended.count("totals/urls_queued"), 0, "nothing is left");
+    assert!(report.n_expected > 0, "nothing to fetch");
+    assert_eq!(ended.count("totals/urls_queued"), 0, "URLs are still queued");
     ended
 }
 
-/// A web of every kind of page and of robots.txt, on hosts that all answer in the end.
+/// Returns a web with every kind of page and of robots.txt, on hosts that all answer eventually.
 fn varied(seed: u64) -> Spec {
     let robots = |name: &str, robots| Character::named(name).robots(robots);
     let mut spec = Spec::new(seed).size(12, 2, 12).ips(0).links(12).with_variety();
@@ -61,12 +61,12 @@ fn varied(seed: u64) -> Spec {
         .host("short.test", Character::named("short").manner(Manner::LengthTooShort).pages(3))
 }
 
-/// A web of plain pages only, each of them reachable, beginning on every host.
+/// Returns a web of plain pages, all reachable, with a seed on every host.
 fn plain(seed: u64, domains: u32, hosts_per_domain: u32, pages_per_host: u32) -> Spec {
     Spec::new(seed).size(domains, hosts_per_domain, pages_per_host).ips(0).seeds(SeedChoice::Hosts)
 }
 
-/// Pages fetched of each group that `name` makes of hosts.
+/// Returns the number of fetched pages by group, where `name` maps a host to its group.
 fn pages_by(scene: &Scene, name: impl Fn(&str) -> String) -> BTreeMap<String, u64> {
     let mut pages = BTreeMap::new();
     for entry in scene.web.log().entries().iter().filter(|entry| is_page(entry)) {
@@ -108,7 +108,7 @@ fn sitemaps_are_left_alone_when_they_are_not_wanted() {
     crawl_and_judge(&scene, Limits { sitemaps: false, ..Limits::default() });
 }
 
-/// The division of hosts into groups is no business of the web's.
+/// The assignment of hosts to groups does not change the fetched pages.
 #[test]
 fn groups_of_one_host_make_no_difference() {
     let scene = brisk(varied(seed()))
@@ -145,7 +145,7 @@ fn a_crawl_of_so_many_pages_fetches_exactly_so_many() {
     }
 }
 
-/// Pages that fail and pages that robots.txt forbids do not use the limit up.
+/// Pages that fail or that robots.txt disallows do not count towards the limit.
 #[test]
 fn what_was_not_fetched_does_not_count_against_the_limit() {
     let reset = Character::named("reset").manner(Manner::Reset).pages(3);
@@ -195,7 +195,7 @@ fn the_limit_of_a_domain_is_met_exactly() {
     }
 }
 
-/// Hosts without a delay come back before their pages are committed.
+/// Hosts without a delay fall due again before their pages are committed.
 #[test]
 fn the_limit_of_a_domain_is_met_exactly_without_a_delay() {
     let scene = Scene::new(plain(seed(), 6, 8, 60))
@@ -207,7 +207,7 @@ fn the_limit_of_a_domain_is_met_exactly_without_a_delay() {
     assert!(domains.len() == 6 && domains.values().all(|&n| n == 300), "{domains:?}");
 }
 
-/// What robots.txt disallows is no request, so a long visit tells of many URLs at once.
+/// A URL that robots.txt disallows needs no request, so one long visit reports many URLs at once.
 #[test]
 fn a_long_burst_over_disallowed_pages_ends() {
     let closed = Robots::rules(&[(false, "/s1/"), (false, "/s2/"), (false, "/s3/")], None);
@@ -221,7 +221,7 @@ fn a_long_burst_over_disallowed_pages_ends() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let pace = Pace { burst: 300, ..Pace::delays(Duration::from_millis(1), Duration::ZERO) };
     scene.assert_clean(&scene.judge(Limits::default(), pace));
-    assert_eq!(ended.count("totals/urls_queued"), 0, "nothing is left");
+    assert_eq!(ended.count("totals/urls_queued"), 0, "URLs are still queued");
     assert!(ended.count("skipped/robots") > 10_000, "{}", ended.report);
 }
 
@@ -255,8 +255,8 @@ fn a_crawl_stays_within_its_scope() {
     assert!(ended.count("skipped/out-of-scope") > 0, "{}", ended.report);
 }
 
-/// A domain whose every page names three new hosts does not get more than its share, and takes
-/// nothing from the others.
+/// A domain whose pages each link to three new hosts does not exceed its limit, and does not reduce
+/// the share of others.
 #[test]
 fn endless_subdomains_end() {
     let trap = Character::named("subdomains").content(Content::Subdomains).pages(3);

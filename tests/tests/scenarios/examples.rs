@@ -1,7 +1,7 @@
-//! Goal: the settings files of `examples/` work as they stand, and do what their comments promise.
+//! The settings files of `examples/`: they work unchanged and do what their comments promise.
 //!
-//! What could go wrong: a setting that was renamed or is out of bounds, a rule that admits another
-//! site, a limit that is missing, an include list that leaves the site itself out.
+//! Possible failures: a setting was renamed or is out of bounds, a rule admits another site, a
+//! limit is missing, an include list omits the site itself.
 
 use crivello_common::config::Settings;
 use crivello_tests::{Scene, is_page, seed};
@@ -14,7 +14,11 @@ use std::time::Duration;
 const FILES: [&str; 3] = ["broad.toml", "news.toml", "one-site.toml"];
 
 fn example(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root").join("examples").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the root of the repository")
+        .join("examples")
+        .join(name)
 }
 
 fn web(pages_per_host: u32) -> Scene {
@@ -22,19 +26,19 @@ fn web(pages_per_host: u32) -> Scene {
     Scene::new(spec.robots(Robots::standard())).delays("50ms", "20ms")
 }
 
-/// A crawl of a small web by the example, with the domains of the simulated web in place of those of
-/// the file, and short delays.
+/// Prepares a crawl of a small web with the example, with the domains of the simulated web instead
+/// of those in the file, and short delays.
 fn crawl(name: &str, pages_per_host: u32, more: &[&str]) -> (Scene, Limits) {
-    let text = fs::read_to_string(example(name)).expect("the example can be read");
+    let text = fs::read_to_string(example(name)).expect("a readable example");
     let mut scene = web(pages_per_host);
     let text = text
         .replace("\"example.com\"", "\"site0.test\"")
         .replace("\"example.net\"", "\"site1.test\"")
         .replace("\"example.org\"", "\"site2.test\"");
     let file = scene.dir().join(name);
-    fs::write(&file, text).expect("a file in the test's directory");
+    fs::write(&file, text).expect("write a file into the test's directory");
     scene = scene.arg("--config").arg(file.to_string_lossy());
-    // A delay of a domain is longer than the test has time for, and this disk may be small.
+    // The delay of a domain is longer than the test can wait, and this disk may be small.
     scene = scene.set("politeness.domains=[]").set("state.disk-free-min=\"1MiB\"");
     scene = more.iter().fold(scene, |scene, setting| scene.set(setting));
     (scene, Limits::default())
@@ -44,7 +48,7 @@ fn pace() -> Pace {
     Pace::delays(Duration::from_millis(50), Duration::from_millis(20))
 }
 
-/// Pages that the web served, by the registrable domain.
+/// Returns the number of pages that the web served, by registrable domain.
 fn pages_by_domain(scene: &Scene) -> BTreeMap<String, usize> {
     let mut pages = BTreeMap::new();
     for entry in scene.web.log().entries().iter().filter(|entry| is_page(entry)) {
@@ -58,7 +62,7 @@ fn pages_by_domain(scene: &Scene) -> BTreeMap<String, usize> {
 fn every_example_is_tried_here() {
     let dir = example("");
     let found: BTreeSet<String> = fs::read_dir(&dir)
-        .expect("the examples are there")
+        .expect("the directory of the examples")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
     assert_eq!(found, FILES.map(str::to_owned).into());
@@ -67,7 +71,7 @@ fn every_example_is_tried_here() {
 #[test]
 fn every_example_is_accepted_as_it_stands() {
     for name in FILES {
-        let text = fs::read_to_string(example(name)).expect("the example can be read");
+        let text = fs::read_to_string(example(name)).expect("a readable example");
         let settings = Settings::from_toml(name, &text);
         assert!(settings.is_ok(), "{name}: {}", settings.unwrap_err());
     }
@@ -98,7 +102,7 @@ fn news_sites_are_fetched_down_to_their_articles() {
 
 #[test]
 fn a_broad_crawl_takes_a_share_of_every_site() {
-    // The same limits in small: a site has more pages than may be taken.
+    // Smaller limits of the same kind: a site has more pages than the limit.
     let small = ["limits.pages-per-host-max=5", "limits.pages-per-domain-max=8"];
     let (scene, mut limits) = crawl("broad.toml", 20, &small);
     let ended = scene.crawl();

@@ -1,8 +1,8 @@
-//! Goal: `crivello crawl --agents N` is the same crawl as with one agent: each page once, politely,
-//! ended by Ctrl-C and gone on with by the same command, within the same limit.
+//! `crivello crawl --agents N`: the same crawl as with one agent. Each page is fetched once and
+//! politely, Ctrl-C stops the crawl, the same command resumes it, and the limit is the same.
 //!
-//! What could go wrong: an end that is seen before the seeds are in, state that only the coordinator
-//! saved, an agent that is found elsewhere in its second life, a report that counts pages twice.
+//! Possible failures: an end is detected before the seeds are added, only the coordinator saves its
+//! state, an agent does not find its directory after a restart, a report counts pages twice.
 
 use crivello_tests::{Scene, is_page, seed};
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,7 +12,7 @@ use std::time::Duration;
 const DELAY: Duration = Duration::from_millis(100);
 const IP_DELAY: Duration = Duration::from_millis(40);
 
-/// Hosts of several agents on each address.
+/// Returns a web with hosts of several agents on each address.
 fn web(pages_per_host: u32) -> Spec {
     let web = Spec::new(seed()).size(30, 1, pages_per_host).ips(15).latency_ms(0, 20);
     web.robots(Robots::standard()).portion(0.05, PageKind::Redirect(302))
@@ -32,8 +32,12 @@ fn three_agents_in_one_process_fetch_what_one_would() {
     let ended = scene.crawl();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let report = scene.assert_clean(&scene.judge(Limits::default(), pace()));
-    assert_eq!(ended.count("totals/pages"), report.n_pages, "each is counted once");
-    assert_eq!(ended.count("totals/urls_queued"), 0, "nothing is left");
+    assert_eq!(
+        ended.count("totals/pages"),
+        report.n_pages,
+        "the report counts other pages than the judge"
+    );
+    assert_eq!(ended.count("totals/urls_queued"), 0, "URLs are still queued");
 }
 
 #[test]
@@ -42,13 +46,13 @@ fn a_fleet_that_was_interrupted_goes_on_where_it_was() {
     let mut child = scene.start();
     scene.wait_for_requests(&mut child, 120);
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("a process")).expect("not 0");
-    kill_process(pid, Signal::INT).expect("it is there");
+    kill_process(pid, Signal::INT).expect("the crawler is running");
     let first = scene.end(child);
     assert_eq!(first.code, Some(130), "{}", first.stderr);
     let before = scene.web.log().entries().len();
     let second = scene.crawl();
     assert_eq!(second.code, Some(0), "{}", second.stderr);
-    assert!(scene.web.log().entries().len() > before + 100, "there was more to do");
+    assert!(scene.web.log().entries().len() > before + 100, "the crawl did not continue");
     let _ = scene.assert_clean(&scene.judge(Limits::default(), pace()));
 }
 

@@ -1,5 +1,5 @@
-//! A disk that fills up: fetching stops, nothing is lost, and the crawl goes on by itself when
-//! there is room. On a small tmpfs, which takes root; elsewhere it says that it was skipped.
+//! A disk that fills up: fetching stops, nothing is lost, and the crawl resumes by itself when
+//! space is free again. The test uses a small tmpfs, which needs root; elsewhere it is skipped.
 
 use crivello_tests::{Running, Scene, assert_agreement, seed, skipped};
 use rustix::fs::statvfs;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const DELAY: Duration = Duration::from_millis(50);
 const BLOCK: usize = 64 << 10;
 
-/// A file system of its own, small, and gone with this value.
+/// A small file system that is unmounted when dropped.
 struct SmallDisk(TempDir);
 
 impl SmallDisk {
@@ -40,11 +40,11 @@ impl SmallDisk {
     }
 
     fn free(&self) -> u64 {
-        let disk = statvfs(self.path()).expect("the disk can be asked");
+        let disk = statvfs(self.path()).expect("the free space of the disk");
         disk.f_bavail * disk.f_frsize
     }
 
-    /// Takes room away until less than `rest` is free.
+    /// Fills the disk until less than `rest` bytes are free.
     fn fill(&self, rest: u64) -> PathBuf {
         let path = self.path().join("ballast");
         let mut file = File::create(&path).expect("created");
@@ -73,23 +73,27 @@ fn scene(pages_per_host: u32) -> Scene {
         .allow_log_line("the disk is")
 }
 
-/// Fetching has stopped when the visits in flight are over: from then on no request comes.
+/// Checks that there are no more requests once the visits in flight have ended.
 fn assert_stopped(scene: &Scene, child: &mut Child) {
     sleep(Duration::from_secs(1));
     let n_requests = scene.web.log().len();
     sleep(Duration::from_millis(1_500));
-    assert_eq!(scene.web.log().len(), n_requests, "fetching goes on although the disk is full");
-    assert!(child.try_wait().expect("waited for").is_none(), "it gave up: {}", scene.said());
+    assert_eq!(scene.web.log().len(), n_requests, "fetched although the disk is full");
+    assert!(child.try_wait().expect("waited for").is_none(), "the crawler ended: {}", scene.said());
 }
 
-/// Lets it go on, and judges all of it: nothing lost, nothing fetched or archived twice.
+/// Frees space and checks the rest of the crawl: nothing is lost, and nothing is fetched or
+/// archived twice.
 fn go_on(scene: &Scene, mut child: Running, ballast: &Path) {
     let n_requests = scene.web.log().len();
     fs::remove_file(ballast).expect("removed");
-    scene.wait_for_log(&mut child, "there is room on the disk again");
+    scene.wait_for_log(&mut child, "the disk has free space again");
     let ended = scene.end(child);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(scene.web.log().len() > n_requests, "there was something left to do");
+    assert!(
+        scene.web.log().len() > n_requests,
+        "nothing was fetched after the disk had free space"
+    );
     let pace = Pace::delays(DELAY, Duration::ZERO);
     scene.assert_clean(&scene.judge(Limits::default(), pace));
     assert_agreement(scene, &ended);
@@ -119,17 +123,17 @@ fn a_disk_without_any_room_loses_nothing() {
     go_on(&scene, child, &ballast);
 }
 
-/// Only the state's disk is full: it is the database that fails to write, not the archive.
+/// Only the disk of the state is full, so the database fails to write, not the archive.
 #[test]
 fn a_database_without_any_room_recovers() {
     let Some(disk) = SmallDisk::mount("48m") else { return };
-    // Several times what the log may have reserved.
+    // Needs several times the space that the log may have reserved.
     let scene = scene(300)
         .set("state.disk-free-min=1B")
         .set("state.commit-pages-max=1")
         .set("links.per-page-max=40");
     fs::create_dir(scene.out()).expect("created");
-    // As a crawl that was half begun, with its state elsewhere.
+    // Prepares a directory like a crawl that has just been created, with its state on another disk.
     fs::write(scene.out().join("crawl.toml.new"), "").expect("written");
     fs::create_dir(disk.path().join("state")).expect("created");
     symlink(disk.path().join("state"), scene.out().join("state")).expect("linked");
@@ -141,14 +145,15 @@ fn a_database_without_any_room_recovers() {
     go_on(&scene, child, &ballast);
 }
 
-/// Stopped while the disk is full, it says so, and goes on later without a loss.
+/// A crawl that is stopped while the disk is full reports that, and is resumed later without a
+/// loss.
 #[test]
 fn a_crawl_that_ends_on_a_full_disk_can_be_resumed() {
     let Some(disk) = SmallDisk::mount("96m") else { return };
     let scene = scene(25)
         .out_in(&disk.path().join("crawl"))
         .set("state.disk-free-min=1B")
-        .allow_log_line("the crawl cannot go on");
+        .allow_log_line("the crawl cannot continue");
     let mut child = scene.start();
     scene.wait_for_requests(&mut child, 100);
     let ballast = disk.fill(1);
@@ -162,7 +167,7 @@ fn a_crawl_that_ends_on_a_full_disk_can_be_resumed() {
     let ended = scene.crawl();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let pace = Pace::delays(DELAY, Duration::ZERO);
-    // What was in the pipeline when it was stopped is fetched again.
+    // Pages that were in the pipeline are fetched again.
     let judge = scene.judge(Limits::default(), pace).allow_repeats(scene.web.log().len() as u64);
     scene.assert_clean(&judge);
     assert_agreement(&scene, &ended);

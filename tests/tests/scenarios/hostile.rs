@@ -1,9 +1,9 @@
-//! Goal: slow, dead, endless, lying and hostile sites slow nobody else and break nothing
-//! (promise 5, on one agent).
+//! Hostile sites: slow, dead, endless, lying and hostile sites do not slow down others and break
+//! nothing, on one agent.
 //!
-//! What could go wrong: a fetcher, a resolver's place or a parser that waits for a host that never
-//! answers; a body, a head or an unpacked stream that grows until memory is gone; a trap that
-//! fills the frontier; a page set aside without a word.
+//! Possible failures: a fetcher, a slot of the resolver or a parser waits for a host that never
+//! answers; a body, a head or an unpacked stream exhausts memory; a trap fills the frontier; a page
+//! is discarded without a reason.
 
 use crivello_tests::{Ended, Scene, seed};
 use simweb::{Character, Content, DnsWay, Entry, Limits, Manner, Pace, Robots, SeedChoice, Spec};
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(100);
 
-/// Peak memory of a crawl with these caches, whatever the sites send.
+/// Maximum peak memory of a crawl with these caches, whatever the sites send.
 const MEMORY_MAX: u64 = 320 << 20;
 
-/// Patience of a second or so, and small caches.
+/// Returns a crawl with timeouts of about a second and small caches.
 fn impatient(spec: Spec) -> Scene {
     Scene::new(spec)
         .set("politeness.backoff-first=300ms")
@@ -43,7 +43,7 @@ fn is_healthy(entry: &Entry) -> bool {
     entry.host.starts_with("h0.site")
 }
 
-/// Every kind of page that never ends well, many times over, on names that resolve or do not.
+/// Adds many hosts of every kind that never succeeds, on names that do or do not resolve.
 fn beset(mut spec: Spec) -> Spec {
     let manners = [
         Manner::Silent,
@@ -70,9 +70,8 @@ fn beset(mut spec: Spec) -> Spec {
     spec
 }
 
-/// An ordering, no times: when the last of the healthy pages is asked for, a third of the requests
-/// to hostile hosts is still to come. The page that each healthy host begins with waits behind all
-/// hostile ones.
+/// Checks an order, not times: when the last healthy page is requested, a third of the requests to
+/// hostile hosts is still to come. The seed of each healthy host is behind all hostile ones.
 #[test]
 fn hostile_hosts_slow_nobody_else() {
     let scene = impatient(beset(healthy(6, 5))).delays("100ms", "10ms");
@@ -83,7 +82,7 @@ fn hostile_hosts_slow_nobody_else() {
     let ended = crawl_and_judge(&scene, Limits::default());
     let entries = scene.web.log().entries();
     let (healthy, hostile): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| is_healthy(entry));
-    let last = healthy.iter().map(|entry| entry.start).max().expect("some were asked");
+    let last = healthy.iter().map(|entry| entry.start).max().expect("requests to healthy hosts");
     let (before, tried) = (hostile.iter().filter(|e| e.start < last).count(), hostile.len());
     println!("{before} of {tried} requests to hostile hosts before the last to a healthy one");
     assert!(3 * before < 2 * tried, "the healthy hosts waited for the hostile ones");
@@ -97,7 +96,7 @@ fn hostile_hosts_slow_nobody_else() {
     assert!(ended.count("totals/truncated") > 0, "{}", ended.report);
 }
 
-/// Where all fetchers but a few are held up, the rest still serve everybody.
+/// Even if most fetchers are blocked, the others serve all hosts.
 #[test]
 fn one_host_of_every_hostile_kind_breaks_nothing() {
     let spec = healthy(8, 6).with_hostile_hosts();
@@ -142,7 +141,7 @@ fn heads_and_bodies_without_end_are_cut_off() {
     assert!(ended.usage.memory_max < MEMORY_MAX, "{:?}", ended.usage);
 }
 
-/// A calendar, a path that grows and a domain of endless names: each gets what the limits grant.
+/// A calendar, a growing path and a domain of endless names each get what the limits allow.
 #[test]
 fn spaces_without_end_end_at_the_limits() {
     let spec = healthy(6, 8)

@@ -1,10 +1,10 @@
-//! Goal: the numbers and the dashboard can be read across a network that others read, by programs
-//! that know the certificate's authority and have the token, and by nobody else; and whoever connects
-//! to say nothing keeps nobody out.
+//! Metrics and dashboard over TLS: they can be read across an untrusted network by clients that
+//! trust the certificate authority and have the token, and by nobody else. Idle connections do not
+//! lock out others.
 //!
-//! What could go wrong: browsers that are asked for a certificate they do not have; a token that is
-//! asked for here and not there; a door that is open to strangers because TLS was given and the token
-//! forgotten, or the other way round; connections that are held until nobody else can come.
+//! Possible failures: browsers are asked for a certificate that they do not have; one address
+//! requires a token and another does not; an address is open because TLS was configured without the
+//! token, or the token without TLS; held connections exhaust the limit.
 
 use crivello_tests::cluster::COORDINATOR;
 use crivello_tests::{Cluster, seed};
@@ -21,11 +21,11 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of all that is read here, and more.
+/// Limit of a response body, larger than anything read here.
 const BODY_MAX: usize = 4 << 20;
-/// What a node says once it serves its numbers.
+/// Text that a node logs before the address of its metrics.
 const SAYS: &str = "metrics at ";
-/// More connections than a node holds at once.
+/// Number of idle connections, more than a node accepts at once.
 const RUDE: usize = 300;
 
 fn cluster() -> Cluster {
@@ -35,11 +35,12 @@ fn cluster() -> Cluster {
         .set("cluster.lease=15s")
 }
 
-/// A client that trusts the authority of the papers, and shows no certificate.
+/// Returns a client that trusts the authority of these certificates and sends no client
+/// certificate.
 fn client(certs: &Path) -> Client {
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_file(certs.join("ca.pem")).expect("a certificate");
-    roots.add(authority).expect("it can vouch");
+    roots.add(authority).expect("a valid CA certificate");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -50,12 +51,13 @@ fn client(certs: &Path) -> Client {
     builder.tls_backend_preconfigured(config).build().expect("a client")
 }
 
-/// Where a member serves, at an address that its certificate is for.
+/// Returns the scheme and address at which a member serves; its certificate is valid for that
+/// address.
 fn site(cluster: &mut Cluster, name: &str) -> (String, SocketAddr) {
     let said = cluster.process(name).said();
     let (_, rest) = said.split_once(SAYS).unwrap_or_else(|| panic!("{name}: {said}"));
     let (scheme, rest) = rest.split_once("://").expect("a URL");
-    let (address, _) = rest.split_once('/').expect("an address ends");
+    let (address, _) = rest.split_once('/').expect("the end of the address");
     let port = address.parse::<SocketAddr>().expect("an address").port();
     (scheme.to_owned(), (Ipv4Addr::LOCALHOST, port).into())
 }
@@ -68,20 +70,20 @@ struct Answer {
 }
 
 async fn ask(request: RequestBuilder) -> Answer {
-    let mut answer = request.send().await.expect("it answers");
+    let mut answer = request.send().await.expect("a response");
     let cookie = answer.headers().get("set-cookie").map(|value| value.to_str().expect("text"));
     let (status, cookie) = (answer.status().as_u16(), cookie.unwrap_or_default().to_owned());
     let mut bytes = Vec::new();
     while let Some(part) = answer.chunk().await.expect("a body") {
         bytes.extend_from_slice(&part);
-        assert!(bytes.len() < BODY_MAX, "it does not end");
+        assert!(bytes.len() < BODY_MAX, "the response does not end");
     }
     Answer { status, cookie, body: String::from_utf8_lossy(&bytes).into_owned() }
 }
 
 #[test]
 fn numbers_and_dashboard_are_read_over_tls_with_the_token() {
-    // An agent listens more widely than this machine, and nobody says --insecure.
+    // The agent listens on all addresses, and --insecure is not needed.
     let mut cluster = cluster().with_certs(&["a"]).with_https().start(1);
     let certs = cluster.certs().dir().to_owned();
     let token = std::fs::read_to_string(certs.join("token")).expect("a token");
@@ -105,7 +107,7 @@ fn numbers_and_dashboard_are_read_over_tls_with_the_token() {
             let told = ask(client.get(&numbers).bearer_auth(token)).await;
             assert_eq!(told.status, 200, "{name}: {told:?}");
             assert!(told.body.contains(number), "{name}: {told:?}");
-            // Without TLS there is nothing to be had.
+            // Plain HTTP is refused.
             let plain = client.get(format!("http://{at}/healthz")).send().await;
             assert!(plain.is_err(), "{name}: {plain:?}");
         });
@@ -137,18 +139,19 @@ fn who_connects_and_says_nothing_keeps_nobody_out() {
     let mut cluster = cluster().with(&["--http", "127.0.0.1:0"]).with_dashboard().start(1);
     let agent = site(&mut cluster, "a").1;
     for (name, at) in [("a", agent), (COORDINATOR, cluster.dashboard())] {
-        let rude: Vec<TcpStream> =
-            (0..RUDE).map(|_| TcpStream::connect(at).expect("it listens")).collect();
+        let rude: Vec<TcpStream> = (0..RUDE)
+            .map(|_| TcpStream::connect(at).expect("the server accepts connections"))
+            .collect();
         let begun = cluster.web.log().now();
         let (status, body) = crivello_tests::metrics::get(at, "/healthz");
         assert_eq!((status, body.as_str()), (200, "ok\n"), "{name}");
         let took = cluster.web.log().now().since(begun);
         assert!(took < PATIENCE / 2, "{name}: after {took:?}");
-        // Those that were let in first are sent away by then, or soon.
+        // The oldest connections have been closed by now, or will be soon.
         let mut first = &rude[0];
-        first.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+        first.set_read_timeout(Some(PATIENCE)).expect("set the timeout");
         match first.read(&mut [0; 1]) {
-            Ok(n) => assert_eq!(n, 0, "{name}: it is answered"),
+            Ok(n) => assert_eq!(n, 0, "{name}: received a response without a request"),
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{name}: {error}"),
         }
     }

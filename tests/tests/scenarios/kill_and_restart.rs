@@ -1,6 +1,6 @@
-//! Promise 1 across ends of every kind: after kills −9 at random moments, after Ctrl-C once and
-//! twice, the crawl that goes on in the same directory ends with exactly the expected set, no page
-//! archived twice, and what is repeated is what was in flight and in the open commit.
+//! Exactly-once fetching across terminations. After kills −9 at random moments, and after one or
+//! two Ctrl-C, the crawl that is resumed in the same directory ends with exactly the expected set.
+//! No page is archived twice, and only pages in flight and in the open commit are fetched again.
 
 use crivello_tests::warc::{Archive, listed};
 use crivello_tests::{Ended, Scene, assert_agreement, binary, is_page, output, seed};
@@ -18,7 +18,7 @@ use test_size::sized;
 
 const VISITS_MAX: usize = 4;
 const COMMIT_PAGES_MAX: usize = 4;
-/// Each life has one of these.
+/// Sieves; each run of the process uses a random one.
 const SIEVES: [&str; 4] = ["rocksdb", "memory", "bloom", "blocked-bloom"];
 const DELAY: Duration = Duration::from_millis(200);
 const IP_DELAY: Duration = Duration::from_millis(40);
@@ -34,7 +34,7 @@ fn spec(seed: u64) -> Spec {
         .portion(0.05, PageKind::Status(404))
 }
 
-/// Ordinary pages but for a small commit, so that the open one is small too.
+/// Returns a crawl with small commits, so that few pages are in the open one.
 fn scene(seed: u64) -> Scene {
     Scene::new(spec(seed))
         .delays("200ms", "40ms")
@@ -49,16 +49,16 @@ fn pace() -> Pace {
 
 fn signal(child: &Child, signal: Signal) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
-    kill_process(pid, signal).expect("our own child can be signaled");
+    kill_process(pid, signal).expect("a signal to the child");
 }
 
-/// Pages that were answered in full more than once, counted without the first time.
+/// Returns the number of complete answers with a page beyond the first one.
 fn n_repeats(log: &[Entry]) -> usize {
     let mut seen = HashSet::new();
     log.iter().filter(|e| is_page(e) && e.complete && !seen.insert(e.url())).count()
 }
 
-/// Returns as soon as the archive grows, or the crawler has ended.
+/// Waits until the archive grows or the crawler has ended.
 fn wait_for_append(warc: &Path, child: &mut Child) {
     let Some(last) = listed(warc, ".warc.gz").pop() else { return };
     let length = || std::fs::metadata(&last).map_or(0, |file| file.len());
@@ -78,36 +78,36 @@ fn kills_lose_nothing_and_archive_nothing_twice() {
         let mut child = scene.start();
         let n_requests = scene.web.log().len() + dice.random_range(1..30);
         match dice.random_range(0..4) {
-            // At any moment from the very start on.
+            // At any moment from the start.
             0 => sleep(Duration::from_millis(dice.random_range(0..300))),
-            // In full flight.
+            // During the crawl.
             1 | 2 => {
                 scene.wait_for_requests(&mut child, n_requests);
                 sleep(Duration::from_millis(dice.random_range(0..50)));
             }
-            // At the worst moment: pages are in the archive, and not yet in the state.
+            // At the worst moment: pages are in the archive but not yet in the state.
             _ => {
                 scene.wait_for_requests(&mut child, n_requests);
                 wait_for_append(&scene.out().join("warc"), &mut child);
             }
         }
         assert!(child.try_wait().expect("waited for").is_none(), "ended before it was killed");
-        child.kill().expect("our own child can be killed");
+        child.kill().expect("kill the child");
         let _ = scene.end(child);
     }
     let ended = scene.crawl();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.contains("resum") || ended.report["resumed"] == true);
-    // What was in flight, what was in the open commit, and what was on its way between the two.
+    // Pages in flight, in the open commit, and in transit between the two.
     let repeats_max = n_kills * (VISITS_MAX + COMMIT_PAGES_MAX);
     let repeats = n_repeats(&scene.web.log().entries());
-    println!("{repeats} repeats in {n_kills} kills, at most {repeats_max} are fair");
+    println!("{repeats} repeats in {n_kills} kills; the maximum is {repeats_max}");
     let judge = scene.judge(Limits::default(), pace()).allow_repeats(repeats_max as u64);
     scene.assert_clean(&judge);
     assert_agreement(&scene, &ended);
 }
 
-/// The first moments are special: there is a directory, but not yet a crawl in it.
+/// In the first moments there is a directory, but no crawl in it yet.
 #[test]
 fn a_kill_in_the_first_moments_leaves_nothing_that_is_in_the_way() {
     let seed = seed();
@@ -117,11 +117,11 @@ fn a_kill_in_the_first_moments_leaves_nothing_that_is_in_the_way() {
         let mut child = scene.start();
         sleep(Duration::from_micros(dice.random_range(0..40_000)));
         if dice.random_bool(0.5) {
-            // Exactly when the state begins to exist.
+            // Exactly when the state is created.
             while !scene.out().join("state").exists() && child.try_wait().expect("").is_none() {}
             sleep(Duration::from_micros(dice.random_range(0..10_000)));
         }
-        child.kill().expect("our own child can be killed");
+        child.kill().expect("kill the child");
         let _ = scene.end(child);
         let ended = scene.crawl();
         assert_eq!(ended.code, Some(0), "life {life}: {}", ended.stderr);
@@ -132,7 +132,7 @@ fn a_kill_in_the_first_moments_leaves_nothing_that_is_in_the_way() {
     }
 }
 
-/// Goes on with what the directory says, without seeds, contact or settings.
+/// Resumes a crawl from its directory alone, without seeds, contact or settings.
 fn resume_bare(scene: &Scene) -> Ended {
     let report = scene.dir().join("report.json");
     let _ = std::fs::remove_file(&report);
@@ -171,8 +171,8 @@ fn ctrl_c_ends_in_order_and_nothing_is_fetched_twice() {
 
 #[test]
 fn a_second_ctrl_c_leaves_at_once_and_loses_nothing() {
-    // Every answer takes its time, so that an orderly end has to wait and the second signal finds
-    // the process alive.
+    // Answers are slow, so that an orderly end takes a while and the second signal still finds the
+    // process running.
     let slow = Manner::Drip { bytes_per_second: 3_000 };
     let scene = Scene::new(
         Spec::new(seed()).size(2, 2, 2).share(1.0, Character::named("slow").manner(slow)),
@@ -186,7 +186,7 @@ fn a_second_ctrl_c_leaves_at_once_and_loses_nothing() {
     signal(&child, Signal::INT);
     let ended = scene.end(child);
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    assert!(ended.report.is_null(), "it did not wait for an orderly end: {}", ended.report);
+    assert!(ended.report.is_null(), "the second signal did not exit at once: {}", ended.report);
     let ended = resume_bare(&scene);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let pace = Pace::delays(Duration::from_millis(50), Duration::from_millis(10));
@@ -194,7 +194,7 @@ fn a_second_ctrl_c_leaves_at_once_and_loses_nothing() {
     assert_agreement(&scene, &ended);
 }
 
-/// Everything that can be seen of a directory: names, sizes, contents.
+/// Returns the paths and contents of all files in a directory.
 fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in std::fs::read_dir(dir).expect("a directory").map(|e| e.expect("an entry").path()) {
@@ -215,7 +215,7 @@ fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
     let before = (contents(&scene.out()), contents(&scene.out().join("warc")));
     let n_requests = scene.web.log().len();
     let seeds = scene.dir().join("seeds.txt");
-    // One that belongs, and then one that does not.
+    // The first seed belongs to the crawl, the second does not.
     let text = format!("{}\nhttp://elsewhere.test/\n", scene.web.seeds()[0]);
     std::fs::write(&seeds, text).expect("written");
     let seeds = seeds.display().to_string();
@@ -233,7 +233,7 @@ fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
         assert_eq!(output.status.code(), Some(64), "{args:?}: {stderr}");
         assert!(stderr.contains(word) && stderr.contains("--out"), "{args:?}: {stderr}");
         let after = (contents(&scene.out()), contents(&scene.out().join("warc")));
-        assert!(before == after, "{args:?} changed something");
+        assert!(before == after, "{args:?} changed files");
         assert_eq!(scene.web.log().len(), n_requests, "{args:?} fetched something");
     }
     let ended = resume_bare(&scene);
@@ -242,9 +242,10 @@ fn another_crawl_in_the_directory_is_refused_and_nothing_is_changed() {
     assert_agreement(&scene, &ended);
 }
 
-/// Bytes read so far by a process, but for what RocksDB puts in order in the background.
+/// Returns the bytes that a process has read so far, without RocksDB's background threads.
 fn bytes_read(child: &Child) -> u64 {
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs");
+    let tasks =
+        std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("the crawler is running");
     let mut bytes = 0;
     for task in tasks.map(|task| task.expect("an entry").path()) {
         let read = |name: &str| std::fs::read_to_string(task.join(name)).unwrap_or_default();
@@ -256,7 +257,8 @@ fn bytes_read(child: &Child) -> u64 {
     bytes
 }
 
-/// What a start reads, and how large the state is, with so many URLs in the frontier.
+/// Returns the bytes that a start reads and the size of the state, with `n_urls` URLs in the
+/// frontier.
 fn start_cost(n_urls: usize) -> (u64, u64) {
     let scene = Scene::new(Spec::new(1).size(10, 4, 2).latency_ms(1_000, 1_000))
         .delays("1h", "0ms")
@@ -266,10 +268,10 @@ fn start_cost(n_urls: usize) -> (u64, u64) {
     let mut command = scene.command();
     command.args(["--seeds", "-"]).stdin(Stdio::piped());
     let mut child = scene.start_as(command);
-    // The pipe takes no more than was read before, but for its last few KiB.
+    // Everything except the last few KiB in the pipe has been read.
     let mut pipe = child.stdin.take().expect("piped");
     for n in 0..n_urls {
-        writeln!(pipe, "{}x/{n}", seeds[n % seeds.len()]).expect("it reads");
+        writeln!(pipe, "{}x/{n}", seeds[n % seeds.len()]).expect("the crawler reads its input");
     }
     drop(pipe);
     signal(&child, Signal::INT);
@@ -281,22 +283,22 @@ fn start_cost(n_urls: usize) -> (u64, u64) {
     let mut child = scene.start_as(command);
     scene.wait_for_log(&mut child, " pages, ");
     let read = bytes_read(&child);
-    child.kill().expect("our own child can be killed");
+    child.kill().expect("kill the child");
     let _ = child.wait();
     (read, size)
 }
 
-/// The log is at most 4 MiB long here, and somewhat longer while a flush is behind; it is read
-/// when the state is looked at and when it is opened.
+/// Maximum number of bytes that a start reads. The log is at most 4 MiB here, somewhat more while a
+/// flush is pending, and it is read when the state is checked and when it is opened.
 const READ_MAX: u64 = 16 << 20;
 
-/// What a start reads does not grow with the frontier: of a state many times as large it reads the
-/// logs, which are bounded, the ends of the tables and some rows.
+/// The bytes read at a start do not grow with the frontier. From a much larger state, only the
+/// logs, which are bounded, the ends of the tables and some rows are read.
 #[test]
 fn a_start_does_not_read_the_frontier() {
     let (small_read, small_size) = start_cost(2_000);
     let (large_read, large_size) = start_cost(1_200_000);
     println!("{small_read} of {small_size} bytes read, {large_read} of {large_size}");
-    assert!(large_size > 2 * READ_MAX, "that state is too small to tell: {large_size}");
-    assert!(large_read < READ_MAX, "{large_read} of {large_size} bytes were read");
+    assert!(large_size > 2 * READ_MAX, "the state is too small for this test: {large_size}");
+    assert!(large_read < READ_MAX, "{large_read} of {large_size} bytes were read at the start");
 }

@@ -1,5 +1,5 @@
-//! The promises, each checked from outside: a real crawler on a simulated web, judged by the web's own log,
-//! the archive and the report. One module a promise; `docs/testing.md` says what runs at which size.
+//! The promises, each checked from outside: a real crawler on a simulated web, judged by the web's
+//! log, the archive and the report. Each promise has one module. `docs/testing.md` lists the sizes.
 
 mod archive;
 mod bad_input;

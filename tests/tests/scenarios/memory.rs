@@ -1,14 +1,13 @@
-//! Goal: memory is bounded by the settings, not by the web: it does not grow with the URLs that
-//! are known, nor with the hosts, nor with the bodies that arrive at once (promise 4, on one
-//! agent).
+//! Bounded memory: on one agent, memory is limited by the settings and not by the web. It does not
+//! grow with the known URLs, with the known hosts, or with the bodies that arrive at once.
 //!
-//! What could go wrong: a window, a row of the crawl database, a cache or a queue that keeps all it has
-//! seen; hosts that stay although others are at work; bodies that are all held until the slowest
-//! of them is parsed.
+//! Possible failures: a window, a row of the crawl database, a cache or a queue keeps everything it
+//! has seen; hosts stay in memory although others are due; all bodies are held until the slowest of
+//! them is parsed.
 //!
-//! Each test does the same twice, with little and with much of what must not count, and compares
-//! the peaks that the system measured. Windows and caches are so small that keeping everything
-//! would show.
+//! Each test runs twice, with a small and a large number of items that must not matter, and
+//! compares the peaks that the system measured. Windows and caches are so small that keeping
+//! everything would be visible.
 
 use crivello_tests::{Ended, Load, Permits, Scene, seed};
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,17 +20,17 @@ use test_size::sized;
 
 const MIB: u64 = 1 << 20;
 
-/// What may fill where there is much and not where there is little: block cache (4 MiB), write
-/// buffers (4 MiB, and again while they are flushed), sieve cache (1 MiB), the names of the dns
-/// (1,000), windows (2,000 URLs) and hosts (500) of some hundred bytes each.
+/// Growth that is allowed because these may be full in the large run only: block cache (4 MiB),
+/// write buffers (4 MiB, and again while they are flushed), sieve cache (1 MiB), DNS cache (1,000
+/// names), windows (2,000 URLs) and hosts (500) of some hundred bytes each.
 const CRAWL_GROWTH_MAX: u64 = 48 * MIB;
 
-/// The same for taking in seeds: 32 batches of 1,000, half of them in a commit, which brings their
-/// hosts into memory, and whose rows are held to be sorted and again as one batch: at most three KiB a
-/// seed, and the caches.
+/// Growth that is allowed while seeds are added: 32 batches of 1,000, half of them in a commit. The
+/// commit loads their hosts into memory; its rows are held for sorting and again as one batch. That
+/// is at most three KiB per seed, plus the caches.
 const INTAKE_GROWTH_MAX: u64 = 96 * MIB + CRAWL_GROWTH_MAX;
 
-/// Small caches and windows, and no connections that idle.
+/// Returns a crawl with small caches and windows, and without idle connections.
 fn frugal(spec: Spec) -> Scene {
     Scene::new(spec)
         .set("fetch.visits-max=32")
@@ -45,27 +44,28 @@ fn frugal(spec: Spec) -> Scene {
         .allow_log_line("the disk is nearly full")
 }
 
-/// Takes in these URLs without fetching anything: no disk has so much room as is asked for.
+/// Adds these URLs without fetching anything, because no disk has as much free space as the setting
+/// requires.
 fn take_in(scene: &Scene, urls: impl Iterator<Item = String>) -> Ended {
     let mut command = scene.command();
     command.args(["--set=state.disk-free-min=1000000TiB", "--seeds=-"]).stdin(Stdio::piped());
     let mut child = scene.start_as(command);
     let mut pipe = BufWriter::new(child.stdin.take().expect("piped"));
     for url in urls {
-        writeln!(pipe, "{url}").expect("it reads");
+        writeln!(pipe, "{url}").expect("the crawler reads its input");
     }
     drop(pipe);
     scene.wait_for_log(&mut child, "the disk is nearly full");
-    // The pipe may hold its last few KiB, which are all there is where there are few.
+    // The pipe may hold its last few KiB, which is everything in the small run.
     sleep(Duration::from_millis(500));
-    kill_process(Pid::from_child(&child), Signal::INT).expect("our own child can be signaled");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("a signal to the child");
     let ended = scene.end(child);
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert_eq!(ended.count("totals/pages"), 0, "{}", ended.report);
     ended
 }
 
-/// Goes on with what is known, for so many pages.
+/// Resumes with the known URLs, up to this number of pages.
 fn crawl(scene: &Scene, n_pages: u32) -> Ended {
     let mut command = scene.command();
     command.args(["--set=state.disk-free-min=1MiB", &format!("--max-pages={n_pages}")]);
@@ -74,12 +74,12 @@ fn crawl(scene: &Scene, n_pages: u32) -> Ended {
     ended
 }
 
-/// `what` is a count in the report.
-#[expect(clippy::print_stdout, reason = "shown when the test fails")]
+/// Checks that the peaks differ by at most `growth_max`. `what` is a count in the report.
+#[expect(clippy::print_stdout, reason = "output of a failed test")]
 fn assert_bounded(what: &str, few: &Ended, many: &Ended, growth_max: u64) {
     let (small, large) = (few.usage.memory_max, many.usage.memory_max);
     let said = format!(
-        "{} MiB at {} {what}, {} MiB at {}: at most {} MiB more are within the bounds",
+        "{} MiB at {} {what}, {} MiB at {}: the maximum growth is {} MiB",
         small / MIB,
         few.count(what),
         large / MIB,
@@ -87,11 +87,11 @@ fn assert_bounded(what: &str, few: &Ended, many: &Ended, growth_max: u64) {
         growth_max / MIB,
     );
     println!("{said}");
-    assert!(small > MIB && large > MIB, "not measured: {said}");
+    assert!(small > MIB && large > MIB, "no memory measured: {said}");
     assert!(large < small + growth_max, "{said}");
 }
 
-/// So many URLs of forty hosts, taken in and then crawled a little.
+/// Adds this many URLs of forty hosts, then crawls some of them.
 fn known_urls(n_urls: usize) -> (Ended, Ended) {
     let spec = Spec::new(seed()).size(40, 1, 1_000_000).ips(0).links(4).seeds(SeedChoice::Hosts);
     let scene = frugal(spec).delays("0s", "0s");
@@ -114,8 +114,8 @@ fn memory_does_not_grow_with_the_urls_known() {
     assert_bounded("totals/urls_seen", &few.1, &many.1, CRAWL_GROWTH_MAX);
 }
 
-/// So many hosts, taken in and then crawled a little. Each rests for two seconds after its
-/// robots.txt, so that there is always a fetcher free for one more host.
+/// Adds this many hosts, then crawls some of them. Each rests for two seconds after its robots.txt,
+/// so that a fetcher is always free for another host.
 fn known_hosts(n_hosts: u32) -> (Ended, Ended) {
     let spec = Spec::new(seed()).size(n_hosts, 1, 3).ips(0).links(4).seeds(SeedChoice::Hosts);
     let scene = frugal(spec).delays("2s", "0s");
@@ -137,13 +137,13 @@ fn memory_does_not_grow_with_the_hosts_known() {
 
 const BODY: u64 = 4 * MIB;
 const N_BODIES: u64 = 200;
-/// What a visit holds of a body that waits for room: the part that is free to all (64 KiB), and
-/// what the connection reads ahead, twice its buffer of at most 408 KiB.
+/// Memory of a visit whose body waits for the budget: the free part of 64 KiB, and the read-ahead
+/// of the connection, which is twice its buffer of at most 408 KiB.
 const WAITING: u64 = (64 + 2 * 408) << 10;
-/// Bodies that have room, with what a buffer that doubles has to spare.
+/// Memory of the bodies within the budget, including the spare capacity of a buffer that doubles.
 const ROOMS: u64 = 2 * 64 * MIB;
 
-/// Bodies without end, cut off at four MiB, from so many hosts at once.
+/// Crawls this many hosts with endless bodies at once; each body is truncated at four MiB.
 fn large_bodies(n: u64) -> Ended {
     let huge = Character::named("huge").manner(Manner::EndlessBody).pages(1);
     let mut spec = Spec::new(seed()).size(1, 1, 1).ips(0).latency_ms(300, 300);
@@ -164,7 +164,7 @@ fn large_bodies(n: u64) -> Ended {
 fn memory_does_not_grow_with_the_bodies_that_arrive_at_once() {
     let _permits = Permits::take(Load::All);
     let growth_max = ROOMS + N_BODIES * WAITING + CRAWL_GROWTH_MAX;
-    assert!(2 * growth_max < N_BODIES * BODY, "the bound is too wide to be broken");
+    assert!(2 * growth_max < N_BODIES * BODY, "the bound is too wide for this test");
     let (few, many) = (large_bodies(1), large_bodies(N_BODIES));
     assert_bounded("totals/bytes", &few, &many, growth_max);
 }

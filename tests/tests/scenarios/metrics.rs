@@ -1,8 +1,8 @@
-//! Goal: every node of a cluster tells its numbers from outside, all of them, and they are right.
+//! Metrics of a cluster: every node serves all of its metrics, and they are right.
 //!
-//! What could go wrong: pages that are counted twice, or not; a page that Prometheus does not read;
-//! a family that is described and never told; labels that grow with the crawl; an agent that is gone
-//! and still told of; numbers that strangers can read.
+//! Possible failures: pages are counted twice or not at all; Prometheus cannot parse a page; a
+//! described family is never served; labels grow with the crawl; an agent that has left is still
+//! listed; anybody can read the metrics.
 
 use crivello_common::metrics::FamilyInfo;
 use crivello_tests::cluster::COORDINATOR;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Where a member tells its numbers.
+/// Returns the address of a member's metrics.
 fn address(cluster: &mut Cluster, name: &str) -> SocketAddr {
     let said = cluster.process(name).said();
     metrics_address(&said).unwrap_or_else(|| panic!("{name}: {said}"))
@@ -25,7 +25,7 @@ fn scrape(cluster: &mut Cluster, name: &str) -> Page {
     parse(&text).unwrap_or_else(|why| panic!("{name}: {why}\n{text}"))
 }
 
-/// Names of which there is no number.
+/// Returns the described metrics without samples.
 fn absent(page: &Page, described: impl Iterator<Item = FamilyInfo>) -> Vec<&'static str> {
     let is_told = |name: &str| page.family(name).is_some_and(|told| !told.samples.is_empty());
     described.map(|metric| metric.name).filter(|name| !is_told(name)).collect()
@@ -52,9 +52,9 @@ fn the_numbers_of_a_cluster_are_those_of_the_web() {
         .portion(0.05, PageKind::Status(404));
     let mut cluster = Cluster::new(web)
         .delays(Duration::from_millis(200), Duration::from_millis(40))
-        // Nobody dies here, however busy the machine is.
+        // No agent is declared dead here, however busy the machine is.
         .set("cluster.lease=15s")
-        // So that there are numbers of the limit, too.
+        // A limit, so that its metrics exist, too.
         .set("limits.pages-max=1000000")
         .with(&["--http", "127.0.0.1:0"])
         .with_dashboard()
@@ -81,7 +81,7 @@ fn the_numbers_of_a_cluster_are_those_of_the_web() {
     for (name, before) in names.iter().zip(&early) {
         let now = scrape(&mut cluster, name);
         assert!(pages(&now) >= pages(before), "{name}: a counter fell");
-        // Whatever is crawled: no series comes, and none goes.
+        // The crawl adds and removes no series.
         assert_eq!(now.series(), before.series(), "{name}");
     }
 
@@ -99,16 +99,18 @@ fn the_numbers_of_a_cluster_are_those_of_the_web() {
     }
 
     cluster.drain("c");
-    cluster.until("c is no peer of a", |cluster| !peers(&scrape(cluster, "a")).contains("c"));
+    cluster.until("c is removed from the peers of a", |cluster| {
+        !peers(&scrape(cluster, "a")).contains("c")
+    });
     let _ = cluster.stop();
     let _ = cluster.assert_clean(0);
 }
 
-/// What several numbers say of the same.
+/// Checks metrics that describe the same quantity against each other.
 fn agrees_with_itself(name: &str, page: &Page) {
     let sum = |metric: &str| page.sum(metric, &[]);
     assert_eq!(sum("crivello_responses_total"), sum("crivello_pages_fetched_total"), "{name}");
-    assert_eq!(sum("crivello_urls_queued"), 0.0, "{name}: it is done");
+    assert_eq!(sum("crivello_urls_queued"), 0.0, "{name}: URLs are still queued");
     assert_eq!(sum("crivello_visits"), 0.0, "{name}");
     assert_eq!(sum("crivello_queue_items"), 0.0, "{name}");
     assert_eq!(sum("crivello_idle"), 1.0, "{name}");
@@ -127,7 +129,7 @@ fn agrees_with_itself(name: &str, page: &Page) {
         let count = sum(&format!("crivello_{stage}_duration_seconds_count"));
         assert!(count > 0.0, "{name}: {stage} was never measured");
     }
-    assert!(sum("crivello_groups") > 0.0, "{name}: it has no group");
+    assert!(sum("crivello_groups") > 0.0, "{name}: no groups");
     let idle = sum("crivello_scheduler_idle_seconds_total");
     assert!(idle > 0.0 && idle <= sum("crivello_uptime_seconds"), "{name}: idle for {idle} s");
 }

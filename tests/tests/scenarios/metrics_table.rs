@@ -1,9 +1,8 @@
-//! Goal: what docs/metrics.md says of the numbers, what a node tells, and what the dashboards ask
-//! for are the same.
+//! Agreement of docs/metrics.md, the metrics that nodes serve, and the queries of dashboards.
 //!
-//! What could go wrong: a number that nobody can look up; one that is described and no longer told;
-//! a name without its unit; a panel that stays empty because a metric was renamed, or that chooses
-//! by a label that there is not.
+//! Possible failures: a metric is not documented; a documented one is no longer served; a name
+//! lacks its unit; a panel stays empty because a metric was renamed, or because its query selects
+//! by a label that does not exist.
 
 use crivello_agent::Crawl;
 use crivello_common::config::Settings;
@@ -17,27 +16,27 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What Prometheus puts to everything, and what agents put to theirs.
+/// Labels that Prometheus adds to all metrics, and agents to theirs.
 const OTHER_LABELS: &[&str] = &["instance", "job", "agent", "le"];
-/// Made by Prometheus itself, and by its blackbox exporter.
+/// Metrics of Prometheus itself and of its blackbox exporter.
 const OTHER_METRICS: &[&str] = &["up", "probe_ssl_earliest_cert_expiry"];
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace is above its member")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root of the workspace")
 }
 
 fn all() -> Vec<FamilyInfo> {
     crivello_agent::metrics::described().chain(crivello_coordinator::metrics::described()).collect()
 }
 
-/// Its line of the table.
+/// Returns the row of a metric in the table.
 fn line(metric: &FamilyInfo) -> String {
     let FamilyInfo { name, kind, unit, labels, help } = metric;
     let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
     format!("| `{name}` | {} | {unit} | {} | {help} |", kind.name(), labels.join(", "))
 }
 
-/// Where the table and the code differ.
+/// Returns the differences between the table and the code.
 fn differences(document: &str, metrics: &[FamilyInfo]) -> Vec<String> {
     let told: BTreeSet<String> = metrics.iter().map(line).collect();
     let rows = document.lines().filter(|line| line.starts_with("| `crivello_"));
@@ -50,7 +49,7 @@ fn differences(document: &str, metrics: &[FamilyInfo]) -> Vec<String> {
 #[test]
 fn the_table_says_what_the_code_does() {
     let path = root().join("docs/metrics.md");
-    let document = fs::read_to_string(&path).expect("the table can be read");
+    let document = fs::read_to_string(&path).expect("a readable table");
     let wrong = differences(&document, &all());
     assert!(wrong.is_empty(), "{}:\n{}", path.display(), wrong.join("\n"));
 }
@@ -66,7 +65,7 @@ fn a_row_too_many_and_a_row_too_few_are_noticed() {
     let wrong = differences(&format!("{}\n{made_up}", lines.join("\n")), &metrics);
     assert!(wrong.len() == 1 && wrong[0].contains("crivello_made_up_total"), "{wrong:?}");
     let other = lines.join("\n").replace("| seconds |", "| minutes |");
-    assert!(!differences(&other, &metrics).is_empty(), "a unit is part of it");
+    assert!(!differences(&other, &metrics).is_empty(), "a wrong unit was not found");
 }
 
 #[test]
@@ -77,7 +76,7 @@ fn names_say_their_unit_and_come_once() {
         let by_name = ["seconds", "bytes"].into_iter().find(|u| base.ends_with(&format!("_{u}")));
         let by_unit = ["seconds", "bytes"].into_iter().find(|u| *u == unit);
         if by_name != by_unit {
-            problems.push(format!("{name}: it is in {unit}"));
+            problems.push(format!("{name}: the unit is {unit}"));
         }
         let ends = name.ends_with("_total");
         if ends != (kind == MetricKind::Counter) {
@@ -93,12 +92,12 @@ fn names_say_their_unit_and_come_once() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Where what is told differs from what is described.
+/// Returns the differences between a page of metrics and their descriptions.
 fn misfits(page: &Page, described: &[FamilyInfo]) -> Vec<String> {
     let mut problems = Vec::new();
     for metric in described {
         let Some(told) = page.family(metric.name) else {
-            problems.push(format!("{} is not told", metric.name));
+            problems.push(format!("{} is not exported", metric.name));
             continue;
         };
         if told.kind != metric.kind.name() || told.help != metric.help {
@@ -120,13 +119,14 @@ fn misfits(page: &Page, described: &[FamilyInfo]) -> Vec<String> {
 
 fn settings() -> Settings {
     let text = "[identity]\ncontact = \"https://crivello.example/bot\"\n";
-    Settings::from_toml("test", text).expect("these are settings")
+    Settings::from_toml("test", text).expect("valid settings")
 }
 
 #[test]
 fn an_agent_tells_what_is_described() {
     let dir = tempfile::tempdir().expect("a directory");
-    let crawl = Crawl::open(settings(), dir.path(), &mut std::iter::empty()).expect("it opens");
+    let crawl =
+        Crawl::open(settings(), dir.path(), &mut std::iter::empty()).expect("the crawl opens");
     let meter = crawl.meter().clone();
     let text = crivello_agent::metrics::render(std::slice::from_ref(&meter));
     let page = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));
@@ -135,12 +135,12 @@ fn an_agent_tells_what_is_described() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let made_up = FamilyInfo { name: "crivello_made_up", ..described[0] };
     assert_eq!(misfits(&page, &[&described[..], &[made_up]].concat()).len(), 1);
-    assert_eq!(misfits(&page, &described[1..]).len(), 1, "one that is told and not described");
+    assert_eq!(misfits(&page, &described[1..]).len(), 1, "an undescribed metric was not found");
     crawl.seed(std::iter::empty());
     while crawl.wait(Duration::from_millis(100)).is_none() {}
     let _ = crawl.finish();
     let after = parse(&crivello_agent::metrics::render(&[meter])).expect("a page");
-    assert_eq!(after.samples().count(), 0, "a crawl that was closed holds nothing open");
+    assert_eq!(after.samples().count(), 0, "a closed crawl still exports samples");
 }
 
 #[test]
@@ -151,14 +151,14 @@ fn a_coordinator_tells_what_is_described() {
     let listen = Listen { at, tls: None, token: None };
     let settings = settings();
     let begun = Coordinator::start(dir.path(), &settings, listen);
-    let coordinator = runtime.block_on(begun).expect("it starts");
+    let coordinator = runtime.block_on(begun).expect("the coordinator starts");
     let text = crivello_coordinator::metrics::render(coordinator.meter());
     let page = parse(&text).unwrap_or_else(|why| panic!("{why}\n{text}"));
     let described: Vec<FamilyInfo> = crivello_coordinator::metrics::described().collect();
     let wrong = misfits(&page, &described);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(page.sum("crivello_coordinator_run", &[("run", "running")]), 1.0);
-    runtime.block_on(coordinator.stop()).expect("it stops");
+    runtime.block_on(coordinator.stop()).expect("the coordinator stops");
 }
 
 fn dashboards() -> Vec<(PathBuf, Value)> {
@@ -167,7 +167,7 @@ fn dashboards() -> Vec<(PathBuf, Value)> {
     let paths = entries.map(|entry| entry.expect("an entry").path());
     let paths = paths.filter(|path| path.extension().is_some_and(|e| e == "json"));
     let read = |path: PathBuf| {
-        let text = fs::read_to_string(&path).expect("a dashboard can be read");
+        let text = fs::read_to_string(&path).expect("a readable dashboard");
         let json = serde_json::from_str(&text);
         let json = json.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         (path, json)
@@ -175,7 +175,7 @@ fn dashboards() -> Vec<(PathBuf, Value)> {
     paths.map(read).collect()
 }
 
-/// Everything that a dashboard asks Prometheus: what `expr` and `query` hold, wherever they are.
+/// Collects the queries of a dashboard: all values of `expr` and `query`.
 fn queries(json: &Value, found: &mut Vec<String>) {
     match json {
         Value::Object(fields) => {
@@ -191,9 +191,9 @@ fn queries(json: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// What is wrong with a query.
+/// Returns the problems of a query.
 fn faults(query: &str, metrics: &[FamilyInfo]) -> Vec<String> {
-    // `label_values(METRIC, LABEL)` is Grafana's own.
+    // `label_values(METRIC, LABEL)` is a function of Grafana.
     let listed = query.strip_prefix("label_values(").and_then(|rest| rest.rsplit_once(','));
     let used = match uses(listed.map_or(query, |(metric, _)| metric)) {
         Ok(used) => used,
@@ -227,7 +227,7 @@ fn every_panel_asks_for_what_is_there() {
     for (path, dashboard) in dashboards() {
         let mut found = Vec::new();
         queries(&dashboard, &mut found);
-        assert!(!found.is_empty(), "{} asks nothing", path.display());
+        assert!(!found.is_empty(), "{} has no queries", path.display());
         n_queries += found.len();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let faults = found.iter().flat_map(|query| faults(query, &metrics));
@@ -240,7 +240,7 @@ fn every_panel_asks_for_what_is_there() {
 #[test]
 fn every_alert_asks_for_what_is_there() {
     let path = root().join("deploy/prometheus-alerts.yml");
-    let text = fs::read_to_string(&path).expect("the alert rules can be read");
+    let text = fs::read_to_string(&path).expect("readable alert rules");
     let queries = text.lines().filter_map(|line| line.trim_start().strip_prefix("expr: "));
     let queries: Vec<&str> = queries.collect();
     let metrics = all();

@@ -1,13 +1,13 @@
-//! Goal: the limit of open files neither breaks a crawl nor shapes it in silence: it is raised as
-//! far as the system allows, and where that is not far enough, fewer visits happen at once and one
-//! line says so.
+//! Limit of open files: it neither breaks a crawl nor silently limits it. The crawler raises it as
+//! far as the system allows. If that is not enough, fewer visits run at once, and one log line
+//! reports that.
 
 use crivello_tests::{Ended, Scene};
 use simweb::{Limits, Pace, SeedChoice, Spec};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Crawls sixty slow hosts after `ulimits`, words for the shell.
+/// Crawls sixty slow hosts after these `ulimit` commands.
 fn crawl_under(ulimits: &str) -> (Scene, Ended) {
     let spec = Spec::new(1).size(60, 1, 3).ips(0).latency_ms(100, 100).seeds(SeedChoice::Hosts);
     let scene = Scene::new(spec).delays("50ms", "10ms").allow_log_line("fetch.visits-max");

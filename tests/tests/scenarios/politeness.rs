@@ -1,10 +1,10 @@
-//! Goal: an outside witness, the web's own access log and clock, never sees two requests to a host
-//! or to an address closer than the delays say, nor two at once, nor a disallowed path, nor a page
-//! before its robots.txt (promise 2, on one agent).
+//! Politeness, by the web's access log and clock: on one agent, there are never two requests to a
+//! host or an address closer than the delays or at once, no disallowed path, and no page before its
+//! robots.txt.
 //!
-//! What could go wrong: a delay counted from the start of a request, an address shared by hosts
-//! that do not know of each other, a retry or a redirect that takes no turn, a Retry-After that is
-//! heard by the URL and not by the host.
+//! Possible failures: a delay is counted from the start of a request, hosts that share an address
+//! do not share its delay, a retry or a redirect does not wait for its turn, a Retry-After applies
+//! to the URL and not to the host.
 
 use crivello_tests::{Ended, Scene, seed};
 use simweb::pace::Relative;
@@ -18,7 +18,7 @@ const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// Crawls to the end and lets the judge look at every gap.
+/// Runs a crawl to its end and has every gap judged.
 fn crawl_and_judge(scene: &Scene, pace: Pace) -> (Ended, Judgment) {
     let ended = scene.crawl();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -26,12 +26,14 @@ fn crawl_and_judge(scene: &Scene, pace: Pace) -> (Ended, Judgment) {
     (ended, report)
 }
 
-/// Hosts that share addresses, slow enough that a delay counted from the wrong end shows.
+/// Returns a web whose hosts share addresses. They are slow enough that a delay counted from the
+/// wrong end is visible.
 fn shared(n_hosts: u32, n_ips: u32, pages: u32) -> Spec {
     Spec::new(seed()).size(n_hosts, 1, pages).ips(n_ips).latency_ms(5, 60).seeds(SeedChoice::Hosts)
 }
 
-/// The gaps on one host, in microseconds, from the end of a request to the start of the next.
+/// Returns the gaps on one host, in microseconds, from the end of a request to the start of the
+/// next.
 fn gaps(entries: &[Entry], host: &str) -> Vec<u64> {
     let mut own: Vec<&Entry> = entries.iter().filter(|entry| entry.host == host).collect();
     own.sort_by_key(|entry| entry.start);
@@ -48,7 +50,7 @@ fn a_host_is_left_alone_for_its_delay() {
     }
 }
 
-/// Two dozen hosts on three addresses: the address's delay is the one that counts.
+/// Two dozen hosts share three addresses, so the address's delay is the limit.
 #[test]
 fn an_address_is_left_alone_whichever_host_was_visited() {
     let scene = Scene::new(shared(24, 3, 5)).delays("100ms", "60ms");
@@ -62,7 +64,7 @@ fn a_burst_has_one_request_at_a_time_and_the_delay_after_it() {
     crawl_and_judge(&scene, pace);
     let entries = scene.web.log().entries();
     let within = gaps(&entries, "h0.site0.test").into_iter().filter(|&gap| gap < 400_000).count();
-    assert!(within > 0, "no burst was seen at all");
+    assert!(within > 0, "no burst was observed");
 }
 
 #[test]
@@ -77,8 +79,8 @@ fn the_relative_delay_follows_the_time_the_site_took() {
     crawl_and_judge(&scene, Pace { relative: Some(relative), ..Pace::delays(ms(0), ms(20)) });
 }
 
-/// One that is shorter than the delay makes no host faster; one that is longer than the maximum
-/// counts as that.
+/// A Crawl-delay shorter than the delay makes no host faster; one longer than the maximum counts as
+/// the maximum.
 #[test]
 fn a_crawl_delay_makes_a_host_slower() {
     let asks = |secs| {
@@ -116,10 +118,10 @@ fn a_domain_may_have_a_delay_of_its_own() {
     let domains = vec![("site1.test".to_owned(), ms(600)), ("h1.site2.test".to_owned(), ms(20))];
     crawl_and_judge(&scene, Pace { domains, ..Pace::delays(ms(150), ms(10)) });
     let quick = gaps(&scene.web.log().entries(), "h1.site2.test");
-    assert!(quick.iter().any(|&gap| gap < 150_000), "its shorter delay is used: {quick:?}");
+    assert!(quick.iter().any(|&gap| gap < 150_000), "the shorter delay was not used: {quick:?}");
 }
 
-/// A refusal is the host's, not the URL's: nothing at all of that host before its time.
+/// A refusal applies to the host, not to the URL: no request to that host before its time.
 #[test]
 fn a_host_that_asks_to_slow_down_is_left_alone() {
     let busy = |code, retry_after, refusals| {
@@ -177,8 +179,8 @@ fn robots_txt_of_every_kind_is_read_first_and_obeyed() {
     assert!(ended.count("skipped/robots") > 0, "{}", ended.report);
 }
 
-/// While robots.txt cannot be had nothing is fetched; once it can, its rules hold; if it never
-/// can, the host is given up and the report says so.
+/// While robots.txt is not available, nothing is fetched. Once it is, its rules apply. If it never
+/// is, the host is given up and the report counts that.
 #[test]
 fn without_a_robots_txt_nothing_is_fetched() {
     let robots = |name: &str, robots| Character::named(name).robots(robots).pages(6);
@@ -199,7 +201,7 @@ fn without_a_robots_txt_nothing_is_fetched() {
         *asked.entry(entry.host).or_default() += 1;
     }
     for host in ["never.test", "silent.test", "reset.test"] {
-        assert!((2..=10).contains(&asked[host]), "{host} was asked {} times", asked[host]);
+        assert!((2..=10).contains(&asked[host]), "{host} was requested {} times", asked[host]);
     }
     let given_up = ended.count("skipped/robots-unreachable") + ended.count("skipped/gave-up");
     assert_eq!(given_up, 3, "{}", ended.report);

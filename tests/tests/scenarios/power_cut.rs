@@ -1,7 +1,7 @@
-//! Promise 1 across power cuts: whatever of its writes the system had brought to the disk, the
-//! crawl goes on with what it had synced, refuses nothing, and ends with exactly the expected set,
-//! each page archived once. On a small ext4 that is shut down without a flush, as xfstests does it;
-//! it takes root and a loop device; elsewhere it says that it was skipped.
+//! Exactly-once fetching across power cuts. Whatever the system had written to disk, the crawl
+//! resumes from its last sync, refuses nothing, and ends with exactly the expected set, each page
+//! archived once. The test uses a small ext4 that is shut down without a flush, like xfstests. It
+//! needs root and a loop device; elsewhere it is skipped.
 
 use crivello_tests::{Scene, assert_agreement, seed, skipped};
 use rand::rngs::SmallRng;
@@ -20,7 +20,8 @@ const DELAY: Duration = Duration::from_millis(200);
 const IP_DELAY: Duration = Duration::from_millis(40);
 const IMAGE_BYTES: u64 = 256 << 20;
 
-/// `FS_IOC_SHUTDOWN`, and to drop all that is not on the disk (`EXT4_GOING_FLAGS_NOLOGFLUSH`).
+/// `FS_IOC_SHUTDOWN`, and the flag that drops everything not on disk
+/// (`EXT4_GOING_FLAGS_NOLOGFLUSH`).
 const SHUTDOWN: libc::Ioctl = 0x8004_587d_u32 as libc::Ioctl;
 const WITHOUT_FLUSH: u32 = 2;
 
@@ -59,9 +60,9 @@ impl Disk {
         )
     }
 
-    /// From here on nothing reaches the disk, and what has not is gone.
+    /// Drops everything that is not on disk; nothing is written from here on.
     fn cut_power(&self) {
-        let root = File::open(&self.mounted).expect("the root can be opened");
+        let root = File::open(&self.mounted).expect("open the root directory");
         let how = WITHOUT_FLUSH;
         // SAFETY: the descriptor is open, and the call reads one `u32`.
         let cut = unsafe { libc::ioctl(root.as_raw_fd(), SHUTDOWN, &raw const how) };
@@ -69,7 +70,7 @@ impl Disk {
     }
 
     fn power_on(&self) {
-        // What a process that was killed had open may take a moment to be closed.
+        // Files of a killed process may take a moment to be closed.
         let mut off = run("umount", &[], &[&self.mounted]).expect("umount runs");
         for _ in 0..100 {
             if off.status.success() {
@@ -90,10 +91,10 @@ impl Drop for Disk {
     }
 }
 
-/// As the system may do at any time: the state is on the disk before anything else is.
+/// Writes the state to disk before everything else, as the system may do at any time.
 fn bring_to_disk(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        // It may have been removed meanwhile.
+        // The file may have been removed meanwhile.
         let _ = File::open(entry.path()).and_then(|file| file.sync_data());
     }
 }
@@ -124,22 +125,22 @@ fn power_cuts_lose_nothing_and_archive_nothing_twice() {
         scene.wait_for_requests(&mut child, n_requests);
         sleep(Duration::from_millis(dice.random_range(0..300)));
         if child.try_wait().expect("waited for").is_some() {
-            // A quick machine may come to the end of the crawl before the last of the cuts.
-            assert!(cut >= n_cuts / 2, "cut {cut}: it had ended: {}", scene.said());
+            // On a fast machine the crawl may end before the last cuts.
+            assert!(cut >= n_cuts / 2, "cut {cut}: the crawler had ended: {}", scene.said());
             break;
         }
         if dice.random_bool(0.7) {
             bring_to_disk(&scene.out().join("state"));
         }
         disk.cut_power();
-        child.kill().expect("our own child can be killed");
+        child.kill().expect("kill the child");
         let _ = child.wait().expect("waited for");
         disk.power_on();
     }
     let ended = scene.crawl();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.report["resumed"] == true, "{}", ended.report);
-    // How many are repeated is a matter of time: at most what a sync interval lets through.
+    // The number of repeats depends on timing: at most the pages of a sync interval.
     let judge = scene.judge(Limits::default(), Pace::delays(DELAY, IP_DELAY));
     scene.assert_clean(&judge.allow_repeats(scene.web.log().len() as u64));
     assert_agreement(&scene, &ended);

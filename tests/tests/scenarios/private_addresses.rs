@@ -1,7 +1,7 @@
-//! Goal: no private, loopback or link-local address is ever contacted, however a crawl is led
-//! there, unless a configuration line allows the network; and each URL so refused is counted.
+//! Private addresses: no private, loopback or link-local address is ever contacted, whatever leads
+//! a crawl there, unless a setting allows the network. Each refused URL is counted.
 
-#![expect(clippy::print_stdout, reason = "a scenario that is skipped says so")]
+#![expect(clippy::print_stdout, reason = "a skipped scenario prints the reason")]
 
 use crivello_tests::{Ended, Scene};
 use simweb::{Character, Content, DnsWay, Limits, Manner, Pace, Robots, Spec};
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// Listens where nobody must ever knock, and answers nobody: the system keeps those who knocked
-/// in a queue.
+/// A listener at addresses that must never be contacted. It accepts no connection, so the system
+/// keeps all of them in a queue.
 struct Canary(Vec<TcpListener>);
 
 impl Canary {
-    /// On 127.0.0.1, and on ::1 where there is one.
+    /// Listens on 127.0.0.1, and on ::1 if it exists.
     fn new() -> Self {
         let v4 = TcpListener::bind((LOOPBACK, 0)).expect("a port of 127.0.0.1");
         let mut canary = Self(vec![v4]);
@@ -34,7 +34,7 @@ impl Canary {
         self.0[0].local_addr().expect("bound").port()
     }
 
-    /// How many have knocked, at all doors.
+    /// Returns the number of connections to all listeners.
     fn knocks(&self) -> usize {
         let knocks = |listener: &TcpListener| {
             listener.set_nonblocking(true).expect("a socket");
@@ -56,7 +56,7 @@ fn away_v6(address: &str) -> Character {
     named(DnsWay::AddressV6(address.parse().expect("an address")))
 }
 
-/// Nothing but names that resolve to private addresses.
+/// Adds hosts whose names resolve only to private addresses.
 fn with_denied_names(spec: Spec) -> Spec {
     spec.host("loop.test", away([127, 0, 0, 1]))
         .host("private.test", away([10, 0, 0, 1]))
@@ -69,7 +69,7 @@ fn with_denied_names(spec: Spec) -> Spec {
 }
 const N_DENIED_NAMES: u64 = 8;
 
-/// URLs with a private address in them, as a seeds file or a page may write them.
+/// Returns URLs that contain a private address, as a seeds file or a page may write them.
 fn literals(port: u16, mark: &str) -> Vec<String> {
     let hosts = ["2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]"];
     let mut urls: Vec<String> =
@@ -80,7 +80,8 @@ fn literals(port: u16, mark: &str) -> Vec<String> {
 }
 const N_LITERALS: u64 = 8;
 
-/// The robots.txt of such hosts is asked for on schedule, again and again, and then no more.
+/// Runs a crawl to its end. The robots.txt of such hosts is requested repeatedly, on schedule,
+/// until they are given up.
 fn crawl(scene: Scene) -> (Scene, Ended) {
     let scene = scene
         .delays("50ms", "10ms")
@@ -95,14 +96,14 @@ fn crawl(scene: Scene) -> (Scene, Ended) {
     (scene, ended)
 }
 
-/// Nobody knocked, and the web saw every host at its own address only.
+/// Checks that no listener was contacted, and that the web saw every host only at its own address.
 #[track_caller]
 fn assert_untouched(scene: &Scene, ended: &Ended, canary: &Canary) {
-    assert_eq!(canary.knocks(), 0, "somebody knocked at a door of loopback");
+    assert_eq!(canary.knocks(), 0, "a listener on loopback was contacted");
     let pace = Pace::delays(Duration::from_millis(50), Duration::from_millis(10));
     scene.assert_clean(&scene.judge(Limits::default(), pace));
     let errors = &ended.report["errors"];
-    assert_eq!(errors, &serde_json::json!({}), "something else was tried");
+    assert_eq!(errors, &serde_json::json!({}), "other requests failed");
 }
 
 #[test]
@@ -152,7 +153,11 @@ fn links_and_redirects_to_private_addresses_are_refused() {
     let denied = N_DENIED_NAMES + n_links + 3;
     assert_eq!(ended.count("skipped/address-denied"), denied, "{}", ended.report);
     let no_rules = ended.count("skipped/robots-unreachable") + ended.count("skipped/gave-up");
-    assert_eq!(no_rules, 3, "the hosts whose rules lie there: {}", ended.report);
+    assert_eq!(
+        no_rules, 3,
+        "expected the three hosts whose robots.txt redirects to loopback: {}",
+        ended.report
+    );
 }
 
 #[test]
@@ -163,7 +168,11 @@ fn a_name_that_changes_its_answer_is_refused_from_then_on() {
     assert_untouched(&scene, &ended, &canary);
     let log = scene.web.log().entries();
     let fetched = log.iter().filter(|e| e.host == "rebind.test" && e.path != "/robots.txt");
-    assert_eq!(fetched.map(|e| e.path.as_str()).collect::<Vec<_>>(), ["/"], "before it changed");
+    assert_eq!(
+        fetched.map(|e| e.path.as_str()).collect::<Vec<_>>(),
+        ["/"],
+        "only the fetch before the change is allowed"
+    );
     assert_eq!(ended.count("skipped/address-denied"), 3, "{}", ended.report);
 }
 

@@ -1,9 +1,10 @@
-//! Goal: only nodes of the cluster take part, only who has the token gives orders, and who is turned
-//! away can read why, on both sides; certificates change under a cluster that works on.
+//! Access to a cluster: only its nodes take part, and only holders of the token can give commands.
+//! A refused party can read the reason, as can the cluster. Certificates can change while the
+//! cluster runs.
 //!
-//! What could go wrong: a stranger that is let in; one that is refused and nobody knows why; an order
-//! without a token that is carried out; a certificate that is read once and never again; a connection
-//! that breaks because a file changed; a secret in a log, in a status or in a list of processes.
+//! Possible failures: a stranger is admitted; a refusal has no visible reason; a command without a
+//! token is executed; a certificate is read once and never again; a connection breaks because a
+//! file changed; a secret is in a log, in a status or in a process list.
 
 use crivello_tests::cluster::{Certs, Process};
 use crivello_tests::{Cluster, DEADLINE, binary, output_within, seed};
@@ -16,7 +17,7 @@ use std::process::Command;
 use std::time::Duration;
 use time::OffsetDateTime;
 
-/// Nobody dies here: a busy machine has time.
+/// Returns a cluster with a long lease, so that no agent is declared dead on a busy machine.
 fn cluster(hosts: u32, pages: u32, delay_ms: u64) -> Cluster {
     let web = Spec::new(seed()).size(hosts, 1, pages).latency_ms(0, 20);
     Cluster::new(web)
@@ -24,7 +25,7 @@ fn cluster(hosts: u32, pages: u32, delay_ms: u64) -> Cluster {
         .set("cluster.lease=15s")
 }
 
-/// An agent that is no part of the cluster and would like to be.
+/// Starts an agent that is not part of the cluster and tries to join it.
 fn stranger(cluster: &Cluster, name: &str, url: &str, tls: &[String]) -> Process {
     let mut command = Command::new(binary());
     let disk = cluster.dir().join(name);
@@ -33,7 +34,7 @@ fn stranger(cluster: &Cluster, name: &str, url: &str, tls: &[String]) -> Process
     Process::start(&mut command, cluster.dir().join(format!("{name}.txt")), DEADLINE)
 }
 
-/// A certificate of the cluster's own authority for a node that ended its days yesterday.
+/// Makes a certificate of the cluster's own authority for a node, which has expired.
 fn expired(certs: &Certs) {
     let read = |file: &str| fs::read_to_string(certs.dir().join(file)).expect("read");
     let authority = KeyPair::from_pem(&read("ca.key")).expect("a key");
@@ -55,7 +56,7 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
 
     let theirs = Certs::make(&cluster.dir().join("theirs"), &["x"]);
     expired(&certs);
-    // It trusts the cluster, and is vouched for by another authority.
+    // The stranger trusts the cluster, but its certificate is from another authority.
     fs::copy(certs.dir().join("ca.pem"), theirs.dir().join("ca.pem")).expect("copied");
     let url = cluster.url();
     let plain = url.replace("https", "http");
@@ -75,17 +76,17 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
         ),
     ];
     for (name, process, by_us, by_them) in strangers {
-        cluster.until(&format!("{name} knows why"), |_| process.said().contains(by_them));
-        cluster.until(&format!("it is known why {name} is refused"), |cluster| {
+        cluster.until(&format!("{name} logs the reason"), |_| process.said().contains(by_them));
+        cluster.until(&format!("the other side logs why {name} is rejected"), |cluster| {
             let said = cluster.said_by("coordinator");
             said.lines().any(|line| line.contains("127.0.0.1:") && line.contains(by_us))
         });
-        assert_eq!(cluster.state(name), None, "{name} was let in");
+        assert_eq!(cluster.state(name), None, "{name} was accepted");
         let _ = process.kill();
     }
     let said = cluster.said_by("coordinator");
     let lines = said.lines().filter(|line| line.contains("from another authority")).count();
-    assert_eq!(lines, 1, "one line a minute is enough:\n{said}");
+    assert_eq!(lines, 1, "more than one line per minute:\n{said}");
 
     orders_need_the_token(&cluster, &certs, &theirs);
     let secrets = secrets(&certs);
@@ -106,7 +107,7 @@ fn strangers_are_turned_away_and_both_sides_say_why_while_the_cluster_works() {
     }
 }
 
-/// The token, and the lines of all keys.
+/// Returns the token, and the lines of all keys.
 fn secrets(certs: &Certs) -> Vec<String> {
     let read = |file: &str| fs::read_to_string(certs.dir().join(file)).expect("read");
     let files = ["token", "coordinator.key", "a.key", "b.key", "people.key"];
@@ -152,12 +153,12 @@ fn orders_need_the_token(cluster: &Cluster, certs: &Certs, theirs: &Certs) {
         }
     }
     let listing = cluster.listing();
-    assert_eq!(listing["run"], "running", "nothing of it was done: {listing}");
+    assert_eq!(listing["run"], "running", "a rejected command was executed: {listing}");
     assert!(listing["agents"].as_array().expect("a list").iter().all(|a| a["state"] == "active"));
     let right = certs.dir().join("token").display().to_string();
     let (code, said) = ask(&["pause"], &["--token-file", &right]);
     assert_eq!(code, Some(0), "{said}");
-    // The token may also come by the environment.
+    // The token may also come from the environment.
     let mut command = Command::new(binary());
     command.args(["resume", "--coordinator", &url]).args(certs.tls_of("people"));
     let output = output_within(command.env("CRIVELLO_TOKEN_FILE", &right), DEADLINE);
@@ -178,7 +179,8 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     copy(certs.dir(), &old, "");
     let connections = cluster.connections();
 
-    // Both authorities count, then the nodes change over, then the new one alone counts.
+    // First both authorities are trusted, then the nodes change their certificates, then only the
+    // new authority is trusted.
     let read = |dir: &Path| fs::read_to_string(dir.join("ca.pem")).expect("read");
     let both = format!("{}{}", read(&old), read(new.dir()));
     fs::write(certs.dir().join("ca.pem"), both).expect("written");
@@ -190,8 +192,8 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     fs::copy(new.dir().join("ca.pem"), certs.dir().join("ca.pem")).expect("copied");
     wait_for_change(&mut cluster, 3);
 
-    assert_eq!(cluster.connections(), connections, "connections that were there are kept");
-    // Who kept the old papers is a stranger by now; who has the new ones is not.
+    assert_eq!(cluster.connections(), connections, "existing connections were closed");
+    // A client with the old certificates is a stranger now; one with the new certificates is not.
     let with_old = certs.clone().moved_to(&old);
     let mut command = Command::new(binary());
     command.args(["agents", "--coordinator", &cluster.url()]).args(with_old.of("people"));
@@ -202,9 +204,9 @@ fn certificates_and_their_authority_change_under_a_cluster_that_works_on() {
     cluster.add("c");
     cluster.until("c fetches", |cluster| !cluster.requests_of("c").is_empty());
 
-    // What cannot be used changes nothing.
+    // An invalid file changes nothing.
     fs::write(certs.dir().join("a.pem"), "-----BEGIN CERT").expect("written");
-    cluster.until("a says so", |cluster| cluster.said_by("a").contains("stay in force"));
+    cluster.until("a logs it", |cluster| cluster.said_by("a").contains("stay in force"));
     cluster.drain("b");
     cluster.wait();
     let _ = cluster.stop();
@@ -220,10 +222,10 @@ fn the_token_changes_under_a_cluster_that_works_on() {
     let old = cluster.dir().join("old");
     copy(certs.dir(), &old, "");
 
-    // What cannot be used changes nothing.
+    // An invalid file changes nothing.
     let token = certs.dir().join("token");
     fs::write(&token, "short\n").expect("written");
-    cluster.until("a says so", |cluster| cluster.said_by("a").contains("is too short"));
+    cluster.until("a logs it", |cluster| cluster.said_by("a").contains("is too short"));
     let with_old = certs.clone().moved_to(&old);
     let url = cluster.url();
     let ask = |certs: &Certs| {
@@ -237,15 +239,15 @@ fn the_token_changes_under_a_cluster_that_works_on() {
     let new = Certs::make(&cluster.dir().join("new"), &[]);
     fs::copy(new.dir().join("token"), &token).expect("copied");
     for node in ["coordinator", "a", "b"] {
-        cluster.until(&format!("{node} takes the new one"), |cluster| {
+        cluster.until(&format!("{node} uses the new token"), |cluster| {
             cluster.said_by(node).contains("from now on, calls need the token in")
         });
     }
     let (code, said) = ask(&with_old);
     assert_eq!(code, Some(64), "{said}");
     assert!(said.contains("not that of this cluster"), "{said}");
-    assert_eq!(cluster.connections(), connections, "connections that were there are kept");
-    // It asks the agents, too.
+    assert_eq!(cluster.connections(), connections, "existing connections were closed");
+    // `wait` calls the agents, too.
     cluster.wait();
     let _ = cluster.stop();
     let _ = cluster.assert_clean(0);
@@ -254,7 +256,7 @@ fn the_token_changes_under_a_cluster_that_works_on() {
     }
 }
 
-/// An agent asks for its own drain, as people do: it has the token, too.
+/// An agent requests its own drain like an operator, with the token.
 #[test]
 fn an_agent_that_is_told_to_drain_when_it_stops_may_ask_for_it() {
     let mut cluster = cluster(2, 1, 250).with_certs(&["a", "b"]).start(1);
@@ -269,7 +271,7 @@ fn an_agent_that_is_told_to_drain_when_it_stops_may_ask_for_it() {
     let _ = cluster.stop();
 }
 
-/// Copies the files whose names begin so.
+/// Copies the files with this prefix.
 fn copy(from: &Path, to: &Path, prefix: &str) {
     fs::create_dir_all(to).expect("a directory");
     for entry in fs::read_dir(from).expect("listed") {
@@ -280,10 +282,10 @@ fn copy(from: &Path, to: &Path, prefix: &str) {
     }
 }
 
-/// All nodes have said so many times that they take new files.
+/// Waits until all nodes have logged this many changes of files.
 fn wait_for_change(cluster: &mut Cluster, times: usize) {
     for node in ["coordinator", "a", "b"] {
-        cluster.until(&format!("{node} takes the new files"), |cluster| {
+        cluster.until(&format!("{node} uses the new files"), |cluster| {
             let said = cluster.said_by(node);
             said.matches("new connections use").count() >= times
         });
@@ -329,7 +331,7 @@ fn nobody_listens_to_other_machines_without_certificates_and_a_token() {
                 .iter()
                 .any(|word| word.starts_with("--") && said.contains(&format!("give {word}")));
             assert!(!given_is_missing, "{said}");
-            assert!(!Path::new(&data).exists(), "something was begun");
+            assert!(!Path::new(&data).exists(), "a crawl was started");
         }
     }
 }

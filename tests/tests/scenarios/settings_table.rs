@@ -1,6 +1,6 @@
-//! docs/settings.md is the table of settings in the code.
+//! Comparison of docs/settings.md with the table of settings in the code.
 //!
-//! `CRIVELLO_WRITE_DOCS=1` writes it anew.
+//! `CRIVELLO_WRITE_DOCS=1` writes the document.
 
 use crivello_common::config::{SettingInfo, Settings};
 use std::fs;
@@ -52,7 +52,7 @@ fn the_document_is_the_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/settings.md");
     let document = document();
     if std::env::var_os("CRIVELLO_WRITE_DOCS").is_some() {
-        fs::write(&path, &document).expect("the document can be written");
+        fs::write(&path, &document).expect("write the document");
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
     let differs = written.lines().zip(document.lines()).find(|(a, b)| a != b);

@@ -1,9 +1,9 @@
-//! Goal: a single URL can be followed through the cluster: one trace, from the page that it was
-//! found on, on one agent, to the archive of another.
+//! Traces of single URLs through the cluster: one trace, from the page with the link, on one agent,
+//! to the archive of another.
 //!
-//! What could go wrong: a trace that falls apart between two agents; parents that nobody knows;
-//! times out of order; a collector that is gone and takes the crawl with it; a failure that nobody
-//! sees because its URL was not drawn; a line of the log that cannot be matched with its trace.
+//! Possible failures: a trace is split between two agents; a parent span is missing; times are out
+//! of order; a lost collector stops the crawl; a failure is not traced because its URL was not
+//! sampled; a log line cannot be matched with its trace.
 
 use crivello_proto::v1::TracesRequest;
 use crivello_proto::v1::control_client::ControlClient;
@@ -31,7 +31,7 @@ fn cluster(collector: &Collector) -> Cluster {
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url())
 }
 
-/// The spans of each trace.
+/// Groups spans by trace.
 fn traces(spans: Vec<Seen>) -> BTreeMap<Vec<u8>, Vec<Seen>> {
     let mut traces: BTreeMap<Vec<u8>, Vec<Seen>> = BTreeMap::new();
     for seen in spans {
@@ -40,7 +40,7 @@ fn traces(spans: Vec<Seen>) -> BTreeMap<Vec<u8>, Vec<Seen>> {
     traces
 }
 
-/// The only span of a stage.
+/// Returns the only span of a stage.
 #[track_caller]
 fn the<'a>(trace: &'a [Seen], stage: &str) -> &'a Seen {
     let mut of_stage = trace.iter().filter(|seen| seen.span.name == stage);
@@ -49,12 +49,12 @@ fn the<'a>(trace: &'a [Seen], stage: &str) -> &'a Seen {
     the
 }
 
-/// The one that was let through by the sieve.
+/// Returns the span in which the sieve let the URL through.
 fn sieved(trace: &[Seen]) -> Option<&Seen> {
     let new = |seen: &&Seen| seen.span.name == "sieved" && seen.say("crivello.new") == "true";
     let mut new = trace.iter().filter(new);
     let first = new.next();
-    assert!(new.next().is_none(), "let through twice: {trace:#?}");
+    assert!(new.next().is_none(), "passed the sieve twice: {trace:#?}");
     first
 }
 
@@ -62,7 +62,7 @@ fn parent<'a>(trace: &'a [Seen], of: &Seen) -> Option<&'a Seen> {
     trace.iter().find(|seen| seen.span.span_id == of.span.parent_span_id)
 }
 
-/// What one URL's trace must be like that was fetched by the agent that owns it.
+/// Checks the trace of a URL that its owner fetched.
 fn check(cluster: &Cluster, trace: &[Seen], new: &Seen) {
     let owner = &new.by;
     let stages =
@@ -119,17 +119,17 @@ fn one_trace_shows_a_url_found_by_one_agent_and_fetched_by_another() {
         }
         n_pages += 1;
         check(&cluster, trace, new);
-        let before = parent(trace, new).unwrap_or_else(|| panic!("from where? {trace:#?}"));
+        let before = parent(trace, new).unwrap_or_else(|| panic!("no parent span: {trace:#?}"));
         if before.span.name == "sent" {
             n_crossed += 1;
-            let found = parent(trace, before).expect("what was sent was found");
+            let found = parent(trace, before).expect("the parent span `found`");
             assert_eq!((&found.by, found.span.name.as_str()), (&before.by, "found"));
             assert_ne!(before.by, new.by);
             assert!(found.span.parent_span_id.is_empty());
             assert!(found.span.end_time_unix_nano <= before.span.start_time_unix_nano);
             assert!(before.span.start_time_unix_nano <= new.span.start_time_unix_nano);
             assert!(new.span.end_time_unix_nano <= before.span.end_time_unix_nano);
-            // The page that it was found on has a trace of its own.
+            // The page with the link has its own trace.
             if let Some(link) = found.span.links.first() {
                 let page = &traces[&link.trace_id];
                 assert_eq!(the(page, "fetched").say("url.full"), found.say("crivello.page"));
@@ -138,7 +138,7 @@ fn one_trace_shows_a_url_found_by_one_agent_and_fetched_by_another() {
         }
     }
     assert!(n_pages >= cluster.due().len(), "{n_pages} of {}", cluster.due().len());
-    assert!(n_crossed >= 5, "only {n_crossed} URLs of {n_pages} came from the other agent");
+    assert!(n_crossed >= 5, "only {n_crossed} of {n_pages} URLs came from the other agent");
     for (id, names) in kept {
         let exported = traces.get(&id).unwrap_or_else(|| panic!("{id:?} was not exported"));
         for name in names {
@@ -147,18 +147,18 @@ fn one_trace_shows_a_url_found_by_one_agent_and_fetched_by_another() {
     }
 }
 
-/// What an agent itself says of the traces it remembers, by their ids.
+/// Returns the traces that an agent itself keeps, by their ids, from its API.
 fn asked(cluster: &mut Cluster, name: &str) -> BTreeMap<Vec<u8>, Vec<String>> {
-    let at = cluster.process(name).listening_address().expect("it listens");
+    let at = cluster.process(name).listening_address().expect("the server accepts connections");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let mut client = ControlClient::connect(format!("http://{at}")).await.expect("it answers");
+        let mut client = ControlClient::connect(format!("http://{at}")).await.expect("a response");
         let all = TracesRequest { limit: 10_000, ..TracesRequest::default() };
-        let spans = client.traces(all).await.expect("it answers").into_inner().spans;
+        let spans = client.traces(all).await.expect("a response").into_inner().spans;
         assert!(spans.len() > 100, "{}", spans.len());
-        let one = spans.iter().find(|span| span.name == "stored").expect("it stored something");
+        let one = spans.iter().find(|span| span.name == "stored").expect("a span `stored`");
         let of_one = TracesRequest { trace_id: one.trace_id.clone(), limit: 0 };
-        let of_one = client.traces(of_one).await.expect("it answers").into_inner().spans;
+        let of_one = client.traces(of_one).await.expect("a response").into_inner().spans;
         assert!(of_one.len() >= 6 && of_one.iter().all(|span| span.trace_id == one.trace_id));
         let mut kept: BTreeMap<Vec<u8>, Vec<String>> = BTreeMap::new();
         for span in spans {
@@ -171,7 +171,8 @@ fn asked(cluster: &mut Cluster, name: &str) -> BTreeMap<Vec<u8>, Vec<String>> {
 #[test]
 fn a_collector_that_dies_takes_nothing_with_it() {
     let mut collector = Collector::start();
-    let mut cluster = cluster(&collector).allow_log_line("collector takes nothing").start(2);
+    let mut cluster =
+        cluster(&collector).allow_log_line("the trace collector accepts no spans").start(2);
     cluster.seed();
     cluster.wait_for_share(0.3);
     assert!(!collector.spans().is_empty());
@@ -181,7 +182,7 @@ fn a_collector_that_dies_takes_nothing_with_it() {
     let _ = cluster.assert_clean(0);
 }
 
-/// A crawl by one agent of which no URL is drawn.
+/// Returns a crawl by one agent in which no URL is sampled.
 fn undrawn(spec: Spec, collector: &Collector) -> Scene {
     Scene::new(spec)
         .arg(format!("--otlp={}", collector.url()))
@@ -212,7 +213,7 @@ fn a_failed_fetch_is_traced_although_nothing_is_drawn_and_its_line_in_the_log_sa
 
     let lines = ended.stderr.lines().filter(|line| line.starts_with('{'));
     let lines: Vec<Value> =
-        lines.map(|line| serde_json::from_str(line).expect("a line is an object")).collect();
+        lines.map(|line| serde_json::from_str(line).expect("a JSON object per line")).collect();
     for seen in bad {
         let id: String = seen.span.trace_id.iter().map(|byte| format!("{byte:02x}")).collect();
         let said = lines.iter().any(|l| l["trace_id"] == *id && l["url"] == *seen.say("url.full"));

@@ -1,9 +1,9 @@
-//! Goal: `crivello why` is right about a host and a URL of a running cluster: the agent that has it,
+//! Answers of `crivello why` about a host and a URL of a running cluster: the agent that has it,
 //! what it waits for and by which rule, and what happened to a page, down to its record.
 //!
-//! What could go wrong: the named rule did not set the time; a page is reported as queued and is
-//! archived, or in a file that has another page there; an owner is gone and the output does not say
-//! so; garbage is taken for a host; a directory is read while a crawl writes to it.
+//! Possible failures: the named rule did not set the time; a page is reported as queued although it
+//! is archived, or in a file that has another page there; an owner is gone and the output does not
+//! report it; invalid input is taken for a host; a directory is read while a crawl writes to it.
 
 use crivello_tests::{Cluster, Scene, binary, output, seed, warc};
 use serde_json::Value;
@@ -13,12 +13,12 @@ use std::time::Duration;
 
 const DELAY: Duration = Duration::from_secs(8);
 const IP_DELAY: Duration = Duration::from_millis(40);
-/// The exit code of `crivello why` if no agent knows of the subject,
+/// Exit code of `crivello why` if no agent knows the subject.
 const UNKNOWN: Option<i32> = Some(1);
-/// and if the subject is neither a host nor a URL.
+/// Exit code if the subject is neither a host nor a URL.
 const USAGE: Option<i32> = Some(64);
 
-/// Hosts of every kind that waits, each with an address of its own.
+/// Returns a web with hosts that wait for different reasons, each at its own address.
 fn web() -> Spec {
     let careful = Robots::rules(&[(false, "/private/")], Some(30.0));
     let busy =
@@ -40,7 +40,7 @@ fn cluster() -> Cluster {
         .set("links.exclude=[{ path-prefix = \"/never\" }]")
 }
 
-/// The output of `why --json`, and the answer in it that counts.
+/// Returns the output of `why --json`, and the authoritative answer in it.
 fn why(cluster: &Cluster, subject: &str) -> (Value, Value) {
     let (code, output, errors) = cluster.ask(&["why", "--json", subject]);
     assert!(matches!(code, Some(0 | 1)), "{subject}: {code:?} {errors}");
@@ -54,7 +54,8 @@ fn agents(all: &Value) -> &Vec<Value> {
     all["agents"].as_array().expect("agents")
 }
 
-/// Waits until the host waits for this reason, with `part` in the sentence.
+/// Waits until the host waits for this reason, with `part` in the sentence. Returns the host's
+/// status.
 fn until_it_waits_for(cluster: &mut Cluster, host: &str, reason: &str, part: &str) -> Value {
     let mut status = Value::Null;
     cluster.until(&format!("{host}: {reason}, {part}"), |cluster| {
@@ -72,7 +73,7 @@ fn url(cluster: &Cluster, host: &str, path: &str) -> String {
     format!("http://{host}:{}{path}", cluster.web.port())
 }
 
-/// Seconds from the agent's clock to the next time of the host.
+/// Returns the seconds from the agent's clock to the next time of the host.
 fn left(answer: &Value) -> f64 {
     let time = |value: &Value| -> jiff::Timestamp {
         value.as_str().expect("a time").parse().expect("RFC 3339")
@@ -122,7 +123,7 @@ fn each_url_is_explained_by_what_happened_to_it() {
     let page = &answer["url"];
     assert_eq!((&page["status"], &page["depth"]), (&200.into(), &0.into()), "{page}");
     let by = agents(&all).iter().find(|agent| agent["id"] == page["archived_by"]);
-    let by = by.expect("the agent that archived it")["name"].as_str().expect("a name");
+    let by = by.expect("the agent that archived the page")["name"].as_str().expect("a name");
     let file = all["file_name"].as_str().expect("a file");
     let path = cluster.disk(by).join("warc").join(file);
     let record = warc::read_at(&path, page["offset"].as_u64().expect("an offset"));
@@ -134,7 +135,7 @@ fn each_url_is_explained_by_what_happened_to_it() {
         let counted = page["ahead"].as_u64().is_some_and(|n| n < 12);
         page["fate"] == "queued" && page["depth"].as_u64() > Some(0) && counted
     };
-    cluster.until("a link of it is queued", |c| {
+    cluster.until("a link of the page is queued", |c| {
         let page = why(c, &next).1["url"].clone();
         is_queued(&page) || page["fate"] == "fetched"
     });
@@ -179,8 +180,8 @@ fn an_owner_that_is_gone_is_named_and_a_replica_explains_what_it_knows() {
     let mut cluster = cluster().set("cluster.lease=60s").start(2);
     cluster.seed();
     until_it_waits_for(&mut cluster, "plain.test", "delay", "politeness.delay");
-    // Until the replica has all that the owner has.
-    cluster.until("a replica is there", |c| {
+    // Waits until the replica has all rows of the owner.
+    cluster.until("a replica exists", |c| {
         let (all, answer) = why(c, "plain.test");
         let is_replica = |agent: &&Value| agent["answer"]["holding"] == "replica";
         let replica = agents(&all).iter().find(is_replica).cloned().unwrap_or_default();
@@ -228,7 +229,7 @@ fn the_directory_of_a_stopped_crawl_is_read() {
     let archive =
         text.lines().find(|line| line.trim_start().starts_with("archive")).expect("where");
     let place = archive.trim_start().trim_start_matches("archive").trim();
-    let (file, offset) = place.split_once(", offset ").expect("a place");
+    let (file, offset) = place.split_once(", offset ").expect("a location");
     let record = warc::read_at(&scene.out().join(file), offset.parse().expect("a number"));
     assert_eq!((record.url(), record.status()), (&*first, 200));
     assert!(text.contains("nothing is queued; 6 pages fetched"), "{text}");

@@ -1,20 +1,19 @@
-//! Paths and links in the documents lead to files that exist.
+//! Checks that paths and links in the documents lead to existing files.
 
 use crate::{assert_none, files, read, root, short};
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Folders at the top of the repository, as paths begin with them.
+/// Returns the folders at the top of the repository, with which paths begin.
 fn top_folders() -> BTreeSet<String> {
-    let entries = fs::read_dir(root()).expect("the workspace can be listed");
-    let dirs =
-        entries.map(|entry| entry.expect("an entry can be read")).filter(|e| e.path().is_dir());
+    let entries = fs::read_dir(root()).expect("the directory of the workspace");
+    let dirs = entries.map(|entry| entry.expect("a directory entry")).filter(|e| e.path().is_dir());
     let names = dirs.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name != "target" && name != ".git").collect()
 }
 
-/// Paths that a page names in backticks: those that begin with a folder at the top of the repository,
-/// and names of Rust files.
+/// Returns the paths in backticks on a page: those that begin with a folder at the top of the
+/// repository, and names of Rust files.
 fn named_paths(text: &str, top: &BTreeSet<String>) -> Vec<String> {
     let is_path = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
     let quoted = text.split('`').skip(1).step_by(2);
@@ -28,7 +27,7 @@ fn named_paths(text: &str, top: &BTreeSet<String>) -> Vec<String> {
         .collect()
 }
 
-/// Files that the links of a page lead to, fragments cut off; links out of the repository left out.
+/// Returns the files that the links of a page lead to, without fragments and external links.
 fn links(text: &str) -> Vec<String> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     targets
@@ -49,7 +48,7 @@ fn paths_in_documents_exist() {
     let mut problems = Vec::new();
     let mut n_paths = 0;
     for page in files(root(), "md") {
-        // History names files as they were then.
+        // The changelog names files as they were at the time.
         if page.ends_with("CHANGELOG.md") {
             continue;
         }
@@ -60,7 +59,10 @@ fn paths_in_documents_exist() {
             }
         }
     }
-    assert!(n_paths > 20, "the documents name only {n_paths} paths: are they read right?");
+    assert!(
+        n_paths > 20,
+        "only {n_paths} paths found in the documents: is this test looking in the right place?"
+    );
     assert_none(&problems);
 }
 
@@ -68,7 +70,7 @@ fn paths_in_documents_exist() {
 fn links_in_documents_lead_to_files() {
     let mut problems = Vec::new();
     for page in files(root(), "md") {
-        let dir = page.parent().expect("a file is in a folder");
+        let dir = page.parent().expect("the directory of the file");
         for link in links(&read(&page)) {
             if !dir.join(&link).exists() {
                 problems.push(format!("{}: {link} does not exist", short(&page)));

@@ -1,7 +1,8 @@
-//! The module tree of a crate as its sources declare it, and which file uses which.
+//! The module tree of a crate as declared in its sources, and the imports between its files.
 //!
 //! Paths are resolved to the file that defines the name, through re-exports, so that a facade
-//! (`mod.rs` with `pub use`) neither hides an import nor makes a cycle. Code under `cfg(test)` is left out.
+//! (`mod.rs` with `pub use`) neither hides an import nor makes a cycle. Code under `cfg(test)` is
+//! ignored.
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,10 +11,10 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, UseTree, Visibility};
 
-/// Reads a file; none if it does not exist.
+/// A function that reads a file; `None` if it does not exist.
 type Text<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
-/// A module's path below the crate's root; the root's is empty.
+/// A module's path below the root of the crate; empty for the root.
 pub type ModulePath = Vec<String>;
 
 /// The modules of one crate.
@@ -32,7 +33,7 @@ pub struct Import {
 #[derive(Debug, Default)]
 struct Module {
     file: PathBuf,
-    /// Names of the items defined here, modules left out.
+    /// Names of the items defined here, without modules.
     items: BTreeSet<String>,
     types: Vec<String>,
     uses: Vec<Use>,
@@ -42,19 +43,19 @@ struct Module {
 
 #[derive(Debug)]
 struct Use {
-    /// The name that it binds; none for a glob.
+    /// The name that it binds; `None` for a glob.
     name: Option<String>,
     path: Vec<String>,
     is_reexport: bool,
 }
 
 impl Modules {
-    /// Reads the crate whose root is this file.
+    /// Reads the crate with this root file.
     pub fn read(root: &Path) -> Self {
         Self::read_with(root, &|path| fs::read_to_string(path).ok())
     }
 
-    /// A crate of these files, each with its text; the first is its root.
+    /// Reads a crate from these files and texts; the first is its root.
     pub fn from_text(files: &[(&str, &str)]) -> Self {
         let text = |path: &Path| {
             let found = files.iter().find(|(file, _)| Path::new(file) == path);
@@ -65,7 +66,7 @@ impl Modules {
 
     fn read_with(root: &Path, text: Text) -> Self {
         let mut modules = Self::default();
-        let dir = root.parent().expect("a file is in a folder").to_owned();
+        let dir = root.parent().expect("the directory of the file").to_owned();
         modules.add_file(ModulePath::new(), root, &dir, text);
         modules
     }
@@ -77,7 +78,7 @@ impl Modules {
         self.add_items(path, file, dir, &parsed.items, text);
     }
 
-    /// Adds a module; `dir` is the folder where the files of its children are.
+    /// Adds a module; `dir` is the folder with the files of its children.
     fn add_items(&mut self, path: ModulePath, file: &Path, dir: &Path, items: &[Item], text: Text) {
         let mut module = Module { file: file.to_owned(), ..Module::default() };
         for item in items {
@@ -108,7 +109,7 @@ impl Modules {
         if let Some((_, items)) = &child.content {
             self.add_items(path, file, &below, items, text);
         } else if let Some(named) = path_attribute(&child.attrs) {
-            let file = file.parent().expect("a file is in a folder").join(named);
+            let file = file.parent().expect("the directory of the file").join(named);
             self.add_file(path, &file, &below, text);
         } else {
             let flat = dir.join(format!("{name}.rs"));
@@ -117,19 +118,20 @@ impl Modules {
         }
     }
 
-    /// The file of a module.
+    /// Returns the file of a module.
     pub fn file(&self, module: &[String]) -> &Path {
         &self.modules[module].file
     }
 
-    /// Types that are `pub`, whatever the visibility of their module, each with its module.
+    /// Returns the types that are `pub`, whatever the visibility of their modules, each with its
+    /// module.
     pub fn public_types(&self) -> impl Iterator<Item = (&str, &ModulePath)> {
         self.modules
             .iter()
             .flat_map(|(path, module)| module.types.iter().map(move |name| (name.as_str(), path)))
     }
 
-    /// Which module uses which, re-exports that only pass a name on left out.
+    /// Returns the imports between modules, without re-exports that only pass a name on.
     pub fn imports(&self) -> BTreeSet<Import> {
         let mut found = BTreeSet::new();
         for (at, module) in &self.modules {
@@ -138,7 +140,8 @@ impl Modules {
                 Some(name) => !used.is_reexport || is_named(name),
                 None => !used.is_reexport,
             });
-            // A single word may be a variable; what it names is bound by a `use` or defined here.
+            // A single identifier may be a variable; a name of an item is bound by a `use` or
+            // defined here.
             let qualified = module.paths.iter().filter(|path| path.len() > 1);
             let paths = used.map(|used| &used.path).chain(qualified);
             for path in paths {
@@ -152,9 +155,10 @@ impl Modules {
         found
     }
 
-    /// The module that defines what `path` names in `at`; the module itself if it names one.
+    /// Returns the module that defines the name of `path` in `at`, or the module itself if `path`
+    /// names one.
     fn resolve(&self, at: &[String], path: &[String], depth: u8) -> Option<ModulePath> {
-        // A glob that leads back to itself ends here.
+        // Ends the resolution of cyclic globs.
         if depth > 16 {
             return None;
         }
@@ -184,7 +188,7 @@ impl Modules {
         }
         let named = here.uses.iter().find(|used| used.name.as_ref() == Some(name));
         if let Some(used) = named {
-            // `use url::Url` binds a name to another crate: the first word leads nowhere.
+            // `use url::Url` binds a name of another crate, so its first segment is not resolved.
             if used.path == [name.clone()] {
                 return None;
             }
@@ -255,7 +259,7 @@ impl Module {
         }
     }
 
-    /// Paths in the arguments of a macro, which are no syntax tree.
+    /// Adds the paths in the arguments of a macro, which are not parsed as a syntax tree.
     fn add_tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
@@ -329,7 +333,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether it is compiled for tests alone.
+/// Returns whether the item is compiled only for tests.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
@@ -338,7 +342,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The file that `#[path = "…"]` names.
+/// Returns the file of an attribute `#[path = "…"]`.
 fn path_attribute(attributes: &[Attribute]) -> Option<String> {
     attributes.iter().find(|attribute| attribute.path().is_ident("path")).and_then(|attribute| {
         let syn::Meta::NameValue(pair) = &attribute.meta else { return None };

@@ -1,4 +1,4 @@
-//! Who may import whom: between crates by their manifests, within the agent by its sources.
+//! Allowed imports: between crates by their manifests, within the agent by its sources.
 
 use crate::imports::{Import, Modules};
 use crate::{assert_known, assert_none, crates, manifest, root, short};
@@ -27,8 +27,8 @@ const CRATE_LAYERS: &[&[&str]] = &[
     &["common"],
 ];
 
-/// Modules at the top of `agent/src/` by layer: a module may import those of later layers only, and
-/// within a layer none but in the last.
+/// Modules at the top of `agent/src/` by layer. A module may import only modules of later layers;
+/// imports within a layer are allowed only in the last one.
 const AGENT_LAYERS: &[&[&str]] = &[
     &["app"],
     &["engines", "observe"],
@@ -37,7 +37,7 @@ const AGENT_LAYERS: &[&[&str]] = &[
     &[STAGES],
     &["messages", "limits", "storage", "progress", "report"],
 ];
-/// Each module that no layer names is a stage.
+/// Placeholder for modules that no layer names: each of them is a stage.
 const STAGES: &str = "stages";
 /// The module whose children may not import each other either.
 const ENGINES: &str = "engines";
@@ -76,8 +76,6 @@ const KNOWN_CYCLES: &[&str] = &[
     "agent/src/observe/metrics/reading.rs",
     "agent/src/ownership/handoff.rs",
     "agent/src/ownership/mod.rs",
-    "agent/src/peers/link.rs",
-    "agent/src/peers/outgoing.rs",
     "agent/src/storage/batch.rs",
     "agent/src/storage/database.rs",
     "agent/src/url_tracing/ids.rs",
@@ -119,7 +117,7 @@ fn layer(layers: &[&[&str]], name: &str) -> Option<usize> {
     layers.iter().position(|layer| layer.contains(&name))
 }
 
-/// The problem with a dependency of a crate on another, if there is one.
+/// Returns the problem with a dependency between crates, if there is one.
 fn wrong_dependency(from: &str, to: &str) -> Option<String> {
     match (layer(CRATE_LAYERS, from), layer(CRATE_LAYERS, to)) {
         (Some(from), Some(to)) if from < to => None,
@@ -128,7 +126,7 @@ fn wrong_dependency(from: &str, to: &str) -> Option<String> {
     }
 }
 
-/// The problem with an import within the agent, if there is one.
+/// Returns the problem with an import within the agent, if there is one.
 fn wrong_import(import: &Import) -> Option<String> {
     let layer_of = |module: &str| layer(AGENT_LAYERS, module).or(layer(AGENT_LAYERS, STAGES));
     let (Some(from), Some(to)) = (import.from.first(), import.to.first()) else {
@@ -149,7 +147,7 @@ fn wrong_import(import: &Import) -> Option<String> {
     (!is_right).then(|| format!("{from} imports {to}"))
 }
 
-/// Files that import each other in a circle, circle by circle.
+/// Returns the files of each import cycle.
 fn cycles(modules: &Modules) -> Vec<Vec<String>> {
     let imports = modules.imports();
     let edges = imports.iter().map(|i| (modules.file(&i.from), modules.file(&i.to)));
@@ -201,8 +199,15 @@ fn no_files_import_each_other_in_a_circle() {
     for dir in crates() {
         let root = root().join(dir).join("src/lib.rs");
         if root.exists() {
-            for circle in cycles(&Modules::read(&root)) {
-                println!("a circle: {}", circle.join(" "));
+            let modules = Modules::read(&root);
+            for circle in cycles(&modules) {
+                println!("import cycle:");
+                for Import { from, to } in modules.imports() {
+                    let is_in = |path| circle.contains(&short(modules.file(path)));
+                    if is_in(&from) && is_in(&to) {
+                        println!("  {} imports {}", from.join("::"), to.join("::"));
+                    }
+                }
                 problems.extend(circle);
             }
         }
@@ -213,9 +218,15 @@ fn no_files_import_each_other_in_a_circle() {
 #[test]
 fn wrong_layers_and_circles_are_found() {
     assert_eq!(wrong_dependency("agent", "common"), None);
-    assert!(wrong_dependency("common", "agent").is_some(), "against the layers");
-    assert!(wrong_dependency("agent", "coordinator").is_some(), "within a layer");
-    assert!(wrong_dependency("agent", "unheard-of").is_some(), "not in the table");
+    assert!(
+        wrong_dependency("common", "agent").is_some(),
+        "a dependency on a higher layer was accepted"
+    );
+    assert!(
+        wrong_dependency("agent", "coordinator").is_some(),
+        "a dependency within a layer was accepted"
+    );
+    assert!(wrong_dependency("agent", "unheard-of").is_some(), "an unknown crate was accepted");
 
     let import = |from: &str, to: &str| {
         let path = |path: &str| path.split("::").map(str::to_owned).collect();

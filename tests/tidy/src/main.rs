@@ -12,9 +12,9 @@ mod settings;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of the workspace.
+/// Returns the folder of the workspace.
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("tests/tidy is two below")
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the root of the repository")
 }
 
 fn read(path: &Path) -> String {
@@ -25,20 +25,20 @@ fn manifest(path: &Path) -> toml::Table {
     read(path).parse().unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Folders of the crates of the workspace.
+/// Returns the folders of the crates of the workspace.
 fn crates() -> Vec<String> {
     let manifest = manifest(&root().join("Cargo.toml"));
     let members = manifest["workspace"]["members"].as_array().expect("a list of members");
     members.iter().map(|member| member.as_str().expect("a folder").to_owned()).collect()
 }
 
-/// All files below `dir` with this extension, generated and hidden ones left out.
+/// Returns all files below `dir` with this extension, without generated and hidden ones.
 fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut dirs = vec![dir.to_owned()];
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())) {
-            let path = entry.expect("an entry can be read").path();
+            let path = entry.expect("a directory entry").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if path.is_dir() {
                 if !name.starts_with('.') && name != "target" && name != "generated" {
@@ -58,7 +58,7 @@ fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A path from the folder of the workspace.
+/// Returns a path relative to the folder of the workspace.
 fn short(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).to_string_lossy().into_owned()
 }
@@ -68,11 +68,11 @@ fn assert_none(problems: &[String]) {
     assert!(problems.is_empty(), "{} problems:\n{}\n", problems.len(), problems.join("\n"));
 }
 
-/// Fails if a problem is not in `known`, or if `known` lists what is no problem any more.
+/// Fails if a problem is not in `known`, or if `known` lists something that is no longer a problem.
 #[track_caller]
 fn assert_known(problems: &[String], known: &[&str]) {
     let new = problems.iter().filter(|problem| !known.contains(&problem.as_str())).cloned();
     let solved = known.iter().filter(|known| !problems.iter().any(|problem| problem == *known));
-    let solved = solved.map(|known| format!("no longer needed in the list of known ones: {known}"));
+    let solved = solved.map(|known| format!("remove from the list of known exceptions: {known}"));
     assert_none(&new.chain(solved).collect::<Vec<_>>());
 }

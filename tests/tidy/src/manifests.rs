@@ -1,13 +1,13 @@
-//! Manifests name no dependency that the sources do not use.
+//! Checks that manifests name no dependency that the sources do not use.
 
 use crate::{assert_none, crates, files, manifest, read, root};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Dependencies that are needed without being named, each with the crate and the reason.
-const UNNAMED: &[(&str, &str, &str)] = &[("proto", "tonic-prost", "generated code names it")];
+const UNNAMED: &[(&str, &str, &str)] = &[("proto", "tonic-prost", "used by generated code")];
 
-/// Words of some sources, comments included.
+/// Returns the words of some sources, including comments.
 fn words(sources: &[PathBuf]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for source in sources {
@@ -18,12 +18,12 @@ fn words(sources: &[PathBuf]) -> BTreeSet<String> {
     found
 }
 
-/// The name of a dependency in sources.
+/// Returns the name of a dependency in sources.
 fn identifier(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Dependencies in `section` of a manifest that none of these words is.
+/// Returns the dependencies in `section` of a manifest that are not among these words.
 fn unused(manifest: &toml::Table, section: &str, words: &BTreeSet<String>) -> Vec<String> {
     let dependencies = manifest.get(section).and_then(toml::Value::as_table);
     let names = dependencies.into_iter().flat_map(toml::Table::keys);

@@ -1,4 +1,4 @@
-//! A type name has one meaning in the workspace.
+//! Checks that a type name has one meaning in the workspace.
 
 use crate::imports::Modules;
 use crate::{assert_known, crates, root, short};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Names that still have several meanings. Add nothing here.
 const KNOWN_NAMES: &[&str] = &["Coordinator", "Meter", "Names", "Totals"];
 
-/// Names of public types, each with the files that define one, where there are several.
+/// Returns the names of public types that several files define, each with these files.
 fn ambiguous(crates: &[Modules]) -> BTreeMap<String, Vec<String>> {
     let mut found = BTreeMap::<_, Vec<_>>::new();
     for modules in crates {

@@ -1,11 +1,10 @@
-//! What stays out of some sources: runtimes out of pure code, files of other crates, and notes of
-//! what is left for later.
+//! Exclusions: runtimes from pure code, files of other crates, and notes about unfinished work.
 
 use crate::{assert_none, crates, files, read, root, short};
 use proc_macro2::{TokenStream, TokenTree};
 use std::path::{Component, Path, PathBuf};
 
-/// Identifiers of some source, without comments and strings.
+/// Returns the identifiers of a source, without comments and strings.
 fn identifiers(text: &str, file: &str) -> Vec<String> {
     fn collect(tokens: TokenStream, found: &mut Vec<String>) {
         for token in tokens {
@@ -21,7 +20,7 @@ fn identifiers(text: &str, file: &str) -> Vec<String> {
     found
 }
 
-/// Paths that a source includes: `include_str!("…")` and its like, `#[path = "…"]`.
+/// Returns the paths that a source includes: `include_str!("…")` and its like, `#[path = "…"]`.
 fn included(text: &str) -> Vec<&str> {
     let marks = ["include!(\"", "include_str!(\"", "include_bytes!(\"", "#[path = \""];
     let found = marks.iter().flat_map(|mark| {
@@ -30,7 +29,7 @@ fn included(text: &str) -> Vec<&str> {
     found.collect()
 }
 
-/// A path without `..`.
+/// Returns a path without `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
@@ -79,7 +78,7 @@ fn no_crate_includes_files_of_another() {
     for dir in crates() {
         let home = root().join(&dir);
         for path in files(&home, "rs") {
-            let beside = path.parent().expect("a file is in a folder");
+            let beside = path.parent().expect("the directory of the file");
             for named in included(&read(&path)) {
                 if !normal(&beside.join(named)).starts_with(&home) {
                     problems.push(format!("{}: includes {named}", short(&path)));

@@ -1,18 +1,19 @@
-//! Each live setting is read while the crawl runs, and each copy of live settings is renewed.
+//! Use of settings: each live setting is read while the crawl runs, and each copy of live settings
+//! is renewed.
 //!
-//! Live and fixed settings are two types, and the state that engines share has only the fixed ones and
-//! the current snapshot of the live ones. So a stale value can only be read from a copy that a struct
-//! keeps: these are listed here, each with the line that renews it.
+//! Live and fixed settings are two types, and the state that engines share has only the fixed ones
+//! and the current snapshot of the live ones. So a stale value can only be read from a copy in a
+//! struct. These copies are listed here, each with the line that renews it.
 
 use crate::{assert_none, files, read, root};
 use std::path::{Path, PathBuf};
 
-/// Types of live settings, and of what is derived from them.
+/// Types of live settings, and types derived from them.
 const LIVE_TYPES: [&str; 8] =
     ["Live", "Limits", "Politeness", "Links", "Settings", "LinkRules", "LinkFilter", "HostLimits"];
 
-/// Fields with such a type: where they are, and where they are renewed or, for those that are used once,
-/// made.
+/// Fields of such a type: file and name, and the file and line that renews them or, for those that
+/// are used once, creates them.
 const COPIES: [(&str, &str, &str, &str); 8] = [
     (
         "agent/src/shared/live_settings.rs",
@@ -49,7 +50,7 @@ const COPIES: [(&str, &str, &str, &str); 8] = [
     ),
 ];
 
-/// Fields in a source that own a value of a type of live settings.
+/// Returns the fields in a source that own a value of a type of live settings.
 fn copies(source: &str) -> Vec<String> {
     let field = |line: &str| {
         let line = line.trim().trim_end_matches(',');
@@ -59,7 +60,7 @@ fn copies(source: &str) -> Vec<String> {
         (LIVE_TYPES.contains(&kind) && !line.contains("fn ") && !line.contains('('))
             .then(|| name.to_owned())
     };
-    // Structs only: arguments of functions end with the call.
+    // Only structs: arguments of functions end with the call.
     let mut in_struct = false;
     let mut found = Vec::new();
     for line in source.lines() {
@@ -79,7 +80,11 @@ fn each_copy_of_live_settings_is_renewed() {
     let sources = ["agent/src", "html/src"].map(|dir| files(&root().join(dir), "rs"));
     let mut seen = Vec::new();
     for path in sources.iter().flatten() {
-        let file = path.strip_prefix(root()).expect("it is below").to_string_lossy().into_owned();
+        let file = path
+            .strip_prefix(root())
+            .expect("a path below the root")
+            .to_string_lossy()
+            .into_owned();
         if file.contains("/tests") {
             continue;
         }
@@ -95,7 +100,7 @@ fn each_copy_of_live_settings_is_renewed() {
     }
     for (file, field, renewed_in, by) in COPIES {
         if !seen.iter().any(|(at, name)| (&**at, &**name) == (file, field)) {
-            wrong.push(format!("{file}: `{field}` is listed and not there"));
+            wrong.push(format!("{file}: `{field}` is listed but does not exist"));
         }
         if !read(&root().join(renewed_in)).contains(by) {
             wrong.push(format!(
@@ -113,7 +118,7 @@ fn a_copy_of_live_settings_is_found() {
     assert_eq!(copies(source), ["live", "rules"]);
 }
 
-/// The settings in the sections of the table that are `live`.
+/// Returns the settings in the sections of the table that are `live`.
 fn live_settings(table: &str) -> Vec<String> {
     let (mut live, mut fields) = (false, Vec::new());
     for line in table.lines().map(str::trim) {
@@ -129,7 +134,7 @@ fn live_settings(table: &str) -> Vec<String> {
     fields
 }
 
-/// Live settings that none of these sources reads.
+/// Returns the live settings that none of these sources reads.
 fn unread(live: &[String], sources: &[String]) -> Vec<String> {
     let is_read = |field: &String| {
         sources.iter().any(|text| {
@@ -144,7 +149,7 @@ fn unread(live: &[String], sources: &[String]) -> Vec<String> {
     live.iter().filter(|field| !is_read(field)).cloned().collect()
 }
 
-/// A source without its tests, which come last.
+/// Returns a source without its tests, which come last.
 fn product(path: &Path) -> String {
     let text = read(path);
     text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned()
@@ -153,8 +158,12 @@ fn product(path: &Path) -> String {
 #[test]
 fn each_live_setting_is_read() {
     let live = live_settings(&read(&root().join("common/src/config/settings.rs")));
-    assert!(live.len() > 20, "only {} live settings: is the table read right?", live.len());
-    // The table itself, the checks and the writing of settings read all of them.
+    assert!(
+        live.len() > 20,
+        "only {} live settings: is this test reading the table correctly?",
+        live.len()
+    );
+    // The table itself and the code that checks and writes settings read all of them.
     let config = root().join("common/src/config");
     let dirs =
         ["agent/src", "common/src", "coordinator/src", "html/src"].map(|dir| root().join(dir));

@@ -12,7 +12,7 @@
 //! stream's, and whose memory is its own. `rocksdb` writes the rows of `seen` that a crawl writes
 //! with every body: that is what it costs to keep them at all.
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 #[path = "../../memory.rs"]
 mod memory;
@@ -35,7 +35,7 @@ const ROW: &str = "CRIVELLO_BENCH_ROW";
 
 fn main() {
     if let Ok(row) = std::env::var(ROW) {
-        let order = serde_json::from_str(&row).expect("an order of the parent's");
+        let order = serde_json::from_str(&row).expect("the order from the parent process");
         println!("{}", serde_json::to_string(&run::run(&order)).expect("figures"));
         return;
     }
@@ -71,10 +71,10 @@ fn main() {
 
 /// This program once more.
 fn in_a_process(order: &Order) -> Figures {
-    let program = std::env::current_exe().expect("this program");
+    let program = std::env::current_exe().expect("the path of this program");
     let mut child = Command::new(program);
     child.env(ROW, serde_json::to_string(order).expect("an order")).stderr(Stdio::inherit());
-    let output = child.output().expect("it runs");
+    let output = child.output().expect("the child process runs");
     assert!(output.status.success(), "{order:?}: {}", output.status);
-    serde_json::from_slice(&output.stdout).expect("figures of the child's")
+    serde_json::from_slice(&output.stdout).expect("the figures of the child process")
 }

@@ -51,7 +51,7 @@ impl Subject {
             (Kind::Rocks, Some(disk)) => Box::new(RocksSeen::new(disk.clone())),
             (Kind::Bloom, _) => Box::new(Bloom::new(memory)),
             (Kind::BlockedBloom, _) => Box::new(BlockedBloom::new(memory)),
-            (Kind::Offline, _) => Box::new(Offline::open(dir, memory).expect("it opens")),
+            (Kind::Offline, _) => Box::new(Offline::open(dir, memory).expect("the database opens")),
             _ => Box::<Memory>::default(),
         };
         Self { body, dir: dir.to_owned(), disk, passed: Vec::new() }
@@ -60,16 +60,18 @@ impl Subject {
     /// Offers a batch, whose tickets count on from `first`; says how many have passed.
     pub fn lookup(&mut self, batch: &[Lookup]) -> u64 {
         self.passed.clear();
-        self.body.lookup(batch, &mut self.passed).expect("the disk works");
+        self.body.lookup(batch, &mut self.passed).expect("the disk can be read and written");
         if let Some(disk) = &self.disk {
             let value = Seen::Queued(None).encode();
             let mut rows = Batch::default();
             let mut lookups = batch.iter();
             for ticket in &self.passed {
-                let lookup = lookups.find(|lookup| lookup.ticket == *ticket).expect("its ticket");
+                let lookup = lookups
+                    .find(|lookup| lookup.ticket == *ticket)
+                    .expect("a lookup with this ticket");
                 disk.put(&mut rows, Family::Seen, &keys::seen(lookup.key), &value);
             }
-            disk.commit(&rows).expect("the disk works");
+            disk.commit(&rows).expect("the disk can be read and written");
         }
         self.passed.len() as u64
     }
@@ -77,7 +79,7 @@ impl Subject {
     /// Has the body answer for all that is left; says how many have passed.
     pub fn flush(&mut self) -> u64 {
         self.passed.clear();
-        self.body.flush(&mut self.passed).expect("the disk works");
+        self.body.flush(&mut self.passed).expect("the disk can be read and written");
         self.passed.len() as u64
     }
 

@@ -1,36 +1,36 @@
-//! The encoding of the rows.
+//! Encoding of the outbox rows.
 //!
 //! ```text
-//! 0 agent(4) seq(8)   pending pages of the commit with this number
-//! 1 agent(4) seq(8)   commit(8), facts: for the owner of their groups, which may be this agent
-//! 2 agent(4) seq(8)   facts of groups that this agent owns: for a replica
+//! 0 agent(4) seq(8)   pending pages of the commit with number seq; agent is 0
+//! 1 agent(4) seq(8)   commit(8), facts for the owner of their groups, which may be this agent
+//! 2 agent(4) seq(8)   facts for a replica, of groups that this agent owns
 //! ```
 
 use crate::messages::PendingPage;
-use crate::peers::Class;
+use crate::peers::Lane;
 use crate::storage::{DiskError, RowReader};
 use crivello_common::view::AgentId;
 
-pub(super) fn key(class: u8, agent: AgentId, seq: u64) -> Vec<u8> {
-    let mut key = vec![class];
+pub(super) fn key(lane: u8, agent: AgentId, seq: u64) -> Vec<u8> {
+    let mut key = vec![lane];
     key.extend(agent.0.to_be_bytes());
     key.extend(seq.to_be_bytes());
     key
 }
 
 pub(super) fn read_key(key: &[u8]) -> Option<(u8, AgentId, u64)> {
-    let (&class, rest) = key.split_first()?;
+    let (&lane, rest) = key.split_first()?;
     let agent = AgentId(u32::from_be_bytes(*rest.first_chunk()?));
-    Some((class, agent, u64::from_be_bytes(rest.get(4..)?.try_into().ok()?)))
+    Some((lane, agent, u64::from_be_bytes(rest.get(4..)?.try_into().ok()?)))
 }
 
-/// The first byte of the keys of pending pages.
+/// First byte of the keys of pending pages.
 pub(super) const PAGES: u8 = 0;
 
-pub(super) const fn code(class: Class) -> u8 {
-    match class {
-        Class::Main => 1,
-        Class::Copies => 2,
+pub(super) const fn code(lane: Lane) -> u8 {
+    match lane {
+        Lane::Main => 1,
+        Lane::Replicas => 2,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Rows that leave memory, and changes that are written early.
+//! Tests of rows that are only on disk, and of changes that are written early.
 
 use super::*;
 use crate::storage::Database;
@@ -9,22 +9,22 @@ fn a_long_line_can_be_read_before_and_after_its_commit() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Database::open(dir.path(), true, &Settings::default().fixed.state).unwrap();
     let mut outbox = Outbox::open(&disk).unwrap();
-    let line = (AgentId(2), Class::Main);
+    let lane = (AgentId(2), Lane::Main);
     let fact = |n: usize| Bytes::from(vec![n as u8; ROW_BYTES_MAX / 2]);
     let n_facts = 6 * KEPT_BYTES_MAX / ROW_BYTES_MAX;
-    let rows = outbox.push(line, None, (0..n_facts).map(fact).collect());
+    let rows = outbox.push(lane, None, (0..n_facts).map(fact).collect());
     let read = |outbox: &Outbox| {
-        let facts = rows.iter().map(|&seq| outbox.read(&disk, line, seq).unwrap());
+        let facts = rows.iter().map(|&seq| outbox.read(&disk, lane, seq).unwrap());
         facts.flatten().collect::<Vec<_>>()
     };
     let all: Vec<Bytes> = (0..n_facts).map(fact).collect();
-    assert!(read(&outbox) == all, "nothing is on disk as yet");
+    assert!(read(&outbox) == all, "before the first write, all rows are in memory");
     disk.write_outbox(&outbox.take_changes()).unwrap();
     outbox.on_committed();
-    assert!(read(&outbox) == all, "some of it is there alone now");
-    assert!(outbox.lines[&line].kept_bytes <= KEPT_BYTES_MAX);
-    rows.iter().for_each(|&seq| outbox.remove(line, seq));
-    let rest = &outbox.lines[&line];
+    assert!(read(&outbox) == all, "after the commit, some rows are only on disk");
+    assert!(outbox.lanes[&lane].kept_bytes <= KEPT_BYTES_MAX);
+    rows.iter().for_each(|&seq| outbox.remove(lane, seq));
+    let rest = &outbox.lanes[&lane];
     assert_eq!((rest.bytes, rest.kept_bytes), (0, 0));
 }
 
@@ -33,14 +33,14 @@ fn what_changes_is_written_once_it_is_much_and_a_restart_finds_it() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Database::open(dir.path(), true, &Settings::default().fixed.state).unwrap();
     let mut outbox = Outbox::open(&disk).unwrap();
-    let line = (AgentId(2), Class::Main);
+    let lane = (AgentId(2), Lane::Main);
     let fact = Bytes::from(vec![1; ROW_BYTES_MAX / 2]);
     for n in 1..=3 * CHANGES_BYTES_MAX / ROW_BYTES_MAX {
-        outbox.push(line, None, vec![fact.clone(), fact.clone()]);
+        outbox.push(lane, None, vec![fact.clone(), fact.clone()]);
         outbox.relieve(&disk);
         let waiting: usize = outbox.changes.iter().flat_map(|(_, value)| value).map(Vec::len).sum();
         assert!(waiting < CHANGES_BYTES_MAX, "{waiting} bytes after {n} rows");
     }
     let (written, of) = (Outbox::open(&disk).unwrap().len(), outbox.len());
-    assert!(written > of / 2, "{written} of {of}");
+    assert!(written > of / 2, "only {written} of {of} rows are written");
 }

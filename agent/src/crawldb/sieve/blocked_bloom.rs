@@ -1,18 +1,17 @@
-//! A Bloom filter in which all bits of a URL lie in one cache line (Putze, Sanders and
-//! Singler 2007): one miss of the cache a URL instead of ten. Lines do not fill evenly, so it loses
-//! more than a [`Bloom`](super::Bloom) of the same size, and counts them by how full they are to say
-//! how much.
+//! A Bloom filter in which all bits of a URL lie in one cache line (Putze, Sanders and Singler
+//! 2007): one cache miss per URL instead of ten. Lines fill unevenly, so it loses more than a
+//! [`Bloom`](super::Bloom) of the same size. It counts lines by their fill to report how much.
 
 use super::filter::{BitArray, Filter};
 use super::fingerprint::{Fingerprinter, mix, place};
 use crivello_common::hash::UrlKey;
 use crivello_common::units::ByteSize;
 
-/// BitArray of each URL.
+/// Bits per URL.
 const HASHES: i32 = 8;
 const LINE_WORDS: usize = 8;
 const LINE_BITS: usize = 512;
-/// BitArray that name a bit of a line.
+/// Number of hash bits that select a bit of a line.
 const NAME_BITS: u32 = LINE_BITS.ilog2();
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -20,19 +19,19 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 #[repr(align(64))]
 struct Line([u64; LINE_WORDS]);
 
-/// See the module.
+/// A blocked Bloom filter.
 pub type BlockedBloom = Filter<Blocked>;
 
 /// The bits of a [`BlockedBloom`].
 pub struct Blocked {
     fingerprinter: Fingerprinter,
     lines: Vec<Line>,
-    /// How many lines have so many bits set.
+    /// Number of lines by their number of set bits.
     fills: Vec<u64>,
 }
 
 impl BlockedBloom {
-    /// An empty one of this size.
+    /// Creates an empty filter of this size.
     #[must_use]
     pub fn new(size: ByteSize) -> Self {
         let n = (size.as_usize() / size_of::<Line>()).max(1);
@@ -48,7 +47,8 @@ impl BitArray for Blocked {
         let fingerprint = self.fingerprinter.fingerprint(key);
         let at = place(fingerprint, self.lines.len());
         let line = &mut self.lines[at].0;
-        // The fingerprint's own upper bits are much the same in all of a line.
+        // The fingerprint's own upper bits are much the same in all of a line, so it is mixed
+        // again.
         let (mut bits, mut added) = (mix(fingerprint), 0);
         for _ in 0..HASHES {
             let bit = (bits >> (u64::BITS - NAME_BITS)) as usize;

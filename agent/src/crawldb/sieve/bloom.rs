@@ -1,28 +1,28 @@
-//! A Bloom filter (Bloom 1970): ten bits of each URL, anywhere.
+//! A Bloom filter (Bloom 1970): ten bits per URL, anywhere.
 
 use super::filter::{BitArray, Filter};
 use super::fingerprint::{Fingerprinter, mix, place};
 use crivello_common::hash::UrlKey;
 use crivello_common::units::ByteSize;
 
-/// BitArray of each URL. With ten the filter is half full when it loses one new URL in 1,024, and no
-/// other number would let it take more URLs until then: one for each 14.4 bits.
+/// Bits per URL. With ten, the filter is half full when it loses one new URL in 1,024. No other
+/// number lets it hold more URLs until then: one for each 14.4 bits.
 const HASHES: i32 = 10;
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// See the module.
+/// A Bloom filter.
 pub type Bloom = Filter<Scattered>;
 
 /// The bits of a [`Bloom`].
 pub struct Scattered {
     fingerprinter: Fingerprinter,
     words: Vec<u64>,
-    /// BitArray that are set.
+    /// Number of bits that are set.
     ones: u64,
 }
 
 impl Bloom {
-    /// An empty one of this size.
+    /// Creates an empty filter of this size.
     #[must_use]
     pub fn new(size: ByteSize) -> Self {
         let words = vec![0; (size.as_usize() / size_of::<u64>()).max(1)];
@@ -33,7 +33,7 @@ impl Bloom {
 impl BitArray for Scattered {
     fn insert(&mut self, key: UrlKey) -> bool {
         let fingerprint = self.fingerprinter.fingerprint(key);
-        // Two hashes make all others (Kirsch and Mitzenmacher 2006).
+        // Two hashes yield all others (Kirsch and Mitzenmacher 2006).
         let (mut at, step) = (fingerprint, mix(fingerprint) | 1);
         let mut added = 0;
         for _ in 0..HASHES {

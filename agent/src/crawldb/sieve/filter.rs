@@ -1,40 +1,41 @@
-//! The body of a filter: a fixed number of bits, whatever the number of URLs, and new URLs that are
-//! taken for known, the more the fuller it is.
+//! The seen set of a filter: a fixed number of bits, whatever the number of URLs. It takes some new
+//! URLs for known ones, more of them the fuller it is.
 
 use super::seen_set::{Lookup, Losses, SeenSet};
 use crate::storage::DiskError;
 use crivello_common::hash::UrlKey;
 
-/// BitArray that remember keys.
+/// Bits that represent a set of keys.
 pub trait BitArray: Send {
-    /// Sets the bits of a key; whether one of them was not set, so that it is certainly new.
+    /// Sets the bits of a key. Returns true if one of them was not set, so that the key is
+    /// certainly new.
     fn insert(&mut self, key: UrlKey) -> bool;
 
-    /// The share of new keys that find all their bits set.
+    /// Returns the share of new keys that find all their bits set.
     fn rate(&self) -> f64;
 
-    /// Bytes of all of them.
+    /// Returns the bytes of all bits.
     fn bytes(&self) -> usize;
 }
 
-/// See the module.
+/// A seen set of bits.
 pub struct Filter<B> {
     bits: B,
     losses: Losses,
 }
 
 impl<B: BitArray> Filter<B> {
-    /// One that has nothing yet but these bits.
+    /// Creates a filter over these bits, which are all unset.
     pub(super) fn of(bits: B) -> Self {
         Self { bits, losses: Losses::default() }
     }
 
-    /// Remembers a URL; whether it is certainly new.
+    /// Adds a URL. Returns true if it is certainly new.
     pub fn insert(&mut self, key: UrlKey) -> bool {
         self.bits.insert(key)
     }
 
-    /// The share of new URLs that it loses now.
+    /// Returns the share of new URLs that are lost at the current fill.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.bits.rate()

@@ -1,43 +1,44 @@
-//! URLs as one number each: what bodies remember that do not keep whole keys.
+//! Fingerprints: one number per URL, for seen sets that do not store whole keys.
 
 use crivello_common::hash::UrlKey;
 use std::hash::{BuildHasher, RandomState};
 
-/// Makes fingerprints of 64 bits. Within a group two URLs have the same one only if their hashes are
-/// the same; of n URLs in all, some n² / 2⁶⁵ have one that another has: 0.0003 of 100 million, 3 of
-/// 10 billion.
+/// Generator of 64-bit fingerprints. Within a group two URLs have equal fingerprints only if their
+/// hashes are equal. Of n URLs in all, some n² / 2⁶⁵ share their fingerprint with another one:
+/// 0.0003 of 100 million, 3 of 10 billion.
 #[derive(Clone, Copy, Debug)]
 pub struct Fingerprinter {
     secret: u64,
 }
 
 impl Fingerprinter {
-    /// One that no site can foresee: otherwise a page of links could be made up that all fall into
-    /// the same corner of a table. For what is in memory only.
+    /// Creates a generator that no site can predict. Otherwise a page could list links that all
+    /// fall into the same corner of a table. For fingerprints in memory only.
     pub fn random() -> Self {
         Self { secret: RandomState::new().hash_one(0_u8) }
     }
 
-    /// The same for ever: for what is on disk.
+    /// Creates the generator that never changes, for fingerprints on disk.
     pub const fn fixed() -> Self {
         Self { secret: 0 }
     }
 
-    /// The fingerprint of a URL.
+    /// Returns the fingerprint of a URL.
     pub const fn fingerprint(self, key: UrlKey) -> u64 {
         mix(key.url.0 ^ mix(key.group.0 ^ self.secret))
     }
 }
 
-/// A permutation in which every bit of the result depends on every bit of `x` (the finalizer of
-/// SplitMix64, by Stafford).
+/// Permutes the numbers so that every bit of the result depends on every bit of `x` (the finalizer
+/// of SplitMix64, by Stafford).
 pub const fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
 
-/// Where `x` lies among `n` places, by its upper bits (Lemire 2019): larger numbers lie further on.
+/// Maps `x` to one of `n` places by its upper bits (Lemire 2019). A larger number never gets an
+/// earlier place.
 pub const fn place(x: u64, n: usize) -> usize {
     ((x as u128 * n as u128) >> 64) as usize
 }
@@ -62,7 +63,7 @@ mod tests {
         let (one, other) = (Fingerprinter::random(), Fingerprinter::random());
         assert!(
             (0..100).all(|n| one.fingerprint(key(n)) != other.fingerprint(key(n))),
-            "secrets differ"
+            "two random fingerprinters agree"
         );
     }
 

@@ -1,9 +1,9 @@
-//! The body that holds a fingerprint of every URL: 10 to 12.5 bytes each.
+//! The seen set in memory: a fingerprint of every URL, 10 to 12.5 bytes each.
 //!
-//! A hash table in 256 shards. Each is probed from a place that rises with the fingerprint, so that
-//! when it grows its slots go over in their order: memory is read and written from one end to the
-//! other, and a shard can grow by a quarter instead of doubling. Shards begin with different sizes,
-//! so that they never grow all at once.
+//! It is a hash table in 256 shards. The slot at which a probe starts rises with the fingerprint.
+//! When a shard grows, its slots therefore move in order: memory is read and written sequentially,
+//! and a shard can grow by a quarter instead of doubling. Shards start with different sizes, so
+//! that they never grow all at once.
 
 use super::fingerprint::{Fingerprinter, place};
 use super::seen_set::{Lookup, SeenSet};
@@ -11,12 +11,12 @@ use crate::storage::DiskError;
 use crivello_common::hash::UrlKey;
 
 const SHARDS: usize = 256;
-/// Slots of the smallest shard in the beginning.
+/// Number of slots of the smallest shard at the start.
 const SLOTS_MIN: usize = 64;
-/// A slot that holds nothing; a fingerprint that is the same is held as 1.
+/// Value of an empty slot. A fingerprint of this value is stored as 1.
 const EMPTY: u64 = 0;
 
-/// See the module.
+/// A seen set of fingerprints in memory.
 pub struct Memory {
     fingerprinter: Fingerprinter,
     shards: Vec<Shard>,
@@ -40,27 +40,27 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// One that knows nothing.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
-        // From 64 to 319 slots: the sizes at which they grow are spread evenly ever after.
+        // From 64 to 319 slots: the sizes at which shards grow stay evenly spread.
         let shard = |n| Shard { slots: vec![EMPTY; SLOTS_MIN + n], used: 0 };
         Self { fingerprinter: Fingerprinter::random(), shards: (0..SHARDS).map(shard).collect() }
     }
 
-    /// Remembers a URL; whether it is new.
+    /// Adds a URL. Returns true if it is new.
     pub fn insert(&mut self, key: UrlKey) -> bool {
         let fingerprint = self.fingerprinter.fingerprint(key);
         self.shards[place(fingerprint, SHARDS)].insert(fingerprint.max(1))
     }
 
-    /// URLs that it knows.
+    /// Returns the number of URLs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.used).sum()
     }
 
-    /// Whether it knows none.
+    /// Returns true if the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -81,9 +81,9 @@ impl Shard {
         true
     }
 
-    /// Where it is, or the empty slot where it would be.
+    /// Returns the slot of a fingerprint, or the empty slot where it would be.
     fn find(&self, fingerprint: u64) -> usize {
-        // The upper bits are the same in the whole shard.
+        // The upper bits are equal in the whole shard, so they are shifted out.
         let mut at = place(fingerprint.wrapping_mul(SHARDS as u64), self.slots.len());
         while self.slots[at] != EMPTY && self.slots[at] != fingerprint {
             at += 1;
@@ -133,11 +133,11 @@ mod tests {
         for n in 0..300_000 {
             assert!(memory.insert(key(n)));
             let now = memory.memory();
-            assert!(now - before <= now / 256, "{before} to {now} bytes at {n}");
+            assert!(now - before <= now / 256, "grew from {before} to {now} bytes at {n} URLs");
             before = now;
             if n > 100_000 && n % 1_000 == 0 {
                 let each = now as f64 / n as f64;
-                assert!((10.0..12.5).contains(&each), "{each} bytes a URL at {n}");
+                assert!((10.0..12.5).contains(&each), "{each} bytes per URL at {n} URLs");
             }
         }
         assert!((0..300_000).all(|n| !memory.insert(key(n))));

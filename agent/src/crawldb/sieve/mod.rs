@@ -1,12 +1,13 @@
 //! The sieve: lets each URL through once, for the life of the crawl.
 //!
-//! In front stands a [`RecentKeys`] table, which answers for the links that every page repeats;
-//! behind it a [`SeenSet`], chosen by `state.sieve`, for all others. What passes is written by the
-//! caller, in the same write batch as everything else that follows from it: the rows of `seen` are
-//! what is known of each URL, whatever the body. A body in memory is filled from them at a start.
+//! A [`RecentKeys`] table answers first, for the links that every page repeats. A [`SeenSet`],
+//! chosen by `state.sieve`, answers for all others. The caller writes the URLs that pass, in the
+//! same write batch as everything else that follows from them: the rows of `seen` record what is
+//! known of each URL, whatever the seen set. A seen set in memory is filled from these rows at each
+//! start.
 //!
-//! A Bloom filter loses links. What somebody asked for by name is never lost: seeds that are not
-//! let through are looked up in `seen`.
+//! A Bloom filter loses links. URLs that were requested by name are never lost: seeds that do not
+//! pass are looked up in `seen`.
 
 mod blocked_bloom;
 mod bloom;
@@ -31,30 +32,30 @@ use crivello_common::hash::UrlKey;
 use crivello_common::metrics::Timer;
 use std::sync::Arc;
 
-/// What was asked of the sieve so far, and what it cost.
+/// Counts of the sieve's work, and its losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SieveCounts {
     /// URLs offered.
     pub offered: u64,
-    /// Of these, known to the table of recent keys.
+    /// Offered URLs found in the table of recent keys.
     pub recent: u64,
-    /// Of these, looked up in the body.
+    /// Offered URLs looked up in the seen set.
     pub looked_up: u64,
-    /// Of these, let through.
+    /// Offered URLs let through.
     pub fresh: u64,
-    /// Bytes that the body holds in memory.
+    /// Bytes of the seen set in memory.
     pub seen_bytes: usize,
-    /// What the body loses.
+    /// Losses of the seen set.
     pub losses: Losses,
 }
 
-/// See the module.
+/// The sieve: a table of recent keys in front of a seen set.
 #[derive(Debug)]
 pub struct Sieve {
     disk: Arc<Database>,
     recent: RecentKeys,
     seen: Box<dyn SeenSet>,
-    /// Whether the table holds keys that are no longer on disk.
+    /// True if `recent` holds keys that are no longer on disk.
     stale: bool,
     counts: SieveCounts,
     lookups: Vec<Lookup>,
@@ -63,11 +64,11 @@ pub struct Sieve {
 }
 
 impl Sieve {
-    /// A sieve over the `seen` rows of `disk`. A body that is in memory reads the keys of all of
+    /// Opens a sieve over the `seen` rows of `disk`. A seen set in memory reads the keys of all of
     /// them.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn open(disk: Arc<Database>, settings: &State) -> Result<Self, DiskError> {
         let seen = seen_set(&disk, settings)?;
         Ok(Self {
@@ -82,17 +83,17 @@ impl Sieve {
         })
     }
 
-    /// From now on batches are measured.
+    /// Measures the duration of all later batches.
     pub fn time(&mut self, look_ups: Timer) {
         self.look_ups = Some(look_ups);
     }
 
     /// Sets `fresh[i]` for each `urls[i]` that appears here for the first time ever; of several
-    /// equal ones only the first. Those from `asked` on were asked for by name. Nothing is
-    /// remembered on disk: the caller writes `seen`.
+    /// equal ones only for one. Those from index `asked` on were requested by name. Nothing is
+    /// stored on disk: the caller writes `seen`.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn dedup(
         &mut self,
         urls: &[UrlKey],
@@ -134,7 +135,7 @@ impl Sieve {
         Ok(())
     }
 
-    /// Lets those through that were asked for, were not let through, and are not on disk.
+    /// Lets URLs through that were requested by name, did not pass, and are not on disk.
     fn find_lost(
         &self,
         urls: &[UrlKey],
@@ -147,7 +148,7 @@ impl Sieve {
         let passed = (0..urls.len()).filter(|&i| fresh[i]).map(|i| (urls[i], i));
         let missed = (asked..urls.len()).filter(|&i| !fresh[i]).map(|i| (urls[i], i));
         let mut sorted: Vec<(UrlKey, usize)> = passed.chain(missed).collect();
-        // What has passed speaks for all that are equal, wherever it is; otherwise the first does.
+        // Of equal keys, one that has passed is kept, wherever it is; otherwise the first.
         sorted.sort_unstable_by_key(|&(key, i)| (key, !fresh[i], i));
         sorted.dedup_by_key(|(key, _)| *key);
         sorted.retain(|&(_, i)| !fresh[i]);
@@ -158,14 +159,15 @@ impl Sieve {
         })
     }
 
-    /// Rows of `seen` were deleted: what was recent may be new again. That happens only where
-    /// agents share a crawl, and there the body keeps nothing
+    /// Discards the recent keys before the next batch, because rows of `seen` were deleted and
+    /// their URLs may be new again. This happens only where agents share a crawl, and there the
+    /// seen set stores nothing
     /// ([`Settings::check_shared`](crivello_common::config::Settings::check_shared)).
     pub const fn forget(&mut self) {
         self.stale = true;
     }
 
-    /// What was asked so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn counts(&self) -> SieveCounts {
         let (seen_bytes, losses) = (self.seen.memory(), self.seen.losses());
@@ -173,7 +175,7 @@ impl Sieve {
     }
 }
 
-/// The body that the settings name, with all that is on disk.
+/// Returns the seen set that the settings choose, with all URLs on disk.
 fn seen_set(disk: &Arc<Database>, settings: &State) -> Result<Box<dyn SeenSet>, DiskError> {
     Ok(match settings.sieve {
         SieveKind::Rocksdb => Box::new(RocksSeen::new(disk.clone())),
@@ -201,7 +203,7 @@ fn seen_set(disk: &Arc<Database>, settings: &State) -> Result<Box<dyn SeenSet>, 
     })
 }
 
-/// Walks over all URLs on disk, one block of rows after the other.
+/// Calls `f` for all URLs on disk, one block of rows after the other.
 fn each_known(disk: &Database, mut f: impl FnMut(UrlKey)) -> Result<(), DiskError> {
     disk.walk(Family::Seen, &[], &[0xff; keys::PAIR + 1], |key, _| {
         let (Some(group), Some(url)) = (keys::read_group(key), keys::read_url_hash(key)) else {

@@ -1,14 +1,15 @@
-//! The body that keeps nothing: it looks into the rows of `seen`.
+//! The seen set without data of its own: it looks up the rows of `seen`.
 //!
-//! A batch is sorted and looked up in one go, so that neighbors share blocks and filters. Mercator
-//! (Heydon and Najork 1999) and BUbiNG (Boldi et al. 2018) keep sorted files instead (see
+//! A batch is sorted and looked up in one call, so that neighbors share blocks and filters.
+//! Mercator (Heydon and Najork 1999) and BUbiNG (Boldi et al. 2018) use sorted files instead (see
 //! [`Offline`](super::Offline)); an LSM tree does the same merging, and answers at once.
 
 use super::seen_set::{Lookup, SeenSet};
 use crate::storage::{Database, DiskError, Family, keys};
 use std::sync::Arc;
 
-/// See the module. What has passed must be written to `seen` before the next batch is offered.
+/// A seen set over the rows of `seen`. URLs that pass must be written there before the next batch
+/// is offered.
 #[derive(Debug)]
 pub struct RocksSeen {
     disk: Arc<Database>,
@@ -17,7 +18,7 @@ pub struct RocksSeen {
 }
 
 impl RocksSeen {
-    /// One that looks into this database.
+    /// Creates a seen set over this database.
     #[must_use]
     pub const fn new(disk: Arc<Database>) -> Self {
         Self { disk, order: Vec::new(), sorted: Vec::new() }
@@ -29,7 +30,7 @@ impl SeenSet for RocksSeen {
         let Self { disk, order, sorted } = self;
         order.clear();
         order.extend((0u32..).zip(batch).map(|(i, _)| i));
-        // Equal keys stay in the order of appearance; the first of them speaks for all.
+        // Equal keys stay in the order of appearance, so only the first of them is looked up.
         order.sort_unstable_by_key(|&i| (batch[i as usize].key, i));
         order.dedup_by_key(|i| batch[*i as usize].key);
         sorted.clear();

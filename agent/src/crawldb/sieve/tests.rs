@@ -1,4 +1,5 @@
-//! All bodies against a set: what each lets through, and what the filters lose.
+//! Tests of all seen sets against a model: the URLs that each lets through, and the losses of
+//! filters.
 
 use super::*;
 use crate::storage::Batch;
@@ -12,13 +13,13 @@ fn key(n: u64) -> UrlKey {
     UrlKey { group: GroupHash(n % 7), url: UrlHash(n) }
 }
 
-/// A body, and what its owner does with what has passed.
+/// A seen set under test, and the database to which the URLs that pass are written.
 struct Subject {
     name: &'static str,
     body: Box<dyn SeenSet>,
-    /// It lets through all that is new.
+    /// True if it lets through all new URLs.
     exact: bool,
-    /// It answers at once.
+    /// True if it answers at once.
     prompt: bool,
     disk: Option<Arc<Database>>,
 }
@@ -27,7 +28,7 @@ impl Subject {
     fn all(dir: &Path) -> Vec<Self> {
         let disk = Arc::new(Database::open(&dir.join("state"), true, &State::default()).unwrap());
         let of = |name, body, exact| Self { name, body, exact, prompt: true, disk: None };
-        // So small that the filters lose, and that the files are merged many times.
+        // The sizes are so small that the filters lose URLs and the files are merged many times.
         let (filter, gathers) = (ByteSize(256), ByteSize(24 * 50));
         let rocks = of("rocksdb", Box::new(RocksSeen::new(disk.clone())), true);
         let offline = Offline::open(&dir.join("offline"), gathers).unwrap();
@@ -40,7 +41,7 @@ impl Subject {
         ]
     }
 
-    /// What passes of a batch that begins with this ticket.
+    /// Offers a batch with tickets from `ticket` on. Returns the tickets that pass.
     fn lookup(&mut self, keys: &[u64], ticket: u64) -> Vec<u64> {
         let lookup = |(ticket, &n)| Lookup { key: key(n), ticket };
         let batch: Vec<Lookup> = (ticket..).zip(keys).map(lookup).collect();
@@ -58,7 +59,7 @@ impl Subject {
     }
 }
 
-/// The tickets of first appearances.
+/// Returns the tickets of first appearances.
 fn firsts(batches: &[Vec<u64>]) -> Vec<u64> {
     let mut known = HashSet::new();
     (0..).zip(batches.iter().flatten()).filter(|(_, n)| known.insert(**n)).map(|(t, _)| t).collect()
@@ -80,7 +81,7 @@ proptest! {
                 ticket += keys.len() as u64;
                 if subject.exact && subject.prompt {
                     let so_far = wanted.iter().take_while(|&&first| first < ticket);
-                    prop_assert!(passed.iter().eq(so_far), "{} answers late", subject.name);
+                    prop_assert!(passed.iter().eq(so_far), "{} returns results late", subject.name);
                 }
             }
             subject.body.flush(&mut passed).unwrap();
@@ -96,8 +97,8 @@ proptest! {
     }
 }
 
-/// What a filter says that it loses is what it loses, within a fifth, when it is hardly filled and
-/// when it is overfull.
+/// A filter's reported losses are within a fifth of the real ones, both when it is hardly filled
+/// and when it is overfull.
 #[test]
 fn a_filter_knows_what_it_loses() {
     let size = ByteSize::kib(64); // 524,288 bits
@@ -116,19 +117,19 @@ fn a_filter_knows_what_it_loses() {
         }
         let is_near = |a: f64, b: f64| a < b * 1.2 && b < a * 1.2;
         let (lost, said) = (n_urls as f64 - passed.len() as f64, body.losses().urls);
-        assert!(is_near(lost, said), "{name}, {n_urls}: {lost} were lost, it says {said}");
-        assert!(lost > 500.0, "{name}, {n_urls}: {lost} are too few to compare");
+        assert!(is_near(lost, said), "{name}, {n_urls} URLs: {lost} lost, {said} estimated");
+        assert!(lost > 500.0, "{name}, {n_urls} URLs: only {lost} lost, too few to compare");
         let (before, rate) = (passed.len(), body.losses().rate);
         let more: Vec<Lookup> =
             (0..2_000).map(|n| Lookup { key: key(1 << 40 | n), ticket: n }).collect();
         body.lookup(&more, &mut passed).unwrap();
         let share = 1.0 - (passed.len() - before) as f64 / 2_000.0;
-        assert!(is_near(share, rate), "{name}: {share} is lost, it says {rate}");
+        assert!(is_near(share, rate), "{name}: loss rate {share}, estimated {rate}");
         assert_eq!(body.memory(), size.as_usize());
     }
 }
 
-/// The bound that the settings name.
+/// The bound in the description of the settings.
 #[test]
 fn a_filter_takes_as_many_urls_as_the_settings_promise() {
     let size = ByteSize::mib(1);
@@ -143,7 +144,7 @@ fn a_filter_takes_as_many_urls_as_the_settings_promise() {
     assert!((0.001..0.003).contains(&blocked), "{blocked}");
 }
 
-/// A sieve over rows that nobody writes unless it says so.
+/// Creates a sieve over `seen` rows that only the test writes.
 fn sieve(dir: &Path, body: Box<dyn SeenSet>) -> Sieve {
     let settings = State { sieve_cache: ByteSize::kib(64), ..State::default() };
     let disk = Arc::new(Database::open(dir, true, &settings).unwrap());
@@ -153,7 +154,7 @@ fn sieve(dir: &Path, body: Box<dyn SeenSet>) -> Sieve {
 #[test]
 fn what_was_asked_for_is_never_lost() {
     let dir = tempfile::tempdir().unwrap();
-    // It is full soon.
+    // The filter is full after a few URLs.
     let mut sieve = sieve(dir.path(), Box::new(Bloom::new(ByteSize(8))));
     let mut fresh = Vec::new();
     let links: Vec<UrlKey> = (0..500).map(key).collect();
@@ -165,7 +166,7 @@ fn what_was_asked_for_is_never_lost() {
         sieve.disk.put(&mut rows, Family::Seen, &keys::seen(key), &[]);
     }
     sieve.disk.commit(&rows).unwrap();
-    // A link, and the same and two others as seeds, each twice.
+    // One link; as seeds the same URL once, and two other URLs twice.
     let urls: Vec<UrlKey> = [1_000, 1_000, 1_001, 499, 1_001, 499].map(key).to_vec();
     let was_fresh = fresh[499];
     sieve.dedup(&urls, 1, &mut fresh).unwrap();
@@ -186,6 +187,6 @@ fn it_counts_what_it_is_asked_and_forgets_when_told() {
     assert!(counts.seen_bytes > 0);
     sieve.forget();
     sieve.dedup(&urls, urls.len(), &mut fresh).unwrap();
-    assert_eq!(fresh, [false; 4], "the body has not forgotten");
+    assert_eq!(fresh, [false; 4], "after `forget`, the body still knows all URLs");
     assert_eq!(sieve.counts().looked_up, 6);
 }

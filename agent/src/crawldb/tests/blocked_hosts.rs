@@ -1,4 +1,5 @@
-//! Queues of blocked hosts are dropped from the disk, all of them and nothing else, also over kills.
+//! Tests that the queues of blocked hosts are dropped from disk, all of them and nothing else, also
+//! over kills.
 
 use super::super::CrawlDb;
 use crate::messages::Commit;
@@ -58,7 +59,7 @@ impl House {
         while self.crawldb.is_blocking() {
             self.step();
             steps += 1;
-            assert!(steps < 100, "it never ends");
+            assert!(steps < 100, "the scan does not end");
         }
     }
 
@@ -81,7 +82,7 @@ fn seeded(dir: &Path) -> House {
 fn all_that_is_blocked_is_dropped_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let mut house = seeded(dir.path());
-    // Some are on the workbench: those are its to give back.
+    // Some hosts are on the workbench, which must give them back.
     let on_desk = house.serve(4).len() as u64;
     assert_eq!(on_desk, 4);
     house.crawldb.reconfigure(&blocking("*.site1.test,h0.site0.test").live);
@@ -94,10 +95,10 @@ fn all_that_is_blocked_is_dropped_and_nothing_else() {
     let counts = house.crawldb.block_counts();
     assert_eq!(counts.iter().map(|count| count.urls).sum::<u64>(), dropped);
     assert_eq!(counts.iter().map(|count| count.hosts).sum::<u64>() * URLS, dropped);
-    // What is found from now on is not let in.
+    // New URLs of blocked hosts are refused.
     house.commit(vec![found(1, 99), found(2, 99)]);
     assert_eq!(house.crawldb.totals().queued, totals.queued + 1);
-    // After an unblock it is, and what was dropped stays so.
+    // After an unblock they are admitted, and dropped URLs stay dropped.
     house.crawldb.reconfigure(&Settings::default().live);
     house.finish();
     house.commit(vec![found(1, 0), found(1, 100)]);
@@ -136,7 +137,7 @@ fn a_host_that_falls_due_is_not_handed_over_when_it_is_blocked() {
     house.commit(Vec::new());
     house.finish();
     assert_eq!(house.crawldb.totals().queued, 0);
-    let [count] = &house.crawldb.block_counts()[..] else { panic!("one entry") };
+    let [count] = &house.crawldb.block_counts()[..] else { panic!("expected one entry") };
     assert_eq!((count.hosts, count.urls, count.done), (HOSTS, HOSTS * URLS, true));
 }
 
@@ -150,17 +151,17 @@ fn an_unblock_stops_what_is_being_dropped() {
     house.step();
     house.step();
     let left = house.crawldb.totals().queued;
-    assert!(left > 0 && left < MANY, "{left} are left: it is not in the middle");
+    assert!(left > 0 && left < MANY, "{left} URLs left: the scan is not half done");
     house.crawldb.reconfigure(&Settings::default().live);
     house.finish();
     (0..5).for_each(|_| house.step());
     assert_eq!(house.crawldb.totals().queued, left);
     assert_eq!(house.crawldb.totals().discards.get(Discard::Blocked), MANY - left);
-    // Those that are left are handed over.
+    // The remaining URLs are handed over.
     let served = house.serve(4);
     let [ToWorkbench::Due(due)] = &served[..] else { panic!("{served:?}") };
     assert_eq!(&*due.name, "h1.site1.test");
-    // The same where another entry takes the place of the first, and it is dropped in the end.
+    // If another entry replaces the first one, all is dropped in the end.
     let dir = tempfile::tempdir().unwrap();
     let mut house = House::open(dir.path(), &Settings::default());
     house.commit((0..MANY).map(|n| found(1, n)).collect());

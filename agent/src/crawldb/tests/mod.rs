@@ -1,6 +1,6 @@
-//! The crawl database against a model: whatever happens, and however often the process dies in between,
-//! each URL is handed out until it is committed, never twice at once, in the order of first
-//! appearance, and nothing is lost.
+//! Tests of the crawl database against a model: whatever happens, and however often the process
+//! dies in between, each URL is handed out until it is committed, never twice at once, in the order
+//! of first appearance, and nothing is lost.
 
 mod blocked_hosts;
 mod model;
@@ -66,11 +66,11 @@ fn a_host_limit_is_met_exactly_over_restarts() {
         }
     }
     model.drain();
-    assert_eq!(model.pages(), 21, "seven of each of the three hosts");
+    assert_eq!(model.pages(), 21, "expected 7 pages of each of 3 hosts");
 }
 
-/// A host that comes back while its pages are on the way is promised more, and keeps what those
-/// were promised: of neither anything stays behind.
+/// A host that returns while its pages are in flight reserves more pages, and keeps the reservation
+/// of those in flight. In the end nothing of either remains.
 #[test]
 fn a_domain_limit_is_met_exactly_by_hosts_that_come_and_go() {
     let limits = Limits { pages_per_domain_max: Some(90), ..Limits::default() };
@@ -85,7 +85,7 @@ fn a_domain_limit_is_met_exactly_by_hosts_that_come_and_go() {
         model.take(Step::CommitBut(3));
     }
     model.drain();
-    assert_eq!(model.pages(), 270, "ninety of each of the three domains");
+    assert_eq!(model.pages(), 270, "expected 90 pages of each of 3 domains");
 }
 
 #[test]
@@ -97,18 +97,18 @@ fn a_page_whose_links_are_on_their_way_is_queued_to_others_and_fetched_once_here
     model.take(Step::Fetch { pick: 0, n: 1 });
     model.take(Step::CommitAway);
     model.recount();
-    assert!(model.rows().done.is_empty(), "another one would fetch it");
+    assert!(model.rows().done.is_empty(), "for others, the page is not fetched yet");
     assert_eq!(model.rows().queued.len(), 1);
     model.take(Step::Kill);
     model.take(Step::Want(1));
-    assert!(model.on_desk().is_empty(), "this one does not");
+    assert!(model.on_desk().is_empty(), "this agent does not fetch it again");
     model.take(Step::Safe);
     model.take(Step::Commit);
     model.recount();
     assert_eq!((model.rows().done.len(), model.rows().queued.len()), (1, 0));
 }
 
-/// Four hosts with large rules are not four hosts to somebody who ordered five.
+/// Hosts with large rules count as several: an order of five gets only one of them.
 #[test]
 fn hosts_with_large_rules_count_as_several() {
     let lines: String = (0..4_000).map(|n| format!("Disallow: /directory/{n}/\n")).collect();
@@ -125,12 +125,12 @@ fn hosts_with_large_rules_count_as_several() {
     model.take(Step::Commit);
     for n in 1..=all {
         model.take(Step::Want(5));
-        assert_eq!(model.on_desk().len(), n, "one at a time");
+        assert_eq!(model.on_desk().len(), n, "an order of five gets one such host");
     }
     model.drain();
 }
 
-/// The end of a window comes back although its host stays: what is asked for next is just that.
+/// A host that stays returns the end of its window. The next request gets exactly that.
 #[test]
 fn what_a_host_gives_back_is_handed_out_again_in_its_turn() {
     let mut model = Model::new(1);
@@ -140,11 +140,11 @@ fn what_a_host_gives_back_is_handed_out_again_in_its_turn() {
         model.take(step);
     }
     let host = model.on_desk()[0];
-    assert!(model.window(host) >= 13, "all that there is of it");
+    assert!(model.window(host) >= 13, "all of the host's queue");
     model.drain();
 }
 
-/// Hosts are handed over a little before they fall due, and the workbench may have no use for one.
+/// Hosts are handed over slightly before they fall due, and the workbench may return one unused.
 #[test]
 fn a_host_that_comes_back_before_its_time_is_handed_over_again() {
     let mut model = Model::new(1);

@@ -1,4 +1,4 @@
-//! What the crawl database must do, said simply: maps in memory, and a disk that is a copy of them.
+//! A simple model of the crawl database: maps in memory, compared with a real one on disk.
 
 mod desk;
 pub mod exchange;
@@ -26,13 +26,13 @@ pub enum Step {
         pick: u16,
         n: u8,
     },
-    /// After a visit that rests the host for so many milliseconds, or without one.
+    /// The host leaves after a visit that rests it for `rest_ms` milliseconds, or without a visit.
     Leave {
         pick: u16,
         rest_ms: Option<u16>,
     },
     Refill(u16),
-    /// The window is cut to so many URLs.
+    /// The window is cut to `keep` URLs.
     Return {
         pick: u16,
         keep: u8,
@@ -44,11 +44,11 @@ pub enum Step {
     /// A robots.txt redirects to the host of this URL.
     Call(u16),
     Commit,
-    /// So many pages are still being parsed when the rest is committed.
+    /// A commit while this many pages are still being parsed.
     CommitBut(u8),
-    /// As a commit, of pages that link to what other agents own.
+    /// A commit of pages with links to other agents.
     CommitAway,
-    /// All that was linked to so far is safe.
+    /// Acknowledgement of all links so far.
     Safe,
     Kill,
 }
@@ -58,7 +58,7 @@ struct OnDesk {
     window: Vec<Queued>,
     pages_left: u64,
     state: HostState,
-    /// It came for its robots.txt only.
+    /// True if it was requested only for its robots.txt.
     called: bool,
 }
 
@@ -73,9 +73,9 @@ pub struct Model {
     names: BTreeMap<HostKey, Arc<str>>,
     group: Commit,
     pending_pages: Vec<PendingPage>,
-    /// What was told of all commits so far.
+    /// Facts of all commits so far.
     pub told: Vec<Fact>,
-    /// Other agents' facts are among the rows.
+    /// True if other agents' facts are among the rows.
     merged: bool,
     found: BTreeSet<UrlHash>,
     dealt_with: BTreeSet<UrlHash>,
@@ -136,7 +136,7 @@ impl Model {
         self.crawldb().on_workbench(ToFrontier::NameFailed { kind });
     }
 
-    /// The robots.txt of all hosts on the desk is this.
+    /// Sets the robots.txt of all hosts on the workbench.
     pub fn learn(&mut self, rules: &Arc<Rules>) {
         let origin = Origin { scheme: Scheme::Http, port: 80 };
         let at = self.now;
@@ -156,7 +156,7 @@ impl Model {
         self.desk.keys().copied().collect()
     }
 
-    /// URLs of a host that are on the desk.
+    /// Returns the number of a host's URLs on the workbench.
     pub fn window(&self, host: HostKey) -> usize {
         self.desk[&host].window.len()
     }
@@ -250,20 +250,21 @@ impl Model {
                     let (window, pages_left) = (due.urls, due.pages_left);
                     let on_desk = OnDesk { window, pages_left, state: due.state, called };
                     let before = self.desk.insert(due.host, on_desk);
-                    assert!(before.is_none(), "a host is handed over twice");
+                    assert!(before.is_none(), "a host was handed out twice");
                 }
                 ToWorkbench::MoreUrls { host, urls, .. } => {
                     self.check_window(host, &urls);
                     self.desk.get_mut(&host).unwrap().window.extend(urls);
                 }
                 ToWorkbench::NotOwned { .. } | ToWorkbench::Recall { .. } => {
-                    panic!("all groups may be fetched")
+                    panic!("unexpected message: all groups may be fetched")
                 }
             }
         }
     }
 
-    /// Nothing that was dealt with or is handed out; in the order of first appearance.
+    /// Checks that no URL is finished or handed out already, and that all are in the order of first
+    /// appearance.
     fn check_window(&self, host: HostKey, urls: &[Queued]) {
         let mut last = self.desk.get(&host).and_then(|d| d.window.last()).map(|u| u.queue_key);
         for url in urls {
@@ -298,7 +299,11 @@ impl Model {
             assert_eq!(over, None, "a domain has more pages than its limit of {max}");
         }
         let totals = self.crawldb().totals().clone();
-        assert_eq!(totals.hosts, self.host_rows(), "every host that is counted has a row");
+        assert_eq!(
+            totals.hosts,
+            self.host_rows(),
+            "the host count differs from the number of rows"
+        );
         assert_eq!(totals.pages, self.dealt_with.len() as u64);
         if self.merged {
             return;
@@ -306,14 +311,14 @@ impl Model {
         assert_eq!(
             self.found.len() as u64,
             totals.queued + totals.pages + totals.discards.iter().map(|(_, n)| n).sum::<u64>(),
-            "every URL is queued, fetched or set aside"
+            "a URL is neither queued nor fetched nor discarded"
         );
     }
 
-    /// The process dies: what was not committed is gone, and may be found or fetched again.
+    /// Kills the process: all that was not committed is lost, and may be found or fetched again.
     fn kill(&mut self) {
         let lost: Vec<Found> = self.group.found.clone();
-        // The outbox has them still.
+        // The outbox still has them.
         self.pending_pages.append(&mut self.group.routing.released);
         self.group = Commit::default();
         self.found_open.clear();
@@ -321,7 +326,7 @@ impl Model {
         self.dropping.clear();
         (self.crawldb, self.disk) = (None, None);
         self.open();
-        // Whoever sent them was not told that they were taken in, and sends them again.
+        // Their senders got no acknowledgement, so they send them again.
         for found in lost {
             self.found_open.insert(found.hash);
             self.group.found.push(found);
@@ -350,6 +355,6 @@ impl Model {
                 }
             }
         }
-        panic!("the frontier never empties: {:?}", self.crawldb().totals());
+        panic!("the frontier does not become empty: {:?}", self.crawldb().totals());
     }
 }

@@ -1,5 +1,5 @@
-//! A crawl's crawl database behind each body of the sieve that a crawl can choose: kills, restarts, and
-//! restarts with another body let nothing through twice, and lose nothing.
+//! Tests of the crawl database with each seen set that a crawl can choose: kills, restarts, and
+//! restarts with another seen set let nothing through twice, and lose nothing.
 
 use super::super::CrawlDb;
 use crate::messages::Commit;
@@ -44,7 +44,7 @@ impl House {
     }
 }
 
-/// Each group repeats some of what earlier ones had, and itself.
+/// Returns URLs, of which some repeat earlier groups and others the group itself.
 fn group(n: u64) -> impl Iterator<Item = u64> {
     (0..60).map(move |i| (n * 23 + i * i) % (100 + 20 * n))
 }
@@ -63,7 +63,7 @@ fn live_through(sieves: impl Fn(u64) -> SieveKind) {
             let all = known.len() as u64;
             assert_eq!((totals.seen, totals.queued), (all, all), "{:?}, {part}", sieves(n));
         }
-        // Killed before the commit: as if it had never been offered.
+        // A kill before the commit: the batch counts as never offered.
         drop(house.prepare(group(2 * n + 2).chain(5_000..5_100)));
     }
 }

@@ -1,4 +1,4 @@
-//! Groups that change hands, between crawl databases that did whatever they did.
+//! Transfer of groups between crawl databases with arbitrary histories.
 
 use super::model::exchange::Rows;
 use super::model::{Model, Step};
@@ -15,7 +15,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 1..40)
 }
 
-/// An agent after these steps.
+/// Creates an agent that performed these steps.
 fn agent(steps: Vec<Step>) -> Model {
     let mut model = Model::new(HOSTS);
     steps.into_iter().for_each(|step| model.take(step));
@@ -23,7 +23,7 @@ fn agent(steps: Vec<Step>) -> Model {
     model
 }
 
-/// An agent that was told all this, in this order.
+/// Creates an agent that received all these facts, in this order.
 fn told(chunks: &[&[Vec<Fact>]]) -> Model {
     let mut model = Model::new(HOSTS);
     chunks.iter().copied().flatten().for_each(|facts| model.hear(facts));
@@ -45,7 +45,7 @@ proptest! {
         let chunks = a.tell(bytes_max);
         let mut b = Model::new(HOSTS);
         for n in kills {
-            // Broken off after so many chunks, and begun again.
+            // Interrupted after `n` chunks, and started again.
             chunks.iter().take(n).for_each(|facts| b.hear(facts));
             b.take(Step::Kill);
             b.recount();
@@ -73,9 +73,9 @@ proptest! {
         let abc = told(&[&a, &b, &c]).rows().sorted();
         prop_assert_eq!(&abc, &told(&[&c, &a, &b, &a]).rows().sorted());
         let one: Vec<Fact> = b.iter().chain(&c).chain(&a).chain(&c).flatten().cloned().collect();
-        prop_assert_eq!(&abc, &told(&[&[one]]).rows().sorted(), "in one commit");
+        prop_assert_eq!(&abc, &told(&[&[one]]).rows().sorted(), "merged in one commit");
         let bc = told(&[&b, &c]).tell(500);
-        prop_assert_eq!(&abc, &told(&[&bc, &a]).rows().sorted(), "by another");
+        prop_assert_eq!(&abc, &told(&[&bc, &a]).rows().sorted(), "merged in another order");
     }
 
     #[test]
@@ -119,17 +119,17 @@ proptest! {
         prop_assert!(a.fetched().is_empty());
         let after = a.rows();
         let set_aside: BTreeSet<_> = before.done.difference(&fetched).copied().collect();
-        prop_assert_eq!(&after.done, &set_aside, "what was never archived stays as it is");
+        prop_assert_eq!(&after.done, &set_aside, "discarded URLs were changed");
         let n = |rows: &Rows| rows.queued.values().map(Vec::len).sum::<usize>();
         prop_assert_eq!(n(&after), n(&before) + fetched.len());
-        // Whoever still says that it was fetched, and whatever else is told meanwhile.
+        // Facts that still report the pages as fetched change nothing.
         chunks.iter().for_each(|facts| a.hear(facts));
         a.recount();
         prop_assert_eq!(&a.rows().done, &set_aside);
         a.take(Step::Kill);
         agent(other).tell(1_000).iter().for_each(|facts| a.hear(facts));
         a.recount();
-        prop_assert!(a.fetched().is_empty(), "also after the rows have been looked through");
+        prop_assert!(a.fetched().is_empty(), "a fact of another agent restored a lost page");
     }
 
     #[test]
@@ -181,7 +181,7 @@ proptest! {
         prop_assert_eq!(model.traces(group), 0);
         prop_assert_eq!(model.rows(), expected);
         model.recount();
-        // And it can come back.
+        // The group can be transferred again.
         chunks.iter().for_each(|facts| model.hear(facts));
         model.recount();
         prop_assert_eq!(model.rows(), told(&[&chunks]).rows());
@@ -249,11 +249,11 @@ fn tags_are_in_the_commit_and_in_order() {
         model.set_role(*group, Some(tag.clone()));
     }
     model.set_role(GroupHash(7), None);
-    assert_eq!(model.tags(), tags, "through what waits for the commit");
+    assert_eq!(model.tags(), tags, "uncommitted roles are missing");
     model.take(Step::Commit);
     model.set_role(GroupHash(5), None);
     model.take(Step::Kill);
-    assert_eq!(model.tags(), tags, "as of the last commit");
+    assert_eq!(model.tags(), tags, "the roles differ from the last commit");
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn a_group_that_may_not_be_fetched_is_passed_until_it_may() {
         asked += 1;
         true
     });
-    assert_eq!(asked, 0, "what was passed costs nothing");
+    assert_eq!(asked, 0, "skipped hosts are read again");
     model.rescan_schedule();
     assert_eq!(model.served(|group| group == first).into_iter().collect::<Vec<_>>(), [first]);
     model.rescan_schedule();

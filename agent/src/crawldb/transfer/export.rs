@@ -1,4 +1,4 @@
-//! All facts of a group, a chunk at a time.
+//! Export of all facts of a group, a chunk at a time.
 
 use super::super::CrawlDb;
 use super::super::changes::{elsewhere, of_host};
@@ -9,25 +9,25 @@ use crate::storage::{DiskError, Family, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use std::sync::Arc;
 
-/// Hosts first, so that what follows finds them; what is done last, so that a URL that is fetched
-/// while the chunks go out is told of after it was told of as queued.
+/// The order of an export. Hosts come first, so that later facts find them. Outcomes come last, so
+/// that a URL that is fetched during the export is sent as done after it was sent as queued.
 const STAGES: [Family; 4] = [Family::Hosts, Family::Robots, Family::Frontier, Family::Seen];
 
-/// How far an export has come.
+/// Position of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportCursor {
     stage: usize,
-    /// The last key that was told of; empty for none of this stage.
+    /// Last key that was exported in this stage; empty for none.
     last: Vec<u8>,
 }
 
 impl CrawlDb {
-    /// The next facts of `group`, about `bytes_max` by [`Fact::weight`] but at least one, and where
-    /// to go on; `None` when these were the last. They are those of the last commit: what changes
-    /// while an export goes on is told of by whoever changes it.
+    /// Returns the next facts of `group`, about `bytes_max` by [`Fact::weight`] but at least one,
+    /// and the position at which to continue; `None` if these were the last. The facts are those of
+    /// the last commit. Commits during an export report their own changes.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// [`DiskError`] if the disk fails.
     pub fn export(
         &self,
         group: GroupHash,
@@ -65,7 +65,7 @@ impl CrawlDb {
     }
 }
 
-/// The names of hosts, whose rows follow each other.
+/// Names of hosts, with the last one cached: the rows of a host are adjacent.
 struct Names<'a> {
     crawldb: &'a CrawlDb,
     last: Option<(HostKey, Arc<str>)>,
@@ -79,7 +79,7 @@ impl Names<'_> {
             return Ok(name.clone());
         }
         let value = self.crawldb.disk.get(Family::Hosts, &keys::host(host))?;
-        let what = "a host with rows has none of its own";
+        let what = "a host with other rows has no row in `hosts`";
         let value = value.ok_or(DiskError::Row { family: "hosts", what })?;
         let name = HostRow::decode(&value)?.name;
         self.last = Some((host, name.clone()));
@@ -87,7 +87,7 @@ impl Names<'_> {
     }
 }
 
-/// The fact in a row; `None` where another row says it.
+/// Returns the fact in a row; `None` if it follows from other rows.
 fn read(
     family: Family,
     key: &[u8],

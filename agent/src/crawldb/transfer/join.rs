@@ -1,4 +1,4 @@
-//! The joins: each is commutative, associative and idempotent.
+//! Joins of values; each is commutative, associative and idempotent.
 
 use crate::messages::{Queued, RobotsRecord};
 use crate::storage::values::RobotsRow;
@@ -6,7 +6,7 @@ use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::politeness::HostState;
 
-/// The later time and the heavier backoff; of counters, the larger.
+/// Joins host states: the later times, the heavier backoff, and the larger counters.
 pub fn join_states(ours: &mut HostState, theirs: &HostState) {
     if (theirs.next, theirs.rule.code()) > (ours.next, ours.rule.code()) {
         (ours.next, ours.rule) = (theirs.next, theirs.rule);
@@ -25,7 +25,7 @@ pub fn join_states(ours: &mut HostState, theirs: &HostState) {
     ours.rested_us = ours.rested_us.max(theirs.rested_us);
 }
 
-/// Closed is closed; of two reasons, always the same.
+/// Joins closings: closed wins over open, and of two reasons the one with the smaller code.
 pub fn join_closed(ours: Option<Discard>, theirs: Option<Discard>) -> Option<Discard> {
     match (ours, theirs) {
         (Some(a), Some(b)) => Some(if a.code() <= b.code() { a } else { b }),
@@ -33,7 +33,8 @@ pub fn join_closed(ours: Option<Discard>, theirs: Option<Discard>) -> Option<Dis
     }
 }
 
-/// The shorter path to a URL, and all attempts that failed; true when that is news.
+/// Joins queued URLs: the smaller depth, and the larger number of failed attempts. Returns true if
+/// `ours` changed.
 pub fn join_queued(ours: &mut Queued, theirs: &Queued) -> bool {
     let before = (ours.depth, ours.attempts, ours.kind);
     ours.depth = ours.depth.min(theirs.depth);
@@ -44,7 +45,8 @@ pub fn join_queued(ours: &mut Queued, theirs: &Queued) -> bool {
     before != (ours.depth, ours.attempts, ours.kind)
 }
 
-/// Whether `theirs` is to replace `ours`: the later question, and of two at once always the same.
+/// Returns true if `theirs` replaces `ours`: the later request, or between equal times the larger
+/// encoding.
 pub fn is_newer(theirs: &RobotsRecord, ours: &RobotsRecord) -> bool {
     let times = |r: &RobotsRecord| (r.asked, r.fetched);
     let bytes = RobotsRow::encode;

@@ -1,4 +1,4 @@
-//! Facts joined into the rows, in one commit.
+//! Merging of facts into the rows, in one commit.
 
 use super::super::domain_counters::DomainCounters;
 use super::super::host_in_memory::HostInMemory;
@@ -13,21 +13,21 @@ use crivello_common::url::Origin;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A state that was begun without [`CrawlDb::sharing`] cannot take in what others know.
+/// Error of a state that was begun without [`CrawlDb::sharing`]: it cannot merge facts.
 const ALONE: DiskError =
     DiskError::Row { family: "seen", what: "written by an agent that crawled alone" };
 
-/// What one merge knows of the URLs it is told of, ahead of the disk.
+/// Rows of the URLs in one merge, ahead of the disk.
 struct Known {
     seen: Map<UrlKey, Seen>,
     queued: Map<UrlKey, Queued>,
-    /// Domains of which pages count no more.
+    /// Domains with pages that no longer count.
     uncounted: BTreeSet<GroupHash>,
 }
 
 impl CrawlDb {
-    /// Joins facts into the rows; the batch also contains all roles that were set before. None of the
-    /// groups may be [being deleted](Self::is_deleting).
+    /// Joins facts into the rows. The batch also contains all roles that were set before. None of
+    /// the groups may be [being deleted](Self::is_deleting).
     pub(in crate::crawldb) fn apply_facts(
         &mut self,
         facts: &[Fact],
@@ -42,7 +42,8 @@ impl CrawlDb {
                     self.meet(&mut counters, *host, name)?;
                     self.merge_queued((&mut batch, &mut counters), &mut known, *host, url)?;
                 }
-                // What only a lost archive has is to be fetched again, whoever still says otherwise.
+                // A page that only a lost archive has is fetched again, although some agents still
+                // report it as done.
                 Fact::Done { url, outcome } if let Some(page) = self.refetch.lost(outcome) => {
                     let host = HostKey { group: url.group, host: HostHash::of(&page.name) };
                     self.meet(&mut counters, host, &page.name)?;
@@ -70,7 +71,7 @@ impl CrawlDb {
         Ok(batch)
     }
 
-    /// Looks all URLs up at once, and brings the hosts into memory.
+    /// Looks up all URLs at once, and loads their hosts.
     fn known(&mut self, facts: &[Fact]) -> Result<Known, DiskError> {
         let (mut urls, mut hosts) = (Vec::new(), Vec::new());
         for fact in facts {
@@ -107,7 +108,7 @@ impl CrawlDb {
         Ok(Known { seen, queued: Map::default(), uncounted: BTreeSet::new() })
     }
 
-    /// Makes the row of a host that is heard of for the first time.
+    /// Creates the row of a host that is not known yet.
     fn meet(
         &mut self,
         counters: &mut DomainCounters,
@@ -152,7 +153,7 @@ impl CrawlDb {
                         row.map(|row| decode_queued(queue_key, &row)).transpose()?
                     }
                 };
-                let what = "a URL that is said to be queued is not there";
+                let what = "a URL marked as queued in `seen` is missing";
                 let mut ours = ours.ok_or(DiskError::Row { family: "frontier", what })?;
                 if join_queued(&mut ours, theirs) {
                     self.write_queued(batch, host, &ours);
@@ -187,7 +188,7 @@ impl CrawlDb {
         let lost = |before: &UrlOutcome| self.refetch.lost(before).is_some();
         match known.seen.insert(url, Seen::Done(outcome.clone())) {
             Some(Seen::Done(before)) if !lost(&before) => {
-                // The first one stays.
+                // The first outcome stays.
                 known.seen.insert(url, Seen::Done(before));
             }
             Some(Seen::Done(_)) => {
@@ -224,7 +225,7 @@ impl CrawlDb {
         row.bytes = row.bytes.max(*bytes);
         let n_pages = row.pages - before.pages;
         if entry.on_workbench {
-            // The workbench knows nothing of this, and will say what it knows.
+            // The workbench does not know the merged state, and will report its own.
             let merged_while_out = entry.merged_while_out.get_or_insert_default();
             join_states(merged_while_out, state);
         }

@@ -1,8 +1,9 @@
-//! Groups that change hands: their rows as [`Fact`](crate::messages::Fact)s, and facts joined into rows.
+//! Transfer of groups between agents: rows exported as [`Fact`](crate::messages::Fact)s, and facts
+//! merged into rows.
 //!
-//! What is known of a URL only grows (absent < queued < done), so chunks may come twice, in any
-//! order, from several agents, and be broken off by a kill: whoever sends all of them again ends
-//! at the same rows.
+//! The state of a URL only grows (absent < queued < done). So chunks may arrive twice, in any order
+//! and from several agents, and a kill may interrupt them: once all are sent again, the rows are
+//! the same.
 
 mod export;
 mod join;

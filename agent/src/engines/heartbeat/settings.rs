@@ -1,5 +1,5 @@
-//! Settings that the coordinator changes while the crawl runs: heard, checked, put in force. While it
-//! cannot be reached, those in force stay.
+//! Settings that the coordinator changes while the crawl runs: received, checked, and put in force.
+//! While the coordinator is unreachable, the settings in force stay.
 
 use super::Heartbeat;
 use crate::cluster::RETRY_PAUSE;
@@ -8,7 +8,7 @@ use crivello_common::config::Settings;
 use crivello_proto::v1;
 
 impl Heartbeat {
-    /// Settings, as they come.
+    /// Receives settings, and puts them in force.
     pub async fn watch_settings(&self) {
         loop {
             let known_revision = self.shared.live.revision();
@@ -24,9 +24,9 @@ impl Heartbeat {
                             "settings of revision {revision}: {} changed",
                             changed.join(", ")
                         ),
-                        Err(why) => tracing::error!(
-                            "settings of revision {revision} are not taken up: {why}"
-                        ),
+                        Err(why) => {
+                            tracing::error!("settings of revision {revision} are rejected: {why}")
+                        }
                     }
                 }
             }
@@ -34,7 +34,8 @@ impl Heartbeat {
         }
     }
 
-    /// Puts settings in force; says which of them have changed here, or why they cannot be.
+    /// Puts settings in force. Returns the names of the settings that changed here, or the reason
+    /// why they were rejected.
     fn take_settings(&self, sent: v1::CrawlSettings) -> Result<Vec<String>, String> {
         let live = &self.shared.live;
         let v1::CrawlSettings { revision, toml } = sent;

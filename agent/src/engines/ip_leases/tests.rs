@@ -1,6 +1,6 @@
-//! Turns in a simulated cluster.
+//! IP leases in a simulated cluster.
 
-mod fates;
+mod membership;
 mod schedules;
 mod visits;
 mod world;

@@ -1,12 +1,12 @@
-//! Noticing that no name can be looked up: then it is the name server that is wrong or down, and
-//! not the hosts. Pure; NXDOMAIN is an answer like any other.
+//! Detection of silent name servers: if no name can be resolved, they are wrong or down, not the
+//! hosts. Pure; NXDOMAIN counts as an answer.
 
 use crate::messages::{ResolveError, Resolved};
 
-/// So many look-ups in a row without an answer say that there will be none.
+/// Number of unanswered look-ups in a row from which the name servers count as silent.
 const ENOUGH: u32 = 8;
 
-/// See the module.
+/// Health of the name servers.
 #[derive(Debug, Default)]
 pub struct Names {
     answered: bool,
@@ -15,7 +15,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// A look-up has ended; `pending` others are still under way or waiting.
+    /// Records the result of a look-up; `pending` others are in flight or waiting.
     pub fn resolved(&mut self, answer: &Result<Resolved, ResolveError>, pending: usize) {
         if *answer != Err(ResolveError::Unavailable) {
             (self.answered, self.unanswered) = (true, 0);
@@ -25,12 +25,12 @@ impl Names {
         let hopeless = !self.answered && (pending == 0 || self.unanswered >= ENOUGH);
         if hopeless && !std::mem::replace(&mut self.warned, true) {
             tracing::warn!(
-                "no name could be looked up so far: the name servers do not answer (see dns.servers and --dns)"
+                "no name could be resolved so far: the name servers do not answer (see dns.servers and --dns)"
             );
         }
     }
 
-    /// Whether the name servers seem to be silent.
+    /// Returns true if the name servers seem to be silent.
     #[must_use]
     pub const fn are_silent(&self) -> bool {
         self.unanswered >= ENOUGH || (self.unanswered > 0 && !self.answered)
@@ -50,7 +50,7 @@ mod tests {
         assert!(!names.are_silent());
         names.resolved(&NONE, 5);
         assert!(names.are_silent());
-        assert!(!names.warned, "others are still under way");
+        assert!(!names.warned, "warned while other lookups are pending");
         names.resolved(&NONE, 0);
         assert!(names.warned);
         names.resolved(&NO_SUCH_NAME, 0);

@@ -1,9 +1,9 @@
-//! Noticing that nothing at all can be reached: then it is our network that is down, not the
-//! hosts, and giving them up one after another would throw the frontier away.
+//! Detection of outages: if nothing can be reached, the own network is down, not the hosts, and
+//! giving the hosts up one after another would discard the frontier.
 //!
-//! Only hosts that answered before are witnesses, as long as any has: at the end of a crawl many
-//! hosts may be left that never will. Pure: `now` is an argument. While the network seems down,
-//! one attempt at a time is let through, with a pause after each, until one succeeds.
+//! Once any host has answered, only hosts that answered before count as witnesses: at the end of a
+//! crawl, many hosts may be left that never will. Pure: `now` is an argument. While the network
+//! seems down, only one attempt at a time is made, with a pause after each, until one succeeds.
 
 use crivello_common::failure::Failure;
 use crivello_common::hash::HostKey;
@@ -11,14 +11,14 @@ use crivello_common::time::Timestamp;
 use hashbrown::HashSet;
 use std::time::Duration;
 
-/// Hosts that are remembered as having answered: enough of them to be witnesses.
+/// Maximum number of hosts that are remembered as witnesses; these are enough.
 const WITNESSES_MAX: usize = 10_000;
-/// So many different hosts out of reach, with none reached in between, are an outage.
+/// Number of different unreachable hosts, with none reached in between, that make an outage.
 const HOSTS: usize = 32;
-/// Between two attempts during an outage.
+/// Pause between two attempts during an outage.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// State of the network, as attempts to reach hosts show it.
 #[derive(Debug, Default)]
 pub struct Outage {
     answered: HashSet<HostKey, foldhash::fast::RandomState>,
@@ -27,10 +27,10 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// A host was reached, whatever it answered.
+    /// Records that a host was reached, whatever it answered.
     pub fn reached(&mut self, host: HostKey) {
         if self.is_on() {
-            tracing::info!("the network is back: the crawl goes on");
+            tracing::info!("the network is reachable again; the crawl continues");
         }
         if self.answered.len() < WITNESSES_MAX {
             self.answered.insert(host);
@@ -38,7 +38,7 @@ impl Outage {
         self.out_of_reach.clear();
     }
 
-    /// An attempt to reach a host failed.
+    /// Records that an attempt to reach a host failed.
     pub fn failed(&mut self, host: HostKey, kind: Failure, now: Timestamp) {
         let no_way = matches!(
             kind,
@@ -53,20 +53,20 @@ impl Outage {
             self.out_of_reach.push(host);
             if self.is_on() {
                 tracing::warn!(
-                    "none of the last {HOSTS} hosts could be reached, nor their names looked up: the network seems to be down; trying one host every {} s",
+                    "none of the last {HOSTS} hosts could be resolved and reached: the network seems to be down; trying one host every {} s",
                     PAUSE.as_secs()
                 );
             }
         }
     }
 
-    /// Whether nothing can be reached.
+    /// Returns true if nothing can be reached.
     #[must_use]
     pub const fn is_on(&self) -> bool {
         self.out_of_reach.len() >= HOSTS
     }
 
-    /// Whether an attempt may be made; `under_way` says whether one is.
+    /// Returns true if an attempt may be made; `under_way` is true if one is in flight.
     #[must_use]
     pub fn admits(&self, under_way: bool, now: Timestamp) -> bool {
         !self.is_on() || (!under_way && now >= self.next_attempt)
@@ -98,7 +98,7 @@ mod tests {
             assert!(!after_failures((0..HOSTS - 1).cycle().take(999), kind).is_on(), "{kind:?}");
         }
         let refused = after_failures(0..HOSTS, Failure::ConnectRefused);
-        assert!(!refused.is_on(), "a refusal came over the network");
+        assert!(!refused.is_on(), "refused connections prove that the network works");
     }
 
     #[test]

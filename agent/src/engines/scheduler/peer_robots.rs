@@ -8,12 +8,12 @@ use crivello_common::url::CrawlUrl;
 use std::collections::HashMap;
 use tokio::sync::oneshot;
 
-/// Who among other agents waits for what is asked for here; the scheduler's.
+/// Pending requests of other agents for a robots.txt.
 #[derive(Debug, Default)]
 pub struct PeerRobotsRequests(HashMap<CrawlUrl, Vec<oneshot::Sender<RobotsOutcome>>>);
 
 impl PeerRobotsRequests {
-    /// Tells the workbench what other agents want, and what they have found.
+    /// Passes requests and answers of other agents to the workbench.
     pub fn hear(&mut self, queues: &RemoteRobotsQueues, workbench: &mut Workbench, now: Timestamp) {
         while let Some((url, found)) = queues.answers.pop() {
             workbench.on_remote_robots(&url, &found, now);
@@ -41,7 +41,7 @@ impl PeerRobotsRequests {
         }
     }
 
-    /// Takes what the workbench has found for other agents, and what it wants of them.
+    /// Sends the workbench's answers and requests to other agents.
     pub fn speak(&mut self, queues: &RemoteRobotsQueues, workbench: &mut Workbench) {
         for (url, found) in workbench.take_peer_replies() {
             for answer in self.0.remove(&url).unwrap_or_default() {
@@ -49,7 +49,7 @@ impl PeerRobotsRequests {
             }
         }
         for url in workbench.take_remote_requests() {
-            // There is room: the workbench waits for no more than that.
+            // Never full: the workbench awaits no more answers than that.
             if let Err(url) = queues.requests.push(url) {
                 tracing::error!(%url, "the queue of robots.txt requests to other agents is full");
             }

@@ -1,5 +1,5 @@
-//! The writer of a cluster's member: other agents' facts are committed between the commits of its own
-//! pages, and what they must store is sent after that.
+//! The writer of a cluster member: commits other agents' facts between commits of its own pages,
+//! and sends changes to replicas and owners after each commit.
 
 use crate::cluster::{MembershipOutcome, OpenCommits, Replication};
 use crate::engines::writer::{Writer, WriterError};
@@ -10,11 +10,12 @@ use crossbeam::channel::{RecvTimeoutError, Select};
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
-/// Steps of jobs on groups between two looks at everything else.
+/// Number of group job steps in each round of the writer.
 const JOB_STEPS_AT_ONCE: usize = 2;
 
 impl Writer {
-    /// The next message of the agent's own threads; a timeout if messages of the cluster come first.
+    /// Returns the next message of the agent's own threads; a timeout if messages of the cluster
+    /// come first.
     pub(super) fn next_message(&self, wait: Duration) -> Result<WriterMsg, RecvTimeoutError> {
         let Replication::Cluster(cluster) = &self.replication else {
             return self.inbox.recv_timeout(wait);
@@ -56,7 +57,7 @@ impl Writer {
         if let Some(commit) = self.stores.crawldb.step_refetch(now)? {
             self.write(commit, now)?;
         }
-        // The roles that were set are on disk before any message about them leaves.
+        // Roles that were set are on disk before any message about them is sent.
         self.commit_facts(now)
     }
 
@@ -68,11 +69,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Brings the next view into force, if there is one.
+    /// Puts the next view into force, if there is one.
     fn enter_epoch(&mut self, now: Timestamp) -> Result<(), WriterError> {
         let Replication::Cluster(cluster) = &mut self.replication else { return Ok(()) };
         let Some(view) = cluster.take_view() else { return Ok(()) };
-        // In an epoch no rows come for a group that is deleted in it.
+        // Jobs of the old epoch finish first: within an epoch, no rows arrive for a group that is
+        // deleted in it.
         while self.step_job(now)? {}
         let Replication::Cluster(cluster) = &mut self.replication else { return Ok(()) };
         let mut open = OpenCommits { pages: &mut self.open, facts: &mut self.facts };
@@ -97,15 +99,15 @@ impl Writer {
         self.write(commit, now).map(drop)
     }
 
-    /// One step of the jobs on groups; false when there is none.
+    /// Makes one step of the jobs on groups. Returns false if there is none.
     fn step_job(&mut self, now: Timestamp) -> Result<bool, WriterError> {
         let Some(commit) = self.stores.crawldb.step_job(now)? else { return Ok(false) };
         self.write(commit, now)?;
         Ok(true)
     }
 
-    /// How the run of a member ended, once it has. It stays a member when there is nothing to fetch, or
-    /// a limit is reached.
+    /// Returns the way the run of a member ended, once it has. The agent stays a member while there
+    /// is nothing to fetch, or a limit is reached.
     pub(super) fn member_ended(&mut self, settled: bool) -> Result<Option<Ended>, WriterError> {
         let Replication::Cluster(cluster) = &mut self.replication else { return Ok(None) };
         let crawldb = &mut self.stores.crawldb;

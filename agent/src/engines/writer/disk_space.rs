@@ -1,4 +1,4 @@
-//! Disk space: writes are tried again while the disk is full, and fetching waits before it is.
+//! Disk space: writes are retried while the disk is full, and fetching pauses before it is.
 
 use crate::engines::writer::{Writer, WriterError};
 use crivello_common::time::Timestamp;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 /// Pause between two checks of the free space.
 const DISK_EVERY: Duration = Duration::from_millis(500);
-/// Pause before a write to a full disk is tried again.
+/// Pause before a write to a full disk is retried.
 const FULL_DISK_WAIT: Duration = Duration::from_millis(500);
 
 impl Writer {
-    /// Repeats `f` while the disk is full.
+    /// Repeats `f` until the disk is not full. Fails if the crawl is stopped before that.
     pub(super) fn retry_until_space<T>(
         &mut self,
         mut f: impl FnMut(&mut Self) -> Result<T, WriterError>,
@@ -22,14 +22,14 @@ impl Writer {
                 Err(error) if is_full(&error) => error,
                 other => {
                     if warned && other.is_ok() {
-                        tracing::info!("there is room on the disk again: the crawl goes on");
+                        tracing::info!("the disk has free space again; the crawl continues");
                     }
                     return other;
                 }
             };
             self.shared.status.disk_full.store(true, Relaxed);
             if !std::mem::replace(&mut warned, true) {
-                tracing::warn!(%error, "the disk is full: fetching waits until there is room");
+                tracing::warn!(%error, "the disk is full; fetching is suspended until there is free space");
             }
             if self.shared.lifecycle.is_stopping() {
                 return Err(WriterError::StillFull(error.to_string()));
@@ -38,7 +38,7 @@ impl Writer {
         }
     }
 
-    /// Has fetching wait while there is too little free space.
+    /// Pauses fetching while there is too little free space.
     pub(super) fn check_disk_space(&mut self, now: Timestamp) {
         if now.since(self.disk_checked_at) < DISK_EVERY {
             return;
@@ -49,9 +49,12 @@ impl Writer {
         let full = free < self.shared.settings.state.disk_free_min.0;
         if full != self.shared.status.disk_full.swap(full, Relaxed) {
             if full {
-                tracing::warn!(free, "the disk is nearly full: fetching waits until there is room");
+                tracing::warn!(
+                    free,
+                    "the disk is nearly full; fetching is suspended until there is free space"
+                );
             } else {
-                tracing::info!(free, "there is room on the disk again: the crawl goes on");
+                tracing::info!(free, "the disk has free space again; the crawl continues");
                 self.queues.wake();
             }
         }

@@ -1,4 +1,4 @@
-//! Live settings of the crawl database.
+//! Application of live settings to the crawl database.
 
 use crate::engines::writer::{Writer, WriterError};
 use crivello_common::time::Timestamp;
@@ -12,7 +12,8 @@ impl Writer {
     pub(super) fn apply_settings(&mut self, now: Timestamp) -> Result<(), WriterError> {
         let live = &self.shared.live;
         let crawldb = &mut self.stores.crawldb;
-        // Messages that wait for the workbench were made under the older settings: they go first.
+        // Messages that wait for the workbench were created under older settings: they are sent
+        // first.
         if self.replies.is_empty()
             && let Some(revised) = live.pending_for_crawldb()
         {

@@ -1,4 +1,4 @@
-//! When the writer commits, and when it ends.
+//! Tests of when the writer commits, and when it ends.
 
 use super::*;
 use crate::crawldb::Totals;
@@ -10,7 +10,7 @@ use crivello_common::time::Clock;
 use crivello_common::url::CrawlUrl;
 use crossbeam::channel::{Sender, bounded};
 
-/// A writer of an empty crawl whose seeds have ended, with the sender to its inbox.
+/// Creates a writer of an empty crawl whose seeds have ended, with the sender to its inbox.
 fn writer(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
     let mut settings = Settings::default();
     settings.fixed.state.commit_interval = Duration::from_secs(100);
@@ -33,7 +33,7 @@ fn writer(dir: &std::path::Path) -> (Writer, Sender<WriterMsg>) {
     (writer, to_writer)
 }
 
-/// A message that must be committed, but no page.
+/// Returns a message that must be committed, but contains no page.
 fn note() -> WriterMsg {
     let url = CrawlUrl::parse("http://a.test/").unwrap();
     let host = url.host_key(AssignBy::Domain);
@@ -50,13 +50,13 @@ fn notes_that_keep_coming_do_not_put_the_commit_off() {
     let (mut writer, _desk) = writer(dir.path());
     writer.add(note());
     let now = writer.shared.clock.now();
-    assert!(!writer.is_due(now), "not at once");
-    // So much later another one comes.
+    assert!(!writer.is_due(now), "a commit is due too early");
+    // Another message arrives much later.
     writer.open_since = now - Duration::from_secs(200);
     writer.add(note());
     assert!(writer.is_due(writer.shared.clock.now()));
     writer.commit().unwrap();
-    assert!(!writer.is_due(writer.shared.clock.now()), "all is committed");
+    assert!(!writer.is_due(writer.shared.clock.now()), "a commit is due without changes");
     assert_eq!(writer.stores.crawldb.totals().failures[Failure::DnsNoSuchName as usize], 2);
 }
 
@@ -70,16 +70,19 @@ fn a_crawl_is_exhausted_only_once_its_visits_are_over() {
     assert_eq!(writer.ended().unwrap(), Some(Ended::Exhausted));
 }
 
-/// Here the scheduler: it will never say that it is quiet.
+/// Simulates a scheduler that failed, so it never reports to the writer that it is idle.
 #[test]
 fn when_another_thread_cannot_go_on_it_leaves() {
     let dir = tempfile::tempdir().unwrap();
     let (mut writer, queues) = writer(dir.path());
     writer.seeds_ended = false;
     let shared = writer.shared.clone();
-    shared.lifecycle.end(Ended::Failed, Some("a bug".to_owned()));
+    shared.lifecycle.end(Ended::Failed, Some("simulated bug".to_owned()));
     let thread = std::thread::spawn(move || writer.run());
     thread.join().unwrap();
     drop(queues);
-    assert_eq!(shared.lifecycle.wait(Duration::ZERO).unwrap().failure.as_deref(), Some("a bug"));
+    assert_eq!(
+        shared.lifecycle.wait(Duration::ZERO).unwrap().failure.as_deref(),
+        Some("simulated bug")
+    );
 }

@@ -1,4 +1,4 @@
-//! The facts of one case.
+//! Test case: the facts about one host.
 
 use crate::explain::{CrawlFacts, Facts, Holding, OriginFacts, host_status};
 use crate::messages::{
@@ -22,8 +22,8 @@ pub fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
-/// A host that was visited two seconds ago and has something queued: on the workbench, with an
-/// address of its own, due, and this agent's. Each case changes what it is about.
+/// A host that was visited two seconds ago and has URLs queued. It is on the workbench, has an
+/// address of its own, is due, and belongs to this agent. Each test changes some of these facts.
 pub struct Case {
     pub holding: Holding,
     pub row: Option<HostRow>,
@@ -84,7 +84,7 @@ impl Case {
         self.workbench().address.as_mut().unwrap()
     }
 
-    /// The host waits three seconds more, by this rule, both in memory and on disk.
+    /// Makes the host wait three more seconds by `rule`, both in memory and on disk.
     pub fn waits_by(&mut self, rule: WaitRule) {
         self.workbench().state.rule = rule;
         self.workbench().state.next = NOW + secs(3);
@@ -121,8 +121,8 @@ pub fn record(rules: Option<&str>, failures: u32) -> RobotsRecord {
     }
 }
 
-/// The reason must have this name, as in JSON, and this long must be left until the next time; each
-/// of `parts` must be in the sentence.
+/// Checks the JSON name of the reason, the time that is `left` until the next visit, and that the
+/// sentence contains each of `parts`.
 #[track_caller]
 pub fn expect(case: &Case, reason: &str, left: Duration, parts: &[&str]) {
     let host = host_status(&case.facts());

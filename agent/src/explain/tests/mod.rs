@@ -1,4 +1,4 @@
-//! Every reason, by the facts that lead to it, and its sentence.
+//! Tests of every reason and its sentence, by the facts that lead to it.
 
 mod case;
 
@@ -289,7 +289,7 @@ fn a_host_that_is_due_names_the_step_it_waits_for() {
 fn a_status_takes_each_fact_from_where_it_is_current() {
     let known = case(|c| {
         c.waits_by(WaitRule::Delay);
-        c.row().state.next = NOW - secs(60); // The disk is behind.
+        c.row().state.next = NOW - secs(60); // The row on disk is older.
         c.workbench().state.failures.count(Failure::Tls);
         c.workbench().state.requests = 61;
         c.knows(record(Some("User-agent: *\nCrawl-delay: 2\nDisallow: /x"), 0));

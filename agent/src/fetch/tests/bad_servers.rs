@@ -1,4 +1,4 @@
-//! Goal: every way a server can misbehave ends as one named failure or truncation, and soon.
+//! Goal: every misbehavior of a server results in one named failure or truncation, without delay.
 
 use super::kit::{
     Ended, LOOPBACK, Recorder, Step, carry_out, context, ok, origin, send, serve, settings, visit,
@@ -66,11 +66,11 @@ async fn bodies_that_are_wrong() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     for (name, script, expected) in [
-        ("short by all", vec![send(head)], Err(Failure::Disconnected)),
+        ("empty instead of the declared length", vec![send(head)], Err(Failure::Disconnected)),
         ("reset before a byte", vec![send(head), Step::Reset], Err(Failure::Disconnected)),
         ("no chunk", vec![send(format!("{chunked}zz\r\n"))], Err(Failure::BadResponse)),
         (
-            "short by some",
+            "shorter than declared",
             vec![send(format!("{head}abc"))],
             Ok((&b"abc"[..], Some(Truncation::Disconnect))),
         ),
@@ -81,12 +81,12 @@ async fn bodies_that_are_wrong() {
         ),
         ("no length, closed", vec![send("HTTP/1.0 200 OK\r\n\r\nabc")], Ok((b"abc", None))),
         (
-            "longer than it says",
+            "longer than declared",
             vec![send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef")],
             Ok((b"abc", None)),
         ),
         (
-            "trailing garbage in chunks",
+            "garbage after the last chunk",
             vec![send(format!("{chunked}3\r\nabc\r\n0\r\n\r\nrest"))],
             Ok((b"abc", None)),
         ),
@@ -124,7 +124,7 @@ async fn an_endless_body_is_cut_at_the_cap_and_its_connection_closed() {
     let response = ended.response(0);
     assert_eq!(response.body.len(), 100_000);
     assert_eq!(response.truncated, Some(Truncation::Length));
-    assert_eq!(ended.verdict.returned.len(), 1, "no second request on a closed connection");
+    assert_eq!(ended.verdict.returned.len(), 1, "a second request was sent on a closed connection");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -185,7 +185,7 @@ async fn a_body_below_the_minimum_rate_is_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_listens() {
-    // Bound, so that nobody else gets the port, and not listening.
+    // The socket is bound, so that no other process gets the port, but does not listen.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((LOOPBACK, 0).into()).unwrap();
     let address = socket.local_addr().unwrap();
@@ -196,8 +196,8 @@ async fn nobody_listens() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_accepts() {
-    // A listener whose queue is full drops the handshake: the connection hangs. A queue of one
-    // holds two; all the others wait to take what may be left.
+    // A listener whose queue is full ignores the handshake, so the connection hangs. A queue of
+    // length one holds two connections; the other attempts take any place that becomes free.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((LOOPBACK, 0).into()).unwrap();
     let listener = socket.listen(1).unwrap();
@@ -223,7 +223,7 @@ async fn an_address_outside_the_allowed_networks_is_not_contacted() {
     for (visit, settings) in [
         (visit(server.address, &["/a", "/b"]), &closed),
         (visit_origin(port, "127.0.0.1", LOOPBACK, &["/a", "/b"]), &closed),
-        // The name is a literal that is not the address of the lease.
+        // The name is an IP literal other than the address of the lease.
         (visit_origin(port, "127.0.0.1", "127.0.0.2".parse().unwrap(), &["/a", "/b"]), &settings()),
         (visit_origin(port, "site.test", elsewhere, &["/a", "/b"]), &settings()),
     ] {
@@ -258,7 +258,7 @@ async fn a_host_that_moved_is_not_met_through_its_old_connection() {
             Some(expected) => assert_eq!(failure(&ended), expected),
             None => assert_eq!(&ended.response(0).body[..], b"a"),
         }
-        // The connection comes back to the client's pool a moment after the body's end.
+        // The connection returns to the client's pool a moment after the body's end.
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     assert_eq!(*server.connections.lock(), 1);

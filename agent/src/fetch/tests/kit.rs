@@ -1,4 +1,4 @@
-//! Servers of a few lines, visits to them, and a sink that remembers.
+//! Scripted servers, visits to them, and a sink that records results.
 
 use crate::fetch::{FetchContext, Sink, run};
 use crate::messages::{
@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 pub(super) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(super) const HOST: &str = "site.test";
 
-/// What came out of the room.
+/// Sink that records all results.
 #[derive(Default)]
 pub(super) struct Recorder {
     pub(super) fetched: Mutex<Vec<Fetched>>,
     pub(super) verdicts: Mutex<Vec<Verdict>>,
-    /// So many results fill it.
+    /// Number of results after which it has no room; `None` if unlimited.
     pub(super) room: Option<usize>,
 }
 
@@ -42,7 +42,8 @@ impl Sink for Recorder {
     }
 }
 
-/// Loopback allowed, times short enough for a test and long enough for a busy machine.
+/// Returns settings that allow loopback, with timeouts short enough for a test and long enough for
+/// a busy machine.
 pub(super) fn settings() -> Settings {
     let mut settings = Settings::default();
     settings.fixed.identity.contact = "crawl@example.org".to_owned();
@@ -53,7 +54,7 @@ pub(super) fn settings() -> Settings {
     settings
 }
 
-/// What a visit brought.
+/// Results of one visit.
 pub(super) struct Ended {
     pub(super) fetched: Vec<Fetched>,
     pub(super) verdict: Verdict,
@@ -62,7 +63,7 @@ pub(super) struct Ended {
 impl Ended {
     pub(super) fn of(recorder: &Recorder) -> Self {
         let mut verdicts = std::mem::take(&mut *recorder.verdicts.lock());
-        assert_eq!(verdicts.len(), 1, "one verdict a visit");
+        assert_eq!(verdicts.len(), 1, "expected one verdict per visit");
         let fetched = std::mem::take(&mut *recorder.fetched.lock());
         Self { fetched, verdict: verdicts.remove(0) }
     }
@@ -79,7 +80,7 @@ pub(super) fn context(settings: &Settings, recorder: &Arc<Recorder>) -> FetchCon
     FetchContext::new(settings, Clock::start(), Arc::clone(recorder) as Arc<dyn Sink>).unwrap()
 }
 
-/// Carries a visit out to its end.
+/// Performs a visit and returns its results.
 pub(super) async fn carry_out(visit: Visit, settings: &Settings) -> Ended {
     let recorder = Arc::new(Recorder::default());
     let context = context(settings, &recorder);
@@ -91,7 +92,7 @@ pub(super) fn origin(port: u16) -> Origin {
     Origin { scheme: Scheme::Http, port }
 }
 
-/// A visit to `paths` of [`HOST`] at `server`, as many requests as paths.
+/// Creates a visit to `paths` of [`HOST`] at `server`, with as many requests as paths.
 pub(super) fn visit(server: SocketAddr, paths: &[&str]) -> Visit {
     visit_origin(origin(server.port()), HOST, server.ip(), paths)
 }
@@ -140,23 +141,23 @@ pub(super) fn robots_visit(server: SocketAddr) -> Visit {
     }
 }
 
-/// What a scripted server does, step by step, on every connection.
+/// Step of a scripted server, performed in order on every connection.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// Reads one request head; kept in [`Server::heads`].
+    /// Reads one request head and records it in [`Server::heads`].
     Read,
-    /// Reads whatever comes first, whole.
+    /// Reads once, up to 16 KiB.
     ReadSome,
     Send(Vec<u8>),
-    /// Sends this again and again until the other side is gone.
+    /// Sends this repeatedly until the client closes the connection.
     SendForEver(Vec<u8>),
-    /// A byte every five milliseconds until the other side is gone.
+    /// Sends a byte every five milliseconds until the client closes the connection.
     Drip,
-    /// Nothing for so long.
+    /// Sends nothing for this time.
     Pause(Duration),
-    /// Waits until the other side is gone.
+    /// Waits until the client closes the connection.
     Silence,
-    /// Closes with a reset.
+    /// Closes the connection with a reset.
     Reset,
 }
 
@@ -164,12 +165,12 @@ pub(super) fn send(text: impl Into<Vec<u8>>) -> Step {
     Step::Send(text.into())
 }
 
-/// A response with its length.
+/// Sends a 200 response with its length.
 pub(super) fn ok(body: &str) -> Step {
     send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
 }
 
-/// A server that plays the same script on each connection, then closes it.
+/// Server that performs the same script on each connection, then closes it.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     pub(super) heads: Arc<Mutex<Vec<Vec<u8>>>>,

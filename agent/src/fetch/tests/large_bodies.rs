@@ -1,5 +1,4 @@
-//! Goal: large bodies share what room there is: nobody waits for ever, least of all for a site
-//! that is slow.
+//! Goal: large bodies share their memory budget: none waits forever, above all not for a slow site.
 
 use super::kit::{Ended, Recorder, Server, Step, ok, robots_visit, send, serve, settings, visit};
 use crate::fetch::rooms::{Held, Rooms};
@@ -12,10 +11,10 @@ use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-/// No test takes as long: who waits for ever is found out by it.
+/// Timeout that detects endless waits; no test takes as long.
 const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// Remembers what came, but gives its room back at once, as parsers do.
+/// Sink that records results and releases their reservations at once, as parsers do.
 struct Parsed(Arc<Recorder>);
 
 impl Sink for Parsed {
@@ -30,7 +29,7 @@ impl Sink for Parsed {
     }
 }
 
-/// A context with room for so many units, in which nothing but room is short.
+/// Creates a context with this many units, in which only units are scarce.
 fn with_units(n_units: usize, recorder: &Arc<Recorder>) -> FetchContext {
     let mut settings = settings();
     settings.fixed.fetch.total_timeout = Duration::from_secs(3_600);
@@ -41,7 +40,7 @@ fn with_units(n_units: usize, recorder: &Arc<Recorder>) -> FetchContext {
     context
 }
 
-/// Just more than what is free, then hardly anything.
+/// Starts a server that sends one byte more than [`BODY_FREE`], then continues very slowly.
 async fn dripping() -> Server {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
     let body = "x".repeat(BODY_FREE + 1);
@@ -58,10 +57,10 @@ async fn until(mut is_so: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(FOR_EVER, wait).await.expect("it never comes to that");
+    tokio::time::timeout(FOR_EVER, wait).await.expect("the condition holds in time");
 }
 
-/// Room that is held by nobody who reads.
+/// Reserves all units and the pass.
 async fn take_all(rooms: &Rooms, n_units: usize) -> [Held; 2] {
     let mut held = [Held::default(), Held::default()];
     rooms.grow(&mut held[0], n_units * BODY_UNIT).await;
@@ -85,10 +84,10 @@ async fn who_holds_some_and_wants_more_gets_it_in_the_end() {
         });
     }
     let all = tokio::time::timeout(FOR_EVER, tasks.join_all()).await;
-    assert_eq!(all.expect("they wait for each other").len(), 20);
+    assert_eq!(all.expect("no deadlock").len(), 20);
     assert!(!rooms.is_short());
     let held = take_all(&rooms, 10).await;
-    assert!(!held[0].is_empty() && !held[1].is_empty(), "all of it came back");
+    assert!(!held[0].is_empty() && !held[1].is_empty(), "all memory was released");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +103,10 @@ async fn slow_bodies_that_hold_room_give_way() {
     let body = "y".repeat(BODY_FREE + 3 * BODY_UNIT);
     let quick = serve(vec![Step::Read, ok(&body)]).await;
     let quick = start(visit(quick.address, &["/quick"]), &context, &stop);
-    tokio::time::timeout(FOR_EVER, quick).await.expect("it is stopped by the slow").unwrap();
+    tokio::time::timeout(FOR_EVER, quick)
+        .await
+        .expect("slow bodies do not block a fast one")
+        .unwrap();
     let fetched = std::mem::take(&mut *recorder.fetched.lock());
     let ended = Ended { fetched, verdict: recorder.verdicts.lock().pop().unwrap() };
     for n in 0..ended.fetched.len() {
@@ -156,7 +158,7 @@ async fn a_stop_does_not_wait_for_room() {
         let task = start(visit, &context, &stop);
         until(|| context.rooms.is_short()).await;
         stop.cancel();
-        tokio::time::timeout(FOR_EVER, task).await.expect("it waits on").unwrap();
+        tokio::time::timeout(FOR_EVER, task).await.expect("the visit ends").unwrap();
         let ended = Ended::of(&recorder);
         assert_eq!((ended.verdict.requests, ended.fetched.len()), (1, 0));
         assert_eq!(ended.verdict.returned.len(), if robots { 0 } else { 2 });
@@ -174,7 +176,7 @@ async fn waiting_for_room_has_an_end() {
     let _held = take_all(&context.rooms, 1).await;
     let server = dripping().await;
     let task = start(visit(server.address, &["/"]), &context, &CancellationToken::new());
-    tokio::time::timeout(FOR_EVER, task).await.expect("it waits on").unwrap();
+    tokio::time::timeout(FOR_EVER, task).await.expect("the visit ends").unwrap();
     let ended = Ended::of(&recorder);
     let response = ended.response(0);
     assert_eq!(response.truncated, Some(Truncation::Time));

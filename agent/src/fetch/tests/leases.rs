@@ -1,4 +1,4 @@
-//! Goal: one verdict for each visit, and each URL accounted for, however the visit ends.
+//! Goal: each visit has one verdict that accounts for each URL, however the visit ends.
 
 use super::kit::{
     Ended, HOST, LOOPBACK, Recorder, Step, context, ok, robots_visit, send, serve, settings, visit,
@@ -40,7 +40,7 @@ async fn a_visit_aborted_in_flight_returns_the_url_too() {
     let ended = Ended::of(&recorder);
     let paths: Vec<_> = ended.verdict.returned.iter().map(|row| &*row.path).collect();
     assert_eq!(paths, ["/a", "/b"]);
-    assert_eq!(ended.verdict.requests, 1, "it was sent, and politeness must know");
+    assert_eq!(ended.verdict.requests, 1, "the sent request is missing from the verdict");
     assert!(ended.fetched.is_empty());
 }
 
@@ -57,7 +57,7 @@ async fn a_gentle_stop_finishes_the_request_in_flight_and_returns_the_rest() {
     assert_eq!(&ended.response(0).body[..], b"a");
 }
 
-/// Cancels the visit as soon as it brought something.
+/// Sink that cancels the visit at its first result.
 struct StopAtFirst {
     inner: Recorder,
     stop: CancellationToken,
@@ -100,7 +100,7 @@ async fn a_panic_costs_the_url_an_attempt_and_the_host_a_failure() {
             let row = lease.rest.next();
             lease.begin(row);
             notify.notified().await;
-            panic!("a bug in this room");
+            panic!("simulated bug");
         }
     };
     let task = tokio::spawn(panicking);
@@ -113,7 +113,7 @@ async fn a_panic_costs_the_url_an_attempt_and_the_host_a_failure() {
     assert!(matches!(ended.fetched[0].outcome, FetchOutcome::Failed(Failure::Disconnected)));
 }
 
-/// Disallowed and denied URLs are no requests, but each of them takes room behind this one.
+/// Disallowed and denied URLs cause no requests, but each has a result that needs room in the sink.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_visit_returns_what_there_is_no_room_for() {
     let closed = Rules::parse(b"User-agent: *\nDisallow: /\n", "crivello");

@@ -1,4 +1,4 @@
-//! The room against real sockets on loopback: servers that behave, and servers that do not.
+//! Tests of fetching with real sockets on loopback, against correct and misbehaving servers.
 
 mod bad_servers;
 mod kit;

@@ -1,4 +1,4 @@
-//! Goal: names become addresses by our rules: guarded, bounded in time, asked for once.
+//! Goal: names are resolved by our rules: guarded, with a time limit, with one query each.
 
 use super::kit::settings;
 use crate::fetch::Dns;
@@ -21,11 +21,11 @@ fn after(seconds: u64) -> Timestamp {
     NOW + Duration::from_secs(seconds)
 }
 
-/// The queries a server got: names as they were written, and types.
+/// Queries that a server received: names in their original case, and types.
 type Queries = Arc<Mutex<Vec<(String, RecordType)>>>;
 
-/// Answers from the first label: `a-10-0-0-1--8-8-8-8.…`, `nxdomain`, `servfail`, `empty`,
-/// `silent`, `garbled`, `six`, `mapped`. All TTLs are 300 s.
+/// Starts a name server whose answer depends on the first label: `a-10-0-0-1--8-8-8-8.…`,
+/// `nxdomain`, `servfail`, `empty`, `silent`, `garbled`, `six`, `mapped`. All TTLs are 300 s.
 async fn server() -> (Settings, Queries) {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let mut settings = settings();
@@ -43,7 +43,7 @@ async fn server() -> (Settings, Queries) {
             if let Some(reply) = reply(&request) {
                 let mut reply = reply.to_vec().unwrap();
                 if query.name().to_string().to_ascii_lowercase().starts_with("garbled") {
-                    // It breaks off within the question, but promises an answer.
+                    // The reply ends within the question, but its header announces an answer.
                     reply.truncate(reply.len() - 4);
                     reply[7] = 1;
                 }
@@ -163,9 +163,9 @@ async fn answers_hold_for_their_time_and_no_longer() {
         let first = resolve(&dns, name, NOW).await;
         let asked = queries.lock().len();
         assert_eq!(resolve(&dns, name, after(holds - 1)).await, first);
-        assert_eq!(queries.lock().len(), asked, "{name} within {holds} s");
+        assert_eq!(queries.lock().len(), asked, "{name} was looked up again within {holds} s");
         assert_eq!(resolve(&dns, name, after(holds)).await.is_ok(), first.is_ok());
-        assert!(queries.lock().len() > asked, "{name} after {holds} s");
+        assert!(queries.lock().len() > asked, "{name} was not looked up again after {holds} s");
     }
 }
 
@@ -202,7 +202,7 @@ async fn silent_and_absent_servers_are_unavailable() {
     settings.fixed.dns.timeout = Duration::from_millis(100);
     let dns = Dns::new(&settings);
     assert_eq!(resolve(&dns, "silent.test", NOW).await, Err(ResolveError::Unavailable));
-    // Nobody else can have its port, and it hears nobody but its peer.
+    // No other process can get its port, and it receives packets only from its peer.
     let deaf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     deaf.connect("127.0.0.1:9").await.unwrap();
     settings.fixed.dns.servers = vec![deaf.local_addr().unwrap()];

@@ -1,5 +1,5 @@
-//! Goal: the pages of a visit come one after another over one connection, as the server sent
-//! them, with the request as it went over the wire.
+//! Goal: the pages of a visit are fetched one after another over one connection, and recorded as
+//! the server sent them, with the request as sent.
 
 use super::kit::{
     LOOPBACK, Step, carry_out, ok, origin, send, serve, settings, visit, visit_origin,
@@ -122,7 +122,7 @@ async fn a_server_that_asks_to_slow_down_is_left_alone() {
             Some(60),
         ),
     ] {
-        // The body never comes: the status alone must do.
+        // The body never arrives: the status alone must be sufficient.
         let response = format!("HTTP/1.1 {head}\r\nContent-Length: 9\r\n\r\n");
         let server = serve(vec![Step::Read, send(response)]).await;
         let ended = carry_out(visit(server.address, &["/a", "/b"]), &settings()).await;

@@ -1,4 +1,4 @@
-//! Goal: what a robots.txt request brings is what RFC 9309 makes of it.
+//! Goal: the outcome of a robots.txt request is the one that RFC 9309 requires.
 
 use super::kit::{Ended, Step, carry_out, ok, robots_visit, send, serve, settings};
 use crate::limits::ROBOTS_SIZE_MAX;
@@ -69,7 +69,7 @@ async fn the_rules_are_those_for_our_name() {
         let ended = ask(vec![ok(&format!("#{}\n{body}", "x".repeat(padding)))]).await;
         let RobotsOutcome::Rules(rules) = found(&ended) else { panic!("{:?}", found(&ended)) };
         assert!(rules.allows("/yes") && !rules.allows("/no/1"));
-        assert!(rules.sitemaps().is_empty(), "they are read by the parsers, and not kept");
+        assert!(rules.sitemaps().is_empty(), "sitemaps were kept with the rules");
     }
 }
 
@@ -102,7 +102,7 @@ async fn a_file_that_broke_off_is_no_file() {
     assert_eq!(ended.verdict.signal, Signal::Failed(Failure::Disconnected));
     let ended = ask(vec![Step::Reset]).await;
     assert!(matches!(found(&ended), RobotsOutcome::Unreachable));
-    let [told] = &ended.fetched[..] else { panic!("to be counted: {:?}", ended.fetched) };
+    let [told] = &ended.fetched[..] else { panic!("expected one result: {:?}", ended.fetched) };
     assert!(matches!(told.outcome, FetchOutcome::Failed(Failure::Disconnected)), "{told:?}");
     assert!(told.row.is_none());
 }
@@ -115,7 +115,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Asks for a file that is answered with `headers` and this body.
+/// Requests a file from a server that responds with these headers and this body.
 async fn ask_body(headers: &str, body: impl Into<Vec<u8>>) -> Ended {
     let body = body.into();
     let head = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
@@ -129,7 +129,7 @@ async fn a_body_gzipped_unasked_is_read_under_the_cap() {
         let ended = ask_body("Content-Encoding: GZip\r\n", body.clone()).await;
         let RobotsOutcome::Rules(read) = found(&ended) else { panic!("{:?}", found(&ended)) };
         assert!(!read.allows("/no") && read.heap_size() <= 2 * ROBOTS_SIZE_MAX);
-        assert_eq!(ended.response(0).body, body, "archived as received");
+        assert_eq!(ended.response(0).body, body, "the body was not archived as received");
     }
 }
 
@@ -148,7 +148,7 @@ async fn the_bytes_say_whether_they_are_gzip() {
         assert!(!read.allows("/no") && read.allows("/yes"), "{headers}");
     }
     let ended = ask_body("Content-Encoding: gzip\r\n", "").await;
-    assert!(matches!(found(&ended), RobotsOutcome::Rules(_)), "an empty file has no rules");
+    assert!(matches!(found(&ended), RobotsOutcome::Rules(_)), "an empty file allows everything");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -176,7 +176,7 @@ async fn what_cannot_be_decoded_is_no_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_gzip_is_used_as_far_as_it_is_read() {
-    // It does not compress, so that it is cut where it is received.
+    // The text is hard to compress, so that the compressed body itself exceeds the limit.
     let mut seed = 1_u32;
     let noise = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

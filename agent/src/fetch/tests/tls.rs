@@ -1,4 +1,4 @@
-//! Goal: TLS in all its states: fine, unverifiable, broken; HTTP/2 where both sides speak it.
+//! Goal: TLS in all its states (correct, unverifiable, broken); HTTP/2 if both sides support it.
 
 use super::kit::{Recorder, Step, carry_out, context, ok, send, serve, settings, visit_origin};
 use crate::fetch::rooms::{Held, Rooms};
@@ -32,7 +32,7 @@ fn https(server: SocketAddr, paths: &[&str]) -> Visit {
     visit_origin(origin, "site.test", server.ip(), paths)
 }
 
-/// TLS with a certificate nobody signed.
+/// Creates a TLS acceptor with a self-signed certificate.
 fn acceptor(protocols: &[&[u8]]) -> TlsAcceptor {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let certified = rcgen::generate_simple_self_signed(["site.test".to_owned()]).unwrap();
@@ -46,7 +46,8 @@ fn acceptor(protocols: &[&[u8]]) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// A server that answers each connection the same, and how many took up an earlier session.
+/// Starts a server with the same response on each connection. Also returns the number of
+/// connections that resumed an earlier session.
 async fn tls_server() -> (SocketAddr, Arc<AtomicUsize>) {
     let acceptor = acceptor(&[]);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -107,7 +108,7 @@ async fn broken_handshakes_are_tls_failures() {
         ("an alert", vec![send(vec![21, 3, 3, 0, 2, 2, 40])], Failure::Tls),
         ("reset", vec![Step::Reset], Failure::Disconnected),
     ] {
-        // The hello is long enough to be there before the script goes on.
+        // `ReadSome` receives the ClientHello before the script continues.
         let server = serve([vec![Step::ReadSome], script].concat()).await;
         let ended = carry_out(https(server.address, &["/"]), &settings()).await;
         let outcome = &ended.fetched[0].outcome;
@@ -133,12 +134,12 @@ async fn http2_is_spoken_where_both_sides_offer_it_and_the_connection_may_be_kep
             assert_eq!(ended.response(n).version, expected);
             let head = String::from_utf8_lossy(&ended.response(n).request_head);
             let closes = n == 1 && delay == 60;
-            assert_eq!(head.contains("\r\nconnection: close\r\n"), closes, "as sent: {head}");
+            assert_eq!(head.contains("\r\nconnection: close\r\n"), closes, "request head: {head}");
         }
         assert_eq!(ended.response(0).address, server.address);
         let head = String::from_utf8_lossy(&ended.response(0).request_head);
         assert!(head.starts_with("GET /a HTTP/1.1\r\n"), "{head}");
-        assert_eq!(server.accepted.load(SeqCst), 1, "one connection for both");
+        assert_eq!(server.accepted.load(SeqCst), 1, "expected one connection for both requests");
     }
 }
 
@@ -156,9 +157,11 @@ async fn a_connection_that_may_not_be_kept_is_closed_whatever_it_speaks() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        // By us, as the visit ends: not when idle connections are closed.
+        // We close it at the end of the visit, earlier than idle connections are closed.
         let patience = settings.fixed.fetch.keep_alive - Duration::from_secs(3);
-        tokio::time::timeout(patience, closed).await.expect("it is idle");
+        tokio::time::timeout(patience, closed)
+            .await
+            .expect("the connection is closed at the end of the visit");
         assert_eq!(server.accepted.load(SeqCst), 1);
     }
 }
@@ -179,29 +182,29 @@ async fn what_nobody_reads_stays_with_the_server() {
     while !context.rooms.is_short() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    // The server sends what the window lets it, and then no more.
+    // The server sends as much as the window allows, then nothing.
     let mut sent = 0;
     while server.sent.load(SeqCst) > sent {
         sent = server.sent.load(SeqCst);
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    // What was free, the chunk that is too much, and a window.
-    assert!(sent < 3 * BODY_FREE, "{sent} bytes");
+    // The sum of the free bytes, the chunk that exceeds them, and one window.
+    assert!(sent < 3 * BODY_FREE, "{sent} bytes were sent");
     stop.cancel();
     task.await.unwrap();
 }
 
-/// A server that speaks both versions, and what it saw.
+/// Server that supports both versions of HTTP, with its counters.
 #[derive(Clone)]
 struct HttpServer {
     address: SocketAddr,
     accepted: Arc<AtomicUsize>,
     closed: Arc<AtomicUsize>,
-    /// Bytes of bodies that left it.
+    /// Bytes of bodies that it produced.
     sent: Arc<AtomicUsize>,
 }
 
-/// A body of frames that are all the same.
+/// Body of identical frames.
 struct Frames {
     frame: Bytes,
     left: usize,

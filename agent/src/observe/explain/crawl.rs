@@ -4,7 +4,7 @@ use crate::explain::{CrawlFacts, PageLimitState};
 use crate::shared::Shared;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The facts about a running crawl.
+/// Returns the facts about a running crawl.
 pub fn crawl_facts(shared: &Shared) -> CrawlFacts {
     let census = *shared.status.census.lock();
     CrawlFacts {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Explains a host or a URL from the directory of a crawl that is not running, read only.
 ///
 /// # Errors
-/// When there is no crawl, when it is running, or when its state cannot be read.
+/// If there is no crawl, if it is running, or if its state cannot be read.
 pub fn explain_from_directory(
     dir: &Path,
     subject: &Subject,

@@ -10,27 +10,27 @@ use crivello_common::url::Origin;
 /// The end of every queue.
 const LAST: QueueKey = QueueKey { priority: u8::MAX, seq: u64::MAX };
 
-/// The row of a host.
+/// Returns the row of a host.
 pub fn host(disk: &Database, key: HostKey) -> Result<Option<HostRow>, DiskError> {
     disk.get(Family::Hosts, &keys::host(key))?.map(|value| HostRow::decode(&value)).transpose()
 }
 
-/// The number of hosts of a group that were ever accepted.
+/// Returns the number of hosts of a group that were ever accepted.
 pub fn hosts_of(disk: &Database, group: GroupHash) -> Result<u64, DiskError> {
     let value = disk.get(Family::Hosts, &keys::group(group))?;
     value.map_or(Ok(0), |value| Ok(GroupRow::decode(&value)?.hosts))
 }
 
-/// The state of a group.
+/// Returns the state of a group.
 pub fn group(disk: &Database, group: GroupHash) -> Result<Option<GroupState>, DiskError> {
     let value = disk.get(Family::Groups, &group.to_bytes())?;
     value.map(|value| GroupState::decode(&value)).transpose()
 }
 
-/// The known robots.txt of the origins of a host.
+/// Returns the known robots.txt of the origins of a host.
 pub fn robots(disk: &Database, key: HostKey) -> Result<Vec<(Origin, RobotsRecord)>, DiskError> {
     let (from, mut end) = (keys::host(key), keys::host(key).to_vec());
-    // Greater than the key of any origin.
+    // This is greater than the key of any origin.
     end.extend([0xff; 4]);
     let mut robots = Vec::new();
     disk.walk(Family::Robots, &from, &end, |key, value| {
@@ -42,13 +42,13 @@ pub fn robots(disk: &Database, key: HostKey) -> Result<Vec<(Origin, RobotsRecord
     Ok(robots)
 }
 
-/// The `seen` row of a URL.
+/// Returns the `seen` row of a URL.
 pub fn seen(disk: &Database, key: UrlKey) -> Result<Option<Seen>, DiskError> {
     disk.get(Family::Seen, &keys::seen(key))?.map(|value| Seen::decode(&value)).transpose()
 }
 
-/// The row of a queued URL, and the number of URLs before it unless it is [`AHEAD_MAX`] or more.
-/// `at` is its place in the queue, if that is known.
+/// Returns the row of a queued URL, and the number of URLs before it, unless there are
+/// [`AHEAD_MAX`] or more. `at` is its place in the queue, if that is known.
 pub fn queued(
     disk: &Database,
     host: HostKey,
@@ -78,7 +78,7 @@ pub fn queued(
     Ok((row, is_counted.then_some(n_before as u64)))
 }
 
-/// Calls `f` for every host, at most `max` rows. Returns whether these were all.
+/// Calls `f` for every host, for at most `max` rows. Returns true if these were all.
 pub fn hosts(
     disk: &Database,
     max: usize,

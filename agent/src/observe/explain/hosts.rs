@@ -53,7 +53,8 @@ pub fn find(
     Ok(FoundHosts { rows, truncated: !all })
 }
 
-/// The status of the hosts; `bench` is their state in memory. Reads the state of their groups.
+/// Returns the status of the hosts; `workbench` has their state in memory. Reads the state of their
+/// groups.
 pub fn statuses(
     sources: &Sources,
     found: &FoundHosts,

@@ -1,7 +1,7 @@
-//! Gathers the facts for explanations of hosts and URLs from the workbench and the disk.
+//! Collection of the facts for explanations of hosts and URLs, from the workbench and the disk.
 //!
-//! The scheduler is queried by a queue and never waits; the disk is read on a thread of its own.
-//! Where both know a host, memory takes precedence: the disk is as of the last commit.
+//! The scheduler is queried through a queue and never waits; the disk is read on a thread of its
+//! own. If both know a host, memory takes precedence: the disk is as of the last commit.
 
 mod crawl;
 mod directory;
@@ -43,7 +43,7 @@ pub struct Explainer {
     me: AgentId,
     disk: Arc<Database>,
     rules: RulesInForce,
-    /// The directory of the archive.
+    /// Directory of the archive.
     archive: PathBuf,
     shared: Shared,
     queues: Arc<SchedulerQueues>,
@@ -53,7 +53,7 @@ pub struct Explainer {
 }
 
 impl Explainer {
-    /// The explainer of agent `me`, whose archive is in the directory `archive`.
+    /// Creates the explainer of agent `me`, whose archive is in the directory `archive`.
     #[must_use]
     pub fn new(
         me: AgentId,
@@ -76,7 +76,7 @@ impl Explainer {
         }
     }
 
-    /// The sources, by the settings in force.
+    /// Returns the sources, with the settings in force.
     fn sources(&self) -> Arc<Sources> {
         let live = self.shared.live.latest().live.clone();
         let settings = Settings { fixed: (*self.shared.settings).clone(), live };
@@ -91,7 +91,7 @@ impl Explainer {
         })
     }
 
-    /// See [`api::AgentApi::explain`](crate::api::AgentApi::explain).
+    /// Implements [`api::AgentApi::explain`](crate::api::AgentApi::explain).
     pub async fn explain(
         &self,
         view: Option<Arc<View>>,
@@ -115,7 +115,7 @@ impl Explainer {
         Ok(explained.await.map_err(|_| QueryError::NotNow)??)
     }
 
-    /// See [`api::AgentApi::hosts`](crate::api::AgentApi::hosts).
+    /// Implements [`api::AgentApi::hosts`](crate::api::AgentApi::hosts).
     pub async fn hosts(
         &self,
         view: Option<Arc<View>>,
@@ -136,12 +136,12 @@ impl Explainer {
         Ok(statuses.await.map_err(|_| QueryError::NotNow)??)
     }
 
-    /// The last fetches, at most `max`, newest first.
+    /// Returns the last fetches, at most `max`, newest first.
     pub fn fetches(&self, max: usize, failed_only: bool) -> Vec<v1::FetchSummary> {
         self.shared.status.recent.last(max, failed_only, self.me)
     }
 
-    /// The owners in `view`, computed once a view.
+    /// Returns the owners in `view`, computed once for each view.
     fn owners(&self, view: Option<Arc<View>>) -> Option<Arc<Owners>> {
         let view = view?;
         let mut last = self.owners.lock();
@@ -152,7 +152,7 @@ impl Explainer {
         last.clone()
     }
 
-    /// The agent that grants the leases on the address of a host, if it is another one.
+    /// Returns the agent that grants the leases on the address of a host, if it is another one.
     fn lessor(&self, owners: Option<&Owners>, workbench: &HostSnapshot) -> Option<AgentId> {
         let lessor = lessor_of(owners?, workbench.address.as_ref()?.address);
         lessor.filter(|&lessor| lessor != self.me)

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// The scheduler looks at its queues ten times a second: one that does not answer has ended.
+/// Time after which the scheduler counts as ended: it reads its queues ten times a second.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Queries the scheduler; `None` when there is no answer.
+/// Queries the scheduler. Returns `None` if there is no answer.
 pub async fn query_workbench(
     queues: &SchedulerQueues,
     hosts: Vec<HostKey>,

@@ -1,4 +1,4 @@
-//! Everything but the workbench that explanations are made from.
+//! The sources of explanations, except the workbench.
 
 use super::disk_view;
 use crate::explain::{Holding, OriginFacts};
@@ -17,7 +17,7 @@ use crivello_proto::v1::HoldKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The disk, the rules and the settings of an agent.
+/// Disk, rules and settings of an agent.
 pub struct Sources {
     pub me: AgentId,
     pub disk: Arc<Database>,
@@ -31,7 +31,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The known robots.txt of a host, each with the time of the next request.
+    /// Returns the known robots.txt of a host, each with the time of the next request.
     pub fn robots(
         &self,
         known: Vec<(Origin, RobotsRecord)>,
@@ -44,11 +44,12 @@ impl Sources {
         facts.collect()
     }
 
-    /// What this agent holds of a group, by the view and by the state of the group on disk.
+    /// Returns the kind of this agent's hold on a group, by the view and by the group's state on
+    /// disk.
     pub fn holding(&self, owners: Option<&Owners>, group: GroupHash) -> Result<Holding, DiskError> {
         let tag = disk_view::group(&self.disk, group)?.and_then(|state| state.tag);
         let Some(owners) = owners else {
-            // Without a cluster, or as it was when the process ended.
+            // There is no cluster, or the process has ended: the role on disk is all that is known.
             let kind = match tag.map(|tag| tag.role) {
                 None | Some(Role::Authority { .. }) => HoldKind::Authority,
                 Some(Role::Replica { .. }) => HoldKind::Replica,
@@ -62,7 +63,7 @@ impl Sources {
         let kind = match tag {
             None => HoldKind::None,
             Some(tag) => match tag.role {
-                // It no longer counts once the agent has been declared dead.
+                // The authority is lost once the agent has been declared dead.
                 Role::Authority { .. }
                     if is_own && me.is_some_and(|me| tag.epoch >= me.joined_epoch) =>
                 {

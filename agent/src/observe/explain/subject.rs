@@ -14,17 +14,17 @@ use crivello_common::url::group_name;
 use crivello_common::view::AgentId;
 use crivello_proto::v1;
 
-/// Fetches of a host in an explanation.
+/// Maximum number of fetches of a host in an explanation.
 const FETCHES_MAX: usize = 10;
 
-/// A query about a host or a URL.
+/// Query about a host or a URL.
 pub struct Query<'a> {
     pub subject: &'a Subject,
     pub key: HostKey,
     pub archive_file: Option<u32>,
 }
 
-/// Explains a host or a URL; `bench` is the host in memory. Reads the disk.
+/// Explains a host or a URL; `workbench` is the host's state in memory. Reads the disk.
 pub fn explain(
     sources: &Sources,
     query: &Query<'_>,
@@ -60,7 +60,7 @@ pub fn explain(
     if let Some(shared) = &sources.shared {
         host.fetches = shared.status.recent.of_host(key, FETCHES_MAX, sources.me);
         if host.address.is_empty() {
-            // The address of the last visit.
+            // Address of the last visit.
             host.address = host.fetches.first().map(|f| f.address.clone()).unwrap_or_default();
         }
     }

@@ -73,7 +73,7 @@ impl Disk {
         self.put(Family::Seen, &key, &seen.encode());
     }
 
-    /// Queues a URL at this place, which its `seen` row has or not.
+    /// Queues a URL at this place. Its `seen` row records the place if `is_recorded`.
     fn queued(&mut self, text: &str, at: At, is_recorded: bool) {
         let (url, key) = (url(text), self.key(url(text).host()));
         let row = queued(&url, at);
@@ -242,7 +242,7 @@ fn the_holding_of_a_group_follows_from_the_view_and_the_tag() {
     for (host, tag, kind) in [
         (&own, None, HoldKind::None),
         (&own, Some((4, authority())), HoldKind::Authority),
-        // Declared dead since.
+        // The agent was declared dead since.
         (&own, Some((3, authority())), HoldKind::Pending),
         (&own, Some((9, copy())), HoldKind::Pending),
         (&own, Some((9, Role::Pending { new: true })), HoldKind::Pending),

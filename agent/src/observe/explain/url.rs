@@ -1,4 +1,4 @@
-//! What happened to one URL, or will.
+//! The status of one URL: its outcome, or what it waits for.
 
 use super::disk_view;
 use super::sources::Sources;
@@ -15,21 +15,21 @@ use crivello_common::url::CrawlUrl;
 use crivello_proto::v1::url_status::Rule;
 use crivello_proto::v1::{ScopeRule, UrlFate, UrlStatus};
 
-/// What is known of the host of the URL.
+/// Known facts about the host of the URL.
 pub struct AtHost<'a> {
     /// The host.
     pub key: HostKey,
-    /// It has a row on disk.
+    /// True if it has a row on disk.
     pub is_known: bool,
-    /// The reason why no more of its URLs are accepted.
+    /// Reason why no more of its URLs are accepted.
     pub closed: Option<Discard>,
-    /// Its robots.txt.
+    /// Its robots.txt, by origin.
     pub robots: &'a [OriginFacts],
     /// Its visit in flight.
     pub flight: Option<&'a VisitInFlight>,
 }
 
-/// What happened to the URL. Reads the disk.
+/// Returns the status of the URL. Reads the disk.
 pub fn status(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>) -> Result<UrlStatus, DiskError> {
     let key = UrlKey { group: at.key.group, url: url.hash() };
     let status = match disk_view::seen(&sources.disk, key)? {
@@ -44,7 +44,7 @@ fn of(fate: UrlFate) -> UrlStatus {
     UrlStatus { fate: fate.into(), ..UrlStatus::default() }
 }
 
-/// A fate that a discard explains, with the rule behind it.
+/// Returns a fate that a discard explains, with the rule behind it.
 fn because(
     fate: UrlFate,
     discard: Discard,
@@ -78,7 +78,8 @@ fn unknown(sources: &Sources, url: &CrawlUrl, at: &AtHost<'_>) -> Result<UrlStat
     })
 }
 
-/// A URL that is not fetched yet. If its robots.txt disallows it, it will be discarded.
+/// Returns the status of a URL that is not fetched yet. If robots.txt disallows it, it will be
+/// discarded.
 fn not_fetched(fate: UrlFate, at: &AtHost<'_>, url: &CrawlUrl) -> UrlStatus {
     match disallowing_rule(at.robots, url) {
         None => of(fate),
@@ -90,7 +91,7 @@ fn not_fetched(fate: UrlFate, at: &AtHost<'_>, url: &CrawlUrl) -> UrlStatus {
     }
 }
 
-/// Whether the domain has no room for another host.
+/// Returns the discard for a new host of the group, if its domain has reached the host limit.
 fn too_many_hosts(sources: &Sources, key: HostKey) -> Result<Option<Discard>, DiskError> {
     let Some(max) = sources.settings.live.limits.hosts_per_domain_max else { return Ok(None) };
     let n_hosts = disk_view::hosts_of(&sources.disk, key.group)?;

@@ -1,8 +1,8 @@
-//! The numbers of an agent, for Prometheus and for whoever asks for details.
+//! The metrics of an agent, for Prometheus and for queries of details.
 //!
-//! What exists anyway (totals, gauges, RocksDB's counters) is read when somebody asks. Only
-//! durations are measured as things happen, in the rooms where they do; `Measurements` has those of the
-//! assembly. Several agents may live in one process, so nothing here is global.
+//! Values that exist anyway (totals, gauges, RocksDB's counters) are read on request. Only
+//! durations are measured as the work is done, in the stages and engines that do it; `Measurements`
+//! has those of the engines. Several agents may run in one process, so nothing here is global.
 
 mod families;
 mod process;
@@ -25,17 +25,17 @@ use reading::Reading;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Where an agent's numbers come from, for as long as it crawls. Clones are the same.
+/// Reader of an agent's metrics, for as long as it crawls. Clones share the same state.
 #[derive(Clone)]
 pub struct Meter(Arc<Inner>);
 
 struct Inner {
-    /// Gone once the crawl is closed: nobody must hold its database any longer.
+    /// `None` once the crawl is closed, so that its database is not held open.
     sources: RwLock<Option<Sources>>,
     post: OnceLock<Post>,
 }
 
-/// What everything is read from.
+/// Sources of an agent's metrics.
 pub(crate) struct Sources {
     pub crawl_id: String,
     pub dir: PathBuf,
@@ -44,11 +44,11 @@ pub(crate) struct Sources {
     pub disk: Arc<Database>,
     pub context: Arc<FetchContext>,
     pub dns: Arc<Dns>,
-    /// Of the sieve.
+    /// Timer of the sieve's look-ups.
     pub look_ups: Timer,
 }
 
-/// The same of an agent that is not alone.
+/// Sources of a cluster member's further metrics.
 pub(crate) struct Post {
     pub me: AgentId,
     pub name: String,
@@ -57,7 +57,7 @@ pub(crate) struct Post {
 }
 
 impl Post {
-    /// Of agent `me`.
+    /// Creates the sources of agent `me`.
     pub fn new(
         me: AgentId,
         name: &str,
@@ -75,23 +75,23 @@ impl std::fmt::Debug for Meter {
 }
 
 impl Meter {
-    /// The numbers of a crawl.
+    /// Creates the meter of a crawl.
     pub(crate) fn new(sources: Sources) -> Self {
         let sources = RwLock::new(Some(sources));
         Self(Arc::new(Inner { sources, post: OnceLock::new() }))
     }
 
-    /// It is a member of a cluster.
+    /// Adds the metrics of a cluster member.
     pub(crate) fn among_others(&self, post: Post) {
         let _ = self.0.post.set(post);
     }
 
-    /// The crawl ends: there is nothing to be read any more. Waits for whoever is reading.
+    /// Drops the sources because the crawl ends. Waits for concurrent readers.
     pub fn close(&self) {
         *self.0.sources.write() = None;
     }
 
-    /// What tells it from others: the agent's name, or `crawl` for one that is alone.
+    /// Returns the label of its metrics: the agent's name, or `crawl` for an agent that is alone.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.post.get().map_or("crawl", |post| &post.name)
@@ -102,8 +102,8 @@ impl Meter {
         Some(Reading::take(sources.as_ref()?, self.0.post.get()))
     }
 
-    /// What people are told of it. Not to be asked for on a thread that others wait for: it looks
-    /// through directories.
+    /// Returns the details that the agent's API reports. It scans directories, so it must not be
+    /// called on a thread that others wait for.
     #[must_use]
     pub fn details(&self) -> Option<Details> {
         let Reading { totals, process, used, cluster, .. } = self.read()?;
@@ -121,13 +121,13 @@ impl Meter {
     }
 }
 
-/// What the numbers are called and mean, in the order in which they are told.
+/// Returns the name and meaning of all metrics, in the order in which they are rendered.
 pub fn described() -> impl Iterator<Item = FamilyInfo> {
     FAMILIES.iter().copied().flatten().map(FamilyInfo::from)
 }
 
-/// The numbers of these agents, as [`metrics::CONTENT_TYPE`]. Not to be asked for on a thread that
-/// others wait for.
+/// Renders the metrics of these agents, as [`metrics::CONTENT_TYPE`]. Must not be called on a
+/// thread that others wait for.
 #[must_use]
 pub fn render(meters: &[Meter]) -> String {
     let read = |meter: &Meter| -> Option<(Labels, Reading)> {

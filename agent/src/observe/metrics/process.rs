@@ -1,19 +1,19 @@
-//! What this process uses, as the system tells it.
+//! Resources that this process uses, as reported by the system.
 
 use std::fs;
 use std::path::Path;
 
-/// See the module. What the system does not tell is 0.
+/// Resources of this process. A value that the system does not report is 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Process {
-    /// Bytes of memory in use.
+    /// Bytes of resident memory.
     pub resident: u64,
-    /// Files and sockets that are open.
+    /// Number of open files and sockets.
     pub files: u64,
 }
 
 impl Process {
-    /// As of now.
+    /// Returns the present values.
     pub fn look() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let files = fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64);
@@ -21,25 +21,25 @@ impl Process {
     }
 }
 
-/// A line such as `VmRSS:     1234 kB`.
+/// Returns the value of a line such as `VmRSS:     1234 kB`, in KiB.
 fn kib(status: &str, name: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Bytes of the files in a directory, and of those in directories below it.
+/// Returns the bytes of the files in a directory, and in directories below it.
 pub fn bytes_in(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
     let bytes = entries.filter_map(Result::ok).map(|entry| match entry.metadata() {
         Ok(file) if file.is_dir() => bytes_in(&entry.path()),
         Ok(file) => file.len(),
-        // It was deleted since.
+        // The file has been deleted since.
         Err(_) => 0,
     });
     bytes.sum()
 }
 
-/// Bytes that may still be written beside `dir`.
+/// Returns the free bytes of the file system that contains `dir`.
 pub fn bytes_free(dir: &Path) -> u64 {
     rustix::fs::statvfs(dir).map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
 }

@@ -1,10 +1,10 @@
-//! All numbers of an agent as they are when somebody asks.
+//! One reading of all metrics of an agent.
 
 use crate::crawldb::{RoleCounts, SieveCounts, Totals, count_roles};
 use crate::fetch::{Dns, FetchContext};
 use crate::observe::metrics::process::{Process, bytes_free, bytes_in};
 use crate::observe::metrics::{Post, Sources};
-use crate::peers::Class;
+use crate::peers::Lane;
 use crate::progress::Snapshot;
 use crate::shared::Shared;
 use crate::shared::snapshot::snapshot;
@@ -15,7 +15,7 @@ use crivello_common::view::AgentState;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// See the module.
+/// Values of all metrics at one moment.
 pub struct Reading {
     pub crawl_id: String,
     pub shared: Shared,
@@ -26,7 +26,7 @@ pub struct Reading {
     pub totals: Totals,
     pub sieve: SieveCounts,
     pub census: Census,
-    /// What waits where, see [`queues`].
+    /// Number of items in each queue, see [`queues`].
     pub queues: Vec<(&'static str, usize)>,
     pub health: Health,
     pub process: Process,
@@ -34,7 +34,7 @@ pub struct Reading {
     pub cluster: Option<Cluster>,
 }
 
-/// Bytes on the disk.
+/// Disk space, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Used {
     pub state: u64,
@@ -42,7 +42,7 @@ pub struct Used {
     pub free: u64,
 }
 
-/// Of an agent that is not alone.
+/// Values of a cluster member.
 #[derive(Debug)]
 pub struct Cluster {
     pub epoch: u64,
@@ -53,19 +53,19 @@ pub struct Cluster {
     pub peers: Vec<Peer>,
 }
 
-/// Another agent of the view.
+/// Values of another agent of the view.
 #[derive(Debug)]
 pub struct Peer {
     pub name: String,
     pub rows: usize,
     pub bytes: usize,
     pub lag: Duration,
-    /// On their way, of its two streams.
+    /// Bytes of unacknowledged packets, for each of its two streams.
     pub sending: [(&'static str, usize); 2],
 }
 
 impl Reading {
-    /// Looks at everything; takes milliseconds.
+    /// Reads all values; takes milliseconds.
     pub fn take(sources: &Sources, post: Option<&Post>) -> Self {
         let shared = sources.shared.clone();
         let (totals, sieve) = shared.status.totals.lock().clone();
@@ -95,7 +95,7 @@ impl Reading {
     }
 }
 
-/// The number of items in each queue.
+/// Returns the number of items in each queue.
 fn queues(sources: &Sources, arrivals: usize) -> Vec<(&'static str, usize)> {
     let (queues, pipeline) = (&sources.queues, &sources.shared.pipeline);
     let (unparsed, uncommitted) = pipeline.pages();
@@ -120,13 +120,13 @@ impl Cluster {
         let others = agents.filter(|a| a.id != post.me && a.state != AgentState::Dead);
         let peer = |agent: &crivello_common::view::Agent| {
             let waiting = waiting.iter().find(|waiting| waiting.to == agent.id);
-            let sending = |class| post.outgoing.bytes_waiting(agent.id, class);
+            let sending = |lane| post.outgoing.bytes_waiting(agent.id, lane);
             Peer {
                 name: agent.name.clone(),
                 rows: waiting.map_or(0, |waiting| waiting.rows),
                 bytes: waiting.map_or(0, |waiting| waiting.bytes),
                 lag: waiting.map_or(Duration::ZERO, |waiting| now.since(waiting.since)),
-                sending: [("main", sending(Class::Main)), ("copies", sending(Class::Copies))],
+                sending: [("main", sending(Lane::Main)), ("copies", sending(Lane::Replicas))],
             }
         };
         Self {
@@ -135,7 +135,7 @@ impl Cluster {
             handoffs: state.handoffs,
             is_idle: state.idle,
             work: post.status.work(),
-            // What cannot be read is told where it matters.
+            // Errors of the disk are reported where they matter.
             roles: count_roles(&sources.disk).unwrap_or_default(),
         }
     }

@@ -27,7 +27,7 @@ fn only_what_can_be_a_collector_is_taken_for_one() {
     assert!(why.contains("https://"), "{why}");
 }
 
-/// Who vouches for a collector.
+/// Authority that signs the certificate of a collector.
 struct Authority {
     certificate: rcgen::Certificate,
     issuer: Issuer<'static, KeyPair>,
@@ -46,7 +46,7 @@ impl Authority {
         self.certificate.pem()
     }
 
-    /// For a collector on this machine.
+    /// Returns the identity of a collector on this machine.
     fn identity(&self) -> Identity {
         let key = KeyPair::generate().expect("a key");
         let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a certificate");
@@ -55,7 +55,7 @@ impl Authority {
     }
 }
 
-/// A collector that takes everything.
+/// Collector that accepts everything.
 struct Taker;
 
 #[tonic::async_trait]
@@ -83,6 +83,9 @@ async fn a_collector_behind_tls_is_told_where_it_is_vouched_for() {
         client.export(Request::new(ExportTraceServiceRequest::default())).await
     };
     assert!(tell(&ours).await.is_ok());
-    assert!(tell(&other).await.is_err(), "anybody is told");
+    assert!(
+        tell(&other).await.is_err(),
+        "spans were sent to a collector that is not authenticated"
+    );
     serving.abort();
 }

@@ -1,7 +1,7 @@
-use super::kit::{ME, OTHER, PEER, big, facts, hear, node, node_at, sender, until, view};
+use super::kit::{ME, OTHER, PEER, big, facts, next_event, node, node_at, sender, until, view};
 use crate::limits::{PEER_QUEUE_BYTES, PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::Ack;
-use crate::peers::{Body, OwnershipMessage, PeerEvent, PingReply, Rejected, Why};
+use crate::peers::{Body, OwnershipMessage, PeerEvent, PeerReply, RejectReason, Rejected};
 use bytes::Bytes;
 use crivello_common::view::AgentId;
 use std::net::Ipv4Addr;
@@ -18,22 +18,22 @@ async fn all_arrives_in_order_and_as_it_was() {
     let node = node(None).await;
     let view = view(5, &[node.server.address()]);
     node.views.send_replace(Some(Arc::clone(&view)));
-    let (outgoing, mut hears) = sender(None);
+    let (outgoing, mut events) = sender(None);
     outgoing.set_view(&view);
     let mut sent: Vec<_> = (0..1_000).map(facts).collect();
-    sent.push(Body::Say(OwnershipMessage::ScanDone));
+    sent.push(Body::Ownership(OwnershipMessage::ScanDone));
     let mut ids = Vec::new();
     for body in &sent {
         ids.push(outgoing.offer(PEER, body.clone()).unwrap());
     }
     for &id in &ids {
-        assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id });
+        assert_eq!(next_event(&mut events).await, PeerEvent::Stored { by: PEER, id });
     }
     assert_eq!(*node.inbox.got.lock(), sent);
     assert!(outgoing.is_empty() && ids.is_sorted());
-    assert_eq!(outgoing.ping(PEER).await.unwrap(), PingReply::Granted);
-    assert_eq!(outgoing.offer(ME, facts(0)).unwrap_err().why, Why::Unknown);
-    assert_eq!(outgoing.offer(OTHER, facts(0)).unwrap_err().why, Why::Unknown);
+    assert_eq!(outgoing.renew_peer_lease(PEER).await.unwrap(), PeerReply::Accepted);
+    assert_eq!(outgoing.offer(ME, facts(0)).unwrap_err().reason, RejectReason::Unknown);
+    assert_eq!(outgoing.offer(OTHER, facts(0)).unwrap_err().reason, RejectReason::Unknown);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,7 +43,7 @@ async fn what_a_dead_server_did_not_acknowledge_comes_again_in_order() {
     let view = view(1, &[at]);
     first.views.send_replace(Some(Arc::clone(&view)));
     inbox.hold.store(true, SeqCst);
-    let (outgoing, mut hears) = sender(None);
+    let (outgoing, mut events) = sender(None);
     outgoing.set_view(&view);
     let sent: Vec<_> = (0..10).map(facts).collect();
     let mut ids = Vec::new();
@@ -54,16 +54,24 @@ async fn what_a_dead_server_did_not_acknowledge_comes_again_in_order() {
     // The first, and one ahead of its turn.
     let mut held = std::mem::take(&mut *inbox.held.lock());
     held.remove(4).send(Ack::Done).unwrap();
-    assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id: ids[4] });
+    assert_eq!(next_event(&mut events).await, PeerEvent::Stored { by: PEER, id: ids[4] });
     held.remove(0).send(Ack::Done).unwrap();
-    assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id: ids[0] });
+    assert_eq!(next_event(&mut events).await, PeerEvent::Stored { by: PEER, id: ids[0] });
     drop((first, held));
     let second = node_at(at, Arc::default(), None).await;
     second.views.send_replace(Some(view));
     for &id in ids[1..4].iter().chain(&ids[5..]) {
-        assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id }, "each is told once");
+        assert_eq!(
+            next_event(&mut events).await,
+            PeerEvent::Stored { by: PEER, id },
+            "expected one report per packet"
+        );
     }
-    assert_eq!(second.inbox.got.lock()[..], sent[1..], "from the first that was not stored on");
+    assert_eq!(
+        second.inbox.got.lock()[..],
+        sent[1..],
+        "expected the packets from the first that was not stored"
+    );
     until(async || outgoing.is_empty().then_some(())).await;
 }
 
@@ -83,7 +91,7 @@ async fn one_that_never_answers_delays_nobody() {
     let view = view(1, &addresses);
     slow.views.send_replace(Some(Arc::clone(&view)));
     well.views.send_replace(Some(Arc::clone(&view)));
-    let (outgoing, mut hears) = sender(None);
+    let (outgoing, mut events) = sender(None);
     outgoing.set_view(&view);
     let all = async {
         for sick in [PEER, OTHER] {
@@ -91,17 +99,19 @@ async fn one_that_never_answers_delays_nobody() {
         }
         for n in 0..200 {
             let id = outgoing.offer(WELL, facts(n)).unwrap();
-            assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: WELL, id });
+            assert_eq!(next_event(&mut events).await, PeerEvent::Stored { by: WELL, id });
         }
         // Nor does one class the other.
-        let copies = Body::Copies(vec![Bytes::from("copy")]);
+        let copies = Body::ReplicaFacts(vec![Bytes::from("copy")]);
         slow.inbox.hold.store(false, SeqCst);
         let id = outgoing.offer(OTHER, copies).unwrap();
-        assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: OTHER, id });
-        assert_eq!(outgoing.ping(OTHER).await.unwrap(), PingReply::Granted);
+        assert_eq!(next_event(&mut events).await, PeerEvent::Stored { by: OTHER, id });
+        assert_eq!(outgoing.renew_peer_lease(OTHER).await.unwrap(), PeerReply::Accepted);
     };
-    timeout(Duration::from_secs(4), all).await.expect("before the deaf one counts as dead");
-    assert!(outgoing.ping(PEER).await.is_err());
+    timeout(Duration::from_secs(4), all)
+        .await
+        .expect("delivered while another agent does not respond");
+    assert!(outgoing.renew_peer_lease(PEER).await.is_err());
     silence.abort();
 }
 
@@ -111,7 +121,7 @@ async fn what_waits_is_bounded_on_both_sides() {
     node.inbox.hold.store(true, SeqCst);
     let view = view(1, &[node.server.address()]);
     node.views.send_replace(Some(Arc::clone(&view)));
-    let (outgoing, mut hears) = sender(None);
+    let (outgoing, mut events) = sender(None);
     outgoing.set_view(&view);
     // By number,
     for n in 0..500 {
@@ -128,7 +138,11 @@ async fn what_waits_is_bounded_on_both_sides() {
             Err(back) => break back,
         }
     };
-    assert_eq!(back, Rejected { why: Why::Full, body: big(100_000) }, "as it was offered");
+    assert_eq!(
+        back,
+        Rejected { reason: RejectReason::Full, body: big(100_000) },
+        "the rejected body was changed"
+    );
     assert!((PEER_QUEUE_BYTES - 200_000..=PEER_QUEUE_BYTES).contains(&offered));
     const { assert!(PEER_QUEUE_BYTES <= PEER_STREAM_BYTES) };
     // All comes through in the end, and there is room again.
@@ -137,7 +151,7 @@ async fn what_waits_is_bounded_on_both_sides() {
         held.send(Ack::Done).unwrap();
     }
     for _ in 0..500 + offered / 100_000 {
-        assert!(matches!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, .. }));
+        assert!(matches!(next_event(&mut events).await, PeerEvent::Stored { by: PEER, .. }));
     }
     assert!(outgoing.is_empty() && outgoing.offer(PEER, back.body).is_ok());
 }

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Default)]
 pub struct Inbox {
     pub got: Mutex<Vec<Body>>,
-    pub turns: Mutex<Vec<LeaseBatch>>,
+    pub ip_leases: Mutex<Vec<LeaseBatch>>,
     pub robots: Mutex<Vec<(CrawlUrl, RobotsOutcome)>>,
     /// Answers wait in `held` while this is set.
     pub hold: AtomicBool,
@@ -38,35 +38,35 @@ pub struct Inbox {
 }
 
 impl PeerHandler for Inbox {
-    fn take(&self, from: PacketOrigin, _: u64, body: Body, answer: oneshot::Sender<Ack>) {
+    fn on_packet(&self, from: PacketOrigin, _: u64, body: Body, ack: oneshot::Sender<Ack>) {
         assert_eq!(from.id, ME);
         assert!(
             (-1_000..60_000_000).contains(&from.behind_us),
-            "{from:?} has this machine's clock"
+            "the clock difference of {from:?} is out of range"
         );
         self.got.lock().push(body);
         if self.hold.load(Ordering::SeqCst) {
-            self.held.lock().push(answer);
+            self.held.lock().push(ack);
         } else {
-            let _ = answer.send(Ack::Done);
+            let _ = ack.send(Ack::Done);
         }
     }
 
-    fn turns(&self, from: AgentId, _: u64, batch: LeaseBatch, answer: oneshot::Sender<Ack>) {
+    fn on_ip_leases(&self, from: AgentId, _: u64, batch: LeaseBatch, ack: oneshot::Sender<Ack>) {
         assert_eq!(from, ME);
-        self.turns.lock().push(batch);
-        let _ = answer.send(Ack::Done);
+        self.ip_leases.lock().push(batch);
+        let _ = ack.send(Ack::Done);
     }
 
-    fn robots(&self, url: CrawlUrl, answer: oneshot::Sender<RobotsOutcome>) {
+    fn fetch_robots(&self, url: CrawlUrl, ack: oneshot::Sender<RobotsOutcome>) {
         // What is not known there is let go unanswered.
         if let Some((_, found)) = self.robots.lock().iter().find(|(known, _)| *known == url) {
-            let _ = answer.send(found.clone());
+            let _ = ack.send(found.clone());
         }
     }
 
-    fn ping(&self, _: AgentId, _: u64, answer: oneshot::Sender<Ack>) {
-        let _ = answer.send(Ack::Done);
+    fn renew_peer_lease(&self, _: AgentId, _: u64, ack: oneshot::Sender<Ack>) {
+        let _ = ack.send(Ack::Done);
     }
 }
 
@@ -115,8 +115,8 @@ pub fn view(epoch: u64, others: &[SocketAddr]) -> Arc<View> {
 }
 
 pub fn sender(tls: Option<Tls>) -> (Outgoing, mpsc::Receiver<PeerEvent>) {
-    let (heard, hears) = mpsc::channel(8_192);
-    (Outgoing::new(ME, tls, Handle::current(), heard, Clock::start()), hears)
+    let (event, events) = mpsc::channel(8_192);
+    (Outgoing::new(ME, tls, Handle::current(), event, Clock::start()), events)
 }
 
 /// Distinct bytes for every `n`, none of them text.
@@ -130,8 +130,11 @@ pub fn big(bytes: usize) -> Body {
     Body::Facts(vec![vec![7; bytes].into()])
 }
 
-pub async fn hear(hears: &mut mpsc::Receiver<PeerEvent>) -> PeerEvent {
-    timeout(PATIENCE, hears.recv()).await.expect("heard in time").expect("goes on")
+pub async fn next_event(events: &mut mpsc::Receiver<PeerEvent>) -> PeerEvent {
+    timeout(PATIENCE, events.recv())
+        .await
+        .expect("an event in time")
+        .expect("the event stream continues")
 }
 
 /// Waits until there is one.
@@ -144,5 +147,5 @@ pub async fn until<T>(mut look: impl AsyncFnMut() -> Option<T>) -> T {
             }
         }
     };
-    timeout(PATIENCE, looking).await.expect("in time")
+    timeout(PATIENCE, looking).await.expect("the condition holds in time")
 }

@@ -1,8 +1,8 @@
 //! Agents over real sockets: order, loss, refusals, strangers.
 
 mod delivery;
+mod ip_leases;
 mod kit;
 mod refusals;
 mod robots;
 mod tls;
-mod turns;

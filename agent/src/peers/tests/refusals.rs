@@ -1,11 +1,11 @@
-use super::kit::{ME, PEER, facts, hear, node, sender, until, view};
+use super::kit::{ME, PEER, facts, next_event, node, sender, until, view};
 use crate::messages::Ack;
-use crate::peers::{Body, PeerEvent, PingReply, Why};
+use crate::peers::{Body, PeerEvent, PeerReply, RejectReason};
 use crivello_common::time::Clock;
 use crivello_common::view::AgentState;
 use crivello_proto::PACKET_SIZE_MAX;
 use crivello_proto::v1::peer_client::PeerClient;
-use crivello_proto::v1::{self, packet_ack};
+use crivello_proto::v1::{self, acknowledgement::Outcome};
 use futures_util::stream::iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -20,20 +20,23 @@ async fn who_is_behind_is_shown_the_view_and_begins_anew() {
     let node = node(None).await;
     let (old, new) = (view(1, &[node.server.address()]), view(2, &[node.server.address()]));
     node.views.send_replace(Some(Arc::clone(&new)));
-    let (outgoing, mut hears) = sender(None);
+    let (outgoing, mut events) = sender(None);
     outgoing.set_view(&old);
     outgoing.offer(PEER, facts(1)).unwrap();
-    assert_eq!(hear(&mut hears).await, PeerEvent::View(Arc::clone(&new)));
-    assert_eq!(outgoing.ping(PEER).await.unwrap(), PingReply::Refused(Some(Arc::clone(&new))));
+    assert_eq!(next_event(&mut events).await, PeerEvent::View(Arc::clone(&new)));
+    assert_eq!(
+        outgoing.renew_peer_lease(PEER).await.unwrap(),
+        PeerReply::ViewMismatch(Some(Arc::clone(&new)))
+    );
     assert!(node.inbox.got.lock().is_empty() && !outgoing.is_empty());
     outgoing.set_view(&new);
-    assert!(outgoing.is_empty(), "what was offered under the old view is forgotten");
+    assert!(outgoing.is_empty(), "packets of the old view were kept");
     outgoing.set_view(&old);
     let id = outgoing.offer(PEER, facts(2)).unwrap();
     // It may have been told of the view more than once.
-    let heard =
-        until(async || hears.recv().await.filter(|h| !matches!(h, PeerEvent::View(_)))).await;
-    assert_eq!(heard, PeerEvent::Stored { by: PEER, id });
+    let event =
+        until(async || events.recv().await.filter(|h| !matches!(h, PeerEvent::View(_)))).await;
+    assert_eq!(event, PeerEvent::Stored { by: PEER, id });
     assert_eq!(*node.inbox.got.lock(), [facts(2)]);
 }
 
@@ -41,15 +44,15 @@ async fn who_is_behind_is_shown_the_view_and_begins_anew() {
 async fn who_is_ahead_waits_for_the_other() {
     let node = node(None).await;
     let view = view(3, &[node.server.address()]);
-    let (outgoing, mut hears) = sender(None);
+    let (outgoing, mut events) = sender(None);
     outgoing.set_view(&view);
     let ids = [1, 2, 3].map(|n| outgoing.offer(PEER, facts(n)).unwrap());
     sleep(Duration::from_millis(200)).await;
-    assert_eq!(outgoing.ping(PEER).await.unwrap(), PingReply::Refused(None));
+    assert_eq!(outgoing.renew_peer_lease(PEER).await.unwrap(), PeerReply::ViewMismatch(None));
     assert!(node.inbox.got.lock().is_empty());
     node.views.send_replace(Some(view));
     for id in ids {
-        assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id });
+        assert_eq!(next_event(&mut events).await, PeerEvent::Stored { by: PEER, id });
     }
     assert_eq!(*node.inbox.got.lock(), [1, 2, 3].map(facts));
 }
@@ -60,31 +63,28 @@ async fn the_house_may_know_of_a_later_view_first() {
     let (old, new) = (view(1, &[node.server.address()]), view(2, &[node.server.address()]));
     node.views.send_replace(Some(Arc::clone(&old)));
     node.inbox.hold.store(true, SeqCst);
-    let (outgoing, mut hears) = sender(None);
+    let (outgoing, mut events) = sender(None);
     outgoing.set_view(&old);
     outgoing.offer(PEER, facts(1)).unwrap();
-    let answer = until(async || node.inbox.held.lock().pop()).await;
+    let ack = until(async || node.inbox.held.lock().pop()).await;
     node.views.send_replace(Some(Arc::clone(&new)));
-    answer.send(Ack::OtherEpoch).unwrap();
-    assert_eq!(hear(&mut hears).await, PeerEvent::View(new));
+    ack.send(Ack::OtherEpoch).unwrap();
+    assert_eq!(next_event(&mut events).await, PeerEvent::View(new));
 }
 
-/// What is said to a packet that no agent of ours would send.
-async fn say(to: &super::kit::Node, packets: Vec<v1::Packet>) -> Result<v1::PacketAck, Status> {
+/// Sends packets that no agent sends, and returns the first acknowledgement.
+async fn send(
+    to: &super::kit::Node,
+    packets: Vec<v1::Packet>,
+) -> Result<v1::Acknowledgement, Status> {
     let mut client = PeerClient::connect(format!("http://{}", to.server.address())).await.unwrap();
     let mut replies = client.send(iter(packets)).await?.into_inner();
-    replies.message().await.map(|reply| reply.expect("an answer"))
+    replies.message().await.map(|reply| reply.expect("an ack"))
 }
 
 fn packet(epoch: u64, sender: u32, body: Option<Body>) -> v1::Packet {
-    v1::Packet {
-        id: 7,
-        stream: 1,
-        epoch,
-        sender,
-        sent_at: Clock::start().now().0,
-        body: body.map(Into::into),
-    }
+    let envelope = v1::Envelope { sender, epoch, id: 7, sent_at: Clock::start().now().0 };
+    v1::Packet { envelope: Some(envelope), stream: 1, body: body.map(Into::into) }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,18 +94,19 @@ async fn strangers_and_garbage_are_refused_and_change_nothing() {
     Arc::get_mut(&mut view).unwrap().agents[1].state = AgentState::Dead;
     node.views.send_replace(Some(Arc::clone(&view)));
     for (epoch, sender) in [(4, 9), (4, 1), (5, ME.0), (0, u32::MAX)] {
-        let reply = say(&node, vec![packet(epoch, sender, Some(facts(1)))]).await.unwrap();
+        let reply = send(&node, vec![packet(epoch, sender, Some(facts(1)))]).await.unwrap();
         let shown = (epoch < 4).then(|| v1::View::from(view.as_ref()));
         let refused = v1::ViewMismatch { epoch: 4, view: shown };
-        assert_eq!(
-            reply,
-            v1::PacketAck { id: 7, outcome: Some(packet_ack::Outcome::ViewMismatch(refused)) }
-        );
+        let outcome = Some(Outcome::ViewMismatch(refused));
+        assert_eq!(reply, v1::Acknowledgement { id: 7, outcome });
     }
-    let of_nothing = say(&node, vec![packet(4, ME.0, None)]).await.unwrap_err();
+    let anonymous = v1::Packet { envelope: None, ..packet(4, ME.0, Some(facts(1))) };
+    let anonymous = send(&node, vec![anonymous]).await.unwrap_err();
+    assert_eq!(anonymous.code(), Code::InvalidArgument, "{anonymous}");
+    let of_nothing = send(&node, vec![packet(4, ME.0, None)]).await.unwrap_err();
     assert_eq!(of_nothing.code(), Code::InvalidArgument, "{of_nothing}");
     let long = Body::Facts(vec![vec![0; PACKET_SIZE_MAX].into()]);
-    let too_long = say(&node, vec![packet(4, ME.0, Some(long.clone()))]).await.unwrap_err();
+    let too_long = send(&node, vec![packet(4, ME.0, Some(long.clone()))]).await.unwrap_err();
     assert_eq!(too_long.code(), Code::OutOfRange, "{too_long}");
     for garbage in [
         &b"GET / HTTP/1.1\r\n\r\n"[..],
@@ -118,12 +119,12 @@ async fn strangers_and_garbage_are_refused_and_change_nothing() {
         let _ = socket.read_to_end(&mut Vec::new()).await;
     }
     assert!(node.inbox.got.lock().is_empty());
-    let fine = say(&node, vec![packet(4, ME.0, Some(facts(1)))]).await.unwrap();
-    assert_eq!(fine.outcome, Some(packet_ack::Outcome::Stored(v1::Empty {})));
+    let fine = send(&node, vec![packet(4, ME.0, Some(facts(1)))]).await.unwrap();
+    assert_eq!(fine.outcome, Some(Outcome::Accepted(v1::Empty {})));
     // What a former stream has left behind comes too late.
     let later = v1::Packet { stream: 2, ..packet(4, ME.0, Some(facts(2))) };
-    assert!(say(&node, vec![later]).await.is_ok());
-    let late = say(&node, vec![packet(4, ME.0, Some(facts(1)))]).await.unwrap_err();
+    assert!(send(&node, vec![later]).await.is_ok());
+    let late = send(&node, vec![packet(4, ME.0, Some(facts(1)))]).await.unwrap_err();
     assert_eq!(late.code(), Code::Aborted, "{late}");
     assert_eq!(*node.inbox.got.lock(), [facts(1), facts(2)]);
     // Our own agents do not even try.
@@ -131,5 +132,5 @@ async fn strangers_and_garbage_are_refused_and_change_nothing() {
     let mut with_peer = Arc::unwrap_or_clone(view);
     with_peer.agents[1].state = AgentState::Active;
     outgoing.set_view(&with_peer);
-    assert_eq!(outgoing.offer(PEER, long.clone()).unwrap_err().why, Why::TooLong);
+    assert_eq!(outgoing.offer(PEER, long.clone()).unwrap_err().reason, RejectReason::TooLong);
 }

@@ -24,13 +24,13 @@ async fn whatever_is_found_for_another_agent_arrives_as_it_was() {
     ];
     node.inbox.robots.lock().extend((0..).map(url).zip(all.clone()));
     for (n, found) in (0..).zip(all) {
-        let answer = outgoing.robots(PEER, &url(n)).await.unwrap();
-        assert_eq!(format!("{answer:?}"), format!("{found:?}"));
+        let ack = outgoing.fetch_robots(PEER, &url(n)).await.unwrap();
+        assert_eq!(format!("{ack:?}"), format!("{found:?}"));
     }
-    let silent = outgoing.robots(PEER, &url(100)).await.unwrap();
+    let silent = outgoing.fetch_robots(PEER, &url(100)).await.unwrap();
     assert!(matches!(silent, RobotsOutcome::Unreachable), "{silent:?}");
     outgoing.set_view(&super::kit::view(6, &[node.server.address()]));
-    let refused = outgoing.robots(PEER, &url(0)).await.unwrap_err();
+    let refused = outgoing.fetch_robots(PEER, &url(0)).await.unwrap_err();
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
 }
 
@@ -41,7 +41,8 @@ async fn a_url_that_is_none_is_refused() {
     node.views.send_replace(Some(view(1, &[address])));
     let mut client = PeerClient::connect(format!("http://{address}")).await.unwrap();
     for url in ["", "robots.txt", "ftp://a.example/robots.txt"] {
-        let request = v1::FetchRobotsRequest { sender: ME.0, epoch: 1, url: url.to_owned() };
+        let envelope = Some(v1::Envelope { sender: ME.0, epoch: 1, ..Default::default() });
+        let request = v1::FetchRobotsRequest { envelope, url: url.to_owned() };
         let status = client.fetch_robots(request).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{status}");
     }

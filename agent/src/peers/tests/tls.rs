@@ -1,4 +1,4 @@
-use super::kit::{PEER, facts, hear, node, sender, view};
+use super::kit::{PEER, facts, next_event, node, sender, view};
 use crate::peers::PeerEvent;
 use crivello_proto::tls::{Pem, Tls};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
@@ -39,18 +39,18 @@ async fn only_those_of_the_same_authority_speak() {
     // Who trusts our authority, and is vouched for by another.
     let impostor = Pem { ca: ours.pem.clone().into_bytes(), ..theirs.member() };
     for stranger in [None, Some(theirs.member()), Some(impostor)] {
-        let (outgoing, mut hears) = sender(stranger.map(|pem| Tls::of(pem).unwrap()));
+        let (outgoing, mut events) = sender(stranger.map(|pem| Tls::of(pem).unwrap()));
         outgoing.set_view(&view);
         outgoing.offer(PEER, facts(1)).unwrap();
-        assert!(outgoing.ping(PEER).await.is_err());
+        assert!(outgoing.renew_peer_lease(PEER).await.is_err());
         sleep(Duration::from_millis(300)).await;
-        assert!(hears.try_recv().is_err());
+        assert!(events.try_recv().is_err());
     }
     assert!(node.inbox.got.lock().is_empty());
-    let (outgoing, mut hears) = sender(Some(Tls::of(ours.member()).unwrap()));
+    let (outgoing, mut events) = sender(Some(Tls::of(ours.member()).unwrap()));
     outgoing.set_view(&view);
     let id = outgoing.offer(PEER, facts(2)).unwrap();
-    assert_eq!(hear(&mut hears).await, PeerEvent::Stored { by: PEER, id });
+    assert_eq!(next_event(&mut events).await, PeerEvent::Stored { by: PEER, id });
     assert_eq!(*node.inbox.got.lock(), [facts(2)]);
 }
 

@@ -1,10 +1,11 @@
-//! Which links are followed.
+//! Selection of the links to follow.
 //!
-//! *Comes in*: the hrefs of a page with the URL they are relative to; single URLs (seeds, the
-//! sitemaps that robots.txt names). *Goes out*: [`Found`], each once a page and in its order, and
-//! a tally of what was left out and why. *Remembers*: nothing between pages. *Never knows*:
-//! whether a URL is new, who crawls it, or what robots.txt says of it. *Goes wrong*: only before
-//! the crawl begins, when a rule does not compile ([`LinksError`]).
+//! - *In*: the hrefs of a page with the URL they are relative to; single URLs (seeds, the sitemaps
+//!   that robots.txt names).
+//! - *Out*: [`Found`], each once per page and in its order; a count of rejected links by reason.
+//! - *State*: nothing between pages.
+//! - *Never knows*: whether a URL is new, its owner, the rules of robots.txt.
+//! - *Errors*: [`LinksError`] if a rule does not compile, before any link is judged.
 
 mod recent;
 mod scope;
@@ -24,17 +25,17 @@ use shape::Shape;
 
 pub use scope::RejectingRule;
 
-/// Why the rules of a crawl cannot be used.
+/// An error in the link rules of a crawl.
 #[derive(Debug, thiserror::Error)]
 pub enum LinksError {
-    /// A regular expression of an include or exclude rule.
+    /// A regular expression of an include or exclude rule does not compile.
     #[error("the regular expression {pattern:?} in links.{list} does not compile: {problem}")]
     Regex {
         /// `include` or `exclude`.
         list: &'static str,
-        /// As configured.
+        /// The expression as configured.
         pattern: String,
-        /// What the compiler says.
+        /// The compiler's error.
         problem: Box<regex::Error>,
     },
 }
@@ -55,7 +56,7 @@ impl LinkRules {
     /// Compiles the rules in live settings, for groups that are assigned by `assign_by`.
     ///
     /// # Errors
-    /// [`LinksError::Regex`].
+    /// [`LinksError::Regex`] if a regular expression does not compile.
     pub fn compile(live: &Live, assign_by: AssignBy) -> Result<Self, LinksError> {
         let links = &live.links;
         Ok(Self {
@@ -73,7 +74,7 @@ impl LinkRules {
         })
     }
 
-    /// Lets `url` through, `depth` links away from its seed (a seed is 0), or says why not.
+    /// Admits `url`, `depth` links away from its seed (a seed is 0), or returns the reason why not.
     ///
     /// # Errors
     /// [`Discard::Depth`], [`Discard::TooLong`], [`Discard::PathDepth`],
@@ -85,20 +86,20 @@ impl LinkRules {
         Ok(Found { url, host, hash, depth, kind })
     }
 
-    /// The include or exclude rule that rejects `url`; `None` for a URL within the scope.
+    /// Returns the include or exclude rule that rejects `url`; `None` for a URL within the scope.
     #[must_use]
     pub fn rejecting_rule(&self, url: &CrawlUrl) -> Option<RejectingRule> {
         self.scope.rejecting_rule(url)
     }
 
-    /// The links of one page: resolved against `base`, in normal form, within the rules, in the
-    /// order of the page and each once. Each of `hrefs` is the text, what it leads to, and whether
-    /// it (or the whole page) says `nofollow`. `parent` says what the page itself was found as, and
-    /// its own depth.
+    /// Returns the links of one page that pass the rules, and a count of the others by reason.
+    /// Links are resolved against `base`, in normal form, in the order of the page and each once.
+    /// Each of `hrefs` is the text, the kind of its target, and whether it (or the whole page) has
+    /// `nofollow`. `parent` is the kind and the depth of the page itself.
     ///
     /// A URL that occurs again counts once. Beyond `links.per-page-max` links of a page, or
     /// [`SITEMAP_URLS_MAX`] of a sitemap, hrefs are counted as [`Discard::TooManyLinks`] and not
-    /// looked at.
+    /// examined.
     pub fn collect<'h>(
         &self,
         base: &url::Url,
@@ -146,7 +147,7 @@ impl LinkRules {
         (links, tally)
     }
 
-    /// The cheap rules first: most traps never reach a regular expression.
+    /// Checks the cheap rules first: most traps never reach a regular expression.
     fn judge(&self, url: &CrawlUrl, depth: u16) -> Result<(), Discard> {
         if self.depth_max.is_some_and(|max| depth > max) {
             return Err(Discard::Depth);

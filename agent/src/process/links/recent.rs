@@ -1,5 +1,5 @@
-//! The last few hosts of a page: most of its links lead to the same ones, and looking up a host's
-//! group in the public-suffix list costs more than comparing a name.
+//! Cache of the last few hosts of a page. Most of its links lead to the same hosts, and looking up
+//! a host's group in the public-suffix list costs more than comparing a name.
 
 use compact_str::CompactString;
 use crivello_common::config::AssignBy;
@@ -7,10 +7,10 @@ use crivello_common::hash::HostKey;
 use crivello_common::url::host_key;
 use smallvec::SmallVec;
 
-/// Hosts remembered at once.
+/// Number of hosts in the cache.
 const SIZE: usize = 4;
 
-/// See the module.
+/// Cache of the last few hosts.
 pub(super) struct RecentHosts {
     hosts: SmallVec<[(CompactString, HostKey); SIZE]>,
     oldest: usize,
@@ -22,7 +22,7 @@ impl RecentHosts {
         Self { hosts: SmallVec::new(), oldest: 0, assign_by }
     }
 
-    /// The key of `host`, which is in normal form.
+    /// Returns the key of `host`, which must be in normal form.
     pub(super) fn key(&mut self, host: &str) -> HostKey {
         if let Some((_, key)) = self.hosts.iter().find(|(name, _)| name == host) {
             return *key;

@@ -1,4 +1,4 @@
-//! Include and exclude rules: which part of the web a crawl is about.
+//! Include and exclude rules: the part of the web that a crawl covers.
 
 use super::LinksError;
 use crivello_common::config::LinkRule;
@@ -6,8 +6,8 @@ use crivello_common::url::CrawlUrl;
 use regex::Regex;
 use std::fmt;
 
-/// A URL is within the scope when it meets one of `include` (or there is none) and none of
-/// `exclude`.
+/// The compiled rules. A URL is within the scope if it matches one of `include` (or there is none)
+/// and none of `exclude`.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     include: Vec<CompiledRule>,
@@ -50,7 +50,7 @@ pub struct RejectingRule {
 }
 
 impl Scope {
-    /// The rule that rejects a URL; `None` for a URL within the scope.
+    /// Returns the rule that rejects a URL; `None` for a URL within the scope.
     pub(super) fn rejecting_rule(&self, url: &CrawlUrl) -> Option<RejectingRule> {
         let rule = |setting, rules: &[CompiledRule], number: usize| RejectingRule {
             setting,
@@ -71,7 +71,7 @@ impl Scope {
     }
 }
 
-/// As in a settings file.
+/// Formats the rule as in a settings file.
 impl fmt::Display for CompiledRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let regex = self.regex.as_ref().map(Regex::as_str);
@@ -102,7 +102,7 @@ fn compile(list: &'static str, rule: &LinkRule) -> Result<CompiledRule, LinksErr
 }
 
 impl CompiledRule {
-    /// Whether all parts that are set match.
+    /// Returns true if all parts that are set match.
     fn matches(&self, url: &CrawlUrl) -> bool {
         self.host_suffix.as_deref().is_none_or(|suffix| has_suffix(url.host(), suffix))
             && self.path_prefix.as_deref().is_none_or(|prefix| url.path().starts_with(prefix))
@@ -110,7 +110,7 @@ impl CompiledRule {
     }
 }
 
-/// Whether `host` is `suffix` or a name below it.
+/// Returns true if `host` is `suffix` or a name below it.
 fn has_suffix(host: &str, suffix: &str) -> bool {
     host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }

@@ -1,18 +1,18 @@
-//! Guards against traps that show in a URL itself: calendars without end, links relative to the
-//! wrong folder, session paths that grow.
+//! Guards against traps that are visible in a URL itself: endless calendars, links relative to the
+//! wrong folder, growing session paths.
 
 use crivello_common::discard::Discard;
 use crivello_common::url::CrawlUrl;
 use smallvec::SmallVec;
 
-/// The bounds of a URL's shape.
+/// Bounds of a URL's shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    /// Bytes of the whole URL.
+    /// Maximum length of the whole URL, in bytes.
     pub(super) length_max: usize,
-    /// Segments of the path; the empty one behind a last slash does not count.
+    /// Maximum number of segments of the path; the empty one after a last slash does not count.
     pub(super) segments_max: usize,
-    /// How often one segment may occur, wherever it stands.
+    /// Maximum number of occurrences of one segment, anywhere in the path.
     pub(super) repeats_max: usize,
 }
 
@@ -34,7 +34,7 @@ impl Shape {
     }
 }
 
-/// How often the most frequent segment of `path` occurs.
+/// Returns the number of occurrences of the most frequent segment of `path`.
 fn most_repeated(path: &str) -> usize {
     let mut segments: SmallVec<[&str; 32]> = path.split('/').skip(1).collect();
     segments.sort_unstable();

@@ -93,7 +93,7 @@ fn a_rule_that_does_not_compile_is_named() {
     assert!(error.contains("\"a(\" in links.exclude"), "{error}");
 }
 
-/// The URLs that `collect` lets through, and the tally.
+/// Returns the URLs that `collect` admits, and the count of the others.
 fn collected(rules: &LinkRules, hrefs: &[(&str, bool)], depth: u16) -> (Vec<String>, DiscardTally) {
     let base = url::Url::parse("http://www.example.com/dir/page").unwrap();
     let hrefs = hrefs.iter().map(|&(href, nofollow)| (href, LinkKind::Page, nofollow));
@@ -185,7 +185,7 @@ fn more_hosts_than_are_remembered_keep_their_own_keys() {
 }
 
 proptest! {
-    /// No link that comes out violates a rule, and every href is accounted for.
+    /// Every link that comes out passes the rules, and every href is accounted for.
     #[test]
     fn nothing_gets_out_that_the_rules_forbid(
         hrefs in prop::collection::vec(
@@ -238,6 +238,6 @@ proptest! {
         }
         texts.sort_unstable();
         texts.dedup();
-        prop_assert_eq!(texts.len(), links.len(), "each once");
+        prop_assert_eq!(texts.len(), links.len(), "a link occurs twice");
     }
 }

@@ -1,25 +1,25 @@
-//! How RocksDB is doing.
+//! Health of RocksDB: backlogs, stalls, errors, memory.
 
 use super::{Database, Family};
 
-/// See the module. Read from counters of RocksDB's own; what it does not tell is 0.
+/// Health of RocksDB, from its own counters. A value that it does not report is 0.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// Of each column family.
+    /// Health of each column family.
     pub families: Vec<FamilyHealth>,
-    /// Bytes that compactions have still to rewrite.
+    /// Bytes that compactions still have to rewrite.
     pub pending_compaction_bytes: u64,
-    /// Compactions at work.
+    /// Number of compactions in progress.
     pub running_compactions: u64,
-    /// Flushes of write buffers at work.
+    /// Number of flushes of write buffers in progress.
     pub running_flushes: u64,
-    /// Write buffers that are full and not flushed.
+    /// Number of write buffers that are full and not flushed.
     pub immutable_memtables: u64,
-    /// Writes stand still until compactions have caught up.
+    /// True while writes are stopped until compactions have caught up.
     pub is_write_stopped: bool,
-    /// Bytes a second to which writes are slowed down; 0 when they are not.
+    /// Bytes per second to which writes are slowed down; 0 if they are not.
     pub delayed_write_rate: u64,
-    /// Errors of flushes and compactions.
+    /// Number of errors of flushes and compactions.
     pub background_errors: u64,
     /// Bytes in write buffers.
     pub memtable_bytes: u64,
@@ -27,29 +27,30 @@ pub struct Health {
     pub table_reader_bytes: u64,
     /// Bytes in the block cache.
     pub block_cache_bytes: u64,
-    /// Bytes that it may hold.
+    /// Maximum number of bytes in the block cache.
     pub block_cache_max: u64,
 }
 
-/// One column family.
+/// Health of one column family.
 #[derive(Clone, Debug, Default)]
 pub struct FamilyHealth {
-    /// Its name.
+    /// Name of the family.
     pub name: &'static str,
-    /// Bytes of its tables.
+    /// Bytes of the family's tables.
     pub bytes: u64,
-    /// About how many rows it has.
+    /// Approximate number of rows.
     pub rows: u64,
-    /// Tables that were flushed and not yet merged; many of them slow reads down, and then writes.
+    /// Number of tables that were flushed and are not merged yet. Many of them slow down reads, and
+    /// then writes.
     pub level0_files: u64,
 }
 
 impl Database {
-    /// How it is doing.
+    /// Returns the health of the database.
     #[must_use]
     pub fn health(&self) -> Health {
         let sum = |what: &str| Family::ALL.into_iter().map(|f| self.property(f, what)).sum();
-        // The same for all families.
+        // These values are the same for all families.
         let one = |what: &str| self.property(Family::Meta, what);
         Health {
             families: Family::ALL.map(|family| self.family_health(family)).to_vec(),
@@ -77,7 +78,7 @@ impl Database {
         }
     }
 
-    /// About how many rows a family has.
+    /// Returns the approximate number of rows of a family.
     #[must_use]
     pub fn rows(&self, family: Family) -> u64 {
         self.property(family, "rocksdb.estimate-num-keys")
@@ -110,7 +111,7 @@ mod tests {
         disk.db.flush_cf(disk.family(Family::Seen)).unwrap();
         let seen = &disk.health().families[0];
         assert!(seen.bytes > 0 && seen.level0_files == 1, "{seen:?}");
-        // A property that RocksDB does not have would read as 0 for ever.
+        // A property that RocksDB does not have would always read as 0.
         for name in [
             "estimate-pending-compaction-bytes",
             "num-running-compactions",

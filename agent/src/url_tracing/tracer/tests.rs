@@ -58,7 +58,7 @@ fn what_finds_no_room_is_lost_and_counted_and_the_newest_are_kept() {
     tracer.tell(Span::new(TraceId(8), (Stage::Found, 1), None, (T, T)));
     assert_eq!(tracer.recent(None, 1)[0].trace, TraceId(8));
     assert_eq!(tracer.recent(Some(TraceId(8)), 10).len(), 1);
-    assert!(tracer.pending.lock().is_empty(), "nobody exports");
+    assert!(tracer.pending.lock().is_empty(), "spans are pending without an exporter");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn since_when_a_url_waits_is_forgotten_rather_than_kept_without_bound() {
     (1..=4).for_each(|n| queued.put(n, 'a'));
     queued.put(4, 'c');
     assert!(!queued.has_forgotten());
-    // What was put long ago goes, and what comes is remembered, however much was never taken.
+    // The oldest entries are forgotten and new ones stored, even if none was ever taken.
     queued.put(5, 'd');
     assert!(queued.has_forgotten());
     assert_eq!([1, 2, 3].map(|n| queued.get(&n)), [None, None, Some('a')]);

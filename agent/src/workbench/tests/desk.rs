@@ -1,4 +1,4 @@
-//! A workbench with a crawl database, a resolver and fetchers that do as the test says.
+//! Test bench: a workbench whose crawl database, resolver and fetchers are driven by the test.
 
 use crate::messages::{
     DueHost, LeaseNotice, LeaseRequest, LinkKind, QueueKey, Queued, Resolution, ResolveError,
@@ -34,7 +34,7 @@ pub fn ip(n: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(198, 51, 100, n))
 }
 
-/// The `seq`-th URL of a host.
+/// Returns the `seq`-th URL of a host.
 pub fn url(origin: Origin, seq: u64) -> Queued {
     Queued {
         queue_key: QueueKey { priority: 0, seq },
@@ -51,7 +51,7 @@ pub fn urls(n: u64) -> Vec<Queued> {
     (0..n).map(|seq| url(HTTP, seq)).collect()
 }
 
-/// Rules that allow everything, fetched at `at`.
+/// Returns a record whose rules allow everything, fetched at `at`.
 pub fn open(at: Timestamp) -> RobotsRecord {
     RobotsRecord {
         asked: at,
@@ -62,7 +62,7 @@ pub fn open(at: Timestamp) -> RobotsRecord {
     }
 }
 
-/// See the module.
+/// A workbench with a clock and settings.
 pub struct Desk {
     pub workbench: Workbench,
     pub now: Timestamp,
@@ -81,16 +81,16 @@ impl Desk {
         Self { workbench: Workbench::new(&settings, now, unclean), now, settings }
     }
 
-    /// The same among other agents, where whoever asks for a turn gets it.
+    /// Makes this agent a member of a cluster, where every requested lease is granted.
     pub fn among_others(mut self) -> Self {
         self.workbench = self.workbench.among_others();
         self
     }
 
-    /// A host that was called for belongs to another agent.
+    /// Reports that a requested host belongs to another agent.
     pub fn elsewhere(&mut self, name: &str) {
         let called = |n: &ToFrontier| matches!(n, ToFrontier::RequestHost { host, .. } if *host == key(name));
-        assert!(self.notes().iter().any(called), "nobody called for {name}");
+        assert!(self.notes().iter().any(called), "{name} was not requested");
         self.workbench.on_frontier(ToWorkbench::NotOwned { host: key(name) }, self.now);
     }
 
@@ -98,7 +98,7 @@ impl Desk {
         self.now = self.now + d;
     }
 
-    /// A host whose robots.txt is known and allows everything.
+    /// Returns a host whose robots.txt is known and allows everything.
     pub fn host(&self, name: &str, urls: Vec<Queued>) -> DueHost {
         DueHost {
             host: key(name),
@@ -111,7 +111,7 @@ impl Desk {
         }
     }
 
-    /// The same without any robots.txt.
+    /// Returns a host whose robots.txt is unknown.
     pub fn stranger(&self, name: &str, urls: Vec<Queued>) -> DueHost {
         DueHost { robots: Vec::new(), ..self.host(name, urls) }
     }
@@ -120,45 +120,47 @@ impl Desk {
         self.workbench.on_frontier(ToWorkbench::Due(Box::new(due)), self.now);
     }
 
-    /// Lets a host in and resolves it.
+    /// Delivers a host and resolves its name.
     pub fn enter(&mut self, due: DueHost, address: IpAddr) {
         let name = due.name.clone();
         self.due(due);
         self.answer(&name, address);
     }
 
-    /// The resolver's answer, which holds for an hour.
+    /// Resolves a name; the answer is valid for an hour.
     pub fn answer(&mut self, name: &str, address: IpAddr) {
         let until = self.now + secs(3_600);
         self.resolve(name, Ok(Resolved { address, until }));
     }
 
     pub fn resolve(&mut self, name: &str, answer: Result<Resolved, ResolveError>) {
-        assert!(self.names().contains(&name.to_owned()), "nobody asked for {name}");
+        assert!(self.names().contains(&name.to_owned()), "{name} was not resolved");
         self.workbench.resolved(&Resolution { host: key(name), answer }, self.now);
     }
 
-    /// The names the bench asked for since the last time.
+    /// Returns the names that the workbench has requested since the last call.
     pub fn names(&mut self) -> Vec<String> {
         self.workbench.take_to_resolve().iter().map(|(_, name)| name.to_string()).collect()
     }
 
-    /// A visit that must be there.
+    /// Returns the next visit, which must exist.
     pub fn visit(&mut self) -> Visit {
         if let Some(visit) = self.workbench.acquire(self.now) {
             return visit;
         }
         for note in self.workbench.take_lease_requests(self.now) {
-            if let LeaseRequest::Acquire { address, asked } = note {
+            if let LeaseRequest::Acquire { address, requested_at } = note {
                 let rest = Duration::ZERO;
-                self.workbench
-                    .on_lease_notice(&LeaseNotice::Granted { address, asked, rest }, self.now);
+                self.workbench.on_lease_notice(
+                    &LeaseNotice::Granted { address, requested_at, rest },
+                    self.now,
+                );
             }
         }
-        self.workbench.acquire(self.now).expect("nothing to visit")
+        self.workbench.acquire(self.now).expect("a visit is due")
     }
 
-    /// No visit must be there, and the next one exactly after `wait`.
+    /// Checks that there is no visit now, and advances to the next one, exactly after `wait`.
     pub fn none_for(&mut self, wait: Duration) {
         assert!(self.workbench.acquire(self.now).is_none(), "early");
         assert_eq!(self.workbench.next_time(), Some(self.now + wait));
@@ -167,7 +169,7 @@ impl Desk {
         self.wait(Duration::from_micros(1));
     }
 
-    /// What a visit that sent one request a URL brings back.
+    /// Returns the verdict of a visit that sent one request for each URL.
     pub fn verdict(&self, visit: &Visit) -> Verdict {
         let n = match &visit.task {
             VisitTask::Robots(_) => 1,
@@ -190,19 +192,19 @@ impl Desk {
         self.workbench.release(verdict, self.now);
     }
 
-    /// Ends a visit well; it must be for pages.
+    /// Ends a visit successfully; it must be for pages.
     pub fn done(&mut self, visit: &Visit) {
         pages(visit);
         self.release(self.verdict(visit));
     }
 
-    /// Ends a visit for robots.txt with this.
+    /// Ends a visit for robots.txt with the answer `found`.
     pub fn found(&mut self, visit: &Visit, found: RobotsOutcome) {
         let robots = Some(RobotsAnswer { request: request(visit).clone(), found });
         self.release(Verdict { robots, pages: 0, ..self.verdict(visit) });
     }
 
-    /// The notes since the last time, the standing order and what is only counted aside.
+    /// Returns the messages since the last call, without standing orders and counts.
     pub fn notes(&mut self) -> Vec<ToFrontier> {
         let notes = self.workbench.take_messages().into_iter();
         let aside = |note: &ToFrontier| {
@@ -211,7 +213,7 @@ impl Desk {
         notes.filter(|note| !aside(note)).collect()
     }
 
-    /// The last order since the last time.
+    /// Returns the last standing order since the last call.
     pub fn order(&mut self) -> Option<u32> {
         let notes = self.workbench.take_messages().into_iter().rev();
         notes
@@ -222,18 +224,18 @@ impl Desk {
     }
 }
 
-/// The places of the URLs of a visit for pages.
+/// Returns the sequence numbers of the URLs of a visit for pages.
 pub fn pages(visit: &Visit) -> Vec<u64> {
     match &visit.task {
         VisitTask::Pages { urls, .. } => urls.iter().map(|url| url.queue_key.seq).collect(),
-        VisitTask::Robots(request) => panic!("asks for {}", request.url),
+        VisitTask::Robots(request) => panic!("unexpected request for {}", request.url),
     }
 }
 
-/// The request of a visit for robots.txt.
+/// Returns the request of a visit for robots.txt.
 pub fn request(visit: &Visit) -> &RobotsRequest {
     match &visit.task {
         VisitTask::Robots(request) => request,
-        VisitTask::Pages { .. } => panic!("asks for pages"),
+        VisitTask::Pages { .. } => panic!("expected a request for robots.txt"),
     }
 }

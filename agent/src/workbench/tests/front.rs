@@ -1,4 +1,4 @@
-//! How many hosts are asked for, and which of them make room.
+//! Tests of the number of requested hosts, and of the hosts that leave.
 
 use super::desk::{Desk, HTTP, ip, key, pages, secs, url, urls};
 use crate::messages::{DueHost, Queued, RobotsOutcome, Signal, ToFrontier, ToWorkbench, Verdict};
@@ -11,7 +11,7 @@ use std::time::Duration;
 fn the_front_begins_at_twice_the_fetchers_and_grows_when_they_starve() {
     let mut desk = Desk::new(|s| s.fixed.fetch.visits_max = 4);
     assert_eq!(desk.order(), Some(8));
-    assert_eq!(desk.order(), None, "a freshness order is not repeated");
+    assert_eq!(desk.order(), None, "an order was repeated");
     for n in 0..8 {
         desk.enter(desk.host(&format!("{n}.example"), urls(2)), ip(n));
         desk.workbench.starving(desk.now);
@@ -20,7 +20,7 @@ fn the_front_begins_at_twice_the_fetchers_and_grows_when_they_starve() {
     assert_eq!(desk.order(), Some(3));
 }
 
-/// A front of sixty hosts on two fetchers, and what they do: a visit a second.
+/// Returns a bench with a front of sixty hosts and two fetchers.
 fn crowd(delay: Duration) -> Desk {
     let mut desk = Desk::new(|s| {
         s.fixed.fetch.visits_max = 2;
@@ -77,8 +77,9 @@ fn hosts_leave_when_the_front_has_shrunk_however_short_their_delay() {
     }
 }
 
-/// Who leaves when `a.example` comes to rest, where only one host may stay and `b.example` could be
-/// visited; while more of the latter's queue is on its way, or another host's request waits there.
+/// Returns the hosts that leave when `a.example` comes to rest, only one host may stay and
+/// `b.example` could be visited. If `more`, a refill of `b.example` is pending; if `request`, a
+/// request of another host waits there.
 fn leaves_for(more: bool, request: bool) -> Vec<HostKey> {
     let mut desk = Desk::new(|s| {
         s.fixed.fetch.visits_max = 1;
@@ -110,8 +111,16 @@ fn leaves_for(more: bool, request: bool) -> Vec<HostKey> {
 #[test]
 fn one_that_is_ready_leaves_for_one_that_comes_to_rest_if_it_may() {
     assert_eq!(leaves_for(false, false), [key("b.example")]);
-    assert_eq!(leaves_for(true, false), [key("a.example")], "more is on its way to the other");
-    assert_eq!(leaves_for(false, true), [key("a.example")], "another host waits for the other");
+    assert_eq!(
+        leaves_for(true, false),
+        [key("a.example")],
+        "a host with more URLs on the way left"
+    );
+    assert_eq!(
+        leaves_for(false, true),
+        [key("a.example")],
+        "a host that another one waits for left"
+    );
 }
 
 #[test]
@@ -137,11 +146,14 @@ fn no_more_urls_than_memory_allows() {
     desk.enter(DueHost { more: true, ..desk.host("a.example", urls(2)) }, ip(1));
     desk.enter(desk.host("b.example", urls(9)), ip(2));
     desk.due(desk.host("c.example", urls(1)));
-    assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "beyond the windows' bound");
+    assert!(
+        matches!(desk.notes()[..], [ToFrontier::Leave { .. }]),
+        "the host leaves: the windows are full"
+    );
     let visits = [desk.visit(), desk.visit()];
     assert_eq!(desk.workbench.stats(desk.now).window_urls, 9);
     let refills = desk.notes().iter().filter(|n| matches!(n, ToFrontier::Refill { .. })).count();
-    assert_eq!(refills, 0, "no more is asked for at the bound");
+    assert_eq!(refills, 0, "URLs were requested although the windows are full");
     for visit in &visits {
         desk.done(visit);
     }
@@ -154,7 +166,10 @@ fn long_urls_take_more_of_memory() {
     desk.enter(desk.host("a.example", urls(2).into_iter().map(long).collect()), ip(1));
     assert_eq!(desk.workbench.stats(desk.now).window_urls, 18);
     desk.due(desk.host("b.example", urls(1)));
-    assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "beyond the windows' bound");
+    assert!(
+        matches!(desk.notes()[..], [ToFrontier::Leave { .. }]),
+        "the host leaves: the windows are full"
+    );
     let visit = desk.visit();
     assert_eq!(desk.workbench.stats(desk.now).window_urls, 9);
     desk.done(&visit);
@@ -162,7 +177,7 @@ fn long_urls_take_more_of_memory() {
     assert_eq!(desk.workbench.stats(desk.now).window_urls, 0);
 }
 
-/// The places of each host's URLs that came back though the host stays.
+/// Returns the sequence numbers of the URLs that were returned by each host that stays.
 fn returned(notes: &[ToFrontier]) -> Vec<(HostKey, Vec<u64>)> {
     let returned = notes.iter().filter_map(|note| match note {
         ToFrontier::ReturnUrls { host, unused } => Some((*host, unused)),
@@ -182,18 +197,18 @@ fn long_windows_make_room_for_hosts() {
     for (n, len) in [(0, 55), (1, 40), (2, 10)] {
         desk.enter(desk.host(&format!("{n}.example"), urls(len)), ip(n));
     }
-    assert_eq!(desk.order(), Some(0), "there is no room for the fourth");
+    assert_eq!(desk.order(), Some(0), "a fourth host was ordered although the windows are full");
     let visit = desk.visit();
     assert_eq!((visit.host, pages(&visit)), (key("0.example"), (0..5).collect()));
     desk.workbench.starving(desk.now);
     let notes = desk.workbench.take_messages();
-    // Half of a quarter of the room for each.
+    // Each keeps half of a quarter of the maximum.
     let expected = [("0.example", 17..55), ("1.example", 12..40)];
     let expected = expected.map(|(name, places)| (key(name), places.collect::<Vec<u64>>()));
     assert_eq!(returned(&notes), expected);
     assert!(matches!(notes.last(), Some(ToFrontier::WantHosts { hosts: 1 })), "{notes:?}");
     assert_eq!(desk.workbench.stats(desk.now).window_urls, 12 + 12 + 10);
-    // What was on the visit comes back in front; and what comes then, when it is asked for.
+    // The URLs of the visit return to the front of the window; a refill follows when few remain.
     desk.release(Verdict { requests: 0, pages: 0, returned: urls(5), ..desk.verdict(&visit) });
     let mut visited = Vec::new();
     for round in 1..=3 {
@@ -218,7 +233,7 @@ fn a_share_is_that_of_a_host_however_many_an_address_has() {
         desk.enter(desk.host(&format!("{n}.example"), urls(40)), ip(1));
     }
     desk.workbench.starving(desk.now);
-    // Four addresses are wanted: of forty hosts, such as these.
+    // Four addresses are wanted. With ten hosts each, as here, that is forty hosts.
     let notes = desk.workbench.take_messages();
     let returned = returned(&notes);
     assert_eq!(returned.len(), 10);
@@ -254,7 +269,7 @@ fn a_window_is_whole_while_more_of_it_is_on_its_way() {
     );
     let visits = [desk.visit(), desk.visit()];
     let of = visits.iter().find(|visit| visit.host == key("a.example"));
-    assert_eq!(of.map(pages), Some((40..60).collect()), "its head is as it was");
+    assert_eq!(of.map(pages), Some((40..60).collect()), "the head of the window was changed");
 }
 
 #[test]
@@ -280,9 +295,15 @@ fn resting_hosts_make_room_when_others_want_it() {
     desk.notes();
     let signal = Signal::SlowDown(Some(secs(100)));
     desk.release(Verdict { signal, ..desk.verdict(&a) });
-    assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "the front is full");
+    assert!(
+        matches!(desk.notes()[..], [ToFrontier::Leave { .. }]),
+        "the host leaves: the front is full"
+    );
     desk.release(Verdict { signal, ..desk.verdict(&b) });
-    assert!(matches!(desk.notes()[..], [ToFrontier::HostState { .. }]), "now there is room");
+    assert!(
+        matches!(desk.notes()[..], [ToFrontier::HostState { .. }]),
+        "the host stays: the front has room"
+    );
     desk.enter(desk.host("2.example", urls(9)), ip(2));
     desk.workbench.starving(desk.now);
     assert!(desk.notes().iter().any(|n| matches!(n, ToFrontier::Leave { .. })));

@@ -1,4 +1,4 @@
-//! The heap against sorting.
+//! Comparison of the heap with sorting.
 
 use crate::workbench::heap::{ABSENT, Node, Positions, TimeHeap};
 use crivello_common::time::Timestamp;

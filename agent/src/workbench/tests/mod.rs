@@ -1,4 +1,4 @@
-//! The workbench's rules, one by one, and all of them against a model.
+//! Tests of the workbench: each rule alone, and all of them against a model.
 
 pub(crate) mod desk;
 mod front;

@@ -1,4 +1,4 @@
-//! Names, addresses, and addresses that change.
+//! Tests of names, addresses, and changes of address.
 
 use super::desk::{Desk, ip, secs, urls};
 use crate::messages::{DueHost, ResolveError, Resolved, Signal, ToFrontier, Verdict};

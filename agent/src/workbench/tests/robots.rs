@@ -1,4 +1,4 @@
-//! robots.txt first: the requests, whom they wait for, and what becomes of a host without an answer.
+//! Tests of robots.txt: its requests, the hosts they wait for, and hosts without an answer.
 
 use super::desk::{Desk, HTTP, HTTPS, ip, key, ms, open, pages, request, secs, url, urls};
 use crate::messages::{DueHost, RobotsOutcome, RobotsRecord, Signal, ToFrontier, Verdict};
@@ -114,7 +114,10 @@ fn a_redirect_to_a_host_in_memory_waits_for_its_turn() {
     assert_eq!((request(&visit).for_host, request(&visit).hops), (key("example.com"), 1));
     desk.found(&visit, rules());
     pages(&desk.visit());
-    assert!(desk.workbench.acquire(desk.now).is_none(), "the other host owes its delay");
+    assert!(
+        desk.workbench.acquire(desk.now).is_none(),
+        "the other host was visited before its delay"
+    );
 }
 
 #[test]
@@ -172,7 +175,7 @@ fn hosts_that_send_theirs_to_one_place_share_one_request() {
     desk.found(&visit, to("http://www.example.com/robots.txt"));
     desk.wait(secs(10));
     let (a, b) = (desk.visit(), desk.visit());
-    assert!(pages(&a).len() == 1 && pages(&b).len() == 1, "the last answer is still good");
+    assert!(pages(&a).len() == 1 && pages(&b).len() == 1, "the last robots.txt is still valid");
 }
 
 #[test]
@@ -287,7 +290,7 @@ fn an_origin_that_never_answers_does_not_take_the_others_with_it() {
         if desk.workbench.stats(desk.now).hosts == 0 {
             break;
         }
-        let Some(at) = desk.workbench.next_time() else { panic!("it hangs") };
+        let Some(at) = desk.workbench.next_time() else { panic!("the workbench waits forever") };
         desk.now = desk.now.max(at);
         let Some(visit) = desk.workbench.acquire(desk.now) else {
             desk.answer("a.example", ip(1));
@@ -348,7 +351,7 @@ fn a_redirect_to_a_host_of_another_agent_is_asked_for_there() {
         assert_eq!(
             desk.workbench.take_remote_requests(),
             [CrawlUrl::parse(robots).unwrap()],
-            "once for both"
+            "expected one request for both hosts"
         );
         let asked = CrawlUrl::parse(robots).unwrap();
         desk.workbench.on_remote_robots(&asked, &found, desk.now);
@@ -373,7 +376,7 @@ fn what_another_agent_wants_is_asked_in_the_hosts_turn() {
     let own = desk.visit();
     desk.workbench.request_for_peer(robots.clone(), desk.now);
     desk.done(&own);
-    assert!(desk.workbench.acquire(desk.now).is_none(), "the host owes its delay");
+    assert!(desk.workbench.acquire(desk.now).is_none(), "the host was visited before its delay");
     desk.wait(secs(10));
     let visit = desk.visit();
     assert_eq!(request(&visit).url, robots);
@@ -382,7 +385,7 @@ fn what_another_agent_wants_is_asked_in_the_hosts_turn() {
     assert!(matches!(&answers[..], [(url, RobotsOutcome::Rules(_))] if *url == robots));
     desk.wait(secs(10));
     pages(&desk.visit());
-    // And one of a host that is another's: it is not sent on.
+    // A request for a host of a third agent is not forwarded.
     let strange = CrawlUrl::parse("http://strange.example/robots.txt").unwrap();
     desk.workbench.request_for_peer(strange.clone(), desk.now);
     desk.elsewhere("strange.example");

@@ -1,4 +1,4 @@
-//! How much of robots.txt files is remembered: of one host, and of all of them.
+//! Tests of the limits on robots.txt rules in memory: of one host, and of all hosts.
 
 use super::desk::{Desk, HTTP, ip, ms, open, secs, url, urls};
 use crate::limits::{ORIGINS_A_HOST_MAX, RULES_A_HOST, RULES_BYTES_MAX};
@@ -8,7 +8,7 @@ use crivello_common::robots::Rules;
 use crivello_common::url::{Origin, Scheme};
 use std::sync::Arc;
 
-/// Rules of some hundreds of KiB.
+/// Returns rules of some hundreds of KiB.
 fn heavy() -> Arc<Rules> {
     let lines: String = (0..20_000).map(|n| format!("Disallow: /{n}/\n")).collect();
     Arc::new(Rules::parse(format!("User-agent: *\n{lines}").as_bytes(), "x"))
@@ -23,7 +23,7 @@ fn a_host_is_asked_for_so_many_robots_txt_and_no_more() {
     let mut desk = Desk::new(|_| {});
     let most = ORIGINS_A_HOST_MAX as u64;
     let origin = |n: u64| Origin { scheme: Scheme::Http, port: 8_000 + n as u16 };
-    // Each origin twice, so that the known ones come again after the refused ones.
+    // Each origin occurs twice, so that known origins follow the refused ones.
     let n = most + 3;
     let window = (0..2 * n).map(|seq| url(origin(seq % n), seq)).collect();
     desk.enter(desk.stranger("a.example", window), ip(1));
@@ -73,13 +73,17 @@ fn no_more_rules_than_memory_allows() {
     }
     assert_eq!(desk.workbench.stats(desk.now).rules_bytes, most * size);
     desk.due(host(&desk, most));
-    assert_eq!(leaves(&desk.notes()), 1, "beyond the bound of the rules");
+    assert_eq!(
+        leaves(&desk.notes()),
+        1,
+        "expected one host to leave: the rules exceed their bound"
+    );
     desk.workbench.close(desk.now);
     assert_eq!(leaves(&desk.notes()), most);
     assert_eq!(desk.workbench.stats(desk.now).rules_bytes, 0);
 }
 
-/// The wait is shorter than those for which hosts leave otherwise.
+/// The wait is shorter than any for which hosts leave otherwise.
 #[test]
 fn hosts_that_learn_too_many_rules_leave_after_their_visit() {
     let mut desk = Desk::new(|s| s.live.politeness.delay = ms(500));
@@ -105,6 +109,6 @@ fn hosts_that_learn_too_many_rules_leave_after_their_visit() {
     assert_eq!(
         desk.workbench.stats(desk.now).rules_bytes,
         most * size,
-        "below the margin they stay"
+        "hosts left although the rules are within the margin"
     );
 }

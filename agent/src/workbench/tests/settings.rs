@@ -1,4 +1,4 @@
-//! New settings for hosts and addresses that are here already.
+//! Tests of new settings for hosts and addresses in memory.
 
 use super::desk::{Desk, ip, key, secs, urls};
 use crate::messages::{ResolveError, RobotsOutcome, Signal, ToFrontier, Verdict};
@@ -12,7 +12,7 @@ fn change(desk: &mut Desk, configure: impl FnOnce(&mut Settings)) {
     desk.workbench.reconfigure(&desk.settings.live, desk.now);
 }
 
-/// A host that was visited a moment ago, with more to fetch.
+/// Returns a bench with one host that was just visited and has more to fetch.
 fn visited(delay: u64, ip_delay: u64) -> Desk {
     let mut desk = Desk::new(|settings| {
         settings.live.politeness.delay = secs(delay);
@@ -26,7 +26,7 @@ fn visited(delay: u64, ip_delay: u64) -> Desk {
 
 #[test]
 fn a_host_that_waits_goes_when_the_new_delays_say() {
-    // (delay, address's, changed after, new delay, address's) → it goes after
+    // Seconds: delay, delay of the address, time of the change, the new delays, next visit.
     for (delay, ip_delay, after, new_delay, new_ip_delay, goes) in [
         (10, 2, 1, 4, 2, 4),
         (10, 2, 6, 4, 2, 6),
@@ -60,11 +60,14 @@ fn a_paused_host_sleeps_until_it_is_resumed_and_keeps_its_delay() {
     };
     change(&mut desk, |settings| settings.live.politeness.paused = paused("a.example"));
     desk.wait(secs(1_000));
-    assert!(desk.workbench.acquire(desk.now).is_none(), "it was paused");
+    assert!(desk.workbench.acquire(desk.now).is_none(), "a paused host was visited");
     desk.due(desk.host("b.example", urls(1)));
     change(&mut desk, |settings| settings.live.politeness.paused = paused("b.example"));
     desk.visit();
-    assert!(desk.workbench.acquire(desk.now).is_none(), "b.example came in paused");
+    assert!(
+        desk.workbench.acquire(desk.now).is_none(),
+        "b.example was visited although it is paused"
+    );
     assert_eq!(desk.workbench.stats(desk.now).hosts, 2);
 }
 
@@ -79,7 +82,7 @@ fn a_blocked_host_is_dropped_wherever_it_stands() {
             let mut notes = notes.skip_while(|note| !matches!(note, ToFrontier::BlockedBy { .. }));
             assert!(matches!(notes.next(), Some(ToFrontier::BlockedBy { by, .. }) if by == block));
             let Some(ToFrontier::Drop { host, reason, forever, unused, .. }) = notes.next() else {
-                panic!("{block}: it is not dropped");
+                panic!("{block}: the host was not dropped");
             };
             assert_eq!((host, reason, forever), (key("a.example"), Discard::Blocked, false));
             unused.len()
@@ -89,7 +92,7 @@ fn a_blocked_host_is_dropped_wherever_it_stands() {
         change(&mut waits, blocked);
         assert_eq!(dropped(&mut waits), 8, "{block}");
 
-        // On a visit: when that is over.
+        // A host on a visit is dropped when the visit ends.
         let mut flies = visited(10, 0);
         flies.wait(secs(10));
         let visit = flies.visit();
@@ -100,7 +103,7 @@ fn a_blocked_host_is_dropped_wherever_it_stands() {
         assert_eq!(dropped(&mut flies), 7, "{block}");
         assert_eq!(flies.workbench.stats(flies.now).window_urls, 0);
     }
-    // While its name is looked up: once it is known where it is.
+    // A host that is being resolved is dropped when its address is known.
     let mut desk =
         Desk::new(|settings| settings.apply_set("links.blocked=198.51.100.0/24").unwrap());
     desk.due(desk.host("a.example", urls(3)));
@@ -125,7 +128,7 @@ fn hosts_come_back_with_the_pages_that_other_limits_leave_them() {
 
 #[test]
 fn a_host_whose_address_changed_stays_away_from_the_old_connections_whatever_the_delay() {
-    // The delay is the longer one at first, so nothing of the host's wait shows the other.
+    // At first the delay is longer than the hold after the change, and hides it.
     let mut desk = Desk::new(|settings| settings.live.politeness.delay = secs(100));
     desk.enter(desk.host("a.example", urls(2)), ip(1));
     let visit = desk.visit();
@@ -137,7 +140,7 @@ fn a_host_whose_address_changed_stays_away_from_the_old_connections_whatever_the
     });
     desk.wait(secs(10));
     assert!(desk.workbench.acquire(desk.now).is_none());
-    assert_eq!(desk.names(), [""; 0], "nobody would go soon");
+    assert_eq!(desk.names(), [""; 0], "a name was resolved too early");
     desk.wait(secs(6));
     assert!(desk.workbench.acquire(desk.now).is_none());
     desk.answer("a.example", ip(1));
@@ -157,23 +160,23 @@ fn a_robots_txt_at_a_paused_host_of_another_agent_is_waited_for() {
     desk.found(&visit, RobotsOutcome::Redirect(robots.clone()));
     desk.elsewhere("www.other.example");
     let nothing_comes_of_it = |desk: &mut Desk| {
-        // Longer than anything is waited for that does not come.
+        // Longer than the longest wait for an answer.
         for _ in 0..3 {
             desk.wait(secs(250));
             assert!(desk.workbench.acquire(desk.now).is_none());
         }
         assert!(
             desk.workbench.take_remote_requests().is_empty(),
-            "somebody is asked while it is paused"
+            "robots.txt was requested while the host is paused"
         );
         let notes = desk.notes();
         let failed = notes.iter().any(|note| matches!(note, ToFrontier::Robots { .. }));
-        assert!(!failed, "that it is paused counts as a failure: {notes:?}");
+        assert!(!failed, "the pause was counted as a failure: {notes:?}");
     };
     nothing_comes_of_it(&mut desk);
     change(&mut desk, resume);
     assert_eq!(desk.workbench.take_remote_requests(), std::slice::from_ref(&robots));
-    // Paused while it is being asked: its agent gives up, and that counts for nothing either.
+    // Paused while the request is sent: its agent gives up, which is no failure either.
     change(&mut desk, pause);
     desk.workbench.on_remote_robots(&robots, &RobotsOutcome::Unreachable, desk.now);
     nothing_comes_of_it(&mut desk);

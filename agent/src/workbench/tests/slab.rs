@@ -1,4 +1,4 @@
-//! The slab against a map.
+//! Comparison of the slab with a map.
 
 use crate::workbench::slab::{Keyed, Slab};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ proptest! {
         let mut model: BTreeMap<u8, u32> = BTreeMap::new();
         let (mut most, mut left) = (0, None);
         for key in keys {
-            // Whoever is there leaves, whoever is not enters.
+            // A key that is present is removed; another is inserted.
             match model.remove(&key) {
                 Some(id) => {
                     prop_assert_eq!(slab.remove(id).0, key);
@@ -35,7 +35,7 @@ proptest! {
             }
             let now = left.and_then(|id| slab.get(id)).map(|entry| entry.0);
             let has = model.iter().find(|&(_, &id)| Some(id) == left).map(|(&key, _)| key);
-            prop_assert_eq!(now, has, "the number that was vacated last");
+            prop_assert_eq!(now, has, "the id that was freed last has the wrong entry");
             most = most.max(model.len());
             prop_assert_eq!(slab.len(), model.len());
             for other in 0..40 {
@@ -45,7 +45,7 @@ proptest! {
             let mut ids: Vec<u32> = model.values().copied().collect();
             ids.sort_unstable();
             let there: Vec<u8> = ids.iter().map(|&id| slab[id].0).collect();
-            prop_assert!(ids.iter().all(|&id| (id as usize) < most), "numbers are used again");
+            prop_assert!(ids.iter().all(|&id| (id as usize) < most), "ids were not reused");
             prop_assert_eq!(slab.iter().map(|entry| entry.0).collect::<Vec<_>>(), there);
             prop_assert_eq!(slab.ids(), ids);
         }

@@ -1,4 +1,4 @@
-//! What the workbench says of a host, wherever it stands.
+//! Tests of the snapshot of a host, in each phase.
 
 use super::desk::{Desk, HTTP, ip, key, ms, open, pages, request, secs, url, urls};
 use crate::messages::{
@@ -11,9 +11,9 @@ use crivello_common::url::CrawlUrl;
 use std::sync::Arc;
 
 impl Desk {
-    /// What is said of a host that must be there.
+    /// Returns the snapshot of a host, which must be in memory.
     fn said(&self, name: &str) -> HostSnapshot {
-        self.workbench.snapshot(&key(name), true, self.now).expect("it is on the workbench")
+        self.workbench.snapshot(&key(name), true, self.now).expect("the host is on the workbench")
     }
 }
 
@@ -33,7 +33,7 @@ fn a_host_is_told_of_from_its_name_to_its_next_visit() {
     let said = desk.said("a.test");
     assert_eq!(said.phase, SnapshotPhase::Waiting);
     assert_eq!(said.robots.len(), 2);
-    let at = said.address.expect("it is resolved");
+    let at = said.address.expect("the host has an address");
     assert_eq!((at.address, at.last, at.turn), (ip(1), None, IpLeaseState::NotNeeded));
 
     let visit = desk.visit();
@@ -44,7 +44,7 @@ fn a_host_is_told_of_from_its_name_to_its_next_visit() {
     let said = desk.said("a.test");
     assert_eq!((said.phase, said.state.rule), (SnapshotPhase::Waiting, WaitRule::Delay));
     assert_eq!(said.state.next, desk.now + secs(10));
-    let at = said.address.expect("it is resolved");
+    let at = said.address.expect("the host has an address");
     assert_eq!(
         (at.next, at.last.as_deref(), at.visited),
         (desk.now + secs(1), Some("a.test"), None)
@@ -66,7 +66,7 @@ fn the_other_hosts_of_an_address_are_seen_from_each() {
     let at = desk.said("b.test").address.expect("resolved");
     assert_eq!((at.visited, at.last.as_deref()), (None, Some("a.test")));
     assert_eq!((at.next, at.before), (desk.now + secs(1), 0));
-    // A visit that asked for nothing is no reason for the address to rest.
+    // After a visit without requests the address does not rest.
     desk.wait(secs(1));
     let visit = desk.visit();
     let mut verdict = desk.verdict(&visit);
@@ -113,13 +113,17 @@ fn a_robots_txt_that_is_wanted_and_leads_elsewhere_is_told() {
     let SnapshotPhase::Away { origin, at, deadline } = desk.said("a.test").phase else {
         panic!("{:?}", desk.said("a.test").phase)
     };
-    assert_eq!((origin, at.as_deref()), (HTTP, Some("b.other")), "which is not in memory");
+    assert_eq!(
+        (origin, at.as_deref()),
+        (HTTP, Some("b.other")),
+        "the redirect to a host that is not in memory"
+    );
     assert!(deadline > desk.now);
     desk.enter(desk.host("b.other", urls(1)), ip(2));
     let SnapshotPhase::Away { at, .. } = desk.said("a.test").phase else {
-        panic!("it still waits")
+        panic!("expected phase `Away`")
     };
-    assert_eq!(at.as_deref(), Some("b.other"), "which is");
+    assert_eq!(at.as_deref(), Some("b.other"), "the redirect to a host in memory");
 }
 
 #[test]
@@ -130,8 +134,15 @@ fn rules_that_have_had_their_time_are_asked_for_first() {
     host.robots = vec![(HTTP, RobotsRecord { rules: Some(Arc::default()), ..open(old) })];
     desk.enter(host, ip(1));
     assert_eq!(desk.said("a.test").asks_robots, Some(HTTP));
-    let quick = desk.workbench.snapshot(&key("a.test"), false, desk.now).expect("it is there");
-    assert_eq!((quick.asks_robots, quick.robots.len()), (None, 0), "only a thorough look says so");
+    let quick = desk
+        .workbench
+        .snapshot(&key("a.test"), false, desk.now)
+        .expect("the host is on the workbench");
+    assert_eq!(
+        (quick.asks_robots, quick.robots.len()),
+        (None, 0),
+        "a snapshot without details contains robots.txt"
+    );
 }
 
 #[test]
@@ -142,12 +153,13 @@ fn whose_turn_it_is_at_a_shared_address_is_told() {
     let turn = |desk: &Desk| desk.said("a.test").address.expect("resolved").turn;
     desk.enter(desk.host("a.test", urls(2)), ip(1));
     assert_eq!(turn(&desk), IpLeaseState::NotAsked);
-    assert!(desk.workbench.acquire(desk.now).is_none(), "not without the turn");
+    assert!(desk.workbench.acquire(desk.now).is_none(), "visited without an IP lease");
     let notes = desk.workbench.take_lease_requests(desk.now);
-    let [LeaseRequest::Acquire { address, asked }] = notes[..] else { panic!("{notes:?}") };
-    assert_eq!(turn(&desk), IpLeaseState::Asked(asked));
+    let [LeaseRequest::Acquire { address, requested_at }] = notes[..] else { panic!("{notes:?}") };
+    assert_eq!(turn(&desk), IpLeaseState::Asked(requested_at));
     desk.wait(ms(20));
-    desk.workbench.on_lease_notice(&LeaseNotice::Granted { address, asked, rest: ms(0) }, desk.now);
+    desk.workbench
+        .on_lease_notice(&LeaseNotice::Granted { address, requested_at, rest: ms(0) }, desk.now);
     assert_eq!(turn(&desk), IpLeaseState::Here);
     let _ = desk.visit();
 }

@@ -1,4 +1,4 @@
-//! When a host and an address may be visited, and for how many URLs.
+//! Tests of the time of a visit, by host and address, and of its number of URLs.
 
 use super::desk::{Desk, HTTP, HTTPS, ip, key, ms, pages, secs, url, urls};
 use crate::messages::{DueHost, QueueKey, Signal, ToFrontier, ToWorkbench, Verdict};
@@ -28,7 +28,10 @@ fn hosts_of_one_address_take_turns_at_its_delay() {
     desk.enter(desk.host("a.example", urls(1)), ip(1));
     desk.enter(desk.host("b.example", urls(1)), ip(1));
     let first = desk.visit();
-    assert!(desk.workbench.acquire(desk.now).is_none(), "two visits to one address");
+    assert!(
+        desk.workbench.acquire(desk.now).is_none(),
+        "two visits to one IP address at the same time"
+    );
     assert_eq!(desk.workbench.next_time(), None);
     desk.done(&first);
     desk.none_for(secs(2));
@@ -50,7 +53,7 @@ fn an_address_is_remembered_when_its_last_host_has_left() {
     desk.done(&visit);
     desk.wait(secs(2));
     assert!(desk.workbench.acquire(desk.now).is_none());
-    assert_eq!(desk.workbench.stats(desk.now).ips, 0, "memory returns");
+    assert_eq!(desk.workbench.stats(desk.now).ips, 0, "memory was not released");
 }
 
 #[test]
@@ -118,7 +121,7 @@ fn a_budget_is_never_exceeded_and_ends_the_host() {
     desk.release(Verdict { pages: 1, ..desk.verdict(&visit) });
     desk.wait(secs(10));
     let visit = desk.visit();
-    assert_eq!(pages(&visit), [2, 3], "what brought no page is given back");
+    assert_eq!(pages(&visit), [2, 3], "URLs without a page were charged to the limit");
     desk.notes();
     desk.done(&visit);
     match &desk.notes()[..] {
@@ -130,7 +133,7 @@ fn a_budget_is_never_exceeded_and_ends_the_host() {
     assert_eq!(desk.workbench.stats(desk.now).hosts, 0);
 }
 
-/// The crawl database counts what it hands out as held here until it is told otherwise.
+/// The crawl database counts the URLs that it hands out as held here until they are returned.
 #[test]
 fn a_host_that_asked_for_more_is_dropped_only_when_that_has_come() {
     let mut desk = Desk::new(|s| s.live.politeness.delay = ms(1));
@@ -171,7 +174,7 @@ fn a_slow_down_rests_the_host_and_retry_after_counts() {
     desk.release(Verdict { signal, ..desk.verdict(&visit) });
     match &desk.notes()[..] {
         [ToFrontier::Leave { state, unused, .. }] => {
-            assert_eq!(state.next, desk.now + secs(3_600), "a long rest is on disk");
+            assert_eq!(state.next, desk.now + secs(3_600), "the long wait is not stored");
             assert_eq!(state.rule, WaitRule::RetryAfter);
             assert_eq!(unused[..], [QueueKey { priority: 0, seq: 2 }]);
         }
@@ -191,10 +194,13 @@ fn a_host_that_keeps_failing_is_given_up() {
             break;
         }
         desk.wait(secs(wait));
-        assert!(desk.workbench.acquire(desk.now).is_none(), "the address is looked up again");
+        assert!(
+            desk.workbench.acquire(desk.now).is_none(),
+            "visited before the name is resolved again"
+        );
         desk.answer("a.example", ip(1));
     }
-    // The fourth rest is longer than five minutes: on disk.
+    // The fourth rest is longer than five minutes, so the host rests on disk.
     let notes = desk.notes();
     let Some(ToFrontier::Leave { state, unused, .. }) = notes.last() else { panic!("{notes:?}") };
     assert_eq!((state.next, unused.len()), (desk.now + secs(480), 5));
@@ -260,7 +266,10 @@ fn a_window_is_refilled_once_before_it_is_dry() {
     desk.workbench.on_frontier(more, desk.now);
     let visit = desk.visit();
     desk.done(&visit);
-    assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]), "dry and nothing behind");
+    assert!(
+        matches!(desk.notes()[..], [ToFrontier::Leave { .. }]),
+        "the host leaves: its queue is empty"
+    );
 }
 
 #[test]

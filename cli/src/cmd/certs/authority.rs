@@ -14,9 +14,9 @@ use time::OffsetDateTime;
 use x509_parser::pem::parse_x509_pem;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-/// Ten years, with the leap days.
+/// Validity in days: ten years, including leap days.
 const DAYS: u32 = 3_652;
-/// Certificates are valid from this long ago, because clocks of nodes may differ.
+/// Time before now at which validity begins, because clocks of nodes may differ.
 const CLOCK_SKEW: Duration = Duration::from_secs(3_600);
 
 /// A certificate authority.
@@ -28,11 +28,11 @@ pub struct CertificateAuthority {
 }
 
 impl CertificateAuthority {
-    /// Reads the authority in `store`, or creates one if there is none. Returns whether it is new, and
-    /// therefore not written yet.
+    /// Reads the authority in `store`, or creates one if there is none. Also returns true if the
+    /// authority is new, and therefore not written yet.
     ///
     /// # Errors
-    /// If the authority in `store` is invalid or incomplete.
+    /// Fails if the authority in `store` is invalid or incomplete.
     pub fn open(store: &Store) -> Result<(Self, bool), CliError> {
         let now = Clock::start().now();
         if store.has(AUTHORITY) {
@@ -108,21 +108,21 @@ impl CertificateAuthority {
         Ok(Self { issuer: Issuer::new(params, key), pair, until, now })
     }
 
-    /// Its certificate and key.
+    /// Returns the certificate and key.
     pub const fn pair(&self) -> &Pair {
         &self.pair
     }
 
-    /// Last day of its validity.
+    /// Returns the last day of validity.
     pub fn until(&self) -> String {
         day(self.until)
     }
 
-    /// Creates a certificate for a node. Returns it with its last day, which is not after that of the
-    /// authority.
+    /// Creates a certificate for a node. Returns it with its last day, which is not later than the
+    /// authority's last day.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// Fails if the certificate cannot be created.
     pub fn sign(&self, node: &Node, days: u16) -> Result<(Pair, String), CliError> {
         let key = KeyPair::generate().context("cannot generate a key")?;
         let mut params = CertificateParams::new(node.names.clone())
@@ -147,7 +147,7 @@ fn date_time(at: Timestamp) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
-/// Date as text.
+/// Returns the date as text.
 fn day(at: Timestamp) -> String {
     at.to_string().chars().take_while(|&c| c != 'T').collect()
 }

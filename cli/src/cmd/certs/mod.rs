@@ -12,10 +12,10 @@ use node::Node;
 use std::path::Path;
 use store::{AUTHORITY, Store};
 
-/// Creates all requested files, or none, and prints what to do with them.
+/// Creates all requested files, or none, and prints the next steps.
 ///
 /// # Errors
-/// Usage errors before anything is written; if a file cannot be written.
+/// Returns usage errors before anything is written. Fails if a file cannot be written.
 pub fn run(args: &CertsArgs) -> Result<Exit, CliError> {
     let store = Store::at(&args.out);
     let nodes = nodes(args, &store)?;
@@ -48,7 +48,7 @@ pub fn run(args: &CertsArgs) -> Result<Exit, CliError> {
     Ok(Exit::Finished)
 }
 
-/// Nodes of the arguments, checked against existing files.
+/// Returns the nodes of the arguments, checked against existing files.
 fn nodes(args: &CertsArgs, store: &Store) -> Result<Vec<Node>, CliError> {
     let mut nodes: Vec<Node> = Vec::new();
     for text in &args.nodes {
@@ -80,7 +80,7 @@ fn nodes(args: &CertsArgs, store: &Store) -> Result<Vec<Node>, CliError> {
                     file.display()
                 )));
             }
-            // It keeps the names of its certificate.
+            // The node keeps the names of its certificate.
             (true, true) if node.is_bare() => node.add(store.names(&node.name)?),
             (true, true) => {}
         }
@@ -88,7 +88,7 @@ fn nodes(args: &CertsArgs, store: &Store) -> Result<Vec<Node>, CliError> {
     Ok(nodes)
 }
 
-/// What to do with the files.
+/// Returns instructions for the use of the files.
 fn next_steps(dir: &Path, node: &str, renewed: bool) -> String {
     let dir = dir.display();
     if renewed {

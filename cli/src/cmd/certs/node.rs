@@ -19,10 +19,10 @@ pub struct Node {
 }
 
 impl Node {
-    /// `NAME[,SAN...]`.
+    /// Parses `NAME[,SAN...]`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns what is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split(',').map(str::trim);
         let name = parts.next().unwrap_or_default();
@@ -40,7 +40,7 @@ impl Node {
         Ok(node)
     }
 
-    /// Whether no DNS name or IP address was given.
+    /// Returns true if no DNS name or IP address was given.
     pub const fn is_bare(&self) -> bool {
         self.bare
     }
@@ -74,7 +74,7 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A DNS name or an IP address.
+/// Checks that a text is a DNS name or an IP address.
 fn check_san(san: &str) -> Result<(), &'static str> {
     if san.parse::<IpAddr>().is_ok() {
         return Ok(());
@@ -128,7 +128,7 @@ mod tests {
         let bare = Node::parse("a.b").unwrap();
         assert!(bare.is_bare());
         assert_eq!(bare.names, ["a.b", "localhost", "127.0.0.1"]);
-        // Valid for a file, not for DNS.
+        // Valid as a file name, but not as a DNS name.
         assert_eq!(Node::parse("node.1").unwrap().names, LOCAL_NAMES);
     }
 

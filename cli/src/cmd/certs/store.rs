@@ -27,30 +27,30 @@ pub struct Store {
 }
 
 impl Store {
-    /// The directory `dir`, which may not exist yet.
+    /// Creates a store for the directory `dir`, which may not exist yet.
     pub fn at(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
 
-    /// Path of a certificate.
+    /// Returns the path of a certificate.
     pub fn certificate(&self, name: &str) -> PathBuf {
         self.dir.join(format!("{name}.pem"))
     }
 
-    /// Path of a key.
+    /// Returns the path of a key.
     pub fn key(&self, name: &str) -> PathBuf {
         self.dir.join(format!("{name}.key"))
     }
 
-    /// Whether a certificate or a key of this name exists.
+    /// Returns true if a certificate or a key of this name exists.
     pub fn has(&self, name: &str) -> bool {
         [self.certificate(name), self.key(name)].iter().any(|file| file.symlink_metadata().is_ok())
     }
 
-    /// Names of the nodes, sorted.
+    /// Returns the names of the nodes, sorted.
     ///
     /// # Errors
-    /// If the directory cannot be read.
+    /// Fails if the directory cannot be read.
     pub fn nodes(&self) -> Result<Vec<String>, CliError> {
         let entries = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -66,10 +66,10 @@ impl Store {
         Ok(names)
     }
 
-    /// DNS names and IP addresses in a node's certificate.
+    /// Returns the DNS names and IP addresses in a node's certificate.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Fails if the certificate cannot be read.
     pub fn names(&self, node: &str) -> Result<Vec<String>, CliError> {
         let file = self.certificate(node);
         let wrong = |why: String| {
@@ -90,7 +90,7 @@ impl Store {
     /// Reads a certificate and its key.
     ///
     /// # Errors
-    /// If one of the files cannot be read.
+    /// Fails if one of the files cannot be read.
     pub fn read(&self, name: &str) -> Result<Pair, CliError> {
         let read = |file: PathBuf| {
             fs::read_to_string(&file)
@@ -102,7 +102,7 @@ impl Store {
     /// Replaces a certificate and its key, each atomically.
     ///
     /// # Errors
-    /// If one cannot be written.
+    /// Fails if one of the files cannot be written.
     pub fn write(&self, name: &str, pair: &Pair) -> Result<(), CliError> {
         let replace = |file: &Path, text: &str, mode| {
             let replacement = Replacement { mode: Some(mode), ..Replacement::default() };
@@ -123,7 +123,7 @@ impl Store {
     }
 }
 
-/// Text of a name or address in a certificate.
+/// Returns the text of a name or address in a certificate.
 fn name(name: &GeneralName<'_>) -> Option<String> {
     match name {
         GeneralName::DNSName(name) => Some((*name).to_owned()),

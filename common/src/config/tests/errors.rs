@@ -150,7 +150,7 @@ fn a_limit_per_domain_needs_domains() {
     let none = "limits.hosts-per-domain-max=none";
     for (arguments, keys) in [
         (&[by_host, none][..], &[][..]),
-        // The default is for domains.
+        // The default applies only to domains.
         (&[by_host], &[]),
         (&[by_host, "limits.hosts-per-domain-max=7"], &[hosts]),
         (&[by_host, none, "limits.pages-per-domain-max=7"], &[pages]),
@@ -196,7 +196,7 @@ fn a_sieve_for_one_agent_is_rejected_in_a_cluster() {
     assert_eq!(settings.check_shared(), Ok(()));
     for sieve in ["memory", "bloom", "blocked-bloom"] {
         settings.apply_set(&format!("state.sieve={sieve}")).unwrap();
-        assert_eq!(settings.check(), Ok(()), "a single agent may use it");
+        assert_eq!(settings.check(), Ok(()), "rejected for a single agent");
         let error = settings.check_shared().unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("state.sieve: \"{sieve}\" is for a single agent")),
@@ -204,7 +204,7 @@ fn a_sieve_for_one_agent_is_rejected_in_a_cluster() {
         );
         assert!(error.ends_with("write \"rocksdb\""), "{error}");
     }
-    assert!(settings.apply_set("state.sieve=offline").is_err(), "it answers too late");
+    assert!(settings.apply_set("state.sieve=offline").is_err(), "`offline` was accepted");
     settings.apply_set("state.sieve-memory=1023KiB").unwrap();
     assert!(settings.check().unwrap_err().to_string().contains("at least \"1MiB\""));
 }

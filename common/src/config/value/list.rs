@@ -1,4 +1,4 @@
-//! Lists.
+//! Values that are lists.
 
 use super::{TomlValue, Value, ValueError};
 #[cfg(test)]
@@ -45,7 +45,7 @@ impl<T: Value> Value for Vec<T> {
 
     fn add_text(&mut self, entry: &str) -> Result<(), ValueError> {
         let entry = T::read_text(entry)?;
-        // Entries are equal if they are written in the same way.
+        // Two entries are equal if they have the same written form.
         let text = entry.write();
         if self.iter().all(|known| known.write() != text) {
             self.push(entry);

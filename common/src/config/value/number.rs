@@ -63,7 +63,7 @@ macro_rules! whole_number {
 }
 whole_number!(u16 u32);
 
-/// Integers in TOML are at most 2⁶³ − 1, and so are ours.
+/// Integers in TOML are at most 2⁶³ − 1, so the same limit applies here.
 impl Value for u64 {
     fn expected() -> String {
         Self::kind("")

@@ -111,7 +111,7 @@ texts! {
         |draw: &mut Draw| draw.socket();
 }
 
-/// Parses a network or a single address; bits after the prefix are dropped.
+/// Parses a network or a single address. Bits after the prefix are dropped.
 fn network(text: &str) -> Result<IpNet, String> {
     let one = || text.parse::<std::net::IpAddr>().ok().map(IpNet::from);
     let network = text.parse::<IpNet>().ok().or_else(one);
@@ -119,7 +119,7 @@ fn network(text: &str) -> Result<IpNet, String> {
     network.ok_or_else(|| format!("{text:?} is not a network; write {}", IpNet::expected()))
 }
 
-/// Parses an address with port. There is no default port, so that a forgotten port is noticed.
+/// Parses an address with port. There is no default port, so that a missing port is noticed.
 fn socket(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         let wanted = SocketAddr::expected();

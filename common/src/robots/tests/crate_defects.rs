@@ -1,4 +1,4 @@
-//! Cases that the matcher of the `robotstxt` crate gets wrong, and ours must get right.
+//! Cases that the matcher of the `robotstxt` crate gets wrong.
 
 use super::super::{Rules, SIZE_MAX};
 use super::check;
@@ -31,7 +31,7 @@ fn escapes_in_lower_case_and_of_letters() {
     check("User-agent: *\nDisallow: /%66oo\n", &[("bot", "/foo", false)]);
 }
 
-/// The crate leaves out `%zz` from a value that has an escape in lower case as well.
+/// The crate drops `%zz` from a value that also has an escape in lower case.
 #[test]
 fn malformed_escapes_stay() {
     check(
@@ -45,7 +45,7 @@ fn the_robots_file_under_a_general_disallow() {
     check("User-agent: *\nDisallow: /\n", &[("bot", "/robots.txt", true)]);
 }
 
-/// The crate tries only the first place of the character after a wildcard.
+/// The crate tries only the first occurrence of the character after a wildcard.
 #[test]
 fn a_literal_after_a_wildcard_that_begins_twice() {
     check("User-agent: *\nDisallow: /*ab\n", &[("bot", "/aab", false), ("bot", "/aa", true)]);

@@ -1,6 +1,6 @@
-//! The cases of Google's `robots_test.cc` (google/robotstxt, Apache-2.0), by its test names, as
-//! tables. Deliberate differences are noted in the tables. Invalid URLs are the caller's
-//! responsibility here (`GoogleOnly_SystemTest` with an empty URL, `TestGetPathParamsQuery`).
+//! Cases of Google's `robots_test.cc` (google/robotstxt, Apache-2.0), by its test names, as tables.
+//! Deliberate differences are noted in the tables. Callers must handle invalid URLs
+//! (`GoogleOnly_SystemTest` with an empty URL, `TestGetPathParamsQuery`).
 
 use super::super::{Rules, escape, sanitize};
 use super::{allowed, check};
@@ -65,8 +65,8 @@ fn user_agent_values_are_case_insensitive() {
     }
 }
 
-/// Google takes `Foo Bar` as an agent that no line can name; a product token with more behind it
-/// is cut at the space here.
+/// Google treats `Foo Bar` as an agent that no line can name. Here, a product token followed by
+/// more text is cut at the space.
 #[test]
 fn user_agent_up_to_the_first_space() {
     let robots = "User-Agent: *\nDisallow: /\nUser-Agent: Foo Bar\nAllow: /x/\nDisallow: /\n";
@@ -111,8 +111,8 @@ fn longest_match() {
     check(robots, &[("FooBot", "/x/page", true), ("FooBot", "/y/page", false)]);
 }
 
-/// Google leaves URLs as they come, so a raw `ツ` and an escaped letter of a rule match nothing
-/// there; RFC 9309 section 2.2.2 has both sides brought into one form.
+/// Google does not normalize URLs, so a raw `ツ` and an escaped letter of a rule match nothing
+/// there. RFC 9309 section 2.2.2 requires both sides to be normalized.
 #[test]
 fn encoding() {
     let only = |rule: &str| format!("User-agent: FooBot\nDisallow: /\nAllow: {rule}\n");
@@ -152,8 +152,8 @@ fn special_characters() {
     check(robots, &[("FooBot", "/foo/bar", true), ("FooBot", "/foo/quz", false)]);
 }
 
-/// Google reads `/index.html` at the end of an `Allow` as `/` too. RFC 9309 does not, and neither
-/// do we: the directory stays disallowed.
+/// Google also interprets `/index.html` at the end of an `Allow` as `/`. RFC 9309 does not, and
+/// neither does this crate: the directory stays disallowed.
 #[test]
 fn index_html_is_a_file_like_any_other() {
     let robots = "User-Agent: *\nAllow: /allowed-slash/index.html\nDisallow: /\n";
@@ -186,7 +186,7 @@ fn lines_are_cut_where_google_cuts_them() {
     assert!(allowed(&robots, "FooBot", &format!("{b}/fux")));
 }
 
-/// The lines that the crate's parser reports.
+/// Lines that the crate's parser reports.
 #[derive(Default)]
 struct Lines {
     known: u32,
@@ -239,7 +239,7 @@ fn byte_order_marks_are_skipped_at_the_start_only() {
     let mark = b"\xEF\xBB\xBF";
     for n in 0..=3 {
         let found = lines(&[&mark[..n], text].concat());
-        assert_eq!((found.known, found.unknown), (2, 0), "{n} bytes of the mark");
+        assert_eq!((found.known, found.unknown), (2, 0), "{n} bytes of the byte order mark");
     }
     let found = lines(&[b"\xEF\x11\xBF", &text[..]].concat());
     assert_eq!((found.known, found.unknown), (1, 1));

@@ -1,5 +1,5 @@
-//! `GoogleOnly_DocumentationChecks` of Google's `robots_test.cc`: the table "URL matching based
-//! on path values" of its documentation for site owners.
+//! `GoogleOnly_DocumentationChecks` of Google's `robots_test.cc`: the table "URL matching based on
+//! path values" of its documentation for site owners.
 
 use super::check;
 

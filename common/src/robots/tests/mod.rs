@@ -1,4 +1,5 @@
-//! Rules against RFC 9309, Google's published cases, the `robotstxt` crate and garbage.
+//! Tests of the rules against RFC 9309, Google's published cases, the `robotstxt` crate and
+//! garbage.
 
 mod crate_defects;
 mod google;
@@ -9,7 +10,7 @@ mod rfc9309;
 use super::Rules;
 use std::sync::Arc;
 
-/// Asks about a path for `agent`.
+/// Returns the decision about a path for `agent`.
 fn allowed(robots: &str, agent: &str, path: &str) -> bool {
     Rules::parse(robots.as_bytes(), agent).allows(path)
 }
@@ -30,7 +31,8 @@ fn all_that_have_no_rules_share_one_that_allows_everything() {
     for text in ["", "User-agent: *\nDisallow:\n", "User-agent: y\nDisallow: /\n", "Sitemap: /s"] {
         assert!(Arc::ptr_eq(&shared(text), &missing), "{text:?}");
     }
-    // A rule is named where it decides, also one that allows everything.
+    // Rules with a line or a delay are not shared, even if they allow everything: decisions name
+    // the rule.
     for text in
         ["User-agent: *\nDisallow: /a", "User-agent: *\nAllow: /", "User-agent: x\nCrawl-delay: 3"]
     {

@@ -1,5 +1,5 @@
-//! Our matcher equals the crate's where that one is right; no bytes make it panic or slow; encoded
-//! rules are decoded unchanged.
+//! Properties: the matcher equals the crate's where the crate is right, no input makes it panic or
+//! slow, and encoded rules are decoded unchanged.
 
 use super::super::table::STEPS_MAX;
 use super::super::{DecodeError, Rules};
@@ -7,7 +7,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use robotstxt::DefaultMatcher;
 
-/// A rule's value: ASCII, without escapes; with at most three wildcards, or one at its end.
+/// Generates a rule's value: ASCII, without escapes, with at most three wildcards or one at its
+/// end.
 fn value(wild: bool) -> BoxedStrategy<String> {
     let piece = prop::sample::select(vec!["/", "a", "b", "ab", "ba/", ".x", "?", "=", "$"]);
     let pieces = vec(piece, 0..5).prop_map(|p| p.concat());
@@ -18,7 +19,7 @@ fn value(wild: bool) -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// A group without other lines between its `User-agent` lines.
+/// Generates a group without other lines between its `User-agent` lines.
 fn group(wild: bool) -> impl Strategy<Value = String> {
     let names = ["*", "FooBot", "foobot/2.1", "BarBot", "Foo", "* x", "FooBot x"];
     let name = prop::sample::select(names.to_vec()).prop_map(|n| format!("User-agent: {n}\n"));
@@ -41,7 +42,7 @@ fn path() -> impl Strategy<Value = String> {
         .prop_map(|p| format!("/{}", p.concat()))
 }
 
-/// A path in which no character occurs twice.
+/// Generates a path in which no character occurs twice.
 fn path_without_repeats() -> impl Strategy<Value = String> {
     let pieces = prop::sample::subsequence(vec!["a", "b", ".x", "?", "=", "$", "*"], 0..=7);
     pieces.prop_shuffle().prop_map(|p| format!("/{}", p.concat()))
@@ -52,7 +53,7 @@ fn crate_allows(robots: &str, path: &str) -> bool {
     DefaultMatcher::default().one_agent_allowed_by_robots(robots, "FooBot", &url)
 }
 
-/// Bytes that look enough like a robots.txt to reach every part.
+/// Generates bytes similar enough to a robots.txt to reach every part of the parser.
 fn garbage() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
         prop::sample::select(vec![
@@ -89,8 +90,8 @@ fn garbage() -> impl Strategy<Value = Vec<u8>> {
     vec(token, 0..120).prop_map(|tokens| tokens.concat())
 }
 
-/// The bound on the cost of a match: the length of the path for each wild rule up to [`STEPS_MAX`],
-/// and a few comparisons for the others.
+/// Returns the bound on the cost of a match: the length of the path for each wild rule up to
+/// [`STEPS_MAX`], and a few comparisons for the others.
 fn steps_max(robots: &[u8], path: &str) -> u64 {
     let wild = robots.iter().filter(|&&b| b == b'*').count() as u64;
     let (path, robots) = (3 * path.len() as u64 + 2, robots.len() as u64);
@@ -200,7 +201,7 @@ fn an_invalid_encoding_is_rejected() {
     assert_eq!(Rules::from_bytes(&vec![1; 5 << 20]), Err(DecodeError::Length));
 }
 
-/// The format is on disk, so these bytes must remain readable.
+/// The format is stored on disk, so these bytes must remain readable.
 #[test]
 fn the_encoding_is_stable() {
     let robots =
@@ -220,7 +221,7 @@ fn a_thousand_rules_take_little_memory_and_few_steps() {
     assert!(steps <= 11 * 24, "{steps} steps");
 }
 
-/// A file of wild rules, and a path of their letters that none of them matches.
+/// Returns a file of wild rules, and a path of their letters that no rule matches.
 fn bombs(key: &str, more: &str) -> (String, String) {
     let letters = || (b'a'..=b'z').filter(|&letter| letter != b'q');
     let pairs = || letters().flat_map(|a| letters().map(move |b| (a, b)));
@@ -235,7 +236,7 @@ fn bombs(key: &str, more: &str) -> (String, String) {
 #[test]
 fn a_file_of_bombs_is_evaluated_in_bounded_steps_and_strictly() {
     let (robots, path) = bombs("Disallow", "");
-    assert!(robots.len() < super::super::SIZE_MAX, "all of it is read");
+    assert!(robots.len() < super::super::SIZE_MAX, "robots.txt exceeds the size limit");
     for (key, more, path, allowed) in [
         ("Disallow", "", &*path, false),
         ("Allow", "", &path, true),
@@ -249,7 +250,7 @@ fn a_file_of_bombs_is_evaluated_in_bounded_steps_and_strictly() {
         let mut steps = 0;
         let (found, _) = rules.evaluate(path, &mut steps);
         assert_eq!(found, allowed, "{key} {more:?} {path:.30}");
-        assert_eq!(rules.decide(path).by.is_some(), !allowed, "a line is named");
+        assert_eq!(rules.decide(path).by.is_some(), !allowed, "the deciding line is missing");
         assert!(steps <= steps_max(robots.as_bytes(), path), "{key} {more:?}: {steps} steps");
         assert!(steps < 2 * STEPS_MAX, "{key} {more:?}: {steps} steps");
     }

@@ -1,4 +1,4 @@
-//! The examples and rules of RFC 9309.
+//! Examples and rules of RFC 9309.
 
 use super::super::{CRAWL_DELAY_MAX, Rules};
 use super::check;
@@ -112,7 +112,7 @@ fn ties_and_the_robots_file_itself() {
     );
 }
 
-/// Section 2.2.3: the special characters, and how to write them verbatim.
+/// Section 2.2.3: the special characters and their literal forms.
 #[test]
 fn special_characters() {
     for (rule, matched, other) in [

@@ -1,13 +1,13 @@
-//! Promises that hold over any sequence of events, with restarts in between.
+//! Invariants of any sequence of events with restarts in between.
 
 use super::*;
 use crivello_common::view::SLOTS;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most that one step adds to the epoch: leases that have run out, and the event itself.
+/// Maximum increase of the epoch in one step: expired leases, and the event itself.
 const EPOCHS_A_STEP: u64 = 2;
 
-/// An event, or a restart from what was last published.
+/// An event, or a restart from the last published state.
 #[derive(Clone, Debug)]
 enum Happening {
     Event(MemberEvent),
@@ -36,15 +36,15 @@ fn any_event() -> impl Strategy<Value = Happening> {
     prop_oneof![20 => event.prop_map(Happening::Event), 1 => Just(Happening::Restart)]
 }
 
-/// What an observer has seen of the members.
+/// State that an observer has recorded about the members.
 #[derive(Default)]
 struct Witness {
     epoch: u64,
     /// Every id ever given to a new member.
     given: BTreeSet<u32>,
-    /// The slot and weight of each member.
+    /// Slot and weight of each member.
     slots: BTreeMap<u32, (u16, u16)>,
-    /// When each living member last reported, or was last given a whole lease.
+    /// Time of the last report, or of the last full lease, of each living member.
     reported: BTreeMap<u32, u64>,
 }
 
@@ -67,7 +67,7 @@ impl Witness {
             let alive = agent.state != AgentState::Dead;
             let reported = self.reported.get(&id).copied().unwrap_or(0);
             let counts = view.run != RunState::Stopping;
-            assert!(!alive || !counts || now < reported + LEASE, "{id} lives past its lease");
+            assert!(!alive || !counts || now < reported + LEASE, "{id} is alive past its lease");
         }
         self.slots.retain(|&id, _| view.agent(AgentId(id)).is_some());
     }
@@ -109,7 +109,7 @@ proptest! {
             };
             let step = members.step(&event, at(now));
             let view = members.view();
-            // No change without a new epoch, and every new epoch is published once.
+            // The view never changes without a new epoch, and every new epoch is published once.
             prop_assert!(view == &before || view.epoch > before.epoch);
             prop_assert!(view.epoch <= before.epoch + EPOCHS_A_STEP);
             let published =
@@ -124,7 +124,7 @@ proptest! {
             if before.run == RunState::Stopping && view.run != RunState::Stopping {
                 witness.reported.extend(everyone(&members).into_iter().map(|id| (id, now)));
             }
-            // An id is given out once: no newcomer has one that was given out before.
+            // An id is assigned only once: no newcomer has an id that was assigned before.
             if members.next_id() > newest {
                 prop_assert_eq!(members.next_id(), newest + 1);
                 prop_assert!(!witness.given.contains(&newest));

@@ -1,18 +1,18 @@
-//! A network and an `/etc/resolv.conf` of one's own, so that all crawlers ask the simulated web's
-//! name server as they would ask any other, and none can reach anything else.
+//! Isolation: an own network and `/etc/resolv.conf`, so that all crawlers query the simulated web's
+//! name server like any other, and none can reach anything else.
 
 use anyhow::{Context, Result, bail};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Set in the process that is apart already.
+/// Variable that is set in the isolated process.
 const INSIDE: &str = "CRIVELLO_PEERS_INSIDE";
-/// Names are looked up in files, then at the name server: no daemon in between.
+/// Name lookup in files, then at the name server, without a daemon in between.
 const SWITCH: &str = "hosts: files dns\n";
 const RESOLVER: &str = "nameserver 127.0.0.1\noptions timeout:2 attempts:3\n";
 
-/// Returns in a process that is apart: at first this replaces the program by itself, there.
+/// Returns only in an isolated process. At first it replaces this process by itself in isolation.
 pub fn enter(dir: &Path) -> Result<()> {
     if std::env::var_os(INSIDE).is_none() {
         let mut unshare = Command::new("unshare");
@@ -20,9 +20,10 @@ pub fn enter(dir: &Path) -> Result<()> {
             unshare.args(["--user", "--map-root-user"]);
         }
         unshare.args(["--mount", "--net", "--"]).arg(std::env::current_exe()?).env(INSIDE, "1");
-        return Err(unshare.exec()).context("unshare (of util-linux) cannot be run");
+        return Err(unshare.exec()).context("cannot run unshare (util-linux)");
     }
-    // The network is brought up first: should this not be a network of its own, it is up already.
+    // Configures the network first. If it is not a separate network, the loopback is already up and
+    // nothing changes.
     done(Command::new("ip").args(["link", "set", "lo", "up"]))?;
     for (file, text) in [("/etc/resolv.conf", RESOLVER), ("/etc/nsswitch.conf", SWITCH)] {
         if Path::new(file).exists() {
@@ -35,7 +36,7 @@ pub fn enter(dir: &Path) -> Result<()> {
 }
 
 fn done(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("{command:?} cannot be run"))?;
+    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
     if !status.success() {
         bail!("{command:?}: {status}");
     }

@@ -1,4 +1,4 @@
-//! Who takes part, and how each is started.
+//! The crawlers and the commands that start them.
 
 use crate::settings::Settings;
 use crate::web::Target;
@@ -7,13 +7,13 @@ use simweb::serve::Ready;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Requests in flight of every crawler.
+/// Number of requests in flight of every crawler.
 pub const CONCURRENCY: usize = 64;
-/// The argument that makes this program the floor.
+/// Argument that makes this program the floor.
 pub const FLOOR: &str = "--floor";
-/// Where Crivello tells its numbers during the run: port 0 picks one.
+/// Address of Crivello's metrics during the run; port 0 picks one.
 const METRICS: &str = "127.0.0.1:0";
-/// What is built, and with which versions.
+/// Lock file of the build, with the versions of all crates.
 const LOCK: &str = include_str!("../../Cargo.lock");
 
 /// A crawler.
@@ -21,11 +21,11 @@ const LOCK: &str = include_str!("../../Cargo.lock");
 pub enum Crawler {
     /// Crivello with everything on.
     Crivello,
-    /// No crawler: see [`crate::floor`].
+    /// Not a crawler: see [`crate::floor`].
     Floor,
-    /// The spider crate, a crawl for each host, robots.txt obeyed.
+    /// The spider crate: one crawl per host, robots.txt obeyed.
     Spider,
-    /// The spider crate, one crawl for all hosts, robots.txt not asked for.
+    /// The spider crate: one crawl for all hosts, robots.txt not fetched.
     SpiderOne,
     /// Scrapy.
     Scrapy,
@@ -33,20 +33,20 @@ pub enum Crawler {
     Wget2,
 }
 
-/// What a crawler is given.
+/// Input of a crawler.
 pub struct Place {
-    /// Its own directory.
+    /// Directory of the crawler.
     dir: PathBuf,
-    /// A file of the URLs to begin on.
+    /// File of the seed URLs.
     seeds: PathBuf,
-    /// A file of all URLs, for the floor.
+    /// File of all URLs, for the floor.
     list: PathBuf,
     dns: String,
     networks: Vec<String>,
 }
 
 impl Place {
-    /// In this directory, for this web.
+    /// Writes the input for a crawl of this web to this directory.
     pub fn new(dir: &Path, ready: &Ready, target: &Target) -> Result<Self> {
         let (seeds, list) = (dir.join("seeds"), dir.join("urls"));
         std::fs::write(&seeds, ready.seeds.join("\n") + "\n")?;
@@ -59,11 +59,11 @@ impl Place {
 }
 
 impl Crawler {
-    /// All of them, in the order of the table.
+    /// All crawlers, in the order of the table.
     pub const ALL: [Self; 6] =
         [Self::Crivello, Self::Floor, Self::Spider, Self::SpiderOne, Self::Scrapy, Self::Wget2];
 
-    /// Its name in settings and tables.
+    /// Returns the name in settings and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Crivello => "crivello",
@@ -75,13 +75,13 @@ impl Crawler {
         }
     }
 
-    /// The one of that name.
+    /// Returns the crawler with this name.
     pub fn named(name: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|crawler| crawler.name() == name);
-        found.with_context(|| format!("CRIVELLO_PEERS_ONLY: there is no crawler {name:?}"))
+        found.with_context(|| format!("CRIVELLO_PEERS_ONLY: unknown crawler {name:?}"))
     }
 
-    /// Which version is there; fails when it is not there.
+    /// Returns the installed version. Fails if the crawler is not installed.
     pub fn version(self, settings: &Settings) -> Result<String> {
         match self {
             Self::Crivello => first_line(Command::new(&settings.crivello).arg("--version")),
@@ -103,7 +103,7 @@ impl Crawler {
         }
     }
 
-    /// The command of one crawl.
+    /// Returns the command of one crawl.
     pub fn command(self, settings: &Settings, place: &Place) -> Result<Command> {
         let mut command = match self {
             Self::Crivello => crivello(settings, place),
@@ -148,7 +148,8 @@ fn crivello(settings: &Settings, place: &Place) -> Command {
     command
 }
 
-/// It keeps what it fetched as files: that is what it is for, and it reads links from there.
+/// Returns the command of wget2. It stores what it fetches as files, because that is its purpose
+/// and it reads links from there.
 fn wget2(place: &Place) -> Command {
     let mut command = Command::new("wget2");
     command
@@ -162,20 +163,21 @@ fn wget2(place: &Place) -> Command {
     command
 }
 
-/// The program that is built beside this one.
+/// Returns the path of the spider program, which is built beside this one.
 fn spider() -> Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name("peers-spider"))
 }
 
-/// The version of a crate that was built; the newest, should it be there for others as well.
+/// Returns the version of a crate that was built: the last one in the lock file, if there are
+/// several.
 fn locked(name: &str) -> Result<&'static str> {
     let head = format!("name = \"{name}\"\nversion = \"");
-    let (_, rest) = LOCK.rsplit_once(&head).context("it is not in the lock file")?;
+    let (_, rest) = LOCK.rsplit_once(&head).context("the crate is not in the lock file")?;
     Ok(rest.split('"').next().unwrap_or_default())
 }
 
 fn first_line(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("{command:?} cannot be run"))?;
+    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
     if !output.status.success() {
         bail!("{command:?}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
     }

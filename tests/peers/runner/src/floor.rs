@@ -1,4 +1,4 @@
-//! The floor: what fetching, extracting links and compressing cost with nothing round them.
+//! The floor: the cost of fetching, extracting links and compressing alone.
 
 use anyhow::{Context, Result, ensure};
 use flate2::Compression;
@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::crawlers::CONCURRENCY;
 
-/// Fetches the URLs listed in a file, the pages of one host one after another, some hosts at once.
+/// Fetches the URLs listed in a file, several hosts at a time and the pages of each host one after
+/// another.
 pub fn run(list: &Path) -> Result<()> {
     let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for url in std::fs::read_to_string(list)?.lines() {

@@ -1,9 +1,10 @@
-//! `make bench-peers`: what a page costs Crivello, other crawlers and a floor, on the same web.
+//! `make bench-peers`: the cost of a page for Crivello, other crawlers and a floor, on the same
+//! web.
 //!
-//! In turns, some rounds, each crawler crawls a simulated web that is started anew for it, in a
-//! network of its own where nothing but that web can be reached. What was fetched is taken from the
-//! web's access log, what it cost from the system's accounting of the crawler's process. See
-//! `tests/peers/README.md` for the settings of each.
+//! In several rounds, each crawler in turn crawls a simulated web that is started for it, in a
+//! network where only that web can be reached. The fetched pages are taken from the web's access
+//! log, and the cost from the system's accounting of the crawler's process. See
+//! `tests/peers/README.md` for the settings of each crawler.
 
 mod apart;
 mod crawlers;
@@ -21,7 +22,7 @@ use std::path::Path;
 use table::{Run, Table};
 use web::{Target, Web};
 
-// As Crivello does, so that the floor and the spider are not slower for their allocator.
+// The allocator of Crivello, so that floor and spider are not slower because of theirs.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -57,7 +58,7 @@ fn bench(settings: &Settings, dir: &Path) -> Result<()> {
     }
     let mut table = Table::new(&taking_part);
     for round in 0..settings.rounds {
-        // Whoever begins a round is another one each time.
+        // Rotates the order, so that each round begins with a different crawler.
         let n = taking_part.len().max(1);
         for k in 0..taking_part.len() {
             let crawler = taking_part[(k + round) % n];
@@ -73,7 +74,7 @@ fn bench(settings: &Settings, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One crawl of a web that is started for it.
+/// Runs one crawl of a web that is started for it.
 fn once(crawler: Crawler, settings: &Settings, target: &Target, dir: &Path) -> Result<Run> {
     let room = tempfile::tempdir_in(dir)?;
     let web = Web::start(&settings.crivello, &target.spec, room.path())?;

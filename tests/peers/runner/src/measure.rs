@@ -1,4 +1,4 @@
-//! What a process cost, by the system's own accounting.
+//! The cost of a process, by the system's accounting.
 
 use anyhow::{Context, Result};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
@@ -6,40 +6,40 @@ use nix::sys::time::TimeVal;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Between two looks at a process that runs.
+/// Interval between two checks of a running process.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// A crawler that has not ended by then is killed.
+/// Time after which a crawler is killed.
 const RUN_MAX: Duration = Duration::from_secs(20 * 60);
 
-/// What a process that has ended used.
+/// Usage of a process that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// From its start to its end.
+    /// Time from start to end.
     pub wall: Duration,
-    /// CPU time in user mode, with that of its children that it waited for.
+    /// CPU time in user mode, including children that the process waited for.
     pub user: Duration,
-    /// The same in the kernel.
+    /// CPU time in the kernel, including children that the process waited for.
     pub system: Duration,
     /// Peak resident memory, in bytes.
     pub memory_max: u64,
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
 }
 
 impl Cost {
-    /// CPU time in all.
+    /// Returns the total CPU time.
     pub fn cpu(&self) -> Duration {
         self.user + self.system
     }
 }
 
-/// Runs a command to its end. No other child of this process may be waited for meanwhile: its
-/// share is what the accounts of all children differ by.
-#[expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
+/// Runs a command to its end. No other child of this process may be waited for at the same time,
+/// because the cost is the difference between two accounts of all children.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub fn run(mut command: Command) -> Result<Cost> {
     let before = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let start = Instant::now();
-    let mut child = command.spawn().with_context(|| format!("{command:?} cannot be started"))?;
+    let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
     let mut memory_max = 0;
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -63,7 +63,7 @@ fn duration(time: TimeVal) -> Duration {
         + Duration::from_micros(time.tv_usec().unsigned_abs())
 }
 
-/// The peak resident memory of a running process, in bytes; 0 once it has ended.
+/// Returns the peak resident memory of a running process, in bytes; 0 once it has ended.
 fn memory_peak(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,25 +1,25 @@
-//! What the environment says.
+//! Settings from the environment.
 
 use crate::crawlers::Crawler;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 
-/// Pages of the web, unless told otherwise.
+/// Default number of pages of the web.
 const PAGES: u32 = 20_000;
-/// Rounds, unless told otherwise.
+/// Default number of rounds.
 const ROUNDS: usize = 3;
 
-/// What is to be run, and where the programs are.
+/// The crawlers to run, and the paths of the programs.
 pub struct Settings {
-    /// `CRIVELLO_PEERS_PAGES`: pages of the web.
+    /// `CRIVELLO_PEERS_PAGES`: number of pages of the web.
     pub pages: u32,
-    /// `CRIVELLO_PEERS_ROUNDS`: how often each crawls it.
+    /// `CRIVELLO_PEERS_ROUNDS`: number of crawls by each crawler.
     pub rounds: usize,
-    /// `CRIVELLO_PEERS_ONLY`: who takes part, names with commas between them.
+    /// `CRIVELLO_PEERS_ONLY`: comma-separated names of the crawlers to run.
     pub crawlers: Vec<Crawler>,
-    /// `CRIVELLO_BINARY`: the program that crawls, and that serves the simulated web.
+    /// `CRIVELLO_BINARY`: the program that crawls and serves the simulated web.
     pub crivello: PathBuf,
-    /// `CRIVELLO_PEERS_PYTHON`: a Python that has Scrapy.
+    /// `CRIVELLO_PEERS_PYTHON`: a Python with Scrapy.
     pub python: PathBuf,
 }
 
@@ -36,7 +36,7 @@ impl Settings {
             std::env::var_os("CRIVELLO_BINARY").context("CRIVELLO_BINARY must name the program")?,
         );
         if !crivello.is_file() {
-            bail!("there is no {}", crivello.display());
+            bail!("{} does not exist", crivello.display());
         }
         let python = std::env::var_os("CRIVELLO_PEERS_PYTHON").unwrap_or("python3".into()).into();
         Ok(Self {
@@ -52,6 +52,6 @@ impl Settings {
 fn number<N: std::str::FromStr>(name: &str, default: N) -> Result<N> {
     match std::env::var(name) {
         Err(_) => Ok(default),
-        Ok(text) => text.parse().ok().with_context(|| format!("{name} is no number: {text}")),
+        Ok(text) => text.parse().ok().with_context(|| format!("{name} is not a number: {text}")),
     }
 }

@@ -1,4 +1,4 @@
-//! What came out, for people.
+//! Results as a table.
 
 use crate::crawlers::Crawler;
 use crate::measure::Cost;
@@ -6,20 +6,20 @@ use crate::tally::Tally;
 use std::fmt;
 use std::time::Duration;
 
-/// A crawl counts if no more than one page of so many is missing: less does not change what a page
-/// costs.
+/// A crawl counts if at most one page in this many is missing. Fewer missing pages do not change
+/// the cost of a page.
 const MISSING_MAX: usize = 1_000;
 
 /// One crawl.
 pub struct Run {
-    /// What it cost.
+    /// Cost of the crawl.
     pub cost: Cost,
-    /// What was fetched.
+    /// Fetched pages.
     pub tally: Tally,
 }
 
 impl Run {
-    /// Why it is not counted: it did not end well, or with too few pages.
+    /// Returns the reason not to count the run: it failed, or fetched too few pages.
     fn flaw(&self) -> Option<String> {
         if !self.cost.status.success() {
             return Some(self.cost.status.to_string());
@@ -44,12 +44,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of these crawlers.
+    /// Creates an empty table of these crawlers.
     pub fn new(crawlers: &[Crawler]) -> Self {
         Self { crawlers: crawlers.to_vec(), runs: Vec::new() }
     }
 
-    /// Takes a crawl in; a line about it.
+    /// Adds a crawl and returns a line about it.
     pub fn add(&mut self, round: usize, crawler: Crawler, run: Run) -> String {
         let tally = run.tally;
         let mut line = format!(
@@ -76,7 +76,7 @@ impl Table {
         line
     }
 
-    /// The runs of a crawler that count.
+    /// Returns the runs of a crawler that count.
     fn counted(&self, crawler: Crawler) -> impl Iterator<Item = (usize, &Run)> {
         let of =
             move |entry: &&(usize, Crawler, Run)| entry.1 == crawler && entry.2.flaw().is_none();
@@ -87,7 +87,8 @@ impl Table {
         median(self.counted(crawler).map(|(_, run)| figure(run)).collect())
     }
 
-    /// Crivello's CPU a page in that of `other`, of each round in which both count.
+    /// Returns the median ratio of Crivello's CPU time per page to that of `other`, over the rounds
+    /// in which both count.
     fn ratio(&self, other: Crawler) -> Option<f64> {
         let pairs = self.counted(Crawler::Crivello).filter_map(|(round, ours)| {
             let (_, theirs) = self.counted(other).find(|(of, _)| *of == round)?;
@@ -97,7 +98,7 @@ impl Table {
     }
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// Returns the middle figure, or the mean of the two in the middle.
 fn median(mut figures: Vec<f64>) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let n = figures.len();

@@ -1,27 +1,28 @@
-//! What a crawler fetched, by the web's own access log.
+//! Pages that a crawler fetched, by the web's access log.
 
 use simweb::Entry;
 use std::collections::HashSet;
 
-/// What was asked for in one run.
+/// Requests of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Pages that were sent in full, each counted once.
+    /// Number of distinct pages that were sent completely.
     pub pages: usize,
-    /// Pages that should have been among them and are not.
+    /// Number of expected pages that were not sent.
     pub missing: usize,
-    /// Pages among them that a visitor who respects `nofollow` leaves out.
+    /// Number of sent pages that were not expected, because a visitor that obeys `nofollow` skips
+    /// them.
     pub besides: usize,
-    /// Answers with a page that had been sent before.
+    /// Number of complete answers with a page that had been sent before.
     pub repeated: usize,
-    /// Requests for a robots.txt.
+    /// Number of requests for a robots.txt.
     pub robots: usize,
-    /// Other requests: those that got no page, or not all of it.
+    /// Number of other requests: those without a page, or with an incomplete one.
     pub failed: usize,
 }
 
 impl Tally {
-    /// Counts a log against the pages that are due.
+    /// Counts a log against the expected pages.
     pub fn of(log: &[Entry], due: &HashSet<String>) -> Self {
         let mut tally = Self::default();
         let mut seen = HashSet::with_capacity(due.len());

@@ -1,4 +1,4 @@
-//! The simulated web: what is on it, and its process.
+//! The simulated web: its contents and its process.
 
 use anyhow::{Context, Result, bail};
 use simweb::serve::Ready;
@@ -9,20 +9,20 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Where name servers and web servers listen in the real web, too.
+/// Standard port of name servers; web servers use the standard port as well.
 const DNS_PORT: u16 = 53;
 const HTTP_PORT: u16 = 80;
 
-/// What is to be crawled.
+/// The web to crawl.
 pub struct Target {
-    /// What the web follows from.
+    /// Spec of the web.
     pub spec: Spec,
     /// Every page that all crawlers must fetch.
     pub urls: HashSet<String>,
 }
 
 impl Target {
-    /// So many pages.
+    /// Creates a web with this many pages.
     pub fn new(n_pages: u32) -> Self {
         let mut spec = Spec::bench(n_pages).port(HTTP_PORT);
         spec.dns_port = DNS_PORT;
@@ -31,7 +31,7 @@ impl Target {
         Self { urls: urls.collect(), spec }
     }
 
-    /// On how many hosts.
+    /// Returns the number of hosts.
     pub fn n_hosts(&self) -> usize {
         let hosts: BTreeSet<_> = self.urls.iter().filter_map(|url| url.split('/').nth(2)).collect();
         hosts.len()
@@ -42,12 +42,12 @@ impl Target {
 pub struct Web {
     process: Child,
     log: PathBuf,
-    /// What it says of itself.
+    /// The line that the web printed when it was ready.
     pub ready: Ready,
 }
 
 impl Web {
-    /// Serves it.
+    /// Starts the web.
     pub fn start(crivello: &Path, spec: &Spec, dir: &Path) -> Result<Self> {
         let (file, log) = (dir.join("web.json"), dir.join("access.log"));
         std::fs::write(&file, serde_json::to_vec(spec)?)?;
@@ -59,14 +59,15 @@ impl Web {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .context("the simulated web cannot be started")?;
+            .context("cannot start the simulated web")?;
         let mut line = String::new();
-        BufReader::new(process.stdout.take().context("it is piped")?).read_line(&mut line)?;
-        let ready = serde_json::from_str(&line).context("the simulated web did not come up")?;
+        BufReader::new(process.stdout.take().context("stdout is piped")?).read_line(&mut line)?;
+        let ready =
+            serde_json::from_str(&line).context("the simulated web did not become ready")?;
         Ok(Self { process, log, ready })
     }
 
-    /// Ends it; its access log.
+    /// Stops the web and returns its access log.
     pub fn stop(mut self) -> Result<Vec<Entry>> {
         drop(self.process.stdin.take());
         let status = self.process.wait()?;

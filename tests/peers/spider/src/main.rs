@@ -1,23 +1,24 @@
 //! The spider crate as a program: `peers-spider each|one CONCURRENCY SEEDS` crawls the hosts of the
-//! URLs in a file, without delay, and keeps nothing. Each page is handed to a subscriber that drops
-//! it, since a crawl that nobody sees would be no use.
+//! URLs in a file, without delay, and keeps nothing. Each page is sent to a subscriber that drops
+//! it, because a crawl without output would be useless.
 //!
-//! `each` is a crawl for each host, all of them at once with two requests at a time in each;
-//! robots.txt is obeyed. `one` is a single crawl to which all hosts belong, with so many requests at
-//! once wherever they go; the crate would ask for the robots.txt of the first host only, so none is.
+//! `each` runs one crawl per host, all of them at once, with two requests at a time in each;
+//! robots.txt is obeyed. `one` runs a single crawl of all hosts, with CONCURRENCY requests at a
+//! time over all hosts. The crate would fetch the robots.txt of the first host only, so robots.txt
+//! is not used.
 
 use spider::tokio::sync::broadcast::error::RecvError;
 use spider::website::Website;
 use std::error::Error;
 use tokio::task::JoinSet;
 
-// As Crivello does.
+// The allocator of Crivello.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Pages that may wait for the subscriber.
+/// Maximum number of pages that wait for the subscriber.
 const PAGES_WAITING_MAX: usize = 1_024;
-/// Requests at a time in the crawl of one host. One would be as polite as Crivello, but then the
+/// Concurrent requests in the crawl of one host. One would be as polite as Crivello, but then the
 /// crate (2.53.9) may end a crawl while links are still queued.
 const OF_ONE_HOST: usize = 2;
 
@@ -32,15 +33,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     match way.as_str() {
         "each" => each(&seeds).await?,
         "one" => one(&seeds, concurrency).await,
-        _ => return Err(format!("each or one, not {way}").into()),
+        _ => return Err(format!("write each or one, not {way}").into()),
     }
     Ok(())
 }
 
-/// All begin at once, however many: crawls that began after others in the same process took many
-/// times as long with this version of the crate, and made a connection for about each page.
+/// Starts all crawls at once, however many there are. With this version of the crate, crawls that
+/// began after others in the same process took many times as long and made about one connection per
+/// page.
 async fn each(seeds: &[String]) -> Result<(), Box<dyn Error>> {
-    // One client for all: to make one costs about as much as to fetch a hundred pages.
+    // All crawls share a client: making one costs about as much as fetching a hundred pages.
     let client = website("http://a.test/", OF_ONE_HOST).configure_http_client();
     let mut crawls = JoinSet::new();
     for seed in seeds {
@@ -68,7 +70,7 @@ fn website(seed: &str, concurrency: usize) -> Website {
         .with_delay(0)
         .with_concurrency_limit(Some(concurrency))
         .with_respect_robots_txt(false)
-        // No thread that listens for orders to pause or stop.
+        // No thread that waits for commands to pause or stop.
         .with_no_control_thread(true)
         .with_user_agent(Some("peers-spider"))
         .with_retry(0);
@@ -82,6 +84,6 @@ async fn crawl(mut website: Website) {
     website.crawl().await;
     website.unsubscribe();
     drop(website);
-    // It ends with the channel; whatever it has not seen by then nobody waits for.
+    // The subscriber ends with the channel. Pages that it has not received by then do not matter.
     let _ = subscriber.await;
 }

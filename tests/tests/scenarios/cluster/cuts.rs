@@ -6,8 +6,8 @@ use crivello_tests::cluster::Way;
 use crivello_tests::{Cluster, is_page};
 use std::time::Duration;
 
-/// An agent that is cut off like this has stopped when its successors begin, and comes back when
-/// it can. Nothing of what it fetched since then could reach anybody.
+/// Cuts an agent off. It must stop before its successors begin, and rejoin afterwards. Pages that
+/// it fetched while cut off may be fetched again, because nobody received them.
 fn cut_off_and_back(way: Way) {
     let mut cluster = cluster(web(40)).start(3);
     cluster.seed();
@@ -15,12 +15,14 @@ fn cut_off_and_back(way: Way) {
     let cut = cluster.web.log().now();
     cluster.set_ways("b", way);
     cluster.wait_for_state("b", "dead");
-    cluster.until("others go on with its hosts", |c| c.successor_of("b", cut).is_some());
-    let succeeded = cluster.successor_of("b", cut).expect("just seen").start;
-    cluster.until("the others fetch all", |cluster| cluster.due().is_subset(&cluster.pages()));
+    cluster.until("other agents visit its hosts", |c| c.successor_of("b", cut).is_some());
+    let succeeded = cluster.successor_of("b", cut).expect("seen above").start;
+    cluster.until("the other agents fetch all pages", |cluster| {
+        cluster.due().is_subset(&cluster.pages())
+    });
     let after = cluster.requests_of("b").into_iter().filter(|entry| entry.start >= succeeded);
     let after: Vec<String> = after.map(|entry| entry.url()).collect();
-    assert!(after.is_empty(), "it fetched beside its successors: {after:?}");
+    assert!(after.is_empty(), "the agent fetched although others own its hosts: {after:?}");
     let unheard = cluster.requests_of("b").into_iter().filter(|e| is_page(e) && e.end >= cut.0);
     let unheard = unheard.count() as u64;
     cluster.set_ways("b", Way::Open);
@@ -38,7 +40,7 @@ fn an_agent_that_nobody_lets_in_stops_before_others_begin() {
     cut_off_and_back(Way::Cut);
 }
 
-/// Its peers still hear it, and tell it of the view in which it is dead.
+/// Its peers still reach it, and send it the view in which it is dead.
 #[test]
 fn an_agent_that_only_the_coordinator_misses_gives_way() {
     let mut cluster = cluster(web(40)).start(3);
@@ -47,11 +49,13 @@ fn an_agent_that_only_the_coordinator_misses_gives_way() {
     let cut = cluster.web.log().now();
     cluster.set_way("b", "coordinator", Way::Silent);
     cluster.wait_for_state("b", "dead");
-    cluster.until("others go on with its hosts", |c| c.successor_of("b", cut).is_some());
-    let succeeded = cluster.successor_of("b", cut).expect("just seen").start;
-    cluster.until("the others fetch all", |cluster| cluster.due().is_subset(&cluster.pages()));
+    cluster.until("other agents visit its hosts", |c| c.successor_of("b", cut).is_some());
+    let succeeded = cluster.successor_of("b", cut).expect("seen above").start;
+    cluster.until("the other agents fetch all pages", |cluster| {
+        cluster.due().is_subset(&cluster.pages())
+    });
     let after = cluster.requests_of("b").into_iter().filter(|entry| entry.start >= succeeded);
-    assert_eq!(after.count(), 0, "it fetched beside its successors");
+    assert_eq!(after.count(), 0, "the agent fetched although others own its hosts");
     cluster.set_way("b", "coordinator", Way::Open);
     cluster.wait_for_state("b", "active");
     let unheard = cluster.requests_of("b").into_iter().filter(|e| is_page(e) && e.end >= cut.0);
@@ -59,7 +63,8 @@ fn an_agent_that_only_the_coordinator_misses_gives_way() {
     finish(&mut cluster, unheard + IN_FLIGHT);
 }
 
-/// The coordinator hears it, so it is alive; what is meant for it waits, and nobody waits with it.
+/// The coordinator receives its heartbeats, so it is alive. Rows for it wait, but nothing else
+/// does.
 #[test]
 fn a_peer_that_accepts_and_never_answers_stops_nobody() {
     let mut cluster = cluster(web(24)).start(3);
@@ -70,15 +75,18 @@ fn a_peer_that_accepts_and_never_answers_stops_nobody() {
     }
     let n_before = n_requests_of_others(&cluster, 0);
     let n_more = cluster.due().len() / 4;
-    cluster.until("the others go on", |c| n_requests_of_others(c, 0) > n_before + n_more);
-    assert!(cluster.has_more_to_do_for(Duration::from_secs(2)), "done, with much on its way");
+    cluster.until("the other agents continue", |c| n_requests_of_others(c, 0) > n_before + n_more);
+    assert!(
+        cluster.has_more_to_do_for(Duration::from_secs(2)),
+        "reported as done while URLs are in flight"
+    );
     for other in ["a", "c"] {
         cluster.set_way(other, "b", Way::Open);
     }
     finish(&mut cluster, 0);
 }
 
-/// Both are alive; what they have for each other waits.
+/// Both are alive; the rows that they have for each other wait.
 #[test]
 fn two_agents_that_cannot_reach_each_other_lose_nothing() {
     let mut cluster = cluster(web(24)).start(3);
@@ -88,24 +96,27 @@ fn two_agents_that_cannot_reach_each_other_lose_nothing() {
         cluster.set_way(from, to, Way::Cut);
     }
     cluster.wait_for_share(0.4);
-    assert!(cluster.has_more_to_do_for(Duration::from_secs(2)), "done, with much on its way");
+    assert!(
+        cluster.has_more_to_do_for(Duration::from_secs(2)),
+        "reported as done while URLs are in flight"
+    );
     for (from, to) in [("a", "b"), ("b", "a")] {
         cluster.set_way(from, to, Way::Open);
     }
     finish(&mut cluster, 0);
 }
 
-/// Requests that began after `since` of all but `b`.
+/// Returns the number of requests of `a` and `c` that began after `since`.
 fn n_requests_of_others(cluster: &Cluster, since: u64) -> usize {
     let of = |name| cluster.requests_of(name).iter().filter(|e| e.start > since).count();
     of("a") + of("c")
 }
 
-/// What is left of the others' rate, at least. An aim of 0.9 is measured elsewhere; here other
-/// work on the same machine must not fail a test.
+/// Minimum share of the others' rate. The target of 0.9 is measured elsewhere; here other work on
+/// the same machine must not fail the test.
 const RATE_LEFT_MIN: f64 = 0.7;
 
-/// An agent on a slow disk hangs most of the time. Its process does here.
+/// Simulates an agent on a slow disk, which hangs most of the time, by suspending its process.
 #[test]
 fn an_agent_that_hangs_most_of_the_time_slows_nobody_else() {
     let mut cluster = cluster(web(40)).start(3);
@@ -123,7 +134,10 @@ fn an_agent_that_hangs_most_of_the_time_slows_nobody_else() {
     let during = rate_until(&mut cluster, 0.5);
     drop(stutter);
     println!("the others: {before:.0} requests a second before, {during:.0} beside it");
-    assert!(during >= before * RATE_LEFT_MIN, "{during:.1} of {before:.1} requests a second");
+    assert!(
+        during >= before * RATE_LEFT_MIN,
+        "only {during:.1} of {before:.1} requests per second"
+    );
     finish(&mut cluster, 0);
 }
 

@@ -1,4 +1,4 @@
-//! Agents that come and go in order: nothing is repeated.
+//! Agents that join and leave in order: nothing is fetched again.
 
 use super::{cluster, finish, web};
 use rustix::process::Signal;
@@ -10,10 +10,10 @@ fn an_agent_that_joins_takes_its_share() {
     cluster.wait_for_share(0.3);
     cluster.add("d");
     finish(&mut cluster, 0);
-    assert!(!cluster.hosts_of("d").is_empty(), "the newcomer fetched nothing");
+    assert!(!cluster.hosts_of("d").is_empty(), "the new agent fetched nothing");
 }
 
-/// From one to three: the first copies are made on the way.
+/// From one agent to three: the first replicas are created during the crawl.
 #[test]
 fn a_crawl_begun_alone_is_shared() {
     let mut cluster = cluster(web(24)).start(1);
@@ -34,7 +34,7 @@ fn an_agent_that_is_drained_leaves_its_share_to_the_others() {
     cluster.wait_for_share(0.3);
     let begun = cluster.web.log().now();
     cluster.drain("b");
-    cluster.until("others go on with its hosts", |c| c.successor_of("b", begun).is_some());
+    cluster.until("other agents visit its hosts", |c| c.successor_of("b", begun).is_some());
     finish(&mut cluster, 0);
 }
 
@@ -50,7 +50,7 @@ fn all_agents_are_restarted_one_after_the_other() {
     finish(&mut cluster, 0);
 }
 
-/// Stopped as a whole, coordinator included, and started again as it was.
+/// The whole cluster, including the coordinator, is stopped and started again.
 #[test]
 fn a_cluster_that_was_stopped_goes_on() {
     let mut cluster = cluster(web(16)).start(3);
@@ -63,13 +63,13 @@ fn a_cluster_that_was_stopped_goes_on() {
     for name in ["a", "b", "c"] {
         cluster.launch(name);
     }
-    cluster.until("it goes on", |cluster| cluster.web.log().len() > n_requests);
+    cluster.until("the crawl continues", |cluster| cluster.web.log().len() > n_requests);
     finish(&mut cluster, 0);
 }
 
-/// As an orchestrator stops a whole deployment: all agents are told to end in the same moment, each
-/// wants to hand over what it has, and nobody is left to take it. They stay members, with their
-/// disks, and go on with the crawl when they are started again.
+/// Simulates an orchestrator that stops a whole deployment. All agents are asked to end at the same
+/// time, each tries to hand over its groups, and no agent is left to take them. They stay members,
+/// keep their disks, and continue the crawl when they are started again.
 #[test]
 fn all_agents_are_told_to_leave_at_once() {
     let mut cluster = cluster(web(20)).with(&["--drain-on-stop"]).start(3);
@@ -82,10 +82,10 @@ fn all_agents_are_told_to_leave_at_once() {
     }
     let n_requests = cluster.web.log().len();
     let n_left = names.iter().filter(|name| cluster.state(name).is_some()).count();
-    assert!(n_left > 0, "nobody has the crawl");
+    assert!(n_left > 0, "no agent is left");
     for name in names {
         cluster.launch(name);
     }
-    cluster.until("it goes on", |cluster| cluster.web.log().len() > n_requests);
+    cluster.until("the crawl continues", |cluster| cluster.web.log().len() > n_requests);
     finish(&mut cluster, 0);
 }

@@ -1,18 +1,18 @@
-//! Agents that are killed, with and without their disks: nothing is lost, and what is repeated is
-//! what was in flight.
+//! Agents that are killed, with and without their disks: nothing is lost, and only pages in flight
+//! are fetched again.
 
 use super::{IN_FLIGHT, cluster, finish, web};
 use crivello_tests::cluster::COORDINATOR;
 use crivello_tests::{Cluster, is_page};
 use std::time::Duration;
 
-/// An agent dies, and its disk with it; the others go on with its hosts.
+/// Kills an agent, deletes its disk, and waits until others fetch from its hosts.
 fn lose(cluster: &mut Cluster, name: &str) {
     let killed = cluster.web.log().now();
     cluster.kill9(name);
     cluster.delete_disk(name);
     cluster.wait_for_state(name, "dead");
-    cluster.until("others go on with its hosts", |c| c.successor_of(name, killed).is_some());
+    cluster.until("other agents visit its hosts", |c| c.successor_of(name, killed).is_some());
 }
 
 #[test]
@@ -24,8 +24,7 @@ fn an_agent_dies_and_its_disk_with_it() {
     finish(&mut cluster, IN_FLIGHT);
 }
 
-/// It is gone for good, and so is what only it had fetched: that is fetched again, and counts only
-/// once towards the limits.
+/// Pages that only the lost agent had are fetched again, and count only once towards the limits.
 #[test]
 fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
     let limits = cluster(web(24)).set("limits.pages-per-host-max=24");
@@ -34,7 +33,7 @@ fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
     cluster.wait_for_share(0.35);
     lose(&mut cluster, "b");
     let mut answer = (None, String::new(), String::new());
-    cluster.until("what only it had can be counted", |c| {
+    cluster.until("the pages that only b has can be counted", |c| {
         answer = c.ask(&["remove", "b"]);
         !answer.2.contains("try again")
     });
@@ -49,7 +48,7 @@ fn what_only_a_lost_agent_had_is_fetched_again_when_people_say_so() {
     cluster.assert_all_archived();
 }
 
-/// The next process takes up the lease of the one that was killed, or waits until it is over.
+/// The new process resumes the lease of the killed one, or waits until it expires.
 #[test]
 fn an_agent_dies_and_comes_back_at_once() {
     let mut cluster = cluster(web(24)).start(3);
@@ -58,11 +57,11 @@ fn an_agent_dies_and_comes_back_at_once() {
     cluster.kill9("b");
     cluster.launch("b");
     let back = cluster.web.log().now();
-    cluster.until("it fetches again", |c| c.requests_of("b").iter().any(|e| e.start > back.0));
+    cluster.until("b fetches again", |c| c.requests_of("b").iter().any(|e| e.start > back.0));
     finish(&mut cluster, IN_FLIGHT);
 }
 
-/// What it knew is older than what its successors know.
+/// Its rows are older than those of its successors.
 #[test]
 fn an_agent_dies_and_comes_back_when_others_have_its_share() {
     let mut cluster = cluster(web(36)).start(3);
@@ -70,13 +69,13 @@ fn an_agent_dies_and_comes_back_when_others_have_its_share() {
     cluster.wait_for_share(0.25);
     let killed = cluster.web.log().now();
     cluster.kill9("b");
-    cluster.until("others go on with its hosts", |c| c.successor_of("b", killed).is_some());
+    cluster.until("other agents visit its hosts", |c| c.successor_of("b", killed).is_some());
     cluster.add("b");
     finish(&mut cluster, IN_FLIGHT);
 }
 
-/// Two one after the other: the copies of the first one's groups were made anew before the second
-/// dies.
+/// Two agents die one after the other. The replicas of the first one's groups were recreated before
+/// the second dies.
 #[test]
 fn two_agents_of_four_die_one_after_the_other() {
     let mut cluster = cluster(web(36)).start(4);
@@ -85,14 +84,16 @@ fn two_agents_of_four_die_one_after_the_other() {
         cluster.wait_for_share(share);
         lose(&mut cluster, name);
     }
-    // As many as there are copies: people must say that they are gone for good.
+    // As many agents are lost as there are replicas, so an operator must confirm that they are gone
+    // for good.
     for name in ["b", "d"] {
         cluster.tell(&["remove", name, "--give-up"]);
     }
     finish(&mut cluster, 2 * IN_FLIGHT);
 }
 
-/// Without copies the groups of the dead one wait for its disk, and the end waits for them.
+/// Without replicas, the groups of the dead agent wait for its disk, and so does the end of the
+/// crawl.
 #[test]
 fn without_copies_the_crawl_waits_for_the_disk() {
     let mut cluster = cluster(web(16)).set("cluster.replication=1").start(3);
@@ -100,16 +101,19 @@ fn without_copies_the_crawl_waits_for_the_disk() {
     cluster.wait_for_share(0.4);
     cluster.kill9("b");
     cluster.wait_for_state("b", "dead");
-    assert!(cluster.has_more_to_do_for(Duration::from_secs(3)), "it says that it is done");
-    assert!(!cluster.due().is_subset(&cluster.pages()), "nothing waited for it");
-    // Once it is dead and the peer leases granted to it have run out, the others fetch what links lead to
-    // in its groups: they have no copy of what it fetched.
+    assert!(
+        cluster.has_more_to_do_for(Duration::from_secs(3)),
+        "reported as done although b is missing"
+    );
+    assert!(!cluster.due().is_subset(&cluster.pages()), "no page was left for b");
+    // Once it is dead and the peer leases granted to it have expired, the others fetch linked pages
+    // of its groups again, because they have no replica of its rows.
     let had = cluster.requests_of("b").iter().filter(|entry| is_page(entry)).count() as u64;
     cluster.add("b");
     finish(&mut cluster, had + IN_FLIGHT);
 }
 
-/// It goes on leaving where it was.
+/// It resumes the drain.
 #[test]
 fn an_agent_that_dies_while_it_leaves_can_be_asked_again() {
     let mut cluster = cluster(web(24)).start(3);
@@ -119,10 +123,10 @@ fn an_agent_that_dies_while_it_leaves_can_be_asked_again() {
     if !cluster.process("b").has_ended() {
         cluster.kill9("b");
         cluster.launch("b");
-        // One that was counted as dead comes back as a member like any other.
+        // An agent that was declared dead rejoins as an ordinary member.
         cluster.tell(&["drain", "b"]);
     }
-    cluster.until("it has left", |cluster| cluster.process("b").has_ended());
+    cluster.until("the agent has left", |cluster| cluster.process("b").has_ended());
     assert_eq!(cluster.end("b").status.code(), Some(0), "{}", cluster.account());
     assert_eq!(cluster.state("b"), None, "{}", cluster.account());
     finish(&mut cluster, IN_FLIGHT);
@@ -143,8 +147,9 @@ fn everything_is_killed_at_once_and_started_again() {
     finish(&mut cluster, 3 * IN_FLIGHT);
 }
 
-/// The only other agent hangs and is given up while this one hands over what it has: then nobody
-/// owns anything, and what was on its way waits until somebody does. Most pages are linked once.
+/// The only other agent hangs and is declared dead while this one hands over its groups. Then
+/// nothing has an owner, and rows in transit wait until there is one. Most pages have only one
+/// link.
 #[test]
 fn the_only_one_that_could_take_over_dies() {
     let mut cluster = cluster(web(24).links(1)).start(2);

@@ -1,4 +1,4 @@
-//! A cluster that is left in peace.
+//! Clusters without faults.
 
 use super::{cluster, finish, web};
 use crivello_tests::{Cluster, Scene, is_page, seed};
@@ -6,7 +6,7 @@ use simweb::{Character, Robots, SeedChoice, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Which agents have fetched pages of each host.
+/// Returns the agents that have fetched pages of each host.
 fn visitors(cluster: &Cluster) -> BTreeMap<String, BTreeSet<String>> {
     let mut visitors: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in cluster.web.log().entries().iter().filter(|entry| is_page(entry)) {
@@ -17,7 +17,7 @@ fn visitors(cluster: &Cluster) -> BTreeMap<String, BTreeSet<String>> {
     visitors
 }
 
-/// Most hosts are found by links only, so by other agents than their own.
+/// Most hosts are found only by links, and therefore by agents that do not own them.
 #[test]
 fn three_agents_fetch_what_one_would_and_each_host_has_one_visitor() {
     let mut cluster = cluster(web(10).links(14).seeds(SeedChoice::First(4))).start(3);
@@ -31,7 +31,7 @@ fn three_agents_fetch_what_one_would_and_each_host_has_one_visitor() {
     }
 }
 
-/// Redirects to other agents' hosts, sitemaps, every way to mark a robots.txt.
+/// Redirects to hosts of other agents, sitemaps, and robots.txt of several kinds.
 #[test]
 fn a_varied_web_is_fetched_by_a_cluster_as_by_one() {
     let robots = |name: &str, robots| Character::named(name).robots(robots);
@@ -49,7 +49,7 @@ fn a_varied_web_is_fetched_by_a_cluster_as_by_one() {
     finish(&mut cluster, 0);
 }
 
-/// Most hosts' robots.txt lead, by way of a few redirects, to one host, which is one agent's.
+/// The robots.txt of most hosts redirect to one host, which belongs to one agent.
 #[test]
 fn a_robots_txt_on_another_agents_host_is_asked_for_there() {
     let to = Some("h0.site0.test".to_owned());
@@ -59,7 +59,7 @@ fn a_robots_txt_on_another_agents_host_is_asked_for_there() {
     finish(&mut cluster, 0);
 }
 
-/// Three addresses for the hosts of three agents: they take turns there.
+/// Three addresses for the hosts of three agents, which alternate there.
 #[test]
 fn an_address_is_spared_by_the_cluster_as_a_whole() {
     let web = Spec::new(seed()).size(36, 1, 6).ips(3).latency_ms(0, 20).seeds(SeedChoice::Hosts);
@@ -74,11 +74,11 @@ fn an_address_is_spared_by_the_cluster_as_a_whole() {
         }
     }
     let shared = visitors.values().filter(|names| names.len() == 3).count();
-    assert_eq!(shared, 3, "not all agents were at all addresses: {visitors:?}");
+    assert_eq!(shared, 3, "some address was not visited by all agents: {visitors:?}");
 }
 
-/// The limit is dealt out, and what an agent that leaves did not need is dealt out again: all together
-/// fetch exactly as many.
+/// The limit is divided into quotas, and the unused quota of an agent that leaves is granted again.
+/// All agents together fetch exactly that many pages.
 #[test]
 fn a_page_limit_is_that_of_the_cluster() {
     let mut cluster = cluster(web(8)).set("limits.pages-max=150").start(3);
@@ -93,7 +93,7 @@ fn a_page_limit_is_that_of_the_cluster() {
     assert!(["a", "b", "c"].iter().all(|name| !cluster.hosts_of(name).is_empty()));
 }
 
-/// One agent alone is a cluster as well, and holds no copies.
+/// A single agent is a cluster as well, without replicas.
 #[test]
 fn a_cluster_of_one_is_a_cluster() {
     let mut cluster = cluster(web(6)).start(1);
@@ -101,7 +101,8 @@ fn a_cluster_of_one_is_a_cluster() {
     finish(&mut cluster, 0);
 }
 
-/// The witness's own eyes: of a crawler that is watched, hardly a request is nobody's.
+/// Checks the identification of clients by the web: nearly every request of a watched crawler is
+/// identified.
 #[test]
 fn the_web_knows_whose_request_it_was() {
     let scene = Scene::new(web(5)).delays("20ms", "0ms");
@@ -111,6 +112,10 @@ fn the_web_knows_whose_request_it_was() {
     assert_eq!(scene.end(child).code, Some(0));
     let log = scene.web.log().entries();
     let known = log.iter().filter(|entry| entry.process == Some(process)).count();
-    assert!(log.len() > 200 && known * 100 >= log.len() * 95, "{known} of {}", log.len());
+    assert!(
+        log.len() > 200 && known * 100 >= log.len() * 95,
+        "only {known} of {} requests have a known sender",
+        log.len()
+    );
     assert!(log.iter().all(|entry| entry.process.is_none_or(|p| p == process)));
 }

@@ -1,4 +1,4 @@
-//! The coordinator: the real step function, with a network before it.
+//! The coordinator: the real step function behind a simulated network.
 
 use super::world::{COORDINATOR, Event, World};
 use crivello_coordinator::members::{MemberEffect, MemberEvent, ProcessId};
@@ -59,7 +59,7 @@ impl World {
         self.publish(self.members.view().epoch != epoch);
         let refused = step.refusal.is_some();
         if join && let Some(why) = step.refusal {
-            self.say(|| format!("n{node} may not join: {why}"));
+            self.say(|| format!("n{node} is rejected: {why}"));
         }
         let id = step.effects.iter().find_map(|effect| match effect {
             MemberEffect::Lease { id, .. } => Some(*id),
@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// A node that was drained has nothing left.
+    /// Removes a drained node that has nothing left.
     pub fn leave(&mut self, node: usize) {
         let Some(id) = self.nodes[node].id else { return };
         if !self.coordinator_up || self.cuts.contains(&(node, COORDINATOR)) {

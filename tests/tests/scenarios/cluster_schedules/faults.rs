@@ -1,4 +1,4 @@
-//! What goes wrong, and what is made to.
+//! Faults, random and planned.
 
 use super::node::Node;
 use super::world::{COORDINATOR, Event, FAULTS_UNTIL, Kind, World};
@@ -6,7 +6,8 @@ use crivello_common::view::AgentState;
 use crivello_coordinator::members::MemberEvent;
 
 impl World {
-    /// Whether everybody has what is his, so that the loss of one disk loses nothing.
+    /// Returns whether every agent has the rows of its groups, so that the loss of one disk loses
+    /// nothing.
     pub fn is_whole(&self) -> bool {
         let up = |n: &&Node| n.up;
         self.nodes.iter().filter(|n| !n.left).all(|n| n.up)
@@ -39,7 +40,7 @@ impl World {
                     }
                 }
                 2 => {
-                    // From everybody.
+                    // Cuts the node off from all others.
                     for other in (0..self.nodes.len()).chain([COORDINATOR]) {
                         self.cut(node, other);
                     }

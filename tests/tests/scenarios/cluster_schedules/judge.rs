@@ -1,4 +1,4 @@
-//! Whether all went well.
+//! Final checks of a schedule.
 
 use super::world::{Kind, Page, World};
 use std::collections::BTreeSet;
@@ -55,26 +55,26 @@ impl World {
             return wrong;
         }
         if !held.is_empty() {
-            return format!("never ends, epoch {epoch}:\n{}", held.join("\n"));
+            return format!("not done, epoch {epoch}:\n{}", held.join("\n"));
         }
         let nodes: Vec<String> =
             self.nodes.iter().filter(|n| !n.left).map(|n| n.describe(epoch)).collect();
-        format!("never ends: epoch {epoch}, missing {missing:?}\n{}", nodes.join("\n"))
+        format!("not done: epoch {epoch}, missing {missing:?}\n{}", nodes.join("\n"))
     }
 
-    /// What the end shows; the rest was looked at on the way.
+    /// Checks what is visible only at the end; the rest is checked during the run.
     pub fn judge(&mut self) {
         let reachable = self.reachable();
         let astray = self.fetched.keys().find(|page| !reachable.contains(page));
         let twice: Vec<_> = self.fetched.iter().filter(|&(_, &n)| n > 1).collect();
         if let Some(page) = astray {
-            self.wrong = Some(format!("fetched what nothing leads to: {page}"));
+            self.wrong = Some(format!("fetched a page without a link to it: {page}"));
         } else if matches!(self.kind, Kind::Calm | Kind::Planned) && !twice.is_empty() {
             self.wrong = Some(format!("fetched again without a crash: {twice:?}"));
         }
     }
 
-    /// Whether everything is where it should be, and nowhere else.
+    /// Returns a description of the first row that is missing or misplaced.
     pub fn misplaced(&self) -> Option<String> {
         self.nodes.iter().filter(|n| !n.left).find_map(|n| n.misplaced(self))
     }

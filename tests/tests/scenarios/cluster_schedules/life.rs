@@ -1,5 +1,4 @@
-//! What a simulated agent does by itself, some twenty times a second: the loop of the writer, and
-//! visits.
+//! Activity of a simulated agent, some twenty times per second: the loop of the writer, and visits.
 
 use super::store::{OUTCOME, State};
 use super::world::{COORDINATOR, Event, LEASE, Page, World};
@@ -39,7 +38,7 @@ impl World {
         self.after(wait, Event::Tick { node, life });
     }
 
-    /// One turn of the writer.
+    /// Runs one turn of the writer.
     fn write(&mut self, node: usize) {
         self.receive(node);
         self.commit_facts(node);
@@ -47,7 +46,9 @@ impl World {
         let now = self.timestamp();
         let n = &mut self.nodes[node];
         if let Some(engine) = &mut n.engine {
-            engine.step(&mut n.store, now, &|| now).expect("the disk is in memory");
+            engine
+                .step(&mut n.store, now, &|| now)
+                .expect("the store is in memory and cannot fail");
         }
         self.carry_out(node);
         self.commit_facts(node);
@@ -57,7 +58,7 @@ impl World {
         }
         let n = &mut self.nodes[node];
         if let Some(engine) = &mut n.engine {
-            engine.send(&n.store, &mut n.streams).expect("the disk is in memory");
+            engine.send(&n.store, &mut n.streams).expect("the store is in memory and cannot fail");
         }
     }
 
@@ -69,7 +70,9 @@ impl World {
             && let Some(message) = n.inbox.pop_front()
         {
             let mut open = OpenCommits { pages: &mut n.open, facts: &mut n.facts };
-            engine.on_message(message, &mut open, &mut n.store, now).expect("it is in memory");
+            engine
+                .on_message(message, &mut open, &mut n.store, now)
+                .expect("the store is in memory and cannot fail");
         }
         self.carry_out(node);
     }
@@ -83,7 +86,7 @@ impl World {
         let outcome = engine.begin_epoch(&view, &mut open, &mut n.store, now);
         self.carry_out(node);
         self.say(|| format!("n{node} enters epoch {}", view.epoch));
-        if outcome.expect("the disk is in memory") == MembershipOutcome::Evicted {
+        if outcome.expect("the store is in memory and cannot fail") == MembershipOutcome::Evicted {
             self.evict(node);
         }
     }
@@ -110,9 +113,13 @@ impl World {
         let now = self.timestamp();
         let n = &mut self.nodes[node];
         let Some(engine) = &mut n.engine else { return };
-        engine.route(&mut commit, &mut n.store, now).expect("the disk is in memory");
+        engine
+            .route(&mut commit, &mut n.store, now)
+            .expect("the store is in memory and cannot fail");
         n.store.apply(&mut commit);
-        let changes = engine.enqueue(&mut commit, &mut n.store).expect("the disk is in memory");
+        let changes = engine
+            .enqueue(&mut commit, &mut n.store)
+            .expect("the store is in memory and cannot fail");
         n.store.commit(&changes);
         engine.on_committed(&mut commit);
         self.carry_out(node);
@@ -136,7 +143,7 @@ impl World {
         }
     }
 
-    /// The agent was declared dead: its process ends, and joins again.
+    /// Handles an agent that was declared dead: its process ends, and joins again.
     pub fn evict(&mut self, node: usize) {
         let n = &mut self.nodes[node];
         let visits: Vec<GroupHash> = n.visits.keys().copied().collect();
@@ -167,7 +174,7 @@ impl World {
         let committed = n.visits.is_empty() && n.inbox.is_empty();
         if committed
             && n.has_committed()
-            && engine.is_drained(&mut n.store).expect("the disk is in memory")
+            && engine.is_drained(&mut n.store).expect("the store is in memory and cannot fail")
         {
             self.leave(node);
         }
@@ -187,7 +194,7 @@ impl World {
             let n = &mut self.nodes[node];
             let Some(engine) = &mut n.engine else { return };
             let may = engine.may_fetch(group, n.store.roles(), now);
-            if !may.expect("the disk is in memory") {
+            if !may.expect("the store is in memory and cannot fail") {
                 continue;
             }
             n.visits.insert(group, page);
@@ -205,7 +212,7 @@ impl World {
         }
     }
 
-    /// When the node's fence closes.
+    /// Returns the time at which the node's fence closes.
     fn fence(&self, node: usize) -> u64 {
         let n = &self.nodes[node];
         let Some(engine) = &n.engine else { return 0 };
@@ -242,7 +249,7 @@ impl World {
         self.say(|| format!("n{node} fetched {page} of {group:?} ({times})"));
         let at = self.timestamp();
         let links: BTreeSet<Page> = self.web.children(page).into_iter().collect();
-        let UrlOutcome::Discarded(reason) = OUTCOME else { unreachable!("it is a constant") };
+        let UrlOutcome::Discarded(reason) = OUTCOME else { unreachable!("a constant") };
         let found = self.web.found(page);
         let row = as_queued(&found);
         let fetched = Fetched {

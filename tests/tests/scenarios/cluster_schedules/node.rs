@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// How many agents hold each group.
+/// Number of agents that hold each group.
 pub const REPLICATION: u32 = 2;
 
 pub struct Node {
@@ -19,7 +19,7 @@ pub struct Node {
     pub up: bool,
     pub left: bool,
     pub life: u64,
-    /// The number of its disk, drawn when it was new.
+    /// Id of its disk, drawn when it was new.
     pub disk: u64,
     pub id: Option<AgentId>,
     pub store: Store,
@@ -33,7 +33,8 @@ pub struct Node {
     pub answers: Vec<PendingAnswer>,
     /// Seeds that wait for their answer.
     pub seeds: Vec<(Page, oneshot::Receiver<SeedAnswer>)>,
-    /// Requests for peer leases that wait for their answer: from whom, in which life, sent when.
+    /// Requests for peer leases that wait for their answer: sender, life of the sender, time,
+    /// answer.
     pub grants: Vec<(usize, u64, u64, oneshot::Receiver<Ack>)>,
     pub visits: BTreeMap<GroupHash, Page>,
     pub heartbeat: u64,
@@ -64,7 +65,7 @@ impl Node {
         }
     }
 
-    /// An agent with a new disk is another agent, and has another name.
+    /// Returns the name. An agent with a new disk is another agent and has another name.
     pub fn name(&self) -> String {
         format!("n{}.{}", self.me, self.disk)
     }
@@ -79,7 +80,7 @@ impl Node {
         self.heartbeat = 0;
     }
 
-    /// The process ends: everything that is not committed is lost.
+    /// Ends the process: everything that is not committed is lost.
     pub fn end_process(&mut self) {
         self.engine = None;
         self.open = Commit::default();
@@ -159,7 +160,7 @@ impl Node {
         )
     }
 
-    /// After everything: whether it holds what it should, and nothing else.
+    /// Describes the first row that is missing or misplaced at the end.
     pub fn misplaced(&self, world: &World) -> Option<String> {
         let ownership = self.engine.as_ref()?.ownership();
         let me = self.id?;

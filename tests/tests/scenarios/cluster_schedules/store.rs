@@ -1,5 +1,5 @@
-//! The disk of a simulated agent: rows, roles and the outbox, as of the last commit and as they will be
-//! with the next one. A crash takes it back to the last commit.
+//! The disk of a simulated agent: rows, roles and the outbox, with the state of the last commit and
+//! the current one. A crash reverts it to the last commit.
 
 use super::world::{Page, Web};
 use crivello_agent::cluster::{OutboxRows, ReplicaStore, RoleRows, RowVisitor};
@@ -18,12 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
-/// What is known of a page; a later state replaces an earlier one, never the other way round.
+/// State of a page. A later state replaces an earlier one, never the reverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// To be fetched.
     Queued,
-    /// Fetched; its links are not acknowledged. To other agents it is as if it were queued.
+    /// Fetched, but its links are not acknowledged. Other agents see it as queued.
     Pending,
     /// Finished.
     Fetched,
@@ -32,7 +32,7 @@ pub enum State {
 /// The outcome of every page: the simulated web has no contents.
 pub const OUTCOME: UrlOutcome = UrlOutcome::Discarded(Discard::Robots);
 
-/// The roles.
+/// Roles of the agent, by group.
 #[derive(Clone, Debug, Default)]
 pub struct Roles(pub BTreeMap<GroupHash, GroupRole>);
 
@@ -59,7 +59,7 @@ impl RoleRows for Roles {
     }
 }
 
-/// The outbox.
+/// Rows of the outbox.
 #[derive(Clone, Debug, Default)]
 pub struct OutboxTable(RefCell<BTreeMap<Vec<u8>, Vec<u8>>>);
 
@@ -102,13 +102,13 @@ struct Tables {
     pages: BTreeMap<GroupHash, BTreeMap<Page, State>>,
 }
 
-/// See the module.
+/// A simulated disk.
 pub struct Store {
     web: Arc<Web>,
     now: Tables,
     durable: Tables,
     next_seq: u64,
-    /// Groups with a visit under way, or a page that is not committed.
+    /// Groups with a visit in progress, or with a page that is not committed.
     pub busy: BTreeSet<GroupHash>,
 }
 
@@ -135,7 +135,8 @@ impl Store {
         self.now.pages.get(&self.web.group(page))?.get(&page).copied()
     }
 
-    /// Applies a commit to the rows, as [`CrawlDb::apply`](crivello_agent::crawldb::CrawlDb::apply).
+    /// Applies a commit to the rows, like
+    /// [`CrawlDb::apply`](crivello_agent::crawldb::CrawlDb::apply).
     pub fn apply(&mut self, commit: &mut Commit) {
         match commit.kind {
             CommitKind::Pages => self.apply_pages(commit),
@@ -162,7 +163,7 @@ impl Store {
             }
         }
         for (i, (fetched, _)) in commit.pages.iter().enumerate() {
-            let page = self.web.page(fetched.row.as_ref().expect("it is no robots.txt").hash);
+            let page = self.web.page(fetched.row.as_ref().expect("a page, not a robots.txt").hash);
             let mut new = false;
             for link in &fetched.links {
                 let link = self.web.page(link.hash);
@@ -171,7 +172,7 @@ impl Store {
                     commit.changes.push(self.web.queued(link));
                 }
             }
-            // Otherwise another agent has fetched it meanwhile, or its group is gone.
+            // Otherwise another agent has fetched it, or its group was handed over.
             if self.state(page) != Some(State::Queued) {
                 continue;
             }
@@ -214,9 +215,9 @@ impl Store {
         is_later
     }
 
-    /// Makes everything durable, with changes of the outbox.
+    /// Makes everything durable, including changes of the outbox.
     pub fn commit(&mut self, changes: &[OutboxChange]) {
-        self.now.outbox.write_outbox(changes).expect("it is in memory");
+        self.now.outbox.write_outbox(changes).expect("the store is in memory and cannot fail");
         self.durable = self.now.clone();
     }
 }
@@ -252,7 +253,7 @@ impl ReplicaStore for Store {
         self.busy.intersection(groups).copied().collect()
     }
 
-    /// As durable, in one chunk: pending pages are queued to others.
+    /// Exports the durable rows of a group in one chunk. Pending pages are exported as queued.
     fn export(
         &self,
         group: GroupHash,

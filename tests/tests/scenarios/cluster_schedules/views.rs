@@ -1,4 +1,4 @@
-//! How a simulated agent gets views, leases and peer leases.
+//! Views, leases and peer leases of a simulated agent.
 
 use super::node::REPLICATION;
 use super::wire::Streams;
@@ -29,7 +29,10 @@ impl World {
         let epoch = view.epoch;
         let (sent, life) = (self.now, n.life);
         let number = |name: &str| {
-            name[1..].split_once('.').and_then(|(n, _)| n.parse().ok()).expect("as it was made")
+            name[1..]
+                .split_once('.')
+                .and_then(|(n, _)| n.parse().ok())
+                .expect("the format written above")
         };
         let others: Vec<usize> = view
             .agents
@@ -55,9 +58,9 @@ impl World {
             .is_some_and(|agent| agent.state != AgentState::Dead);
         let view = if ownership.epoch() > epoch { ownership.view().cloned() } else { None };
         if known {
-            // Answered with the node's next tick.
+            // The answer follows with the node's next tick.
             let (answer, granted) = oneshot::channel();
-            n.inbox.push_back(InboundMsg::Ping { from: from_id, epoch, answer });
+            n.inbox.push_back(InboundMsg::RenewPeerLease { from: from_id, epoch, answer });
             n.grants.push((from, life, sent, granted));
         } else if let Some(wait) = self.travel(to, from) {
             self.after(wait, Event::Pong { from: to, to: from, life, sent, ok: false, view });
@@ -88,7 +91,7 @@ impl World {
         let peer = self.nodes[from].id;
         let n = &mut self.nodes[node];
         if let (true, Some(by)) = (ok, peer) {
-            n.inbox.push_back(InboundMsg::PeerLease { by, asked: timestamp(sent) });
+            n.inbox.push_back(InboundMsg::PeerLease { by, requested_at: timestamp(sent) });
         }
         if let Some(view) = view {
             n.inbox.push_back(InboundMsg::View(view));
@@ -107,7 +110,7 @@ impl World {
         let now = self.timestamp();
         let n = &mut self.nodes[node];
         if refused {
-            // Declared dead, or another process holds the lease: it joins again.
+            // The agent was declared dead, or another process holds the lease: it joins again.
             let lost =
                 n.id.is_some_and(|id| view.agent(id).is_none_or(|a| a.state == AgentState::Dead));
             if n.engine.is_some() && lost {
@@ -124,7 +127,7 @@ impl World {
             let status = Arc::new(ClusterStatus::default());
             let (settings, rows) = (cluster_settings(), n.store.outbox());
             let engine = ReplicationEngine::new(id, &settings, tracer, status, rows, now);
-            n.engine = Some(engine.expect("the disk is in memory"));
+            n.engine = Some(engine.expect("the store is in memory and cannot fail"));
         }
         if leased {
             n.inbox.push_back(InboundMsg::Leased(timestamp(sent) + LEASE));

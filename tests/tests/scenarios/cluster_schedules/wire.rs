@@ -1,35 +1,35 @@
-//! Packets between simulated agents: two ordered streams to each other agent, one for each class, each
-//! with one packet on its way.
+//! Packets between simulated agents: two ordered streams to each other agent, one for each lane,
+//! each with one packet in flight.
 
 use super::world::{Event, World};
 use crivello_agent::cluster::{InboundMsg, PacketQueue};
 use crivello_agent::messages::Ack;
-use crivello_agent::peers::{Body, Class, PacketOrigin, PeerEvent, Rejected, Why};
+use crivello_agent::peers::{Body, Lane, PacketOrigin, PeerEvent, RejectReason, Rejected};
 use crivello_common::view::{AgentId, AgentState, View};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
-/// Packets of one stream before it is full.
+/// Maximum number of packets in a stream.
 const STREAM_MAX: usize = 12;
-/// A packet that is not acknowledged for this time is sent again, in milliseconds.
+/// Time after which an unacknowledged packet is sent again, in milliseconds.
 const RESEND: u64 = 2_000;
 
 #[derive(Clone, Debug)]
 pub struct Packet {
     pub id: u64,
-    pub class: Class,
+    pub lane: Lane,
     pub epoch: u64,
     pub sender: AgentId,
     pub body: Body,
 }
 
-/// A packet that was given to an engine, and the way back to its sender.
+/// A packet that was passed to an engine, and the address for its acknowledgement.
 pub struct PendingAnswer {
     pub to: usize,
     pub life: u64,
-    pub class: Class,
+    pub lane: Lane,
     pub id: u64,
     pub answer: oneshot::Receiver<Ack>,
 }
@@ -37,14 +37,14 @@ pub struct PendingAnswer {
 #[derive(Clone, Debug)]
 pub enum Reply {
     Stored,
-    /// Another epoch is in force there.
+    /// Another epoch is in force at the receiver.
     Refused(Option<Arc<View>>),
 }
 
 #[derive(Default)]
 struct Stream {
     queue: VecDeque<Packet>,
-    /// When the head was sent last.
+    /// Time at which the head was last sent.
     sent: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ pub struct Streams {
     pub me: AgentId,
     pub epoch: u64,
     last: u64,
-    streams: BTreeMap<(AgentId, Class), Stream>,
+    streams: BTreeMap<(AgentId, Lane), Stream>,
 }
 
 impl Streams {
@@ -62,7 +62,7 @@ impl Streams {
         Self { me, ..Self::default() }
     }
 
-    /// A view is in force: packets of earlier epochs are dropped.
+    /// Enters an epoch, and drops the packets of earlier ones.
     pub fn set_epoch(&mut self, epoch: u64) {
         self.epoch = epoch;
         self.streams.clear();
@@ -75,14 +75,14 @@ impl Streams {
 
 impl PacketQueue for Streams {
     fn offer(&mut self, to: AgentId, body: Body) -> Result<u64, Rejected> {
-        let class = body.class();
-        let stream = self.streams.entry((to, class)).or_default();
+        let lane = body.lane();
+        let stream = self.streams.entry((to, lane)).or_default();
         if stream.queue.len() >= STREAM_MAX {
-            return Err(Rejected { why: Why::Full, body });
+            return Err(Rejected { reason: RejectReason::Full, body });
         }
         self.last += 1;
         let (id, epoch, sender) = (self.last, self.epoch, self.me);
-        stream.queue.push_back(Packet { id, class, epoch, sender, body });
+        stream.queue.push_back(Packet { id, lane, epoch, sender, body });
         Ok(id)
     }
 }
@@ -115,34 +115,29 @@ impl World {
             .view()
             .and_then(|view| view.agent(packet.sender))
             .is_some_and(|agent| agent.state != AgentState::Dead);
-        let Packet { id, class, epoch, sender, body } = packet;
+        let Packet { id, lane, epoch, sender, body } = packet;
         if ownership.epoch() != epoch || !known {
             let view = if ownership.epoch() > epoch { ownership.view().cloned() } else { None };
-            self.reply(to, (from, life, class, id), Reply::Refused(view));
+            self.reply(to, (from, life, lane, id), Reply::Refused(view));
             return;
         }
         let text = format!("n{from} -> n{to} e{epoch} {body:?}");
         let (sender, answer) = (PacketOrigin { id: sender, behind_us: 0 }, oneshot::channel());
         n.inbox.push_back(InboundMsg::Packet { from: sender, epoch, body, answer: answer.0 });
-        n.answers.push(PendingAnswer { to: from, life, class, id, answer: answer.1 });
+        n.answers.push(PendingAnswer { to: from, life, lane, id, answer: answer.1 });
         self.say(|| text);
     }
 
-    fn reply(
-        &mut self,
-        from: usize,
-        (to, life, class, id): (usize, u64, Class, u64),
-        reply: Reply,
-    ) {
+    fn reply(&mut self, from: usize, (to, life, lane, id): (usize, u64, Lane, u64), reply: Reply) {
         if let Some(wait) = self.travel(from, to) {
-            self.after(wait, Event::Answer { from, to, life, class, id, reply });
+            self.after(wait, Event::Answer { from, to, life, lane, id, reply });
         }
     }
 
-    /// Sends the acknowledgements that the engine has given.
+    /// Sends the acknowledgements of the engine.
     pub fn answer(&mut self, node: usize) {
         for mut pending in std::mem::take(&mut self.nodes[node].answers) {
-            let PendingAnswer { to, life, class, id, .. } = pending;
+            let PendingAnswer { to, life, lane, id, .. } = pending;
             let reply = match pending.answer.try_recv() {
                 Ok(Ack::Done) => Reply::Stored,
                 Ok(Ack::OtherEpoch) | Err(TryRecvError::Closed) => Reply::Refused(None),
@@ -151,14 +146,14 @@ impl World {
                     continue;
                 }
             };
-            self.reply(node, (to, life, class, id), reply);
+            self.reply(node, (to, life, lane, id), reply);
         }
     }
 
-    pub fn answered(&mut self, node: usize, from: usize, class: Class, id: u64, reply: Reply) {
+    pub fn answered(&mut self, node: usize, from: usize, lane: Lane, id: u64, reply: Reply) {
         let Some(by) = self.nodes[from].id else { return };
         let n = &mut self.nodes[node];
-        let Some(stream) = n.streams.streams.get_mut(&(by, class)) else { return };
+        let Some(stream) = n.streams.streams.get_mut(&(by, lane)) else { return };
         if stream.queue.front().map(|packet| packet.id) != Some(id) {
             return;
         }

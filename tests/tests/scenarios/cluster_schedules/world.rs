@@ -1,11 +1,11 @@
-//! A cluster in one thread: clock, network, coordinator, agents with disks; everything that
-//! happens follows from the seed.
+//! A cluster in one thread: clock, network, coordinator, and agents with disks. Everything follows
+//! from the seed.
 
 use super::node::Node;
 use super::wire::{Packet, Reply};
 use crivello_agent::cluster::InboundMsg;
 use crivello_agent::messages::{Fact, Found, LinkKind};
-use crivello_agent::peers::Class;
+use crivello_agent::peers::Lane;
 use crivello_agent::storage::facts::as_queued;
 use crivello_common::discard::DiscardTally;
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlHash};
@@ -20,35 +20,35 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 pub const LEASE: Duration = Duration::from_secs(10);
-/// No fault happens after this time, in milliseconds as all times here.
+/// Time after which no fault happens, in milliseconds like all times here.
 pub const FAULTS_UNTIL: u64 = 120_000;
-/// Lines that are shown of a schedule that failed.
+/// Number of trace lines that are shown of a failed schedule.
 const TAIL: usize = 400;
-/// What is not over by then never ends.
+/// Time limit of a schedule.
 const DEADLINE: u64 = 600_000;
 
-/// What may go wrong.
+/// Faults of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing.
+    /// None.
     Calm,
     /// Agents join and are drained.
     Planned,
-    /// They also die, with or without their disks, and come back.
+    /// Agents also die, with or without their disks, and return.
     Crashes,
-    /// The network also loses packets and is cut; the coordinator is down for a while.
+    /// The network also loses packets and is cut, and the coordinator is down for a while.
     Cuts,
 }
 
-/// A page; its group and what it links to follow from its number.
+/// A page. Its group and its links follow from its number.
 pub type Page = u32;
 
-/// The present as the protocol counts it.
+/// Returns the time as a timestamp of the protocol.
 pub fn timestamp(now: u64) -> Timestamp {
     Timestamp(1_000_000_000 + now * 1_000)
 }
 
-/// SplitMix64.
+/// Random generator: SplitMix64.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -60,7 +60,7 @@ impl Rng {
         (z ^ (z >> 31)) % n
     }
 
-    /// True once in so many times.
+    /// Returns true with a probability of one in `of`.
     pub fn chance(&mut self, of: u64) -> bool {
         self.below(of) == 0
     }
@@ -81,7 +81,7 @@ impl Web {
         let n_groups = 1 + rng.below(30);
         let parse = |page: u64| {
             let group = Rng(page * 7919).below(n_groups);
-            CrawlUrl::parse(&format!("http://g{group}.test/{page}")).expect("it is a URL")
+            CrawlUrl::parse(&format!("http://g{group}.test/{page}")).expect("a URL")
         };
         let urls: Vec<CrawlUrl> = (0..n_pages).map(parse).collect();
         let pages = urls.iter().map(CrawlUrl::hash).zip(0..).collect();
@@ -129,7 +129,7 @@ impl Web {
 
 #[derive(Debug)]
 pub enum Event {
-    /// A node looks around.
+    /// A turn of a node.
     Tick {
         node: usize,
         life: u64,
@@ -141,30 +141,30 @@ pub enum Event {
         life: u64,
         packet: Packet,
     },
-    /// The answer to one.
+    /// The answer to a packet arrives.
     Answer {
         from: usize,
         to: usize,
         life: u64,
-        class: Class,
+        lane: Lane,
         id: u64,
         reply: Reply,
     },
-    /// A visit ends, or its fence closes.
+    /// A visit ends, or the fence closes during it.
     VisitEnds {
         node: usize,
         life: u64,
         page: Page,
         ends: u64,
     },
-    /// A heartbeat, or a wish to join, reaches the coordinator.
+    /// A heartbeat or a request to join reaches the coordinator.
     AtCoordinator {
         node: usize,
         life: u64,
         sent: u64,
         join: bool,
     },
-    /// The coordinator's answer.
+    /// The coordinator's answer arrives.
     FromCoordinator {
         node: usize,
         life: u64,
@@ -174,7 +174,7 @@ pub enum Event {
         view: Arc<View>,
         leased: bool,
     },
-    /// A promise is asked for, and given.
+    /// A request for a peer lease arrives; `Pong` is its answer.
     Ping {
         from: usize,
         to: usize,
@@ -190,9 +190,9 @@ pub enum Event {
         ok: bool,
         view: Option<Arc<View>>,
     },
-    /// A seed is given to somebody.
+    /// A seed is sent to an agent.
     Seed(Page),
-    /// Something goes wrong, or is made to.
+    /// A random or planned fault.
     Fault,
     Back {
         node: usize,
@@ -204,7 +204,7 @@ pub enum Event {
     CoordinatorUp,
 }
 
-/// The coordinator's place in the network.
+/// Index of the coordinator in the network.
 pub const COORDINATOR: usize = usize::MAX;
 
 pub struct World {
@@ -219,7 +219,7 @@ pub struct World {
     pub coordinator_up: bool,
     pub cuts: BTreeSet<(usize, usize)>,
     pub web: Arc<Web>,
-    /// Who visits a group just now.
+    /// Node that visits a group at present, and the page.
     pub visited: BTreeMap<GroupHash, (usize, Page)>,
     pub fetched: BTreeMap<Page, u32>,
     pub accepted: BTreeSet<Page>,
@@ -264,7 +264,7 @@ impl World {
         while world.wrong.is_none() {
             let Some(Reverse((at, id))) = world.heap.pop() else { break };
             world.now = at;
-            let event = world.events.remove(&id).expect("as it was made");
+            let event = world.events.remove(&id).expect("the format written above");
             world.happen(event);
             if world.now > FAULTS_UNTIL + 60_000
                 && world.now.is_multiple_of(16)
@@ -321,7 +321,7 @@ impl World {
         self.after(1, Event::Tick { node, life });
     }
 
-    /// How long a packet travels; `None` when it gets lost.
+    /// Returns the travel time of a packet, or `None` if it is lost.
     pub fn travel(&mut self, from: usize, to: usize) -> Option<u64> {
         let pair = (from.min(to), from.max(to));
         if self.cuts.contains(&pair) {
@@ -341,8 +341,8 @@ impl World {
         match event {
             Event::Tick { node, life } if self.alive(node, life) => self.tick(node),
             Event::Arrive { from, to, life, packet } => self.arrive(from, to, life, packet),
-            Event::Answer { from, to, life, class, id, reply } if self.alive(to, life) => {
-                self.answered(to, from, class, id, reply);
+            Event::Answer { from, to, life, lane, id, reply } if self.alive(to, life) => {
+                self.answered(to, from, lane, id, reply);
             }
             Event::VisitEnds { node, life, page, ends } if self.alive(node, life) => {
                 self.visit_ends(node, page, ends);
@@ -401,7 +401,7 @@ impl World {
             n.inbox.push_back(InboundMsg::Seeds { found, tally, refused, answer });
             n.seeds.push((page, answered));
         }
-        // The client does not know whether it was taken, until it is told.
+        // The client does not know whether the seed was accepted until it is answered.
         self.after(15_000, Event::Seed(page));
     }
 }

@@ -1,6 +1,6 @@
-//! The sorted file of fingerprints, and its merge with others.
+//! The sorted file of fingerprints, and its merge with new ones.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! | --- | --- |
 //! | 8 | `CRVSIEV1` |
 //! | 8 × n | fingerprints, little-endian, rising |
@@ -17,13 +17,13 @@ use xxhash_rust::xxh3::Xxh3Default;
 const NAME: &str = "known";
 const MAGIC: &[u8; 8] = b"CRVSIEV1";
 const NUMBER: usize = size_of::<u64>();
-/// Everything but the fingerprints.
+/// Bytes of everything but the fingerprints.
 const FRAME: u64 = 3 * NUMBER as u64;
 const BUFFER: usize = 1 << 20;
 /// Bytes of both buffers of a merge.
 pub const BUFFERS: usize = 2 * BUFFER;
 
-/// See the module.
+/// The sorted file in a directory.
 #[derive(Debug)]
 pub struct FingerprintFile {
     dir: PathBuf,
@@ -31,7 +31,8 @@ pub struct FingerprintFile {
 }
 
 impl FingerprintFile {
-    /// Opens the file in `dir`, or begins one. Its bytes are proved when they are read for a merge.
+    /// Opens the file in `dir`; a missing file is empty. Its checksum is verified when a merge
+    /// reads it.
     pub fn open(dir: &Path) -> Result<Self, DiskError> {
         let mut known = Self { dir: dir.to_owned(), count: 0 };
         let opened = fs::create_dir_all(dir).and_then(|()| known.read_frame());
@@ -39,7 +40,7 @@ impl FingerprintFile {
         Ok(known)
     }
 
-    /// Fingerprints in it.
+    /// Returns the number of fingerprints in the file.
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -51,19 +52,19 @@ impl FingerprintFile {
             Err(error) => return Err(error),
         };
         let length = file.metadata()?.len();
-        // None is written without fingerprints.
+        // No file is written without fingerprints.
         let n = length.checked_sub(FRAME).filter(|&n| n > 0 && n % NUMBER as u64 == 0);
-        let n = n.ok_or_else(|| damage("its length is that of no such file"))? / NUMBER as u64;
+        let n = n.ok_or_else(|| damage("its length is invalid"))? / NUMBER as u64;
         let mut magic = [0; NUMBER];
         file.read_exact(&mut magic)?;
         if magic != *MAGIC {
-            return Err(damage("it does not begin as such a file does"));
+            return Err(damage("its magic number is missing"));
         }
         Ok(n)
     }
 
-    /// Adds those of `others` (fingerprints, rising, and tickets) that are not there; says which
-    /// tickets these have. When it fails, the file is as it was.
+    /// Adds those of `others` (sorted fingerprints, with tickets) that are not in the file. Returns
+    /// their tickets. If it fails, the file is unchanged.
     pub fn merge(&mut self, others: &[(u64, u64)]) -> Result<Vec<u64>, DiskError> {
         let merged = self.write_merged(others);
         let fresh = merged.map_err(|source| self.error("cannot be merged", source))?;
@@ -104,7 +105,7 @@ impl FingerprintFile {
     }
 }
 
-/// Reads the fingerprints one by one, and proves them.
+/// Reader of fingerprints one by one, which verifies order and checksum.
 struct Reader {
     file: Option<BufReader<File>>,
     left: u64,
@@ -125,7 +126,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Goes on to the next one; at the end the sum must be right.
+    /// Reads the next fingerprint; at the end, verifies the count and the checksum.
     fn step(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         if self.left == 0 {
@@ -149,7 +150,7 @@ impl Reader {
     }
 }
 
-/// Writes fingerprints one by one.
+/// Writer of fingerprints one by one.
 struct Writer<'f> {
     file: BufWriter<&'f mut File>,
     count: u64,
@@ -170,7 +171,7 @@ impl<'f> Writer<'f> {
         self.file.write_all(&bytes)
     }
 
-    /// Writes what ends the file.
+    /// Writes the count and the checksum at the end of the file.
     fn finish(mut self) -> io::Result<()> {
         self.file.write_all(&self.count.to_le_bytes())?;
         self.file.write_all(&self.sum.digest().to_le_bytes())?;

@@ -1,16 +1,19 @@
-//! The body of Mercator (Heydon and Najork 1999) and BUbiNG (Boldi et al. 2018): what is offered is
-//! gathered in memory, A, and merged now and then into a sorted file of all fingerprints, Z, which is
-//! read and written from one end to the other; what is new comes out in the order of first
-//! appearance. A third file of theirs, F, keeps the URLs themselves until their answer comes; here
-//! they are the owner's to keep, and a ticket stands for each.
+//! The seen set in a sorted file, as in Mercator (Heydon and Najork 1999) and BUbiNG (Boldi et al.
+//! 2018).
 //!
-//! No disk ever seeks, whatever the number of URLs; but each merge writes all of Z, and an answer
-//! comes only when A is full. (A commit needs its answer at once, so no crawl can choose this body.)
+//! URLs that are offered are gathered in memory, A, and merged now and then into a sorted file of
+//! all fingerprints, Z, which is read and written sequentially. New ones come out in the order of
+//! first appearance. The original design has a third file, F, with the URLs themselves until they
+//! are answered. Here their owner stores them, and a ticket stands for each.
 //!
-//! What a kill or a power cut leaves is Z before or after a merge, whole: it is written beside,
-//! synced, and renamed. What is in A then is forgotten, and passes when it is offered again. What a
-//! merge has let through is known from then on: an owner that dies before it has made use of it
-//! must not rely on hearing of it again.
+//! No disk ever seeks, whatever the number of URLs. But each merge writes all of Z, and an answer
+//! comes only when A is full. (A commit needs its answer at once, so no crawl can choose this seen
+//! set.)
+//!
+//! A kill or a power cut leaves Z as before or after a merge, whole: it is written to another file,
+//! synced, and renamed. The content of A is lost, and passes when it is offered again. URLs that a
+//! merge has let through are known from then on: an owner that dies before it has used them must
+//! not expect to receive them again.
 
 mod fingerprint_file;
 
@@ -21,43 +24,43 @@ use crivello_common::units::ByteSize;
 use fingerprint_file::FingerprintFile;
 use std::path::Path;
 
-/// Bytes of memory for each URL that waits: its fingerprint and its ticket, and in the end, if it
-/// is new, the ticket once more.
+/// Bytes of memory per waiting URL: its fingerprint, its ticket, and, if it is new, the ticket once
+/// more in the result.
 const WAITING_BYTES: usize = 24;
 
-/// See the module.
+/// A seen set in a sorted file.
 #[derive(Debug)]
 pub struct Offline {
-    /// Z.
+    /// Z: the sorted file.
     known: FingerprintFile,
     /// A: fingerprints and tickets.
     waiting: Vec<(u64, u64)>,
-    /// How many may wait.
+    /// Maximum number of waiting URLs.
     room: usize,
 }
 
 impl Offline {
-    /// Opens the sorted file in `dir`, which nobody else may use meanwhile, or begins one. Gathers
-    /// in `memory` bytes, or in what one batch takes.
+    /// Opens or creates the sorted file in `dir`, which nobody else may use meanwhile. Gathers URLs
+    /// in `memory` bytes, or in as many as one batch needs.
     ///
     /// # Errors
-    /// When the disk fails or the file is damaged.
+    /// [`DiskError`] if the disk fails or the file is damaged.
     pub fn open(dir: &Path, memory: ByteSize) -> Result<Self, DiskError> {
         let room = (memory.as_usize() / WAITING_BYTES).max(1);
         Ok(Self { known: FingerprintFile::open(dir)?, waiting: Vec::with_capacity(room), room })
     }
 
-    /// URLs that were let through, now or before it was opened.
+    /// Returns the number of URLs let through, now or before the file was opened.
     #[must_use]
     pub const fn known(&self) -> u64 {
         self.known.count()
     }
 
     fn merge(&mut self, passed: &mut Vec<u64>) -> Result<(), DiskError> {
-        // The first of equal ones speaks for all.
+        // Of equal fingerprints, the one with the lowest ticket stays.
         self.waiting.sort_unstable();
         self.waiting.dedup_by_key(|(fingerprint, _)| *fingerprint);
-        // As long as this fails, all of them go on waiting.
+        // If this fails, all of them continue to wait.
         let mut fresh = self.known.merge(&self.waiting)?;
         self.waiting.clear();
         fresh.sort_unstable();

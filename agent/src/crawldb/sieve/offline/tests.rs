@@ -1,4 +1,4 @@
-//! Tests of the files: what a kill, a full disk and damage leave.
+//! Tests of the sorted file after a kill, a failed merge, and damage.
 
 use super::*;
 use crivello_common::hash::{GroupHash, UrlHash, UrlKey};
@@ -22,7 +22,7 @@ fn answers_come_when_it_is_full_and_in_order_of_first_appearance() {
     let mut sieve = Offline::open(dir.path(), ByteSize(4 * WAITING_BYTES as u64)).unwrap();
     let mut passed = Vec::new();
     sieve.lookup(&lookups([9, 3, 9, 7], 10), &mut passed).unwrap();
-    assert!(passed.is_empty(), "it is just full");
+    assert!(passed.is_empty(), "the buffer is exactly full, but not flushed yet");
     sieve.lookup(&lookups([3, 1], 14), &mut passed).unwrap();
     assert_eq!(passed, [10, 11, 13]);
     assert_eq!(flushed(&mut sieve), [15]);
@@ -38,7 +38,7 @@ fn a_kill_forgets_what_waits_and_nothing_else() {
     assert_eq!(flushed(&mut sieve).len(), 100);
     sieve.lookup(&lookups(100..120, 100), &mut Vec::new()).unwrap();
     drop(sieve);
-    // In the middle of a merge.
+    // A kill in the middle of a merge.
     fs::write(dir.path().join("known.new"), "CRVSIEV1 and half").unwrap();
     let mut sieve = Offline::open(dir.path(), ByteSize::mib(1)).unwrap();
     assert_eq!(sieve.known(), 100);
@@ -79,7 +79,7 @@ fn damage_is_noticed_before_anything_is_let_through() {
         });
         let error = merged.unwrap_err().to_string();
         assert!(error.contains("damaged"), "byte {at}: {error}");
-        assert_eq!(fs::read(&path).unwrap(), bytes, "it is left as it is");
+        assert_eq!(fs::read(&path).unwrap(), bytes, "the damaged file was changed");
     }
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();

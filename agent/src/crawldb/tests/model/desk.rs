@@ -1,4 +1,4 @@
-//! What a workbench does with the hosts it was handed.
+//! The model's workbench: actions on the hosts that were handed to it.
 
 use super::Model;
 use crate::messages::{Page, PageEnd, ToFrontier};

@@ -1,4 +1,4 @@
-//! Models as agents that tell each other of their groups.
+//! Models as agents that exchange facts of their groups.
 
 use super::Model;
 use crate::crawldb::ExportCursor;
@@ -11,21 +11,22 @@ use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every model is the same agent.
+/// Id of every model: all are the same agent.
 pub const ME: AgentId = AgentId(1);
 
-/// What is known, whoever knows it: without places, and without where a page is archived.
+/// The shared knowledge of agents: rows without queue keys, and without the places of pages in
+/// archives.
 #[derive(Debug, Default, PartialEq)]
 pub struct Rows {
     pub done: BTreeSet<(GroupHash, UrlHash)>,
-    /// In the order of each queue.
+    /// Hash, depth and attempts of each URL, in the order of each queue.
     pub queued: BTreeMap<HostKey, Vec<(UrlHash, u16, u8)>>,
     pub hosts: BTreeMap<HostKey, HostRow>,
     pub robots: BTreeMap<Vec<u8>, RobotsRecord>,
 }
 
 impl Rows {
-    /// Without the order.
+    /// Sorts the queues, for comparisons without their order.
     pub fn sorted(mut self) -> Self {
         self.queued.values_mut().for_each(|urls| urls.sort_unstable());
         self
@@ -58,7 +59,8 @@ impl Model {
         self.each(Family::Hosts, |key, value| {
             let host = keys::read_host(key).unwrap();
             if host.host.0 != 0 {
-                // Who waits for links does not count here, and does elsewhere: see `queued`.
+                // Pages that wait for links are not counted here, but on other agents: see
+                // `queued`.
                 let row = HostRow { scheduled: None, queued: 0, ..HostRow::decode(value).unwrap() };
                 rows.hosts.insert(host, row);
             }
@@ -73,7 +75,7 @@ impl Model {
         self.rows().hosts.keys().map(|host| host.group).collect()
     }
 
-    /// The groups with rows in `schedule`.
+    /// Returns the groups with rows in `schedule`.
     pub fn scheduled(&self) -> BTreeSet<GroupHash> {
         let mut groups = BTreeSet::new();
         self.each(Family::Schedule, |key, _| {
@@ -82,7 +84,7 @@ impl Model {
         groups
     }
 
-    /// The invariants of the disk, and the totals by a recount.
+    /// Checks the invariants on disk, and recounts the totals.
     pub fn recount(&mut self) {
         let mut shut = BTreeSet::new();
         self.each(Family::Groups, |key, value| {
@@ -111,7 +113,7 @@ impl Model {
                 *by_host.entry(host).or_default() += 1;
             }
         });
-        assert_eq!(waiting, queued, "in the frontier if and only if `seen` says queued");
+        assert_eq!(waiting, queued, "`frontier` and the queued rows of `seen` differ");
         let (mut n_hosts, mut n_own, mut schedule) = (0, 0, BTreeSet::new());
         self.each(Family::Hosts, |key, value| {
             let host = keys::read_host(key).unwrap();
@@ -122,7 +124,11 @@ impl Model {
             let row = HostRow::decode(value).unwrap();
             assert_eq!(row.queued, by_host.get(&host).copied().unwrap_or(0));
             let wanted = row.queued > 0 && !shut.contains(&host.group);
-            assert_eq!(row.scheduled.is_some(), wanted, "scheduled if queued, and open");
+            assert_eq!(
+                row.scheduled.is_some(),
+                wanted,
+                "a host is scheduled if and only if it has queued URLs and its group is open"
+            );
             n_own += if wanted { row.queued } else { 0 };
             schedule.extend(row.scheduled.map(|at| keys::schedule(at, host).to_vec()));
         });
@@ -137,7 +143,7 @@ impl Model {
         assert_eq!(totals.own_queued, n_own);
     }
 
-    /// All facts of all groups, in chunks of about so many bytes.
+    /// Returns all facts of all groups, in chunks of about `bytes_max` bytes.
     pub fn tell(&mut self, bytes_max: usize) -> Vec<Vec<Fact>> {
         let mut chunks = Vec::new();
         for group in self.groups() {
@@ -146,7 +152,7 @@ impl Model {
                 let (facts, rest) = self.crawldb().export(group, cursor, bytes_max).unwrap();
                 let last = facts.last().map_or(0, Fact::weight);
                 let weight: usize = facts.iter().map(Fact::weight).sum();
-                assert!(weight - last < bytes_max, "a chunk of {weight}");
+                assert!(weight - last < bytes_max, "a chunk has {weight} bytes");
                 chunks.push(facts);
                 next = rest;
             }
@@ -167,7 +173,7 @@ impl Model {
         self.disk.as_ref().unwrap().commit(&commit.batch).unwrap();
     }
 
-    /// One step of what is to be done to groups; false when there is none.
+    /// Performs one step of the jobs on groups. Returns false if there is none.
     pub fn job(&mut self) -> bool {
         let now = self.now;
         let commit = self.crawldb().step_job(now).unwrap();
@@ -177,8 +183,8 @@ impl Model {
         commit.is_some()
     }
 
-    /// Its own archive is lost, and with it all that models fetch; looks through so many rows at
-    /// most, then is killed.
+    /// Marks the agent's own archive, and with it all pages of models, as lost. Then performs at
+    /// most `steps_max` steps of the scan.
     pub fn lose_archive(&mut self, steps_max: usize) {
         self.merged = true;
         let now = self.now;
@@ -189,13 +195,13 @@ impl Model {
         }
     }
 
-    /// A view says that its own archive is lost; what came before is told.
+    /// Marks the agent's own archive as lost, as a view does.
     pub fn learn_of_loss(&mut self) {
         self.merged = true;
         self.crawldb().set_lost_archives(&[ME]);
     }
 
-    /// One step of looking through its rows; what it changed, and whether there was one.
+    /// Performs one step of the scan. Returns its changes, and whether there was a step.
     pub fn look_through(&mut self) -> (Vec<Fact>, bool) {
         let now = self.now;
         let Some(commit) = self.crawldb().step_refetch(now).unwrap() else {
@@ -205,7 +211,7 @@ impl Model {
         (commit.changes, true)
     }
 
-    /// URLs that were fetched, and not set aside or given up.
+    /// Returns the URLs that were fetched, and not discarded or given up.
     pub fn fetched(&self) -> BTreeSet<(GroupHash, UrlHash)> {
         let mut fetched = BTreeSet::new();
         self.each(Family::Seen, |key, value| {
@@ -230,7 +236,8 @@ impl Model {
         self.crawldb().delete_group(group);
     }
 
-    /// Bytes of all rows that begin with a group, schedule and custody's tags included.
+    /// Returns the number of rows with a group in their keys, jobs and roles included. All of
+    /// `schedule` counts as one.
     pub fn traces(&self, group: GroupHash) -> usize {
         let mut n = usize::from(self.scheduled().contains(&group));
         for family in
@@ -246,7 +253,7 @@ impl Model {
         self.crawldb().group_rows().set_role(group, tag).unwrap();
     }
 
-    /// All tags, in order.
+    /// Returns all roles, in order.
     pub fn tags(&mut self) -> Vec<(GroupHash, GroupRole)> {
         let mut tags: Vec<(GroupHash, GroupRole)> = Vec::new();
         let tag_rows = self.crawldb().group_rows();
@@ -262,7 +269,7 @@ impl Model {
         }
     }
 
-    /// The groups of the hosts that are handed out while only some may be fetched.
+    /// Returns the groups of the hosts that are handed out while `may_fetch` allows only some.
     pub fn served(&mut self, mut may_fetch: impl FnMut(GroupHash) -> bool) -> BTreeSet<GroupHash> {
         let (now, mut notes) = (self.now, Vec::new());
         self.crawldb().on_workbench(ToFrontier::WantHosts { hosts: 100 });

@@ -1,4 +1,4 @@
-//! What the web sees, and the judgment.
+//! The web's view of visits, which checks the invariants.
 
 use super::world::{CALM, Event, SETTLED, World};
 use crate::messages::{Signal, Verdict, Visit, VisitTask};
@@ -13,14 +13,14 @@ impl World {
         let (now, ip) = (self.now, visit.address);
         self.visits += 1;
         let other = self.flying.insert(ip, (by, life));
-        assert!(other.is_none(), "agents {by} and {other:?} visit {ip} at once, at {now}");
+        assert!(other.is_none(), "agents {by} and {other:?} visit {ip} at the same time ({now})");
         let gap = self.ended.get(&ip).map(|&ended| now.since(ended));
         let delay = self.settings.live.politeness.ip_delay;
         assert!(gap.is_none_or(|gap| gap >= delay), "{ip}: {gap:?} after the last visit, at {now}");
-        let lasts = match self.dice.below(20) {
-            // Such a one has its turn prolonged.
-            0 if now.since(self.start) < CALM => ms(self.dice.below(25_000)),
-            _ => ms(1 + self.dice.below(200)),
+        let lasts = match self.rng.below(20) {
+            // The lease of such a long visit is renewed.
+            0 if now.since(self.start) < CALM => ms(self.rng.below(25_000)),
+            _ => ms(1 + self.rng.below(200)),
         };
         if now.since(self.start) >= SETTLED {
             *self.settled.entry((by, ip)).or_default() += 1;
@@ -32,7 +32,7 @@ impl World {
         self.at(Duration::ZERO, Event::Ends { by, life, visit, began: now, answers });
     }
 
-    /// A visit ends when the server is done or its turn is over, whatever comes first.
+    /// Ends a visit when the server is done or its lease has ended, whichever comes first.
     pub(super) fn ends(
         &mut self,
         by: AgentId,

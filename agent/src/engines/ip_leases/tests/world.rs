@@ -1,8 +1,8 @@
-//! A cluster in which everything but the network, the clock and the web is the real thing: each
-//! agent is a workbench and a turn desk. The web judges.
+//! A cluster in which only the network, the clocks and the web are simulated: each agent has a real
+//! workbench and a real lease client. The web checks the invariants.
 //!
-//! Agents' clocks differ by hours. Messages are late, lost, or answered too late; agents join, leave,
-//! are killed, come back, or are cut off and fetch on until their fence closes.
+//! Agents' clocks differ by hours. Messages are late, lost, or answered too late. Agents join,
+//! leave, are killed, come back, or are cut off and continue to fetch until their fence closes.
 
 use crate::ip_leases::{IpLeaseClient, LeaseBatch};
 use crate::messages::{Delivery, Resolution, Resolved, ToWorkbench, Visit};
@@ -18,22 +18,22 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between two looks of an agent at its queues.
+/// Pause between two rounds of an agent.
 const ROUND: Duration = Duration::from_millis(20);
-/// Who sent something gives up after this.
+/// Timeout of a sender.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Of a hundred rounds so many bring a host that stays for a few URLs.
+/// Percentage of rounds that add a host with a few URLs.
 const GUESTS: u64 = 3;
-/// From here on nothing more goes wrong,
+/// Time from which on nothing goes wrong any more.
 pub(super) const CALM: Duration = Duration::from_secs(40);
-/// and after a while everybody has had a turn everywhere.
+/// Time from which on every agent must visit every address.
 pub(super) const SETTLED: Duration = Duration::from_secs(65);
 const END: Duration = Duration::from_secs(100);
 
-/// SplitMix64: the world's only source of chance.
-pub(super) struct Dice(u64);
+/// SplitMix64: the only source of randomness.
+pub(super) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(super) fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -57,16 +57,16 @@ pub(super) enum Event {
         epoch: u64,
         batch: LeaseBatch,
     },
-    /// An agent hears whether its batch has come.
+    /// An agent learns whether its batch was delivered.
     Sent {
         by: AgentId,
         life: u64,
         to: AgentId,
         epoch: u64,
-        number: u64,
-        fate: Delivery,
+        id: u64,
+        delivery: Delivery,
     },
-    /// The server is done, or the turn may have ended.
+    /// The server is done, or the lease may have ended.
     Ends {
         by: AgentId,
         life: u64,
@@ -74,25 +74,25 @@ pub(super) enum Event {
         began: Timestamp,
         answers: Timestamp,
     },
-    /// Something happens to the cluster.
-    Delivery,
-    /// A fence closes: the agent fetches no more.
+    /// An event of the cluster.
+    Membership,
+    /// A fence closes: the agent no longer fetches.
     Fence(AgentId, u64),
 }
 
 pub(super) struct Node {
     pub(super) life: u64,
-    /// What its clock is ahead of the true time.
+    /// Offset of its clock from the true time.
     pub(super) ahead: Duration,
     pub(super) workbench: Workbench,
-    queues: IpLeaseClient,
+    leases: IpLeaseClient,
     pub(super) fenced: bool,
     pub(super) visits: HashMap<IpAddr, Timestamp>,
 }
 
-/// See the module.
+/// The simulated cluster.
 pub struct World {
-    pub(super) dice: Dice,
+    pub(super) rng: Rng,
     pub(super) settings: Settings,
     pub(super) now: Timestamp,
     pub(super) start: Timestamp,
@@ -103,13 +103,13 @@ pub struct World {
     lives: u64,
     next_id: u32,
     n_ips: u8,
-    /// When the last visit to an address ended.
+    /// End of the last visit to each address.
     pub(super) ended: HashMap<IpAddr, Timestamp>,
     pub(super) flying: HashMap<IpAddr, (AgentId, u64)>,
-    /// Visits since everything should have settled.
+    /// Number of visits since [`SETTLED`].
     pub(super) settled: HashMap<(AgentId, IpAddr), u64>,
     trouble: bool,
-    /// Nobody that was declared dead fetches by a promise after this.
+    /// Time after which no agent that was declared dead fetches by a peer lease.
     pub(super) clear: Timestamp,
     pub visits: u64,
     pub cut: u64,
@@ -119,7 +119,7 @@ fn address(n: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(198, 51, 100, n))
 }
 
-/// A host falls due, and is resolved.
+/// Makes a host due, and resolves its name.
 fn enter(workbench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, local: Timestamp) {
     let due = crate::messages::DueHost {
         host: key(name),
@@ -136,15 +136,16 @@ fn enter(workbench: &mut Workbench, name: &str, address: IpAddr, n_urls: u64, lo
 }
 
 impl World {
-    /// Runs a schedule to its end. Without `trouble` nothing is lost and nobody comes or goes.
+    /// Runs a schedule to its end. Without `trouble`, no message is lost, and no agent joins or
+    /// leaves.
     pub fn run(seed: u64, trouble: bool) -> Self {
-        let mut dice = Dice(seed);
+        let mut rng = Rng(seed);
         let mut settings = Settings::default();
-        settings.live.politeness.ip_delay = ms([0, 100, 700, 2_000][dice.below(4) as usize]);
-        settings.live.politeness.delay = ms(200 + dice.below(600));
+        settings.live.politeness.ip_delay = ms([0, 100, 700, 2_000][rng.below(4) as usize]);
+        settings.live.politeness.delay = ms(200 + rng.below(600));
         let start = Timestamp::from_secs(1_700_000_000);
         let mut world = Self {
-            n_ips: 1 + dice.below(4) as u8,
+            n_ips: 1 + rng.below(4) as u8,
             settings,
             now: start,
             start,
@@ -161,12 +162,12 @@ impl World {
             clear: start,
             visits: 0,
             cut: 0,
-            dice,
+            rng,
         };
-        for _ in 0..2 + world.dice.below(3) {
+        for _ in 0..2 + world.rng.below(3) {
             world.join();
         }
-        world.at(ms(5_000), Event::Delivery);
+        world.at(ms(5_000), Event::Membership);
         while let Some(((at, _), event)) = world.events.pop_first() {
             if at.since(start) > END {
                 break;
@@ -182,7 +183,11 @@ impl World {
         for (&id, _) in self.nodes.iter().filter(|(_, node)| !node.fenced) {
             for n in 0..self.n_ips {
                 let visits = self.settled.get(&(id, address(n))).copied().unwrap_or_default();
-                assert!(visits > 0, "agent {id} had no turn at {} in the end", address(n));
+                assert!(
+                    visits > 0,
+                    "agent {id} never visited {} after the network settled",
+                    address(n)
+                );
             }
         }
     }
@@ -197,10 +202,10 @@ impl World {
     }
 
     fn latency(&mut self) -> Duration {
-        if self.is_calm() || self.dice.percent(90) {
-            Duration::from_micros(100 + self.dice.below(50_000))
+        if self.is_calm() || self.rng.percent(90) {
+            Duration::from_micros(100 + self.rng.below(50_000))
         } else {
-            ms(self.dice.below(5_000))
+            ms(self.rng.below(5_000))
         }
     }
 
@@ -222,25 +227,25 @@ impl World {
         self.tell_view();
     }
 
-    /// A process starts, with hosts of its own at every address. Others come and go.
+    /// Starts a process, with own hosts at every address. Other hosts come and go.
     pub(super) fn begin_life(&mut self, id: AgentId) {
         self.lives += 1;
-        let ahead = secs(self.dice.below(10_000));
+        let ahead = secs(self.rng.below(10_000));
         let local = self.now + ahead;
         let mut workbench = Workbench::new(&self.settings, local, true).among_others();
         for n in 0..self.n_ips {
-            for host in 0..=self.dice.below(3) {
+            for host in 0..=self.rng.below(3) {
                 let name = format!("h{host}-{n}.agent{}.example", id.0);
                 enter(&mut workbench, &name, address(n), 2_000, local);
             }
         }
-        let queues = IpLeaseClient::new(id, self.settings.live.politeness.ip_delay);
+        let leases = IpLeaseClient::new(id, self.settings.live.politeness.ip_delay);
         let (life, visits) = (self.lives, HashMap::new());
-        self.nodes.insert(id, Node { life, ahead, workbench, queues, fenced: false, visits });
+        self.nodes.insert(id, Node { life, ahead, workbench, leases, fenced: false, visits });
         self.at(ROUND, Event::Round(id, self.lives));
     }
 
-    /// The coordinator has a new view.
+    /// Publishes a new view, as the coordinator does.
     pub(super) fn tell_view(&mut self) {
         let clear = self.clear.since(self.now);
         self.view.epoch += 1;
@@ -248,9 +253,9 @@ impl World {
         let lives: Vec<(AgentId, u64)> = self.nodes.iter().map(|(&id, n)| (id, n.life)).collect();
         for (id, life) in lives {
             let late =
-                if self.is_calm() { ms(self.dice.below(100)) } else { ms(self.dice.below(3_000)) };
+                if self.is_calm() { ms(self.rng.below(100)) } else { ms(self.rng.below(3_000)) };
             self.at(late, Event::View(id, life, Arc::clone(&view)));
-            let clear = late.max(clear) + ms(self.dice.below(300));
+            let clear = late.max(clear) + ms(self.rng.below(300));
             self.at(clear, Event::Clear(id, life, view.epoch));
         }
     }
@@ -270,21 +275,21 @@ impl World {
     fn step(&mut self, event: Event) {
         let now = self.now;
         match event {
-            Event::Delivery => self.fate(),
+            Event::Membership => self.membership_event(),
             Event::Round(id, life) => self.round(id, life),
             Event::View(id, life, view) => {
                 let Some(node) = self.living(id, life).filter(|node| !node.fenced) else { return };
-                if view.epoch > node.queues.epoch() {
+                if view.epoch > node.leases.epoch() {
                     let owners = Owners::new(StrategyKind::Permutation, view).unwrap();
-                    node.queues.begin(Arc::new(owners));
+                    node.leases.on_view(Arc::new(owners));
                     let held = node.workbench.begin_lease_epoch(now + node.ahead);
-                    node.queues.uses(held, now + node.ahead);
+                    node.leases.on_leases_in_use(held, now + node.ahead);
                 }
             }
             Event::Clear(id, life, epoch) => {
                 let Some(node) = self.living(id, life) else { return };
-                if node.queues.epoch() == epoch {
-                    node.queues.clear(now + node.ahead);
+                if node.leases.epoch() == epoch {
+                    node.leases.on_fences_closed(now + node.ahead);
                 }
             }
             Event::Fence(id, life) => {
@@ -294,14 +299,14 @@ impl World {
             }
             Event::Batch { from, to, epoch, batch } => {
                 let Some(node) = self.nodes.get_mut(&to) else { return };
-                if node.queues.epoch() == epoch {
-                    node.queues.hear(from, batch, now + node.ahead);
+                if node.leases.epoch() == epoch {
+                    node.leases.on_batch(from, batch, now + node.ahead);
                 }
             }
-            Event::Sent { by, life, to, epoch, number, fate } => {
+            Event::Sent { by, life, to, epoch, id, delivery } => {
                 let Some(node) = self.living(by, life) else { return };
-                if node.queues.epoch() == epoch {
-                    node.queues.sent(to, number, fate);
+                if node.leases.epoch() == epoch {
+                    node.leases.on_delivery(to, id, delivery);
                 }
             }
             Event::Ends { by, life, visit, began, answers } => {
@@ -312,48 +317,49 @@ impl World {
 
     fn round(&mut self, id: AgentId, life: u64) {
         let now = self.now;
-        let guest = self.dice.percent(GUESTS).then(|| (self.dice.below(8), self.dice.below(3)));
+        let guest = self.rng.percent(GUESTS).then(|| (self.rng.below(8), self.rng.below(3)));
         let Some(node) = self.living(id, life) else { return };
         let local = now + node.ahead;
         if let Some((n, more)) = guest {
-            // It leaves when its URLs are done, and its address is forgotten, or becomes another's.
+            // The host leaves when its URLs are done; its address is forgotten, or used by another
+            // host.
             let name = format!("guest{}.agent{}.example", now.0, id.0);
             enter(&mut node.workbench, &name, address(100 + n as u8), 1 + more, local);
         }
-        node.queues.tick(local);
-        for news in node.queues.take_news() {
-            node.workbench.on_lease_notice(&news, local);
+        node.leases.tick(local);
+        for notice in node.leases.take_notices() {
+            node.workbench.on_lease_notice(&notice, local);
         }
         let mut begun = Vec::new();
         while let Some(visit) = node.workbench.acquire(local) {
             begun.push(visit);
         }
-        for note in node.workbench.take_lease_requests(local) {
-            node.queues.note(note, local);
+        for request in node.workbench.take_lease_requests(local) {
+            node.leases.on_request(request, local);
         }
-        let epoch = node.queues.epoch();
-        let batches = node.queues.take_batches(local);
+        let epoch = node.leases.epoch();
+        let batches = node.leases.take_batches(local);
         let _ = node.workbench.take_messages();
         for visit in begun {
             self.begins(id, life, visit);
         }
         for (to, batch) in batches {
-            let number = batch.number;
+            let batch_id = batch.id;
             let (there, back) = (self.latency(), self.latency());
-            let lost = !self.is_calm() && self.dice.percent(10);
-            let epochs = self.nodes.get(&to).map(|node| node.queues.epoch());
+            let lost = !self.is_calm() && self.rng.percent(10);
+            let epochs = self.nodes.get(&to).map(|node| node.leases.epoch());
             if !lost {
                 self.at(there, Event::Batch { from: id, to, epoch, batch });
             }
             let answered =
-                !lost && there + back < PATIENCE && !(self.trouble && self.dice.percent(3));
-            let fate = match answered {
-                true if epochs == Some(epoch) => Delivery::Taken,
-                true => Delivery::Refused,
+                !lost && there + back < PATIENCE && !(self.trouble && self.rng.percent(3));
+            let delivery = match answered {
+                true if epochs == Some(epoch) => Delivery::Accepted,
+                true => Delivery::ViewMismatch,
                 false => Delivery::Unknown,
             };
             let after = if answered { there + back } else { PATIENCE };
-            self.at(after, Event::Sent { by: id, life, to, epoch, number, fate });
+            self.at(after, Event::Sent { by: id, life, to, epoch, id: batch_id, delivery });
         }
         self.at(ROUND, Event::Round(id, life));
     }

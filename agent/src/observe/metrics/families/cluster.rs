@@ -1,4 +1,4 @@
-//! What is between this agent and the others. An agent that is alone has none of it.
+//! Metrics of the agent's part in a cluster. An agent that is alone has none.
 
 use crate::observe::metrics::Reading;
 use crate::observe::metrics::reading::{Cluster, Peer};

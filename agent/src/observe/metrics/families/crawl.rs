@@ -1,4 +1,5 @@
-//! What the crawl has done. Counters cover all its runs.
+//! Metrics of the crawl's progress. Counters cover all runs, unless their help text limits them to
+//! this run.
 
 use crate::observe::metrics::Reading;
 use crivello_common::discard::Discard;

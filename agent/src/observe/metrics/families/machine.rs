@@ -1,4 +1,4 @@
-//! RocksDB, memory, disk, sockets.
+//! Metrics of RocksDB, memory, disk and sockets.
 
 use crate::observe::metrics::Reading;
 use crivello_common::metrics::{MetricFamily, counter, gauge};

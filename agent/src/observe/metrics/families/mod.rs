@@ -1,5 +1,5 @@
-//! Every number that an agent tells: its name, its meaning, and where it comes from. The table in
-//! `docs/metrics.md` says the same, and a test holds both together.
+//! All metrics of an agent, with name, meaning and source. The table in `docs/metrics.md` lists the
+//! same metrics, and a test compares them.
 
 mod cluster;
 mod crawl;
@@ -10,6 +10,6 @@ mod workbench;
 use crate::observe::metrics::Reading;
 use crivello_common::metrics::MetricFamily;
 
-/// All of them, in the order of the table.
+/// All metric families, in the order of the table.
 pub const FAMILIES: &[&[MetricFamily<Reading>]] =
     &[crawl::ALL, workbench::ALL, stages::ALL, machine::ALL, cluster::ALL];

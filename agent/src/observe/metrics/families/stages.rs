@@ -1,4 +1,4 @@
-//! The walk of a URL: how long each stage takes, and what waits between them.
+//! Metrics of the stages of a URL's way: durations, and queues between stages.
 
 use crate::observe::metrics::Reading;
 use crivello_common::metrics::{MetricFamily, counter, gauge, timing};

@@ -1,4 +1,4 @@
-//! Hosts, the front, and why nothing is handed out.
+//! Metrics of hosts, the front, and the scheduler's bottlenecks.
 
 use crate::observe::metrics::Reading;
 use crivello_common::metrics::{MetricFamily, counter, gauge};

@@ -1,4 +1,4 @@
-//! A naive crawl database: all hosts with their queues, and what the workbench was given of them.
+//! Naive crawl database: all hosts with their queues, and the URLs given to the workbench.
 
 use super::{Dice, Event, Events};
 use crate::messages::{
@@ -20,9 +20,9 @@ struct Row {
     state: HostState,
     robots: Vec<(Origin, RobotsRecord)>,
     queue: VecDeque<Queued>,
-    /// Given to the workbench and not handed out by it.
+    /// URLs given to the workbench and not handed out by it.
     held: Vec<Queued>,
-    /// On a visit.
+    /// URLs on a visit.
     flying: Vec<Queued>,
     out: bool,
     called: bool,
@@ -32,15 +32,15 @@ struct Row {
     ended: bool,
 }
 
-/// See the module.
+/// The rows of all hosts, and counters.
 pub struct CrawlDb {
     rows: BTreeMap<HostKey, Row>,
     wanted: u32,
     n_urls: usize,
     n_ended: usize,
-    /// URLs that hosts gave back and stayed.
+    /// URLs that were returned by hosts that stayed.
     pub n_returned: usize,
-    /// The hosts that left last although they could have been visited.
+    /// Hosts that left recently although they could have been visited.
     pub left_ready: Vec<HostKey>,
 }
 
@@ -61,7 +61,7 @@ impl CrawlDb {
         Self { rows, wanted: 0, n_urls, n_ended: 0, n_returned: 0, left_ready: Vec::new() }
     }
 
-    /// A host of this web, or one nobody ever heard of.
+    /// Returns the name of a random host, or that of an unknown one.
     pub fn any_name(&self, dice: &mut Dice) -> String {
         let n = dice.below(self.rows.len() as u64 + 1) as usize;
         self.rows.values().nth(n).map_or("elsewhere.example".into(), |row| row.name.clone())
@@ -79,7 +79,7 @@ impl CrawlDb {
             ToFrontier::WantHosts { hosts } => self.wanted = hosts,
             ToFrontier::Refill { host } => {
                 let row = self.rows.get_mut(&host).unwrap();
-                assert!(row.out && !row.refilling, "asked twice");
+                assert!(row.out && !row.refilling, "URLs of a host were requested twice");
                 row.refilling = true;
                 let urls = row.take(1 + dice.below(9));
                 return Some(ToWorkbench::MoreUrls { host, urls, more: !row.queue.is_empty() });
@@ -116,19 +116,28 @@ impl CrawlDb {
             ToFrontier::ReturnUrls { host, unused } => {
                 self.n_returned += unused.len();
                 let row = self.rows.get_mut(&host).unwrap();
-                assert!(row.out && !row.refilling, "returned although more is coming");
+                assert!(
+                    row.out && !row.refilling,
+                    "URLs were returned although more were requested"
+                );
                 let kept = row.held.len() - unused.len();
-                assert!(row.held[kept..].iter().map(|url| url.queue_key).eq(unused), "not the end");
+                assert!(
+                    row.held[kept..].iter().map(|url| url.queue_key).eq(unused),
+                    "the returned URLs are not the end of the window"
+                );
                 for url in row.held.drain(kept..).rev() {
                     row.queue.push_front(url);
                 }
             }
             ToFrontier::Leave { host, state, unused } => {
                 let row = self.rows.get_mut(&host).unwrap();
-                assert!(row.out && !row.refilling && row.flying.is_empty(), "left too early");
+                assert!(
+                    row.out && !row.refilling && row.flying.is_empty(),
+                    "a host left during a visit or a request for URLs"
+                );
                 let held = row.held.iter().map(|url| url.queue_key);
                 let n_unused = unused.len();
-                assert!(held.eq(unused), "forgotten or invented");
+                assert!(held.eq(unused), "the returned URLs differ from the window");
                 assert!(state.next <= now + std::time::Duration::from_secs(86_400));
                 if state.next <= now && n_unused > 0 {
                     self.left_ready.push(host);
@@ -140,9 +149,15 @@ impl CrawlDb {
                 let row = self.rows.get_mut(&host).unwrap();
                 assert!(row.out && row.flying.is_empty());
                 let held = row.held.iter().map(|url| url.queue_key);
-                assert!(row.refilling || held.eq(unused), "forgotten or invented");
+                assert!(
+                    row.refilling || held.eq(unused),
+                    "the returned URLs differ from the window"
+                );
                 assert_eq!(forever, reason == Discard::HostLimit);
-                assert!(reason != Discard::HostLimit || row.pages == row.pages_max, "too early");
+                assert!(
+                    reason != Discard::HostLimit || row.pages == row.pages_max,
+                    "a host was dropped below its page limit"
+                );
                 row.come_back();
                 row.state = state;
                 row.ended = forever;
@@ -153,14 +168,14 @@ impl CrawlDb {
         None
     }
 
-    /// A note arrived at the workbench.
+    /// Records that a message has arrived at the workbench.
     pub fn delivered(&mut self, note: &ToWorkbench) {
         if let ToWorkbench::MoreUrls { host, .. } = note {
             self.rows.get_mut(host).unwrap().refilling = false;
         }
     }
 
-    /// The next host that is due, against the order.
+    /// Returns the next host that is due, and deducts it from the order.
     pub fn due(&mut self, now: Timestamp, dice: &mut Dice) -> Option<DueHost> {
         let fits = |row: &Row| !row.out && !row.queue.is_empty() && row.state.next <= now;
         let (&host, row) = self.rows.iter_mut().find(|(_, row)| fits(row))?;
@@ -168,7 +183,7 @@ impl CrawlDb {
         Some(row.due(host, 1 + dice.below(9)))
     }
 
-    /// When the next host falls due, if the workbench has room.
+    /// Returns the time at which the next host falls due, if the workbench has ordered any.
     pub fn next_due(&self) -> Option<Timestamp> {
         let rows = self.rows.values().filter(|row| !row.out && !row.queue.is_empty());
         rows.map(|row| row.state.next).min().filter(|_| self.wanted > 0)
@@ -182,14 +197,15 @@ impl CrawlDb {
         };
         assert!(!urls.is_empty() && *requests_max as usize <= urls.len());
         assert!(urls.iter().all(|url| url.origin == *origin));
-        assert!(row.pages + urls.len() as u64 <= row.pages_max, "beyond the budget");
+        assert!(row.pages + urls.len() as u64 <= row.pages_max, "more URLs than the page limit");
         for url in urls {
-            let at = row.held.iter().position(|held| held == url).expect("handed out twice");
+            let at =
+                row.held.iter().position(|held| held == url).expect("a URL was handed out twice");
             row.flying.push(row.held.remove(at));
         }
     }
 
-    /// What was tried is accounted for, what failed is tried again, what was not comes back.
+    /// Counts the URLs that were tried, queues failed ones again, and takes back the others.
     pub fn ended(&mut self, verdict: &Verdict) {
         let row = self.rows.get_mut(&verdict.host).unwrap();
         let returned = verdict.returned.len();
@@ -224,16 +240,16 @@ impl CrawlDb {
         self.wanted = 0;
     }
 
-    /// URLs given out and not handed out.
+    /// Returns the number of URLs given to the workbench and not handed out by it.
     pub fn held(&self) -> usize {
         self.rows.values().map(|row| row.held.len()).sum()
     }
 
-    /// Those of them that have not arrived.
+    /// Returns how many of these have not arrived yet.
     pub fn on_the_way(&self, events: &Events) -> usize {
         let n = |event: &Event| match event {
             Event::Note(ToWorkbench::Due(due)) => due.urls.len(),
-            // What comes for a host that was dropped is dropped too.
+            // URLs that arrive for a dropped host are dropped too.
             Event::Note(ToWorkbench::MoreUrls { host, urls, .. }) if self.rows[host].out => {
                 urls.len()
             }
@@ -242,17 +258,17 @@ impl CrawlDb {
         events.values().map(n).sum()
     }
 
-    /// Hosts that were called and are still out.
+    /// Returns the number of requested hosts that are still on the workbench.
     pub fn called(&self) -> usize {
         self.rows.values().filter(|row| row.out && row.called).count()
     }
 
-    /// Every URL was tried or set aside.
+    /// Checks that every URL was tried or set aside.
     pub fn is_exhausted(&self) {
         for row in self.rows.values() {
             assert!(!row.out && row.queue.is_empty() && row.held.is_empty(), "{}", row.name);
         }
-        assert_eq!(self.n_ended, self.n_urls, "forgotten, or handed out twice");
+        assert_eq!(self.n_ended, self.n_urls, "a URL was lost or counted twice");
     }
 }
 
@@ -282,7 +298,7 @@ impl Row {
     }
 
     fn come_back(&mut self) {
-        assert!(!self.ended || self.called || !self.out, "a host that was dropped for good");
+        assert!(!self.ended || self.called || !self.out, "a permanently dropped host returned");
         (self.out, self.called, self.refilling) = (false, false, false);
         for url in std::mem::take(&mut self.held).into_iter().rev() {
             self.queue.push_front(url);

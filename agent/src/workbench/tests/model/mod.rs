@@ -1,10 +1,11 @@
-//! The workbench in a small random world: a crawl database on "disk", a resolver and fetchers that answer
-//! after random times and as badly as they like, addresses that change, redirects of robots.txt
-//! in all directions, a kill now and then. A [`Witness`] judges every visit by what it saw itself.
+//! Model test: the workbench in a small random world, with a crawl database on "disk", a resolver
+//! and fetchers that answer or fail after random times, addresses that change, redirects of
+//! robots.txt between any hosts, and kills. A [`Witness`] checks every visit against its own
+//! records.
 //!
-//! Whatever happens: no host and no address is visited twice at once or early, nothing is asked
-//! for before its robots.txt, no URL is handed out twice or forgotten, no budget exceeded, and in
-//! the end nothing is left in memory.
+//! Invariants: no host and no address is visited twice at once or early, no page is requested
+//! before its robots.txt, no URL is handed out twice or forgotten, no budget is exceeded, and in
+//! the end nothing remains in memory.
 //!
 //! A failure prints its seed; put it into [`PASTE_A_SEED_HERE`] to run it alone.
 
@@ -32,7 +33,7 @@ use witness::Witness;
 
 const PASTE_A_SEED_HERE: Option<u64> = None;
 
-/// SplitMix64: the world's only source of chance.
+/// SplitMix64: the only source of randomness.
 pub struct Dice(u64);
 
 impl Dice {
@@ -70,11 +71,11 @@ struct World {
     last_note: Timestamp,
     fetchers: usize,
     in_flight: usize,
-    /// How badly the web behaves, in percent.
+    /// Rate of failures, in percent.
     trouble: u64,
-    /// Addresses there are.
+    /// Number of addresses.
     n_ips: u64,
-    /// Hosts that left, though ready, when another came to rest.
+    /// Hosts that left although they were ready, when another host came to rest.
     n_made_way: usize,
 }
 
@@ -122,7 +123,7 @@ impl World {
         self.n_events += 1;
         let mut at = self.now + ms(self.dice.below(ms_max));
         if let Event::Note(_) = event {
-            at = at.max(self.last_note); // The crawl database's notes stay in order.
+            at = at.max(self.last_note); // Messages of the crawl database stay in order.
             self.last_note = at;
         }
         self.events.insert((at, self.n_events), event);
@@ -132,7 +133,7 @@ impl World {
     fn run(&mut self) {
         let kill_at = self.dice.below(400);
         for step in 0.. {
-            assert!(step < 200_000, "it does not end");
+            assert!(step < 200_000, "the schedule does not end");
             if step == kill_at && self.dice.percent(50) {
                 self.kill();
             }
@@ -174,7 +175,7 @@ impl World {
         }
     }
 
-    /// Whether a fetcher is free that found nothing.
+    /// Starts all possible visits. Returns true if a fetcher is free and found nothing.
     fn acquire_all(&mut self) -> bool {
         while self.in_flight < self.fetchers {
             let Some(visit) = self.workbench.acquire(self.now) else {
@@ -187,7 +188,7 @@ impl World {
             let verdict = self.fetch(visit);
             let took = self.dice.pick(&[1, 500, 20_000]);
             self.later(took, Event::Verdict(Box::new(verdict)));
-            // The verdict knows when it ended.
+            // The visit ends when its verdict arrives.
             let (&(at, _), event) =
                 self.events.iter_mut().find(|(k, _)| k.1 == self.n_events).unwrap();
             if let Event::Verdict(verdict) = event {
@@ -285,7 +286,7 @@ impl World {
         }
     }
 
-    /// What holds at any time.
+    /// Checks the invariants that hold at any time.
     fn check(&self) {
         let stats = self.workbench.stats(self.now);
         assert_eq!(stats.in_flight, self.in_flight);
@@ -294,11 +295,14 @@ impl World {
         assert!(stats.hosts <= most, "{stats:?}");
     }
 
-    /// To the next moment at which anything happens; `false` when nothing ever will.
+    /// Advances to the time of the next event; returns false if there is none.
     fn advance(&mut self, starved: bool) -> bool {
         let event = self.events.first_key_value().map(|(&(at, _), _)| at);
         let workbench = self.workbench.next_time().filter(|_| starved);
-        assert!(workbench.is_none_or(|at| at > self.now), "nothing to visit, and yet it is time");
+        assert!(
+            workbench.is_none_or(|at| at > self.now),
+            "the workbench has no visit, but reports one as due"
+        );
         let Some(next) = [event, workbench, self.crawldb.next_due()].into_iter().flatten().min()
         else {
             return false;
@@ -307,7 +311,7 @@ impl World {
         true
     }
 
-    /// kill −9: the visits in flight break off, and what was in memory is gone.
+    /// Simulates kill −9: visits in flight break off, and the contents of memory are lost.
     fn kill(&mut self) {
         self.witness.killed(self.now);
         self.crawldb.killed();
@@ -322,11 +326,15 @@ impl World {
         self.now = self.now + self.settings.live.politeness.ip_delay;
         assert!(self.workbench.acquire(self.now).is_none());
         let stats = self.workbench.stats(self.now);
-        assert_eq!((stats.hosts, stats.ips, stats.window_urls), (0, 0, 0), "memory returns");
+        assert_eq!(
+            (stats.hosts, stats.ips, stats.window_urls),
+            (0, 0, 0),
+            "memory was not released"
+        );
     }
 }
 
-/// What is on its way, by the time it arrives.
+/// Pending events, by the time of their arrival.
 type Events = BTreeMap<(Timestamp, u64), Event>;
 
 #[test]
@@ -336,7 +344,7 @@ fn a_pasted_seed() {
     }
 }
 
-/// Else the schedules would say nothing of them.
+/// Otherwise the schedules would not test these cases.
 #[test]
 fn windows_are_cut_and_ready_hosts_leave_now_and_then() {
     let happened = |seed| {
@@ -346,7 +354,7 @@ fn windows_are_cut_and_ready_hosts_leave_now_and_then() {
     };
     let (cut, left): (Vec<bool>, Vec<bool>) = (0..1_000).map(happened).unzip();
     assert!(cut.contains(&true), "no window was cut");
-    assert!(left.contains(&true), "nobody made way");
+    assert!(left.contains(&true), "no ready host left");
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! What an outside observer sees, and the promises it checks against its own notes.
+//! Witness: an outside observer that checks the promises of the workbench against its own records.
 
 use crate::messages::{
     Resolution, RobotsOutcome, RobotsRequest, Signal, Verdict, Visit, VisitTask,
@@ -11,20 +11,20 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// See the module.
+/// The observations on all visits.
 pub struct Witness {
     settings: Settings,
     hosts_busy: HashSet<HostKey>,
     ips_busy: HashSet<IpAddr>,
-    /// Not before this: what delays and Retry-After say.
+    /// Earliest next visits, by delays and Retry-After.
     hosts_next: HashMap<HostKey, Timestamp>,
     ips_next: HashMap<IpAddr, Timestamp>,
     answers: HashMap<HostKey, IpAddr>,
-    /// Where connections of a host may still be open, and until when.
+    /// Addresses to which connections of a host may be open, and until when.
     connections: HashMap<HostKey, (IpAddr, Timestamp)>,
-    /// Where a robots.txt was redirected to, for whomever.
+    /// Redirects of robots.txt files, for any host.
     redirects: HashMap<CrawlUrl, HashSet<CrawlUrl>>,
-    /// Those that were read.
+    /// Files that were read, or are missing.
     files: HashSet<CrawlUrl>,
 }
 
@@ -51,18 +51,28 @@ impl Witness {
 
     pub fn began(&mut self, visit: &Visit, now: Timestamp) {
         let (host, ip) = (visit.host, visit.address);
-        assert!(self.hosts_busy.insert(host), "host twice at once");
-        assert!(self.ips_busy.insert(ip), "address twice at once");
-        assert!(self.hosts_next.get(&host).is_none_or(|&at| at <= now), "host early");
-        assert!(self.ips_next.get(&ip).is_none_or(|&at| at <= now), "address early");
-        assert_eq!(self.answers.get(&host), Some(&ip), "an address nobody gave");
+        assert!(self.hosts_busy.insert(host), "two visits to a host at the same time");
+        assert!(self.ips_busy.insert(ip), "two visits to an IP address at the same time");
+        assert!(
+            self.hosts_next.get(&host).is_none_or(|&at| at <= now),
+            "a host was visited before its delay"
+        );
+        assert!(
+            self.ips_next.get(&ip).is_none_or(|&at| at <= now),
+            "an IP address was visited before its delay"
+        );
+        assert_eq!(
+            self.answers.get(&host),
+            Some(&ip),
+            "a visit to an address that the resolver did not return"
+        );
         if let Some(&(old, until)) = self.connections.get(&host) {
             assert!(old == ip || until < now, "a connection to {old} may be open");
         }
         if let VisitTask::Pages { origin, requests_max, .. } = &visit.task {
             let url = CrawlUrl::from_parts(*origin, &visit.name, "/robots.txt");
-            assert!(self.is_known(url), "before its robots.txt");
-            assert!(*requests_max <= self.burst(), "too many at once");
+            assert!(self.is_known(url), "a page was requested before robots.txt");
+            assert!(*requests_max <= self.burst(), "more requests than `burst`");
         }
     }
 
@@ -96,7 +106,7 @@ impl Witness {
         }
     }
 
-    /// Whether a file was read that this URL leads to, or more than five redirects.
+    /// Returns true if this URL leads to a file that was read, or to more than five redirects.
     fn is_known(&self, url: CrawlUrl) -> bool {
         let mut reached = HashSet::from([url]);
         for _ in 0..=5 {
@@ -109,7 +119,7 @@ impl Witness {
         !reached.is_empty()
     }
 
-    /// Connections break off, and nothing that was under way is known to the next run.
+    /// Records a kill: connections break off, and the next run does not know the visits in flight.
     pub fn killed(&mut self, now: Timestamp) {
         let delay = self.delay(Duration::ZERO);
         for host in std::mem::take(&mut self.hosts_busy) {

@@ -1,22 +1,22 @@
-//! What happens to a cluster: agents join, leave, die, are cut off, and come back.
+//! Events of the cluster: agents join, leave, die, are cut off, and come back.
 
 use super::world::{Event, World};
 use crate::workbench::tests::desk::ms;
 use crivello_common::view::AgentState;
 
 impl World {
-    pub(super) fn fate(&mut self) {
+    pub(super) fn membership_event(&mut self) {
         if self.is_calm() {
             return;
         }
-        let wait = ms(500 + self.dice.below(8_000));
-        self.at(wait, Event::Delivery);
-        let n = self.dice.below(self.view.agents.len() as u64) as usize;
+        let wait = ms(500 + self.rng.below(8_000));
+        self.at(wait, Event::Membership);
+        let n = self.rng.below(self.view.agents.len() as u64) as usize;
         let id = self.view.agents[n].id;
         let states = self.view.agents.iter().map(|agent| agent.state);
         let active = states.filter(|&state| state == AgentState::Active).count();
-        match (self.view.agents[n].state, self.dice.below(5)) {
-            // Forgotten, maybe while it still fetches.
+        match (self.view.agents[n].state, self.rng.below(5)) {
+            // The coordinator forgets the dead agent, perhaps while it still fetches.
             (AgentState::Dead, 0..2) => {
                 self.view.agents.remove(n);
                 self.tell_view();
@@ -40,18 +40,18 @@ impl World {
                 self.tell_view();
             }
             (_, 3) if active > 1 => {
-                // It hears nothing any more and fetches on by somebody's promise for a while.
-                let closes = ms(self.dice.below(4_000));
+                // It receives nothing any more, and continues to fetch by peer leases for a while.
+                let closes = ms(self.rng.below(4_000));
                 let life = self.nodes[&id].life;
                 self.view.agents[n].state = AgentState::Dead;
                 self.at(closes, Event::Fence(id, life));
-                let node = self.nodes.remove(&id).expect("it lives");
+                let node = self.nodes.remove(&id).expect("the node is alive");
                 self.clear = self.clear.max(self.now + closes);
                 self.tell_view();
                 self.nodes.insert(id, node);
             }
             (_, 4) => {
-                // Killed, and back before anybody counted it as dead.
+                // It is killed, and restarts before it is counted as dead.
                 self.kill(id);
                 self.begin_life(id);
                 self.view.agents[n].joined_epoch = self.view.epoch + 1;
