@@ -1,58 +1,58 @@
-"""What a crawl would cost at 4 to 1,000 agents and 10^8 to 10^10 pages; see scaling.md.
+"""Model of the cost of a crawl with 4 to 1,000 agents and 10^8 to 10^10 pages; see scaling.md.
 
-A model: unit costs, and how often each occurs. Run: python3 docs/scaling.py
-"B" is docs/benchmarks.md, "code" a constant or a loop in the sources, "assumed" a guess.
+It multiplies unit costs by the number of occurrences. Run: python3 docs/scaling.py
+Sources of the constants: "B" is docs/benchmarks.md, "code" the source code, "assumed" a guess.
 """
 
 AGENTS = [4, 16, 64, 250, 1_000]
 PAGES = [10**8, 10**9, 10**10]
 
-# The web, all assumed but for the page of B: 17 KB, 30 links, a fifth of them new.
+# The web, all assumed except the page of B: 17 KB, 30 links, a fifth of them new.
 PAGE_BYTES = 17_000
 LINKS = 30
 NEW_SHARE = 0.2
-OFFSITE_LINKS_SENT = 4.5      # links a page to other groups, less those sent to the owner lately
-SENT_NEW_SHARE = 0.4          # of those, new to their owner
+OFFSITE_LINKS_SENT = 4.5      # links per page to other groups, without those recently sent to the owner
+SENT_NEW_SHARE = 0.4          # share of these that are new to their owner
 PAGES_A_HOST = 100
 HOSTS_A_GROUP = 2             # a group is a registrable domain
-PAGES_A_SECOND = 500          # of one agent: delays and slow sites bound it, not CPU
+PAGES_A_SECOND = 500          # of one agent; limited by delays and slow sites, not by CPU
 ARCHIVE_BYTES = 6_000         # a page, compressed
 MTBF_DAYS = 60                # of one agent, whatever the cause
-REPAIR_DAYS = 1               # until it is back, or somebody has removed it
+REPAIR_DAYS = 1               # until it returns or is removed
 LINK_BITS_S = 1e9             # of any machine
 
 # CPU, in microseconds.
-PAGE_US = 135                 # B: alone, on a quiet machine
-SHARED_US = 67                # B: 8 agents beside 8 crawlers apart; batches are large there
-HTTPS_US = 297                # B: a new connection with TLS for each page, beside kept ones without
+PAGE_US = 135                 # B: one crawler, on a quiet machine
+SHARED_US = 67                # B: 8 agents compared with 8 independent crawlers; batches are large there
+HTTPS_US = 297                # B: a new connection with TLS for each page, compared with kept-alive ones without TLS
 CALL_END_US = 50              # assumed: a gRPC call, at one of its ends (25 to 100)
-PACKET_END_US = 40            # assumed: a packet with its answer and outbox row, at one end (20 to 80)
-FENCE_LOOK_US = 0.04          # assumed: one peer's lease looked up; code: all of them, at each look
+PACKET_END_US = 40            # assumed: a packet with its acknowledgement and outbox row, at one end (20 to 80)
+FENCE_LOOK_US = 0.04          # assumed: look-up of one peer lease; code: each check looks up all of them
 FENCE_LOOKS_A_PAGE = 2        # code: before a visit, and in the writer's loop
 ROLE_US = 1.0                 # B: a million groups scanned a second
-ROLE_PEER_US = 0.001           # assumed: code looks agents up in a list
-SCANS = 3                     # code: scan, hand-over, replicas; more follow after 1, 2, 4 .. 300 s
-CLONE_AGENT_US = 0.2          # assumed: one agent of a view copied or encoded
+ROLE_PEER_US = 0.001           # assumed: the code searches agents in a list
+SCANS = 3                     # code: scan, handoff, replicas; more follow after 1, 2, 4 .. 300 s
+CLONE_AGENT_US = 0.2          # assumed: copying or encoding one agent of a view
 
-# The sieve: checks a CPU-second, and how they fall as rows grow (B: 696,000 at 2 million URLs).
+# The sieve: checks per CPU-second, and their decrease with the number of rows (B: 696,000 at 2 million URLs).
 SIEVE_SMALL, SIEVE_ROWS, SIEVE_RATE = 696_000, 20e6, 303_000
-SIEVE_POWER = 0.53            # B: fitted from 10 to 100 million; beyond that it is extrapolated
+SIEVE_POWER = 0.53            # B: fitted from 10 to 100 million; extrapolated beyond
 
 # Rows on disk, in bytes, all column families, in a cluster.
-FILTER_BYTES = 1.25           # code: ten bits a row of `seen`, in a block cache of 67 MB by default
-QUEUED_BYTES = 22 + 45        # assumed: `seen` says where it waits (B: 14 alone); and `frontier`
-FETCHED_BYTES = 14 + 70       # B: and what it takes to fetch the page again
-CONTENT_BYTES = 80            # assumed: the digest, on the agent that fetched
+FILTER_BYTES = 1.25           # code: ten bits per row of `seen`, in a block cache of 67 MB by default
+QUEUED_BYTES = 22 + 45        # assumed: `seen` has the queue position (B: 14 for one agent); and `frontier`
+FETCHED_BYTES = 14 + 70       # B: and the data for fetching the page again
+CONTENT_BYTES = 80            # assumed: the digest, on the agent that fetched the page
 HOST_BYTES = 400              # assumed: host, robots.txt, schedule
 REPLICATION = 2               # code: default
 
 # Between agents.
 COMMIT_S = 0.25               # code: default
-PACKET_BYTES = 250            # assumed: frames, TLS, TCP and the answer, beside the facts
-FACT_BYTES = 100              # B: 196 bytes for a URL that goes to its owner and is copied
-CONNECTION_BYTES = 40_000     # assumed: TLS and HTTP/2 of one that is quiet, at one end
+PACKET_BYTES = 250            # assumed: frames, TLS, TCP and the acknowledgement, beside the facts
+FACT_BYTES = 100              # B: 196 bytes for a URL that is sent to its owner and replicated
+CONNECTION_BYTES = 40_000     # assumed: TLS and HTTP/2 of an idle connection, at one end
 QUEUE_BYTES = 4 << 20         # code: packets to one agent, on each of two streams
-MOVE_ROWS_S = 1_000_000 / 13.4  # B: 1,000,000 URLs to one that joins, 18.4 s, 5 of which it waits
+MOVE_ROWS_S = 1_000_000 / 13.4  # B: 1,000,000 URLs to an agent that joins, 18.4 s, including 5 s of waiting
 MOVE_GROUPS_S = 20_000 / 3.5  # B: 100,000 URLs in as many groups, 8.5 s
 MOVE_BYTES = 66               # B: 66 MB
 NEWCOMER_WAIT_S, LEASE_S = 5, 30  # code
@@ -65,12 +65,12 @@ VIEW_AGENT_BYTES = 64         # counted: name of 12 bytes, address of 20
 
 
 def bins_hit(bins, items):
-    """Expected number of bins that get an item."""
+    """Expected number of bins that get at least one item."""
     return bins * (1 - (1 - 1 / bins) ** items)
 
 
 def state(agents, pages):
-    """What one agent has once `pages` have been fetched."""
+    """State of one agent once `pages` have been fetched."""
     hosts = pages / PAGES_A_HOST
     urls = pages * LINKS * NEW_SHARE
     copies = REPLICATION / agents
@@ -89,7 +89,7 @@ def state(agents, pages):
 
 
 def traffic(agents):
-    """What one agent sends to others for each page."""
+    """Traffic from one agent to others, per page."""
     peers = agents - 1
     pages = PAGES_A_SECOND * COMMIT_S
     sent = pages * OFFSITE_LINKS_SENT * peers / agents
@@ -103,23 +103,23 @@ def traffic(agents):
 
 
 def cpu(agents):
-    """Of one agent, in per cent of a core, by what takes it."""
+    """CPU of one agent, in per cent of a core, by purpose."""
     peers, rate = agents - 1, PAGES_A_SECOND / 1e4
     return {
         "page, as measured": PAGE_US * rate,
         "connections, TLS": HTTPS_US * rate,
         "routing, replicas, in large batches": SHARED_US * rate,
-        "packets that batches fall into": traffic(agents)["packets"] * 2 * PACKET_END_US * rate,
+        "packets, because batches become small": traffic(agents)["packets"] * 2 * PACKET_END_US * rate,
         "IP leases: a call each way before a visit": peers / agents * 4 * CALL_END_US * rate,
         "peer leases": peers * 2 * CALL_END_US / 1e4,
-        "looking at all peer leases": peers * FENCE_LOOKS_A_PAGE * FENCE_LOOK_US * rate,
+        "checking all peer leases": peers * FENCE_LOOKS_A_PAGE * FENCE_LOOK_US * rate,
     }
 
 
 def change(agents, pages):
-    """A view that changes: what each agent does, one that joins, and one that dies."""
+    """Costs of a change of view: for each agent, for an agent that joins, and after a death."""
     peers, has = agents - 1, state(agents, pages)
-    # Two new streams, two messages and two reports with answers, sent and received, for each peer.
+    # Two new streams, two messages and two reports with replies, sent and received, for each peer.
     messages = peers * (8 * CALL_END_US + 4 * PACKET_END_US) / 1e6
     scan = has["groups"] * (ROLE_US + ROLE_PEER_US * agents) * SCANS / 1e6
     move = max(has["rows"] / MOVE_ROWS_S, has["groups"] / MOVE_GROUPS_S)
@@ -135,7 +135,7 @@ def change(agents, pages):
 
 
 def heartbeat(agents):
-    """Seconds until a heartbeat that asks for pages is answered: all wait while the disk cannot keep up."""
+    """Seconds until a heartbeat with a quota request gets its reply; all wait while the disk is overloaded."""
     return max(SYNC_S, agents * SYNC_S - BEAT_S)
 
 
@@ -163,9 +163,9 @@ def by_pages(f, what, label, unit=1.0, sizes=PAGES):
 
 def main():
     most, ends = PAGES[-1:], PAGES[::2]
-    table("What one agent has in the end", by_pages(state, "hours", "hours for all")
+    table("State of one agent at the end", by_pages(state, "hours", "hours for the whole crawl")
           + by_pages(state, "rows", "rows of `seen`", sizes=most)
-          + by_pages(state, "filters", "their filters, MB", 1e6, most)
+          + by_pages(state, "filters", "filters of these rows, MB", 1e6, most)
           + by_pages(state, "disk", "state, GB", 1e9) + by_pages(state, "archive", "archive, GB", 1e9, most))
 
     def sieve(n, p):
@@ -173,52 +173,52 @@ def main():
         return {"sieve": percent, "all": percent + sum(cpu(n).values())}
     table("CPU of one agent, per cent of a core",
           [(what, lambda n, w=what: cpu(n)[w]) for what in cpu(4)]
-          + by_pages(sieve, "sieve", "sieve, beyond a small one", sizes=most)
-          + by_pages(sieve, "all", "all", sizes=ends))
+          + by_pages(sieve, "sieve", "sieve, beyond the cost of a small one", sizes=most)
+          + by_pages(sieve, "all", "sum", sizes=ends))
 
-    table("Between agents, for each of them", [
-        ("packets a page, sent", lambda n: traffic(n)["packets"]),
+    table("Traffic between agents, for each agent", [
+        ("packets sent per page", lambda n: traffic(n)["packets"]),
         ("links in a packet to an owner", lambda n: traffic(n)["links"]),
-        ("others that a commit waits for, per cent", lambda n: traffic(n)["waits"] * 100),
+        ("other agents that a commit waits for, per cent", lambda n: traffic(n)["waits"] * 100),
         ("Mbit/s from the web", lambda n: PAGE_BYTES * PAGES_A_SECOND * 8 / 1e6),
-        ("Mbit/s of packets, sent", lambda n: traffic(n)["bytes"] * PAGES_A_SECOND * 8 / 1e6),
-        ("peer leases a second, in all", lambda n: n * (n - 1)),
+        ("Mbit/s of packets sent", lambda n: traffic(n)["bytes"] * PAGES_A_SECOND * 8 / 1e6),
+        ("peer leases a second in the cluster", lambda n: n * (n - 1)),
         ("connections", lambda n: 4 * (n - 1)),
-        ("MB of quiet connections", lambda n: 4 * (n - 1) * CONNECTION_BYTES / 1e6),
-        ("MB that queues to and from others may hold", lambda n: 4 * (n - 1) * QUEUE_BYTES / 1e6),
+        ("MB of idle connections", lambda n: 4 * (n - 1) * CONNECTION_BYTES / 1e6),
+        ("maximum MB in queues to and from others", lambda n: 4 * (n - 1) * QUEUE_BYTES / 1e6),
     ])
 
     table("The coordinator", [
         ("CPU of heartbeats, per cent of a core",
             lambda n: n / BEAT_S * (3 * n * CLONE_AGENT_US + CALL_END_US) / 1e4),
-        (f"page quota: syncs a second, of {1 / SYNC_S:.0f}", lambda n: n / BEAT_S),
+        (f"page quota: syncs a second (at most {1 / SYNC_S:.0f})", lambda n: n / BEAT_S),
         ("page quota: seconds for a heartbeat", heartbeat),
-        ("a new view to all, MB", lambda n: n * n * VIEW_AGENT_BYTES / 1e6),
-        ("the same, seconds of CPU", lambda n: n * n * CLONE_AGENT_US * 2 / 1e6),
-        ("the same, seconds at 1 Gbit/s", lambda n: n * n * VIEW_AGENT_BYTES * 8 / LINK_BITS_S),
+        ("a new view for all agents, MB", lambda n: n * n * VIEW_AGENT_BYTES / 1e6),
+        ("a new view, seconds of CPU", lambda n: n * n * CLONE_AGENT_US * 2 / 1e6),
+        ("a new view, seconds at 1 Gbit/s", lambda n: n * n * VIEW_AGENT_BYTES * 8 / LINK_BITS_S),
     ])
 
     table("A change of view", [
-        ("messages, reports and streams, s of CPU of each", lambda n: change(n, 1)["messages"]),
+        ("messages, reports and streams, s of CPU of each agent", lambda n: change(n, 1)["messages"]),
     ] + by_pages(change, "scan", "scans of all groups, s", sizes=most)
-      + by_pages(change, "moved", "to one that joins, GB", 1e9, most)
-      + by_pages(change, "waiting", "of it in its memory, at most, MB", 1e6, most)
-      + by_pages(change, "join", "until it has all, s", sizes=ends)
+      + by_pages(change, "moved", "rows for an agent that joins, GB", 1e9, most)
+      + by_pages(change, "waiting", "of these, in its memory at most, MB", 1e6, most)
+      + by_pages(change, "join", "until it has all rows, s", sizes=ends)
       + by_pages(change, "death", "a death: until fully replicated again, s", sizes=most) + [
         ("hours between two deaths", lambda n: change(n, 1)["between"]),
-        ("dead at any time", lambda n: n * REPAIR_DAYS / MTBF_DAYS),
-    ] + by_pages(change, "share", "share of time in which one is filled", sizes=most))
+        ("agents dead at any time", lambda n: n * REPAIR_DAYS / MTBF_DAYS),
+    ] + by_pages(change, "share", "share of time in which an agent receives its rows", sizes=most))
 
-    print("\n## From how many agents on\n")
+    print("\n## Number of agents at which each limit is reached\n")
     for what, breaks in [
         ("page quota: the coordinator's disk is always busy", lambda n: n / BEAT_S > 1 / SYNC_S),
-        ("rows to one that joins may take 400 MB there", lambda n: change(n, 10**10)["waiting"] > 400e6),
-        ("two are dead at any time", lambda n: n * REPAIR_DAYS / MTBF_DAYS >= REPLICATION),
-        ("packets cost what a page does", lambda n: traffic(n)["packets"] * 2 * PACKET_END_US > PAGE_US),
+        ("rows in transit may take 400 MB of memory at an agent that joins", lambda n: change(n, 10**10)["waiting"] > 400e6),
+        ("two agents are dead at any time", lambda n: n * REPAIR_DAYS / MTBF_DAYS >= REPLICATION),
+        ("packets cost as much CPU as the page", lambda n: traffic(n)["packets"] * 2 * PACKET_END_US > PAGE_US),
         ("page quota: heartbeats time out", lambda n: heartbeat(n) > BEAT_TIMEOUT_S),
-        ("peer leases cost what the pages do", lambda n: cpu(n)["peer leases"] * 1e4 > PAGE_US * PAGES_A_SECOND),
+        ("peer leases cost as much CPU as the pages", lambda n: cpu(n)["peer leases"] * 1e4 > PAGE_US * PAGES_A_SECOND),
         ("a new view takes a second at 1 Gbit/s", lambda n: n * n * VIEW_AGENT_BYTES * 8 > LINK_BITS_S),
-        ("quiet connections take 400 MB", lambda n: 4 * (n - 1) * CONNECTION_BYTES > 400e6),
+        ("idle connections take 400 MB", lambda n: 4 * (n - 1) * CONNECTION_BYTES > 400e6),
     ]:
         print(f"* {what}: {next(n for n in range(2, 100_000) if breaks(n)):,}")
 

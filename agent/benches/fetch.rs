@@ -48,7 +48,7 @@ fn main() {
     for round in 0..4 {
         let bare = cpu(|| runtime.block_on(bare(server)));
         let room = cpu(|| runtime.block_on(room(server)));
-        println!("round {round}: bare {bare:.2} us, room {room:.2} us a page");
+        println!("round {round}: bare client {bare:.2} us, fetch stage {room:.2} us per page");
     }
 }
 

@@ -101,7 +101,7 @@ pub const PEER_WINDOW: usize = 256;
 /// Maximum bytes of packets of one stream that wait to be stored here; no more are read meanwhile.
 pub const PEER_STREAM_BYTES: usize = 8 << 20;
 /// Maximum number of robots.txt requests of other agents at once, and of requests to them.
-pub const GUESTS_MAX: usize = 1_024;
+pub const REMOTE_ROBOTS_MAX: usize = 1_024;
 /// Capacity of the queue of answers from other agents; the links to them wait while it is full.
 pub const PEER_ANSWERS: usize = 8_192;
 /// Capacity of the writer's queue of messages from other agents, the coordinator and people: more

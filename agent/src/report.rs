@@ -32,7 +32,7 @@ pub struct Report {
     /// Seeds of this run.
     pub seeds: SeedCounts,
     /// Totals of the crawl.
-    pub totals: Totals,
+    pub totals: ReportTotals,
     /// Pages by HTTP status.
     pub pages_by_status: BTreeMap<u16, u64>,
     /// URLs and pages discarded, by reason; reasons that did not occur are left out.
@@ -49,7 +49,7 @@ pub struct Report {
 
 /// Totals of a [`Report`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct ReportTotals {
     /// Number of responses that count as pages.
     pub pages: u64,
     /// Bytes of their bodies, as received.

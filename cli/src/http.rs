@@ -33,20 +33,20 @@ pub struct Meters(Arc<Mutex<Nodes>>);
 
 #[derive(Debug, Default)]
 struct Nodes {
-    agents: Vec<agent::Meter>,
-    coordinator: Option<coordinator::Meter>,
+    agents: Vec<agent::AgentMetrics>,
+    coordinator: Option<coordinator::CoordinatorMetrics>,
 }
 
 impl Meters {
     /// Adds an agent, replacing an earlier one of the same name.
-    pub fn add(&self, meter: &agent::Meter) {
+    pub fn add(&self, meter: &agent::AgentMetrics) {
         let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         nodes.agents.retain(|known| known.name() != meter.name());
         nodes.agents.push(meter.clone());
     }
 
     /// Adds the coordinator.
-    pub fn add_coordinator(&self, meter: coordinator::Meter) {
+    pub fn add_coordinator(&self, meter: coordinator::CoordinatorMetrics) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).coordinator = Some(meter);
     }
 

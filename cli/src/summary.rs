@@ -119,14 +119,14 @@ fn line(t: &mut String, text: impl Display) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crivello_agent::report::{Ended, RestingHost, SeedCounts, Totals};
+    use crivello_agent::report::{Ended, ReportTotals, RestingHost, SeedCounts};
 
     #[test]
     fn the_summary_has_all_sections_that_are_not_empty() {
         let report = Report {
             ended: Ended::Exhausted,
             elapsed_seconds: 83.2,
-            totals: Totals { pages: 1_200, bytes: 12 << 20, ..Totals::default() },
+            totals: ReportTotals { pages: 1_200, bytes: 12 << 20, ..ReportTotals::default() },
             pages_by_status: BTreeMap::from([(200, 1_000), (404, 200)]),
             skipped: BTreeMap::from([("depth".to_owned(), 7), ("robots".to_owned(), 1_900)]),
             seeds: SeedCounts { taken: 3, refused: 2 },

@@ -12,6 +12,7 @@
 //! passes it events with the current time, stores the result, then publishes it. [`Coordinator`]
 //! assembles the parts.
 
+mod error;
 mod lease_clock;
 pub mod members;
 mod membership;
@@ -24,5 +25,6 @@ mod settings;
 mod state_file;
 mod watchers;
 
-pub use server::{Coordinator, CoordinatorError, Listen};
+pub use error::CoordinatorError;
+pub use server::{Coordinator, Listen};
 pub use state_file::{STATE_FILE, StoredSettings, stored_settings};

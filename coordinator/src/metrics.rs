@@ -47,7 +47,7 @@ impl Counts {
 
 /// Source of a coordinator's metrics. Clones share the counters.
 #[derive(Clone, Debug)]
-pub struct Meter {
+pub struct CoordinatorMetrics {
     pub(crate) counts: Arc<Counts>,
     pub(crate) views: watch::Receiver<Arc<View>>,
     pub(crate) watchers: Watchers,
@@ -56,7 +56,7 @@ pub struct Meter {
     pub(crate) crawl_id: String,
 }
 
-impl Meter {
+impl CoordinatorMetrics {
     fn view(&self) -> Arc<View> {
         Arc::clone(&self.views.borrow())
     }
@@ -64,7 +64,7 @@ impl Meter {
 
 /// Returns all metrics as text of the type [`metrics::CONTENT_TYPE`].
 #[must_use]
-pub fn render(meter: &Meter) -> String {
+pub fn render(meter: &CoordinatorMetrics) -> String {
     metrics::render(&[FAMILIES], &[(Vec::new(), meter.clone())])
 }
 
@@ -80,7 +80,7 @@ pub fn described() -> impl Iterator<Item = FamilyInfo> {
 }
 
 /// All metrics of a coordinator.
-const FAMILIES: &[MetricFamily<Meter>] = &[
+const FAMILIES: &[MetricFamily<CoordinatorMetrics>] = &[
     gauge(
         "crivello_coordinator_info",
         "1",

@@ -1,7 +1,8 @@
 //! Assembly of a coordinator: state, membership thread, gRPC server, and their orderly shutdown.
 
+use crate::error::CoordinatorError;
 use crate::membership::MembershipHandle;
-use crate::metrics::Meter;
+use crate::metrics::CoordinatorMetrics;
 use crate::rpc::Rpc;
 use crate::state_file::StateFile;
 use crate::watchers::Watchers;
@@ -46,25 +47,6 @@ pub struct Listen {
     pub token: Option<LiveToken>,
 }
 
-/// The reason why a coordinator cannot start or had to stop.
-#[derive(Debug, thiserror::Error)]
-pub enum CoordinatorError {
-    /// The request is invalid and nothing was changed; the caller must change the request.
-    #[error("{0}")]
-    Refused(String),
-    /// Something is damaged or failed.
-    #[error("{0}")]
-    Broken(String),
-}
-
-impl CoordinatorError {
-    /// True if the request is invalid.
-    #[must_use]
-    pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::Refused(_))
-    }
-}
-
 /// A running coordinator.
 #[derive(Debug)]
 pub struct Coordinator {
@@ -75,7 +57,7 @@ pub struct Coordinator {
     resumed: bool,
     server: JoinHandle<Result<(), tonic::transport::Error>>,
     end: oneshot::Sender<()>,
-    meter: Meter,
+    meter: CoordinatorMetrics,
 }
 
 impl Coordinator {
@@ -115,7 +97,7 @@ impl Coordinator {
         let membership = MembershipHandle::start(opened, settings, clock)
             .map_err(|error| CoordinatorError::Broken(format!("cannot start a thread: {error}")))?;
         let watchers = Watchers::new(settings.fixed.cluster.lease);
-        let meter = Meter {
+        let meter = CoordinatorMetrics {
             counts: membership.counts.clone(),
             views: membership.views.clone(),
             watchers: watchers.clone(),
@@ -159,7 +141,7 @@ impl Coordinator {
 
     /// Source of the metrics, for [`metrics::render`](crate::metrics::render).
     #[must_use]
-    pub const fn meter(&self) -> &Meter {
+    pub const fn meter(&self) -> &CoordinatorMetrics {
         &self.meter
     }
 

@@ -15,7 +15,8 @@ pub(crate) enum EditRejected {
     Edit(#[from] EditError),
     /// The settings were changed in the meantime.
     #[error(
-        "the settings have changed: revision {in_force} is in force, not {known}; review them and try again"
+        "the settings have changed: revision {in_force} is in force, not {known}; review them and \
+         try again"
     )]
     Outdated {
         /// Revision known to the editor.

@@ -9,7 +9,7 @@
 //! change is in force or published, so a crash leaves either the old record or the new one. A file
 //! that fails its checks is refused as damaged: an older state would issue epochs twice.
 
-use crate::CoordinatorError;
+use crate::error::CoordinatorError;
 use crivello_common::config::{Settings, TypedSettings};
 use crivello_common::runtime::{replace_file, replacement_path};
 use crivello_common::time::Timestamp;
@@ -294,7 +294,8 @@ fn read(dir: &Path) -> Result<Option<Record>, CoordinatorError> {
         false => "is not empty",
     };
     Err(CoordinatorError::Refused(format!(
-        "{} {what} and has no {STATE_FILE}, so it does not belong to a coordinator; choose another --data",
+        "{} {what} and has no {STATE_FILE}, so it does not belong to a coordinator; choose \
+         another --data",
         dir.display()
     )))
 }

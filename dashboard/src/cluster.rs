@@ -1,7 +1,7 @@
 //! The state of the cluster as JSON: `/api/cluster`.
 
 use super::history::Point;
-use super::poll::Listing;
+use super::listing::Listing;
 use super::words;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState};
@@ -74,7 +74,7 @@ impl Seen {
     }
 
     /// Returns the growth of a counter per second; `None` after a single sample.
-    #[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
+    #[expect(clippy::cast_precision_loss, reason = "only three digits are shown")]
     fn rate(&self, counter: fn(&Sample) -> u64) -> Option<f64> {
         let last = self.samples.back()?;
         let first = self.samples.iter().find(|s| last.at.since(s.at) <= RECENT)?;

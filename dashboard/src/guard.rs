@@ -7,8 +7,7 @@
 //! * If there is a token, everything but the health check and the login page requires it, in an
 //!   `Authorization: Bearer` header or as the cookie of a login.
 
-use super::login;
-use super::state::State;
+use super::session;
 use axum::body::Body;
 use axum::extract::{Request, State as Shared};
 use axum::http::header::{
@@ -20,6 +19,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use crivello_proto::LiveToken;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 /// Forbids content from other sites, inline scripts and styles, and framing by any page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -61,9 +61,9 @@ impl Guard {
         Self { names, at, token, is_secure }
     }
 
-    /// Returns further attributes of the login cookie: a cookie set over TLS is only sent over TLS.
-    pub(super) const fn cookie_more(&self) -> &'static str {
-        if self.is_secure { "; Secure" } else { "" }
+    /// Returns true if the server uses TLS.
+    pub(super) const fn is_secure(&self) -> bool {
+        self.is_secure
     }
 
     pub(super) const fn token(&self) -> Option<&LiveToken> {
@@ -109,7 +109,7 @@ impl Guard {
         let Some(token) = &self.token else { return true };
         let bearer =
             headers.get(AUTHORIZATION).is_some_and(|value| token.matches_header(value.as_bytes()));
-        bearer || login::is_in(&token.now(), headers)
+        bearer || session::is_valid(&token.now(), headers)
     }
 
     /// Returns true if a browser reports that another site caused the request. Other programs
@@ -179,12 +179,12 @@ impl Rejection {
 
 /// Checks a request and adds the security headers to its response.
 pub(super) async fn check_request(
-    Shared(state): Shared<State>,
+    Shared(guard): Shared<Arc<Guard>>,
     request: Request<Body>,
     next: Next,
 ) -> Response {
     let path = request.uri().path().to_owned();
-    let checked = state.guard.check(request.method(), &path, request.headers());
+    let checked = guard.check(request.method(), &path, request.headers());
     let mut response = match checked {
         Ok(()) => next.run(request).await,
         Err(rejection) => rejection.response(&path),

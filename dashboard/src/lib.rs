@@ -24,10 +24,12 @@ mod cluster;
 mod events;
 mod guard;
 mod history;
+mod listing;
 mod login;
 mod page;
 mod poll;
 mod server;
+mod session;
 mod state;
 mod words;
 

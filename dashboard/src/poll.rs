@@ -5,12 +5,13 @@ use super::assignment::Assignment;
 use super::cluster::{self, Seen};
 use super::events::Events;
 use super::history::History;
+use super::listing::{Listing, members};
 use crivello_common::config::Settings;
 use crivello_common::time::Clock;
 use crivello_common::view::{Agent, AgentId, View};
 use crivello_proto::agents::{AgentClients, Answer, Client, living};
 use crivello_proto::{LocalCoordinator, v1};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -36,26 +37,7 @@ pub(super) struct ClusterSnapshot {
     pub(super) settings: Settings,
 }
 
-/// The members, their leases, and the revision of the settings.
-#[derive(Debug)]
-pub(super) struct Listing {
-    pub(super) crawl: String,
-    pub(super) view: View,
-    pub(super) leases: HashMap<AgentId, v1::AgentLease>,
-    pub(super) revision: u64,
-}
-
 type Heard = (AgentId, Answer<v1::StatusResponse>, Option<Answer<v1::DetailsResponse>>);
-
-/// Queries the crawl id, the view and the leases.
-pub(super) async fn members(
-    coordinator: &LocalCoordinator,
-) -> Result<(String, View, Vec<v1::AgentLease>), Status> {
-    let listed = coordinator.clone().list_agents(v1::ListAgentsRequest {}).await?;
-    let v1::ListAgentsResponse { crawl_id, view, leases } = listed.into_inner();
-    let view = View::try_from(view.unwrap_or_default());
-    Ok((crawl_id, view.map_err(|error| Status::internal(error.to_string()))?, leases))
-}
 
 /// Polls until all receivers are gone.
 pub(super) async fn run(

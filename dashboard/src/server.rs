@@ -125,7 +125,7 @@ fn routes(state: State) -> Router {
         .route("/healthz", get(async || "ok\n"))
         .fallback(async || api::Refusal::new(StatusCode::NOT_FOUND, "there is no such page"))
         .layer(DefaultBodyLimit::max(BODY_SIZE_MAX))
-        .layer(middleware::from_fn_with_state(state.clone(), guard::check_request))
+        .layer(middleware::from_fn_with_state(Arc::clone(&state.guard), guard::check_request))
         .with_state(state)
 }
 

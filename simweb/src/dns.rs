@@ -4,6 +4,7 @@
 //! that point back to its name.
 
 use crate::character::DnsWay;
+use crate::network::several;
 use crate::world::World;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -87,14 +88,6 @@ impl Zone {
         *n = n.saturating_add(1);
         *n == 1
     }
-}
-
-/// Returns a host's own address and up to four more that belong to no host.
-#[must_use]
-pub fn several(own: Ipv4Addr, more: u8) -> Vec<Ipv4Addr> {
-    let [a, b, c, _] = own.octets();
-    let extra = (0..more.min(4)).map(|k| Ipv4Addr::new(a, b, c, 251 + k));
-    std::iter::once(own).chain(extra).collect()
 }
 
 fn parse(query: &[u8]) -> Option<Question<'_>> {

@@ -2,8 +2,9 @@
 
 use crate::answer::SimResponse;
 use crate::character::Manner;
-use crate::http1::{Stream, head, message, send};
+use crate::connection::Stream;
 use crate::log::InFlight;
+use crate::response::{head, message, send};
 use std::fmt::Write;
 use std::io;
 use std::time::Duration;

@@ -1,48 +1,22 @@
 //! An HTTP/1.1 server that can misbehave. A library would not split a head, reset in the middle of
 //! a body, declare a wrong length, or report when the last byte was sent.
 
-use crate::answer::{Request, SimResponse};
+use crate::answer::Request;
 use crate::character::Manner;
+use crate::connection::{Connection, Stream};
 use crate::hostile;
-use crate::log::{Entry, InFlight};
-use crate::server::ServerState;
-use std::fmt::Write;
-use std::future::poll_fn;
+use crate::log::Entry;
+use crate::response::{message, send};
+use crate::state::ServerState;
 use std::io;
-use std::net::Ipv4Addr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::ready;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Limit of a request head in bytes; beyond it the connection is closed.
 const REQUEST_HEAD_MAX: usize = 64 * 1024;
 /// Idle time after which a connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
-
-/// Properties of a connection.
-#[derive(Clone, Debug)]
-pub struct Connection {
-    /// The contacted address.
-    pub ip: Option<Ipv4Addr>,
-    /// The contacted port.
-    pub port: u16,
-    /// True if it uses TLS.
-    pub tls: bool,
-    /// Number of the connection.
-    pub connection: u64,
-    /// True if its TLS session was resumed from an earlier connection.
-    pub resumed: bool,
-    /// Process of the visitor.
-    pub process: Option<u32>,
-}
-
-/// A stream that can be reset.
-pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {
-    /// Turns the next close into a reset.
-    fn reset_on_close(&self);
-}
 
 /// Answers requests until either side is done.
 ///
@@ -144,60 +118,6 @@ fn parse(head: &[u8]) -> Option<(Request, String, bool)> {
 pub fn host_name(authority: &str) -> String {
     let name = authority.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
     name.map_or(authority, |(name, _)| name).to_ascii_lowercase()
-}
-
-/// Returns the head of `answer` with this Content-Length.
-#[must_use]
-pub fn head(answer: &SimResponse, content_length: Option<usize>) -> String {
-    let mut head = String::with_capacity(256);
-    let _ =
-        write!(head, "HTTP/1.1 {} {}\r\nServer: simweb\r\n", answer.status, reason(answer.status));
-    for (name, value) in &answer.headers {
-        let _ = write!(head, "{name}: {value}\r\n");
-    }
-    if let Some(length) = content_length {
-        let _ = write!(head, "Content-Length: {length}\r\n");
-    }
-    head.push_str(if answer.keep_alive { "\r\n" } else { "Connection: close\r\n\r\n" });
-    head
-}
-
-/// Returns head and body in one piece.
-#[must_use]
-pub fn message(answer: &SimResponse, content_length: usize) -> Vec<u8> {
-    let mut bytes = head(answer, Some(content_length)).into_bytes();
-    bytes.reserve_exact(answer.body.len());
-    bytes.extend_from_slice(&answer.body);
-    bytes
-}
-
-fn reason(status: u16) -> &'static str {
-    http::StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("Unknown")
-}
-
-/// Writes all of `bytes` to the socket and records the time before each piece.
-///
-/// # Errors
-/// Fails if the connection breaks.
-pub async fn send(
-    stream: &mut (impl AsyncWrite + Unpin),
-    flight: &mut InFlight,
-    mut bytes: &[u8],
-) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let n = poll_fn(|context| {
-            flight.sending();
-            let n = ready!(Pin::new(&mut *stream).poll_write(context, bytes));
-            std::task::Poll::Ready(n)
-        })
-        .await?;
-        if n == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        flight.sent(n);
-        bytes = &bytes[n..];
-    }
-    stream.flush().await
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 
 use crate::answer::{Request, SimResponse};
 use crate::character::Manner;
-use crate::http1::{Connection, host_name};
+use crate::connection::Connection;
+use crate::http1::host_name;
 use crate::log::{Entry, InFlight};
-use crate::server::ServerState;
+use crate::state::ServerState;
 use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;

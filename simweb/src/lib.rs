@@ -17,6 +17,7 @@ pub mod answer;
 pub mod caller;
 pub mod character;
 pub mod coding;
+pub mod connection;
 pub mod dns;
 pub mod draw;
 pub mod expected;
@@ -32,11 +33,13 @@ pub mod pace;
 pub mod page;
 mod presets;
 pub mod report;
+mod response;
 pub mod robots;
 pub mod route;
 pub mod serve;
 pub mod server;
 pub mod spec;
+pub mod state;
 pub mod text;
 pub mod tls;
 pub mod world;
@@ -54,8 +57,7 @@ pub use spec::{SeedChoice, Spec};
 use answer::Responder;
 use caller::Callers;
 use dns::Zone;
-use serve::Ready;
-use server::ServerState;
+use state::ServerState;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -177,18 +179,6 @@ impl SimWeb {
     #[must_use]
     pub fn authority_pem(&self) -> Option<&str> {
         self.authority.as_deref()
-    }
-
-    /// Returns the facts that another process needs.
-    #[must_use]
-    pub fn ready(&self) -> Ready {
-        Ready {
-            dns: self.dns,
-            port: self.port(),
-            seeds: self.seeds(),
-            networks: self.networks(),
-            spec: self.spec().clone(),
-        }
     }
 
     /// Returns the access log.

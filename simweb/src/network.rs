@@ -109,6 +109,14 @@ impl From<Network> for String {
     }
 }
 
+/// Returns a host's own address and up to four more that belong to no host.
+#[must_use]
+pub fn several(own: Ipv4Addr, more: u8) -> Vec<Ipv4Addr> {
+    let [a, b, c, _] = own.octets();
+    let extra = (0..more.min(4)).map(|k| Ipv4Addr::new(a, b, c, 251 + k));
+    std::iter::once(own).chain(extra).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

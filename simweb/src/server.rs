@@ -2,47 +2,28 @@
 //! It is bound to the loopback device, so nothing outside of the machine can reach it. Where the
 //! system refuses that, and in any other network, each address gets its own socket.
 
-use crate::answer::Responder;
-use crate::caller::Callers;
-use crate::http1::{self, Connection, Stream};
-use crate::http2;
-use crate::log::Log;
+use crate::connection::Connection;
 use crate::network::Network;
-use crate::world::World;
+use crate::state::ServerState;
+use crate::{http1, http2};
 use rustls::HandshakeKind;
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, Socket, Type};
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 
 const BACKLOG: i32 = 4_096;
 /// Time after which a connection that sends nothing is closed.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(20);
 /// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
-
-/// State that all connections share.
-#[derive(Debug)]
-pub struct ServerState {
-    /// The simulated world.
-    pub world: Arc<World>,
-    /// Source of all answers.
-    pub desk: Responder,
-    /// The access log.
-    pub log: Arc<Log>,
-    /// Processes whose connections are identified.
-    pub callers: Callers,
-    /// Number of the last connection.
-    pub connections: AtomicU64,
-}
 
 /// Listens on `port` (0: a free one) of every address in 127.0.0.0/8. If that is refused, or if
 /// `network` is a different one, listens on each of `ips`.
@@ -58,7 +39,10 @@ pub fn listen(
         return listen_at_each(port, ips).map_err(|error| match error.kind() {
             io::ErrorKind::AddrNotAvailable => io::Error::new(
                 error.kind(),
-                format!("{error}; `ip route add local {network} dev lo` assigns all of them to this machine"),
+                format!(
+                    "{error}; `ip route add local {network} dev lo` assigns all of them to \
+                         this machine"
+                ),
             ),
             _ => error,
         });
@@ -67,7 +51,8 @@ pub fn listen(
         Ok(listener) => Ok((listener.local_addr()?.port(), vec![listener])),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
         Err(error) => {
-            tracing::info!(%error, "cannot listen on the loopback device; listening on each address");
+            tracing::info!(%error, "cannot listen on the loopback device; listening on each \
+                                    address");
             let mut ips = ips.clone();
             // An address of no host, so that a visitor that is misled there appears in the log.
             ips.insert(Ipv4Addr::LOCALHOST);
@@ -174,22 +159,6 @@ async fn is_tls(stream: &TcpStream) -> bool {
     let mut first = [0];
     let peeked = tokio::time::timeout(HANDSHAKE_MAX, stream.peek(&mut first)).await;
     matches!(peeked, Ok(Ok(1))) && first[0] == TLS_HANDSHAKE
-}
-
-fn reset_on_close(stream: &TcpStream) {
-    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
-}
-
-impl Stream for TcpStream {
-    fn reset_on_close(&self) {
-        reset_on_close(self);
-    }
-}
-
-impl Stream for TlsStream<TcpStream> {
-    fn reset_on_close(&self) {
-        reset_on_close(self.get_ref().0);
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! and of the two ports.
 
 use crate::character::{Character, Content, DnsWay, Manner, PageKind};
-use crate::dns::several;
 use crate::draw::{hash, unit};
 use crate::names::{HostNames, HostRef};
+use crate::network::several;
 use crate::robots::Robots;
 use crate::route::Route;
 use crate::spec::{SeedChoice, Spec};

@@ -8,6 +8,7 @@
 
 mod certs;
 mod commands;
+mod member;
 mod net;
 mod observe;
 mod options;
@@ -15,6 +16,7 @@ mod process;
 mod verdict;
 
 pub use certs::Certs;
+pub use member::COORDINATOR;
 pub use net::{Gate, Net, Way};
 pub use process::{End, Process, Stutter};
 pub use verdict::Ended;
@@ -22,6 +24,7 @@ pub use verdict::Ended;
 use crate::permits::{Load, Permits};
 use crate::running::DEADLINE;
 use crate::scene::binary;
+use member::Member;
 use rustix::process::Signal;
 use simweb::{Pace, SimWeb, Spec};
 use std::cell::OnceCell;
@@ -34,22 +37,9 @@ use tempfile::TempDir;
 use test_size::sized;
 use tokio::runtime::Runtime;
 
-/// Name of the coordinator among the processes.
-pub const COORDINATOR: &str = "coordinator";
 /// Default lease: time after which a dead agent is declared dead. With a much shorter one, agents
 /// that only get no CPU time on a busy machine would be declared dead as well.
 const LEASE: &str = "2s";
-
-/// A member, running or not.
-#[derive(Debug)]
-struct Member {
-    process: Option<Process>,
-    gate: Gate,
-    /// Number of processes so far.
-    n_lives: u32,
-    /// True if its last process ended in order.
-    in_order: bool,
-}
 
 /// A cluster and the web that it crawls. Dropping it removes everything.
 pub struct Cluster {
@@ -103,7 +93,7 @@ impl Cluster {
         settings.extend(web.networks().iter().map(|network| format!("--allow-network={network}")));
         let gate = runtime.block_on(net.gate(COORDINATOR)).expect("a free port");
         Self {
-            coordinator: Member { process: None, gate, n_lives: 0, in_order: false },
+            coordinator: Member::new(gate),
             agents: BTreeMap::new(),
             net,
             web,
@@ -133,6 +123,15 @@ impl Cluster {
     #[must_use]
     pub fn dashboard(&self) -> SocketAddr {
         self.http.expect("a cluster with a dashboard")
+    }
+
+    /// Returns the certificates and the token.
+    ///
+    /// # Panics
+    /// Panics if the cluster has none.
+    #[must_use]
+    pub const fn certs(&self) -> &Certs {
+        self.certs.as_ref().expect("a cluster with certificates")
     }
 
     /// Starts the coordinator and `n_agents` agents, `a`, `b` and so on, and waits until all of
@@ -193,8 +192,7 @@ impl Cluster {
     pub fn launch(&mut self, name: &str) {
         if !self.agents.contains_key(name) {
             let gate = self.runtime.block_on(self.net.gate(name)).expect("a free port");
-            let member = Member { process: None, gate, n_lives: 0, in_order: false };
-            self.agents.insert(name.to_owned(), member);
+            self.agents.insert(name.to_owned(), Member::new(gate));
         }
         let mut command = self.command("agent");
         command.args(["--coordinator", &self.url(), "--name", name]);

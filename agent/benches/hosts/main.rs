@@ -67,8 +67,8 @@ fn main() {
     });
     let hosts = f64::from(known - HANDED_OUT);
     println!(
-        "a host that is not there: {:.2} bytes allocated, {:.1} resident ({:.0} MiB with {known} \
-         hosts known, {:.0} with {HANDED_OUT}; RocksDB's caches and filters are bounded)",
+        "a host that is not in memory: {:.2} bytes allocated, {:.1} resident ({:.0} MiB with \
+         {known} hosts known, {:.0} with {HANDED_OUT}; RocksDB's caches and filters are bounded)",
         (many[0] - few[0]) / hosts,
         (many[1] - few[1]) / hosts,
         many[1] / f64::from(1 << 20),

@@ -1,15 +1,8 @@
-//! Queries about hosts and URLs: validation of the arguments, and the responses.
+//! Queries about hosts and URLs, and the reasons for which they have no answer.
 
-use super::AgentApi;
 use crivello_common::url::CrawlUrl;
-use crivello_proto::v1;
 use crivello_proto::v1::HostOrder;
 use tonic::Status;
-
-/// Default number of items in a list.
-const LIST: u32 = 100;
-/// Maximum number of items in a list.
-const LIST_MAX: u32 = 1_000;
 
 /// The host or the URL that an explanation is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,48 +110,6 @@ impl From<QueryError> for Status {
             QueryError::Busy => Self::resource_exhausted(message),
             QueryError::Broken(_) => Self::internal(message),
         }
-    }
-}
-
-fn invalid(why: impl std::fmt::Display) -> Status {
-    Status::invalid_argument(why.to_string())
-}
-
-pub(super) async fn explain(
-    house: &dyn AgentApi,
-    request: v1::ExplainRequest,
-) -> Result<v1::ExplainResponse, Status> {
-    let subject = Subject::parse(&request.subject).map_err(invalid)?;
-    Ok(house.explain(subject, request.archive_file).await?)
-}
-
-pub(super) async fn hosts(
-    house: &dyn AgentApi,
-    request: v1::HostsRequest,
-) -> Result<v1::HostsResponse, Status> {
-    let order = HostOrder::try_from(request.order)
-        .map_err(|_| invalid(format!("unknown order {}", request.order)))?;
-    let query = HostsQuery {
-        contains: request.contains.to_lowercase(),
-        limit: limit(request.limit)?,
-        order,
-    };
-    Ok(house.hosts(query).await?)
-}
-
-pub(super) fn fetches(
-    house: &dyn AgentApi,
-    request: &v1::FetchesRequest,
-) -> Result<v1::FetchesResponse, Status> {
-    let fetches = house.fetches(limit(request.limit)?, request.failed_only);
-    Ok(v1::FetchesResponse { fetches })
-}
-
-fn limit(limit: u32) -> Result<usize, Status> {
-    match limit {
-        0 => Ok(LIST as usize),
-        1..=LIST_MAX => Ok(limit as usize),
-        _ => Err(invalid(format!("limit {limit} is too large; the maximum is {LIST_MAX}"))),
     }
 }
 

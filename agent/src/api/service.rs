@@ -1,7 +1,6 @@
 //! The gRPC service: validates requests, calls the [`AgentApi`], and sends the responses.
 
-use super::query;
-use super::{AgentApi, AgentStatus, SeedAnswer};
+use super::{AgentApi, AgentStatus, HostsQuery, SeedAnswer, Subject};
 use crate::limits::{SEED_BATCHES_A_STREAM, SEED_STREAMS_MAX};
 use crate::messages::BlockCount;
 use crivello_common::discard::Discard;
@@ -9,7 +8,7 @@ use crivello_common::runtime::set_log_filter;
 use crivello_common::url::CrawlUrl;
 use crivello_common::view::AgentId;
 use crivello_proto::v1::control_server::{Control, ControlServer};
-use crivello_proto::v1::{self, seed_response};
+use crivello_proto::v1::{self, HostOrder, seed_response};
 use crivello_proto::{CONTROL_RESPONSE_SIZE_MAX, SEED_LINES_MAX, SEEDS_SIZE_MAX};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, FuturesOrdered, unfold};
@@ -25,6 +24,10 @@ pub type Service = ControlServer<Counter>;
 /// The name of the service in health checks.
 pub const NAME: &str = Service::NAME;
 
+/// Default number of items in a list of hosts or of fetches.
+const LIST: u32 = 100;
+/// Maximum number of items in such a list.
+const LIST_MAX: u32 = 1_000;
 /// Number of spans in a response: by default, and at most.
 const TRACES_ASKED: u32 = 1_000;
 const TRACES_MAX: u32 = 10_000;
@@ -75,21 +78,33 @@ impl Control for Counter {
         &self,
         request: Request<v1::ExplainRequest>,
     ) -> Result<Response<v1::ExplainResponse>, Status> {
-        query::explain(&*self.house, request.into_inner()).await.map(Response::new)
+        let request = request.into_inner();
+        let subject = Subject::parse(&request.subject).map_err(invalid)?;
+        Ok(Response::new(self.house.explain(subject, request.archive_file).await?))
     }
 
     async fn hosts(
         &self,
         request: Request<v1::HostsRequest>,
     ) -> Result<Response<v1::HostsResponse>, Status> {
-        query::hosts(&*self.house, request.into_inner()).await.map(Response::new)
+        let request = request.into_inner();
+        let order = HostOrder::try_from(request.order)
+            .map_err(|_| invalid(format!("unknown order {}", request.order)))?;
+        let query = HostsQuery {
+            contains: request.contains.to_lowercase(),
+            limit: list_limit(request.limit)?,
+            order,
+        };
+        Ok(Response::new(self.house.hosts(query).await?))
     }
 
     async fn fetches(
         &self,
         request: Request<v1::FetchesRequest>,
     ) -> Result<Response<v1::FetchesResponse>, Status> {
-        query::fetches(&*self.house, request.get_ref()).map(Response::new)
+        let v1::FetchesRequest { limit, failed_only } = request.into_inner();
+        let fetches = self.house.fetches(list_limit(limit)?, failed_only);
+        Ok(Response::new(v1::FetchesResponse { fetches }))
     }
 
     async fn blocks(
@@ -171,6 +186,19 @@ impl Control for Counter {
             Some((answer, goes_on.then_some(bringer)))
         });
         Ok(Response::new(answers.boxed()))
+    }
+}
+
+fn invalid(why: impl std::fmt::Display) -> Status {
+    Status::invalid_argument(why.to_string())
+}
+
+/// Returns the number of items to list, for the number in a request.
+fn list_limit(limit: u32) -> Result<usize, Status> {
+    match limit {
+        0 => Ok(LIST as usize),
+        1..=LIST_MAX => Ok(limit as usize),
+        _ => Err(invalid(format!("limit {limit} is too large; the maximum is {LIST_MAX}"))),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Construction of a crawl: creates, connects and starts its threads and queues.
 
-use crate::app::join::Seat;
-use crate::app::{AgentError, Crawl};
+use crate::app::cluster_session::ClusterSession;
+use crate::app::crawl::Crawl;
+use crate::app::error::AgentError;
 use crate::cluster::Replication;
 use crate::crawldb::{CrawlDb, META_ARCHIVE};
 use crate::engines::fetchers::{FetchSink, Fetchers};
@@ -13,7 +14,7 @@ use crate::engines::writer::{Stores, Writer};
 use crate::fetch::{Dns, FetchContext};
 use crate::limits::{LEDGER_QUEUE, results_max, visits_max};
 use crate::messages::SchedulerQueues;
-use crate::observe::metrics::{Meter, Sources};
+use crate::observe::metrics::{AgentMetrics, Sources};
 use crate::observe::trace_export;
 use crate::process::ResponseProcessor;
 use crate::process::RulesInForce;
@@ -46,11 +47,11 @@ pub struct Build {
 }
 
 impl Build {
-    /// Starts the crawl, at its `seat` in a cluster or alone.
+    /// Starts the crawl, as a member of a cluster or alone.
     pub fn crawl(
         self,
         seeds: SeedCounts,
-        seat: Option<Seat>,
+        session: Option<ClusterSession>,
         turns: Option<LeaseTask>,
         replication: impl FnOnce(Shared, &Database) -> Result<Replication, DiskError>,
     ) -> Result<Crawl, AgentError> {
@@ -61,11 +62,11 @@ impl Build {
         )?));
         let look_ups = Timer::new(clock, WORK_BUCKETS);
         let crawldb = CrawlDb::open(disk.clone(), &settings)?.timed(look_ups.clone());
-        let crawldb = seat.iter().fold(crawldb, |crawldb, seat| crawldb.sharing(seat.id));
+        let crawldb = session.iter().fold(crawldb, |crawldb, session| crawldb.sharing(session.id));
         let archive = open_archive(&home, &disk, &settings)?;
         home.take_over(&disk, &settings)?;
         let settings = within_open_files(settings);
-        let shared = shared(&settings, clock, &crawldb, &home, seat.is_some());
+        let shared = shared(&settings, clock, &crawldb, &home, session.is_some());
         let visits = shared.settings.fetch.visits_max as usize;
         let queues =
             Arc::new(SchedulerQueues::new(visits, 2 * shared.settings.dns.queries_max as usize));
@@ -127,7 +128,7 @@ impl Build {
             runtime: Mutex::new(Some(runtime)),
             meter,
             exporter: OnceLock::new(),
-            seat,
+            session,
         })
     }
 }
@@ -140,8 +141,8 @@ fn meter(
     disk: &Arc<Database>,
     (context, dns): (Arc<FetchContext>, Arc<Dns>),
     look_ups: Timer,
-) -> Meter {
-    Meter::new(Sources {
+) -> AgentMetrics {
+    AgentMetrics::new(Sources {
         crawl_id: home.identity.crawl_id.clone(),
         dir: home.dir.clone(),
         shared: shared.clone(),
@@ -225,7 +226,8 @@ fn within_open_files(mut settings: Settings) -> Settings {
     if u64::from(wanted) > most {
         settings.fixed.fetch.visits_max = u32::try_from(most).unwrap_or(wanted);
         tracing::warn!(
-            "fetch.visits-max is {most} in this run, not {wanted}: this process may open only {files} files (see `ulimit -n`)"
+            "fetch.visits-max is {most} in this run, not {wanted}: this process may open only \
+             {files} files (see `ulimit -n`)"
         );
     }
     settings

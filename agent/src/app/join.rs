@@ -2,10 +2,13 @@
 //! crawl, and crawls.
 
 use crate::api;
-use crate::app::{AgentError, Build, Crawl, fetcher_runtime};
+use crate::app::build::{Build, fetcher_runtime};
+use crate::app::cluster_session::ClusterSession;
+use crate::app::crawl::Crawl;
+use crate::app::error::AgentError;
 use crate::cluster::{
-    ClusterParts, ClusterReplication, Coordinator, InboundMsg, Inbox, Joined, Joining, Membership,
-    Replication,
+    ClusterParts, ClusterReplication, CoordinatorClient, InboundMsg, Inbox, Joined, Joining,
+    Membership, Replication,
 };
 use crate::engines::heartbeat::Heartbeat;
 use crate::engines::ip_leases::LeaseTask;
@@ -14,7 +17,7 @@ use crate::limits::ARRIVALS_QUEUE;
 use crate::messages::LeaseSender;
 use crate::observe::agent_api::{ControlHandler, RunningAgent};
 use crate::observe::explain::Explainer;
-use crate::observe::metrics::Post;
+use crate::observe::metrics::ClusterSources;
 use crate::peers::{ExtraServices, Outgoing, PeerEvent, PeerServer};
 use crate::report::SeedCounts;
 use crate::storage::OpenError;
@@ -58,19 +61,18 @@ pub struct JoinOptions {
     pub token: Option<LiveToken>,
 }
 
-/// The place of a crawl in a cluster, held while it lasts.
-#[derive(Debug)]
-pub struct Seat {
-    pub coordinator: Coordinator,
-    pub id: AgentId,
-    pub name: String,
-    pub process: u64,
-    pub address: SocketAddr,
-    pub _server: PeerServer,
+impl Crawl {
+    /// Joins or rejoins a cluster, and crawls with the settings of its coordinator. Waits while the
+    /// coordinator cannot be reached, until `stop` is cancelled.
+    ///
+    /// # Errors
+    /// [`AgentError::is_usage`] distinguishes refusals from failures.
+    pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Self, AgentError> {
+        join(options, stop)
+    }
 }
 
-/// Joins and begins to crawl.
-pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, AgentError> {
+fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, AgentError> {
     let clock = Clock::start();
     let runtime = fetcher_runtime()?;
     let mut known = Membership::open(&options.dir, options.name.as_deref())?;
@@ -103,8 +105,14 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
     let outgoing = outgoing(id, options.tls.clone(), &runtime, &inbox, clock);
     let process = joining.process;
     let name = known.name.clone();
-    let seat =
-        Seat { coordinator: coordinator.clone(), id, name, process, address, _server: server };
+    let session = ClusterSession {
+        coordinator: coordinator.clone(),
+        id,
+        name,
+        process,
+        address,
+        _server: server,
+    };
     let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
     let (status, for_member) = (hall.status.clone(), outgoing.clone());
     let lease_task = LeaseTask {
@@ -114,8 +122,11 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
         outgoing: outgoing.clone(),
         inbox: inbox.clone(),
     };
-    let crawl =
-        build.crawl(SeedCounts::default(), Some(seat), Some(lease_task), move |shared, disk| {
+    let crawl = build.crawl(
+        SeedCounts::default(),
+        Some(session),
+        Some(lease_task),
+        move |shared, disk| {
             let outgoing = for_member;
             let parts = ClusterParts {
                 me: id,
@@ -127,9 +138,10 @@ pub fn join(options: &JoinOptions, stop: &CancellationToken) -> Result<Crawl, Ag
                 status,
             };
             Ok(Replication::Cluster(Box::new(ClusterReplication::new(parts, disk)?)))
-        })?;
+        },
+    )?;
     crawl.shared.live.begin(revision);
-    crawl.meter.among_others(Post::new(id, &known.name, &hall.status, &outgoing));
+    crawl.meter.add_cluster(ClusterSources::new(id, &known.name, &hall.status, &outgoing));
     hall.attach(RunningAgent {
         id,
         name: known.name,
@@ -173,9 +185,10 @@ async fn become_member(
     known: &Membership,
     stop: &CancellationToken,
     clock: Clock,
-) -> Result<(Coordinator, Joined), AgentError> {
+) -> Result<(CoordinatorClient, Joined), AgentError> {
     let (url, tls) = (&options.coordinator, options.tls.as_ref());
-    let coordinator = Coordinator::at(url, tls, BearerToken::new(options.token.as_ref()), clock)?;
+    let coordinator =
+        CoordinatorClient::at(url, tls, BearerToken::new(options.token.as_ref()), clock)?;
     let joined = coordinator.join(joining, known, stop).await?;
     let stopped = || OpenError::Broken("stopped while waiting to join".to_owned());
     Ok((coordinator, joined.ok_or_else(stopped)?))

@@ -6,7 +6,7 @@ use crivello_common::time::{Clock, Timestamp};
 use crivello_common::view::{AgentId, View};
 use crivello_proto::auth::BearerToken;
 use crivello_proto::tls::Tls;
-use crivello_proto::v1::coordinator_client::CoordinatorClient;
+use crivello_proto::v1::coordinator_client::CoordinatorClient as GrpcClient;
 use crivello_proto::{FORMAT_VERSION, RESPONSE_SIZE_MAX, dial, v1};
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,15 +59,15 @@ pub struct Joined {
 
 /// Client of the coordinator, which connects when needed.
 #[derive(Clone, Debug)]
-pub struct Coordinator {
+pub struct CoordinatorClient {
     /// The gRPC client.
-    pub client: CoordinatorClient<Channel>,
+    pub client: GrpcClient<Channel>,
     /// Token for calls that operators may make, too.
     shown: BearerToken,
     clock: Clock,
 }
 
-impl Coordinator {
+impl CoordinatorClient {
     /// Creates a client for the coordinator at `url`.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Coordinator {
             .connect_timeout(CONNECT_PATIENCE)
             .http2_keep_alive_interval(Duration::from_secs(2))
             .keep_alive_timeout(Duration::from_secs(3));
-        let client = CoordinatorClient::new(dial::lazy(&endpoint, tls));
+        let client = GrpcClient::new(dial::lazy(&endpoint, tls));
         Ok(Self { client: client.max_decoding_message_size(RESPONSE_SIZE_MAX), shown, clock })
     }
 

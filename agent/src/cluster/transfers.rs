@@ -81,7 +81,8 @@ impl Transfers {
                     Err(Rejected { reason, body }) => {
                         if reason == RejectReason::TooLong {
                             tracing::error!(
-                                "a chunk of group rows exceeds the packet size; its transfer cannot continue"
+                                "a chunk of group rows exceeds the packet size; its transfer \
+                                 cannot continue"
                             );
                         }
                         transfer.ready = Some(body);

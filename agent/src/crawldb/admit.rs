@@ -1,12 +1,11 @@
 //! Admission of new URLs: through the sieve, past closed hosts, into their hosts' queues.
 
+use super::CrawlDb;
 use super::domain_counters::DomainCounters;
-use super::host_in_memory::HostInMemory;
-use super::{CrawlDb, mark};
 use crate::messages::{Found, Queued, SieveResults};
 use crate::storage::facts::as_queued;
-use crate::storage::values::{HostRow, Seen, UrlOutcome, encode_queued};
-use crate::storage::{Batch, DiskError, Family, keys};
+use crate::storage::values::UrlOutcome;
+use crate::storage::{Batch, DiskError};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{HostKey, UrlKey};
 
@@ -30,19 +29,20 @@ impl CrawlDb {
         new: impl Iterator<Item = &'f Found> + Clone,
     ) -> Result<(), DiskError> {
         let hosts: Vec<HostKey> = new.clone().map(|f| f.host).collect();
-        self.load(&hosts)?;
+        self.frontier.hosts.load(&hosts)?;
         for url in new {
-            self.totals.seen += 1;
+            self.frontier.totals.seen += 1;
             let key = UrlKey { group: url.host.group, url: url.hash };
             if let Some(reason) = self.refusal(counters, url)? {
-                self.totals.discards.count(reason);
+                self.frontier.totals.discards.count(reason);
                 results.push(Some(reason));
                 let outcome = UrlOutcome::Discarded(reason);
-                self.disk.put(batch, Family::Seen, &keys::seen(key), &outcome.encode());
-                self.changes.done(key, &outcome);
+                self.frontier.write_outcome(batch, key, &outcome);
             } else {
                 results.push(None);
-                self.queue(batch, url);
+                let queue_key = self.frontier.next_queue_key();
+                let queued = Queued { queue_key, ..as_queued(url) };
+                self.frontier.enqueue(batch, url.host, &queued);
             }
         }
         Ok(())
@@ -59,63 +59,19 @@ impl CrawlDb {
         if self.blocked_hosts.has(url.url.host()) {
             return Ok(Some(Discard::Blocked));
         }
-        if let Some(entry) = self.hosts.get(&url.host) {
+        let frontier = &mut self.frontier;
+        if let Some(entry) = frontier.hosts.get(url.host) {
             return Ok(entry.row.closed);
         }
-        if let Some(max) = self.limits.hosts_per_domain {
-            let group = counters.row(&self.disk, url.host.group)?;
+        if let Some(max) = frontier.limits.hosts_per_domain {
+            let group = counters.row(&frontier.disk, url.host.group)?;
             if group.hosts >= max {
                 return Ok(Some(Discard::TooManyHosts));
             }
             group.hosts += 1;
         }
-        let row = HostRow { name: url.url.host().into(), ..HostRow::default() };
-        self.hosts.insert(url.host, HostInMemory::new(row));
-        self.totals.hosts += 1;
+        frontier.hosts.insert(url.host, url.url.host().into());
+        frontier.totals.hosts += 1;
         Ok(None)
-    }
-
-    /// Appends a new URL to its host's queue.
-    fn queue(&mut self, batch: &mut Batch, url: &Found) {
-        let queued = Queued { queue_key: self.next_queue_key(), ..as_queued(url) };
-        self.enqueue(batch, url.host, &queued);
-    }
-
-    /// Adds a URL to its host's queue, where its queue key is unused.
-    pub(super) fn enqueue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
-        self.totals.queued += 1;
-        self.write_queued(batch, host, url);
-        if let Some(entry) = self.hosts.get_mut(&host) {
-            self.changes.queued(host, &entry.row.name, url);
-            entry.row.queued += 1;
-            entry.cursor = entry.cursor.min(url.queue_key);
-            mark(&mut self.dirty, host, entry);
-        }
-    }
-
-    /// Writes both rows of a queued URL.
-    pub(super) fn write_queued(&self, batch: &mut Batch, host: HostKey, url: &Queued) {
-        let seen = keys::seen(UrlKey { group: host.group, url: url.hash });
-        let value = Seen::Queued(self.me.map(|_| (host.host, url.queue_key))).encode();
-        self.disk.put(batch, Family::Seen, &seen, &value);
-        let key = keys::frontier(host, url.queue_key);
-        self.disk.put(batch, Family::Frontier, &key, &encode_queued(url));
-    }
-
-    /// Loads the rows of hosts that have one and are not in memory.
-    pub(super) fn load(&mut self, hosts: &[HostKey]) -> Result<(), DiskError> {
-        let mut missing: Vec<HostKey> =
-            hosts.iter().copied().filter(|host| !self.hosts.contains_key(host)).collect();
-        missing.sort_unstable();
-        missing.dedup();
-        let rows: Vec<_> = missing.iter().map(|&host| keys::host(host)).collect();
-        let (loaded, loaded_for_commit) = (&mut self.hosts, &mut self.loaded_for_commit);
-        self.disk.get_sorted(Family::Hosts, &rows, |i, value| {
-            if let Some(value) = value {
-                loaded.insert(missing[i], HostInMemory::new(HostRow::decode(value)?));
-                loaded_for_commit.push(missing[i]);
-            }
-            Ok(())
-        })
     }
 }

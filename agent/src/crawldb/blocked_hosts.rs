@@ -6,7 +6,7 @@
 //! that falls due is checked. A host that is blocked by its address is recognized when its name is
 //! resolved.
 
-use super::CrawlDb;
+use super::frontier::Frontier;
 use crate::messages::BlockCount;
 use crate::storage::values::HostRow;
 use crate::storage::{DiskError, Family, keys};
@@ -123,76 +123,72 @@ fn paces(politeness: &Politeness) -> Politeness {
     Politeness { paused, robots_exempt, ..politeness.clone() }
 }
 
-impl CrawlDb {
-    /// Applies new settings: limits for hosts and domains, blocked hosts, and the delays of hosts
-    /// that rest on disk.
-    pub fn reconfigure(&mut self, settings: &Live) {
-        self.limits = super::HostLimits::of(settings);
-        let mut blocking = BlockedHosts::of(settings);
-        let old = &mut self.blocked_hosts;
-        let known = |what: &String| blocking.list.entries().iter().any(|e| e.to_string() == *what);
-        blocking.counts = std::mem::take(&mut old.counts);
-        blocking.counts.retain(|what, _| known(what));
-        blocking.by = std::mem::take(&mut old.by);
-        blocking.awaited = std::mem::take(&mut old.awaited);
+impl BlockedHosts {
+    /// Applies new settings: blocked hosts, and the delays of hosts that rest on disk.
+    pub(super) fn reconfigure(&mut self, settings: &Live) {
+        let mut new = Self::of(settings);
+        let known = |what: &String| new.list.entries().iter().any(|e| e.to_string() == *what);
+        new.counts = std::mem::take(&mut self.counts);
+        new.counts.retain(|what, _| known(what));
+        new.by = std::mem::take(&mut self.by);
+        new.awaited = std::mem::take(&mut self.awaited);
         // A host that is blocked and dropped again counts again.
-        if blocking.list == old.list {
-            blocking.counted = std::mem::take(&mut old.counted);
+        if new.list == self.list {
+            new.counted = std::mem::take(&mut self.counted);
         }
-        blocking.changes = old.changes + 1;
-        let differ = paces(&old.politeness) != paces(&settings.politeness);
-        blocking.sooner = differ || (old.sooner && old.at.is_some());
-        if blocking.list == old.list && !blocking.sooner {
-            blocking.at = old.at;
-        } else if blocking.sooner {
-            blocking.at = Some(first());
+        new.changes = self.changes + 1;
+        let differ = paces(&self.politeness) != paces(&settings.politeness);
+        new.sooner = differ || (self.sooner && self.at.is_some());
+        if new.list == self.list && !new.sooner {
+            new.at = self.at;
+        } else if new.sooner {
+            new.at = Some(first());
         }
-        self.blocked_hosts = blocking;
+        *self = new;
     }
 
     /// Returns the numbers of dropped hosts and URLs for each entry of `links.blocked`.
-    #[must_use]
-    pub fn block_counts(&self) -> Vec<BlockCount> {
-        let done = self.blocked_hosts.at.is_none() && self.blocked_hosts.awaited.is_empty();
+    pub(super) fn counts(&self) -> Vec<BlockCount> {
+        let done = self.at.is_none() && self.awaited.is_empty();
         let count = |block: &BlockEntry| {
             let what = block.to_string();
-            let (hosts, urls) = self.blocked_hosts.counts.get(&what).copied().unwrap_or_default();
+            let (hosts, urls) = self.counts.get(&what).copied().unwrap_or_default();
             BlockCount { what, done, hosts, urls }
         };
-        self.blocked_hosts.list.entries().iter().map(count).collect()
+        self.list.entries().iter().map(count).collect()
     }
 
-    /// Returns a number that rises whenever [`Self::block_counts`] may change.
-    #[must_use]
-    pub const fn block_changes(&self) -> u64 {
-        self.blocked_hosts.changes
+    /// Returns a number that rises whenever [`Self::counts`] may change.
+    pub(super) const fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Returns true while the scan is incomplete or a blocked host is not dropped yet.
-    #[must_use]
-    pub fn is_blocking(&self) -> bool {
-        self.blocked_hosts.at.is_some() || !self.blocked_hosts.awaited.is_empty()
+    pub(super) fn is_active(&self) -> bool {
+        self.at.is_some() || !self.awaited.is_empty()
     }
 
     /// Returns true while the scan over all hosts is incomplete.
-    #[must_use]
-    pub const fn is_scanning_hosts(&self) -> bool {
-        self.blocked_hosts.at.is_some()
+    pub(super) const fn is_scanning(&self) -> bool {
+        self.at.is_some()
     }
 
     /// Performs one step of the scan. The next commits drop the queues that it finds.
     ///
     /// # Errors
     /// [`DiskError`] if the disk fails.
-    pub fn step_block_scan(&mut self, now: Timestamp) -> Result<(), DiskError> {
-        self.look_after_awaited()?;
-        let Some(from) = self.blocked_hosts.at else { return Ok(()) };
-        if self.blocked_hosts.awaited.len() >= DROPPED_AT_ONCE || self.dirty.len() >= ROWS_AT_ONCE {
+    pub(super) fn step(
+        &mut self,
+        frontier: &mut Frontier,
+        now: Timestamp,
+    ) -> Result<(), DiskError> {
+        self.drop_awaited(frontier)?;
+        let Some(from) = self.at else { return Ok(()) };
+        if self.awaited.len() >= DROPPED_AT_ONCE || frontier.hosts.n_dirty() >= ROWS_AT_ONCE {
             return Ok(());
         }
         let (mut blocked, mut earlier, mut n_rows, mut rest) = (Vec::new(), Vec::new(), 0, None);
-        let blocking = &self.blocked_hosts;
-        self.disk.walk(Family::Hosts, &from, &[0xff; keys::PAIR + 1], |key, value| {
+        frontier.disk.walk(Family::Hosts, &from, &[0xff; keys::PAIR + 1], |key, value| {
             let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0) else {
                 return Ok(true);
             };
@@ -204,45 +200,43 @@ impl CrawlDb {
             let row = HostRow::decode(value)?;
             // Agents that fetch other groups drop the hosts of those groups.
             if let Some(at) = row.scheduled {
-                if blocking.has(&row.name) {
+                if self.has(&row.name) {
                     blocked.push(host);
-                } else if blocking.sooner && at > now && blocking.falls_due_earlier(&row) {
+                } else if self.sooner && at > now && self.falls_due_earlier(&row) {
                     earlier.push(host);
                 }
             }
             Ok(true)
         })?;
-        self.blocked_hosts.at = rest;
-        self.blocked_hosts.changes += 1;
-        self.blocked_hosts.awaited.extend(blocked);
-        self.look_after_awaited()?;
-        self.bring_forward(&earlier)
+        self.at = rest;
+        self.changes += 1;
+        self.awaited.extend(blocked);
+        self.drop_awaited(frontier)?;
+        self.bring_forward(frontier, &earlier)
     }
 
     /// Starts to drop blocked hosts that are not, or no longer, on the workbench.
-    fn look_after_awaited(&mut self) -> Result<(), DiskError> {
-        if self.blocked_hosts.awaited.is_empty() {
+    fn drop_awaited(&mut self, frontier: &mut Frontier) -> Result<(), DiskError> {
+        if self.awaited.is_empty() {
             return Ok(());
         }
-        let awaited: Vec<HostKey> = self.blocked_hosts.awaited.iter().copied().collect();
-        self.load(&awaited)?;
+        let awaited: Vec<HostKey> = self.awaited.iter().copied().collect();
+        frontier.hosts.load(&awaited)?;
         for host in awaited {
-            let Some(entry) = self.hosts.get_mut(&host) else {
-                self.blocked_hosts.awaited.remove(&host);
-                self.blocked_hosts.changes += 1;
+            let Some(entry) = frontier.hosts.get(host) else {
+                self.awaited.remove(&host);
+                self.changes += 1;
                 continue;
             };
             if entry.on_workbench || entry.dropping.is_some() {
                 continue;
             }
-            let blocked = self.blocked_hosts.list.by_name(&entry.row.name).is_some();
+            let blocked = self.list.by_name(&entry.row.name).is_some();
             if blocked && entry.row.queued > 0 && entry.row.scheduled.is_some() {
-                entry.dropping = Some((Discard::Blocked, false));
-                self.dropping.push(host);
-                super::mark(&mut self.dirty, host, entry);
+                frontier.drop_host(host, Discard::Blocked, false);
             } else {
-                self.blocked_hosts.awaited.remove(&host);
-                self.blocked_hosts.changes += 1;
+                self.awaited.remove(&host);
+                self.changes += 1;
             }
         }
         Ok(())
@@ -250,37 +244,30 @@ impl CrawlDb {
 
     /// Makes hosts that rest on disk for the ordinary delay fall due by the new one. The workbench
     /// applies their Crawl-delays, which are not known here.
-    fn bring_forward(&mut self, hosts: &[HostKey]) -> Result<(), DiskError> {
-        self.load(hosts)?;
+    fn bring_forward(&self, frontier: &mut Frontier, hosts: &[HostKey]) -> Result<(), DiskError> {
+        frontier.hosts.load(hosts)?;
         for &host in hosts {
-            let Some(entry) = self.hosts.get_mut(&host).filter(|host| !host.on_workbench) else {
+            if frontier.hosts.get(host).is_none_or(|entry| entry.on_workbench) {
                 continue;
-            };
-            let row = &mut entry.row;
-            row.state.reapply_policy(&HostPolicy::of(
-                &self.blocked_hosts.politeness,
-                &row.name,
-                None,
-            ));
-            entry.reschedule = true;
-            super::mark(&mut self.dirty, host, entry);
+            }
+            frontier.hosts.change(host, |entry| {
+                let policy = HostPolicy::of(&self.politeness, &entry.row.name, None);
+                entry.row.state.reapply_policy(&policy);
+                entry.reschedule = true;
+            });
         }
         Ok(())
     }
 
-    /// Counts URLs of a host that were discarded for this reason. `done` is true if none is left.
-    pub(super) fn count_blocked(&mut self, host: HostKey, reason: Discard, urls: u64, done: bool) {
-        if reason != Discard::Blocked {
-            return;
-        }
-        let name = self.hosts.get(&host).map(|entry| entry.row.name.clone());
+    /// Counts discarded URLs of a blocked host. `done` is true if none is left.
+    pub(super) fn count_discarded(&mut self, host: HostKey, name: &str, urls: u64, done: bool) {
         if urls > 0 {
-            self.blocked_hosts.count(host, name.as_deref().unwrap_or_default(), urls);
+            self.count(host, name, urls);
         }
-        self.blocked_hosts.changes += 1;
+        self.changes += 1;
         if done {
-            self.blocked_hosts.awaited.remove(&host);
-            self.blocked_hosts.by.remove(&host);
+            self.awaited.remove(&host);
+            self.by.remove(&host);
         }
     }
 }

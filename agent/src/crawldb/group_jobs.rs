@@ -2,10 +2,9 @@
 //! them out of it, or delete all rows of the group. A row in `meta` records a job from its first
 //! batch to its last, so that a kill only interrupts it.
 
-use super::domain_counters::DomainCounters;
-use super::serve::increment;
-use super::{CrawlDb, mark};
-use crate::messages::{Commit, CommitKind, PRIORITY_PENDING, QueueKey};
+use super::GroupRows;
+use super::frontier::Frontier;
+use crate::messages::{PRIORITY_PENDING, QueueKey};
 use crate::storage::values::{HostRow, decode_queued};
 use crate::storage::{Batch, Database, DiskError, Family, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
@@ -41,6 +40,15 @@ struct GroupJob {
     floor: Timestamp,
 }
 
+/// The groups of a step.
+#[derive(Debug, Default)]
+pub(super) struct JobStep {
+    pub rescheduled: BTreeSet<GroupHash>,
+    pub deleted: BTreeSet<GroupHash>,
+    /// True if all rows of a group are deleted.
+    pub is_gone: bool,
+}
+
 /// The jobs in progress.
 #[derive(Debug, Default)]
 pub struct GroupJobs {
@@ -71,6 +79,26 @@ impl GroupJobs {
         Ok(jobs)
     }
 
+    /// Begins to open a group, whose hosts then fall due not before `floor`, or to close it.
+    pub(super) fn reschedule(
+        &mut self,
+        group: GroupHash,
+        open: bool,
+        floor: Timestamp,
+        group_rows: &mut GroupRows,
+    ) -> Result<(), DiskError> {
+        if group_rows.is_open(group)? != open && !self.is_deleting(group) {
+            group_rows.set_open(group, open)?;
+            self.begin(group, Task::Reschedule, floor);
+        }
+        Ok(())
+    }
+
+    /// Begins to delete all rows of a group.
+    pub(super) fn delete(&mut self, group: GroupHash) {
+        self.begin(group, Task::Delete, Timestamp::ZERO);
+    }
+
     fn begin(&mut self, group: GroupHash, task: Task, floor: Timestamp) {
         self.tasks.insert(group, GroupJob { task, from: keys::group(group), floor });
         self.unsaved.push(group);
@@ -98,209 +126,154 @@ impl GroupJobs {
         let from = group.map_or(Bound::Unbounded, Bound::Excluded);
         self.tasks.range((from, Bound::Unbounded)).next()
     }
+
+    /// Performs the next step of the jobs.
+    pub(super) fn step(
+        &mut self,
+        frontier: &mut Frontier,
+        group_rows: &mut GroupRows,
+        batch: &mut Batch,
+    ) -> Result<JobStep, DiskError> {
+        let (mut room, mut groups) = (ROWS_AT_ONCE, Vec::new());
+        let mut step = JobStep::default();
+        while room > 0
+            && groups.len() < GROUPS_AT_ONCE
+            && let Some((&group, job)) = self.after(groups.last())
+        {
+            let GroupJob { task, from, floor } = *job;
+            let rest = match task {
+                Task::Reschedule => reschedule_some(frontier, from, group, floor, &mut room)?,
+                Task::Delete => delete_some(frontier, batch, group, &mut room)?.then_some(from),
+            };
+            groups.push(group);
+            match task {
+                Task::Reschedule => step.rescheduled.insert(group),
+                Task::Delete => step.deleted.insert(group),
+            };
+            match (rest, self.tasks.get_mut(&group)) {
+                (Some(from), Some(job)) => job.from = from,
+                _ => {
+                    self.tasks.remove(&group);
+                    frontier.disk.delete(batch, Family::Meta, &job_key(group));
+                    if task == Task::Delete {
+                        group_rows.remove(group);
+                        step.is_gone = true;
+                    }
+                }
+            }
+        }
+        Ok(step)
+    }
 }
 
 fn job_key(group: GroupHash) -> Vec<u8> {
     [META, &group.to_bytes()].concat()
 }
 
-/// Returns a bound above all keys of `group`.
-pub(super) fn end_of(group: GroupHash) -> [u8; 9] {
-    let mut end = [0xff; 9];
-    end[..8].copy_from_slice(&group.to_bytes());
-    increment(&mut end);
-    end
+/// Marks hosts with a queue as changed, so that the commit updates their rows in `schedule`.
+/// Returns the key at which to continue.
+fn reschedule_some(
+    frontier: &mut Frontier,
+    from: [u8; keys::PAIR],
+    group: GroupHash,
+    floor: Timestamp,
+    room: &mut usize,
+) -> Result<Option<[u8; keys::PAIR]>, DiskError> {
+    let (mut hosts, mut rest) = (Vec::new(), None);
+    frontier.disk.walk(Family::Hosts, &from, &keys::end_of_group(group), |key, value| {
+        let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0) else {
+            return Ok(true);
+        };
+        if *room == 0 {
+            rest = Some(keys::host(host));
+            return Ok(false);
+        }
+        *room -= 1;
+        if HostRow::decode(value)?.queued > 0 {
+            hosts.push(host);
+        }
+        Ok(true)
+    })?;
+    frontier.hosts.load(&hosts)?;
+    for host in hosts {
+        frontier.hosts.change(host, |entry| {
+            entry.row.state.hold_until(floor, WaitRule::StartUp);
+        });
+    }
+    Ok(rest)
 }
 
-impl CrawlDb {
-    /// Opens a group: its hosts are handed out from now on, as [`Self::step_job`] proceeds. None
-    /// falls due before `floor`.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn open_group(&mut self, group: GroupHash, floor: Timestamp) -> Result<(), DiskError> {
-        self.reschedule_group(group, true, floor)
+/// Deletes some rows of a group. Returns true if there may be more.
+fn delete_some(
+    frontier: &mut Frontier,
+    batch: &mut Batch,
+    group: GroupHash,
+    room: &mut usize,
+) -> Result<bool, DiskError> {
+    let before = *room;
+    delete_queues(frontier, batch, group, room)?;
+    // A queued URL's row in `seen` is deleted with its row in `frontier`.
+    if *room < before {
+        return Ok(true);
     }
-
-    /// Closes a group: no further hosts of it are handed out once [`Self::step_job`] has nothing
-    /// left to do.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
-        self.reschedule_group(group, false, Timestamp::ZERO)
-    }
-
-    fn reschedule_group(
-        &mut self,
-        group: GroupHash,
-        open: bool,
-        floor: Timestamp,
-    ) -> Result<(), DiskError> {
-        if self.group_rows.is_open(group)? != open && !self.group_jobs.is_deleting(group) {
-            self.group_rows.set_open(group, open)?;
-            self.group_jobs.begin(group, Task::Reschedule, floor);
-        }
-        Ok(())
-    }
-
-    /// Deletes all rows of a group, as [`Self::step_job`] proceeds. No page of the group may be in
-    /// flight, and nothing may be added to it while [`Self::is_deleting`] returns true.
-    pub fn delete_group(&mut self, group: GroupHash) {
-        self.group_jobs.begin(group, Task::Delete, Timestamp::ZERO);
-    }
-
-    /// Returns true while rows of a group remain to be deleted.
-    #[must_use]
-    pub fn is_deleting(&self, group: GroupHash) -> bool {
-        self.group_jobs.is_deleting(group)
-    }
-
-    /// Returns true if [`Self::step_job`] has something to do.
-    #[must_use]
-    pub fn has_jobs(&self) -> bool {
-        self.group_jobs.are_left()
-    }
-
-    /// Performs the next step of the jobs on groups. Returns its commit, which is applied already,
-    /// or `None` if there is no job. All earlier batches must have been written.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
-    pub fn step_job(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
-        if !self.group_jobs.are_left() {
-            return Ok(None);
-        }
-        let mut batch = Batch::default();
-        let (mut room, mut groups) = (ROWS_AT_ONCE, Vec::new());
-        let (mut looked_through, mut deleted) = (BTreeSet::new(), BTreeSet::new());
-        let mut is_gone = false;
-        while room > 0
-            && groups.len() < GROUPS_AT_ONCE
-            && let Some((&group, job)) = self.group_jobs.after(groups.last())
-        {
-            let GroupJob { task, from, floor } = *job;
-            let rest = match task {
-                Task::Reschedule => self.reschedule_some(from, group, floor, &mut room)?,
-                Task::Delete => self.delete_some(&mut batch, group, &mut room)?.then_some(from),
-            };
-            groups.push(group);
-            match task {
-                Task::Reschedule => looked_through.insert(group),
-                Task::Delete => deleted.insert(group),
-            };
-            match (rest, self.group_jobs.tasks.get_mut(&group)) {
-                (Some(from), Some(job)) => job.from = from,
-                _ => {
-                    self.group_jobs.tasks.remove(&group);
-                    self.disk.delete(&mut batch, Family::Meta, &job_key(group));
-                    if task == Task::Delete {
-                        self.group_rows.remove(group);
-                        is_gone = true;
-                    }
-                }
-            }
-        }
-        if is_gone {
-            self.sieve.forget();
-        }
-        self.finish(&mut batch, &DomainCounters::default(), now)?;
-        self.changes.forget(&deleted);
-        self.changes.forget_hosts(&looked_through);
-        let changes = self.changes.take();
-        Ok(Some(Commit { kind: CommitKind::Scan, batch, changes, ..Commit::default() }))
-    }
-
-    /// Marks hosts with a queue as changed, so that the commit updates their rows in `schedule`.
-    /// Returns the key at which to continue.
-    fn reschedule_some(
-        &mut self,
-        from: [u8; keys::PAIR],
-        group: GroupHash,
-        floor: Timestamp,
-        room: &mut usize,
-    ) -> Result<Option<[u8; keys::PAIR]>, DiskError> {
-        let (mut hosts, mut rest) = (Vec::new(), None);
-        self.disk.walk(Family::Hosts, &from, &end_of(group), |key, value| {
-            let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0) else {
-                return Ok(true);
-            };
-            if *room == 0 {
-                rest = Some(keys::host(host));
-                return Ok(false);
-            }
-            *room -= 1;
-            if HostRow::decode(value)?.queued > 0 {
-                hosts.push(host);
-            }
-            Ok(true)
-        })?;
-        self.load(&hosts)?;
-        for host in hosts {
-            self.change(host, |entry| {
-                entry.row.state.hold_until(floor, WaitRule::StartUp);
-            });
-        }
-        Ok(rest)
-    }
-
-    /// Deletes some rows of a group. Returns true if there may be more.
-    fn delete_some(
-        &mut self,
-        batch: &mut Batch,
-        group: GroupHash,
-        room: &mut usize,
-    ) -> Result<bool, DiskError> {
-        let before = *room;
-        self.delete_queues(batch, group, room)?;
-        // A queued URL's row in `seen` is deleted with its row in `frontier`.
-        if *room < before {
-            return Ok(true);
-        }
-        for family in [Family::Seen, Family::Robots, Family::Hosts] {
-            let mut rows = Vec::new();
-            self.disk.walk(family, &keys::group(group)[..8], &end_of(group), |key, value| {
+    for family in [Family::Seen, Family::Robots, Family::Hosts] {
+        let mut rows = Vec::new();
+        frontier.disk.walk(
+            family,
+            &keys::group(group)[..8],
+            &keys::end_of_group(group),
+            |key, value| {
                 let scheduled = match family {
                     Family::Hosts if key[8..] != [0; 8] => HostRow::decode(value)?.scheduled,
                     _ => None,
                 };
                 rows.push((key.to_vec(), scheduled));
                 Ok(rows.len() < *room)
-            })?;
-            for (key, scheduled) in &rows {
-                self.disk.delete(batch, family, key);
-                match keys::read_host(key) {
-                    Some(host) if family == Family::Hosts && host.host.0 != 0 => {
-                        self.delete_host(batch, host, *scheduled);
-                    }
-                    _ => self.totals.seen -= u64::from(family == Family::Seen),
+            },
+        )?;
+        for (key, scheduled) in &rows {
+            frontier.disk.delete(batch, family, key);
+            match keys::read_host(key) {
+                Some(host) if family == Family::Hosts && host.host.0 != 0 => {
+                    delete_host(frontier, batch, host, *scheduled);
                 }
-            }
-            *room -= rows.len();
-            if *room == 0 {
-                return Ok(true);
+                _ => frontier.totals.seen -= u64::from(family == Family::Seen),
             }
         }
-        self.robots.retain(|(key, _)| !key.starts_with(&group.to_bytes()));
-        Ok(false)
-    }
-
-    fn delete_host(&mut self, batch: &mut Batch, host: HostKey, scheduled: Option<Timestamp>) {
-        self.totals.hosts -= 1;
-        if let Some(at) = scheduled {
-            self.disk.delete(batch, Family::Schedule, &keys::schedule(at, host));
+        *room -= rows.len();
+        if *room == 0 {
+            return Ok(true);
         }
-        self.forget(host);
     }
+    frontier.robots.retain(|(key, _)| !key.starts_with(&group.to_bytes()));
+    Ok(false)
+}
 
-    fn delete_queues(
-        &mut self,
-        batch: &mut Batch,
-        group: GroupHash,
-        room: &mut usize,
-    ) -> Result<(), DiskError> {
-        let mut rows: Vec<(HostKey, QueueKey, UrlHash)> = Vec::new();
-        self.disk.walk(Family::Frontier, &keys::group(group), &end_of(group), |key, value| {
+fn delete_host(
+    frontier: &mut Frontier,
+    batch: &mut Batch,
+    host: HostKey,
+    scheduled: Option<Timestamp>,
+) {
+    frontier.totals.hosts -= 1;
+    if let Some(at) = scheduled {
+        frontier.disk.delete(batch, Family::Schedule, &keys::schedule(at, host));
+    }
+    frontier.hosts.forget(host);
+}
+
+fn delete_queues(
+    frontier: &mut Frontier,
+    batch: &mut Batch,
+    group: GroupHash,
+    room: &mut usize,
+) -> Result<(), DiskError> {
+    let mut rows: Vec<(HostKey, QueueKey, UrlHash)> = Vec::new();
+    frontier.disk.walk(
+        Family::Frontier,
+        &keys::group(group),
+        &keys::end_of_group(group),
+        |key, value| {
             let (Some(host), Some(queue_key)) = (keys::read_host(key), keys::read_queue_key(key))
             else {
                 let what = "its key is malformed";
@@ -308,24 +281,18 @@ impl CrawlDb {
             };
             rows.push((host, queue_key, decode_queued(queue_key, value)?.hash));
             Ok(rows.len() < *room)
-        })?;
-        *room -= rows.len();
-        let hosts: Vec<HostKey> = rows.iter().map(|&(host, ..)| host).collect();
-        self.load(&hosts)?;
-        for (host, queue_key, hash) in rows {
-            self.disk.delete(batch, Family::Frontier, &keys::frontier(host, queue_key));
-            self.disk.delete(batch, Family::Seen, &keys::seen(UrlKey { group, url: hash }));
-            self.totals.seen -= 1;
-            if queue_key.priority == PRIORITY_PENDING {
-                continue;
-            }
-            self.totals.queued -= 1;
-            if let Some(entry) = self.hosts.get_mut(&host) {
-                entry.take_back(queue_key);
-                entry.row.queued -= 1;
-                mark(&mut self.dirty, host, entry);
-            }
+        },
+    )?;
+    *room -= rows.len();
+    let hosts: Vec<HostKey> = rows.iter().map(|&(host, ..)| host).collect();
+    frontier.hosts.load(&hosts)?;
+    for (host, queue_key, hash) in rows {
+        frontier.disk.delete(batch, Family::Frontier, &keys::frontier(host, queue_key));
+        frontier.disk.delete(batch, Family::Seen, &keys::seen(UrlKey { group, url: hash }));
+        frontier.totals.seen -= 1;
+        if queue_key.priority != PRIORITY_PENDING {
+            frontier.take_from_queue(host, queue_key);
         }
-        Ok(())
     }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! A host in memory: it is on the workbench, has pages in flight between the fetchers and the
 //! commit, or is touched by the current commit.
 
-use super::transfer::join_states;
+use super::join::join_states;
 use crate::messages::QueueKey;
 use crate::storage::values::HostRow;
 use crivello_common::discard::Discard;

@@ -20,9 +20,12 @@ mod changes;
 mod commit;
 mod domain_counters;
 mod drop_queue;
+mod frontier;
 mod group_jobs;
 mod group_rows;
 mod host_in_memory;
+mod hosts;
+mod join;
 mod pending_page;
 mod recent;
 mod refetch;
@@ -43,94 +46,43 @@ pub use sieve::{
 pub use totals::Totals;
 pub use transfer::ExportCursor;
 
-use crate::messages::{Queued, ToFrontier};
-use crate::storage::{Database, DiskError, Family, keys, values::RobotsRow};
+use crate::messages::{BlockCount, Commit, CommitKind, Fact, Queued, ToFrontier, ToWorkbench};
+use crate::storage::{Batch, Database, DiskError, Family, keys, values::RobotsRow};
 use blocked_hosts::BlockedHosts;
 use changes::ChangeLog;
 use crivello_common::config::{Live, Settings};
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::metrics::Timer;
+use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
+use domain_counters::DomainCounters;
+use frontier::{Frontier, HostLimits};
 use group_jobs::GroupJobs;
-use hashbrown::HashMap;
-use host_in_memory::HostInMemory;
+use hosts::HostTable;
 use refetch::Refetch;
+use serve::Server;
 use sieve::Sieve;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Key in `meta` of the [`Totals`].
 pub const META_TOTALS: &[u8] = b"totals";
 /// Key in `meta` of the archive's position.
 pub const META_ARCHIVE: &[u8] = b"archive";
 
-/// The crawl database of one agent.
+/// The crawl database of one agent: it coordinates its parts, and commits.
 #[derive(Debug)]
 pub struct CrawlDb {
-    disk: Arc<Database>,
+    frontier: Frontier,
     sieve: Sieve,
-    totals: Totals,
-    limits: HostLimits,
-    /// Hosts in memory. Boxed, because the map has up to twice as many slots as hosts, and some
-    /// more.
-    hosts: Map<HostKey, Box<HostInMemory>>,
-    /// Pages reserved for hosts, by group, and not yet counted in the group's row. Used only with a
-    /// page limit per domain.
-    reserved_pages: Map<GroupHash, u64>,
-    /// Hosts whose row in memory is newer than the row on disk.
-    dirty: Vec<HostKey>,
-    /// Hosts loaded into memory for the current commit.
-    loaded_for_commit: Vec<HostKey>,
-    /// Robots rows to write with the next commit.
-    robots: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Hosts whose queue is discarded once their pages in flight have arrived.
-    dropping: Vec<HostKey>,
-    /// True if the workbench requested something since [`Self::serve`] was last called.
-    asked: bool,
-    /// Number of hosts that the workbench has space for.
-    wanted: u32,
-    /// Hosts for which the workbench requested more URLs.
-    refills: Vec<HostKey>,
-    /// Hosts that were requested whatever their next time.
-    requested_hosts: Vec<(HostKey, Arc<str>)>,
+    server: Server,
     /// URLs that the workbench discarded.
     refused: Vec<(HostKey, Vec<Queued>, Discard)>,
-    /// Start of the next scan of `schedule`. Earlier hosts are on the workbench, or wait for an
-    /// event that moves the cursor back.
-    cursor: [u8; keys::SCHEDULE],
-    /// First key of `schedule` that was skipped because its group may not be fetched.
-    first_skipped: Option<[u8; keys::SCHEDULE]>,
-    window_urls_max: u64,
     group_rows: GroupRows,
     group_jobs: GroupJobs,
-    /// Changes of the current commit.
-    changes: ChangeLog,
-    /// Id of this agent if groups may change hands. A row of `seen` then records the place where
-    /// its URL waits, or the agent that fetched it.
-    me: Option<AgentId>,
     refetch: Refetch,
     blocked_hosts: BlockedHosts,
-}
-
-/// The limits that the crawl database enforces.
-#[derive(Clone, Copy, Debug)]
-struct HostLimits {
-    pages_per_host: Option<u64>,
-    pages_per_domain: Option<u64>,
-    hosts_per_domain: Option<u64>,
-}
-
-impl HostLimits {
-    const fn of(settings: &Live) -> Self {
-        Self {
-            pages_per_host: settings.limits.pages_per_host_max,
-            pages_per_domain: settings.limits.pages_per_domain_max,
-            hosts_per_domain: settings.limits.hosts_per_domain_max,
-        }
-    }
 }
 
 impl CrawlDb {
@@ -144,32 +96,25 @@ impl CrawlDb {
             Some(value) => Totals::decode(&value)?,
             None => Totals::default(),
         };
-        let refetch = Refetch::read(&disk)?;
-        Ok(Self {
-            group_rows: GroupRows::new(disk.clone()),
-            group_jobs: GroupJobs::read(&disk)?,
-            sieve: Sieve::open(disk.clone(), &settings.fixed.state)?,
-            disk,
+        let frontier = Frontier {
+            hosts: HostTable::new(disk.clone()),
             totals,
             limits: HostLimits::of(&settings.live),
-            blocked_hosts: BlockedHosts::of(&settings.live),
-            hosts: Map::default(),
-            reserved_pages: Map::default(),
-            dirty: Vec::new(),
-            loaded_for_commit: Vec::new(),
-            robots: Vec::new(),
-            dropping: Vec::new(),
-            asked: false,
-            wanted: 0,
-            refills: Vec::new(),
-            requested_hosts: Vec::new(),
-            refused: Vec::new(),
-            cursor: [0; keys::SCHEDULE],
-            first_skipped: None,
-            window_urls_max: settings.fixed.state.window_urls_max,
             changes: ChangeLog::default(),
             me: None,
-            refetch,
+            robots: Vec::new(),
+            dropping: Vec::new(),
+            disk: disk.clone(),
+        };
+        Ok(Self {
+            frontier,
+            server: Server::new(settings.fixed.state.window_urls_max),
+            refused: Vec::new(),
+            group_rows: GroupRows::new(disk.clone()),
+            group_jobs: GroupJobs::read(&disk)?,
+            refetch: Refetch::read(&disk)?,
+            blocked_hosts: BlockedHosts::of(&settings.live),
+            sieve: Sieve::open(disk, &settings.fixed.state)?,
         })
     }
 
@@ -178,8 +123,8 @@ impl CrawlDb {
     /// agents fetch it again.
     #[must_use]
     pub const fn sharing(mut self, me: AgentId) -> Self {
-        self.me = Some(me);
-        self.changes.enabled = true;
+        self.frontier.me = Some(me);
+        self.frontier.changes.enabled = true;
         self
     }
 
@@ -193,7 +138,7 @@ impl CrawlDb {
     /// Returns the totals of the crawl, as of the last commit.
     #[must_use]
     pub const fn totals(&self) -> &Totals {
-        &self.totals
+        &self.frontier.totals
     }
 
     /// Returns the sieve's counts since this process started.
@@ -204,77 +149,238 @@ impl CrawlDb {
 
     /// Adds to the time spent crawling. The next commit stores it.
     pub fn add_elapsed(&mut self, elapsed: std::time::Duration) {
-        self.totals.elapsed += elapsed;
+        self.frontier.totals.elapsed += elapsed;
     }
 
     /// Returns true if changes wait for a commit even without pages: a message of the workbench, a
     /// queue to discard, a job on a group.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        let waiting = !self.dropping.is_empty() || !self.refused.is_empty();
-        let changed = !self.robots.is_empty() || !self.dirty.is_empty();
+        let Frontier { dropping, robots, hosts, .. } = &self.frontier;
+        let waiting = !dropping.is_empty() || !self.refused.is_empty();
+        let changed = !robots.is_empty() || hosts.n_dirty() > 0;
         waiting || changed || self.group_rows.has_changes() || self.group_jobs.are_left()
     }
 
     /// Returns true if the workbench requested something since [`Self::serve`] was last called.
     #[must_use]
-    pub const fn is_asked(&self) -> bool {
-        self.asked
+    pub const fn is_requested(&self) -> bool {
+        self.server.is_requested()
     }
 
     /// Handles a message of the workbench. The next commit stores the changes.
     pub fn on_workbench(&mut self, message: ToFrontier) {
+        let frontier = &mut self.frontier;
         match message {
-            ToFrontier::WantHosts { hosts } => {
-                self.wanted = hosts;
-                self.asked = true;
-            }
-            ToFrontier::Refill { host } => {
-                self.refills.push(host);
-                self.asked = true;
-            }
-            ToFrontier::RequestHost { host, name } => {
-                self.requested_hosts.push((host, name));
-                self.asked = true;
-            }
+            ToFrontier::WantHosts { hosts } => self.server.want_hosts(hosts),
+            ToFrontier::Refill { host } => self.server.refill(host),
+            ToFrontier::RequestHost { host, name } => self.server.request_host(host, name),
             ToFrontier::DiscardUrls { host, urls, reason } => {
                 self.refused.push((host, urls, reason));
             }
-            ToFrontier::NameFailed { kind } => self.totals.failures[kind as usize] += 1,
+            ToFrontier::NameFailed { kind } => frontier.totals.failures[kind as usize] += 1,
             ToFrontier::HostState { host, state } => {
-                self.change(host, |entry| entry.learn(state));
+                frontier.hosts.change(host, |entry| entry.learn(state));
             }
             ToFrontier::Robots { host, origin, record } => {
                 let value = RobotsRow::encode(&record);
-                self.robots.push((keys::robots(host, origin).to_vec(), value));
-                self.change(host, |entry| entry.row.robots = true);
+                frontier.robots.push((keys::robots(host, origin).to_vec(), value));
+                frontier.hosts.change(host, |entry| entry.row.robots = true);
             }
             ToFrontier::ReturnUrls { host, unused } => {
-                if let Some(entry) = self.hosts.get_mut(&host) {
+                if let Some(entry) = frontier.hosts.get_mut(host) {
                     entry.take_back_all(&unused);
                     entry.checked_out.shrink_to_fit();
                 }
             }
             ToFrontier::Leave { host, state, unused } => {
-                self.change(host, |entry| entry.leave(state, &unused));
+                frontier.hosts.change(host, |entry| entry.leave(state, &unused));
             }
             ToFrontier::BlockedBy { host, by } => self.blocked_hosts.is_by(host, by),
             ToFrontier::Drop { host, state, unused, reason, forever } => {
-                self.change(host, |entry| {
-                    entry.leave(state, &unused);
-                    entry.dropping = Some((reason, forever));
-                });
-                self.dropping.push(host);
+                frontier.hosts.change(host, |entry| entry.leave(state, &unused));
+                frontier.drop_host(host, reason, forever);
             }
         }
+    }
+
+    /// Answers the workbench's requests, as far as hosts are due and `may_fetch` allows it. Returns
+    /// the time when the next host falls due, if it is known.
+    ///
+    /// A closed group costs nothing here. A host of an open group that may not be fetched is
+    /// skipped once, until [`Self::rescan_schedule`].
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk or `may_fetch` fails.
+    pub fn serve(
+        &mut self,
+        now: Timestamp,
+        may_fetch: MayFetch<'_>,
+        out: &mut Vec<ToWorkbench>,
+    ) -> Result<Option<Timestamp>, DiskError> {
+        let rows = (&mut self.group_rows, &self.blocked_hosts);
+        self.server.serve(&mut self.frontier, rows, now, may_fetch, out)
+    }
+
+    /// Makes the next scan include skipped hosts, because a group can be fetched now that could not
+    /// be before.
+    pub fn rescan_schedule(&mut self) {
+        self.server.rescan_schedule();
+    }
+
+    /// Opens a group: its hosts are handed out from now on, as [`Self::step_job`] proceeds. None
+    /// falls due before `floor`.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    pub fn open_group(&mut self, group: GroupHash, floor: Timestamp) -> Result<(), DiskError> {
+        self.group_jobs.reschedule(group, true, floor, &mut self.group_rows)
+    }
+
+    /// Closes a group: no further hosts of it are handed out once [`Self::step_job`] has nothing
+    /// left to do.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    pub fn close_group(&mut self, group: GroupHash) -> Result<(), DiskError> {
+        self.group_jobs.reschedule(group, false, Timestamp::ZERO, &mut self.group_rows)
+    }
+
+    /// Deletes all rows of a group, as [`Self::step_job`] proceeds. No page of the group may be in
+    /// flight, and nothing may be added to it while [`Self::is_deleting`] returns true.
+    pub fn delete_group(&mut self, group: GroupHash) {
+        self.group_jobs.delete(group);
+    }
+
+    /// Returns true while rows of a group remain to be deleted.
+    #[must_use]
+    pub fn is_deleting(&self, group: GroupHash) -> bool {
+        self.group_jobs.is_deleting(group)
+    }
+
+    /// Returns true if [`Self::step_job`] has something to do.
+    #[must_use]
+    pub fn has_jobs(&self) -> bool {
+        self.group_jobs.are_left()
+    }
+
+    /// Performs the next step of the jobs on groups. Returns its commit, which is applied already,
+    /// or `None` if there is no job. All earlier batches must have been written.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
+    pub fn step_job(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
+        if !self.group_jobs.are_left() {
+            return Ok(None);
+        }
+        let mut batch = Batch::default();
+        let (frontier, group_rows) = (&mut self.frontier, &mut self.group_rows);
+        let step = self.group_jobs.step(frontier, group_rows, &mut batch)?;
+        if step.is_gone {
+            self.sieve.forget();
+        }
+        self.finish(&mut batch, &DomainCounters::default(), now)?;
+        self.frontier.changes.forget(&step.deleted);
+        self.frontier.changes.forget_hosts(&step.rescheduled);
+        Ok(Some(self.scan_commit(batch)))
+    }
+
+    /// Adds agents that are gone with their archives, and starts a scan if there is a new one.
+    pub fn set_lost_archives(&mut self, gone: &[AgentId]) {
+        if self.refetch.add(gone) {
+            self.frontier.changes.refetching = true;
+        }
+    }
+
+    /// Returns true while rows remain to be scanned for pages of lost archives.
+    #[must_use]
+    pub const fn is_refetching(&self) -> bool {
+        self.refetch.is_running()
+    }
+
+    /// Scans some rows for pages of lost archives. Returns a commit of its own, which is applied
+    /// already, or `None` when all rows are scanned. All earlier batches must have been written.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
+    pub fn step_refetch(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
+        let is_deleting = |group| self.group_jobs.is_deleting(group);
+        let Some(facts) = self.refetch.step(&self.frontier.disk, is_deleting)? else {
+            return Ok(None);
+        };
+        let mut batch = self.apply_facts(&facts, now)?;
+        if !self.refetch.is_running() {
+            self.frontier.changes.refetching = false;
+            self.refetch.finish(&self.frontier.disk, &mut batch);
+        }
+        Ok(Some(self.scan_commit(batch)))
+    }
+
+    fn scan_commit(&mut self, batch: Batch) -> Commit {
+        let changes = self.frontier.changes.take();
+        Commit { kind: CommitKind::Scan, batch, changes, ..Commit::default() }
+    }
+
+    /// Applies new settings: limits for hosts and domains, blocked hosts, and the delays of hosts
+    /// that rest on disk.
+    pub fn reconfigure(&mut self, settings: &Live) {
+        self.frontier.limits = HostLimits::of(settings);
+        self.blocked_hosts.reconfigure(settings);
+    }
+
+    /// Performs one step of the scan for blocked hosts. The next commits drop the queues that it
+    /// finds.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    pub fn step_block_scan(&mut self, now: Timestamp) -> Result<(), DiskError> {
+        self.blocked_hosts.step(&mut self.frontier, now)
+    }
+
+    /// Returns the numbers of dropped hosts and URLs for each entry of `links.blocked`.
+    #[must_use]
+    pub fn block_counts(&self) -> Vec<BlockCount> {
+        self.blocked_hosts.counts()
+    }
+
+    /// Returns a number that rises whenever [`Self::block_counts`] may change.
+    #[must_use]
+    pub const fn block_changes(&self) -> u64 {
+        self.blocked_hosts.changes()
+    }
+
+    /// Returns true while the scan is incomplete or a blocked host is not dropped yet.
+    #[must_use]
+    pub fn is_blocking(&self) -> bool {
+        self.blocked_hosts.is_active()
+    }
+
+    /// Returns true while the scan over all hosts is incomplete.
+    #[must_use]
+    pub const fn is_scanning_hosts(&self) -> bool {
+        self.blocked_hosts.is_scanning()
+    }
+
+    /// Returns the next facts of `group`, about `bytes_max` by [`Fact::weight`] but at least one,
+    /// and the position at which to continue; `None` if these were the last. The facts are those of
+    /// the last commit. Commits during an export report their own changes.
+    ///
+    /// # Errors
+    /// [`DiskError`] if the disk fails.
+    pub fn export(
+        &self,
+        group: GroupHash,
+        cursor: ExportCursor,
+        bytes_max: usize,
+    ) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
+        transfer::export(&self.frontier.disk, group, cursor, bytes_max)
     }
 
     /// Returns those of `groups` with hosts that are on the workbench, have pages in flight, or are
     /// being dropped.
     #[must_use]
     pub fn busy(&self, groups: &BTreeSet<GroupHash>) -> BTreeSet<GroupHash> {
-        let busy = self.hosts.iter().filter(|(_, entry)| entry.is_busy());
-        busy.map(|(host, _)| host.group).filter(|group| groups.contains(group)).collect()
+        self.frontier.hosts.busy(groups)
     }
 
     /// Returns true if a URL waits that this agent may fetch, as of the last commit.
@@ -283,7 +389,7 @@ impl CrawlDb {
     /// [`DiskError`] if the disk fails.
     pub fn has_queue(&self) -> Result<bool, DiskError> {
         let mut any = false;
-        self.disk.walk(Family::Schedule, &[], &[0xff; keys::SCHEDULE + 1], |_, _| {
+        self.frontier.disk.walk(Family::Schedule, &[], &[0xff; keys::SCHEDULE + 1], |_, _| {
             any = true;
             Ok(false)
         })?;
@@ -293,27 +399,12 @@ impl CrawlDb {
     /// Returns the database, which the replication engine's outbox shares.
     #[must_use]
     pub fn disk(&self) -> &Database {
-        &self.disk
+        &self.frontier.disk
     }
 
     /// Returns the roles and states of groups. The next commit writes their changes.
     pub const fn group_rows(&mut self) -> &mut GroupRows {
         &mut self.group_rows
-    }
-
-    /// Changes a host in memory. The next commit writes its row.
-    fn change(&mut self, host: HostKey, f: impl FnOnce(&mut HostInMemory)) {
-        if let Some(entry) = self.hosts.get_mut(&host) {
-            f(entry);
-            mark(&mut self.dirty, host, entry);
-        }
-    }
-}
-
-/// Marks a host's row in memory as newer than the row on disk.
-fn mark(dirty: &mut Vec<HostKey>, host: HostKey, entry: &mut HostInMemory) {
-    if !std::mem::replace(&mut entry.dirty, true) {
-        dirty.push(host);
     }
 }
 

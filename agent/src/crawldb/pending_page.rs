@@ -4,61 +4,49 @@
 //! `frontier` behind all queued URLs ([`PRIORITY_PENDING`]) and takes no memory. If this agent is
 //! lost, another one fetches the page again and finds its links again.
 
-use super::CrawlDb;
-use super::commit::PRIORITY_DEFAULT;
+use super::frontier::Frontier;
 use crate::messages::{PRIORITY_PENDING, PendingPage, QueueKey, Queued};
 use crate::storage::values::{Seen, UrlOutcome};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::hash::HostKey;
 
-const _: () = assert!(PRIORITY_DEFAULT < PRIORITY_PENDING);
+/// Moves a page behind the queue of its host until its links are acknowledged.
+pub fn hold_until_acked(
+    frontier: &mut Frontier,
+    batch: &mut Batch,
+    host: HostKey,
+    row: &Queued,
+    outcome: UrlOutcome,
+) -> PendingPage {
+    let queue_key = QueueKey { priority: PRIORITY_PENDING, ..frontier.next_queue_key() };
+    let behind = Queued { queue_key, ..row.clone() };
+    frontier.disk.delete(batch, Family::Frontier, &keys::frontier(host, row.queue_key));
+    frontier.write_queued(batch, host, &behind);
+    frontier.take_from_queue(host, row.queue_key);
+    PendingPage { host, queue_key, hash: row.hash, outcome }
+}
 
-/// Upper bound of the queue keys of a host's queued URLs.
-pub const END_OF_QUEUE: QueueKey = QueueKey { priority: PRIORITY_PENDING, seq: 0 };
-
-impl CrawlDb {
-    /// Moves a page behind the queue of its host until its links are acknowledged.
-    pub(super) fn hold_until_acked(
-        &mut self,
-        batch: &mut Batch,
-        host: HostKey,
-        row: &Queued,
-        outcome: UrlOutcome,
-    ) -> PendingPage {
-        let queue_key = QueueKey { priority: PRIORITY_PENDING, ..self.next_queue_key() };
-        let behind = Queued { queue_key, ..row.clone() };
-        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, row.queue_key));
-        self.write_queued(batch, host, &behind);
-        self.totals.queued -= 1;
-        self.change(host, |entry| {
-            entry.take_back(row.queue_key);
-            entry.row.queued -= 1;
-        });
-        PendingPage { host, queue_key, hash: row.hash, outcome }
-    }
-
-    /// Finishes pages whose links are acknowledged, unless a merge has finished them before.
-    pub(super) fn release_acked(
-        &mut self,
-        batch: &mut Batch,
-        pages: &[PendingPage],
-    ) -> Result<(), DiskError> {
-        let mut pages: Vec<&PendingPage> = pages.iter().collect();
-        pages.sort_unstable_by_key(|page| page.key());
-        pages.dedup_by_key(|page| page.key());
-        let rows: Vec<_> = pages.iter().map(|page| keys::seen(page.key())).collect();
-        let mut waiting = Vec::new();
-        self.disk.get_sorted(Family::Seen, &rows, |i, value| {
-            if let Some(Seen::Queued(Some(at))) = value.map(Seen::decode).transpose()?
-                && at == (pages[i].host.host, pages[i].queue_key)
-            {
-                waiting.push(pages[i]);
-            }
-            Ok(())
-        })?;
-        for page in waiting {
-            self.finish_url(batch, page.host, page.queue_key, page.hash, &page.outcome);
+/// Finishes pages whose links are acknowledged, unless a merge has finished them before.
+pub fn release_acked(
+    frontier: &mut Frontier,
+    batch: &mut Batch,
+    pages: &[PendingPage],
+) -> Result<(), DiskError> {
+    let mut pages: Vec<&PendingPage> = pages.iter().collect();
+    pages.sort_unstable_by_key(|page| page.key());
+    pages.dedup_by_key(|page| page.key());
+    let rows: Vec<_> = pages.iter().map(|page| keys::seen(page.key())).collect();
+    let mut waiting = Vec::new();
+    frontier.disk.get_sorted(Family::Seen, &rows, |i, value| {
+        if let Some(Seen::Queued(Some(at))) = value.map(Seen::decode).transpose()?
+            && at == (pages[i].host.host, pages[i].queue_key)
+        {
+            waiting.push(pages[i]);
         }
         Ok(())
+    })?;
+    for page in waiting {
+        frontier.finish_url(batch, page.host, page.queue_key, page.hash, &page.outcome);
     }
+    Ok(())
 }

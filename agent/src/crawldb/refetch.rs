@@ -5,16 +5,10 @@
 //! existing rows are scanned once, a bounded number at a time. Outcomes that arrive later are
 //! merged as queued URLs.
 
-use super::CrawlDb;
-use super::changes::is_limit;
-use super::domain_counters::DomainCounters;
-use super::group_jobs::end_of;
-use crate::messages::{Commit, CommitKind, Fact};
-use crate::storage::values::{ArchivedPage, HostRow, Seen, UrlOutcome};
-use crate::storage::{Database, DiskError, Family, RowReader, RowWriter, keys};
-use crivello_common::discard::Discard;
+use crate::messages::Fact;
+use crate::storage::values::{ArchivedPage, Seen, UrlOutcome};
+use crate::storage::{Batch, Database, DiskError, Family, RowReader, RowWriter, keys};
 use crivello_common::hash::{GroupHash, HostHash, HostKey};
-use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::collections::BTreeSet;
 
@@ -57,112 +51,63 @@ impl Refetch {
         }
     }
 
+    /// Adds agents that are gone with their archives. Returns true, and starts a scan, if there is a
+    /// new one.
+    pub fn add(&mut self, gone: &[AgentId]) -> bool {
+        let n_gone = self.gone.len();
+        self.gone.extend(gone);
+        let is_new = self.gone.len() > n_gone;
+        if is_new {
+            self.from = Some(Vec::new());
+        }
+        is_new
+    }
+
+    /// Returns true while rows remain to be scanned.
+    pub const fn is_running(&self) -> bool {
+        self.from.is_some()
+    }
+
+    /// Scans some rows. Returns the facts that queue URLs again, except those of groups for which
+    /// `is_deleting` returns true; `None` if all rows are scanned.
+    pub fn step(
+        &mut self,
+        disk: &Database,
+        is_deleting: impl Fn(GroupHash) -> bool,
+    ) -> Result<Option<Vec<Fact>>, DiskError> {
+        let Some(from) = self.from.take() else { return Ok(None) };
+        let (mut facts, mut n_rows, mut last) = (Vec::new(), 0, None);
+        disk.walk(Family::Seen, &from, &END, |key, value| {
+            n_rows += 1;
+            if let Seen::Done(outcome) = Seen::decode(value)?
+                && let Some(page) = self.lost(&outcome)
+                && let group = group_of(key)?
+                && !is_deleting(group)
+            {
+                let host = HostKey { group, host: HostHash::of(&page.name) };
+                facts.push(Fact::Queued { host, name: page.name.clone(), url: page.url.clone() });
+            }
+            last = Some(key.to_vec());
+            Ok(n_rows < ROWS_AT_ONCE)
+        })?;
+        if n_rows == ROWS_AT_ONCE {
+            self.from = last.map(|key| [&key[..], &[0]].concat());
+        }
+        Ok(Some(facts))
+    }
+
+    /// Records the end of the scan with the commit of its last step.
+    pub fn finish(&mut self, disk: &Database, batch: &mut Batch) {
+        self.done = self.gone.clone();
+        disk.put(batch, Family::Meta, META_REFETCHED, &self.encode());
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut w = RowWriter::default();
         for id in &self.done {
             w.number(u64::from(id.0));
         }
         w.finish()
-    }
-}
-
-impl CrawlDb {
-    /// Adds agents that are gone with their archives, and starts a scan if there is a new one.
-    pub fn set_lost_archives(&mut self, gone: &[AgentId]) {
-        let refetch = &mut self.refetch;
-        let n_gone = refetch.gone.len();
-        refetch.gone.extend(gone);
-        if refetch.gone.len() > n_gone {
-            refetch.from = Some(Vec::new());
-            self.changes.refetching = true;
-        }
-    }
-
-    /// Returns true while rows remain to be scanned.
-    #[must_use]
-    pub const fn is_refetching(&self) -> bool {
-        self.refetch.from.is_some()
-    }
-
-    /// Scans some rows. Returns a commit of its own, which is applied already, or `None` when all
-    /// rows are scanned. All earlier batches must have been written.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails. The crawl database must then not be used any more.
-    pub fn step_refetch(&mut self, now: Timestamp) -> Result<Option<Commit>, DiskError> {
-        let Some(from) = self.refetch.from.take() else { return Ok(None) };
-        let (mut facts, mut n_rows, mut last) = (Vec::new(), 0, None);
-        self.disk.walk(Family::Seen, &from, &END, |key, value| {
-            n_rows += 1;
-            if let Some(fact) = self.again(key, value)? {
-                facts.push(fact);
-            }
-            last = Some(key.to_vec());
-            Ok(n_rows < ROWS_AT_ONCE)
-        })?;
-        let mut batch = self.apply_facts(&facts, now)?;
-        if n_rows == ROWS_AT_ONCE {
-            self.refetch.from = last.map(|key| [&key[..], &[0]].concat());
-        } else {
-            self.changes.refetching = false;
-            self.refetch.done = self.refetch.gone.clone();
-            let done = self.refetch.encode();
-            self.disk.put(&mut batch, Family::Meta, META_REFETCHED, &done);
-        }
-        let changes = self.changes.take();
-        Ok(Some(Commit { kind: CommitKind::Scan, batch, changes, ..Commit::default() }))
-    }
-
-    /// Uncounts a page that is to be fetched again: it does not count towards the limits until
-    /// then.
-    pub(super) fn uncount_page(
-        &mut self,
-        counters: &mut DomainCounters,
-        host: HostKey,
-    ) -> Result<(), DiskError> {
-        self.change(host, |entry| {
-            entry.row.pages = entry.row.pages.saturating_sub(1);
-            entry.row.closed = entry.row.closed.filter(|&reason| !is_limit(reason));
-        });
-        if self.limits.pages_per_domain.is_some() {
-            let row = counters.row(&self.disk, host.group)?;
-            row.pages = row.pages.saturating_sub(1);
-        }
-        Ok(())
-    }
-
-    /// Reopens the hosts of a domain that its page limit closed, after pages of any of its hosts
-    /// were uncounted.
-    pub(super) fn reopen_domain(&mut self, group: GroupHash) -> Result<(), DiskError> {
-        let mut closed = Vec::new();
-        self.disk.walk(Family::Hosts, &group.to_bytes(), &end_of(group), |key, value| {
-            if let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0)
-                && HostRow::decode(value)?.closed == Some(Discard::DomainLimit)
-            {
-                closed.push(host);
-            }
-            Ok(true)
-        })?;
-        self.load(&closed)?;
-        for host in closed {
-            self.change(host, |entry| {
-                entry.row.closed =
-                    entry.row.closed.filter(|&reason| reason != Discard::DomainLimit);
-            });
-        }
-        Ok(())
-    }
-
-    /// Returns the fact that queues a row's URL again, if only a lost archive has its page.
-    fn again(&self, key: &[u8], value: &[u8]) -> Result<Option<Fact>, DiskError> {
-        let Seen::Done(outcome) = Seen::decode(value)? else { return Ok(None) };
-        let Some(page) = self.refetch.lost(&outcome) else { return Ok(None) };
-        let group = group_of(key)?;
-        if self.is_deleting(group) {
-            return Ok(None);
-        }
-        let host = HostKey { group, host: HostHash::of(&page.name) };
-        Ok(Some(Fact::Queued { host, name: page.name.clone(), url: page.url.clone() }))
     }
 }
 

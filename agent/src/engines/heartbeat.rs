@@ -4,7 +4,7 @@
 mod page_quota;
 mod settings;
 
-use crate::cluster::{CALL_TIMEOUT, Coordinator, LOG_EVERY, RETRY_PAUSE, with_cause};
+use crate::cluster::{CALL_TIMEOUT, CoordinatorClient, LOG_EVERY, RETRY_PAUSE, with_cause};
 use crate::cluster::{InboundMsg, Inbox};
 use crate::peers::{Outgoing, PeerReply};
 use crate::process::RulesInForce;
@@ -25,7 +25,7 @@ const PINGS_PER_LEASE: u32 = 5;
 
 /// Tasks that keep this agent a member.
 pub struct Heartbeat {
-    pub coordinator: Coordinator,
+    pub coordinator: CoordinatorClient,
     pub id: AgentId,
     pub process: u64,
     pub lease: Duration,

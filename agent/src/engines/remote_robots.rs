@@ -63,7 +63,7 @@ async fn ask(
         match outgoing.fetch_robots(to, &url).await {
             Ok(answer) => found = answer,
             Err(status) => {
-                tracing::debug!(%url, agent = %to, "the agent returned no robots.txt: {}", status.message());
+                tracing::debug!(%url, agent = %to, "no robots.txt returned: {}", status.message());
             }
         }
     }

@@ -8,7 +8,7 @@ mod dns_health;
 mod outage;
 mod peer_robots;
 
-use crate::engines::scheduler::dns_health::Names;
+use crate::engines::scheduler::dns_health::DnsHealth;
 use crate::engines::scheduler::outage::Outage;
 use crate::messages::{
     FetcherReply, HostQuery, HostSnapshot, LeaseCommand, LeaseEvent, LeaseSender, ResolveError,
@@ -49,7 +49,7 @@ pub struct Scheduler {
     looking_up: usize,
     to_resolve: VecDeque<(HostKey, Arc<str>)>,
     outage: Outage,
-    names: Names,
+    dns_health: DnsHealth,
     guests: PeerRobotsRequests,
     census_at: Timestamp,
     /// Idle time since the last census.
@@ -81,7 +81,7 @@ impl Scheduler {
             looking_up: 0,
             to_resolve: VecDeque::new(),
             outage: Outage::default(),
-            names: Names::default(),
+            dns_health: DnsHealth::default(),
             guests: PeerRobotsRequests::default(),
             census_at: Timestamp::ZERO,
             idle: Duration::ZERO,
@@ -163,7 +163,7 @@ impl Scheduler {
                 FetcherReply::Resolved(resolution) => {
                     self.looking_up -= 1;
                     let pending = self.looking_up + self.to_resolve.len();
-                    self.names.resolved(&resolution.answer, pending);
+                    self.dns_health.resolved(&resolution.answer, pending);
                     if resolution.answer == Err(ResolveError::Unavailable) {
                         self.outage.failed(resolution.host, Failure::DnsUnavailable, now);
                     }
@@ -291,7 +291,7 @@ impl Scheduler {
             self.census_at = now;
             *self.shared.status.census.lock() = self.workbench.stats(now);
             self.shared.status.offline.store(self.outage.is_on(), Relaxed);
-            self.shared.status.dns_silent.store(self.names.are_silent(), Relaxed);
+            self.shared.status.dns_silent.store(self.dns_health.are_silent(), Relaxed);
             let idle = std::mem::take(&mut self.idle);
             self.shared.measured.idle.add(idle_reason(&self.shared), idle);
         }

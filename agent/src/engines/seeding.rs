@@ -159,7 +159,8 @@ pub fn must_all_belong(
             Seed::Pause => {
                 if !std::mem::replace(&mut said, true) {
                     tracing::info!(
-                        "waiting for the end of the seeds: the crawl resumes once all are known to belong to it"
+                        "waiting for the end of the seeds: the crawl resumes once all are known \
+                         to belong to it"
                     );
                 }
             }
@@ -175,7 +176,8 @@ fn must_belong(home: &CrawlDir, disk: &Database, seed: &Found) -> Result<(), Ope
         return Ok(());
     }
     Err(OpenError::Refused(format!(
-        "{} holds another crawl (begun {}), to which {} does not belong; choose another --out, or omit the seeds to resume it",
+        "{} holds another crawl (begun {}), to which {} does not belong; choose another --out, or \
+         omit the seeds to resume it",
         home.dir.display(),
         home.identity.begun,
         seed.url

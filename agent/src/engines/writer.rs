@@ -347,7 +347,7 @@ impl Writer {
 
     /// Sends the workbench the hosts and URLs that it requested.
     fn serve(&mut self, now: Timestamp) -> Result<(), WriterError> {
-        if self.replies.is_empty() && (now >= self.serve_at || self.stores.crawldb.is_asked()) {
+        if self.replies.is_empty() && (now >= self.serve_at || self.stores.crawldb.is_requested()) {
             let mut notes = Vec::new();
             let replication = &mut self.replication;
             let mut may_fetch =

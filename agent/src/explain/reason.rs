@@ -277,8 +277,8 @@ fn address(f: &Facts<'_>) -> Option<Wait> {
 }
 
 fn ip_lease(f: &Facts<'_>) -> Option<Wait> {
-    let AddressSnapshot { address, turn, .. } = f.address()?;
-    let requested = match turn {
+    let AddressSnapshot { address, lease, .. } = f.address()?;
+    let requested = match lease {
         IpLeaseState::NotNeeded | IpLeaseState::Here => return None,
         IpLeaseState::Asked(at) => at.0,
         IpLeaseState::NotAsked => 0,

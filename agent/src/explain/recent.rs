@@ -162,7 +162,7 @@ mod tests {
             address: "192.0.2.7:80".parse().unwrap(),
             body: bytes::Bytes::from_static(b"four"),
             truncated: None,
-            room: None,
+            reservation: None,
         }))
     }
 

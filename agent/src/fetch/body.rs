@@ -1,8 +1,8 @@
 //! Reading of a body, chunk by chunk, within its caps.
 
 use super::Caps;
-use super::fault::{self, Stage};
-use super::rooms::{Held, Rooms};
+use super::body_budget::{BodyBudget, Reservation};
+use super::error_kind::{self, RequestPhase};
 use crate::limits::{BODY_FREE, HELD_RATE_MIN};
 use crate::messages::{ReservationGuard, Truncation};
 use bytes::{Bytes, BytesMut};
@@ -23,7 +23,7 @@ pub(super) struct Body {
     pub(super) bytes: Bytes,
     pub(super) cut: Option<Cut>,
     /// Reservation for its bytes, if it is large.
-    pub(super) room: Option<ReservationGuard>,
+    pub(super) reservation: Option<ReservationGuard>,
     /// Time for which it waited for the reservation.
     pub(super) waited: Duration,
 }
@@ -65,7 +65,7 @@ impl Cut {
 pub(super) struct Reader<'a> {
     pub(super) caps: &'a Caps,
     pub(super) clock: &'a Clock,
-    pub(super) rooms: &'a Rooms,
+    pub(super) budget: &'a BodyBudget,
     /// Its cancellation ends the wait for a reservation.
     pub(super) stop: &'a CancellationToken,
 }
@@ -78,7 +78,7 @@ struct Progress {
     deadline: Timestamp,
     /// Time of the last check of the rate while it had a reservation, and its length at that time.
     seen: (Timestamp, usize),
-    held: Held,
+    reservation: Reservation,
     waited: Duration,
 }
 
@@ -97,7 +97,7 @@ impl Reader<'_> {
             began,
             deadline,
             seen: (began, 0),
-            held: Held::default(),
+            reservation: Reservation::default(),
             waited: Duration::ZERO,
         };
         self.set(sleep.as_mut(), so_far.began + self.caps.rate_grace, &so_far);
@@ -120,18 +120,21 @@ impl Reader<'_> {
                     }
                 }
                 Ok(None) => break None,
-                Err(error) => break Some(Cut::Broken(fault::failure(&error, Stage::Body))),
+                Err(error) => {
+                    break Some(Cut::Broken(error_kind::failure(&error, RequestPhase::Body)));
+                }
             }
         };
-        let Progress { bytes, held, waited, .. } = so_far;
-        let room = (!held.is_empty()).then(|| Box::new(held) as ReservationGuard);
-        Body { bytes: snug(bytes), cut, room, waited }
+        let Progress { bytes, reservation, waited, .. } = so_far;
+        let reservation =
+            (!reservation.is_empty()).then(|| Box::new(reservation) as ReservationGuard);
+        Body { bytes: snug(bytes), cut, reservation, waited }
     }
 
     /// Sets the timer to the earliest of `check`, the deadline, and, for a body with a reservation,
     /// the next check of its rate.
     fn set(&self, sleep: Pin<&mut Sleep>, check: Timestamp, so_far: &Progress) {
-        let check = match so_far.held.is_empty() {
+        let check = match so_far.reservation.is_empty() {
             true => check,
             false => check.min(so_far.seen.0 + self.caps.held_window),
         };
@@ -155,11 +158,11 @@ impl Reader<'_> {
     fn is_in_the_way(&self, now: Timestamp, so_far: &mut Progress) -> bool {
         let (seen, length) = so_far.seen;
         let elapsed = now.since(seen);
-        if so_far.held.is_empty() || elapsed < self.caps.held_window {
+        if so_far.reservation.is_empty() || elapsed < self.caps.held_window {
             return false;
         }
         so_far.seen = (now, so_far.bytes.len());
-        self.rooms.is_short() && is_slow(so_far.bytes.len() - length, elapsed, HELD_RATE_MIN)
+        self.budget.is_short() && is_slow(so_far.bytes.len() - length, elapsed, HELD_RATE_MIN)
     }
 
     /// Adds a chunk once memory for it is reserved. Returns the reason if it is the last one.
@@ -173,7 +176,7 @@ impl Reader<'_> {
         let kept = &chunk[..chunk.len().min(left)];
         let beyond = (so_far.bytes.len() + kept.len()).saturating_sub(BODY_FREE);
         if beyond > 0
-            && let Some(cut) = self.make_room(beyond, so_far, sleep).await
+            && let Some(cut) = self.reserve(beyond, so_far, sleep).await
         {
             return Some(cut);
         }
@@ -183,22 +186,22 @@ impl Reader<'_> {
 
     /// Waits until this many bytes are reserved, or returns the reason to stop waiting. All waits
     /// of a body together may take as long as a whole request.
-    async fn make_room(
+    async fn reserve(
         &self,
         bytes: usize,
         so_far: &mut Progress,
         mut sleep: Pin<&mut Sleep>,
     ) -> Option<Cut> {
-        if so_far.held.has(bytes) {
+        if so_far.reservation.has(bytes) {
             return None;
         }
-        let is_first = so_far.held.is_empty();
+        let is_first = so_far.reservation.is_empty();
         let asked = self.clock.now();
         let patience = self.caps.total.saturating_sub(so_far.waited);
         sleep.as_mut().reset(instant(self.clock, asked + patience));
         let cut = tokio::select! {
             biased;
-            () = self.rooms.grow(&mut so_far.held, bytes) => None,
+            () = self.budget.grow(&mut so_far.reservation, bytes) => None,
             () = self.stop.cancelled() => Some(Cut::Stopped),
             () = sleep.as_mut() => Some(Cut::TotalTimeout),
         };

@@ -8,9 +8,9 @@
 //! HTTP/1.1: there a request can have `Connection: close`. HTTP/2 has no equivalent, and the client
 //! would keep the connection.
 
-use super::FetchError;
-use super::follow::Patience;
+use super::fetch_error::FetchError;
 use super::pins::{Pin, Pins};
+use super::reuse_wait::ReuseWaitLayer;
 use super::tls;
 use crate::limits::BODY_FREE;
 use crivello_common::config::Fetch;
@@ -109,7 +109,7 @@ fn build(
         .pool_idle_timeout(idle)
         .pool_max_idle_per_host(1)
         .tcp_nodelay(true)
-        .connector_layer(Patience(connects.clone()))
+        .connector_layer(ReuseWaitLayer(connects.clone()))
         .tls_backend_preconfigured(tls)
         .http1_max_headers(HEADERS_MAX)
         .http1_ignore_invalid_headers_in_responses(true)

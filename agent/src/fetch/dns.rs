@@ -5,8 +5,8 @@
 //! for the same name cause one query. Of several addresses the smallest admitted one is used, so
 //! that a host stays at the address for which politeness is counted.
 
-use super::answers::Answers;
-use super::guard::Guard;
+use super::address_policy::AddressPolicy;
+use super::dns_stats::DnsStats;
 use super::name_servers::{self, ATTEMPTS};
 use crate::messages::{BlockAndPauseList, Resolution, ResolveError, Resolved};
 use crivello_common::config::{self, Settings};
@@ -25,13 +25,13 @@ use tokio::sync::Semaphore;
 
 /// Resolver of host names, with its cache.
 pub struct Dns {
-    guard: Guard,
+    address_policy: AddressPolicy,
     barred: BlockAndPauseList,
     servers: Option<TokioResolver>,
     cache: Cache<String, Kept>,
     permits: Semaphore,
     settings: config::Dns,
-    answers: Answers,
+    stats: DnsStats,
     queries: Option<Timer>,
 }
 
@@ -49,13 +49,13 @@ impl Dns {
     pub fn new(settings: &Settings) -> Self {
         let dns = settings.fixed.dns.clone();
         Self {
-            guard: Guard::new(&settings.fixed.fetch.allow_networks),
+            address_policy: AddressPolicy::new(&settings.fixed.fetch.allow_networks),
             barred: BlockAndPauseList::of(&settings.live),
             servers: name_servers::connect(&dns),
             cache: Cache::new(dns.cache_entries_max),
             permits: Semaphore::new(dns.queries_max.max(1) as usize),
             settings: dns,
-            answers: Answers::default(),
+            stats: DnsStats::default(),
             queries: None,
         }
     }
@@ -75,13 +75,13 @@ impl Dns {
 
     /// Returns the numbers of answers by kind, without those for IP literals.
     pub fn answers(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.answers.read()
+        self.stats.read()
     }
 
     /// Returns the number of these answers that came from the cache.
     #[must_use]
     pub fn answers_cached(&self) -> u64 {
-        self.answers.cached()
+        self.stats.cached()
     }
 
     /// Uses this shared list of blocked hosts, which follows the live settings.
@@ -104,7 +104,7 @@ impl Dns {
             false => Ok(Resolved { address, until: kept.until }),
         });
         if let Some(cached) = cached {
-            self.answers.count(&answer.map(|resolved| resolved.address), cached);
+            self.stats.count(&answer.map(|resolved| resolved.address), cached);
         }
         Resolution { host, answer }
     }
@@ -160,7 +160,7 @@ impl Dns {
     /// notation becomes the IPv4 address, so that politeness counts the machine once.
     fn judged(&self, addresses: &[IpAddr], until: Timestamp) -> Kept {
         let canonical = addresses.iter().map(IpAddr::to_canonical);
-        let admitted = canonical.filter(|&address| self.guard.admits(address));
+        let admitted = canonical.filter(|&address| self.address_policy.admits(address));
         let denied = match addresses.is_empty() {
             true => ResolveError::NoSuchName,
             false => ResolveError::Denied,

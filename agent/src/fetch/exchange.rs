@@ -2,9 +2,9 @@
 
 use super::body::{Body, Cut, Reader, instant};
 use super::client::After;
-use super::fault::{self, Stage};
-use super::follow;
-use super::identity::Headers;
+use super::error_kind::{self, RequestPhase};
+use super::request_headers::Headers;
+use super::reuse_wait;
 use super::{Caps, FetchContext};
 use crate::messages::{Response, Truncation};
 use crivello_common::discard::Discard;
@@ -66,13 +66,13 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
     let mut sleep = std::pin::pin!(tokio::time::sleep_until(first_byte));
     let sent = tokio::select! {
         biased;
-        sent = follow::send(ask.follows, client.execute(request)) => sent,
+        sent = reuse_wait::send(ask.follows, client.execute(request)) => sent,
         () = sleep.as_mut() => return Answer::Failed(Failure::FirstByteTimeout),
     };
     let mut response = match sent {
         Ok(response) => response,
         Err(error) if error.is_builder() => return Answer::Unaskable(Discard::Unparsable),
-        Err(error) => return Answer::Failed(fault::failure(&error, Stage::Head)),
+        Err(error) => return Answer::Failed(error_kind::failure(&error, RequestPhase::Head)),
     };
     let address = match response.remote_addr() {
         Some(address) if address.ip().to_canonical() == ask.address => {
@@ -80,14 +80,14 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         }
         _ => return Answer::Failed(Failure::AddressChanged),
     };
-    context.times.first_byte.observe(context.clock.now().since(ask.began));
+    context.timings.first_byte.observe(context.clock.now().since(ask.began));
     if head_size(response.headers()) > context.caps.head_size {
         return Answer::Failed(Failure::HeadTooLarge);
     }
     let deadline = ask.began + context.caps.total;
     let caps = Caps { body_size: ask.body_size_max, ..context.caps };
-    let (clock, rooms) = (&context.clock, &context.rooms);
-    let reader = Reader { caps: &caps, clock, rooms, stop: ask.stop };
+    let (clock, budget) = (&context.clock, &context.body_budget);
+    let reader = Reader { caps: &caps, clock, budget, stop: ask.stop };
     let body = reader.read(&mut response, deadline, sleep).await;
     if body.cut == Some(Cut::Stopped) {
         return Answer::Stopped;
@@ -103,7 +103,7 @@ pub(super) async fn exchange(context: &FetchContext, ask: &Ask<'_>) -> Answer {
         address,
         truncated: body.cut.map(Cut::truncation),
         body: body.bytes,
-        room: body.room,
+        reservation: body.reservation,
     };
     Answer::Response(Box::new(answer), body.waited)
 }

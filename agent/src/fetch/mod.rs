@@ -1,7 +1,7 @@
 //! Fetching: name resolution and HTTP requests. No other stage opens sockets to the web.
 //!
-//! * *In*: host names to resolve; [`Visit`](crate::messages::Visit)s, each a lease on one host and
-//!   one address.
+//! * *In*: host names to resolve; [`Visit`](crate::messages::Visit)s, each to one host at one
+//!   address.
 //! * *Out*: [`Resolution`](crate::messages::Resolution)s; a [`Fetched`] for every request, at once;
 //!   exactly one [`Verdict`] for every visit, whatever happens to the task.
 //! * *State*: answers of the name servers until they expire, idle connections for a few seconds.
@@ -12,52 +12,54 @@
 //!   retried here.
 //!
 //! ```text
-//!            name ──► dns ──► guard ──► Resolution
-//!           Visit ──► visit ──► lease ──► Verdict
+//!            name ──► dns ──► address_policy ──► Resolution
+//!           Visit ──► visit ──► visit_guard ──► Verdict
 //!                       │
 //!                       ├── robots.txt allows? ── no ──► Fetched (discarded)
 //!                       └─► exchange ──► client ══► the web
 //!                              └─► body, under its caps ──► Fetched
 //! ```
 
-mod answers;
+mod address_policy;
 mod body;
+mod body_budget;
 mod client;
 mod dns;
+mod dns_stats;
+mod error_kind;
 mod exchange;
-mod fault;
-mod follow;
-mod guard;
-mod identity;
-mod idle;
-mod lease;
+mod fetch_error;
+mod idle_limit;
 mod name_servers;
 mod pins;
+mod request_headers;
 mod retry_after;
+mod reuse_wait;
 mod robots;
 mod robots_file;
-mod rooms;
 #[cfg(test)]
 mod tests;
-mod times;
+mod timings;
 mod tls;
 mod visit;
+mod visit_guard;
 
+pub use address_policy::AddressPolicy;
 pub use dns::Dns;
-pub use guard::Guard;
+pub use fetch_error::FetchError;
 pub use robots_file::{RobotsFile, robots_file};
-pub use times::Times;
+pub use timings::Timings;
 pub use visit::run;
 
 use crate::limits::{HELD_WINDOW, RATE_GRACE, ROBOTS_SIZE_MAX, idle_max};
 use crate::messages::{BlockAndPauseList, Fetched, MinHostDelay, Verdict};
+use body_budget::BodyBudget;
 use client::Clients;
 use crivello_common::config::Settings;
 use crivello_common::runtime::open_files;
 use crivello_common::time::Clock;
-use identity::Identity;
-use idle::Idle;
-use rooms::Rooms;
+use idle_limit::IdleLimit;
+use request_headers::RequestHeaders;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,37 +76,18 @@ pub trait Sink: Send + Sync {
     }
 }
 
-/// Failure to create a [`FetchContext`].
-#[derive(Debug, thiserror::Error)]
-pub enum FetchError {
-    /// A setting of the identity cannot be sent in a header.
-    #[error("{what} cannot be sent as an HTTP header: {value:?}")]
-    Identity {
-        /// Name of the setting.
-        what: &'static str,
-        /// Its value.
-        value: String,
-    },
-    /// The HTTP client cannot be built.
-    #[error("the HTTP client cannot be set up")]
-    Client(#[from] reqwest::Error),
-    /// TLS cannot be set up, usually because this machine has no root certificates.
-    #[error("TLS cannot be set up")]
-    Tls(#[from] rustls::Error),
-}
-
 /// State that all visits share. There is one for the whole agent, in an [`Arc`].
 pub struct FetchContext {
     clients: Clients,
-    identity: Identity,
-    guard: Guard,
+    request_headers: RequestHeaders,
+    address_policy: AddressPolicy,
     barred: BlockAndPauseList,
     clock: Clock,
     sink: Arc<dyn Sink>,
     caps: Caps,
-    idle: Idle,
-    rooms: Rooms,
-    times: Times,
+    idle_limit: IdleLimit,
+    body_budget: BodyBudget,
+    timings: Timings,
 }
 
 /// The bounds of one request.
@@ -123,14 +106,14 @@ impl FetchContext {
     /// Creates a context with its HTTP clients.
     ///
     /// # Errors
-    /// [`FetchError`] if the identity cannot be sent, or if TLS or a client cannot be set up.
+    /// [`FetchError`] if a header cannot be sent, or if TLS or a client cannot be set up.
     pub fn new(settings: &Settings, clock: Clock, sink: Arc<dyn Sink>) -> Result<Self, FetchError> {
         let fetch = &settings.fixed.fetch;
-        let times = Times::new(clock);
+        let timings = Timings::new(clock);
         Ok(Self {
-            clients: Clients::new(fetch, &times.connect)?,
-            identity: Identity::new(&settings.fixed.identity, &fetch.accept_language)?,
-            guard: Guard::new(&fetch.allow_networks),
+            clients: Clients::new(fetch, &timings.connect)?,
+            request_headers: RequestHeaders::new(&settings.fixed.identity, &fetch.accept_language)?,
+            address_policy: AddressPolicy::new(&fetch.allow_networks),
             barred: BlockAndPauseList::of(&settings.live),
             clock,
             sink,
@@ -143,33 +126,33 @@ impl FetchContext {
                 head_size: fetch.head_size_max.as_usize(),
                 body_size: fetch.body_size_max.as_usize(),
             },
-            idle: Idle::new(
+            idle_limit: IdleLimit::new(
                 fetch.keep_alive,
                 MinHostDelay::of(&settings.live),
                 idle_max(settings, open_files()),
             ),
-            rooms: Rooms::new(fetch.body_size_max.as_usize().max(ROBOTS_SIZE_MAX)),
-            times,
+            body_budget: BodyBudget::new(fetch.body_size_max.as_usize().max(ROBOTS_SIZE_MAX)),
+            timings,
         })
     }
 
     /// Returns the response times of the web.
     #[must_use]
-    pub const fn times(&self) -> &Times {
-        &self.times
+    pub const fn timings(&self) -> &Timings {
+        &self.timings
     }
 
     /// Returns the number of hosts to which an idle connection is kept.
     #[must_use]
     pub fn connections_idle(&self) -> usize {
-        self.idle.len(self.clock.now())
+        self.idle_limit.len(self.clock.now())
     }
 
     /// Returns the bytes that large bodies have reserved, and the number of bodies that wait for a
     /// reservation.
     #[must_use]
     pub fn bodies(&self) -> (usize, usize) {
-        self.rooms.held()
+        self.body_budget.usage()
     }
 
     /// Uses these shared lists of blocked and paused hosts and this shared shortest delay, which
@@ -177,7 +160,7 @@ impl FetchContext {
     #[must_use]
     pub fn with_live_settings(mut self, barred: BlockAndPauseList, rest_min: MinHostDelay) -> Self {
         self.barred = barred;
-        self.idle.heed(rest_min);
+        self.idle_limit.set_min_host_delay(rest_min);
         self
     }
 }

@@ -26,7 +26,8 @@ pub(super) fn connect(settings: &config::Dns) -> Option<TokioResolver> {
     };
     if servers.is_empty() {
         warn!(
-            "no name server is configured, neither in dns.servers nor in the system; no name can be resolved"
+            "no name server is configured, neither in dns.servers nor in the system; no name can \
+             be resolved"
         );
         return None;
     }

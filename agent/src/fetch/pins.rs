@@ -1,7 +1,7 @@
 //! Pinned addresses: the only ones that may be connected to now, one for each visit in flight.
 //!
 //! The HTTP client resolves names through this map only, so it can connect only to the address
-//! that a visit holds the lease on. The client does not resolve IP literals:
+//! of a visit in flight. The client does not resolve IP literals:
 //! [`visit`](super::visit) checks them.
 
 use dashmap::DashMap;

@@ -3,8 +3,8 @@
 
 use super::FetchContext;
 use super::exchange::{Answer, Ask, asks_to_slow_down, exchange};
-use super::lease::Lease;
 use super::retry_after::retry_after;
+use super::visit_guard::VisitGuard;
 use crate::limits::ROBOTS_SIZE_MAX;
 use crate::messages::{FetchOutcome, Response, RobotsOutcome, Signal, Truncation};
 use crivello_common::failure::Failure;
@@ -20,55 +20,55 @@ use tokio_util::sync::CancellationToken;
 /// compiled on a blocking thread.
 const COMPILED_HERE_MAX: usize = 16 << 10;
 
-/// Sends one request and records its answer in the lease.
+/// Sends one request and records its answer in the guard.
 pub(super) async fn run(
-    lease: &mut Lease,
+    guard: &mut VisitGuard,
     context: &FetchContext,
     url: CrawlUrl,
     stop: &CancellationToken,
 ) {
-    let name = Arc::clone(&lease.name);
-    let began = lease.begin(None);
+    let name = Arc::clone(&guard.name);
+    let began = guard.begin(None);
     let ask = Ask {
         url: &url,
         host: &name,
-        address: lease.address,
-        headers: &context.identity.robots,
+        address: guard.address,
+        headers: &context.request_headers.robots,
         follows: false,
         is_last: true,
-        after: context.idle.after(lease.host.host, began),
+        after: context.idle_limit.after(guard.host.host, began),
         body_size_max: ROBOTS_SIZE_MAX,
         began,
         stop,
     };
     let response = match exchange(context, &ask).await {
         Answer::Response(response, waited) => {
-            lease.excuse(waited);
+            guard.exclude_wait(waited);
             response
         }
         Answer::Failed(failure) => {
-            let (_, took) = lease.end();
-            lease.signal(Signal::Failed(failure));
-            lease.answer(RobotsOutcome::Unreachable);
-            return lease.tell(None, url, (began, took), FetchOutcome::Failed(failure));
+            let (_, took) = guard.end();
+            guard.signal(Signal::Failed(failure));
+            guard.answer(RobotsOutcome::Unreachable);
+            return guard.report(None, url, (began, took), FetchOutcome::Failed(failure));
         }
         Answer::Unaskable(_) => {
-            lease.unsend();
-            return lease.answer(RobotsOutcome::Unreachable);
+            guard.undo_send();
+            return guard.answer(RobotsOutcome::Unreachable);
         }
         // There is no answer, so it is requested again later.
         Answer::Stopped => return,
     };
-    let (_, took) = lease.end();
-    lease.signal(signal(&response, lease));
-    let found = found(&response, &url, &context.identity.agent).await;
-    lease.answer(found);
-    lease.tell(None, url, (began, took), FetchOutcome::Response(response));
+    let (_, took) = guard.end();
+    guard.signal(signal(&response, guard));
+    let found = found(&response, &url, &context.request_headers.agent).await;
+    guard.answer(found);
+    guard.report(None, url, (began, took), FetchOutcome::Response(response));
 }
 
-fn signal(response: &Response, lease: &Lease) -> Signal {
+fn signal(response: &Response, guard: &VisitGuard) -> Signal {
     if asks_to_slow_down(response.status) {
-        return Signal::SlowDown(retry_after(&response.headers, lease.ended()));
+        return Signal::SlowDown(retry_after(&response.headers, guard.ended()));
     }
     match response.truncated {
         Some(Truncation::Disconnect) => Signal::Failed(Failure::Disconnected),

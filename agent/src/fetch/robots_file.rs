@@ -31,7 +31,7 @@ pub enum RobotsFile {
 /// that may be visited, over at most five redirects. There is no delay between the requests.
 ///
 /// # Errors
-/// [`FetchError`] if the identity cannot be sent, or if TLS or a client cannot be set up.
+/// [`FetchError`] if a header cannot be sent, or if TLS or a client cannot be set up.
 pub async fn robots_file(url: &CrawlUrl, settings: &Settings) -> Result<RobotsFile, FetchError> {
     let context = FetchContext::new(settings, Clock::start(), Arc::new(Nobody))?;
     let dns = Dns::new(settings);
@@ -68,7 +68,7 @@ async fn ask(
     let host = url.host_key(settings.fixed.identity.assign_by);
     let answer = dns.resolve(host, &name, context.clock.now()).await.answer;
     let address = answer.map_err(|error| why_no_address(error).to_owned())?.address;
-    if !may_connect(&context.guard, &name, address) {
+    if !may_connect(&context.address_policy, &name, address) {
         return Err(why_no_address(ResolveError::Denied).to_owned());
     }
     let _pin = context.clients.pin(&name, address);
@@ -76,7 +76,7 @@ async fn ask(
         url,
         host: &name,
         address,
-        headers: &context.identity.robots,
+        headers: &context.request_headers.robots,
         follows: false,
         is_last: true,
         after: After::Closed,

@@ -4,7 +4,7 @@
 //! By default each client would cache the sessions of 32 hosts. In a wider crawl every connection
 //! would need a full handshake, and without keep-alive so would every page.
 
-use super::FetchError;
+use super::fetch_error::FetchError;
 use crate::limits::TLS_HOSTS_REMEMBERED;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ClientSessionMemoryCache, Resumption};

@@ -82,7 +82,7 @@ pub struct Response {
     pub truncated: Option<Truncation>,
     /// Reservation of a large body in the memory that all large bodies share; released when it is
     /// dropped.
-    pub room: Option<ReservationGuard>,
+    pub reservation: Option<ReservationGuard>,
 }
 
 impl Response {

@@ -68,7 +68,7 @@ pub struct AddressSnapshot {
     /// Number of other hosts there that are visited before this one; only in a thorough snapshot.
     pub before: usize,
     /// State of the address's IP lease.
-    pub turn: IpLeaseState,
+    pub lease: IpLeaseState,
 }
 
 /// State of an IP lease.

@@ -1,7 +1,7 @@
 //! Requests for a robots.txt on a host that another agent crawls.
 
 use super::RobotsOutcome;
-use crate::limits::GUESTS_MAX;
+use crate::limits::REMOTE_ROBOTS_MAX;
 use crivello_common::url::CrawlUrl;
 use crossbeam::queue::ArrayQueue;
 use tokio::sync::{Notify, oneshot};
@@ -26,10 +26,10 @@ pub struct RemoteRobotsQueues {
 impl Default for RemoteRobotsQueues {
     fn default() -> Self {
         Self {
-            from_peers: ArrayQueue::new(GUESTS_MAX),
-            requests: ArrayQueue::new(GUESTS_MAX),
+            from_peers: ArrayQueue::new(REMOTE_ROBOTS_MAX),
+            requests: ArrayQueue::new(REMOTE_ROBOTS_MAX),
             requested: Notify::new(),
-            answers: ArrayQueue::new(GUESTS_MAX),
+            answers: ArrayQueue::new(REMOTE_ROBOTS_MAX),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::cluster::{ClusterStatus, InboundMsg, Inbox};
 use crate::crawldb;
 use crate::messages::{BlockCount, LinkKind};
 use crate::observe::explain::Explainer;
-use crate::observe::metrics::Meter;
+use crate::observe::metrics::AgentMetrics;
 use crate::process::RulesInForce;
 use crate::shared::Shared;
 use crate::shared::snapshot::snapshot;
@@ -34,7 +34,7 @@ pub struct RunningAgent {
     pub disk: Arc<Database>,
     pub inbox: Inbox,
     pub explainer: Arc<Explainer>,
-    pub meter: Meter,
+    pub meter: AgentMetrics,
 }
 
 /// Implementation of [`AgentApi`] for the agent of this process.

@@ -1,7 +1,7 @@
 //! The report of a crawl that has ended.
 
 use super::host_rankings;
-use crate::report::{ArchiveFile, Ended, Report, SeedCounts, Totals, skipped};
+use crate::report::{ArchiveFile, Ended, Report, ReportTotals, SeedCounts, skipped};
 use crate::shared::Shared;
 use crate::storage::Database;
 use crate::storage::crawl_dir::CrawlDir;
@@ -37,7 +37,7 @@ pub fn report(crawl: &ReportSources<'_>) -> Report {
         ended: end.as_ref().map_or(Ended::Failed, |end| end.how),
         failure: end.and_then(|end| end.failure),
         seeds: crawl.seeds,
-        totals: Totals {
+        totals: ReportTotals {
             pages: totals.pages,
             bytes: totals.bytes,
             duplicates: totals.duplicates,

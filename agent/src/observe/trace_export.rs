@@ -52,7 +52,8 @@ impl Otlp {
         let schemes = ["http://", "https://"];
         let authority = schemes.iter().find_map(|scheme| url.strip_prefix(scheme));
         if authority.unwrap_or_default().trim_end_matches('/').is_empty() {
-            return Err("write http://HOST:PORT or https://HOST:PORT, where a collector accepts OTLP over gRPC (usually port 4317)"
+            return Err("write http://HOST:PORT or https://HOST:PORT, where a collector accepts \
+                        OTLP over gRPC (usually port 4317)"
                 .to_owned());
         }
         let endpoint = Endpoint::from_shared(url.to_owned());
@@ -62,7 +63,9 @@ impl Otlp {
             (true, ca) => with_tls(endpoint, ca).map(Self),
             (false, None) => Ok(Self(endpoint)),
             (false, Some(_)) => {
-                Err("a CA certificate requires https://: without TLS the collector is not authenticated".to_owned())
+                Err("a CA certificate requires https://: without TLS the collector is not \
+                     authenticated"
+                    .to_owned())
             }
         }
     }

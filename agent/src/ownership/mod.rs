@@ -31,6 +31,7 @@
 mod effect;
 mod fence;
 mod handoff;
+mod handoff_state;
 mod receive;
 mod role_store;
 
@@ -45,7 +46,7 @@ use crivello_common::hash::GroupHash;
 use crivello_common::time::Timestamp;
 use crivello_common::view::{Agent, AgentId, AgentState, View, ViewError};
 use foldhash::HashMap;
-use handoff::Handoff;
+use handoff_state::HandoffState;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -77,7 +78,7 @@ pub struct Ownership {
     brought: BTreeSet<AgentId>,
     /// Groups that others will send, with the senders.
     awaited: BTreeMap<GroupHash, BTreeSet<AgentId>>,
-    handoff: Handoff,
+    handoff: HandoffState,
 }
 
 impl Ownership {
@@ -94,7 +95,7 @@ impl Ownership {
             scanned: BTreeSet::new(),
             brought: BTreeSet::new(),
             awaited: BTreeMap::new(),
-            handoff: Handoff::default(),
+            handoff: HandoffState::default(),
         }
     }
 
@@ -123,7 +124,7 @@ impl Ownership {
         self.scanned.clear();
         self.brought.clear();
         self.awaited.clear();
-        self.handoff = Handoff::default();
+        self.handoff = HandoffState::default();
         self.replica_sets.get_mut().clear();
         self.owners = Some(owners);
         Ok(true)
@@ -251,7 +252,7 @@ impl Ownership {
     /// soon as the first row is stored.
     fn take_over(&mut self, group: GroupHash, new: bool, roles: &mut impl RoleStore) {
         if !new {
-            self.handoff.rescan_schedule();
+            self.handoff.request_scan();
         }
         let epoch = self.epoch();
         let replicas = if new { self.replicas(group) } else { Arc::default() };
@@ -326,6 +327,6 @@ impl Ownership {
     /// Returns true if nothing is left to send, to receive or to await in this epoch.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.all_scanned() && self.awaited.is_empty() && self.handoff.are_over()
+        self.all_scanned() && self.awaited.is_empty() && self.handoff.is_over()
     }
 }

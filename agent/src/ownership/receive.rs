@@ -21,7 +21,7 @@ impl Ownership {
             }
             OwnershipMessage::HandoffDone => {
                 self.brought.insert(from);
-                self.handoff.rescan_schedule();
+                self.handoff.request_scan();
             }
             OwnershipMessage::ScanDone => {
                 self.scanned.insert(from);
@@ -98,7 +98,7 @@ impl Ownership {
         {
             self.copy_group(group, &tag, roles, effects);
         }
-        self.handoff.rescan_schedule();
+        self.handoff.request_scan();
     }
 
     fn copied(&mut self, group: GroupHash, from: AgentId, roles: &mut impl RoleStore) {

@@ -266,7 +266,7 @@ impl Stream {
         loop {
             let has_room = self.pending.len() < PEER_WINDOW && self.bytes < PEER_STREAM_BYTES;
             tokio::select! {
-                () = end.cancelled() => return Some(Err(Status::unavailable("the agent is stopping"))),
+                () = end.cancelled() => return Some(Err(Status::unavailable("agent is stopping"))),
                 Some(handled) = self.pending.next() => return Some(self.acknowledge(&handled)),
                 packet = self.packets.message(), if has_room && !self.ended => match packet {
                     Ok(Some(packet)) => {

@@ -51,20 +51,20 @@ pub(super) fn to_wire(envelope: Option<v1::Envelope>, batch: LeaseBatch) -> v1::
         },
     };
     let notice = |notice| match notice {
-        LeaseNotice::Granted { address, requested_at, rest } => v1::IpLeaseFromLender {
+        LeaseNotice::Granted { address, requested_at, rest } => v1::IpLeaseFromLessor {
             address: bytes(address),
             requested_at: Some(requested_at.0),
             rest_us: micros(rest),
         },
         LeaseNotice::Wanted { address } => {
-            v1::IpLeaseFromLender { address: bytes(address), requested_at: None, rest_us: 0 }
+            v1::IpLeaseFromLessor { address: bytes(address), requested_at: None, rest_us: 0 }
         }
     };
     v1::IpLeaseBatch {
         envelope,
         report,
         from_borrower: batch.requests.into_iter().map(request).collect(),
-        from_lender: batch.notices.into_iter().map(notice).collect(),
+        from_lessor: batch.notices.into_iter().map(notice).collect(),
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn from_wire(batch: v1::IpLeaseBatch) -> Result<(v1::Envelope, LeaseB
             Some(rest) => LeaseRequest::Return { address, requested_at, rest },
         })
     };
-    let notice = |notice: v1::IpLeaseFromLender| {
+    let notice = |notice: v1::IpLeaseFromLessor| {
         let address = address(&notice.address)?;
         let rest = Duration::from_micros(notice.rest_us);
         Ok(match notice.requested_at.map(Timestamp) {
@@ -100,7 +100,7 @@ pub(super) fn from_wire(batch: v1::IpLeaseBatch) -> Result<(v1::Envelope, LeaseB
     let envelope = envelope(batch.envelope)?;
     let report = batch.report.map(report).transpose()?;
     let requests: Result<_, PeerError> = batch.from_borrower.into_iter().map(request).collect();
-    let notices: Result<_, PeerError> = batch.from_lender.into_iter().map(notice).collect();
+    let notices: Result<_, PeerError> = batch.from_lessor.into_iter().map(notice).collect();
     let batch = LeaseBatch { id: envelope.id, report, requests: requests?, notices: notices? };
     Ok((envelope, batch))
 }

@@ -70,7 +70,8 @@ pub fn look_into(dir: &Path) -> Result<(Settings, Database), OpenError> {
     match Database::look_into(&dir.join("state"), &settings.fixed.state) {
         Ok(disk) => Ok((settings, disk)),
         Err(DiskError::InUse { .. }) => Err(refused(format!(
-            "the crawl in {} is running: stop it first, or query its coordinator with --coordinator",
+            "the crawl in {} is running: stop it first, or query its coordinator with \
+             --coordinator",
             dir.display()
         ))),
         Err(error) => Err(error.into()),
@@ -122,7 +123,8 @@ impl CrawlDir {
         for taken in ["state", "warc"] {
             if dir.join(taken).exists() && !half_begun {
                 return Err(refused(format!(
-                    "{} has a `{taken}` folder but no crawl.toml: it is not a crawl that can be resumed; choose another --out, or move the folder",
+                    "{} has a `{taken}` folder but no crawl.toml: it is not a crawl that can be \
+                     resumed; choose another --out, or move the folder",
                     dir.display()
                 )));
             }

@@ -4,7 +4,7 @@ mod health;
 
 pub use health::{FamilyHealth, Health};
 
-use super::{Batch, DiskError, lock};
+use super::{Batch, DiskError, Family, lock};
 use crate::limits::DATABASE_FILES_MAX;
 use crivello_common::config::State;
 use crivello_common::runtime::Replacement;
@@ -24,49 +24,6 @@ const SYNCED: &str = "SYNCED";
 const WAL_BYTES_MIN: u64 = 4 << 20;
 /// Bytes of one table file. The memory to build its filter is proportional.
 const FILE_SIZE: u64 = 32 << 20;
-
-/// The column families.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "see the table in the module doc")]
-pub enum Family {
-    Seen,
-    Frontier,
-    Hosts,
-    Robots,
-    Schedule,
-    Groups,
-    Content,
-    Outbox,
-    Meta,
-}
-
-impl Family {
-    const ALL: [Self; 9] = [
-        Self::Seen,
-        Self::Frontier,
-        Self::Hosts,
-        Self::Robots,
-        Self::Schedule,
-        Self::Groups,
-        Self::Content,
-        Self::Outbox,
-        Self::Meta,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Seen => "seen",
-            Self::Frontier => "frontier",
-            Self::Hosts => "hosts",
-            Self::Robots => "robots",
-            Self::Schedule => "schedule",
-            Self::Groups => "groups",
-            Self::Content => "content",
-            Self::Outbox => "outbox",
-            Self::Meta => "meta",
-        }
-    }
-}
 
 /// The database. Many threads read; one thread writes.
 pub struct Database {

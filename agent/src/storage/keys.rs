@@ -25,6 +25,34 @@ fn eight(bytes: &[u8]) -> Option<[u8; 8]> {
     bytes.first_chunk::<8>().copied()
 }
 
+/// Returns a bound above all keys of `group`.
+#[must_use]
+pub fn end_of_group(group: GroupHash) -> [u8; 9] {
+    let mut end = [0xff; 9];
+    end[..8].copy_from_slice(&group.to_bytes());
+    increment(&mut end);
+    end
+}
+
+/// Returns a bound above all keys of `host` in `frontier` and `robots`.
+#[must_use]
+pub fn end_of_host(host_key: HostKey) -> [u8; PAIR] {
+    let mut end = host(host_key);
+    increment(&mut end);
+    end
+}
+
+/// Increments a big-endian number; the largest stays.
+pub fn increment(bytes: &mut [u8]) {
+    for byte in bytes.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return;
+        }
+    }
+    bytes.fill(0xff);
+}
+
 /// Returns a key of `seen`.
 #[must_use]
 pub fn seen(key: UrlKey) -> [u8; PAIR] {

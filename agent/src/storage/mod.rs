@@ -29,6 +29,7 @@ mod codec;
 pub mod crawl_dir;
 mod database;
 pub mod facts;
+mod family;
 mod group_state;
 pub mod keys;
 mod lock;
@@ -36,7 +37,8 @@ pub mod values;
 
 pub use batch::Batch;
 pub use codec::{RowReader, RowWriter};
-pub use database::{Database, Family, FamilyHealth, Health};
+pub use database::{Database, FamilyHealth, Health};
+pub use family::Family;
 pub use group_state::GroupState;
 
 /// An error on disk.

@@ -50,11 +50,11 @@ impl fmt::Debug for SpanId {
 
 /// The ids of the traces of one crawl.
 #[derive(Clone, Copy, Debug)]
-pub struct Names {
+pub struct CrawlTraceIds {
     seed: u64,
 }
 
-impl Names {
+impl CrawlTraceIds {
     /// Creates the ids for the crawl `crawl_id`.
     #[must_use]
     pub fn of(crawl_id: &str) -> Self {
@@ -141,24 +141,24 @@ mod tests {
     /// of Python, an independent binding of the reference implementation.
     #[test]
     fn golden_vectors_hold_across_builds() {
-        let names = Names::of("4f0c6e1a-crawl");
+        let ids = CrawlTraceIds::of("4f0c6e1a-crawl");
         let url = key("http://www.example.com/a?b=c");
-        let trace = names.trace(url);
+        let trace = ids.trace(url);
         assert_eq!(trace.to_string(), "afeac767f761bd75dd736f7df2b70aac");
-        assert_eq!(format!("{:016x}", names.draw(url)), "eb1327ca34bf7923");
+        assert_eq!(format!("{:016x}", ids.draw(url)), "eb1327ca34bf7923");
         assert_eq!(format!("{:?}", trace.span(Stage::Sieved, 0)), "0a280295b65e0954");
         assert_eq!(format!("{:?}", trace.span(Stage::Sent, 7)), "d78eeb0d1100834c");
     }
 
     #[test]
     fn the_rate_is_honored_and_those_of_a_lower_one_are_among_those_of_a_higher() {
-        let names = Names::of("crawl");
+        let ids = CrawlTraceIds::of("crawl");
         let keys: Vec<UrlKey> =
             (0..200_000u64).map(|n| UrlKey { group: GroupHash(n % 97), url: UrlHash(n) }).collect();
         let mut before = 0;
         for share in [0.0, 0.001, 0.01, 0.5, 1.0] {
             let rate = Rate::of(share);
-            let taken = keys.iter().filter(|&&key| rate.takes(names.draw(key))).count();
+            let taken = keys.iter().filter(|&&key| rate.takes(ids.draw(key))).count();
             let wanted = share * 200_000.0;
             // Five standard deviations.
             let slack = 5.0 * (200_000.0 * share * (1.0 - share)).sqrt();
@@ -175,11 +175,11 @@ mod tests {
             crawl in "[0-9a-f]{8}", other in "[0-9a-f]{8}", group: u64, url: u64,
         ) {
             let key = UrlKey { group: GroupHash(group), url: UrlHash(url) };
-            let (here, there) = (Names::of(&crawl), Names::of(&crawl.clone()));
+            let (here, there) = (CrawlTraceIds::of(&crawl), CrawlTraceIds::of(&crawl.clone()));
             prop_assert_eq!(here.trace(key), there.trace(key));
             prop_assert_eq!(here.draw(key), there.draw(key));
             if crawl != other {
-                prop_assert_ne!(here.trace(key), Names::of(&other).trace(key));
+                prop_assert_ne!(here.trace(key), CrawlTraceIds::of(&other).trace(key));
             }
         }
 

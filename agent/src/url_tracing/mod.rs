@@ -16,13 +16,15 @@ mod commit;
 mod ids;
 mod rate_limiter;
 mod span;
+mod stage;
 mod tracer;
 mod visit;
 
 pub use commit::{CommitTrace, FoundAt, assigned_span, found_span, owner_counts, with_page_link};
-pub use ids::{Names, Rate, SpanId, TraceId};
+pub use ids::{CrawlTraceIds, Rate, SpanId, TraceId};
 pub use rate_limiter::RateLimiter;
-pub use span::{Link, Span, Stage, Value};
+pub use span::{Link, Span, Value};
+pub use stage::Stage;
 pub use tracer::Tracer;
 pub use visit::{LookedUp, QueuedSince, Since, Visited, is_bad};
 

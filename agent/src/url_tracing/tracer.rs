@@ -8,8 +8,8 @@
 
 use super::bounded::{Bounded, Repeats};
 use super::{
-    LookedUp, Names, QueuedSince, Rate, RateLimiter, Since, Span, Stage, TraceId, Visited, is_bad,
-    key,
+    CrawlTraceIds, LookedUp, QueuedSince, Rate, RateLimiter, Since, Span, Stage, TraceId, Visited,
+    is_bad, key,
 };
 use crate::limits::{
     ALWAYS_TRACED_A_SECOND, LOOKED_UP_HOSTS, SPANS_KEPT, SPANS_PENDING, SPANS_QUEUE, TRACED_URLS,
@@ -29,7 +29,7 @@ use tokio::sync::Notify;
 /// The recipient and store of the spans of one crawl.
 #[derive(Debug)]
 pub struct Tracer {
-    names: Names,
+    ids: CrawlTraceIds,
     started: Timestamp,
     /// [`Rate::bits`].
     rate: AtomicU64,
@@ -55,7 +55,7 @@ impl Tracer {
     #[must_use]
     pub fn new(crawl_id: &str, settings: &Telemetry, started: Timestamp) -> Self {
         let tracer = Self {
-            names: Names::of(crawl_id),
+            ids: CrawlTraceIds::of(crawl_id),
             started,
             rate: AtomicU64::new(0),
             slow_us: AtomicU64::new(0),
@@ -84,11 +84,11 @@ impl Tracer {
     /// Returns the trace of a URL if it is followed.
     #[must_use]
     pub fn sampled(&self, url: UrlKey) -> Option<TraceId> {
-        self.follows(url).then(|| self.names.trace(url))
+        self.follows(url).then(|| self.ids.trace(url))
     }
 
     fn follows(&self, url: UrlKey) -> bool {
-        Rate::from_bits(self.rate.load(Relaxed)).takes(self.names.draw(url))
+        Rate::from_bits(self.rate.load(Relaxed)).takes(self.ids.draw(url))
     }
 
     /// Returns true if any URLs are followed from the beginning.
@@ -100,7 +100,7 @@ impl Tracer {
     /// Returns the trace of a URL, even if it is not followed.
     #[must_use]
     pub fn trace(&self, url: UrlKey) -> TraceId {
-        self.names.trace(url)
+        self.ids.trace(url)
     }
 
     /// Returns the trace of a URL that was found, if the find is to be recorded: the URL is
@@ -136,7 +136,7 @@ impl Tracer {
         self.looked_up.lock().put(host, at);
         let Some(error) = error else { return };
         if self.failures.take(at.end) {
-            let trace = self.names.host_trace(host);
+            let trace = self.ids.host_trace(host);
             let times = (at.begin, at.end);
             let mut span = Span::new(trace, (Stage::Resolved, at.begin.0), None, times)
                 .with("server.address", name.to_owned())
@@ -160,7 +160,7 @@ impl Tracer {
             return;
         }
         fetched.traced = Some(hash);
-        let trace = self.names.trace(url);
+        let trace = self.ids.trace(url);
         let handed_out = fetched.handed_out.at;
         let queued = match sampled && fetched.row.is_some() {
             true => self.since(&url),

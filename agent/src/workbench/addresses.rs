@@ -1,9 +1,9 @@
-//! Addresses of hosts: the effects of a resolution, and the lifetime of IP entries.
+//! Addresses of hosts: the effects of a resolution, and the members of IP entries.
 
 use super::Workbench;
 use super::heap::ABSENT;
-use super::host_entry::HostPhase;
-use super::ip_entry::IpEntry;
+use super::hosts::HostPhase;
+use super::ips::IpEntry;
 use crate::messages::{Resolution, ResolveError, Resolved, ToFrontier};
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// Minimum validity of a DNS answer, so that a short-lived one serves for one visit.
-const ANSWER_HOLDS_MIN: Duration = Duration::from_secs(30);
+const ANSWER_VALID_MIN: Duration = Duration::from_secs(30);
 /// Delay before a name is resolved again if the resolver's block list is not the same as the one
 /// here: the resolver receives a new list a moment earlier.
 const LISTS_DIFFER: Duration = Duration::from_millis(200);
@@ -42,17 +42,17 @@ impl Workbench {
     fn found_address(&mut self, id: u32, resolved: Resolved, now: Timestamp) {
         let closed = self.connections_closed(id);
         let host = &mut self.hosts[id];
-        let old = host.ip;
+        let old = host.ip();
         host.state.failures.set(Failure::DnsNoSuchName, 0);
         host.state.failures.set(Failure::DnsUnavailable, 0);
-        host.until = resolved.until.max(now + ANSWER_HOLDS_MIN);
+        host.until = resolved.until.max(now + ANSWER_VALID_MIN);
         let elsewhere = if old == ABSENT {
             self.recent_addresses.may_be_elsewhere(host.key, resolved.address, now)
         } else {
             self.ips[old].address != resolved.address
         };
         if elsewhere && host.state.last_ended >= self.started {
-            host.hold_for_address(closed);
+            host.delay_until_closed(closed);
         }
         if old == ABSENT || elsewhere {
             self.leave_address(id);
@@ -68,7 +68,7 @@ impl Workbench {
                 self.drop_host(id, Discard::Blocked, false, now);
             }
             // No longer blocked, or not yet by the list here: the name is resolved again.
-            None => self.sleep(id, now + LISTS_DIFFER),
+            None => self.hosts.sleep(id, now + LISTS_DIFFER),
         }
     }
 
@@ -102,74 +102,24 @@ impl Workbench {
     }
 
     fn join_address(&mut self, id: u32, address: IpAddr) {
-        let ip = self.ips.find(&address).unwrap_or_else(|| {
-            let next = self.ip_rests_until();
-            let lease = self.ip_leases.is_some().then(Box::default);
-            self.ips.insert(IpEntry { lease, ..IpEntry::new(address, next) })
-        });
-        self.hosts[id].ip = ip;
-        self.unplaced -= 1;
-        self.ips[ip].members += 1;
-        if self.ips[ip].members == 1 {
-            self.ips_held += 1;
-        }
+        let (next, in_cluster) = (self.ip_rests_until(), self.in_cluster);
+        let new = || IpEntry::new(address, next, in_cluster.then(Box::default));
+        self.hosts.set_address(id, self.ips.join(address, new));
     }
 
     fn leave_address(&mut self, id: u32) {
-        let ip = std::mem::replace(&mut self.hosts[id].ip, ABSENT);
-        if ip == ABSENT {
-            return;
+        if let Some(ip) = self.hosts.take_address(id) {
+            self.ips.leave(ip);
         }
-        self.unplaced += 1;
-        self.ips[ip].members -= 1;
-        if self.ips[ip].members == 0 {
-            self.ips_held -= 1;
-        }
-        self.requeue_ip(ip);
     }
 
     /// Removes the address of a host, and remembers it while connections may be open.
     pub(super) fn forget_address(&mut self, id: u32, now: Timestamp) {
-        let (key, ip) = (self.hosts[id].key, self.hosts[id].ip);
+        let (key, ip) = (self.hosts[id].key, self.hosts[id].ip());
         if ip != ABSENT {
             let closed = self.connections_closed(id);
             self.recent_addresses.remember(key, self.ips[ip].address, closed, now);
             self.leave_address(id);
-        }
-    }
-
-    /// Updates the place of an IP entry in `ready` and `lingering`.
-    pub(super) fn requeue_ip(&mut self, ip: u32) {
-        let (calls, position) = (self.ips[ip].calls(), self.ips[ip].position);
-        if position != ABSENT {
-            if self.ready.at(position).map(|node| node.at) == calls {
-                return;
-            }
-            self.ready.remove(position, &mut self.ips);
-        }
-        if let Some(at) = calls {
-            let node = self.node(at, ip);
-            self.ready.push(node, &mut self.ips);
-        }
-        let entry = &mut self.ips[ip];
-        if entry.members == 0 && !entry.busy && !entry.lingers {
-            entry.lingers = true;
-            self.lingering.push_back(ip);
-        }
-    }
-
-    /// Removes the IP entries that have no hosts and whose delay has passed.
-    pub(super) fn forget_addresses(&mut self, now: Timestamp) {
-        while let Some(&ip) = self.lingering.front() {
-            let vacant = self.ips[ip].members == 0 && !self.ips[ip].busy;
-            if vacant && self.ips[ip].next > now {
-                break;
-            }
-            self.lingering.pop_front();
-            self.ips[ip].lingers = false;
-            if vacant {
-                self.ips.remove(ip);
-            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The front: the number of IP entries that the workbench wants to hold, and so the number of hosts
+//! The front: the number of IP entries that the workbench wants, and so the number of hosts
 //! that it requests from the crawl database. It grows when fetchers starve. When more entries are
 //! ready than fetchers can take, it shrinks to the entries in use plus one for each fetcher.
 
@@ -12,9 +12,9 @@ const REVIEW: Duration = Duration::from_secs(1);
 /// The front shrinks after more than this many reviews in a row with too many ready entries.
 const PATIENCE: u32 = 10;
 
-/// The amounts that the workbench holds now.
+/// What the workbench occupies now.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct Usage {
     /// Hosts in memory.
     pub hosts: usize,
     /// IP entries with a host, and hosts without an address.
@@ -61,57 +61,57 @@ impl Front {
         self.wanted
     }
 
-    /// Returns true if memory cannot hold another host.
-    pub const fn is_memory_full(&self, held: Held) -> bool {
-        held.hosts >= self.hosts_max
-            || self.is_window_full(held)
-            || held.rules_bytes >= RULES_BYTES_MAX
+    /// Returns true if memory has no room for another host.
+    pub const fn is_memory_full(&self, usage: Usage) -> bool {
+        usage.hosts >= self.hosts_max
+            || self.is_window_full(usage)
+            || usage.rules_bytes >= RULES_BYTES_MAX
     }
 
     /// Returns true if rules exceed their maximum so far that hosts with rules leave whenever they
     /// must wait. The margin exceeds the rules of any one host, so that a host is not sent back for
     /// its own rules and then ordered again at once.
-    pub const fn has_too_many_rules(held: Held) -> bool {
-        held.rules_bytes > RULES_BYTES_MAX + RULES_BYTES_MAX / 4
+    pub const fn has_too_many_rules(usage: Usage) -> bool {
+        usage.rules_bytes > RULES_BYTES_MAX + RULES_BYTES_MAX / 4
     }
 
-    /// Returns true if the windows hold the maximum number of URLs.
-    pub const fn is_window_full(&self, held: Held) -> bool {
-        held.window_urls >= self.window_urls_max
+    /// Returns true if the windows contain the maximum number of URLs.
+    pub const fn is_window_full(&self, usage: Usage) -> bool {
+        usage.window_urls >= self.window_urls_max
     }
 
     /// Returns true if nothing but the URLs of other hosts keeps out hosts that are wanted.
-    pub const fn is_crowded_out(&self, held: Held) -> bool {
-        self.is_window_full(held)
-            && held.entries < self.wanted
-            && held.hosts < self.hosts_max
-            && held.rules_bytes < RULES_BYTES_MAX
+    pub const fn is_crowded_out(&self, usage: Usage) -> bool {
+        self.is_window_full(usage)
+            && usage.entries < self.wanted
+            && usage.hosts < self.hosts_max
+            && usage.rules_bytes < RULES_BYTES_MAX
     }
 
     /// Returns the URLs that each host may keep in that case, by their weight: half of an equal
     /// share of the maximum; the other half is for new hosts. New addresses are expected to have as
     /// many hosts each as those in memory.
-    pub fn window_share(&self, held: Held) -> usize {
-        let hosts = held.hosts.saturating_mul(self.wanted) / held.entries.max(1);
-        let hosts = hosts.max(held.hosts).clamp(1, self.hosts_max);
+    pub fn window_share(&self, usage: Usage) -> usize {
+        let hosts = usage.hosts.saturating_mul(self.wanted) / usage.entries.max(1);
+        let hosts = hosts.max(usage.hosts).clamp(1, self.hosts_max);
         (self.window_urls_max / hosts.saturating_mul(2)).clamp(WINDOW_MIN, WINDOW_MAX)
     }
 
     /// Returns true if hosts with long rests should leave.
-    pub const fn is_full(&self, held: Held) -> bool {
-        held.entries >= self.wanted || self.is_memory_full(held)
+    pub const fn is_full(&self, usage: Usage) -> bool {
+        usage.entries >= self.wanted || self.is_memory_full(usage)
     }
 
-    /// Returns true if so much more is held than wanted that a host leaves whenever one comes to
+    /// Returns true if so many more entries are in memory than wanted that a host leaves whenever one comes to
     /// rest.
-    pub const fn is_overfull(&self, held: Held) -> bool {
-        held.entries > self.wanted + self.wanted / 8
+    pub const fn is_overfull(&self, usage: Usage) -> bool {
+        usage.entries > self.wanted + self.wanted / 8
     }
 
     /// Grows the front if it is used up: a fetcher is free and nothing is ready.
-    pub fn starve(&mut self, held: Held) {
+    pub fn starve(&mut self, usage: Usage) {
         self.idle_reviews = 0;
-        if held.entries >= self.wanted {
+        if usage.entries >= self.wanted {
             self.wanted = (self.wanted + self.wanted / 4 + 1).min(self.hosts_max);
         }
     }
@@ -124,11 +124,11 @@ impl Front {
     /// Reviews the number of entries that are ready and not taken. While there are too many, the
     /// wanted number falls step by step, but not below the number of entries that rest or are
     /// visited. The delay needs these: without them, nothing would be ready a delay later.
-    pub fn review(&mut self, ready: usize, held: Held, now: Timestamp) {
+    pub fn review(&mut self, ready: usize, usage: Usage, now: Timestamp) {
         self.review_at = now + REVIEW;
         self.idle_reviews = if ready > self.need { self.idle_reviews + 1 } else { 0 };
         if self.idle_reviews > PATIENCE {
-            let enough = held.entries.saturating_sub(ready) + self.need;
+            let enough = usage.entries.saturating_sub(ready) + self.need;
             let step = self.wanted.div_ceil(20);
             self.wanted = enough.clamp(self.wanted - step, self.wanted).max(self.floor);
         }
@@ -141,11 +141,11 @@ impl Front {
 
     /// Returns a new order if it differs enough from the standing one: by an eighth, or from or to
     /// 0.
-    pub fn order(&mut self, held: Held, closing: bool) -> Option<u32> {
-        let free = self.hosts_max.saturating_sub(held.hosts);
-        let urls = self.window_urls_max.saturating_sub(held.window_urls);
-        let rules = RULES_BYTES_MAX.saturating_sub(held.rules_bytes) / RULES_A_HOST;
-        let room = self.wanted.saturating_sub(held.entries).min(free).min(urls).min(rules);
+    pub fn order(&mut self, usage: Usage, closing: bool) -> Option<u32> {
+        let free = self.hosts_max.saturating_sub(usage.hosts);
+        let urls = self.window_urls_max.saturating_sub(usage.window_urls);
+        let rules = RULES_BYTES_MAX.saturating_sub(usage.rules_bytes) / RULES_A_HOST;
+        let room = self.wanted.saturating_sub(usage.entries).min(free).min(urls).min(rules);
         let room = if closing { 0 } else { u32::try_from(room).unwrap_or(u32::MAX) };
         let drift = room.abs_diff(self.ordered);
         let matters = drift > 0

@@ -31,6 +31,18 @@ impl Node {
     }
 }
 
+/// Source of sequence numbers, for the nodes of one heap or of several.
+#[derive(Debug, Default)]
+pub(super) struct Sequence(u32);
+
+impl Sequence {
+    /// Returns the node of an element that is added now.
+    pub const fn node(&mut self, at: Timestamp, id: u32) -> Node {
+        self.0 = self.0.wrapping_add(1);
+        Node { at, seq: self.0, id }
+    }
+}
+
 /// A min-heap by time. A single element needs no allocation: most addresses have one host.
 #[derive(Debug, Default)]
 pub(super) struct TimeHeap(SmallVec<[Node; 1]>);

@@ -7,9 +7,9 @@
 //! - *Input:* [`ToWorkbench`] (hosts that fall due, more of their URLs),
 //!   [`Resolution`](crate::messages::Resolution), [`Verdict`](crate::messages::Verdict), the
 //!   scheduler's queries, and in a cluster [`LeaseNotice`](crate::messages::LeaseNotice).
-//! - *Output:* [`Visit`], [`ToFrontier`] ([`Workbench::take_messages`]), names to resolve
-//!   ([`Workbench::take_to_resolve`]), requests for and returns of IP leases
-//!   ([`Workbench::take_lease_requests`]).
+//! - *Output:* [`Visit`](crate::messages::Visit), [`ToFrontier`]
+//!   ([`Workbench::take_messages`]), names to resolve ([`Workbench::take_to_resolve`]), requests for
+//!   and returns of IP leases ([`Workbench::take_lease_requests`]).
 //! - *State:* the hosts in memory with the head of their queues and their robots.txt records; the
 //!   addresses visited recently. All of it can be rebuilt from the crawl database.
 //! - *Does not know:* the content of pages, whether a URL is new, the clock: `now` is an argument
@@ -18,9 +18,16 @@
 //!   continues later) or [`ToFrontier::Drop`] (it was given up). Replies for hosts that have left
 //!   are ignored and counted ([`Census::unknown_host_replies`]).
 //!
+//! # Parts
+//! Components have private state and take what they need as arguments: `hosts` (hosts and the sums
+//! of what they occupy), `ips` (addresses, leases on them, recent addresses), `robots` (records,
+//! cache, requests at hosts that are not in memory), `front`. Decisions are functions: `choice` (a
+//! host's next task), `eviction` (who leaves). [`Workbench`] coordinates them in this file and in
+//! `placement`, `visits`, `addresses`, `robots_requests` and `reconfigure`.
+//!
 //! # Phases of a host
 //! ```text
-//!  DueHost ─► Asleep ─► Resolving ─► Waiting ─► InFlight ─► (settle) ─► Waiting │ Asleep │ Dry │ gone
+//!  DueHost ─► Asleep ─► Resolving ─► Waiting ─► InFlight ─► (placed) ─► Waiting │ Asleep │ Dry │ gone
 //!            └──────────┴── name servers fail: rests ──┘   Dry: window empty, refill pending
 //! ```
 //! A paused host sleeps until it is resumed. A blocked host is dropped in any phase.
@@ -30,7 +37,7 @@
 //! another host waits for it. No URLs are requested beyond `state.window_urls_max`. With
 //! [`RULES_BYTES_MAX`](crate::limits::RULES_BYTES_MAX) of compiled rules no host is requested;
 //! with a quarter more, hosts with rules leave whenever they must wait. Per host, the rules of at
-//! most [`ORIGINS_A_HOST_MAX`](crate::limits::ORIGINS_A_HOST_MAX) origins are held.
+//! most [`ORIGINS_A_HOST_MAX`](crate::limits::ORIGINS_A_HOST_MAX) origins are kept.
 //!
 //! # Caution
 //! After a run that was killed, its last requests are unknown: no host is visited before the start
@@ -41,50 +48,43 @@
 //! ([`Workbench::take_remote_requests`]).
 
 mod addresses;
+mod census;
+mod choice;
+mod eviction;
 mod front;
 mod heap;
-mod host_entry;
-mod ip_entry;
-mod ip_lease;
-mod ip_leases;
-mod recent_addresses;
+mod hosts;
+mod ips;
+mod placement;
 mod reconfigure;
-mod remote_robots;
-mod robots_cache;
+mod robots;
 mod robots_requests;
-mod robots_state;
-mod settle;
-mod shrink_windows;
 mod slab;
 mod snapshot;
-mod stats;
-mod verdict;
-mod visit;
+mod visits;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use robots_state::asked_again;
-pub use stats::Census;
+pub use census::Census;
+pub use robots::asked_again;
 
-use crate::messages::{DueHost, Lists, Queued, RobotsRequest, ToFrontier, ToWorkbench, Visit};
+use crate::messages::{
+    DueHost, HostSnapshot, LeaseInUse, LeaseNotice, LeaseRequest, Lists, Queued, RobotsOutcome,
+    ToFrontier, ToWorkbench,
+};
 use crivello_common::config::{Fixed, Live, Settings};
 use crivello_common::hash::{GroupHash, HostKey};
 use crivello_common::politeness::WaitRule;
 use crivello_common::time::Timestamp;
-use foldhash::HashMap;
-use front::{Front, Held};
-use heap::{Node, TimeHeap};
-use host_entry::{HostEntry, HostPhase, Hosts};
-use ip_entry::Ips;
-use ip_leases::IpLeases;
-use recent_addresses::RecentAddresses;
-use remote_robots::RemoteRobots;
-use robots_cache::RobotsCache;
-use std::collections::VecDeque;
+use crivello_common::url::CrawlUrl;
+use front::{Front, Usage};
+use hosts::{HostEntry, HostPhase, Hosts};
+use ips::{IpLeases, Ips, RecentAddresses};
+use robots::{PendingRobots, RobotsCache, RobotsQueue};
+use snapshot::Source;
 use std::sync::Arc;
 use std::time::Duration;
-use visit::weight;
 
 /// Interval between two attempts to free memory: resting hosts leave and long windows are cut.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -98,34 +98,19 @@ pub struct Workbench {
     lists: Lists,
     started: Timestamp,
     unclean: bool,
+    /// True for an agent in a cluster: no address is visited without a lease.
+    in_cluster: bool,
     closing: bool,
     hosts: Hosts,
     ips: Ips,
-    /// IP entries with a waiting host, no visit in flight and no lease request pending.
-    ready: TimeHeap,
-    /// Hosts in [`HostPhase::Asleep`].
-    sleepers: TimeHeap,
-    /// IP entries that lost their last host, kept until their delay has passed.
-    lingering: VecDeque<u32>,
-    /// Robots requests for hosts that were requested from the crawl database, by host.
-    calls: HashMap<HostKey, Vec<RobotsRequest>>,
-    /// Robots requests whose target host has left.
-    abandoned: Vec<RobotsRequest>,
-    robots_cache: RobotsCache,
-    remote_robots: RemoteRobots,
+    ip_leases: IpLeases,
     recent_addresses: RecentAddresses,
+    pending_robots: PendingRobots,
+    robots_cache: RobotsCache,
     front: Front,
-    /// Requests for IP leases; `None` outside a cluster.
-    ip_leases: Option<IpLeases>,
     messages: Vec<ToFrontier>,
     to_resolve: Vec<(HostKey, Arc<str>)>,
-    window_urls: usize,
-    rules_bytes: usize,
-    ips_held: usize,
-    /// Number of hosts without an address.
-    unplaced: usize,
     in_flight: usize,
-    seq: u32,
     unknown_host_replies: u64,
     sweep_at: Timestamp,
 }
@@ -141,30 +126,28 @@ impl Workbench {
             lists: Lists::of(&settings.live),
             started: now,
             unclean,
+            in_cluster: false,
             closing: false,
             hosts: Hosts::default(),
             ips: Ips::default(),
-            ready: TimeHeap::default(),
-            sleepers: TimeHeap::default(),
-            lingering: VecDeque::new(),
-            calls: HashMap::default(),
-            abandoned: Vec::new(),
-            robots_cache: RobotsCache::default(),
-            remote_robots: RemoteRobots::default(),
+            ip_leases: IpLeases::default(),
             recent_addresses: RecentAddresses::default(),
+            pending_robots: PendingRobots::new(settings.fixed.identity.assign_by),
+            robots_cache: RobotsCache::default(),
             front: Front::new(settings, now),
-            ip_leases: None,
             messages: Vec::new(),
             to_resolve: Vec::new(),
-            window_urls: 0,
-            rules_bytes: 0,
-            ips_held: 0,
-            unplaced: 0,
             in_flight: 0,
-            seq: 0,
             unknown_host_replies: 0,
             sweep_at: now,
         }
+    }
+
+    /// Adds leases, for an agent in a cluster: no address is visited without one.
+    #[must_use]
+    pub fn among_others(mut self) -> Self {
+        self.in_cluster = true;
+        self
     }
 
     /// Handles a message of the crawl database.
@@ -173,55 +156,39 @@ impl Workbench {
             ToWorkbench::Due(due) => self.admit(*due, now),
             ToWorkbench::MoreUrls { host, urls, more } => self.refilled(host, urls, more, now),
             ToWorkbench::NotOwned { host } => {
-                for request in self.calls.remove(&host).unwrap_or_default() {
-                    self.request_from_owner(request);
-                }
+                self.pending_robots.send_to_owner(&host, self.in_cluster, &self.lists);
             }
             ToWorkbench::Recall { groups } => self.recall(&groups, now),
         }
         self.fail_abandoned(now);
     }
 
-    /// Returns a visit that may begin now: a host, its address and the task. The visit ends with
-    /// [`Self::release`].
-    pub fn acquire(&mut self, now: Timestamp) -> Option<Visit> {
-        self.wake(now);
-        if self.closing {
-            return None;
-        }
-        while self.ready.first().is_some_and(|turn| turn.at <= now) {
-            let turn = self.ready.pop(&mut self.ips)?;
-            if !self.has_lease(turn.id, now) {
-                continue;
-            }
-            let host = self.ips[turn.id].hosts.pop(&mut self.hosts)?;
-            self.hosts[host.id].phase = HostPhase::Loose;
-            let visit = self.dispatch(host.id, now);
-            if let Some(mut visit) = visit {
-                self.begin_lease_visit(turn.id, &mut visit, now);
-                self.in_flight += 1;
-                return Some(visit);
-            }
-            self.requeue_ip(turn.id);
-            self.fail_abandoned(now);
-        }
-        None
+    /// Handles a message from the lessor of an address.
+    pub fn on_lease_notice(&mut self, notice: &LeaseNotice, now: Timestamp) {
+        let rests_until = self.ip_rests_until();
+        self.ip_leases.on_notice(notice, &mut self.ips, rests_until, now);
+    }
+
+    /// Begins an epoch, in which any address may have another lessor. Returns the leases in use; no
+    /// other lease that was granted before will be used.
+    pub fn begin_lease_epoch(&mut self, now: Timestamp) -> Vec<LeaseInUse> {
+        self.ip_leases.begin_epoch(&mut self.ips, now)
     }
 
     /// Returns the next time at which [`Self::acquire`] may return a visit or a name must be
     /// resolved; `None` while only an external message can change anything.
     #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
-        let turn = if self.closing { None } else { self.ready.first() };
-        [turn, self.sleepers.first()].into_iter().flatten().map(|node| node.at).min()
+        let visit = if self.closing { None } else { self.ips.next_time() };
+        [visit, self.hosts.next_wake()].into_iter().flatten().min()
     }
 
     /// Reports that a fetcher is free and [`Self::acquire`] returned `None`. The front grows if it
     /// is used up. If memory is full, resting hosts leave and long windows are cut.
     pub fn starving(&mut self, now: Timestamp) {
-        let held = self.held();
-        self.front.starve(held);
-        if self.front.is_memory_full(held) && now >= self.sweep_at {
+        let usage = self.usage();
+        self.front.starve(usage);
+        if self.front.is_memory_full(usage) && now >= self.sweep_at {
             self.sweep_at = now + SWEEP;
             self.evict_resting(now);
             self.shrink_windows();
@@ -234,20 +201,15 @@ impl Workbench {
     pub fn close(&mut self, now: Timestamp) {
         self.closing = true;
         for id in self.hosts.ids() {
-            if self.hosts[id].phase != HostPhase::InFlight && !self.hosts[id].refilling {
-                self.detach(id);
-                self.leave(id, now);
-            }
+            self.leave_if_free(id, now);
         }
-        self.calls.clear();
-        self.remote_robots.clear();
-        self.abandoned.clear();
+        self.pending_robots.clear();
     }
 
     /// Removes and returns the messages to the crawl database, in order.
     #[must_use]
     pub fn take_messages(&mut self) -> Vec<ToFrontier> {
-        if let Some(hosts) = self.front.order(self.held(), self.closing) {
+        if let Some(hosts) = self.front.order(self.usage(), self.closing) {
             self.messages.push(ToFrontier::WantHosts { hosts });
         }
         std::mem::take(&mut self.messages)
@@ -259,14 +221,53 @@ impl Workbench {
         std::mem::take(&mut self.to_resolve)
     }
 
+    /// Removes and returns the messages about leases to send.
+    #[must_use]
+    pub fn take_lease_requests(&mut self, now: Timestamp) -> Vec<LeaseRequest> {
+        self.ip_leases.take_messages(&mut self.ips, now)
+    }
+
+    /// Removes and returns the URLs to request from other agents, each answered by
+    /// [`Self::on_remote_robots`].
+    #[must_use]
+    pub fn take_remote_requests(&mut self) -> Vec<CrawlUrl> {
+        std::mem::take(&mut self.pending_robots.remote.unsent)
+    }
+
+    /// Removes and returns the answers for other agents.
+    #[must_use]
+    pub fn take_peer_replies(&mut self) -> Vec<(CrawlUrl, RobotsOutcome)> {
+        std::mem::take(&mut self.pending_robots.remote.replies)
+    }
+
+    /// Returns a snapshot of a host; `None` if it is not in memory. A `thorough` one also contains
+    /// its robots.txt records, and scans its window and the hosts of its address.
+    #[must_use]
+    pub fn snapshot(&self, key: &HostKey, thorough: bool, now: Timestamp) -> Option<HostSnapshot> {
+        let (hosts, ips, pending) = (&self.hosts, &self.ips, &self.pending_robots);
+        let (politeness, closing) = (&self.live.politeness, self.closing);
+        Source { hosts, ips, pending, politeness, closing, now }.snapshot(key, thorough)
+    }
+
+    /// Counts the contents. It visits every host, so it is too slow to call for each visit.
+    #[must_use]
+    pub fn stats(&self, now: Timestamp) -> Census {
+        Census {
+            in_flight: self.in_flight,
+            front_wanted: self.front.wanted(),
+            unknown_host_replies: self.unknown_host_replies,
+            ..Census::count(&self.hosts, &self.ips, now)
+        }
+    }
+
     fn admit(&mut self, due: DueHost, now: Timestamp) {
         self.front.delivered(due.counts_as());
         if self.hosts.find(&due.host).is_some() {
             self.refilled(due.host, due.urls, due.more, now);
             return;
         }
-        let called = self.calls.remove(&due.host).unwrap_or_default();
-        if called.is_empty() && (self.closing || self.front.is_memory_full(self.held())) {
+        let requests = self.pending_robots.take(&due.host);
+        if requests.is_empty() && (self.closing || self.front.is_memory_full(self.usage())) {
             let unused = due.urls.iter().map(|url| url.queue_key).collect();
             self.messages.push(ToFrontier::Leave { host: due.host, state: due.state, unused });
             return;
@@ -280,10 +281,7 @@ impl Workbench {
             let wait = host.pace(&self.live.politeness).wait_max();
             host.state.hold_until(self.started + wait, WaitRule::StartUp);
         }
-        host.set_waiting_requests(called);
-        self.window_urls += weight(&host.window);
-        self.rules_bytes += host.rules_bytes();
-        self.unplaced += 1;
+        host.robots_queue = RobotsQueue::of(requests);
         let id = self.hosts.insert(host);
         self.place_host(id, now);
     }
@@ -293,13 +291,8 @@ impl Workbench {
             self.unknown_host_replies += 1;
             return;
         };
-        let host = &mut self.hosts[id];
-        host.refilling = false;
-        host.more = more && !urls.is_empty();
-        host.batch = urls.len() as u32;
-        self.window_urls += weight(&urls);
-        host.window.reserve_exact(urls.len());
-        host.window.extend(urls);
+        self.hosts.refill(id, urls, more);
+        let host = &self.hosts[id];
         let leaves = self.closing || host.recalled;
         if host.phase == HostPhase::Dry || (leaves && host.phase != HostPhase::InFlight) {
             self.detach(id);
@@ -311,44 +304,26 @@ impl Workbench {
     fn recall(&mut self, groups: &[GroupHash], now: Timestamp) {
         for id in self.hosts.ids() {
             let host = &mut self.hosts[id];
-            if !groups.contains(&host.key.group) {
-                continue;
-            }
-            host.recalled = true;
-            if host.phase != HostPhase::InFlight && !host.refilling {
-                self.detach(id);
-                self.leave(id, now);
+            if groups.contains(&host.key.group) {
+                host.recalled = true;
+                self.leave_if_free(id, now);
             }
         }
     }
 
     /// Handles what is due at `now`: idle IP entries, sleeping hosts, the review of the front.
     fn wake(&mut self, now: Timestamp) {
-        self.forget_addresses(now);
-        while self.sleepers.first().is_some_and(|node| node.at <= now) {
-            if let Some(node) = self.sleepers.pop(&mut self.hosts) {
-                self.hosts[node.id].phase = HostPhase::Loose;
-                self.place_host(node.id, now);
-            }
+        self.ips.remove_vacant(now);
+        while let Some(id) = self.hosts.pop_awake(now) {
+            self.place_host(id, now);
             self.fail_abandoned(now);
         }
         if self.front.is_review_due(now) {
-            let (ready, held) = (self.ready.count_due(now), self.held());
-            self.front.review(ready, held, now);
+            self.front.review(self.ips.count_ready(now), self.usage(), now);
         }
     }
 
-    fn held(&self) -> Held {
-        Held {
-            hosts: self.hosts.len(),
-            entries: self.ips_held + self.unplaced,
-            window_urls: self.window_urls,
-            rules_bytes: self.rules_bytes,
-        }
-    }
-
-    fn node(&mut self, at: Timestamp, id: u32) -> Node {
-        self.seq = self.seq.wrapping_add(1);
-        Node { at, seq: self.seq, id }
+    fn usage(&self) -> Usage {
+        self.hosts.usage(self.ips.occupied())
     }
 }

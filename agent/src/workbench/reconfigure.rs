@@ -2,7 +2,7 @@
 
 use super::Workbench;
 use super::heap::ABSENT;
-use super::host_entry::HostPhase;
+use super::hosts::HostPhase;
 use crate::messages::{Lists, ToFrontier};
 use crivello_common::config::{BlockEntry, Live};
 use crivello_common::discard::Discard;
@@ -18,8 +18,8 @@ impl Workbench {
         let other_budgets = budgets(&self.live) != budgets(live);
         self.live = live.clone();
         self.lists = Lists::of(live);
-        self.reapply_to_addresses();
-        self.resume_remote_robots();
+        self.ips.reapply_delay(live.politeness.ip_delay);
+        self.pending_robots.remote.resume(&self.lists);
         let hosts: Vec<HostKey> = self.hosts.iter().map(|host| host.key).collect();
         for key in hosts {
             if let Some(id) = self.hosts.find(&key) {
@@ -54,22 +54,10 @@ impl Workbench {
         }
     }
 
-    /// Recomputes the rest of each visited address from the new `ip_delay`.
-    fn reapply_to_addresses(&mut self) {
-        let rest = self.live.politeness.ip_delay;
-        for ip in self.ips.ids() {
-            let entry = &mut self.ips[ip];
-            if entry.ended > Timestamp::ZERO {
-                entry.next = entry.ended + rest;
-                self.requeue_ip(ip);
-            }
-        }
-    }
-
     /// Returns the entry that blocks a host, by its name or its address.
     pub(super) fn block_of(&self, id: u32) -> Option<&BlockEntry> {
         let host = &self.hosts[id];
-        let address = (host.ip != ABSENT).then(|| self.ips[host.ip].address);
+        let address = (host.ip() != ABSENT).then(|| self.ips[host.ip()].address);
         self.lists.block(&host.name, address)
     }
 

@@ -1,20 +1,48 @@
-//! Robots requests: redirects to other hosts, answers for all hosts that wait, and the end of
+//! Robots requests at other hosts: redirects, answers for all hosts that wait, and the end of
 //! requests whose target host leaves.
 
 use super::Workbench;
-use super::host_entry::{HostEntry, HostPhase};
-use super::robots_state::{PendingRedirect, RobotsState, learn, next_hop, set_record};
+use super::hosts::HostPhase;
+use super::robots::{PendingRedirect, learn, next_hop, request_of_agent};
 use crate::messages::{RobotsAnswer, RobotsOutcome, RobotsRequest, ToFrontier};
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use crivello_common::url::{CrawlUrl, Origin};
-use std::sync::Arc;
+use std::iter;
 use std::time::Duration;
 
 /// A robots.txt that waits longer than this for visits to other hosts counts as unreachable.
 const AWAY_MAX: Duration = Duration::from_secs(600);
 
 impl Workbench {
+    /// Handles the answer of another agent.
+    pub fn on_remote_robots(&mut self, url: &CrawlUrl, found: &RobotsOutcome, now: Timestamp) {
+        let Some(requests) = self.pending_robots.remote.end(url, found, &self.lists) else {
+            return;
+        };
+        self.robots_cache.keep(url, found, now);
+        for request in requests {
+            if self.awaits(&request) {
+                self.follow(&request, found, now);
+            }
+        }
+        self.fail_abandoned(now);
+    }
+
+    /// Requests a robots.txt for another agent, from a host that this agent visits. The answer is
+    /// returned by [`Self::take_peer_replies`], and serves all agents that request it until then.
+    pub fn request_for_peer(&mut self, url: CrawlUrl, now: Timestamp) {
+        if self.closing {
+            return self.pending_robots.remote.replies.push((url, RobotsOutcome::Unreachable));
+        }
+        if let Some(found) = self.robots_cache.get(&url, now) {
+            return self.pending_robots.remote.replies.push((url, found));
+        }
+        let target = self.pending_robots.host_of(&url);
+        self.send_request(target, request_of_agent(url), now);
+        self.fail_abandoned(now);
+    }
+
     /// Handles the answer to a request at host `at`, for all requests there for the same URL.
     pub(super) fn on_robots_answer(&mut self, at: u32, answer: RobotsAnswer, now: Timestamp) {
         let RobotsAnswer { request, found } = answer;
@@ -22,38 +50,42 @@ impl Workbench {
         if request.for_host != key {
             self.robots_cache.keep(&request.url, &found, now);
         }
-        let mut served = self.hosts[at].take_requests_to(&request.url);
-        served.insert(0, request);
-        for request in served {
-            if self.answer_peer(&request, &found)
-                || (request.for_host != key && !self.awaits(&request))
+        let queue = self.hosts[at].robots_queue.as_mut();
+        let others = queue.map_or(Vec::new(), |queue| queue.take_requests_for(&request.url));
+        for request in iter::once(request).chain(others) {
+            if !self.pending_robots.remote.reply_to(&request, &found)
+                && (request.for_host == key || self.awaits(&request))
             {
-                continue;
-            }
-            match &found {
-                RobotsOutcome::Redirect(url) => self.redirect(&request, url, now),
-                _ => self.finish_request(&request, &found, now),
+                self.follow(&request, &found, now);
             }
         }
     }
 
+    /// Handles the answer to a request of a host in memory.
+    fn follow(&mut self, request: &RobotsRequest, found: &RobotsOutcome, now: Timestamp) {
+        match found {
+            RobotsOutcome::Redirect(url) => self.redirect(request, url, now),
+            _ => self.finish_request(request, found, now),
+        }
+    }
+
     /// Follows the redirect of a request to `url`.
-    pub(super) fn redirect(&mut self, request: &RobotsRequest, url: &CrawlUrl, now: Timestamp) {
+    fn redirect(&mut self, request: &RobotsRequest, url: &CrawlUrl, now: Timestamp) {
         let Some(request) = next_hop(request, url.clone()) else {
             return self.finish_request(request, &RobotsOutcome::Missing, now);
         };
         let Some(id) = self.hosts.find(&request.for_host) else {
             return;
         };
-        let target = url.host_key(self.fixed.identity.assign_by);
-        let turn = self.hosts[id].robots_state.get_or_insert_default();
+        let target = self.pending_robots.host_of(url);
+        let queue = self.hosts[id].robots_queue.get_or_insert_default();
         if target == request.for_host {
-            turn.away = None;
-            turn.requests.push_front(request);
+            queue.away = None;
+            queue.requests.push_front(request);
             return self.wake_host(id, now);
         }
-        let deadline = turn.away.map_or(now + AWAY_MAX, |away| away.deadline);
-        turn.away = Some(PendingRedirect { origin: request.for_origin, at: target, deadline });
+        let deadline = queue.away.map_or(now + AWAY_MAX, |away| away.deadline);
+        queue.away = Some(PendingRedirect { origin: request.for_origin, at: target, deadline });
         if let Some(found) = self.robots_cache.get(url, now) {
             return self.finish_request(&request, &found, now);
         }
@@ -62,31 +94,23 @@ impl Workbench {
 
     /// Queues a request at host `target`, which is fetched from the crawl database if it is not in
     /// memory.
-    pub(super) fn send_request(&mut self, target: HostKey, request: RobotsRequest, now: Timestamp) {
+    fn send_request(&mut self, target: HostKey, request: RobotsRequest, now: Timestamp) {
         if let Some(other) = self.hosts.find(&target) {
-            self.hosts[other].robots_state.get_or_insert_default().requests.push_back(request);
+            self.hosts[other].robots_queue.get_or_insert_default().requests.push_back(request);
             return self.wake_host(other, now);
         }
-        let name = Arc::from(request.url.host());
-        let waiting = self.calls.entry(target).or_default();
-        if waiting.is_empty() {
+        if let Some(name) = self.pending_robots.push(target, request) {
             self.messages.push(ToFrontier::RequestHost { host: target, name });
         }
-        waiting.push(request);
     }
 
     /// Ends a request: records the final answer for the host that it was for.
-    pub(super) fn finish_request(
-        &mut self,
-        request: &RobotsRequest,
-        found: &RobotsOutcome,
-        now: Timestamp,
-    ) {
+    fn finish_request(&mut self, request: &RobotsRequest, found: &RobotsOutcome, now: Timestamp) {
         let Some(id) = self.hosts.find(&request.for_host) else {
             return;
         };
-        if let Some(turn) = self.hosts[id].robots_state.as_mut() {
-            turn.away = turn.away.filter(|away| away.origin != request.for_origin);
+        if let Some(queue) = self.hosts[id].robots_queue.as_mut() {
+            queue.away = queue.away.filter(|away| away.origin != request.for_origin);
         }
         self.record_robots(id, request.for_origin, found, now);
         self.wake_host(id, now);
@@ -103,30 +127,32 @@ impl Workbench {
         if away.deadline > now {
             return away.deadline;
         }
-        let here = self.hosts.find(&away.at).map(|at| self.hosts[at].paused);
-        if here.unwrap_or_else(|| self.waits_for_paused(id, away.at)) {
+        let is_paused = match self.hosts.find(&away.at) {
+            Some(at) => self.hosts[at].paused,
+            None => self.pending_robots.waits_for_paused(away.at, self.hosts[id].key, &self.lists),
+        };
+        if is_paused {
             away.deadline = now + AWAY_MAX;
-            self.hosts[id].robots_state.get_or_insert_default().away = Some(away);
+            self.hosts[id].robots_queue.get_or_insert_default().away = Some(away);
         }
         away.deadline
     }
 
     /// Gives up the host's request at another host, whose deadline has passed.
     pub(super) fn expire_away(&mut self, id: u32, now: Timestamp) {
-        let key = self.hosts[id].key;
-        if let Some(away) = self.hosts[id].robots_state.as_mut().and_then(|turn| turn.away.take()) {
+        let host = &mut self.hosts[id];
+        let key = host.key;
+        if let Some(away) = host.robots_queue.as_mut().and_then(|queue| queue.away.take()) {
             self.cancel(away.at, key);
             self.record_robots(id, away.origin, &RobotsOutcome::Unreachable, now);
         }
     }
 
     fn record_robots(&mut self, id: u32, origin: Origin, found: &RobotsOutcome, now: Timestamp) {
-        let host = &mut self.hosts[id];
-        let record = learn(host.record(origin), found, now);
-        self.rules_bytes -= host.rules_bytes();
-        set_record(&mut host.robots, origin, record.clone());
-        self.rules_bytes += host.rules_bytes();
-        self.messages.push(ToFrontier::Robots { host: host.key, origin, record });
+        let host = &self.hosts[id];
+        let (key, record) = (host.key, learn(host.record(origin), found, now));
+        self.hosts.set_record(id, origin, record.clone());
+        self.messages.push(ToFrontier::Robots { host: key, origin, record });
     }
 
     /// Places a host again that sleeps or is dry: it may have a task now.
@@ -137,61 +163,32 @@ impl Workbench {
         }
     }
 
-    pub(super) fn awaits(&self, request: &RobotsRequest) -> bool {
+    /// Returns true if the host of a request at another host still waits for the answer.
+    fn awaits(&self, request: &RobotsRequest) -> bool {
         let away = self.hosts.find(&request.for_host).and_then(|id| self.hosts[id].away());
         away.is_some_and(|away| away.origin == request.for_origin)
     }
 
     /// Cancels the requests of `for_host` at host `at`.
     pub(super) fn cancel(&mut self, at: HostKey, for_host: HostKey) {
-        if let Some(id) = self.hosts.find(&at) {
-            if let Some(turn) = self.hosts[id].robots_state.as_mut() {
-                turn.requests.retain(|request| request.for_host != for_host);
+        match self.hosts.find(&at) {
+            Some(id) => {
+                if let Some(queue) = self.hosts[id].robots_queue.as_mut() {
+                    queue.requests.retain(|request| request.for_host != for_host);
+                }
             }
-        } else if let Some(waiting) = self.calls.get_mut(&at) {
-            waiting.retain(|request| request.for_host != for_host);
-            if waiting.is_empty() {
-                self.calls.remove(&at);
-            }
-        } else {
-            let assign_by = self.fixed.identity.assign_by;
-            self.remote_robots.cancel(|url| url.host_key(assign_by) == at, for_host);
+            None => self.pending_robots.cancel(at, for_host),
         }
     }
 
     /// Fails the requests whose target host has left: their robots.txt counts as unreachable. One
     /// by one, because a host that is given up for it may abandon further requests.
     pub(super) fn fail_abandoned(&mut self, now: Timestamp) {
-        while let Some(request) = self.abandoned.pop() {
+        while let Some(request) = self.pending_robots.pop_abandoned() {
             let found = RobotsOutcome::Unreachable;
-            if !self.answer_peer(&request, &found) && self.awaits(&request) {
+            if !self.pending_robots.remote.reply_to(&request, &found) && self.awaits(&request) {
                 self.finish_request(&request, &found, now);
             }
         }
-    }
-}
-
-impl HostEntry {
-    /// Returns its own request that waits at another host.
-    pub(super) fn away(&self) -> Option<PendingRedirect> {
-        self.robots_state.as_ref().and_then(|turn| turn.away)
-    }
-
-    /// Adds the requests that waited for this host to arrive.
-    pub(super) fn set_waiting_requests(&mut self, requests: Vec<RobotsRequest>) {
-        if !requests.is_empty() {
-            self.robots_state =
-                Some(Box::new(RobotsState { requests: requests.into(), ..RobotsState::default() }));
-        }
-    }
-
-    fn take_requests_to(&mut self, url: &CrawlUrl) -> Vec<RobotsRequest> {
-        let Some(turn) = self.robots_state.as_mut() else {
-            return Vec::new();
-        };
-        let (taken, kept): (Vec<_>, Vec<_>) =
-            turn.requests.drain(..).partition(|request| request.url == *url);
-        turn.requests = kept.into();
-        taken
     }
 }

@@ -1,39 +1,50 @@
 //! Snapshot of one host, for the explanation of what it waits for.
 
-use super::Workbench;
+use super::choice::{Choice, choose};
 use super::heap::ABSENT;
-use super::host_entry::{HostEntry, HostPhase};
-use super::visit::{Choice, choose};
+use super::hosts::{HostEntry, HostPhase, Hosts};
+use super::ips::Ips;
+use super::robots::PendingRobots;
 use crate::messages::{AddressSnapshot, HostSnapshot, IpLeaseState, SnapshotPhase};
+use crivello_common::config::Politeness;
 use crivello_common::hash::HostKey;
 use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
-impl Workbench {
+/// What a snapshot is taken of.
+pub(super) struct Source<'a> {
+    pub hosts: &'a Hosts,
+    pub ips: &'a Ips,
+    pub pending: &'a PendingRobots,
+    pub politeness: &'a Politeness,
+    /// True if every host must leave.
+    pub closing: bool,
+    pub now: Timestamp,
+}
+
+impl Source<'_> {
     /// Returns a snapshot of a host; `None` if it is not in memory. A `thorough` one also contains
     /// its robots.txt records, and scans its window and the hosts of its address.
-    #[must_use]
-    pub fn snapshot(&self, key: &HostKey, thorough: bool, now: Timestamp) -> Option<HostSnapshot> {
-        let id = self.hosts.find(key)?;
-        let host = &self.hosts[id];
+    pub fn snapshot(&self, key: &HostKey, thorough: bool) -> Option<HostSnapshot> {
+        let host = &self.hosts[self.hosts.find(key)?];
         Some(HostSnapshot {
-            phase: self.phase_of(host),
+            phase: self.phase(host),
             state: host.state.clone(),
-            in_window: host.window.len() as u64,
-            address: self.address_of(id, thorough, now),
+            in_window: host.window.urls().len() as u64,
+            address: self.address(host, thorough),
             leaves: host.recalled || self.closing,
-            asks_robots: if thorough { self.asks_robots(host, now) } else { None },
-            robots: if thorough { host.robots.to_vec() } else { Vec::new() },
+            asks_robots: if thorough { self.asks_robots(host) } else { None },
+            robots: if thorough { host.robots().to_vec() } else { Vec::new() },
             flight: None,
         })
     }
 
-    fn phase_of(&self, host: &HostEntry) -> SnapshotPhase {
+    fn phase(&self, host: &HostEntry) -> SnapshotPhase {
         match (host.phase, host.away()) {
             (HostPhase::Asleep, Some(away)) => SnapshotPhase::Away {
                 origin: away.origin,
-                at: self.name_of(&away.at, &host.key),
+                at: self.name(&away.at, &host.key),
                 deadline: away.deadline,
             },
             (HostPhase::Resolving, _) => SnapshotPhase::Resolving,
@@ -45,25 +56,22 @@ impl Workbench {
         }
     }
 
-    /// Returns the name of host `key`, to which the robots.txt of host `waits` redirects, if known.
-    fn name_of(&self, key: &HostKey, waits: &HostKey) -> Option<Arc<str>> {
-        if let Some(id) = self.hosts.find(key) {
-            return Some(self.hosts[id].name.clone());
+    /// Returns the name of host `at`, to which the robots.txt of host `key` redirects, if known.
+    fn name(&self, at: &HostKey, key: &HostKey) -> Option<Arc<str>> {
+        match self.hosts.find(at) {
+            Some(id) => Some(Arc::clone(&self.hosts[id].name)),
+            None => self.pending.name_of(at, key),
         }
-        let called = self.calls.get(key)?;
-        let request = called.iter().find(|request| request.for_host == *waits)?;
-        Some(request.url.host().into())
     }
 
-    fn address_of(&self, id: u32, thorough: bool, now: Timestamp) -> Option<AddressSnapshot> {
-        let host = &self.hosts[id];
-        if host.ip == ABSENT {
+    fn address(&self, host: &HostEntry, thorough: bool) -> Option<AddressSnapshot> {
+        if host.ip() == ABSENT {
             return None;
         }
-        let ip = &self.ips[host.ip];
-        let turn = match &ip.lease {
+        let ip = &self.ips[host.ip()];
+        let lease = match &ip.lease {
             None => IpLeaseState::NotNeeded,
-            Some(lease) if lease.serves(now.max(lease.rested())) => IpLeaseState::Here,
+            Some(lease) if lease.serves(self.now.max(lease.rested())) => IpLeaseState::Here,
             Some(lease) => lease.requested_at().map_or(IpLeaseState::NotAsked, IpLeaseState::Asked),
         };
         let rested = ip.lease.as_ref().map_or(Timestamp::ZERO, |lease| lease.rested());
@@ -78,13 +86,12 @@ impl Workbench {
             last: ip.last.clone(),
             visited: ip.visited.clone(),
             before,
-            turn,
+            lease,
         })
     }
 
-    fn asks_robots(&self, host: &HostEntry, now: Timestamp) -> Option<Origin> {
-        let at = host.state.next.max(now);
-        match choose(host, at, &self.live.politeness) {
+    fn asks_robots(&self, host: &HostEntry) -> Option<Origin> {
+        match choose(host, host.state.next.max(self.now), self.politeness) {
             Choice::Robots(origin) => Some(origin),
             _ => None,
         }

@@ -98,7 +98,7 @@ pub struct CoordinatorArgs {
     pub quiet: bool,
 }
 
-/// Where the dashboard is served.
+/// Address of the dashboard.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct HttpArgs {
     /// Address of the dashboard and of `/metrics`. Port 0 picks a free port [default: 127.0.0.1:8080, if free].

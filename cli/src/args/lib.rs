@@ -141,7 +141,7 @@ pub struct CrawlArgs {
     pub quiet: bool,
 }
 
-/// Where traces of URLs are sent.
+/// Destination of traces.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TracesArgs {
     /// Send traces of sampled URLs to this collector (OTLP over gRPC). https:// uses TLS.
@@ -156,7 +156,7 @@ pub struct TracesArgs {
 /// Settings that have a flag of their own, and `--config` and `--set` for all others.
 #[derive(Debug, Default, clap::Args)]
 pub struct SettingsArgs {
-    /// Where site owners can reach you. Sent with every request. Required to start a crawl.
+    /// URL or e-mail address for site owners. Sent with every request. Required to start a crawl.
     #[arg(long, value_name = "URL|EMAIL")]
     pub contact: Option<String>,
     /// Settings file (see `crivello config`).
@@ -232,7 +232,7 @@ pub struct RobotsArgs {
     /// URLs to check, or paths that begin with `/`.
     #[arg(value_name = "URL", required = true)]
     pub urls: Vec<String>,
-    /// Where the site owner can reach you. Required to fetch.
+    /// URL or e-mail address for the site owner. Required to fetch.
     #[arg(long, value_name = "URL|EMAIL")]
     pub contact: Option<String>,
     /// DNS server to use instead of the system's.
@@ -275,10 +275,10 @@ pub struct TokenOutArgs {
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct SimwebArgs {
-    /// What to do instead of serving.
+    /// Subcommand. Without one, the simulated web is served.
     #[command(subcommand)]
     pub command: Option<SimwebCommand>,
-    /// What to serve.
+    /// Web to serve.
     #[command(flatten)]
     pub serve: SimwebServeArgs,
 }

@@ -1,7 +1,9 @@
-//! Totals of several agents.
+//! ReportTotals of several agents.
 
 use crivello_agent::progress::Snapshot;
-use crivello_agent::report::{ArchiveFile, Ended, HOSTS_LISTED_MAX, Report, SeedCounts, Totals};
+use crivello_agent::report::{
+    ArchiveFile, Ended, HOSTS_LISTED_MAX, Report, ReportTotals, SeedCounts,
+};
 use crivello_common::bottleneck::Bottleneck;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::AddAssign;
@@ -78,7 +80,7 @@ pub fn report(all: &[(String, Report)], how: Ended, resumed: bool, seeds: SeedCo
     sum
 }
 
-fn add_totals(sum: &mut Totals, more: &Totals) {
+fn add_totals(sum: &mut ReportTotals, more: &ReportTotals) {
     sum.pages += more.pages;
     sum.bytes += more.bytes;
     sum.duplicates += more.duplicates;
@@ -133,7 +135,7 @@ mod tests {
             software: "crivello/1".into(),
             ended,
             failure: (ended == Ended::Failed).then(|| "disk".to_owned()),
-            totals: Totals { pages: n, ..Totals::default() },
+            totals: ReportTotals { pages: n, ..ReportTotals::default() },
             pages_by_status: BTreeMap::from([(200, n)]),
             slowest_hosts: (0..9)
                 .map(|i| SlowHost {

@@ -87,6 +87,26 @@ impl Settings {
     }
 }
 
+impl RawSettings {
+    /// Applies one edit. On error, returns the message.
+    fn edit(&mut self, setting: &Setting, edit: &Edit) -> Result<(), String> {
+        let settings = &mut self.settings;
+        let made = match edit {
+            Edit::Set(value) => (setting.read_text)(settings, value.trim()),
+            Edit::Add(entry) => (setting.add)(settings, entry.trim()),
+            Edit::Remove(entry) => (setting.remove)(settings, entry.trim()),
+            Edit::Unset => (setting.read_text)(settings, &(setting.write)(&Settings::default())),
+        };
+        made.map_err(|problem| problem.text)?;
+        let key = setting.key();
+        match edit {
+            Edit::Unset => drop(self.origins.remove(&key)),
+            _ => drop(self.origins.insert(key, SettingOrigin::Default)),
+        }
+        Ok(())
+    }
+}
+
 /// Returns true if a change of the setting takes effect while the crawl runs.
 fn is_live(key: &str) -> bool {
     Setting::find(key).is_some_and(|setting| setting.live)

@@ -2,9 +2,7 @@
 
 use super::check;
 use super::choices::AssignBy;
-use super::edit::Edit;
 use super::error::{ConfigError, ConfigErrors, SettingOrigin};
-use super::resume::TypedSettings;
 use super::settings::{SECTIONS, Settings, TABLE};
 use super::suggest::suggest;
 use super::table::{Section, Setting};
@@ -17,8 +15,9 @@ use toml::de::{DeTable, DeValue};
 /// the values of an earlier one; a list is replaced as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct RawSettings {
-    settings: Settings,
-    origins: BTreeMap<String, SettingOrigin>,
+    pub(super) settings: Settings,
+    /// Origin of each setting that a layer has set, by its key.
+    pub(super) origins: BTreeMap<String, SettingOrigin>,
 }
 
 impl RawSettings {
@@ -55,39 +54,6 @@ impl RawSettings {
     /// Creates settings without origins.
     pub(super) const fn of(settings: Settings) -> Self {
         Self { settings, origins: BTreeMap::new() }
-    }
-
-    /// Returns the typed settings.
-    pub(super) fn typed(&self) -> TypedSettings {
-        let typed = TABLE.iter().filter(|setting| self.origins.contains_key(&setting.key()));
-        typed.map(|setting| (setting.key(), (setting.write)(&self.settings))).collect()
-    }
-
-    /// Copies a setting from `other`, with its origin.
-    pub(super) fn take_from(&mut self, other: &Self, setting: &Setting, value: &str) {
-        // The output of `write` is always valid.
-        let _ = (setting.read_text)(&mut self.settings, value);
-        let key = setting.key();
-        let origin = other.origins.get(&key).cloned().unwrap_or_default();
-        self.origins.insert(key, origin);
-    }
-
-    /// Applies one edit. On error, returns the message.
-    pub(super) fn edit(&mut self, setting: &Setting, edit: &Edit) -> Result<(), String> {
-        let settings = &mut self.settings;
-        let made = match edit {
-            Edit::Set(value) => (setting.read_text)(settings, value.trim()),
-            Edit::Add(entry) => (setting.add)(settings, entry.trim()),
-            Edit::Remove(entry) => (setting.remove)(settings, entry.trim()),
-            Edit::Unset => (setting.read_text)(settings, &(setting.write)(&Settings::default())),
-        };
-        made.map_err(|problem| problem.text)?;
-        let key = setting.key();
-        match edit {
-            Edit::Unset => drop(self.origins.remove(&key)),
-            _ => drop(self.origins.insert(key, SettingOrigin::Default)),
-        }
-        Ok(())
     }
 
     /// Adds the layer of a TOML file, with its name for error messages.

@@ -5,7 +5,7 @@
 
 use super::error::ConfigErrors;
 use super::raw::RawSettings;
-use super::settings::Settings;
+use super::settings::{Settings, TABLE};
 use super::table::Setting;
 use std::collections::BTreeMap;
 
@@ -39,6 +39,21 @@ impl RawSettings {
             }
         }
         Ok((raw.check()?, typed_now))
+    }
+
+    /// Returns the typed settings.
+    fn typed(&self) -> TypedSettings {
+        let typed = TABLE.iter().filter(|setting| self.origins.contains_key(&setting.key()));
+        typed.map(|setting| (setting.key(), (setting.write)(&self.settings))).collect()
+    }
+
+    /// Copies a setting from `other`, with its origin.
+    fn take_from(&mut self, other: &Self, setting: &Setting, value: &str) {
+        // The output of `write` is always valid.
+        let _ = (setting.read_text)(&mut self.settings, value);
+        let key = setting.key();
+        let origin = other.origins.get(&key).cloned().unwrap_or_default();
+        self.origins.insert(key, origin);
     }
 }
 

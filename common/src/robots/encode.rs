@@ -36,25 +36,67 @@ pub enum DecodeError {
     Malformed,
 }
 
-pub(super) fn encode(rules: &Rules) -> Vec<u8> {
-    let flag = |set, flag| if set { flag } else { 0 };
-    let mut out = vec![VERSION];
-    out.push(flag(rules.disallow_all, DISALLOW_ALL) | flag(rules.crawl_delay.is_some(), DELAY));
-    if let Some(delay) = rules.crawl_delay {
-        push_varint(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX), &mut out);
+impl Rules {
+    /// Encodes the rules for the disk; see [`Self::from_bytes`].
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let flag = |set, flag| if set { flag } else { 0 };
+        let mut out = vec![VERSION];
+        out.push(flag(self.disallow_all, DISALLOW_ALL) | flag(self.crawl_delay.is_some(), DELAY));
+        if let Some(delay) = self.crawl_delay {
+            push_varint(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX), &mut out);
+        }
+        let table = self.table.iter();
+        push_varint(table.len() as u64, &mut out);
+        for (rule, text) in table {
+            out.push(flag(rule.allow, ALLOW) | flag(rule.anchored, ANCHORED));
+            push_varint(rule.line.into(), &mut out);
+            push_slice(text, &mut out);
+        }
+        push_varint(self.sitemaps.len() as u64, &mut out);
+        for sitemap in &self.sitemaps {
+            push_slice(sitemap.as_bytes(), &mut out);
+        }
+        out
     }
-    let table = rules.table.iter();
-    push_varint(table.len() as u64, &mut out);
-    for (rule, text) in table {
-        out.push(flag(rule.allow, ALLOW) | flag(rule.anchored, ANCHORED));
-        push_varint(rule.line.into(), &mut out);
-        push_slice(text, &mut out);
+
+    /// Decodes the output of [`Self::to_bytes`].
+    ///
+    /// # Errors
+    /// Fails if the bytes have another version, are not the output of `to_bytes`, or are too long.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes.len() > BYTES_MAX {
+            return Err(DecodeError::Length);
+        }
+        let mut rest = Bytes(bytes);
+        match rest.byte()? {
+            VERSION => {}
+            other => return Err(DecodeError::Version(other)),
+        }
+        let flags = rest.byte()?;
+        if flags & !(DISALLOW_ALL | DELAY) != 0 {
+            return Err(DecodeError::Malformed);
+        }
+        let crawl_delay = (flags & DELAY != 0).then(|| rest.delay()).transpose()?;
+        let mut draft = Draft::default();
+        for _ in 0..rest.varint()? {
+            rest.rule(&mut draft)?;
+        }
+        let mut sitemaps = Vec::new();
+        for _ in 0..rest.varint()? {
+            let text = std::str::from_utf8(rest.slice()?).map_err(|_| DecodeError::Malformed)?;
+            sitemaps.push(text.into());
+        }
+        if !rest.0.is_empty() {
+            return Err(DecodeError::Length);
+        }
+        Ok(Self {
+            table: draft.build(),
+            sitemaps: sitemaps.into_boxed_slice(),
+            crawl_delay,
+            disallow_all: flags & DISALLOW_ALL != 0,
+        })
     }
-    push_varint(rules.sitemaps.len() as u64, &mut out);
-    for sitemap in &rules.sitemaps {
-        push_slice(sitemap.as_bytes(), &mut out);
-    }
-    out
 }
 
 fn push_slice(bytes: &[u8], out: &mut Vec<u8>) {
@@ -68,40 +110,6 @@ fn push_varint(mut n: u64, out: &mut Vec<u8>) {
         n >>= 7;
     }
     out.push(n as u8);
-}
-
-pub(super) fn decode(bytes: &[u8]) -> Result<Rules, DecodeError> {
-    if bytes.len() > BYTES_MAX {
-        return Err(DecodeError::Length);
-    }
-    let mut rest = Bytes(bytes);
-    match rest.byte()? {
-        VERSION => {}
-        other => return Err(DecodeError::Version(other)),
-    }
-    let flags = rest.byte()?;
-    if flags & !(DISALLOW_ALL | DELAY) != 0 {
-        return Err(DecodeError::Malformed);
-    }
-    let crawl_delay = (flags & DELAY != 0).then(|| rest.delay()).transpose()?;
-    let mut draft = Draft::default();
-    for _ in 0..rest.varint()? {
-        rest.rule(&mut draft)?;
-    }
-    let mut sitemaps = Vec::new();
-    for _ in 0..rest.varint()? {
-        let text = std::str::from_utf8(rest.slice()?).map_err(|_| DecodeError::Malformed)?;
-        sitemaps.push(text.into());
-    }
-    if !rest.0.is_empty() {
-        return Err(DecodeError::Length);
-    }
-    Ok(Rules {
-        table: draft.build(),
-        sitemaps: sitemaps.into_boxed_slice(),
-        crawl_delay,
-        disallow_all: flags & DISALLOW_ALL != 0,
-    })
 }
 
 /// The remaining bytes.

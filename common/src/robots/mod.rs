@@ -158,18 +158,4 @@ impl Rules {
             + size_of_val(&*self.sitemaps)
             + self.sitemaps.iter().map(|s| s.len()).sum::<usize>()
     }
-
-    /// Encodes the rules for the disk; see [`Self::from_bytes`].
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        encode::encode(self)
-    }
-
-    /// Decodes the output of [`Self::to_bytes`].
-    ///
-    /// # Errors
-    /// Fails if the bytes have another version, are not the output of `to_bytes`, or are too long.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        encode::decode(bytes)
-    }
 }

@@ -124,12 +124,14 @@ pub enum MemberRefusal {
     AddressTaken,
     /// The id was never assigned to an agent.
     #[error(
-        "the agent's id was never assigned in this crawl: its directory belongs to another crawl, or the coordinator's state is an old copy"
+        "the agent's id was never assigned in this crawl: its directory belongs to another crawl, \
+         or the coordinator's state is an old copy"
     )]
     StrangeId,
     /// The member was removed, and its pages are being fetched again.
     #[error(
-        "the agent was removed, and other agents fetch its pages again: start it with an empty --data"
+        "the agent was removed, and other agents fetch its pages again: start it with an empty \
+         --data"
     )]
     Refetched,
     /// See [`check_name`](crivello_common::view::check_name).
@@ -143,7 +145,8 @@ pub enum MemberRefusal {
     BadWeight,
     /// A member's weight cannot change, because its slots cannot.
     #[error(
-        "the weight of an agent cannot change: start it with its old weight, or drain it and join again"
+        "the weight of an agent cannot change: start it with its old weight, or drain it and join \
+         again"
     )]
     WeightChanged,
     /// Another process of this agent holds the lease.

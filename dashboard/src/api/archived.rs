@@ -5,7 +5,7 @@
 //! count, then `{"pages"}` or `{"error"}`. Closing the connection ends the count.
 
 use super::{Asked, Refusal, query};
-use crate::poll::members;
+use crate::listing::members;
 use crate::state::State;
 use axum::body::{Body, Bytes};
 use axum::extract::State as Shared;

@@ -1,12 +1,12 @@
-// The agents: how each is, what it has and does; draining one, and forgetting one that is dead.
+// The table of agents, with the buttons that drain an agent or remove a dead one.
 
-import { follow, post } from "./api.js";
-import { announce, ask } from "./confirm.js";
-import { Table, byId, el, showState, state, text } from "./dom.js";
-import { bytes, count, percent, rate, span } from "./format.js";
+import { post, streamLines } from "./api.js";
+import { announce, openDialog } from "./confirm.js";
+import { Table, byId, el, setState, stateBadge, text } from "./dom.js";
+import { bytes, count, duration, percent, rate } from "./format.js";
 
-/** The class of an agent's color: by its id, so that it is the same for everyone. */
-export function color(id) {
+/** Returns the CSS classes of an agent's color. It depends only on the id, so all browsers show the same color. */
+export function colorClass(id) {
   const n = Number(id) || 0;
   return `k${n % 8}${Math.floor(n / 8) % 2 ? " alt" : ""}`;
 }
@@ -14,15 +14,15 @@ export function color(id) {
 const table = new Table("Agents", [
   {
     label: "Agent",
-    make: (td, agent) => td.append(el("span", {}, el("i", { class: `swatch ${color(agent.id)}` }), el("b", {}, agent.name), el("span", { class: "sub address", title: agent.address }, agent.address))),
+    make: (td, agent) => td.append(el("span", {}, el("i", { class: `swatch ${colorClass(agent.id)}` }), el("b", {}, agent.name), el("span", { class: "sub address", title: agent.address }, agent.address))),
     show: () => {},
   },
   {
     label: "State",
-    make: (td) => td.append(state("")),
+    make: (td) => td.append(stateBadge("")),
     show: (td, agent) => {
       const silent = agent.state !== "dead" && agent.unreachable;
-      showState(td.firstChild, silent ? "silent" : agent.state, silent ? `${agent.state}, unreachable` : agent.state);
+      setState(td.firstChild, silent ? "silent" : agent.state, silent ? `${agent.state}, unreachable` : agent.state);
     },
   },
   {
@@ -41,11 +41,11 @@ const table = new Table("Agents", [
   { label: "Moving", num: true, text: (agent) => count(agent.handoffs) },
   { label: "Memory", num: true, text: (agent) => bytes(agent.memory_bytes) },
   { label: "Disk", num: true, text: (agent) => bytes(agent.disk_used_bytes) },
-  { label: "Lease", num: true, text: (agent) => (agent.lease_left_ms === null ? "–" : span(Math.round(agent.lease_left_ms / 1000) * 1000)) },
+  { label: "Lease", num: true, text: (agent) => (agent.lease_left_ms === null ? "–" : duration(Math.round(agent.lease_left_ms / 1000) * 1000)) },
   { label: "Pace", wide: true, text: (agent) => agent.unreachable ?? agent.pace ?? "–" },
   {
     label: "Actions",
-    act: true,
+    buttons: true,
     make: (td, agent) => td.append(
       el("button", { type: "button", class: "small", "data-act": "drain", "aria-label": `Drain ${agent.name}`, onclick: () => drain(agent.name) }, "Drain"),
       el("button", { type: "button", class: "small", "data-act": "remove", "aria-label": `Remove ${agent.name}`, onclick: () => remove(agent.name) }, "Remove…")),
@@ -57,11 +57,11 @@ const table = new Table("Agents", [
 ]);
 
 function drain(name) {
-  ask({
+  openDialog({
     title: `Drain ${name}?`,
     body: `${name} hands all its work over to the other agents, leaves the crawl and exits. Its archive stays where it is.`,
-    yes: `Drain ${name}`,
-    todo: async () => announce((await post("drain", { agent: name })).done),
+    confirmLabel: `Drain ${name}`,
+    onConfirm: async () => announce((await post("drain", { agent: name })).done),
   });
 }
 
@@ -71,21 +71,21 @@ function remove(name) {
       el("option", { value: "" }, "count them first"),
       el("option", { value: "refetch" }, "fetch them again"),
       el("option", { value: "give-up" }, "give them up")));
-  ask({
+  openDialog({
     title: `Remove ${name}?`,
     body: [`${name} is removed permanently. An agent whose disk is intact rejoins when it is started again.`, choice],
-    yes: `Remove ${name}`,
-    todo: async (form, { signal, say }) => {
-      const lost = form.get("lost") || await nothingLost(name, signal, say);
+    confirmLabel: `Remove ${name}`,
+    onConfirm: async (form, { signal, showProgress }) => {
+      const lost = form.get("lost") || await requireNothingLost(name, signal, showProgress);
       announce((await post("remove", { agent: name, lost })).done);
     },
   });
 }
 
-/** What to say of the pages that are lost with `name` where there are none; else it is an error. */
-async function nothingLost(name, signal, say) {
-  const hear = ({ seconds }) => seconds && say(`still counting, ${seconds} s`);
-  const { pages } = await follow("archived", { agent: name }, { signal, hear });
+/** Counts the pages that exist only in the archive of agent `name`. Returns "give-up" if there are none, else throws. */
+async function requireNothingLost(name, signal, showProgress) {
+  const onLine = ({ seconds }) => seconds && showProgress(`still counting, ${seconds} s`);
+  const { pages } = await streamLines("archived", { agent: name }, { signal, onLine });
   if (pages === undefined) throw new Error("the coordinator closed the connection before the count was complete");
   if (pages > 0) throw new Error(`${count(pages)} ${pages === 1 ? "page is" : "pages are"} only in the archive of ${name}: choose whether to fetch them again or to give them up`);
   signal.throwIfAborted();
@@ -99,13 +99,14 @@ export function start() {
 export function show(cluster) {
   table.update(cluster.agents, (agent) => agent.id, {
     empty: "No agent has joined yet: start one with `crivello agent`.",
-    decorate: (line, agent) => {
-      line.dataset.state = agent.state;
-      line.dataset.agent = agent.name;
+    decorate: (tr, agent) => {
+      tr.dataset.state = agent.state;
+      tr.dataset.agent = agent.name;
     },
   });
-  const { agents_active: active, agents_heard: heard } = cluster.totals;
-  text(byId("agents-line"), `${active} active, ${heard} responding`);
+  const { agents_active: active, agents_heard: responding } = cluster.totals;
+  text(byId("agents-line"), `${active} active, ${responding} responding`);
 }
 
-export const names = (cluster) => new Map(cluster.agents.map((agent) => [agent.id, agent.name]));
+/** Returns a map from agent ids to names. */
+export const agentNames = (cluster) => new Map(cluster.agents.map((agent) => [agent.id, agent.name]));

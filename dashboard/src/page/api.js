@@ -1,11 +1,12 @@
-// Questions to the coordinator, and what people tell it to do.
+// Requests to the JSON API of the coordinator.
 
-const at = (path, query) => {
+const urlOf = (path, query) => {
   const params = new URLSearchParams(query).toString();
   return `/api/${path}${params ? `?${params}` : ""}`;
 };
 
-async function answer(response) {
+/** Returns the JSON body of a response. Throws if the status is an error; a 401 opens the login page. */
+async function readJson(response) {
   if (response.status === 401) {
     location.assign("/login");
   }
@@ -13,25 +14,25 @@ async function answer(response) {
   try {
     body = await response.json();
   } catch {
-    // Then the status must do.
+    // Without a JSON body, the error names the status.
   }
   if (!response.ok) throw new Error(body.error ?? `the coordinator answered ${response.status}`);
   return body;
 }
 
 export async function get(path, query = {}) {
-  return answer(await fetch(at(path, query)));
+  return readJson(await fetch(urlOf(path, query)));
 }
 
 export async function post(path, body) {
   const headers = { "content-type": "application/json" };
-  return answer(await fetch(`/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) }));
+  return readJson(await fetch(`/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
-/** Asks what takes its time: each line of the answer is heard as it comes, and the last is returned. */
-export async function follow(path, query, { signal, hear }) {
-  const response = await fetch(at(path, query), { signal });
-  if (!response.ok) return answer(response);
+/** Reads a response of one JSON object per line. Calls `onLine` with each object on arrival; returns the last one. */
+export async function streamLines(path, query, { signal, onLine }) {
+  const response = await fetch(urlOf(path, query), { signal });
+  if (!response.ok) return readJson(response);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let [rest, last] = ["", {}];
   for (;;) {
@@ -41,7 +42,7 @@ export async function follow(path, query, { signal, hear }) {
     rest = lines.pop();
     for (const line of lines) {
       last = JSON.parse(line);
-      hear(last);
+      onLine(last);
     }
   }
   if (last.error) throw new Error(last.error);

@@ -1,11 +1,11 @@
-// A small chart of the last minutes, ten at most: a line over an area, read aloud as a sentence.
+// A small chart of at most the last ten minutes: a line over an area, with a sentence for screen readers.
 
 import { el, svg, text } from "./dom.js";
-import { span } from "./format.js";
+import { duration } from "./format.js";
 
 const WIDTH = 600;
 const HEIGHT = 80;
-/** Minutes across: as few as hold all there is. */
+/** Possible widths of the time axis, in minutes. The chart uses the smallest that holds all points. */
 const MINUTES = [1, 2, 5, 10];
 
 export class Chart {
@@ -13,34 +13,34 @@ export class Chart {
     this.title = title;
     this.format = format;
     this.points = [];
-    this.across = 60_000 * MINUTES[0];
+    this.shownMs = 60_000 * MINUTES[0];
     this.value = el("b", {}, "–");
     this.area = svg("path", { class: "area" });
     this.line = svg("path", { class: "line" });
-    this.hair = svg("path", { class: "hair" });
+    this.crosshair = svg("path", { class: "crosshair" });
     this.picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" });
-    this.picture.append(svg("path", { class: "rule", d: `M0 ${HEIGHT}H${WIDTH}M0 0H${WIDTH}` }), this.area, this.line, this.hair);
+    this.picture.append(svg("path", { class: "rule", d: `M0 ${HEIGHT}H${WIDTH}M0 0H${WIDTH}` }), this.area, this.line, this.crosshair);
     this.top = el("span", {}, "");
     this.since = el("span", {}, "");
     this.node = el("figure", { class: "chart" },
       el("figcaption", {}, el("span", {}, title), this.value),
       this.picture,
       el("p", { class: "axis" }, this.since, this.top, el("span", { class: "now" }, "now")));
-    this.picture.addEventListener("pointermove", (event) => this.point(event));
-    this.picture.addEventListener("pointerleave", () => this.unpoint());
+    this.picture.addEventListener("pointermove", (event) => this.showPoint(event));
+    this.picture.addEventListener("pointerleave", () => this.hidePoint());
   }
 
-  /** `points`: [milliseconds, number or null], oldest first. */
+  /** Draws `points`, oldest first: pairs of a time in milliseconds and a number or null. Null interrupts the line. */
   draw(points) {
     this.points = points;
     const now = points.at(-1)?.[0] ?? 0;
     const age = now - (points[0]?.[0] ?? now);
     const minutes = MINUTES.find((n) => 60_000 * n >= age) ?? MINUTES.at(-1);
-    this.across = 60_000 * minutes;
+    this.shownMs = 60_000 * minutes;
     const values = points.filter(([, value]) => value !== null).map(([, value]) => value);
-    const most = Math.max(...values, 0);
-    const x = (at) => (WIDTH * (1 - (now - at) / this.across)).toFixed(1);
-    const y = (value) => (HEIGHT * (1 - (most > 0 ? value / most : 0) * 0.94)).toFixed(1);
+    const max = Math.max(...values, 0);
+    const x = (at) => (WIDTH * (1 - (now - at) / this.shownMs)).toFixed(1);
+    const y = (value) => (HEIGHT * (1 - (max > 0 ? value / max : 0) * 0.94)).toFixed(1);
     let line = "";
     let area = "";
     let run = [];
@@ -57,30 +57,31 @@ export class Chart {
     this.area.setAttribute("d", area);
     this.line.setAttribute("d", line);
     const latest = points.at(-1)?.[1] ?? null;
-    if (!this.pointed) text(this.value, this.format(latest));
+    if (!this.isPointing) text(this.value, this.format(latest));
     text(this.since, `−${minutes} min`);
-    text(this.top, `max ${this.format(values.length ? most : null)}`);
+    text(this.top, `max ${this.format(values.length ? max : null)}`);
     this.picture.setAttribute("aria-label",
-      `${this.title}, last ${minutes} min: now ${this.format(latest)}, highest ${this.format(values.length ? most : null)}`);
+      `${this.title}, last ${minutes} min: now ${this.format(latest)}, highest ${this.format(values.length ? max : null)}`);
   }
 
-  /** Shows the number under the pointer. */
-  point(event) {
+  /** Shows the value of the point nearest to the pointer. */
+  showPoint(event) {
     const box = this.picture.getBoundingClientRect();
     const now = this.points.at(-1)?.[0];
     if (now === undefined || box.width === 0) return;
     const share = (event.clientX - box.left) / box.width;
-    const at = now - this.across * (1 - share);
+    const at = now - this.shownMs * (1 - share);
     const near = this.points.reduce((best, one) => (Math.abs(one[0] - at) < Math.abs(best[0] - at) ? one : best));
-    this.pointed = true;
-    const x = WIDTH * (1 - (now - near[0]) / this.across);
-    this.hair.setAttribute("d", `M${x} 0V${HEIGHT}`);
-    text(this.value, `${this.format(near[1])}, ${span(now - near[0])} ago`);
+    this.isPointing = true;
+    const x = WIDTH * (1 - (now - near[0]) / this.shownMs);
+    this.crosshair.setAttribute("d", `M${x} 0V${HEIGHT}`);
+    text(this.value, `${this.format(near[1])}, ${duration(now - near[0])} ago`);
   }
 
-  unpoint() {
-    this.pointed = false;
-    this.hair.setAttribute("d", "");
+  /** Shows the latest value again. */
+  hidePoint() {
+    this.isPointing = false;
+    this.crosshair.setAttribute("d", "");
     text(this.value, this.format(this.points.at(-1)?.[1] ?? null));
   }
 }

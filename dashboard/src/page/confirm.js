@@ -1,52 +1,54 @@
-// One dialog for all that changes something: it says what will happen, and what went wrong.
+// The dialog that confirms each change. It describes the change, and shows progress and errors.
 
 import { byId, el, text } from "./dom.js";
 
 const dialog = byId("dialog");
 const form = byId("dialog-form");
-let act = async () => {};
-/** Ends what is being done when the dialog is closed. */
-let going = new AbortController();
+/** Action that the dialog confirms. */
+let currentAction = async () => {};
+/** Aborts the running action when the dialog is closed. */
+let running = new AbortController();
 
 byId("dialog-no").addEventListener("click", () => dialog.close());
-dialog.addEventListener("close", () => going.abort());
+dialog.addEventListener("close", () => running.abort());
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const yes = byId("dialog-yes");
-  const mine = new AbortController();
-  going = mine;
-  const { signal } = mine;
-  const say = (id, words) => signal.aborted || text(byId(id), words);
+  const controller = new AbortController();
+  running = controller;
+  const { signal } = controller;
+  const show = (id, message) => signal.aborted || text(byId(id), message);
   yes.disabled = true;
-  say("dialog-error", "");
+  show("dialog-error", "");
   try {
-    await act(new FormData(form), { signal, say: (words) => say("dialog-progress", words) });
+    await currentAction(new FormData(form), { signal, showProgress: (message) => show("dialog-progress", message) });
     if (!signal.aborted) dialog.close();
   } catch (error) {
-    say("dialog-error", error.message);
+    show("dialog-error", error.message);
   } finally {
-    say("dialog-progress", "");
-    if (going === mine) yes.disabled = false;
+    show("dialog-progress", "");
+    if (running === controller) yes.disabled = false;
   }
 });
 
 /**
- * Asks, and does `todo` when the answer is yes; an error keeps the dialog open and is shown there.
- * What takes its time is told a `signal` that ends it, and a way to `say` how it goes.
+ * Opens the dialog, and runs `onConfirm` with the form's data when it is confirmed. If that throws, the dialog
+ * stays open and shows the error. `onConfirm` also gets a `signal`, aborted when the dialog is closed, and
+ * `showProgress`, which shows a message in the dialog.
  */
-export function ask({ title, body, yes, todo }) {
-  act = todo;
+export function openDialog({ title, body, confirmLabel, onConfirm }) {
+  currentAction = onConfirm;
   text(byId("dialog-title"), title);
   byId("dialog-body").replaceChildren(...[body].flat().map((part) => (typeof part === "string" ? el("p", {}, part) : part)));
-  text(byId("dialog-yes"), yes);
+  text(byId("dialog-yes"), confirmLabel);
   text(byId("dialog-error"), "");
   text(byId("dialog-progress"), "");
   byId("dialog-yes").disabled = false;
   dialog.showModal();
 }
 
-/** Says something to whoever cannot see it change. */
-export function announce(words) {
-  text(byId("announce"), words);
+/** Announces a message to screen readers. */
+export function announce(message) {
+  text(byId("announce"), message);
 }

@@ -1,17 +1,18 @@
-// What went wrong and what was set aside, by kind.
+// Errors and discards, by kind.
 
 import { get } from "./api.js";
-import { Table, byId, el, gaps, text } from "./dom.js";
-import { count, words } from "./format.js";
+import { Table, byId, el, missingData, text } from "./dom.js";
+import { count, withSpaces } from "./format.js";
 
 const note = el("p", { class: "note", role: "status" });
 
-function counts(caption, withMeaning) {
-  let most = 1;
+/** Creates a table of counts with bars; `withMeaning` adds the meaning of each kind. */
+function countsTable(caption, withMeaning) {
+  let max = 1;
   const table = new Table(caption, [
     {
       label: "Kind",
-      make: (td, row) => td.append(el("span", {}, words(row.name), withMeaning && row.meaning ? el("span", { class: "sub" }, row.meaning) : null)),
+      make: (td, row) => td.append(el("span", {}, withSpaces(row.name), withMeaning && row.meaning ? el("span", { class: "sub" }, row.meaning) : null)),
       show: () => {},
     },
     {
@@ -19,20 +20,20 @@ function counts(caption, withMeaning) {
       num: true,
       make: (td) => td.append(el("span", {}, el("span", { class: "bar", "aria-hidden": "true" }, el("i")), el("span"))),
       show: (td, row) => {
-        td.querySelector("i").style.width = `${(row.count / most) * 100}%`;
+        td.querySelector("i").style.width = `${(row.count / max) * 100}%`;
         text(td.firstChild.lastChild, count(row.count));
       },
     },
   ]);
   const update = (rows, empty) => {
-    most = Math.max(...rows.map((row) => row.count), 1);
+    max = Math.max(...rows.map((row) => row.count), 1);
     table.update(rows, (row) => row.name, { empty });
   };
   return { box: table.box, update };
 }
 
-const failures = counts("Errors by kind", false);
-const discards = counts("Discards by kind", true);
+const failures = countsTable("Errors by kind", false);
+const discards = countsTable("Discards by kind", true);
 
 export function start() {
   const panel = (id, title, lead, table) => el("section", { class: "panel", "aria-labelledby": id },
@@ -48,5 +49,5 @@ export async function refresh() {
   const empty = answer.available ? "None so far." : "Not available.";
   failures.update(answer.failures, empty);
   discards.update(answer.discards, empty);
-  text(note, gaps(answer, "Errors and discards by kind"));
+  text(note, missingData(answer, "Errors and discards by kind"));
 }

@@ -1,6 +1,6 @@
-// Elements made and kept up to date without ever being thrown away, so that focus stays where it is.
+// Creation and update of elements. Updates keep existing elements, so that focus is not lost.
 
-/** Makes an element: attributes (`class`, `data-…`, `on…` functions), then children. */
+/** Creates an element with attributes (`class`, `data-…`), listeners (`on…` functions) and children. */
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -11,7 +11,7 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-/** The same in SVG. */
+/** Creates an SVG element with attributes. */
 export function svg(tag, attributes = {}) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
@@ -20,27 +20,28 @@ export function svg(tag, attributes = {}) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** Sets a text, if it is another one. */
+/** Sets the text of an element if it differs. */
 export function text(node, value) {
   const string = String(value);
   if (node.textContent !== string) node.textContent = string;
 }
 
-/** A state in a word, with a mark and a color beside it. */
-export function state(word) {
+/** Creates the badge of a state: its name, with a mark and a color. */
+export function stateBadge(name) {
   const node = el("span", { class: "state" });
-  showState(node, word);
+  setState(node, name);
   return node;
 }
 
-export function showState(node, word, shown = word) {
-  node.dataset.state = word;
-  text(node, shown);
+/** Sets the state of a badge; `label` is the text to show. */
+export function setState(node, name, label = name) {
+  node.dataset.state = name;
+  text(node, label);
 }
 
 /**
- * A table whose rows live as long as what they show.
- * A column: { label, num, act, wide, key, text(row) } or { label, make(td, row), show(td, row) }.
+ * A table that keeps the element of each row while its data has the row.
+ * Columns are { label, num, buttons, wide, key, text(row) } or { label, make(td, row), show(td, row) }.
  */
 export class Table {
   constructor(caption, columns) {
@@ -48,9 +49,9 @@ export class Table {
     this.rows = new Map();
     const heads = columns.map((column) =>
       el("th", { scope: "col", role: "columnheader", class: column.num ? "num" : null },
-        column.act ? el("span", { class: "hidden" }, column.label) : column.label));
+        column.buttons ? el("span", { class: "hidden" }, column.label) : column.label));
     this.body = el("tbody", { role: "rowgroup" });
-    // The roles are those a table has anyway; a phone's layout would take them away.
+    // The roles are the default roles of a table. The layout for phones, with other `display` values, would remove them.
     this.node = el("table", { class: "cards", role: "table" },
       el("caption", { class: "hidden" }, caption),
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...heads)), this.body);
@@ -58,33 +59,33 @@ export class Table {
     this.box = el("div", { class: "scroll" }, this.node, this.empty);
   }
 
-  /** Shows `rows` in their order; `keyOf` tells which is which, `decorate` may mark a row. */
+  /** Shows `rows` in this order. `keyOf` returns the identity of a row; `decorate` may mark its element. */
   update(rows, keyOf, { empty = "Nothing.", decorate = () => {} } = {}) {
-    const fresh = this.rows.size > 0;
+    const markNew = this.rows.size > 0;
     const seen = new Set();
     let before = null;
     for (const row of rows) {
       const key = String(keyOf(row));
       seen.add(key);
-      let line = this.rows.get(key);
-      if (!line) {
-        line = this.make(row);
-        if (fresh) line.classList.add("new");
-        this.rows.set(key, line);
+      let tr = this.rows.get(key);
+      if (!tr) {
+        tr = this.make(row);
+        if (markNew) tr.classList.add("new");
+        this.rows.set(key, tr);
       }
       this.columns.forEach((column, i) => {
-        const cell = line.cells[i];
+        const cell = tr.cells[i];
         if (column.show) column.show(cell, row);
         else if (column.text) text(cell, column.text(row));
       });
-      decorate(line, row);
+      decorate(tr, row);
       const place = before ? before.nextSibling : this.body.firstChild;
-      if (place !== line) this.body.insertBefore(line, place);
-      before = line;
+      if (place !== tr) this.body.insertBefore(tr, place);
+      before = tr;
     }
-    for (const [key, line] of this.rows) {
+    for (const [key, tr] of this.rows) {
       if (!seen.has(key)) {
-        line.remove();
+        tr.remove();
         this.rows.delete(key);
       }
     }
@@ -95,7 +96,7 @@ export class Table {
 
   make(row) {
     return el("tr", { role: "row" }, ...this.columns.map((column) => {
-      const kind = [column.num && "num", column.act && "act", column.wide && "wide", column.key && "key"];
+      const kind = [column.num && "num", column.buttons && "buttons", column.wide && "wide", column.key && "key"];
       const cell = el("td", { role: "cell", "data-label": column.label, class: kind.filter(Boolean).join(" ") || null });
       column.make?.(cell, row);
       return cell;
@@ -103,8 +104,8 @@ export class Table {
   }
 }
 
-/** Says who gave no answer, or that nobody knows the question. */
-export function gaps(answer, what) {
+/** Returns a note that lists the agents without data; empty if all answered. */
+export function missingData(answer, what) {
   if (!answer.available) return `${what}: not available: the agents run an older version.`;
   if (!answer.silent?.length) return "";
   return `No data from ${answer.silent.map((one) => `${one.agent} (${one.why})`).join(", ")}.`;

@@ -1,4 +1,4 @@
-// Who joined, was drained, died, left; what was changed.
+// The list of events: agents that joined, drained, died or left, and changes of run state and settings.
 
 import { announce } from "./confirm.js";
 import { byId, el } from "./dom.js";

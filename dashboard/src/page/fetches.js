@@ -1,7 +1,7 @@
-// The last fetches of all agents.
+// The latest fetches of all agents.
 
 import { get } from "./api.js";
-import { byId, el, gaps, text } from "./dom.js";
+import { byId, el, missingData, text } from "./dom.js";
 import { fetchTable } from "./why.js";
 
 const table = fetchTable("Recent fetches");
@@ -17,5 +17,5 @@ export async function refresh() {
   const failed = byId("fetches-form").elements.failed.checked;
   const answer = await get("fetches", { failed });
   table.update(answer.fetches, (fetch) => `${fetch.agent} ${fetch.at} ${fetch.url}`, { empty: answer.available ? "None yet." : "" });
-  text(note, gaps(answer, "Recent fetches"));
+  text(note, missingData(answer, "Recent fetches"));
 }

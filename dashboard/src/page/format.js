@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formats of numbers and times for people.
 
 const whole = new Intl.NumberFormat("en");
 const small = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
@@ -29,8 +29,8 @@ export const percent = (share) => `${tenth.format(share * 100)} %`;
 
 export const time = (ms) => (missing(ms) ? "–" : clock.format(new Date(ms)));
 
-/** A stretch of time. */
-export function span(ms) {
+/** Formats a duration. */
+export function duration(ms) {
   if (missing(ms)) return "–";
   const secs = ms / 1000;
   if (secs < 1) return `${Math.round(ms)} ms`;
@@ -40,14 +40,15 @@ export function span(ms) {
   return `${Math.floor(secs / 86400)} d ${Math.floor((secs % 86400) / 3600)} h`;
 }
 
-export const micros = (us) => (us < 1000 ? `${us} µs` : span(us / 1000));
+export const micros = (us) => (us < 1000 ? `${us} µs` : duration(us / 1000));
 
-/** When, seen from `now`. */
-export function when(ms, now) {
+/** Formats a time relative to `now`; both in milliseconds since 1970. */
+export function relativeTime(ms, now) {
   if (missing(ms)) return "–";
   const left = ms - now;
   if (Math.abs(left) < 500) return "now";
-  return left > 0 ? `in ${span(left)}` : `${span(-left)} ago`;
+  return left > 0 ? `in ${duration(left)}` : `${duration(-left)} ago`;
 }
 
-export const words = (name) => name.replaceAll("-", " ");
+/** Replaces the hyphens of a name with spaces. */
+export const withSpaces = (name) => name.replaceAll("-", " ");

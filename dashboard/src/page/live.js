@@ -1,18 +1,19 @@
-// Numbers as they come, and the truth when they do not.
+// The stream of cluster states from the coordinator, and the banner shown while it does not respond.
 
 import { get } from "./api.js";
 import { byId, text } from "./dom.js";
-import { span, time } from "./format.js";
+import { duration, time } from "./format.js";
 
-/** Without news for so long, the coordinator is lost: it sends some each second. */
-const SILENCE = 4000;
-const RETRY = 1500;
+/** Time without a state after which the coordinator is lost, in milliseconds. It sends one each second. */
+const SILENCE_MS = 4000;
+/** Delay before a refused stream is opened again, in milliseconds. */
+const RETRY_MS = 1500;
 
-/** Calls `heard` with each state of the cluster, `found` whenever it is back, or there at last. */
-export function listen(heard, found) {
+/** Calls `onCluster` with each state of the cluster. Calls `onConnect` before the first one and after each loss. */
+export function subscribe(onCluster, onConnect) {
   const banner = byId("lost");
   let last = null;
-  let began = Date.now();
+  const started = Date.now();
   let lost = true;
   let source = null;
 
@@ -25,33 +26,33 @@ export function listen(heard, found) {
         lost = false;
         document.body.classList.remove("lost");
         banner.hidden = true;
-        found();
+        onConnect();
       }
-      heard(JSON.parse(event.data));
+      onCluster(JSON.parse(event.data));
     });
     source.addEventListener("error", () => {
-      if (last !== null || Date.now() - began > SILENCE) declare();
-      // It tries again by itself, unless it was refused.
+      if (last !== null || Date.now() - started > SILENCE_MS) showLost();
+      // An EventSource reconnects by itself unless the request was refused.
       if (source.readyState === EventSource.CLOSED) {
-        setTimeout(open, RETRY);
-        // Leads to the login where that is why.
+        setTimeout(open, RETRY_MS);
+        // If the reason is a missing login, this opens the login page.
         get("cluster").catch(() => {});
       }
     });
   };
 
-  const declare = () => {
+  const showLost = () => {
     lost = true;
     document.body.classList.add("lost");
     banner.hidden = false;
   };
 
   setInterval(() => {
-    if (Date.now() - (last ?? began) > SILENCE) declare();
+    if (Date.now() - (last ?? started) > SILENCE_MS) showLost();
     if (banner.hidden) return;
     text(banner, last === null
       ? "The coordinator does not respond. Retrying…"
-      : `The coordinator does not respond: last update at ${time(last)}, ${span(Math.round((Date.now() - last) / 1000) * 1000)} ago. ` +
+      : `The coordinator does not respond: last update at ${time(last)}, ${duration(Math.round((Date.now() - last) / 1000) * 1000)} ago. ` +
         "The numbers are from that time. The agents continue without it. Retrying…");
   }, 500);
   open();

@@ -1,4 +1,4 @@
-// Asks for the token.
+// The login form: sends the token, and shows the reason if it is refused.
 
 const byId = (id) => document.getElementById(id);
 const text = (node, value) => { node.textContent = value; };

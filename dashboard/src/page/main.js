@@ -1,45 +1,47 @@
-// Puts the page together: numbers as they come, views that are asked for while they are looked at.
+// The main module: connects the parts of the page. The overview is updated by the stream of states; the other
+// views request their data while they are shown.
 
 import { post } from "./api.js";
 import * as agents from "./agents.js";
 import * as assignment from "./assignment.js";
-import { announce, ask } from "./confirm.js";
+import { announce, openDialog } from "./confirm.js";
 import * as discards from "./discards.js";
-import { byId, showState, text } from "./dom.js";
+import { byId, setState, text } from "./dom.js";
 import * as events from "./events.js";
 import * as fetches from "./fetches.js";
 import { time } from "./format.js";
 import * as hosts from "./hosts.js";
-import { listen } from "./live.js";
+import { subscribe } from "./live.js";
 import * as settings from "./settings.js";
 import * as totals from "./totals.js";
 import * as traces from "./traces.js";
 import * as why from "./why.js";
 
-/** What is asked for anew while a view is looked at. */
+/** The module that refreshes each view while it is shown; null for the overview. */
 const VIEWS = { overview: null, hosts, errors: discards, fetches, traces, settings };
-const REFRESH = 3000;
+const REFRESH_MS = 3000;
 
 let view = "overview";
-let known = false;
-let asking = false;
+let hasCluster = false;
+let isRefreshing = false;
 
 async function refresh() {
-  if (!VIEWS[view] || document.hidden || document.body.classList.contains("lost") || asking) return;
-  asking = true;
+  if (!VIEWS[view] || document.hidden || document.body.classList.contains("lost") || isRefreshing) return;
+  isRefreshing = true;
   try {
     await VIEWS[view].refresh();
   } catch (error) {
     announce(error.message);
   } finally {
-    asking = false;
+    isRefreshing = false;
   }
 }
 
-function look() {
-  // With a slash, so that nothing of the page has this name and nothing is scrolled to.
+/** Shows the view that the fragment of the URL names. */
+function showView() {
+  // Fragments of views begin with a slash, so that they match no id and the browser does not scroll.
   const wanted = location.hash.replace(/^#\//, "");
-  // Other anchors, such as that of the main part, are no views.
+  // Other fragments, such as that of the skip link, are not views.
   if (location.hash && !(wanted in VIEWS)) return;
   view = wanted || "overview";
   for (const name of Object.keys(VIEWS)) byId(name).hidden = name !== view;
@@ -54,40 +56,41 @@ function look() {
 
 function show(cluster) {
   text(byId("crawl"), cluster.crawl);
-  showState(byId("run"), cluster.run);
+  setState(byId("run"), cluster.run);
   text(byId("epoch"), cluster.epoch);
   text(byId("revision"), cluster.settings_revision);
   text(byId("as-of"), time(cluster.now));
   byId("pause").hidden = cluster.run !== "running";
   byId("resume").hidden = cluster.run === "running";
   byId("stop").hidden = cluster.run === "stopping";
-  for (const part of [hosts, why, traces, settings]) part.remember(cluster);
+  for (const part of [hosts, why, traces, settings]) part.onCluster(cluster);
   totals.show(cluster);
   agents.show(cluster);
   events.show(cluster);
   assignment.show(cluster).catch((error) => announce(error.message));
-  if (!known) {
-    known = true;
+  if (!hasCluster) {
+    hasCluster = true;
     refresh();
   }
 }
 
-async function run(wish) {
-  announce((await post("run", { run: wish })).done);
+/** Requests a run state: "running", "paused" or "stopping". */
+async function setRun(run) {
+  announce((await post("run", { run })).done);
 }
 
-byId("pause").addEventListener("click", () => ask({
+byId("pause").addEventListener("click", () => openDialog({
   title: "Pause the crawl?",
   body: "No agent fetches until the crawl is resumed. Everything else continues.",
-  yes: "Pause",
-  todo: () => run("paused"),
+  confirmLabel: "Pause",
+  onConfirm: () => setRun("paused"),
 }));
-byId("resume").addEventListener("click", () => run("running").catch((error) => announce(error.message)));
-byId("stop").addEventListener("click", () => ask({
+byId("resume").addEventListener("click", () => setRun("running").catch((error) => announce(error.message)));
+byId("stop").addEventListener("click", () => openDialog({
   title: "Stop the crawl?",
   body: "All agents save their state and exit. To continue, resume the crawl and start the agents again.",
-  yes: "Stop",
-  todo: () => run("stopping"),
+  confirmLabel: "Stop",
+  onConfirm: () => setRun("stopping"),
 }));
 
 totals.start();
@@ -99,19 +102,20 @@ discards.start();
 fetches.start(refresh);
 traces.start();
 settings.start();
-addEventListener("hashchange", look);
+addEventListener("hashchange", showView);
 document.addEventListener("visibilitychange", refresh);
-setInterval(refresh, REFRESH);
-look();
+setInterval(refresh, REFRESH_MS);
+showView();
 
+// States that arrive before the history is loaded wait here.
 let pending = [];
-let recalled = false;
-listen(
-  (cluster) => (recalled ? show(cluster) : pending.push(cluster)),
+let historyLoaded = false;
+subscribe(
+  (cluster) => (historyLoaded ? show(cluster) : pending.push(cluster)),
   () => {
-    recalled = false;
-    totals.recall().catch(() => {}).finally(() => {
-      recalled = true;
+    historyLoaded = false;
+    totals.loadHistory().catch(() => {}).finally(() => {
+      historyLoaded = true;
       pending.splice(0).forEach(show);
     });
   },

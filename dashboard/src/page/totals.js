@@ -1,4 +1,4 @@
-// The numbers of the whole cluster, and their charts.
+// The totals of the cluster, and their charts.
 
 import { get } from "./api.js";
 import { Chart } from "./chart.js";
@@ -39,8 +39,8 @@ export function start() {
   byId("charts").append(...charts.map(({ chart }) => chart.node));
 }
 
-/** What the server remembers of the time before this page. */
-export async function recall() {
+/** Loads the points of the charts from before the page was opened. */
+export async function loadHistory() {
   const past = await get("history");
   history = past.at.map((at, i) => ({ at, ...Object.fromEntries(CHARTS.map(([key]) => [key, past[key][i]])) }));
 }
@@ -51,9 +51,9 @@ export function show(cluster) {
     text(cells.get(id).value, value(totals));
     text(cells.get(id).more, more(totals));
   }
-  const heard = totals.agents_heard > 0;
+  const hasData = totals.agents_heard > 0;
   if (cluster.now > (history.at(-1)?.at ?? 0)) {
-    history.push({ at: cluster.now, ...totals, urls_queued: heard ? totals.urls_queued : null });
+    history.push({ at: cluster.now, ...totals, urls_queued: hasData ? totals.urls_queued : null });
     history = history.slice(-POINTS_MAX);
   }
   for (const { key, chart } of charts) chart.draw(history.map((point) => [point.at, point[key]]));

@@ -166,7 +166,8 @@ impl Wait {
             Reason::RobotsRedirect(redirect) => {
                 let target = if redirect.host.is_empty() { "another host" } else { &redirect.host };
                 format!(
-                    "{}/robots.txt redirects to {target}; it waits until that host is due, and counts as unreachable after {}",
+                    "{}/robots.txt redirects to {target}; it waits until that host is due, and \
+                     counts as unreachable after {}",
                     redirect.origin,
                     duration(Timestamp(redirect.deadline).since(now))
                 )

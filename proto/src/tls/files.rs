@@ -175,7 +175,8 @@ fn verify_own(verifier: &dyn ClientCertVerifier, chain: &[CertificateDer<'_>]) -
 }
 
 pub(super) fn key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let none = |_| TlsError::Unusable("the key file holds no private key as PEM".to_owned());
+    let none =
+        |_| TlsError::Unusable("the key file contains no private key in PEM format".to_owned());
     PrivateKeyDer::from_pem_slice(pem).map_err(none)
 }
 
@@ -187,7 +188,7 @@ pub(super) fn certificates(
     // The error itself might quote the contents of the file.
     let found = found.map_err(|_| TlsError::Unusable(format!("{file} is broken")))?;
     match found.is_empty() {
-        true => Err(TlsError::Unusable(format!("{file} holds no certificate as PEM"))),
+        true => Err(TlsError::Unusable(format!("{file} contains no certificate in PEM format"))),
         false => Ok(found),
     }
 }

@@ -177,14 +177,14 @@ fn invalid_files_are_rejected_without_showing_the_key() {
     let (good, other) = (ours.node(), ours.node());
     let half = good.certificate[..good.certificate.len() / 2].to_vec();
     for (bad, word) in [
-        (Pem { certificate: b"junk".to_vec(), ..good.clone() }, "holds no certificate"),
+        (Pem { certificate: b"junk".to_vec(), ..good.clone() }, "contains no certificate"),
         (Pem { certificate: half, ..good.clone() }, "certificate"),
         (Pem { key: b"junk".to_vec(), ..good.clone() }, "no private key"),
         (Pem { key: good.key[..40].to_vec(), ..good.clone() }, "no private key"),
         (Pem { key: other.key, ..good.clone() }, "does not match the certificate"),
         (Pem { key: Vec::new(), ..good.clone() }, "no private key"),
         (Pem { ca: Vec::new(), ..good.clone() }, "authority's file"),
-        (Pem { certificate: good.key.clone(), ..good.clone() }, "holds no certificate"),
+        (Pem { certificate: good.key.clone(), ..good.clone() }, "contains no certificate"),
     ] {
         let error = Tls::of(bad).unwrap_err();
         let shown = format!("{error} {error:?}");

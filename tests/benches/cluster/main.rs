@@ -59,7 +59,8 @@ fn costs(pages: u32, sizes: &[u8]) {
     let alone = crawl_alone(Spec::bench(pages));
     let one = alone.cpu_per_page();
     println!(
-        "| | pages | pages/s | CPU µs/page | beside one alone | beside as many apart | coordinator, CPU s \
+        "| | pages | pages/s | CPU µs/page | relative to one agent \
+         | relative to as many single crawls | coordinator, CPU s \
          | bytes/page between members | peak MiB of one |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
@@ -219,8 +220,8 @@ fn brought(urls: u32, n_agents: u8) -> Cluster {
     let time = cluster.web.log().now().since(begun).as_secs_f64();
     let bytes = cluster.bytes_between_members() - before;
     println!(
-        "\n{urls} URLs brought to {n_agents} agents: {time:.1} s, {:.0} a second, {:.0} bytes a URL \
-         between members",
+        "\n{urls} URLs sent to {n_agents} agents: {time:.1} s, {:.0} per second, {:.0} bytes per \
+         URL between members",
         f64::from(urls) / time,
         bytes as f64 / f64::from(urls),
     );
@@ -243,7 +244,7 @@ fn handed_over(urls: u32) {
     let time = cluster.web.log().now().since(begun).as_secs_f64();
     let bytes = (cluster.bytes_between_members() - before) as f64;
     println!(
-        "\n{urls} URLs, half of them handed over and all of them copied: {time:.1} s, {:.0} MB",
+        "\n{urls} URLs, half of them handed over and all of them replicated: {time:.1} s, {:.0} MB",
         bytes / 1e6
     );
 }

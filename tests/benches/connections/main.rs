@@ -38,8 +38,8 @@ fn main() {
     }
     let pages = env_value("CRIVELLO_BENCH_PAGES").unwrap_or(100_000);
     println!(
-        "| connections | who | pages | pages/s | CPU µs/page | user | system | peak MiB | \
-         connections a page | of them resumed | CPU in the floor's |"
+        "| connections | client | pages | pages/s | CPU µs/page | user | system | peak MiB | \
+         connections per page | resumed TLS sessions | CPU relative to the floor |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (name, keep_alive, tls_share) in KINDS {

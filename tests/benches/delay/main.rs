@@ -70,8 +70,8 @@ fn main() {
     let (mut cluster, watched) = start(n_hosts, visits as u32, longest);
     settle(&watched, longest);
     println!(
-        "| delay, s | pages/s | beside the first | robots.txt/s | front wanted | front held | \
-         hosts | resident MiB | of it not RocksDB's | CPU, cores | violations | shortest gap, s |"
+        "| delay, s | pages/s | change from the first | robots.txt/s | front wanted | front held | \
+         hosts | resident MiB | without RocksDB | CPU, cores | violations | shortest gap, s |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let mut rates = Vec::new();
@@ -196,9 +196,9 @@ fn shrink(
         looks >= LOOKS_AT_MEMORY || look.at.since(after.at) > patience
     });
     println!(
-        "\nback to {delay:?}: after {:.0} s the front is {:.0} addresses of {:.0} (it was {to:.0} at \
-         first); after {:.0} s {:.0}, resident {} MiB of {} ({} at first), without RocksDB's {} of {} \
-         ({} at first)",
+        "\nback at {delay:?}: after {:.0} s the front is {:.0} addresses of {:.0} (it was {to:.0} \
+         at first); after {:.0} s {:.0}, resident {} MiB of {} ({} at first), without \
+         RocksDB's {} of {} ({} at first)",
         after.at.since(begun.at).as_secs_f64(),
         held(&after),
         held(&before),

@@ -1,9 +1,8 @@
 //! Certificates and a token, made with the commands that users run.
 
-use super::{COORDINATOR, Cluster};
+use super::member::COORDINATOR;
 use crate::running::{DEADLINE, output_within};
 use crate::scene::binary;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -72,47 +71,4 @@ fn run(words: &[&str]) {
     let output = output_within(Command::new(binary()).args(words), DEADLINE);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words:?}: {said}");
-}
-
-impl Cluster {
-    /// Gives certificates and a token to all members; call it before the start.
-    ///
-    /// # Panics
-    /// Panics if they cannot be made.
-    #[must_use]
-    pub fn with_certs(mut self, nodes: &[&str]) -> Self {
-        self.certs = Some(Certs::make(&self.dir().join("papers"), nodes));
-        self
-    }
-
-    /// Serves metrics and dashboard over TLS on all addresses, to clients that have the token.
-    #[must_use]
-    pub fn with_https(mut self) -> Self {
-        let everywhere: SocketAddr = (Ipv4Addr::UNSPECIFIED, 0).into();
-        self.https = true;
-        self.http = Some(everywhere);
-        self.with(&["--http", &everywhere.to_string()])
-    }
-
-    /// Returns the certificates and the token.
-    ///
-    /// # Panics
-    /// Panics if the cluster has none.
-    #[must_use]
-    pub const fn certs(&self) -> &Certs {
-        self.certs.as_ref().expect("a cluster with certificates")
-    }
-
-    /// Returns the output of all processes of a member.
-    #[must_use]
-    pub fn said_by(&self, name: &str) -> String {
-        let lives = self.agents.get(name).map_or(self.coordinator.n_lives, |agent| agent.n_lives);
-        (1..=lives).map(|life| super::process::read_log(&self.log(name, life))).collect()
-    }
-
-    /// Returns the number of connections that members have made to each other.
-    #[must_use]
-    pub fn connections(&self) -> u64 {
-        self.net.opened()
-    }
 }

@@ -2,7 +2,7 @@
 //! of its processes.
 
 use super::Cluster;
-use super::process::log_tail;
+use super::process::{log_tail, read_log};
 use crate::agreement::{pages_answered, pages_due};
 use crate::is_page;
 use crate::warc::listed;
@@ -20,6 +20,19 @@ impl Cluster {
     #[must_use]
     pub fn bytes_between_members(&self) -> u64 {
         self.net.carried()
+    }
+
+    /// Returns the number of connections that members have made to each other.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.net.opened()
+    }
+
+    /// Returns the output of all processes of a member.
+    #[must_use]
+    pub fn said_by(&self, name: &str) -> String {
+        let lives = self.agents.get(name).map_or(self.coordinator.n_lives, |agent| agent.n_lives);
+        (1..=lives).map(|life| read_log(&self.log(name, life))).collect()
     }
 
     /// Returns the pages answered so far.

@@ -1,8 +1,9 @@
 //! Options of a cluster, set before its start.
 
 use super::Cluster;
+use super::certs::Certs;
 use simweb::Pace;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 impl Cluster {
@@ -63,5 +64,24 @@ impl Cluster {
     pub fn with_dashboard(mut self) -> Self {
         self.http = Some((Ipv4Addr::LOCALHOST, 0).into());
         self
+    }
+
+    /// Gives certificates and a token to all members.
+    ///
+    /// # Panics
+    /// Panics if they cannot be made.
+    #[must_use]
+    pub fn with_certs(mut self, nodes: &[&str]) -> Self {
+        self.certs = Some(Certs::make(&self.dir().join("papers"), nodes));
+        self
+    }
+
+    /// Serves metrics and dashboard over TLS on all addresses, to clients that have the token.
+    #[must_use]
+    pub fn with_https(mut self) -> Self {
+        let everywhere: SocketAddr = (Ipv4Addr::UNSPECIFIED, 0).into();
+        self.https = true;
+        self.http = Some(everywhere);
+        self.with(&["--http", &everywhere.to_string()])
     }
 }

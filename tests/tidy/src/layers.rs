@@ -1,7 +1,7 @@
 //! Allowed imports: between crates by their manifests, within the agent by its sources.
 
 use crate::imports::{Import, Modules};
-use crate::{assert_known, assert_none, crates, manifest, root, short};
+use crate::{assert_none, crates, manifest, root, short};
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
 use std::path::Path;
@@ -41,77 +41,6 @@ const AGENT_LAYERS: &[&[&str]] = &[
 const STAGES: &str = "stages";
 /// The module whose children may not import each other either.
 const ENGINES: &str = "engines";
-
-/// Imports in the agent that are still to be removed. Add nothing here.
-const KNOWN_IMPORTS: &[&str] = &[];
-
-/// Files of import cycles that are still to be resolved. Add nothing here.
-const KNOWN_CYCLES: &[&str] = &[
-    "agent/src/api/mod.rs",
-    "agent/src/api/query.rs",
-    "agent/src/app/build.rs",
-    "agent/src/app/join.rs",
-    "agent/src/app/mod.rs",
-    "agent/src/crawldb/blocked_hosts.rs",
-    "agent/src/crawldb/commit.rs",
-    "agent/src/crawldb/group_jobs.rs",
-    "agent/src/crawldb/mod.rs",
-    "agent/src/crawldb/pending_page.rs",
-    "agent/src/crawldb/refetch.rs",
-    "agent/src/crawldb/serve.rs",
-    "agent/src/fetch/client.rs",
-    "agent/src/fetch/identity.rs",
-    "agent/src/fetch/idle.rs",
-    "agent/src/fetch/mod.rs",
-    "agent/src/fetch/tls.rs",
-    "agent/src/process/links/mod.rs",
-    "agent/src/process/links/scope.rs",
-    "agent/src/observe/metrics/families/workbench.rs",
-    "agent/src/observe/metrics/families/cluster.rs",
-    "agent/src/observe/metrics/families/crawl.rs",
-    "agent/src/observe/metrics/families/machine.rs",
-    "agent/src/observe/metrics/families/mod.rs",
-    "agent/src/observe/metrics/families/stages.rs",
-    "agent/src/observe/metrics/mod.rs",
-    "agent/src/observe/metrics/reading.rs",
-    "agent/src/ownership/handoff.rs",
-    "agent/src/ownership/mod.rs",
-    "agent/src/storage/batch.rs",
-    "agent/src/storage/database.rs",
-    "agent/src/url_tracing/ids.rs",
-    "agent/src/url_tracing/span.rs",
-    "agent/src/workbench/ip_leases.rs",
-    "agent/src/workbench/mod.rs",
-    "agent/src/workbench/remote_robots.rs",
-    "agent/src/workbench/visit.rs",
-    "common/src/config/edit.rs",
-    "common/src/config/raw.rs",
-    "common/src/config/resume.rs",
-    "common/src/robots/encode.rs",
-    "common/src/robots/mod.rs",
-    "coordinator/src/members/join.rs",
-    "coordinator/src/members/mod.rs",
-    "coordinator/src/membership.rs",
-    "coordinator/src/rpc.rs",
-    "coordinator/src/server.rs",
-    "coordinator/src/settings.rs",
-    "coordinator/src/state_file.rs",
-    "dashboard/src/cluster.rs",
-    "dashboard/src/guard.rs",
-    "dashboard/src/login.rs",
-    "dashboard/src/poll.rs",
-    "dashboard/src/state.rs",
-    "simweb/src/dns.rs",
-    "simweb/src/hostile.rs",
-    "simweb/src/http1.rs",
-    "simweb/src/http2.rs",
-    "simweb/src/lib.rs",
-    "simweb/src/serve.rs",
-    "simweb/src/server.rs",
-    "simweb/src/world.rs",
-    "tests/src/cluster.rs",
-    "tests/src/cluster/certs.rs",
-];
 
 fn layer(layers: &[&[&str]], name: &str) -> Option<usize> {
     layers.iter().position(|layer| layer.contains(&name))
@@ -190,7 +119,7 @@ fn modules_of_the_agent_import_later_layers_only() {
     let mut problems: Vec<_> = modules.imports().iter().filter_map(wrong_import).collect();
     problems.sort();
     problems.dedup();
-    assert_known(&problems, KNOWN_IMPORTS);
+    assert_none(&problems);
 }
 
 #[test]
@@ -212,7 +141,7 @@ fn no_files_import_each_other_in_a_circle() {
             }
         }
     }
-    assert_known(&problems, KNOWN_CYCLES);
+    assert_none(&problems);
 }
 
 #[test]

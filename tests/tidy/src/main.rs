@@ -67,12 +67,3 @@ fn short(path: &Path) -> String {
 fn assert_none(problems: &[String]) {
     assert!(problems.is_empty(), "{} problems:\n{}\n", problems.len(), problems.join("\n"));
 }
-
-/// Fails if a problem is not in `known`, or if `known` lists something that is no longer a problem.
-#[track_caller]
-fn assert_known(problems: &[String], known: &[&str]) {
-    let new = problems.iter().filter(|problem| !known.contains(&problem.as_str())).cloned();
-    let solved = known.iter().filter(|known| !problems.iter().any(|problem| problem == *known));
-    let solved = solved.map(|known| format!("remove from the list of known exceptions: {known}"));
-    assert_none(&new.chain(solved).collect::<Vec<_>>());
-}

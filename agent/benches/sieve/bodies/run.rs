@@ -50,7 +50,7 @@ pub struct Figures {
 impl Figures {
     pub const HEAD: &str = "\
 | body | URLs | recent table answers | checks/CPU-s | in the last tenth | disk bytes/URL | memory bytes/URL \
-| peak MiB | write amplification | URLs lost | it says | of new ones in the end |
+| peak MiB | write amplification | URLs lost | estimated | share of new URLs at the end |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |";
 
     /// A row of the table.

@@ -1,11 +1,9 @@
 //! Export of all facts of a group, a chunk at a time.
 
-use super::super::CrawlDb;
 use super::super::changes::{elsewhere, of_host};
-use super::super::group_jobs::end_of;
 use crate::messages::Fact;
 use crate::storage::values::{HostRow, RobotsRow, Seen, decode_queued};
-use crate::storage::{DiskError, Family, keys};
+use crate::storage::{Database, DiskError, Family, keys};
 use crivello_common::hash::{GroupHash, HostKey, UrlKey};
 use std::sync::Arc;
 
@@ -21,53 +19,51 @@ pub struct ExportCursor {
     last: Vec<u8>,
 }
 
-impl CrawlDb {
-    /// Returns the next facts of `group`, about `bytes_max` by [`Fact::weight`] but at least one,
-    /// and the position at which to continue; `None` if these were the last. The facts are those of
-    /// the last commit. Commits during an export report their own changes.
-    ///
-    /// # Errors
-    /// [`DiskError`] if the disk fails.
-    pub fn export(
-        &self,
-        group: GroupHash,
-        mut cursor: ExportCursor,
-        bytes_max: usize,
-    ) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
-        let (mut facts, mut bytes) = (Vec::new(), 0);
-        while let Some(&family) = STAGES.get(cursor.stage) {
-            let mut from = cursor.last.clone();
-            if from.is_empty() {
-                from.extend(group.to_bytes());
-            } else {
-                from.push(0);
-            }
-            let mut names = Names { crawldb: self, last: None };
-            let mut full = false;
-            self.disk.walk(family, &from, &end_of(group), |key, value| {
-                full = bytes >= bytes_max && !facts.is_empty();
-                if !full {
-                    cursor.last.clear();
-                    cursor.last.extend(key);
-                    if let Some(fact) = read(family, key, value, &mut names)? {
-                        bytes += fact.weight();
-                        facts.push(fact);
-                    }
-                }
-                Ok(!full)
-            })?;
-            if full {
-                return Ok((facts, Some(cursor)));
-            }
-            cursor = ExportCursor { stage: cursor.stage + 1, last: Vec::new() };
+/// Returns the next facts of `group`, about `bytes_max` by [`Fact::weight`] but at least one,
+/// and the position at which to continue; `None` if these were the last. The facts are those of
+/// the last commit. Commits during an export report their own changes.
+///
+/// # Errors
+/// [`DiskError`] if the disk fails.
+pub fn export(
+    disk: &Database,
+    group: GroupHash,
+    mut cursor: ExportCursor,
+    bytes_max: usize,
+) -> Result<(Vec<Fact>, Option<ExportCursor>), DiskError> {
+    let (mut facts, mut bytes) = (Vec::new(), 0);
+    while let Some(&family) = STAGES.get(cursor.stage) {
+        let mut from = cursor.last.clone();
+        if from.is_empty() {
+            from.extend(group.to_bytes());
+        } else {
+            from.push(0);
         }
-        Ok((facts, None))
+        let mut names = Names { disk, last: None };
+        let mut full = false;
+        disk.walk(family, &from, &keys::end_of_group(group), |key, value| {
+            full = bytes >= bytes_max && !facts.is_empty();
+            if !full {
+                cursor.last.clear();
+                cursor.last.extend(key);
+                if let Some(fact) = read(family, key, value, &mut names)? {
+                    bytes += fact.weight();
+                    facts.push(fact);
+                }
+            }
+            Ok(!full)
+        })?;
+        if full {
+            return Ok((facts, Some(cursor)));
+        }
+        cursor = ExportCursor { stage: cursor.stage + 1, last: Vec::new() };
     }
+    Ok((facts, None))
 }
 
 /// Names of hosts, with the last one cached: the rows of a host are adjacent.
 struct Names<'a> {
-    crawldb: &'a CrawlDb,
+    disk: &'a Database,
     last: Option<(HostKey, Arc<str>)>,
 }
 
@@ -78,7 +74,7 @@ impl Names<'_> {
         {
             return Ok(name.clone());
         }
-        let value = self.crawldb.disk.get(Family::Hosts, &keys::host(host))?;
+        let value = self.disk.get(Family::Hosts, &keys::host(host))?;
         let what = "a host with other rows has no row in `hosts`";
         let value = value.ok_or(DiskError::Row { family: "hosts", what })?;
         let name = HostRow::decode(&value)?.name;

@@ -1,11 +1,11 @@
 //! Merging of facts into the rows, in one commit.
 
+use super::super::CrawlDb;
 use super::super::domain_counters::DomainCounters;
-use super::super::host_in_memory::HostInMemory;
-use super::super::{CrawlDb, Map, mark};
-use super::join::{is_newer, join_closed, join_queued, join_states};
+use super::super::hosts::Map;
+use super::super::join::{is_newer, join_closed, join_queued, join_states};
 use crate::messages::{Fact, Queued, RobotsRecord};
-use crate::storage::values::{ArchivedPage, HostRow, RobotsRow, Seen, UrlOutcome, decode_queued};
+use crate::storage::values::{ArchivedPage, RobotsRow, Seen, UrlOutcome, decode_queued};
 use crate::storage::{Batch, DiskError, Family, keys};
 use crivello_common::hash::{GroupHash, HostHash, HostKey, UrlKey};
 use crivello_common::time::Timestamp;
@@ -62,9 +62,9 @@ impl CrawlDb {
                 }
             }
         }
-        if self.limits.pages_per_domain.is_some() {
+        if self.frontier.limits.pages_per_domain.is_some() {
             for group in known.uncounted {
-                self.reopen_domain(group)?;
+                self.frontier.reopen_domain(group)?;
             }
         }
         self.finish(&mut batch, &counters, now)?;
@@ -94,7 +94,7 @@ impl CrawlDb {
         urls.dedup();
         let rows: Vec<_> = urls.iter().map(|&url| keys::seen(url)).collect();
         let mut seen = Map::default();
-        self.disk.get_sorted(Family::Seen, &rows, |i, value| {
+        self.frontier.disk.get_sorted(Family::Seen, &rows, |i, value| {
             if let Some(value) = value {
                 let row = Seen::decode(value)?;
                 if let Seen::Queued(Some((host, _))) = row {
@@ -104,7 +104,7 @@ impl CrawlDb {
             }
             Ok(())
         })?;
-        self.load(&hosts)?;
+        self.frontier.hosts.load(&hosts)?;
         Ok(Known { seen, queued: Map::default(), uncounted: BTreeSet::new() })
     }
 
@@ -115,16 +115,15 @@ impl CrawlDb {
         host: HostKey,
         name: &Arc<str>,
     ) -> Result<(), DiskError> {
-        if self.hosts.contains_key(&host) {
+        if self.frontier.hosts.contains(host) {
             return Ok(());
         }
-        if self.limits.hosts_per_domain.is_some() {
-            counters.row(&self.disk, host.group)?.hosts += 1;
+        if self.frontier.limits.hosts_per_domain.is_some() {
+            counters.row(&self.frontier.disk, host.group)?.hosts += 1;
         }
-        let mut entry = HostInMemory::new(HostRow { name: name.clone(), ..HostRow::default() });
-        mark(&mut self.dirty, host, &mut entry);
-        self.hosts.insert(host, entry);
-        self.totals.hosts += 1;
+        self.frontier.hosts.insert(host, name.clone());
+        self.frontier.hosts.change(host, |_| ());
+        self.frontier.totals.hosts += 1;
         Ok(())
     }
 
@@ -148,29 +147,31 @@ impl CrawlDb {
                 let ours = match known.queued.get(&key) {
                     Some(ours) => Some(ours.clone()),
                     None => {
-                        let row =
-                            self.disk.get(Family::Frontier, &keys::frontier(host, queue_key))?;
+                        let row = self
+                            .frontier
+                            .disk
+                            .get(Family::Frontier, &keys::frontier(host, queue_key))?;
                         row.map(|row| decode_queued(queue_key, &row)).transpose()?
                     }
                 };
                 let what = "a URL marked as queued in `seen` is missing";
                 let mut ours = ours.ok_or(DiskError::Row { family: "frontier", what })?;
                 if join_queued(&mut ours, theirs) {
-                    self.write_queued(batch, host, &ours);
-                    if let Some(entry) = self.hosts.get(&host) {
-                        self.changes.queued(host, &entry.row.name, &ours);
+                    self.frontier.write_queued(batch, host, &ours);
+                    if let Some(entry) = self.frontier.hosts.get(host) {
+                        self.frontier.changes.queued(host, &entry.row.name, &ours);
                     }
                     known.queued.insert(key, ours);
                 }
             }
             _ => {
-                let url = Queued { queue_key: self.next_queue_key(), ..theirs.clone() };
-                self.totals.seen += u64::from(!lost);
+                let url = Queued { queue_key: self.frontier.next_queue_key(), ..theirs.clone() };
+                self.frontier.totals.seen += u64::from(!lost);
                 if lost {
-                    self.uncount_page(counters, host)?;
+                    self.frontier.uncount_page(counters, host)?;
                     known.uncounted.insert(host.group);
                 }
-                self.enqueue(batch, host, &url);
+                self.frontier.enqueue(batch, host, &url);
                 known.seen.insert(key, Seen::Queued(Some((host.host, url.queue_key))));
                 known.queued.insert(key, url);
             }
@@ -192,18 +193,16 @@ impl CrawlDb {
                 known.seen.insert(url, Seen::Done(before));
             }
             Some(Seen::Done(_)) => {
-                self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
-                self.changes.done(url, outcome);
+                self.frontier.write_outcome(batch, url, outcome);
             }
             Some(Seen::Queued(at)) => {
                 let (host, queue_key) = at.ok_or(ALONE)?;
                 let host = HostKey { group: url.group, host };
-                self.finish_url(batch, host, queue_key, url.url, outcome);
+                self.frontier.finish_url(batch, host, queue_key, url.url, outcome);
             }
             None => {
-                self.totals.seen += 1;
-                self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
-                self.changes.done(url, outcome);
+                self.frontier.totals.seen += 1;
+                self.frontier.write_outcome(batch, url, outcome);
             }
         }
         Ok(())
@@ -216,7 +215,7 @@ impl CrawlDb {
         fact: &Fact,
     ) -> Result<(), DiskError> {
         let Fact::Host { state, closed, pages, bytes, .. } = fact else { return Ok(()) };
-        let Some(entry) = self.hosts.get_mut(&host) else { return Ok(()) };
+        let Some(entry) = self.frontier.hosts.get_mut(host) else { return Ok(()) };
         let before = entry.row.clone();
         let row = &mut entry.row;
         join_states(&mut row.state, state);
@@ -230,11 +229,10 @@ impl CrawlDb {
             join_states(merged_while_out, state);
         }
         if entry.row != before {
-            entry.reschedule = true;
-            mark(&mut self.dirty, host, entry);
+            self.frontier.hosts.change(host, |entry| entry.reschedule = true);
         }
-        if n_pages > 0 && self.limits.pages_per_domain.is_some() {
-            counters.row(&self.disk, host.group)?.pages += n_pages;
+        if n_pages > 0 && self.frontier.limits.pages_per_domain.is_some() {
+            counters.row(&self.frontier.disk, host.group)?.pages += n_pages;
         }
         Ok(())
     }
@@ -246,14 +244,14 @@ impl CrawlDb {
         theirs: &RobotsRecord,
     ) -> Result<(), DiskError> {
         let key = keys::robots(host, origin);
-        let ours = match self.robots.iter().rev().find(|(other, _)| *other == key) {
+        let ours = match self.frontier.robots.iter().rev().find(|(other, _)| *other == key) {
             Some((_, value)) => Some(value.clone()),
-            None => self.disk.get(Family::Robots, &key)?,
+            None => self.frontier.disk.get(Family::Robots, &key)?,
         };
         let ours = ours.map(|value| RobotsRow::decode(&value)).transpose()?;
         if ours.is_none_or(|ours| is_newer(theirs, &ours)) {
-            self.robots.push((key.to_vec(), RobotsRow::encode(theirs)));
-            self.change(host, |entry| entry.row.robots = true);
+            self.frontier.robots.push((key.to_vec(), RobotsRow::encode(theirs)));
+            self.frontier.hosts.change(host, |entry| entry.row.robots = true);
         }
         Ok(())
     }

@@ -6,8 +6,6 @@
 //! the same.
 
 mod export;
-mod join;
 mod merge;
 
-pub use export::ExportCursor;
-pub(super) use join::join_states;
+pub use export::{ExportCursor, export};

@@ -8,13 +8,13 @@ const ENOUGH: u32 = 8;
 
 /// Health of the name servers.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct DnsHealth {
     answered: bool,
     unanswered: u32,
     warned: bool,
 }
 
-impl Names {
+impl DnsHealth {
     /// Records the result of a look-up; `pending` others are in flight or waiting.
     pub fn resolved(&mut self, answer: &Result<Resolved, ResolveError>, pending: usize) {
         if *answer != Err(ResolveError::Unavailable) {
@@ -25,7 +25,8 @@ impl Names {
         let hopeless = !self.answered && (pending == 0 || self.unanswered >= ENOUGH);
         if hopeless && !std::mem::replace(&mut self.warned, true) {
             tracing::warn!(
-                "no name could be resolved so far: the name servers do not answer (see dns.servers and --dns)"
+                "no name could be resolved so far: the name servers do not answer (see \
+                 dns.servers and --dns)"
             );
         }
     }
@@ -46,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_name_server_is_silent_until_it_answers() {
-        let mut names = Names::default();
+        let mut names = DnsHealth::default();
         assert!(!names.are_silent());
         names.resolved(&NONE, 5);
         assert!(names.are_silent());
@@ -59,7 +60,7 @@ mod tests {
 
     #[test]
     fn one_that_has_answered_is_given_more_patience() {
-        let mut names = Names::default();
+        let mut names = DnsHealth::default();
         names.resolved(&NO_SUCH_NAME, 0);
         (0..ENOUGH - 1).for_each(|_| names.resolved(&NONE, 0));
         assert!(!names.are_silent());
@@ -70,7 +71,7 @@ mod tests {
 
     #[test]
     fn of_many_names_some_are_enough_to_warn() {
-        let mut names = Names::default();
+        let mut names = DnsHealth::default();
         (0..ENOUGH).for_each(|_| names.resolved(&NONE, 1_000));
         assert!(names.warned);
     }

@@ -53,7 +53,8 @@ impl Outage {
             self.out_of_reach.push(host);
             if self.is_on() {
                 tracing::warn!(
-                    "none of the last {HOSTS} hosts could be resolved and reached: the network seems to be down; trying one host every {} s",
+                    "none of the last {HOSTS} hosts could be resolved and reached: the network \
+                     seems to be down; trying one host every {} s",
                     PAUSE.as_secs()
                 );
             }

@@ -1,6 +1,6 @@
 //! Robots.txt requests between the workbenches of two agents, on the scheduler's side.
 
-use crate::limits::GUESTS_MAX;
+use crate::limits::REMOTE_ROBOTS_MAX;
 use crate::messages::{RemoteRobotsQueues, RobotsOutcome};
 use crate::workbench::Workbench;
 use crivello_common::time::Timestamp;
@@ -19,10 +19,10 @@ impl PeerRobotsRequests {
             workbench.on_remote_robots(&url, &found, now);
         }
         while let Some((url, answer)) = queues.from_peers.pop() {
-            if self.0.len() >= GUESTS_MAX {
+            if self.0.len() >= REMOTE_ROBOTS_MAX {
                 self.0.retain(|_, waiting| waiting.iter().any(|answer| !answer.is_closed()));
             }
-            let room = self.0.len() < GUESTS_MAX;
+            let room = self.0.len() < REMOTE_ROBOTS_MAX;
             match self.0.get_mut(&url) {
                 Some(waiting) => {
                     waiting.retain(|answer| !answer.is_closed());

@@ -29,7 +29,8 @@ impl Writer {
             };
             self.shared.status.disk_full.store(true, Relaxed);
             if !std::mem::replace(&mut warned, true) {
-                tracing::warn!(%error, "the disk is full; fetching is suspended until there is free space");
+                tracing::warn!(%error, "the disk is full; fetching is suspended until there is \
+                                        free space");
             }
             if self.shared.lifecycle.is_stopping() {
                 return Err(WriterError::StillFull(error.to_string()));

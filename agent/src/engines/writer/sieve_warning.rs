@@ -13,7 +13,8 @@ impl Writer {
         }
         let state = &self.shared.settings.state;
         tracing::warn!(
-            "the sieve ({}) is full: it drops one new URL in {:.0}; restart the crawl with more than state.sieve-memory={}, or with state.sieve=rocksdb, which drops none",
+            "the sieve ({}) is full: it drops one new URL in {:.0}; restart the crawl with more \
+             than state.sieve-memory={}, or with state.sieve=rocksdb, which drops none",
             state.sieve.name(),
             1.0 / rate,
             state.sieve_memory,

@@ -44,7 +44,7 @@ pub fn case(change: impl FnOnce(&mut Case)) -> Case {
         last: None,
         visited: None,
         before: 0,
-        turn: IpLeaseState::NotNeeded,
+        lease: IpLeaseState::NotNeeded,
     };
     let workbench = HostSnapshot {
         phase: SnapshotPhase::Waiting,

@@ -243,12 +243,12 @@ fn waits_at_the_address_name_the_other_host() {
 fn ip_leases_names_and_redirected_robots_are_reasons() {
     let requested = case(|c| {
         c.lessor = Some(AgentId(3));
-        c.at().turn = IpLeaseState::Asked(NOW - Duration::from_millis(400));
+        c.at().lease = IpLeaseState::Asked(NOW - Duration::from_millis(400));
     });
     expect(&requested, "ip-lease", secs(0), &["192.0.2.7", "requested 400 ms ago from agent 3"]);
-    let own = case(|c| c.at().turn = IpLeaseState::NotAsked);
+    let own = case(|c| c.at().lease = IpLeaseState::NotAsked);
     expect(&own, "ip-lease", secs(0), &["about to be requested", "this agent itself"]);
-    expect(&case(|c| c.at().turn = IpLeaseState::Here), "due", secs(0), &[]);
+    expect(&case(|c| c.at().lease = IpLeaseState::Here), "due", secs(0), &[]);
     let resolving = case(|c| {
         c.workbench().phase = SnapshotPhase::Resolving;
         c.workbench().address = None;

@@ -223,7 +223,7 @@ async fn an_address_outside_the_allowed_networks_is_not_contacted() {
     for (visit, settings) in [
         (visit(server.address, &["/a", "/b"]), &closed),
         (visit_origin(port, "127.0.0.1", LOOPBACK, &["/a", "/b"]), &closed),
-        // The name is an IP literal other than the address of the lease.
+        // The name is an IP literal other than the address of the visit.
         (visit_origin(port, "127.0.0.1", "127.0.0.2".parse().unwrap(), &["/a", "/b"]), &settings()),
         (visit_origin(port, "site.test", elsewhere, &["/a", "/b"]), &settings()),
     ] {

@@ -1,7 +1,7 @@
 //! Goal: large bodies share their memory budget: none waits forever, above all not for a slow site.
 
 use super::kit::{Ended, Recorder, Server, Step, ok, robots_visit, send, serve, settings, visit};
-use crate::fetch::rooms::{Held, Rooms};
+use crate::fetch::body_budget::{BodyBudget, Reservation};
 use crate::fetch::{FetchContext, Sink, run};
 use crate::limits::{BODY_FREE, BODY_UNIT};
 use crate::messages::{FetchOutcome, Fetched, Truncation, Verdict, Visit};
@@ -20,7 +20,7 @@ struct Parsed(Arc<Recorder>);
 impl Sink for Parsed {
     fn fetched(&self, mut fetched: Fetched) {
         if let FetchOutcome::Response(response) = &mut fetched.outcome {
-            response.room = None;
+            response.reservation = None;
         }
         self.0.fetched(fetched);
     }
@@ -35,7 +35,7 @@ fn with_units(n_units: usize, recorder: &Arc<Recorder>) -> FetchContext {
     settings.fixed.fetch.total_timeout = Duration::from_secs(3_600);
     let sink = Arc::new(Parsed(Arc::clone(recorder)));
     let mut context = FetchContext::new(&settings, Clock::start(), sink).unwrap();
-    context.rooms = Rooms::with_units(n_units);
+    context.body_budget = BodyBudget::with_units(n_units);
     context.caps.held_window = Duration::from_millis(200);
     context
 }
@@ -61,32 +61,32 @@ async fn until(mut is_so: impl FnMut() -> bool) {
 }
 
 /// Reserves all units and the pass.
-async fn take_all(rooms: &Rooms, n_units: usize) -> [Held; 2] {
-    let mut held = [Held::default(), Held::default()];
-    rooms.grow(&mut held[0], n_units * BODY_UNIT).await;
-    rooms.grow(&mut held[1], BODY_UNIT).await;
+async fn take_all(budget: &BodyBudget, n_units: usize) -> [Reservation; 2] {
+    let mut held = [Reservation::default(), Reservation::default()];
+    budget.grow(&mut held[0], n_units * BODY_UNIT).await;
+    budget.grow(&mut held[1], BODY_UNIT).await;
     held
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_holds_some_and_wants_more_gets_it_in_the_end() {
-    let rooms = Arc::new(Rooms::with_units(10));
+    let budget = Arc::new(BodyBudget::with_units(10));
     let mut tasks = JoinSet::new();
     for _ in 0..20 {
-        let rooms = Arc::clone(&rooms);
+        let budget = Arc::clone(&budget);
         tasks.spawn(async move {
-            let mut held = Held::default();
+            let mut reservation = Reservation::default();
             for n_units in 1..=8 {
-                rooms.grow(&mut held, n_units * BODY_UNIT).await;
-                assert!(held.has(n_units * BODY_UNIT));
+                budget.grow(&mut reservation, n_units * BODY_UNIT).await;
+                assert!(reservation.has(n_units * BODY_UNIT));
                 tokio::task::yield_now().await;
             }
         });
     }
     let all = tokio::time::timeout(FOR_EVER, tasks.join_all()).await;
     assert_eq!(all.expect("no deadlock").len(), 20);
-    assert!(!rooms.is_short());
-    let held = take_all(&rooms, 10).await;
+    assert!(!budget.is_short());
+    let held = take_all(&budget, 10).await;
     assert!(!held[0].is_empty() && !held[1].is_empty(), "all memory was released");
 }
 
@@ -98,7 +98,7 @@ async fn slow_bodies_that_hold_room_give_way() {
     let slow = dripping().await;
     let tasks: Vec<_> =
         (0..12).map(|_| start(visit(slow.address, &["/slow"]), &context, &stop)).collect();
-    until(|| context.rooms.is_short()).await;
+    until(|| context.body_budget.is_short()).await;
 
     let body = "y".repeat(BODY_FREE + 3 * BODY_UNIT);
     let quick = serve(vec![Step::Read, ok(&body)]).await;
@@ -148,7 +148,7 @@ async fn a_stop_does_not_wait_for_room() {
     for robots in [false, true] {
         let recorder = Arc::new(Recorder::default());
         let context = Arc::new(with_units(1, &recorder));
-        let _held = take_all(&context.rooms, 1).await;
+        let _held = take_all(&context.body_budget, 1).await;
         let server = dripping().await;
         let visit = match robots {
             true => robots_visit(server.address),
@@ -156,14 +156,14 @@ async fn a_stop_does_not_wait_for_room() {
         };
         let stop = CancellationToken::new();
         let task = start(visit, &context, &stop);
-        until(|| context.rooms.is_short()).await;
+        until(|| context.body_budget.is_short()).await;
         stop.cancel();
         tokio::time::timeout(FOR_EVER, task).await.expect("the visit ends").unwrap();
         let ended = Ended::of(&recorder);
         assert_eq!((ended.verdict.requests, ended.fetched.len()), (1, 0));
         assert_eq!(ended.verdict.returned.len(), if robots { 0 } else { 2 });
         assert!(ended.verdict.robots.is_none());
-        assert!(!context.rooms.is_short());
+        assert!(!context.body_budget.is_short());
     }
 }
 
@@ -173,7 +173,7 @@ async fn waiting_for_room_has_an_end() {
     let mut context = with_units(1, &recorder);
     context.caps.total = Duration::from_millis(500);
     let context = Arc::new(context);
-    let _held = take_all(&context.rooms, 1).await;
+    let _held = take_all(&context.body_budget, 1).await;
     let server = dripping().await;
     let task = start(visit(server.address, &["/"]), &context, &CancellationToken::new());
     tokio::time::timeout(FOR_EVER, task).await.expect("the visit ends").unwrap();

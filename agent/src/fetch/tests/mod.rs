@@ -3,8 +3,8 @@
 mod bad_servers;
 mod kit;
 mod large_bodies;
-mod leases;
 mod names;
 mod pages;
 mod robots_txt;
 mod tls;
+mod visit_guard;

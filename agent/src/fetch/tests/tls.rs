@@ -1,7 +1,7 @@
 //! Goal: TLS in all its states (correct, unverifiable, broken); HTTP/2 if both sides support it.
 
 use super::kit::{Recorder, Step, carry_out, context, ok, send, serve, settings, visit_origin};
-use crate::fetch::rooms::{Held, Rooms};
+use crate::fetch::body_budget::{BodyBudget, Reservation};
 use crate::fetch::{FetchContext, run};
 use crate::limits::BODY_FREE;
 use crate::messages::{FetchOutcome, Visit};
@@ -171,15 +171,15 @@ async fn what_nobody_reads_stays_with_the_server() {
     let server = http_server(vec![b'x'; 4_096], 1_000).await;
     let recorder = Arc::new(Recorder::default());
     let mut context = context(&settings(), &recorder);
-    context.rooms = Rooms::with_units(1);
-    let mut held = [Held::default(), Held::default()];
+    context.body_budget = BodyBudget::with_units(1);
+    let mut held = [Reservation::default(), Reservation::default()];
     for held in &mut held {
-        context.rooms.grow(held, 1).await;
+        context.body_budget.grow(held, 1).await;
     }
     let context = Arc::new(context);
     let stop = CancellationToken::new();
     let task = tokio::spawn(run(https(server.address, &["/"]), context.clone(), stop.clone()));
-    while !context.rooms.is_short() {
+    while !context.body_budget.is_short() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     // The server sends as much as the window allows, then nothing.

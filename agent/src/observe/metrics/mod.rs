@@ -7,83 +7,46 @@
 mod families;
 mod process;
 mod reading;
+mod sources;
+
+pub(crate) use sources::{ClusterSources, Sources};
 
 use crate::api::Details;
-use crate::cluster::ClusterStatus;
-use crate::fetch::{Dns, FetchContext};
-use crate::messages::SchedulerQueues;
-use crate::peers::Outgoing;
-use crate::shared::Shared;
-use crate::storage::Database;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
-use crivello_common::metrics::{self, FamilyInfo, Labels, Timer};
-use crivello_common::view::AgentId;
+use crivello_common::metrics::{self, FamilyInfo, Labels};
 use families::FAMILIES;
 use parking_lot::RwLock;
 use reading::Reading;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// Reader of an agent's metrics, for as long as it crawls. Clones share the same state.
 #[derive(Clone)]
-pub struct Meter(Arc<Inner>);
+pub struct AgentMetrics(Arc<Inner>);
 
 struct Inner {
     /// `None` once the crawl is closed, so that its database is not held open.
     sources: RwLock<Option<Sources>>,
-    post: OnceLock<Post>,
+    /// Set once the agent is a member of a cluster.
+    cluster_sources: OnceLock<ClusterSources>,
 }
 
-/// Sources of an agent's metrics.
-pub(crate) struct Sources {
-    pub crawl_id: String,
-    pub dir: PathBuf,
-    pub shared: Shared,
-    pub queues: Arc<SchedulerQueues>,
-    pub disk: Arc<Database>,
-    pub context: Arc<FetchContext>,
-    pub dns: Arc<Dns>,
-    /// Timer of the sieve's look-ups.
-    pub look_ups: Timer,
-}
-
-/// Sources of a cluster member's further metrics.
-pub(crate) struct Post {
-    pub me: AgentId,
-    pub name: String,
-    pub status: Arc<ClusterStatus>,
-    pub outgoing: Arc<Outgoing>,
-}
-
-impl Post {
-    /// Creates the sources of agent `me`.
-    pub fn new(
-        me: AgentId,
-        name: &str,
-        status: &Arc<ClusterStatus>,
-        outgoing: &Arc<Outgoing>,
-    ) -> Self {
-        Self { me, name: name.to_owned(), status: status.clone(), outgoing: outgoing.clone() }
-    }
-}
-
-impl std::fmt::Debug for Meter {
+impl std::fmt::Debug for AgentMetrics {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Meter").field(&self.name()).finish()
+        f.debug_tuple("AgentMetrics").field(&self.name()).finish()
     }
 }
 
-impl Meter {
+impl AgentMetrics {
     /// Creates the meter of a crawl.
     pub(crate) fn new(sources: Sources) -> Self {
         let sources = RwLock::new(Some(sources));
-        Self(Arc::new(Inner { sources, post: OnceLock::new() }))
+        Self(Arc::new(Inner { sources, cluster_sources: OnceLock::new() }))
     }
 
     /// Adds the metrics of a cluster member.
-    pub(crate) fn among_others(&self, post: Post) {
-        let _ = self.0.post.set(post);
+    pub(crate) fn add_cluster(&self, sources: ClusterSources) {
+        let _ = self.0.cluster_sources.set(sources);
     }
 
     /// Drops the sources because the crawl ends. Waits for concurrent readers.
@@ -94,12 +57,12 @@ impl Meter {
     /// Returns the label of its metrics: the agent's name, or `crawl` for an agent that is alone.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.0.post.get().map_or("crawl", |post| &post.name)
+        self.0.cluster_sources.get().map_or("crawl", |sources| &sources.name)
     }
 
     fn read(&self) -> Option<Reading> {
         let sources = self.0.sources.read();
-        Some(Reading::take(sources.as_ref()?, self.0.post.get()))
+        Some(Reading::take(sources.as_ref()?, self.0.cluster_sources.get()))
     }
 
     /// Returns the details that the agent's API reports. It scans directories, so it must not be
@@ -129,8 +92,8 @@ pub fn described() -> impl Iterator<Item = FamilyInfo> {
 /// Renders the metrics of these agents, as [`metrics::CONTENT_TYPE`]. Must not be called on a
 /// thread that others wait for.
 #[must_use]
-pub fn render(meters: &[Meter]) -> String {
-    let read = |meter: &Meter| -> Option<(Labels, Reading)> {
+pub fn render(meters: &[AgentMetrics]) -> String {
+    let read = |meter: &AgentMetrics| -> Option<(Labels, Reading)> {
         Some((vec![("agent", meter.name().to_owned())], meter.read()?))
     };
     let all: Vec<(Labels, Reading)> = meters.iter().filter_map(read).collect();

@@ -3,7 +3,7 @@
 use crate::crawldb::{RoleCounts, SieveCounts, Totals, count_roles};
 use crate::fetch::{Dns, FetchContext};
 use crate::observe::metrics::process::{Process, bytes_free, bytes_in};
-use crate::observe::metrics::{Post, Sources};
+use crate::observe::metrics::sources::{ClusterSources, Sources};
 use crate::peers::Lane;
 use crate::progress::Snapshot;
 use crate::shared::Shared;
@@ -66,12 +66,12 @@ pub struct Peer {
 
 impl Reading {
     /// Reads all values; takes milliseconds.
-    pub fn take(sources: &Sources, post: Option<&Post>) -> Self {
+    pub fn take(sources: &Sources, member: Option<&ClusterSources>) -> Self {
         let shared = sources.shared.clone();
         let (totals, sieve) = shared.status.totals.lock().clone();
         let census = *shared.status.census.lock();
-        let cluster = post.map(|post| Cluster::look(post, sources));
-        let arrivals = post.map_or(0, |post| post.status.waiting().1);
+        let cluster = member.map(|member| Cluster::look(member, sources));
+        let arrivals = member.map_or(0, |member| member.status.waiting().1);
         Self {
             crawl_id: sources.crawl_id.clone(),
             context: sources.context.clone(),
@@ -113,14 +113,14 @@ fn queues(sources: &Sources, arrivals: usize) -> Vec<(&'static str, usize)> {
 }
 
 impl Cluster {
-    fn look(post: &Post, sources: &Sources) -> Self {
-        let (state, (waiting, _)) = (post.status.state(), post.status.waiting());
+    fn look(member: &ClusterSources, sources: &Sources) -> Self {
+        let (state, (waiting, _)) = (member.status.state(), member.status.waiting());
         let now = sources.shared.clock.now();
         let agents = state.view.iter().flat_map(|view| &view.agents);
-        let others = agents.filter(|a| a.id != post.me && a.state != AgentState::Dead);
+        let others = agents.filter(|a| a.id != member.me && a.state != AgentState::Dead);
         let peer = |agent: &crivello_common::view::Agent| {
             let waiting = waiting.iter().find(|waiting| waiting.to == agent.id);
-            let sending = |lane| post.outgoing.bytes_waiting(agent.id, lane);
+            let sending = |lane| member.outgoing.bytes_waiting(agent.id, lane);
             Peer {
                 name: agent.name.clone(),
                 rows: waiting.map_or(0, |waiting| waiting.rows),
@@ -134,7 +134,7 @@ impl Cluster {
             epoch: state.view.as_ref().map_or(0, |view| view.epoch),
             handoffs: state.handoffs,
             is_idle: state.idle,
-            work: post.status.work(),
+            work: member.status.work(),
             // Errors of the disk are reported where they matter.
             roles: count_roles(&sources.disk).unwrap_or_default(),
         }

@@ -23,22 +23,7 @@ use recent::RecentHosts;
 use scope::Scope;
 use shape::Shape;
 
-pub use scope::RejectingRule;
-
-/// An error in the link rules of a crawl.
-#[derive(Debug, thiserror::Error)]
-pub enum LinksError {
-    /// A regular expression of an include or exclude rule does not compile.
-    #[error("the regular expression {pattern:?} in links.{list} does not compile: {problem}")]
-    Regex {
-        /// `include` or `exclude`.
-        list: &'static str,
-        /// The expression as configured.
-        pattern: String,
-        /// The compiler's error.
-        problem: Box<regex::Error>,
-    },
-}
+pub use scope::{LinksError, RejectingRule};
 
 /// The rules of a crawl, compiled: scope, trap guards and limits.
 #[derive(Clone, Debug)]

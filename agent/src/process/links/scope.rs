@@ -1,10 +1,24 @@
 //! Include and exclude rules: the part of the web that a crawl covers.
 
-use super::LinksError;
 use crivello_common::config::LinkRule;
 use crivello_common::url::CrawlUrl;
 use regex::Regex;
 use std::fmt;
+
+/// An error in the link rules of a crawl.
+#[derive(Debug, thiserror::Error)]
+pub enum LinksError {
+    /// A regular expression of an include or exclude rule does not compile.
+    #[error("the regular expression {pattern:?} in links.{list} does not compile: {problem}")]
+    Regex {
+        /// `include` or `exclude`.
+        list: &'static str,
+        /// The expression as configured.
+        pattern: String,
+        /// The compiler's error.
+        problem: Box<regex::Error>,
+    },
+}
 
 /// The compiled rules. A URL is within the scope if it matches one of `include` (or there is none)
 /// and none of `exclude`.

@@ -1,6 +1,7 @@
 //! Health of RocksDB: backlogs, stalls, errors, memory.
 
-use super::{Database, Family};
+use super::Database;
+use crate::storage::Family;
 
 /// Health of RocksDB, from its own counters. A value that it does not report is 0.
 #[derive(Clone, Debug, Default)]

@@ -4,9 +4,9 @@ use crate::workbench::heap::{ABSENT, Node, Positions, TimeHeap};
 use crivello_common::time::Timestamp;
 use proptest::prelude::*;
 
-struct Told(Vec<u32>);
+struct ReportedPositions(Vec<u32>);
 
-impl Positions for Told {
+impl Positions for ReportedPositions {
     fn set_position(&mut self, id: u32, position: u32) {
         self.0[id as usize] = position;
     }
@@ -18,16 +18,16 @@ proptest! {
         times in proptest::collection::vec(0..50_u64, 1..200),
         taken in proptest::collection::vec(any::<prop::sample::Index>(), 0..100),
     ) {
-        let mut told = Told(vec![ABSENT; times.len()]);
+        let mut positions = ReportedPositions(vec![ABSENT; times.len()]);
         let mut heap = TimeHeap::default();
         for (id, &at) in times.iter().enumerate() {
-            heap.push(Node { at: Timestamp(at), seq: id as u32, id: id as u32 }, &mut told);
+            heap.push(Node { at: Timestamp(at), seq: id as u32, id: id as u32 }, &mut positions);
         }
         let mut left: Vec<_> = times.iter().copied().zip(0..).collect();
         for index in taken {
             let id = index.index(times.len());
-            if told.0[id] != ABSENT {
-                prop_assert_eq!(heap.remove(told.0[id], &mut told).id, id as u32);
+            if positions.0[id] != ABSENT {
+                prop_assert_eq!(heap.remove(positions.0[id], &mut positions).id, id as u32);
                 left.retain(|&(_, other)| other != id as u32);
             }
         }
@@ -36,12 +36,12 @@ proptest! {
         prop_assert_eq!(heap.count_due(Timestamp(25)), due);
         let any = heap.any_due(Timestamp(25));
         prop_assert_eq!(any.is_some(), due > 0);
-        prop_assert!(any.is_none_or(|node| node.at <= Timestamp(25) && told.0[node.id as usize] != ABSENT));
+        prop_assert!(any.is_none_or(|node| node.at <= Timestamp(25) && positions.0[node.id as usize] != ABSENT));
         for expected in left {
-            let node = heap.pop(&mut told).unwrap();
+            let node = heap.pop(&mut positions).unwrap();
             prop_assert_eq!((node.at.0, node.id), expected);
         }
-        prop_assert!(heap.pop(&mut told).is_none());
-        prop_assert!(told.0.iter().all(|&p| p == ABSENT));
+        prop_assert!(heap.pop(&mut positions).is_none());
+        prop_assert!(positions.0.iter().all(|&p| p == ABSENT));
     }
 }

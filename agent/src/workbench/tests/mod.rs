@@ -1,6 +1,6 @@
 //! Tests of the workbench: each rule alone, and all of them against a model.
 
-pub(crate) mod desk;
+pub(crate) mod fixture;
 mod front;
 mod heap;
 mod ip_leases;

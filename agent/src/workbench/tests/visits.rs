@@ -1,6 +1,6 @@
 //! Tests of the time of a visit, by host and address, and of its number of URLs.
 
-use super::desk::{Desk, HTTP, HTTPS, ip, key, ms, pages, secs, url, urls};
+use super::fixture::{Fixture, HTTP, HTTPS, ip, key, ms, pages, secs, url, urls};
 use crate::messages::{DueHost, QueueKey, Signal, ToFrontier, ToWorkbench, Verdict};
 use crivello_common::config::{DomainDelay, PolitenessMode};
 use crivello_common::discard::Discard;
@@ -10,63 +10,66 @@ use std::time::Duration;
 
 #[test]
 fn the_delay_runs_from_the_end_of_a_request_to_the_start_of_the_next() {
-    let mut desk = Desk::new(|_| {});
-    desk.enter(desk.host("a.example", urls(2)), ip(1));
-    let visit = desk.visit();
+    let mut fixture = Fixture::new(|_| {});
+    fixture.enter(fixture.host("a.example", urls(2)), ip(1));
+    let visit = fixture.visit();
     assert_eq!(pages(&visit), [0]);
     assert_eq!(visit.address, ip(1));
-    desk.wait(secs(7));
-    assert!(desk.workbench.acquire(desk.now).is_none());
-    desk.done(&visit);
-    desk.none_for(secs(10));
-    assert_eq!(pages(&desk.visit()), [1]);
+    fixture.wait(secs(7));
+    assert!(fixture.workbench.acquire(fixture.now).is_none());
+    fixture.done(&visit);
+    fixture.none_for(secs(10));
+    assert_eq!(pages(&fixture.visit()), [1]);
 }
 
 #[test]
-fn hosts_of_one_address_take_turns_at_its_delay() {
-    let mut desk = Desk::new(|_| {});
-    desk.enter(desk.host("a.example", urls(1)), ip(1));
-    desk.enter(desk.host("b.example", urls(1)), ip(1));
-    let first = desk.visit();
+fn hosts_of_one_address_are_visited_one_by_one_at_its_delay() {
+    let mut fixture = Fixture::new(|_| {});
+    fixture.enter(fixture.host("a.example", urls(1)), ip(1));
+    fixture.enter(fixture.host("b.example", urls(1)), ip(1));
+    let first = fixture.visit();
     assert!(
-        desk.workbench.acquire(desk.now).is_none(),
+        fixture.workbench.acquire(fixture.now).is_none(),
         "two visits to one IP address at the same time"
     );
-    assert_eq!(desk.workbench.next_time(), None);
-    desk.done(&first);
-    desk.none_for(secs(2));
-    let second = desk.visit();
+    assert_eq!(fixture.workbench.next_time(), None);
+    fixture.done(&first);
+    fixture.none_for(secs(2));
+    let second = fixture.visit();
     assert_eq!((first.host, second.host), (key("a.example"), key("b.example")));
 }
 
 #[test]
 fn an_address_is_remembered_when_its_last_host_has_left() {
-    let mut desk = Desk::new(|_| {});
-    desk.enter(desk.host("a.example", urls(1)), ip(1));
-    let visit = desk.visit();
-    desk.done(&visit);
-    assert!(matches!(desk.notes()[..], [ToFrontier::Leave { .. }]));
-    assert_eq!((desk.workbench.stats(desk.now).hosts, desk.workbench.stats(desk.now).ips), (0, 1));
-    desk.enter(desk.host("b.example", urls(1)), ip(1));
-    desk.none_for(secs(2));
-    let visit = desk.visit();
-    desk.done(&visit);
-    desk.wait(secs(2));
-    assert!(desk.workbench.acquire(desk.now).is_none());
-    assert_eq!(desk.workbench.stats(desk.now).ips, 0, "memory was not released");
+    let mut fixture = Fixture::new(|_| {});
+    fixture.enter(fixture.host("a.example", urls(1)), ip(1));
+    let visit = fixture.visit();
+    fixture.done(&visit);
+    assert!(matches!(fixture.notes()[..], [ToFrontier::Leave { .. }]));
+    assert_eq!(
+        (fixture.workbench.stats(fixture.now).hosts, fixture.workbench.stats(fixture.now).ips),
+        (0, 1)
+    );
+    fixture.enter(fixture.host("b.example", urls(1)), ip(1));
+    fixture.none_for(secs(2));
+    let visit = fixture.visit();
+    fixture.done(&visit);
+    fixture.wait(secs(2));
+    assert!(fixture.workbench.acquire(fixture.now).is_none());
+    assert_eq!(fixture.workbench.stats(fixture.now).ips, 0, "memory was not released");
 }
 
 #[test]
 fn a_visit_takes_a_burst_of_one_origin() {
-    let mut desk = Desk::new(|s| s.live.politeness.burst = 3);
+    let mut fixture = Fixture::new(|s| s.live.politeness.burst = 3);
     let mut queue = urls(5);
     queue[4].origin = HTTPS;
-    desk.enter(desk.host("a.example", queue), ip(1));
+    fixture.enter(fixture.host("a.example", queue), ip(1));
     for expected in [&[0, 1, 2][..], &[3], &[4]] {
-        let visit = desk.visit();
+        let visit = fixture.visit();
         assert_eq!(pages(&visit), expected);
-        desk.done(&visit);
-        desk.wait(secs(10));
+        fixture.done(&visit);
+        fixture.wait(secs(10));
     }
 }
 
@@ -76,81 +79,82 @@ fn without_any_delay_a_visit_is_long_and_otherwise_never() {
         s.live.politeness.delay = Duration::ZERO;
         s.live.politeness.ip_delay = Duration::ZERO;
     };
-    let mut desk = Desk::new(no_delay);
-    desk.enter(desk.host("a.example", urls(40)), ip(1));
-    let visit = desk.visit();
+    let mut fixture = Fixture::new(no_delay);
+    fixture.enter(fixture.host("a.example", urls(40)), ip(1));
+    let visit = fixture.visit();
     assert_eq!(pages(&visit).len(), 32);
-    desk.done(&visit);
-    assert_eq!(pages(&desk.visit()).len(), 8);
+    fixture.done(&visit);
+    assert_eq!(pages(&fixture.visit()).len(), 8);
 
-    let mut desk = Desk::new(|s| {
+    let mut fixture = Fixture::new(|s| {
         no_delay(s);
         let delay = ms(1);
         s.live.politeness.domains = vec![DomainDelay { suffix: "a.example".into(), delay }];
     });
-    desk.enter(desk.host("www.a.example", urls(40)), ip(1));
-    assert_eq!(pages(&desk.visit()).len(), 1);
+    fixture.enter(fixture.host("www.a.example", urls(40)), ip(1));
+    assert_eq!(pages(&fixture.visit()).len(), 1);
 }
 
 #[test]
 fn urls_that_were_not_tried_come_back_in_their_order() {
-    let mut desk = Desk::new(|s| s.live.politeness.burst = 3);
-    desk.enter(desk.host("a.example", urls(4)), ip(1));
-    let visit = desk.visit();
+    let mut fixture = Fixture::new(|s| s.live.politeness.burst = 3);
+    fixture.enter(fixture.host("a.example", urls(4)), ip(1));
+    let visit = fixture.visit();
     let returned = vec![url(HTTP, 1), url(HTTP, 2)];
-    desk.release(Verdict { returned, requests: 1, pages: 1, ..desk.verdict(&visit) });
-    desk.wait(secs(10));
-    assert_eq!(pages(&desk.visit()), [1, 2, 3]);
+    fixture.release(Verdict { returned, requests: 1, pages: 1, ..fixture.verdict(&visit) });
+    fixture.wait(secs(10));
+    assert_eq!(pages(&fixture.visit()), [1, 2, 3]);
 }
 
 #[test]
 fn a_visit_without_a_request_costs_no_delay() {
-    let mut desk = Desk::new(|_| {});
-    desk.enter(desk.host("a.example", urls(2)), ip(1));
-    let visit = desk.visit();
-    desk.release(Verdict { requests: 0, pages: 0, ..desk.verdict(&visit) });
-    assert_eq!(pages(&desk.visit()), [1]);
+    let mut fixture = Fixture::new(|_| {});
+    fixture.enter(fixture.host("a.example", urls(2)), ip(1));
+    let visit = fixture.visit();
+    fixture.release(Verdict { requests: 0, pages: 0, ..fixture.verdict(&visit) });
+    assert_eq!(pages(&fixture.visit()), [1]);
 }
 
 #[test]
 fn a_budget_is_never_exceeded_and_ends_the_host() {
-    let mut desk = Desk::new(|s| s.live.politeness.burst = 2);
-    desk.enter(DueHost { pages_left: 3, ..desk.host("a.example", urls(9)) }, ip(1));
-    let visit = desk.visit();
+    let mut fixture = Fixture::new(|s| s.live.politeness.burst = 2);
+    fixture.enter(DueHost { pages_left: 3, ..fixture.host("a.example", urls(9)) }, ip(1));
+    let visit = fixture.visit();
     assert_eq!(pages(&visit), [0, 1]);
-    desk.release(Verdict { pages: 1, ..desk.verdict(&visit) });
-    desk.wait(secs(10));
-    let visit = desk.visit();
+    fixture.release(Verdict { pages: 1, ..fixture.verdict(&visit) });
+    fixture.wait(secs(10));
+    let visit = fixture.visit();
     assert_eq!(pages(&visit), [2, 3], "URLs without a page were charged to the limit");
-    desk.notes();
-    desk.done(&visit);
-    match &desk.notes()[..] {
+    fixture.notes();
+    fixture.done(&visit);
+    match &fixture.notes()[..] {
         [ToFrontier::Drop { host, reason: Discard::HostLimit, forever: true, state, .. }] => {
             assert_eq!((*host, state.requests), (key("a.example"), 4));
         }
         notes => panic!("{notes:?}"),
     }
-    assert_eq!(desk.workbench.stats(desk.now).hosts, 0);
+    assert_eq!(fixture.workbench.stats(fixture.now).hosts, 0);
 }
 
-/// The crawl database counts the URLs that it hands out as held here until they are returned.
+/// The crawl database counts the URLs that it hands out as being here until they are returned.
 #[test]
-fn a_host_that_asked_for_more_is_dropped_only_when_that_has_come() {
-    let mut desk = Desk::new(|s| s.live.politeness.delay = ms(1));
-    desk.enter(DueHost { pages_left: 2, more: true, ..desk.host("a.example", urls(2)) }, ip(1));
+fn a_host_with_a_pending_refill_is_dropped_only_when_that_has_arrived() {
+    let mut fixture = Fixture::new(|s| s.live.politeness.delay = ms(1));
+    fixture
+        .enter(DueHost { pages_left: 2, more: true, ..fixture.host("a.example", urls(2)) }, ip(1));
     for _ in 0..2 {
-        let visit = desk.visit();
-        desk.done(&visit);
-        desk.wait(secs(2));
+        let visit = fixture.visit();
+        fixture.done(&visit);
+        fixture.wait(secs(2));
     }
-    let notes = desk.notes();
+    let notes = fixture.notes();
     assert!(notes.iter().any(|n| matches!(n, ToFrontier::Refill { .. })), "{notes:?}");
     assert!(!notes.iter().any(|n| matches!(n, ToFrontier::Drop { .. })), "{notes:?}");
-    assert!(desk.workbench.acquire(desk.now).is_none());
+    assert!(fixture.workbench.acquire(fixture.now).is_none());
     let more =
         ToWorkbench::MoreUrls { host: key("a.example"), urls: vec![url(HTTP, 2)], more: true };
-    desk.workbench.on_frontier(more, desk.now);
-    match &desk.notes()[..] {
+    fixture.workbench.on_frontier(more, fixture.now);
+    match &fixture.notes()[..] {
         [ToFrontier::Drop { unused, reason: Discard::HostLimit, .. }] => {
             assert_eq!(unused.iter().map(|queue_key| queue_key.seq).collect::<Vec<_>>(), [2]);
         }
@@ -160,21 +164,21 @@ fn a_host_that_asked_for_more_is_dropped_only_when_that_has_come() {
 
 #[test]
 fn a_slow_down_rests_the_host_and_retry_after_counts() {
-    let mut desk = Desk::new(|_| {});
-    desk.enter(desk.host("a.example", urls(3)), ip(1));
-    let visit = desk.visit();
+    let mut fixture = Fixture::new(|_| {});
+    fixture.enter(fixture.host("a.example", urls(3)), ip(1));
+    let visit = fixture.visit();
     let signal = Signal::SlowDown(Some(secs(120)));
-    desk.release(Verdict { signal, ..desk.verdict(&visit) });
-    let stats = desk.workbench.stats(desk.now);
+    fixture.release(Verdict { signal, ..fixture.verdict(&visit) });
+    let stats = fixture.workbench.stats(fixture.now);
     assert_eq!((stats.resting, stats.waiting), (1, 0));
-    desk.none_for(secs(120));
-    let visit = desk.visit();
-    desk.notes();
+    fixture.none_for(secs(120));
+    let visit = fixture.visit();
+    fixture.notes();
     let signal = Signal::SlowDown(Some(secs(3_600)));
-    desk.release(Verdict { signal, ..desk.verdict(&visit) });
-    match &desk.notes()[..] {
+    fixture.release(Verdict { signal, ..fixture.verdict(&visit) });
+    match &fixture.notes()[..] {
         [ToFrontier::Leave { state, unused, .. }] => {
-            assert_eq!(state.next, desk.now + secs(3_600), "the long wait is not stored");
+            assert_eq!(state.next, fixture.now + secs(3_600), "the long wait is not stored");
             assert_eq!(state.rule, WaitRule::RetryAfter);
             assert_eq!(unused[..], [QueueKey { priority: 0, seq: 2 }]);
         }
@@ -184,32 +188,32 @@ fn a_slow_down_rests_the_host_and_retry_after_counts() {
 
 #[test]
 fn a_host_that_keeps_failing_is_given_up() {
-    let mut desk = Desk::new(|_| {});
-    desk.enter(desk.host("a.example", urls(9)), ip(1));
+    let mut fixture = Fixture::new(|_| {});
+    fixture.enter(fixture.host("a.example", urls(9)), ip(1));
     for wait in [60, 120, 240, 299] {
-        let visit = desk.visit();
+        let visit = fixture.visit();
         let signal = Signal::Failed(Failure::ConnectTimeout);
-        desk.release(Verdict { signal, pages: 0, ..desk.verdict(&visit) });
+        fixture.release(Verdict { signal, pages: 0, ..fixture.verdict(&visit) });
         if wait == 299 {
             break;
         }
-        desk.wait(secs(wait));
+        fixture.wait(secs(wait));
         assert!(
-            desk.workbench.acquire(desk.now).is_none(),
+            fixture.workbench.acquire(fixture.now).is_none(),
             "visited before the name is resolved again"
         );
-        desk.answer("a.example", ip(1));
+        fixture.answer("a.example", ip(1));
     }
     // The fourth rest is longer than five minutes, so the host rests on disk.
-    let notes = desk.notes();
+    let notes = fixture.notes();
     let Some(ToFrontier::Leave { state, unused, .. }) = notes.last() else { panic!("{notes:?}") };
-    assert_eq!((state.next, unused.len()), (desk.now + secs(480), 5));
-    desk.wait(secs(480));
-    desk.enter(DueHost { state: state.clone(), ..desk.host("a.example", urls(5)) }, ip(1));
-    let visit = desk.visit();
+    assert_eq!((state.next, unused.len()), (fixture.now + secs(480), 5));
+    fixture.wait(secs(480));
+    fixture.enter(DueHost { state: state.clone(), ..fixture.host("a.example", urls(5)) }, ip(1));
+    let visit = fixture.visit();
     let signal = Signal::Failed(Failure::ConnectTimeout);
-    desk.release(Verdict { signal, pages: 0, ..desk.verdict(&visit) });
-    let notes = desk.notes();
+    fixture.release(Verdict { signal, pages: 0, ..fixture.verdict(&visit) });
+    let notes = fixture.notes();
     let dropped = ToFrontier::Drop {
         host: key("a.example"),
         state: HostState::default(),
@@ -223,86 +227,87 @@ fn a_host_that_keeps_failing_is_given_up() {
 
 #[test]
 fn relative_mode_multiplies_the_time_the_site_took() {
-    let mut desk = Desk::new(|s| s.live.politeness.mode = PolitenessMode::Relative);
-    desk.enter(desk.host("a.example", urls(2)), ip(1));
-    let visit = desk.visit();
-    desk.release(Verdict { served: secs(3), ..desk.verdict(&visit) });
-    desk.none_for(secs(30));
-    desk.visit();
+    let mut fixture = Fixture::new(|s| s.live.politeness.mode = PolitenessMode::Relative);
+    fixture.enter(fixture.host("a.example", urls(2)), ip(1));
+    let visit = fixture.visit();
+    fixture.release(Verdict { served: secs(3), ..fixture.verdict(&visit) });
+    fixture.none_for(secs(30));
+    fixture.visit();
 }
 
 #[test]
 fn after_a_kill_nobody_is_visited_before_a_whole_delay() {
-    let mut desk = Desk::started(|_| {}, true);
-    desk.due(desk.host("a.example", urls(1)));
-    desk.none_for(secs(5));
-    assert!(desk.workbench.acquire(desk.now).is_none());
-    desk.answer("a.example", ip(1));
-    desk.none_for(secs(5));
-    desk.visit();
-    let mut desk = Desk::started(|s| s.live.politeness.delay = Duration::ZERO, true);
-    desk.enter(desk.host("a.example", urls(1)), ip(1));
-    desk.none_for(secs(2));
-    desk.visit();
+    let mut fixture = Fixture::started(|_| {}, true);
+    fixture.due(fixture.host("a.example", urls(1)));
+    fixture.none_for(secs(5));
+    assert!(fixture.workbench.acquire(fixture.now).is_none());
+    fixture.answer("a.example", ip(1));
+    fixture.none_for(secs(5));
+    fixture.visit();
+    let mut fixture = Fixture::started(|s| s.live.politeness.delay = Duration::ZERO, true);
+    fixture.enter(fixture.host("a.example", urls(1)), ip(1));
+    fixture.none_for(secs(2));
+    fixture.visit();
 }
 
 #[test]
 fn a_window_is_refilled_once_before_it_is_dry() {
-    let mut desk = Desk::new(|s| s.live.politeness.delay = ms(1));
-    desk.enter(DueHost { more: true, ..desk.host("a.example", urls(4)) }, ip(1));
+    let mut fixture = Fixture::new(|s| s.live.politeness.delay = ms(1));
+    fixture.enter(DueHost { more: true, ..fixture.host("a.example", urls(4)) }, ip(1));
     let mut refills = 0;
     for expected in 0..4 {
-        let visit = desk.visit();
+        let visit = fixture.visit();
         assert_eq!(pages(&visit), [expected]);
-        desk.done(&visit);
-        refills += desk.notes().iter().filter(|n| matches!(n, ToFrontier::Refill { .. })).count();
+        fixture.done(&visit);
+        refills +=
+            fixture.notes().iter().filter(|n| matches!(n, ToFrontier::Refill { .. })).count();
         assert_eq!(refills, usize::from(expected > 0));
-        desk.wait(secs(2));
+        fixture.wait(secs(2));
     }
-    assert!(desk.workbench.acquire(desk.now).is_none());
-    assert_eq!(desk.workbench.stats(desk.now).dry, 1);
+    assert!(fixture.workbench.acquire(fixture.now).is_none());
+    assert_eq!(fixture.workbench.stats(fixture.now).dry, 1);
     let more =
         ToWorkbench::MoreUrls { host: key("a.example"), urls: vec![url(HTTP, 4)], more: false };
-    desk.workbench.on_frontier(more, desk.now);
-    let visit = desk.visit();
-    desk.done(&visit);
+    fixture.workbench.on_frontier(more, fixture.now);
+    let visit = fixture.visit();
+    fixture.done(&visit);
     assert!(
-        matches!(desk.notes()[..], [ToFrontier::Leave { .. }]),
+        matches!(fixture.notes()[..], [ToFrontier::Leave { .. }]),
         "the host leaves: its queue is empty"
     );
 }
 
 #[test]
-fn new_settings_hold_from_the_next_visit_on() {
-    let mut desk = Desk::new(|_| {});
-    desk.enter(desk.host("a.example", urls(3)), ip(1));
-    let visit = desk.visit();
-    let mut settings = desk.settings.clone();
+fn new_settings_apply_from_the_next_visit_on() {
+    let mut fixture = Fixture::new(|_| {});
+    fixture.enter(fixture.host("a.example", urls(3)), ip(1));
+    let visit = fixture.visit();
+    let mut settings = fixture.settings.clone();
     settings.live.politeness.delay = secs(3);
-    desk.workbench.reconfigure(&settings.live, desk.now);
-    desk.done(&visit);
-    desk.none_for(secs(3));
-    desk.visit();
+    fixture.workbench.reconfigure(&settings.live, fixture.now);
+    fixture.done(&visit);
+    fixture.none_for(secs(3));
+    fixture.visit();
 }
 
 #[test]
 fn a_closed_workbench_gives_everything_back() {
-    let mut desk = Desk::new(|_| {});
+    let mut fixture = Fixture::new(|_| {});
     for (n, name) in ["a.example", "b.example", "c.example"].into_iter().enumerate() {
-        desk.due(desk.host(name, urls(2)));
+        fixture.due(fixture.host(name, urls(2)));
         if n < 2 {
-            desk.answer(name, ip(n as u8));
+            fixture.answer(name, ip(n as u8));
         }
     }
-    let visit = desk.visit();
-    desk.workbench.close(desk.now);
-    assert!(desk.workbench.acquire(desk.now).is_none());
-    assert_eq!(desk.workbench.stats(desk.now).hosts, 1);
-    desk.done(&visit);
-    let left = desk.notes().into_iter().filter_map(|note| match note {
+    let visit = fixture.visit();
+    fixture.workbench.close(fixture.now);
+    assert!(fixture.workbench.acquire(fixture.now).is_none());
+    assert_eq!(fixture.workbench.stats(fixture.now).hosts, 1);
+    fixture.done(&visit);
+    let left = fixture.notes().into_iter().filter_map(|note| match note {
         ToFrontier::Leave { unused, .. } => Some(unused.len()),
         _ => None,
     });
     assert_eq!(left.sum::<usize>(), 5);
-    assert_eq!(desk.workbench.stats(desk.now).window_urls, 0);
+    assert_eq!(fixture.workbench.stats(fixture.now).window_urls, 0);
 }

@@ -2,7 +2,7 @@
 
 use super::Model;
 use crate::crawldb::ExportCursor;
-use crate::crawldb::pending_page::END_OF_QUEUE;
+use crate::crawldb::frontier::END_OF_QUEUE;
 use crate::messages::{Commit, Fact, GroupRole, RobotsRecord, ToFrontier, ToWorkbench};
 use crate::storage::values::{HostRow, RobotsRow, Seen, UrlOutcome, decode_queued};
 use crate::storage::{Family, GroupState, keys};

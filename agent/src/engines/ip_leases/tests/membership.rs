@@ -1,7 +1,7 @@
 //! Events of the cluster: agents join, leave, die, are cut off, and come back.
 
 use super::world::{Event, World};
-use crate::workbench::tests::desk::ms;
+use crate::workbench::tests::fixture::ms;
 use crivello_common::view::AgentState;
 
 impl World {

@@ -2,7 +2,7 @@
 
 use super::world::{CALM, Event, SETTLED, World};
 use crate::messages::{Signal, Verdict, Visit, VisitTask};
-use crate::workbench::tests::desk::ms;
+use crate::workbench::tests::fixture::ms;
 use crivello_common::time::Timestamp;
 use crivello_common::view::AgentId;
 use std::net::IpAddr;

@@ -7,7 +7,7 @@
 use crate::ip_leases::{IpLeaseClient, LeaseBatch};
 use crate::messages::{Delivery, Resolution, Resolved, ToWorkbench, Visit};
 use crate::workbench::Workbench;
-use crate::workbench::tests::desk::{HTTP, key, ms, open, secs, url};
+use crate::workbench::tests::fixture::{HTTP, key, ms, open, secs, url};
 use crivello_common::assignment::{Owners, StrategyKind};
 use crivello_common::config::Settings;
 use crivello_common::politeness::HostState;

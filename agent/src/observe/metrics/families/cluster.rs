@@ -1,7 +1,6 @@
 //! Metrics of the agent's part in a cluster. An agent that is alone has none.
 
-use crate::observe::metrics::Reading;
-use crate::observe::metrics::reading::{Cluster, Peer};
+use crate::observe::metrics::reading::{Cluster, Peer, Reading};
 use crivello_common::metrics::{MetricFamily, counter, gauge};
 use std::sync::atomic::Ordering::Relaxed;
 

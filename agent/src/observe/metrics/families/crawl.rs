@@ -1,7 +1,7 @@
 //! Metrics of the crawl's progress. Counters cover all runs, unless their help text limits them to
 //! this run.
 
-use crate::observe::metrics::Reading;
+use crate::observe::metrics::reading::Reading;
 use crivello_common::discard::Discard;
 use crivello_common::failure::Failure;
 use crivello_common::metrics::{MetricFamily, counter, gauge};

@@ -1,6 +1,6 @@
 //! Metrics of RocksDB, memory, disk and sockets.
 
-use crate::observe::metrics::Reading;
+use crate::observe::metrics::reading::Reading;
 use crivello_common::metrics::{MetricFamily, counter, gauge};
 use crivello_common::runtime::open_files;
 

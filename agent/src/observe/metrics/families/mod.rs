@@ -7,7 +7,7 @@ mod machine;
 mod stages;
 mod workbench;
 
-use crate::observe::metrics::Reading;
+use crate::observe::metrics::reading::Reading;
 use crivello_common::metrics::MetricFamily;
 
 /// All metric families, in the order of the table.

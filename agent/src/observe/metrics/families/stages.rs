@@ -1,6 +1,6 @@
 //! Metrics of the stages of a URL's way: durations, and queues between stages.
 
-use crate::observe::metrics::Reading;
+use crate::observe::metrics::reading::Reading;
 use crivello_common::metrics::{MetricFamily, counter, gauge, timing};
 
 pub const ALL: &[MetricFamily<Reading>] = &[
@@ -62,26 +62,26 @@ pub const ALL: &[MetricFamily<Reading>] = &[
         "crivello_connect_duration_seconds",
         &[],
         "Establishing a connection, TLS included",
-        |r, s| s.one(r.context.times().connect.times()),
+        |r, s| s.one(r.context.timings().connect.times()),
     ),
     timing(
         "crivello_first_byte_duration_seconds",
         &[],
         "From the request to the head of the response, robots.txt included",
-        |r, s| s.one(&r.context.times().first_byte),
+        |r, s| s.one(&r.context.timings().first_byte),
     ),
     timing(
         "crivello_request_duration_seconds",
         &[],
         "Requests for pages, to the end of the body or the failure",
-        |r, s| s.one(&r.context.times().request),
+        |r, s| s.one(&r.context.timings().request),
     ),
     timing(
         "crivello_robots_duration_seconds",
         &[],
         "Requests for robots.txt, to the end of the body or the failure",
         |r, s| {
-            s.one(&r.context.times().robots);
+            s.one(&r.context.timings().robots);
         },
     ),
     timing(

@@ -1,6 +1,6 @@
 //! Metrics of hosts, the front, and the scheduler's bottlenecks.
 
-use crate::observe::metrics::Reading;
+use crate::observe::metrics::reading::Reading;
 use crivello_common::metrics::{MetricFamily, counter, gauge};
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -4,7 +4,7 @@ use super::{Dice, Event, Events};
 use crate::messages::{
     DueHost, Queued, RobotsRecord, Signal, ToFrontier, ToWorkbench, Verdict, Visit, VisitTask,
 };
-use crate::workbench::tests::desk::{HTTP, HTTPS, key, url};
+use crate::workbench::tests::fixture::{HTTP, HTTPS, key, url};
 use crivello_common::discard::Discard;
 use crivello_common::hash::HostKey;
 use crivello_common::politeness::{HostState, Retry, retry};
@@ -21,11 +21,11 @@ struct Row {
     robots: Vec<(Origin, RobotsRecord)>,
     queue: VecDeque<Queued>,
     /// URLs given to the workbench and not handed out by it.
-    held: Vec<Queued>,
+    in_workbench: Vec<Queued>,
     /// URLs on a visit.
     flying: Vec<Queued>,
     out: bool,
-    called: bool,
+    requested: bool,
     refilling: bool,
     pages: u64,
     pages_max: u64,
@@ -67,7 +67,7 @@ impl CrawlDb {
         self.rows.values().nth(n).map_or("elsewhere.example".into(), |row| row.name.clone())
     }
 
-    pub fn hear(
+    pub fn on_message(
         &mut self,
         note: ToFrontier,
         now: Timestamp,
@@ -90,7 +90,7 @@ impl CrawlDb {
                     pages_max: u64::MAX,
                     ..Row::default()
                 });
-                row.called = true;
+                row.requested = true;
                 if !row.out && dice.percent(90) {
                     return Some(ToWorkbench::Due(Box::new(row.due(host, dice.below(4)))));
                 }
@@ -99,7 +99,7 @@ impl CrawlDb {
                 assert_eq!(reason, Discard::RobotsUnreachable);
                 let row = self.rows.get_mut(&host).unwrap();
                 for refused in urls {
-                    row.held.retain(|url| url.queue_key != refused.queue_key);
+                    row.in_workbench.retain(|url| url.queue_key != refused.queue_key);
                     self.n_ended += 1;
                 }
             }
@@ -120,12 +120,12 @@ impl CrawlDb {
                     row.out && !row.refilling,
                     "URLs were returned although more were requested"
                 );
-                let kept = row.held.len() - unused.len();
+                let kept = row.in_workbench.len() - unused.len();
                 assert!(
-                    row.held[kept..].iter().map(|url| url.queue_key).eq(unused),
+                    row.in_workbench[kept..].iter().map(|url| url.queue_key).eq(unused),
                     "the returned URLs are not the end of the window"
                 );
-                for url in row.held.drain(kept..).rev() {
+                for url in row.in_workbench.drain(kept..).rev() {
                     row.queue.push_front(url);
                 }
             }
@@ -135,9 +135,9 @@ impl CrawlDb {
                     row.out && !row.refilling && row.flying.is_empty(),
                     "a host left during a visit or a request for URLs"
                 );
-                let held = row.held.iter().map(|url| url.queue_key);
+                let sent = row.in_workbench.iter().map(|url| url.queue_key);
                 let n_unused = unused.len();
-                assert!(held.eq(unused), "the returned URLs differ from the window");
+                assert!(sent.eq(unused), "the returned URLs differ from the window");
                 assert!(state.next <= now + std::time::Duration::from_secs(86_400));
                 if state.next <= now && n_unused > 0 {
                     self.left_ready.push(host);
@@ -148,9 +148,9 @@ impl CrawlDb {
             ToFrontier::Drop { host, state, unused, reason, forever } => {
                 let row = self.rows.get_mut(&host).unwrap();
                 assert!(row.out && row.flying.is_empty());
-                let held = row.held.iter().map(|url| url.queue_key);
+                let sent = row.in_workbench.iter().map(|url| url.queue_key);
                 assert!(
-                    row.refilling || held.eq(unused),
+                    row.refilling || sent.eq(unused),
                     "the returned URLs differ from the window"
                 );
                 assert_eq!(forever, reason == Discard::HostLimit);
@@ -199,21 +199,24 @@ impl CrawlDb {
         assert!(urls.iter().all(|url| url.origin == *origin));
         assert!(row.pages + urls.len() as u64 <= row.pages_max, "more URLs than the page limit");
         for url in urls {
-            let at =
-                row.held.iter().position(|held| held == url).expect("a URL was handed out twice");
-            row.flying.push(row.held.remove(at));
+            let at = row
+                .in_workbench
+                .iter()
+                .position(|sent| sent == url)
+                .expect("a URL was handed out twice");
+            row.flying.push(row.in_workbench.remove(at));
         }
     }
 
     /// Counts the URLs that were tried, queues failed ones again, and takes back the others.
     pub fn ended(&mut self, verdict: &Verdict) {
         let row = self.rows.get_mut(&verdict.host).unwrap();
-        let returned = verdict.returned.len();
+        let n_returned = verdict.returned.len();
         row.pages += u64::from(verdict.pages);
         let mut flying = std::mem::take(&mut row.flying);
-        let mut held = flying.split_off(flying.len() - returned);
-        held.append(&mut row.held);
-        row.held = held;
+        let mut returned = flying.split_off(flying.len() - n_returned);
+        returned.append(&mut row.in_workbench);
+        row.in_workbench = returned;
         let failure = match verdict.signal {
             Signal::Well => None,
             Signal::SlowDown(_) => Some(crivello_common::failure::Failure::SlowDown),
@@ -241,8 +244,8 @@ impl CrawlDb {
     }
 
     /// Returns the number of URLs given to the workbench and not handed out by it.
-    pub fn held(&self) -> usize {
-        self.rows.values().map(|row| row.held.len()).sum()
+    pub fn in_workbench(&self) -> usize {
+        self.rows.values().map(|row| row.in_workbench.len()).sum()
     }
 
     /// Returns how many of these have not arrived yet.
@@ -259,14 +262,18 @@ impl CrawlDb {
     }
 
     /// Returns the number of requested hosts that are still on the workbench.
-    pub fn called(&self) -> usize {
-        self.rows.values().filter(|row| row.out && row.called).count()
+    pub fn requested(&self) -> usize {
+        self.rows.values().filter(|row| row.out && row.requested).count()
     }
 
     /// Checks that every URL was tried or set aside.
     pub fn is_exhausted(&self) {
         for row in self.rows.values() {
-            assert!(!row.out && row.queue.is_empty() && row.held.is_empty(), "{}", row.name);
+            assert!(
+                !row.out && row.queue.is_empty() && row.in_workbench.is_empty(),
+                "{}",
+                row.name
+            );
         }
         assert_eq!(self.n_ended, self.n_urls, "a URL was lost or counted twice");
     }
@@ -275,7 +282,7 @@ impl CrawlDb {
 impl Row {
     fn take(&mut self, n: u64) -> Vec<Queued> {
         let urls: Vec<Queued> = self.queue.drain(..self.queue.len().min(n as usize)).collect();
-        self.held.extend(urls.iter().cloned());
+        self.in_workbench.extend(urls.iter().cloned());
         urls
     }
 
@@ -298,9 +305,9 @@ impl Row {
     }
 
     fn come_back(&mut self) {
-        assert!(!self.ended || self.called || !self.out, "a permanently dropped host returned");
-        (self.out, self.called, self.refilling) = (false, false, false);
-        for url in std::mem::take(&mut self.held).into_iter().rev() {
+        assert!(!self.ended || self.requested || !self.out, "a permanently dropped host returned");
+        (self.out, self.requested, self.refilling) = (false, false, false);
+        for url in std::mem::take(&mut self.in_workbench).into_iter().rev() {
             self.queue.push_front(url);
         }
     }

@@ -12,7 +12,7 @@
 mod crawldb;
 mod witness;
 
-use super::desk::{ms, secs};
+use super::fixture::{ms, secs};
 use crate::messages::{
     Resolution, ResolveError, Resolved, RobotsAnswer, RobotsOutcome, Signal, ToWorkbench, Verdict,
     Visit, VisitTask,
@@ -200,7 +200,7 @@ impl World {
 
     fn exchange(&mut self) {
         for note in self.workbench.take_messages() {
-            if let Some(answer) = self.crawldb.hear(note, self.now, &mut self.dice) {
+            if let Some(answer) = self.crawldb.on_message(note, self.now, &mut self.dice) {
                 self.later(200, Event::Note(answer));
             }
         }
@@ -286,12 +286,15 @@ impl World {
         }
     }
 
-    /// Checks the invariants that hold at any time.
+    /// Checks the invariants that apply at any time.
     fn check(&self) {
         let stats = self.workbench.stats(self.now);
         assert_eq!(stats.in_flight, self.in_flight);
-        assert_eq!(stats.window_urls, self.crawldb.held() - self.crawldb.on_the_way(&self.events));
-        let most = self.settings.fixed.state.hosts_max as usize + self.crawldb.called();
+        assert_eq!(
+            stats.window_urls,
+            self.crawldb.in_workbench() - self.crawldb.on_the_way(&self.events)
+        );
+        let most = self.settings.fixed.state.hosts_max as usize + self.crawldb.requested();
         assert!(stats.hosts <= most, "{stats:?}");
     }
 
@@ -360,7 +363,7 @@ fn windows_are_cut_and_ready_hosts_leave_now_and_then() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, max_shrink_iters: 0, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn holds_whatever_happens(seed in any::<u64>()) {
+    fn invariants_are_kept_whatever_happens(seed in any::<u64>()) {
         World::new(seed).run();
     }
 }

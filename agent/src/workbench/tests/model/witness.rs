@@ -90,11 +90,11 @@ impl Witness {
             self.put_off(host, now + wait);
         }
         if let Some(answer) = &verdict.robots {
-            self.heard(&answer.request, &answer.found);
+            self.on_answer(&answer.request, &answer.found);
         }
     }
 
-    fn heard(&mut self, request: &RobotsRequest, found: &RobotsOutcome) {
+    fn on_answer(&mut self, request: &RobotsRequest, found: &RobotsOutcome) {
         match found {
             RobotsOutcome::Rules(..) | RobotsOutcome::Missing => {
                 self.files.insert(request.url.clone());

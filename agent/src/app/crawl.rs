@@ -1,0 +1,194 @@
+//! A running crawl: its state, its progress and its end.
+
+use crate::app::cluster_session::ClusterSession;
+use crate::engines::seeding::{Seed, SeedIntake};
+use crate::messages::SchedulerQueues;
+use crate::observe::metrics::AgentMetrics;
+use crate::observe::status;
+use crate::observe::trace_export::{Otlp, OtlpExporter, Resource};
+use crate::process::RulesInForce;
+use crate::progress::Snapshot;
+use crate::report::{Ended, Report};
+use crate::shared::Shared;
+use crate::shared::snapshot::snapshot;
+use crate::storage::Database;
+use crate::storage::crawl_dir::CrawlDir;
+use parking_lot::Mutex;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Time for remaining tasks to end once the state is saved.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A running crawl. All methods may be called from any thread.
+pub struct Crawl {
+    pub(super) home: CrawlDir,
+    pub(super) shared: Shared,
+    pub(super) disk: Arc<Database>,
+    pub(super) rules: RulesInForce,
+    pub(super) queues: Arc<SchedulerQueues>,
+    pub(super) seeds: SeedIntake,
+    pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(super) runtime: Mutex<Option<Runtime>>,
+    pub(super) meter: AgentMetrics,
+    pub(super) exporter: OnceLock<Arc<OtlpExporter>>,
+    /// Membership in a cluster; `None` if it crawls alone.
+    pub(super) session: Option<ClusterSession>,
+}
+
+impl Crawl {
+    /// Returns the meter of this crawl, which reads its numbers until it ends.
+    #[must_use]
+    pub const fn meter(&self) -> &AgentMetrics {
+        &self.meter
+    }
+
+    /// Ends the crawl at once and saves nothing, as a kill would.
+    pub fn abandon(self) {
+        self.shared.lifecycle.abandoned.store(true, Relaxed);
+        self.shared.lifecycle.end(Ended::Failed, None);
+        self.meter.close();
+        if let Some(runtime) = self.runtime.lock().take() {
+            runtime.shutdown_background();
+        }
+        for thread in self.threads.lock().drain(..) {
+            let _ = thread.join();
+        }
+        self.disk.close();
+    }
+
+    /// Exports the spans of followed URLs to a collector from now on. To be called once.
+    pub fn export_traces(&self, otlp: &Otlp) {
+        let runtime = self.runtime.lock();
+        let Some(runtime) = &*runtime else { return };
+        let crawl_id = self.home.identity.crawl_id.clone();
+        let resource = match &self.session {
+            Some(session) => Resource { crawl_id, agent: session.id.0, name: session.name.clone() },
+            None => Resource { name: crawl_id.clone(), crawl_id, agent: 0 },
+        };
+        let shared = self.shared.clone();
+        let exporter = OtlpExporter::start(runtime.handle(), shared, otlp.clone(), resource);
+        let _ = self.exporter.set(exporter);
+    }
+
+    /// Returns the address on which this agent listens; `None` if it crawls alone.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.session.as_ref().map(|session| session.address)
+    }
+
+    /// Returns true if an earlier run began this crawl.
+    #[must_use]
+    pub const fn is_resumed(&self) -> bool {
+        self.home.resumed
+    }
+
+    /// Adds the seeds, and waits whenever the sieve is behind; URLs already seen are dropped. To be
+    /// called exactly once, with the seeds that [`Self::open`] has not read: the crawl does not end
+    /// as exhausted before this returns. Returns true if all seeds were added; false after
+    /// [`Seed::Cut`], which stops the crawl, or if the crawl stops for another reason.
+    pub fn seed(&self, seeds: impl Iterator<Item = Seed>) -> bool {
+        self.seeds.take(seeds)
+    }
+
+    /// Returns the progress of the crawl.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        snapshot(&self.shared)
+    }
+
+    /// Requests that the crawl end its visits in flight and save its state. Returns at once.
+    pub fn stop(&self) {
+        self.shared.lifecycle.stop.cancel();
+    }
+
+    /// Requests from the coordinator that this agent's groups be handed off to other agents; after
+    /// that the crawl ends as [`Ended::Drained`]. If no agent remains to take them over, because
+    /// all others leave too, it ends as [`Ended::Stopped`], and the agent stays a member.
+    ///
+    /// # Errors
+    /// The reason for which the agent cannot leave, as a message for users.
+    pub fn drain(&self) -> Result<(), String> {
+        let runtime = self.runtime.lock();
+        let (Some(session), Some(runtime)) = (&self.session, &*runtime) else {
+            return Err("there are no other agents".to_owned());
+        };
+        // Set before the request: the view with the result may arrive before the response.
+        self.shared.lifecycle.drain_requested.store(true, Relaxed);
+        let drained = runtime.block_on(session.coordinator.drain(session.id));
+        self.shared.lifecycle.drain_requested.store(drained.is_ok(), Relaxed);
+        drained
+    }
+
+    /// Waits until the crawl has ended, but not longer than `timeout`.
+    #[must_use]
+    pub fn wait(&self, timeout: Duration) -> Option<Ended> {
+        self.shared.lifecycle.wait(timeout).map(|end| end.how)
+    }
+
+    /// Stops the crawl, commits, closes the state, and returns the report. To be called once; other
+    /// holders of the crawl find it ended.
+    #[must_use]
+    pub fn finish(&self) -> Report {
+        self.stop();
+        while self.wait(Duration::from_secs(1)).is_none() {}
+        // Closed before the parsers are joined: they end once all senders of their queue are gone.
+        self.meter.close();
+        if let Some(runtime) = self.runtime.lock().take() {
+            if let Some(exporter) = self.exporter.get() {
+                runtime.block_on(exporter.flush_with_deadline());
+            }
+            self.leave(&runtime);
+            // Tasks that still run may hold the state, which must be closed before this returns.
+            runtime.shutdown_timeout(SHUTDOWN_PATIENCE);
+        }
+        for thread in self.threads.lock().drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the crawl panicked");
+            }
+        }
+        // The state is marked as closed before the report: its scan of all hosts may take long.
+        let ended = self.wait(Duration::ZERO);
+        let orderly = !matches!(ended, Some(Ended::Failed | Ended::Lost));
+        if orderly
+            && let Err(error) = self
+                .home
+                .keep(&self.disk, Some(self.shared.clock.now()))
+                .and_then(|()| Ok(self.disk.sync()?))
+        {
+            tracing::error!(%error, "the state cannot be marked as closed; the next run starts as \
+                                     after a crash");
+        }
+        let report = status::report(&status::ReportSources {
+            shared: &self.shared,
+            home: &self.home,
+            disk: &self.disk,
+            seeds: self.seeds.counts(),
+        });
+        self.disk.close();
+        report
+    }
+
+    /// Notifies the coordinator that this process ends. After a failure the lease just expires.
+    fn leave(&self, runtime: &Runtime) {
+        let Some(session) = &self.session else { return };
+        let back = match self.wait(Duration::ZERO) {
+            Some(Ended::Drained) => false,
+            Some(Ended::Stopped) => true,
+            _ => return,
+        };
+        let stays = self.shared.lifecycle.stays_member.load(Relaxed);
+        let fetched =
+            self.shared.page_budget.get().map(|_| self.shared.status.totals.lock().0.pages);
+        runtime.block_on(session.coordinator.leave(
+            (session.id, session.process),
+            back,
+            stays,
+            fetched,
+        ));
+    }
+}

@@ -1,0 +1,41 @@
+//! The reasons for which a crawl cannot be opened or continued.
+
+use crate::fetch::FetchError;
+use crate::process::links::LinksError;
+use crate::storage::{DiskError, OpenError};
+use crivello_archive::ArchiveError;
+
+/// The reason for which a crawl cannot be opened or continued.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The directory cannot be opened, or the cluster cannot be joined.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The state on disk cannot be read or written.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The archive cannot be opened or written.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The HTTP client cannot be created.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// A link rule is invalid.
+    #[error(transparent)]
+    Links(#[from] LinksError),
+    /// A thread or the runtime cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Threads(#[from] std::io::Error),
+    /// [`Seed::Cut`](crate::Seed::Cut) arrived before anything was changed.
+    #[error("the seeds were not read to their end; nothing was changed")]
+    SeedsCut,
+}
+
+impl AgentError {
+    /// Returns true if the user can correct the error by another command.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Open(OpenError::Refused(_)) | Self::Links(_) | Self::Fetch(_))
+    }
+}

@@ -1,0 +1,38 @@
+//! Opening of a crawl without a cluster.
+
+use crate::app::build::{Build, fetcher_runtime};
+use crate::app::crawl::Crawl;
+use crate::app::error::AgentError;
+use crate::cluster::Replication;
+use crate::engines::seeding::{self, Seed};
+use crate::process::links::LinkRules;
+use crate::storage::crawl_dir::CrawlDir;
+use crivello_common::config::Settings;
+use crivello_common::time::Clock;
+use std::path::Path;
+use std::sync::Arc;
+
+impl Crawl {
+    /// Begins a crawl in `out`, or resumes the one that is there, without a cluster. Fetching of
+    /// queued URLs begins at once. If the crawl already has all its seeds, `seeds` are first read
+    /// to their end; if one of them shows that `out` contains another crawl, nothing is changed
+    /// there. Otherwise `seeds` are not read, and are to be passed to [`Self::seed`].
+    ///
+    /// # Errors
+    /// [`AgentError::is_usage`] distinguishes refusals from failures.
+    pub fn open(
+        settings: Settings,
+        out: &Path,
+        seeds: &mut impl Iterator<Item = Seed>,
+    ) -> Result<Self, AgentError> {
+        let clock = Clock::start();
+        let rules = LinkRules::compile(&settings.live, settings.fixed.identity.assign_by)?;
+        let (home, disk) = CrawlDir::open(out, &settings, clock.now(), None)?;
+        let known = seeding::must_all_belong(&home, &disk, &rules, seeds)?;
+        let known = known.ok_or(AgentError::SeedsCut)?;
+        let runtime = fetcher_runtime()?;
+        let build = Build { settings, clock, home, disk: Arc::new(disk), runtime };
+        let crawl = build.crawl(known, None, None, |_, _| Ok(Replication::Solo))?;
+        Ok(crawl)
+    }
+}

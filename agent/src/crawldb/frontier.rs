@@ -1,0 +1,190 @@
+//! The rows of hosts and URLs that every part of the crawl database changes: queues, outcomes, hosts
+//! in memory, totals, and the log of changes.
+
+use super::changes::{ChangeLog, is_limit};
+use super::domain_counters::DomainCounters;
+use super::hosts::HostTable;
+use super::totals::Totals;
+use crate::messages::{PRIORITY_PENDING, QueueKey, Queued};
+use crate::storage::values::{HostRow, Seen, UrlOutcome, encode_queued};
+use crate::storage::{Batch, Database, DiskError, Family, keys};
+use crivello_common::config::Live;
+use crivello_common::discard::Discard;
+use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
+use crivello_common::view::AgentId;
+use std::sync::Arc;
+
+/// Priority of every URL; smaller ones are fetched first.
+const PRIORITY_DEFAULT: u8 = 128;
+/// Upper bound of the queue keys of a host's queued URLs.
+pub const END_OF_QUEUE: QueueKey = QueueKey { priority: PRIORITY_PENDING, seq: 0 };
+
+const _: () = assert!(PRIORITY_DEFAULT < PRIORITY_PENDING);
+
+/// The limits that the crawl database enforces.
+#[derive(Clone, Copy, Debug)]
+pub struct HostLimits {
+    pub pages_per_host: Option<u64>,
+    pub pages_per_domain: Option<u64>,
+    pub hosts_per_domain: Option<u64>,
+}
+
+impl HostLimits {
+    pub const fn of(settings: &Live) -> Self {
+        Self {
+            pages_per_host: settings.limits.pages_per_host_max,
+            pages_per_domain: settings.limits.pages_per_domain_max,
+            hosts_per_domain: settings.limits.hosts_per_domain_max,
+        }
+    }
+}
+
+/// The rows of hosts and URLs.
+#[derive(Debug)]
+pub struct Frontier {
+    pub disk: Arc<Database>,
+    pub hosts: HostTable,
+    pub totals: Totals,
+    pub limits: HostLimits,
+    /// Changes of the current commit.
+    pub changes: ChangeLog,
+    /// Id of this agent if groups may change hands. A row of `seen` then records the place where
+    /// its URL waits, or the agent that fetched it.
+    pub me: Option<AgentId>,
+    /// Robots rows to write with the next commit.
+    pub robots: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Hosts whose queue is discarded once their pages in flight have arrived.
+    pub dropping: Vec<HostKey>,
+}
+
+impl Frontier {
+    /// Returns the next queue key in the order of first appearance.
+    pub fn next_queue_key(&mut self) -> QueueKey {
+        let seq = self.totals.next_seq;
+        self.totals.next_seq += 1;
+        QueueKey { priority: PRIORITY_DEFAULT, seq }
+    }
+
+    /// Adds a URL to its host's queue, where its queue key is unused.
+    pub fn enqueue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
+        self.totals.queued += 1;
+        self.write_queued(batch, host, url);
+        let changes = &mut self.changes;
+        self.hosts.change(host, |entry| {
+            changes.queued(host, &entry.row.name, url);
+            entry.row.queued += 1;
+            entry.cursor = entry.cursor.min(url.queue_key);
+        });
+    }
+
+    /// Writes both rows of a queued URL.
+    pub fn write_queued(&self, batch: &mut Batch, host: HostKey, url: &Queued) {
+        let seen = keys::seen(UrlKey { group: host.group, url: url.hash });
+        let value = Seen::Queued(self.me.map(|_| (host.host, url.queue_key))).encode();
+        self.disk.put(batch, Family::Seen, &seen, &value);
+        let key = keys::frontier(host, url.queue_key);
+        self.disk.put(batch, Family::Frontier, &key, &encode_queued(url));
+    }
+
+    /// Returns true if a URL is handed out and has no outcome yet.
+    pub fn is_checked_out(&self, host: HostKey, queue_key: QueueKey) -> bool {
+        self.hosts.get(host).is_some_and(|entry| entry.is_checked_out(queue_key))
+    }
+
+    /// Moves a URL whose attempt failed to the end of its host's queue.
+    pub fn requeue(&mut self, batch: &mut Batch, host: HostKey, url: &Queued) {
+        self.totals.retries += 1;
+        let again = Queued {
+            queue_key: self.next_queue_key(),
+            attempts: url.attempts.saturating_add(1),
+            ..url.clone()
+        };
+        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, url.queue_key));
+        self.write_queued(batch, host, &again);
+        self.hosts.change(host, |entry| entry.take_back(url.queue_key));
+    }
+
+    /// Writes the outcome of a URL.
+    pub fn write_outcome(&mut self, batch: &mut Batch, url: UrlKey, outcome: &UrlOutcome) {
+        self.disk.put(batch, Family::Seen, &keys::seen(url), &outcome.encode());
+        self.changes.done(url, outcome);
+    }
+
+    /// Removes a URL from its host's queue, or from behind it, and writes its outcome.
+    pub fn finish_url(
+        &mut self,
+        batch: &mut Batch,
+        host: HostKey,
+        queue_key: QueueKey,
+        url: UrlHash,
+        outcome: &UrlOutcome,
+    ) {
+        self.disk.delete(batch, Family::Frontier, &keys::frontier(host, queue_key));
+        self.write_outcome(batch, UrlKey { group: host.group, url }, outcome);
+        // A pending page does not count as queued.
+        if queue_key.priority != PRIORITY_PENDING {
+            self.take_from_queue(host, queue_key);
+        }
+    }
+
+    /// Uncounts a URL that leaves its host's queue.
+    pub fn take_from_queue(&mut self, host: HostKey, queue_key: QueueKey) {
+        self.totals.queued -= 1;
+        self.hosts.change(host, |entry| {
+            entry.take_back(queue_key);
+            entry.row.queued -= 1;
+        });
+    }
+
+    /// Discards the queue of a host once its pages in flight have arrived. With `forever`, later
+    /// URLs are refused, too.
+    pub fn drop_host(&mut self, host: HostKey, reason: Discard, forever: bool) {
+        self.hosts.change(host, |entry| entry.dropping = Some((reason, forever)));
+        self.dropping.push(host);
+    }
+
+    /// Uncounts a page that is to be fetched again: it does not count towards the limits until
+    /// then.
+    pub fn uncount_page(
+        &mut self,
+        counters: &mut DomainCounters,
+        host: HostKey,
+    ) -> Result<(), DiskError> {
+        self.hosts.change(host, |entry| {
+            entry.row.pages = entry.row.pages.saturating_sub(1);
+            entry.row.closed = entry.row.closed.filter(|&reason| !is_limit(reason));
+        });
+        if self.limits.pages_per_domain.is_some() {
+            let row = counters.row(&self.disk, host.group)?;
+            row.pages = row.pages.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// Reopens the hosts of a domain that its page limit closed, after pages of any of its hosts
+    /// were uncounted.
+    pub fn reopen_domain(&mut self, group: GroupHash) -> Result<(), DiskError> {
+        let mut closed = Vec::new();
+        self.disk.walk(
+            Family::Hosts,
+            &group.to_bytes(),
+            &keys::end_of_group(group),
+            |key, value| {
+                if let Some(host) = keys::read_host(key).filter(|host| host.host.0 != 0)
+                    && HostRow::decode(value)?.closed == Some(Discard::DomainLimit)
+                {
+                    closed.push(host);
+                }
+                Ok(true)
+            },
+        )?;
+        self.hosts.load(&closed)?;
+        for host in closed {
+            self.hosts.change(host, |entry| {
+                entry.row.closed =
+                    entry.row.closed.filter(|&reason| reason != Discard::DomainLimit);
+            });
+        }
+        Ok(())
+    }
+}

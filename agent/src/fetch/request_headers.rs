@@ -1,0 +1,126 @@
+//! Headers of every request, built once, with the identity of the crawler; their text on the wire.
+
+use super::fetch_error::FetchError;
+use bytes::{BufMut, Bytes, BytesMut};
+use crivello_common::config;
+use crivello_common::url::CrawlUrl;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONNECTION, FROM, HeaderMap, HeaderName, HeaderValue,
+    USER_AGENT,
+};
+
+const PAGE_ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+const PAGE_ENCODINGS: &str = "gzip, deflate, br, zstd";
+const ROBOTS_ACCEPT: &str = "text/plain,*/*;q=0.8";
+const CLOSE: &[u8] = b"connection: close\r\n";
+
+/// Headers of requests for pages and for robots.txt.
+pub(super) struct RequestHeaders {
+    pub(super) pages: Headers,
+    pub(super) robots: Headers,
+    /// Product token that selects the rules in robots.txt.
+    pub(super) agent: String,
+}
+
+/// One set of headers.
+pub(super) struct Headers {
+    map: HeaderMap,
+    text: Vec<u8>,
+}
+
+impl RequestHeaders {
+    pub(super) fn new(
+        identity: &config::Identity,
+        accept_language: &str,
+    ) -> Result<Self, FetchError> {
+        let agent = format!(
+            "{}/{} (+{})",
+            identity.user_agent_name,
+            env!("CARGO_PKG_VERSION"),
+            identity.contact
+        );
+        let mut common = vec![(USER_AGENT, value("the user agent", &agent)?)];
+        if let Some(mailbox) = mailbox(&identity.contact) {
+            common.push((FROM, value("the contact", mailbox)?));
+        }
+        let mut pages = vec![
+            (ACCEPT, HeaderValue::from_static(PAGE_ACCEPT)),
+            (ACCEPT_ENCODING, HeaderValue::from_static(PAGE_ENCODINGS)),
+        ];
+        if !accept_language.is_empty() {
+            pages.push((ACCEPT_LANGUAGE, value("fetch.accept-language", accept_language)?));
+        }
+        let robots = [
+            (ACCEPT, HeaderValue::from_static(ROBOTS_ACCEPT)),
+            (ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+        ];
+        Ok(Self {
+            pages: pages.into_iter().chain(common.iter().cloned()).collect(),
+            robots: robots.into_iter().chain(common).collect(),
+            agent: identity.user_agent_name.clone(),
+        })
+    }
+}
+
+impl Headers {
+    /// Returns the headers of one request, which is the last on its connection if `close`. The
+    /// client adds `Host` after them.
+    pub(super) fn map(&self, close: bool) -> HeaderMap {
+        let mut map = self.map.clone();
+        if close {
+            map.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        map
+    }
+
+    /// Returns the request line and headers in the form of HTTP/1.1. HTTP/2 sends the same in
+    /// binary; archives store the text.
+    pub(super) fn request_head(&self, url: &CrawlUrl, close: bool) -> Bytes {
+        let (path, authority) = (url.path_and_query(), authority(url));
+        let fixed = b"GET  HTTP/1.1\r\nhost: \r\n\r\n".len();
+        let length = fixed + path.len() + self.text.len() + CLOSE.len() + authority.len();
+        let mut head = BytesMut::with_capacity(length);
+        head.put_slice(b"GET ");
+        head.put_slice(path.as_bytes());
+        head.put_slice(b" HTTP/1.1\r\n");
+        head.put_slice(&self.text);
+        if close {
+            head.put_slice(CLOSE);
+        }
+        head.put_slice(b"host: ");
+        head.put_slice(authority.as_bytes());
+        head.put_slice(b"\r\n\r\n");
+        head.freeze()
+    }
+}
+
+impl FromIterator<(HeaderName, HeaderValue)> for Headers {
+    fn from_iter<I: IntoIterator<Item = (HeaderName, HeaderValue)>>(headers: I) -> Self {
+        let map: HeaderMap = headers.into_iter().collect();
+        let mut text = Vec::new();
+        for (name, value) in &map {
+            text.extend_from_slice(name.as_str().as_bytes());
+            text.extend_from_slice(b": ");
+            text.extend_from_slice(value.as_bytes());
+            text.extend_from_slice(b"\r\n");
+        }
+        Self { map, text }
+    }
+}
+
+/// Returns the host, with the port if it is not the default of the scheme.
+fn authority(url: &CrawlUrl) -> &str {
+    let text = url.as_str();
+    let start = url.origin().scheme.as_str().len() + "://".len();
+    &text[start..text.len() - url.path_and_query().len()]
+}
+
+/// Returns the mailbox of a contact, if the contact is one.
+fn mailbox(contact: &str) -> Option<&str> {
+    let contact = contact.strip_prefix("mailto:").unwrap_or(contact);
+    (contact.contains('@') && !contact.contains("://")).then_some(contact)
+}
+
+fn value(what: &'static str, text: &str) -> Result<HeaderValue, FetchError> {
+    HeaderValue::from_str(text).map_err(|_| FetchError::Header { what, value: text.to_owned() })
+}

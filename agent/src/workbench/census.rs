@@ -1,0 +1,78 @@
+//! Census of the workbench, for the panel, the metrics and the report.
+
+use super::hosts::{HostPhase, Hosts};
+use super::ips::Ips;
+use crivello_common::time::Timestamp;
+use std::time::Duration;
+
+/// A host that waits longer than this counts as resting.
+const RESTING: Duration = Duration::from_secs(60);
+
+/// The contents of the workbench at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Census {
+    /// Hosts in memory.
+    pub hosts: usize,
+    /// IP entries in memory, those without hosts included.
+    pub ips: usize,
+    /// IP entries that could be visited now.
+    pub ips_ready: usize,
+    /// Hosts that wait for their next time or for that of their address.
+    pub waiting: usize,
+    /// Hosts whose next time is more than a minute ahead, or that wait for more than the ordinary
+    /// delay.
+    pub resting: usize,
+    /// Hosts whose names are being resolved.
+    pub resolving: usize,
+    /// Paused hosts, which wait until they are resumed.
+    pub paused: usize,
+    /// Hosts that wait for URLs from the crawl database.
+    pub dry: usize,
+    /// Hosts whose robots.txt waits for a visit to another host.
+    pub away: usize,
+    /// Visits in flight.
+    pub in_flight: usize,
+    /// URLs in windows.
+    pub window_urls: usize,
+    /// Bytes of compiled rules.
+    pub rules_bytes: usize,
+    /// Number of IP entries that the front wants.
+    pub front_wanted: usize,
+    /// Number of IP entries with hosts, plus hosts without an address.
+    pub front_held: usize,
+    /// IP leases that this agent holds.
+    pub ip_leases_held: usize,
+    /// Replies for hosts that had left, since the start.
+    pub unknown_host_replies: u64,
+}
+
+impl Census {
+    /// Counts hosts and addresses. It visits every host, so it is too slow to call for each visit.
+    pub(super) fn count(hosts: &Hosts, ips: &Ips, now: Timestamp) -> Self {
+        let usage = hosts.usage(ips.occupied());
+        let mut census = Self {
+            hosts: usage.hosts,
+            ips: ips.iter().count(),
+            ips_ready: ips.count_ready(now),
+            window_urls: usage.window_urls,
+            rules_bytes: usage.rules_bytes,
+            front_held: usage.entries,
+            ip_leases_held: ips.iter().filter(|ip| ip.has_lease()).count(),
+            ..Self::default()
+        };
+        for host in hosts.iter() {
+            let wait = host.state.wait(now);
+            let rests = wait > RESTING || (!wait.is_zero() && host.state.rule.is_rest());
+            match host.phase {
+                HostPhase::Resolving => census.resolving += 1,
+                HostPhase::Dry => census.dry += 1,
+                HostPhase::Asleep if host.paused => census.paused += 1,
+                HostPhase::Asleep if host.away().is_some() => census.away += 1,
+                HostPhase::Waiting | HostPhase::Asleep if rests => census.resting += 1,
+                HostPhase::Waiting | HostPhase::Asleep => census.waiting += 1,
+                HostPhase::InFlight | HostPhase::Loose => {}
+            }
+        }
+        census
+    }
+}

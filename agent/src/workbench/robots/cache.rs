@@ -1,0 +1,38 @@
+//! Cache of the last robots.txt files that were fetched for other hosts: many subdomains redirect
+//! to one URL, which need not be requested for each of them.
+
+use crate::messages::RobotsOutcome;
+use crivello_common::time::Timestamp;
+use crivello_common::url::CrawlUrl;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+const ENTRIES_MAX: usize = 32;
+const RULES_MAX: usize = 64 * 1024;
+const AGE_MAX: Duration = Duration::from_secs(600);
+
+/// The cache, newest answer first; at most [`ENTRIES_MAX`] × [`RULES_MAX`] bytes.
+#[derive(Debug, Default)]
+pub struct RobotsCache(VecDeque<(CrawlUrl, Timestamp, RobotsOutcome)>);
+
+impl RobotsCache {
+    /// Stores an answer that other hosts may use, unless it is too large or a failure.
+    pub fn keep(&mut self, url: &CrawlUrl, found: &RobotsOutcome, now: Timestamp) {
+        let fits = match found {
+            RobotsOutcome::Rules(rules) => rules.heap_size() <= RULES_MAX,
+            RobotsOutcome::Missing => true,
+            RobotsOutcome::Unreachable | RobotsOutcome::Redirect(_) => false,
+        };
+        if fits {
+            self.0.retain(|(other, ..)| other != url);
+            self.0.truncate(ENTRIES_MAX - 1);
+            self.0.push_front((url.clone(), now, found.clone()));
+        }
+    }
+
+    /// Returns the answer for `url`, if it is not older than [`AGE_MAX`].
+    pub fn get(&self, url: &CrawlUrl, now: Timestamp) -> Option<RobotsOutcome> {
+        let lately = |at: Timestamp| now < at + AGE_MAX;
+        self.0.iter().find(|(u, at, _)| u == url && lately(*at)).map(|(.., found)| found.clone())
+    }
+}

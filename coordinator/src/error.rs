@@ -1,0 +1,20 @@
+//! Errors that prevent a coordinator from starting or that stop it.
+
+/// The reason why a coordinator cannot start or had to stop.
+#[derive(Debug, thiserror::Error)]
+pub enum CoordinatorError {
+    /// The request is invalid and nothing was changed; the caller must change the request.
+    #[error("{0}")]
+    Refused(String),
+    /// Something is damaged or failed.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl CoordinatorError {
+    /// True if the request is invalid.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+}
