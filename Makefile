@@ -1,13 +1,13 @@
-# On a fresh Debian or Ubuntu with Rust and a C++ compiler, each of these does its own set-up.
-# One profile (release) builds, tests and measures: RocksDB's C++ is compiled once, which takes
-# some minutes the first time. ROCKSDB_LIB_DIR and ROCKSDB_STATIC are honored when they are set.
+# On Debian or Ubuntu with Rust, each target installs the other packages that it needs.
+# Builds, tests and benchmarks share one profile (release), so that RocksDB's C++ code is compiled only
+# once; the first build takes some minutes. ROCKSDB_LIB_DIR and ROCKSDB_STATIC are used if they are set.
 
 CARGO ?= cargo
-# Of the tests: small, or full.
+# Size of the tests: small or full.
 SIZE ?= small
 DEMO ?=
 BENCH ?=
-# What the comparison with other crawlers builds and installs.
+# Directory for everything that the comparison with other crawlers builds and installs.
 PEERS := target/peers
 
 .PHONY: all demo test build dist lint doc bench bench-crawl bench-cluster bench-traces bench-connections \
@@ -20,13 +20,13 @@ demo: build
 	./target/release/crivello demo $(DEMO)
 
 ## test         all tests; SIZE=full runs more schedules, kills, URLs and hosts (docs/testing.md)
-# More threads than cores: most scenarios wait, and those that compute take permits.
+# More threads than cores, because most scenarios wait; scenarios with high load take permits.
 test: export CRIVELLO_TEST_SIZE = $(SIZE)
 test: export RUST_TEST_THREADS ?= 6
 test: setup setup-tests
 	$(CARGO) test --release --workspace --no-fail-fast
 
-## build        the program, target/release/crivello, and nothing for tests
+## build        the program, target/release/crivello, without the tests
 build: setup
 	$(CARGO) build --release --package crivello
 
@@ -49,43 +49,43 @@ doc: setup
 bench: setup
 	$(CARGO) bench --workspace --exclude crivello-tests $(if $(BENCH),$(BENCH),--bench '*')
 
-## bench-crawl  pages a second over 100,000 simulated pages, against a floor measured in the same run
+## bench-crawl  CPU per page over 100,000 simulated pages, compared with a floor measured in the same run
 bench-crawl: build
 	$(CARGO) bench -p crivello-tests --bench crawl
 
-## bench-cluster  CPU and bytes a page of clusters of 1, 2, 4, 8 agents, beside one crawler and as many apart
+## bench-cluster  CPU and bytes per page with 1, 2, 4, 8 agents, compared with as many independent crawlers
 bench-cluster: build
 	$(CARGO) bench -p crivello-tests --bench cluster
 
-## bench-traces  CPU a page with the traces of single URLs off, at the default rate, and of all
+## bench-traces  CPU per page with tracing of URLs off, at the default rate, and of all URLs
 bench-traces: build
 	$(CARGO) bench -p crivello-tests --bench traces
 
-## bench-connections  CPU a page with kept and new connections, plain and over TLS, beside a floor of the same kind
+## bench-connections  CPU per page with kept-alive and new connections, plain and TLS, each compared with a floor
 bench-connections: build
 	$(CARGO) bench -p crivello-tests --bench connections
 
-## bench-sieve  all bodies of the sieve over the same links (CRIVELLO_BENCH_URLS; of two sizes a model of 10 billion)
+## bench-sieve  all implementations of the sieve over the same links (CRIVELLO_BENCH_URLS sets the number of URLs)
 bench-sieve: setup
 	$(CARGO) bench -p crivello-agent --bench sieve_bodies
 
-## bench-hosts  a million hosts known, up to 100,000 on the workbench: visits a second, bytes a host, waits
+## bench-hosts  visits per second, bytes per host and waits with 1,000,000 hosts, up to 100,000 on the workbench
 bench-hosts: setup
 	$(CARGO) bench -p crivello-agent --bench hosts
 
-## bench-delay  pages a second with delays from 0.25 to 16 s over the same hosts, judged, and how the front shrinks
+## bench-delay  pages per second with delays from 0.25 to 16 s over the same hosts, and shrinking of the front
 bench-delay: build
 	$(CARGO) bench -p crivello-tests --bench delay
 
-## bench-latency  pages a second where hosts take 200 ms and rest a second, beside what they allow
+## bench-latency  pages per second with hosts that take 200 ms and rest a second, compared with the possible maximum
 bench-latency: build
 	$(CARGO) bench -p crivello-tests --bench latency
 
-## bench-soak   two hours at full rate (CRIVELLO_SOAK_MINUTES): whether memory, rate, queues or files drift
+## bench-soak   two hours at full rate (CRIVELLO_SOAK_MINUTES): checks that memory, rate, queues and files do not drift
 bench-soak: build
 	$(CARGO) bench -p crivello-tests --bench soak
 
-## bench-peers  CPU a page beside the spider crate, Scrapy and wget2, in turns on the same simulated web
+## bench-peers  CPU per page compared with the spider crate, Scrapy and wget2 on the same simulated web
 bench-peers: build
 	@tests/peers/setup.sh $(PEERS)/venv
 	$(CARGO) build --release --target-dir $(PEERS) --manifest-path tests/peers/Cargo.toml \
@@ -93,11 +93,11 @@ bench-peers: build
 	CRIVELLO_BINARY=$(CURDIR)/target/release/crivello CRIVELLO_PEERS_PYTHON=$(CURDIR)/$(PEERS)/venv/bin/python \
 		$(PEERS)/release/peers
 
-## setup        install what is missing (libclang), or say what to type
+## setup        installs missing packages (C++ compiler, libclang), or prints the command that does
 setup:
 	@./deploy/setup.sh
 
-## setup-tests  Chromium for the tests of the dashboard, where that can be installed; else they are skipped
+## setup-tests  installs Chromium for the tests of the dashboard; if that fails, they are skipped
 setup-tests:
 	@./deploy/setup.sh --tests
 

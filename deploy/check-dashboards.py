@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Has a real Prometheus ask a real cluster every question of the Grafana dashboards.
+"""Runs every query of the Grafana dashboards with a real Prometheus on a real cluster.
 
     deploy/check-dashboards.py        with target/release/crivello (or CRIVELLO_BINARY)
 
 Starts a simulated web, a coordinator, three agents and Prometheus (Debian: apt-get install
-prometheus), all on loopback, lets them crawl for a while, and fails where Prometheus cannot read a
-node's numbers, or where a query of deploy/grafana/dashboards/ has an error or an empty result.
-Takes a minute and a half. Where there is no Prometheus it says so and does nothing (with
-CRIVELLO_TEST_NO_SKIP: fails). Everything that it starts it ends.
+prometheus), all on loopback, and crawls for a while. Fails if Prometheus cannot read the metrics of a
+node, or if a query of deploy/grafana/dashboards/ has an error or an empty result. Takes a minute and a
+half. Without Prometheus the check is skipped with a message (with CRIVELLO_TEST_NO_SKIP: fails). All
+started processes are ended.
 """
 
 import json
@@ -26,8 +26,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 AGENTS = ["a", "b", "c"]
-# As Grafana has it: four scrapes, one of which may be missed.
 SCRAPE = "1s"
+# Replaces Grafana's $__rate_interval: at least four scrapes, so that a missed scrape does not matter.
 RATE_INTERVAL = "8s"
 CRAWL_SECONDS = 25
 PATIENCE_SECONDS = 60
@@ -49,7 +49,7 @@ WEB = {
 
 
 class Failed(Exception):
-    """Something is not as it should be."""
+    """A check failed."""
 
 
 def skip(why):
@@ -66,7 +66,7 @@ def free_port():
 
 
 class Stage:
-    """Processes with logs in a directory, all of which end with it."""
+    """Processes with logs in a directory. `end` ends all of them."""
 
     def __init__(self, work):
         self.work = Path(work)
@@ -89,7 +89,7 @@ class Stage:
                 if process.poll() is not None:
                     raise Failed(f"{name} has ended:\n{self.log(name)[-2000:]}")
             if time.monotonic() > end:
-                raise Failed(f"not within {PATIENCE_SECONDS} s: {what}")
+                raise Failed(f"timeout after {PATIENCE_SECONDS} s: {what}")
             time.sleep(0.2)
 
     def end(self):
@@ -114,7 +114,7 @@ def start_web(stage, binary):
 
 
 def start_cluster(stage, binary, web):
-    """The URL of the coordinator, and where each node tells its numbers."""
+    """Returns the URL of the coordinator, and the port of each node's metrics."""
     grpc, http = free_port(), free_port()
     settings = [f"--dns={web['dns']}", "--delay=500ms", "--ip-delay=50ms"]
     settings += [f"--allow-network={network}" for network in web["networks"]]
@@ -134,7 +134,7 @@ def start_cluster(stage, binary, web):
 
 
 def start_prometheus(stage, prometheus, places):
-    """Like deploy/prometheus.yml, but for where the nodes are."""
+    """Starts Prometheus with the jobs of deploy/prometheus.yml and the addresses of these nodes."""
     jobs = {"agents": [places[name] for name in AGENTS], "coordinator": [places["coordinator"]]}
     lines = [f"global: {{ scrape_interval: {SCRAPE} }}", "scrape_configs:"]
     for job, ports in jobs.items():
@@ -172,7 +172,7 @@ def targets(prometheus):
 
 
 def expressions(json_part, panel=""):
-    """Each query with the panel that it is of."""
+    """Yields each query with the title of its panel."""
     if isinstance(json_part, dict):
         if "gridPos" in json_part:
             panel = json_part.get("title", "")
@@ -186,11 +186,11 @@ def expressions(json_part, panel=""):
 
 
 def ask(prometheus, dashboard, panel, expression, agent):
-    """What is wrong with a query's result, if something is."""
+    """Runs a query. Returns a description of the problem, or None."""
     asked = expression.replace("$__rate_interval", RATE_INTERVAL).replace("$agent", agent)
     left = re.search(r"\$\w+", asked)
     if left:
-        return f"{dashboard}, {panel}: a variable that is not known: {left.group()}"
+        return f"{dashboard}, {panel}: unknown variable {left.group()}"
     answer = api(prometheus, "query", query=asked)
     if answer["status"] != "success":
         return f"{dashboard}, {panel}: {answer.get('error')}: {asked}"
@@ -206,10 +206,10 @@ def check(prometheus):
             for agent in AGENTS if "$agent" in expression else [""]:
                 n_queries += 1
                 problems.append(ask(prometheus, path.name, panel, expression, agent))
-    # That it notices.
+    # A query for a metric that does not exist must fail, else this check finds nothing.
     made_up = "sum(rate(crivello_made_up_total[$__rate_interval]))"
     if not ask(prometheus, "none", "none", made_up, ""):
-        raise Failed("a metric that is not there has a result")
+        raise Failed("a metric that does not exist has a result")
     return n_queries, [problem for problem in problems if problem]
 
 
@@ -234,7 +234,7 @@ def run(stage, binary, prometheus):
     stage.until("Prometheus is ready", lambda: is_up(at))
     seeded = crivello("seed", *web["seeds"])
     if seeded.returncode != 0:
-        raise Failed(f"the seeds were not taken: {seeded.stderr}")
+        raise Failed(f"the seeds were not accepted: {seeded.stderr}")
     stage.until(
         "Prometheus reads all nodes",
         lambda: len(targets(at)) == 4 and all(t["health"] == "up" for t in targets(at)),
@@ -251,7 +251,7 @@ def run(stage, binary, prometheus):
     n_queries, problems = check(at)
     if problems:
         raise Failed("\n".join([f"{len(problems)} of {n_queries} queries:", *problems]))
-    print(f"check-dashboards: all is well: {n_queries} queries, none without a result")
+    print(f"check-dashboards: passed: all {n_queries} queries have results")
 
 
 def main():
@@ -261,7 +261,7 @@ def main():
         if prometheus is None:
             skip("no prometheus (Debian: apt-get install prometheus)")
         if not os.access(binary, os.X_OK):
-            raise Failed(f"no program at {binary}: type  make build  or set CRIVELLO_BINARY")
+            raise Failed(f"no program at {binary}: run `make build` or set CRIVELLO_BINARY")
         with tempfile.TemporaryDirectory() as work:
             stage = Stage(work)
             try:

@@ -1,6 +1,6 @@
-"""What the schema of Kubernetes cannot see: names in one place that must be there in another.
+"""Checks references between Kubernetes manifests, which a schema cannot check.
 
-Called by check-kubernetes.sh with the manifests; prints what is wrong and where; exit code 1 then.
+Called by check-kubernetes.sh with the manifests. Prints each problem with its file; exit code 1 if there is any.
 """
 
 import sys
@@ -11,7 +11,7 @@ NAMESPACE = "crivello"
 
 
 def problems(documents):
-    """What is wrong, one text each."""
+    """Yields a sentence for each problem."""
     by_kind = {}
     for file, document in documents:
         by_kind.setdefault(document["kind"], []).append((file, document))
@@ -37,12 +37,12 @@ def problems(documents):
 
 
 def in_stateful_set(where, spec, named):
-    """Its service, its labels, and what its containers name."""
+    """Checks the service and the labels of a StatefulSet, and the names that its containers use."""
     if ("Service", spec["serviceName"]) not in named:
         yield f"{where}: there is no Service {spec['serviceName']}"
     template = spec["template"]
     if not spec["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items():
-        yield f"{where}: its selector does not choose its own pods"
+        yield f"{where}: its selector does not match its own pods"
     volumes = {claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]}
     for volume in template["spec"].get("volumes", []):
         volumes.add(volume["name"])
@@ -56,7 +56,7 @@ def in_stateful_set(where, spec, named):
                 yield f"{where}: there is no volume {mount['name']}"
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             if container[probe]["grpc"]["port"] not in ports:
-                yield f"{where}: {probe} asks a port that is not open"
+                yield f"{where}: {probe} uses a port that is not open"
 
 
 def main():

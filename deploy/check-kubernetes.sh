@@ -1,11 +1,11 @@
 #!/bin/bash
-# Checks the manifests in deploy/kubernetes/: their schema for the oldest Kubernetes that has all they
-# use and for the newest that the validator knows, and what a schema cannot see (names that must
-# match). Takes python3; the validator comes from PyPI into a directory that is removed again.
+# Checks the manifests in deploy/kubernetes/: against the schemas of the oldest Kubernetes with all features
+# that they use and of the newest that the validator supports; and names that must match, which a schema
+# cannot check. Needs python3. The validator is installed from PyPI into a temporary directory.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-# gRPC probes and the retention of claims are stable since then.
+# The first version in which the retention of claims is stable; gRPC probes are stable since 1.27.
 oldest=1.32.0
 newest=1.37.0
 
@@ -21,10 +21,10 @@ skip() {
 }
 python3 -m venv "$work/venv" 2>"$work/why" || skip "no python3 with venv: $(tail -1 "$work/why")"
 "$work/venv/bin/pip" install --quiet "kubernetes-validate==$newest" 2>"$work/why" ||
-    skip "the validator cannot be had from PyPI: $(tail -1 "$work/why")"
+    skip "the validator cannot be installed from PyPI: $(tail -1 "$work/why")"
 
 for version in "$oldest" "$newest"; do
     "$work/venv/bin/kubernetes-validate" --strict --quiet -k "$version" kubernetes/*.yaml
 done
 "$work/venv/bin/python" check-kubernetes.py kubernetes/*.yaml
-echo "check-kubernetes: all is well, for Kubernetes $oldest and $newest"
+echo "check-kubernetes: passed for Kubernetes $oldest and $newest"

@@ -1,17 +1,16 @@
 #!/bin/sh
-# Runs one agent in a container: finds it a directory, a name and an address. What is typed after it
-# goes to `crivello agent`.
+# Runs one agent in a container: chooses its directory, its name and its address. Arguments are passed to
+# `crivello agent`.
 #
-# All agents of a Compose project share the volume on /data, and each takes a slot of it:
-# /data/agent-1, agent-2 and so on, the first that nobody holds. Why not a volume for each container:
-# Compose can give replicas only anonymous ones, and `docker compose down` leaves these behind,
-# nameless, with archives in them; nor does anything lead from the container that is made next to the
-# state of the one before. A slot outlives any container. An agent that was killed is continued by
-# whoever takes its slot, with its name, under which the coordinator knows it.
+# All agents of a Compose project share the volume on /data. Each takes the first free slot of it:
+# /data/agent-1, agent-2 and so on. A volume for each container would not work: Compose can give replicas
+# only anonymous volumes, which `docker compose down` leaves behind without names, with archives in them, and
+# a new container would not find the state of the previous one. A slot outlives its container. The container
+# that takes the slot of a killed agent continues that agent, under the name that the coordinator knows.
 #
-# The lock is of the kind that ends with the process that holds it, so there is nothing to clean up
-# after a kill. It holds between the containers of one machine, as Compose has them. On several
-# machines each agent needs a volume of its own, as in deploy/kubernetes/: then set CRIVELLO_SLOT.
+# The lock ends with the process that holds it, so nothing has to be cleaned up after a kill. It works
+# between containers of one machine, which is where Compose runs them. On several machines each agent needs
+# its own volume, as in deploy/kubernetes/; then set CRIVELLO_SLOT.
 set -eu
 
 root=${CRIVELLO_DATA:-/data}
@@ -20,11 +19,11 @@ port=${CRIVELLO_PORT:-7070}
 say() { echo "crivello-agent: $*" >&2; }
 
 if [ ! -w "$root" ]; then
-    say "$root cannot be written by user $(id -u): mount a volume there that belongs to that user"
+    say "user $(id -u) cannot write to $root: mount a volume there that belongs to this user"
     exit 64
 fi
 
-# Takes a slot if nobody holds it. The descriptor stays open across `exec`, and the lock with it.
+# Takes a slot if it is free. The descriptor, and with it the lock, stays open across `exec`.
 take() {
     exec 9>>"$root/.$1.lock"
     flock --nonblock 9
@@ -33,8 +32,8 @@ take() {
 host=$(hostname)
 name=${CRIVELLO_SLOT:-}
 if [ -z "$name" ]; then
-    # The one that this container had before it was started again: for the length of a lease the
-    # coordinator takes its address for that agent's, and lets no other agent have it.
+    # Prefers the slot that this container had before a restart. Until that agent's lease expires, the
+    # coordinator reserves this container's address for it, and rejects another agent there.
     last=$(grep -lsx "$host" "$root"/.agent-*.lock | head -n 1) || true
     if [ -n "$last" ]; then
         name=$(basename "$last" .lock)
@@ -53,9 +52,9 @@ if [ -z "${CRIVELLO_SLOT:-}" ]; then
 fi
 say "slot $root/$name"
 
-# The host name is the container's own on every network that it shares with others, whichever
-# address it has there; an address may belong to another container a second after this one is gone,
-# while the coordinator still takes it for this one's.
+# The address is a host name, because an IP address may belong to another container a second after this one
+# has ended, while the coordinator still assigns it to this agent. The host name is unique to the container
+# and resolves on every network that it shares with other containers.
 exec crivello agent \
     --data "$root/$name" \
     --name "$name" \

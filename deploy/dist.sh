@@ -1,6 +1,6 @@
 #!/bin/sh
 # Packs target/dist/crivello-VERSION-TARGET.tar.gz: the stripped program, man pages, shell completions,
-# systemd units and licenses. `make dist` builds the program and calls this.
+# systemd units and licenses. `make dist` builds the program and calls this script.
 #
 # Install it with:  tar -xzf crivello-*.tar.gz -C /usr/local --strip-components=1
 set -eu
@@ -25,7 +25,7 @@ install -D -m 0644 -t "$root/lib/systemd/system" deploy/systemd/*.service
 install -D -m 0644 -t "$root/lib/sysusers.d" deploy/systemd/crivello.conf
 install -m 0644 LICENSE LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md "$doc"
 
-# The same commit packs to the same bytes.
+# Reproducible: the same commit gives the same bytes.
 date=$(git log -1 --format=%cI 2>/dev/null || date -Iseconds)
 tar -C "$dist" --sort=name --owner=0 --group=0 --numeric-owner --mtime="$date" -cf - "$name" \
     | gzip -9n >"$dist/$name.tar.gz"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Sees to it that Crivello can be built here: cargo, a C and C++ compiler, libclang.
+# Checks the requirements of a build: cargo, a C and C++ compiler, libclang.
 #
-#   deploy/setup.sh          installs what is missing, as root or with a sudo that asks nothing;
-#                            otherwise says the one line to type, and fails
-#   deploy/setup.sh --tests  the same for what some tests need and nothing else: Chromium. Where it
-#                            cannot be installed, says so and does not fail: those tests are skipped
+#   deploy/setup.sh          installs missing packages, as root or with a sudo that needs no password;
+#                            otherwise prints the command to run, and fails
+#   deploy/setup.sh --tests  installs Chromium, which only some tests need. If that is not possible, prints a
+#                            message and does not fail; those tests are then skipped
 #
-# Says nothing when all is there. May be run any number of times.
+# Prints nothing if all requirements are met. It can be run repeatedly.
 set -eu
 
 missing=""
@@ -14,7 +14,7 @@ need() { missing="$missing $1"; }
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# The first libclang library below the given directories.
+# Succeeds if one of the given directories contains a libclang library.
 libclang_in() {
     for dir in "$@"; do
         for file in "$dir"/libclang.so "$dir"/libclang.so.* "$dir"/libclang-*.so "$dir"/libclang-*.so.*; do
@@ -27,8 +27,8 @@ libclang_in() {
     return 1
 }
 
-# Whether clang's own headers (stdbool.h and the like) are there: libclang reads with them, and on
-# Debian the library can be installed without.
+# Succeeds if clang's own headers (stdbool.h and others) are installed, or BINDGEN_EXTRA_CLANG_ARGS is set.
+# libclang needs these headers, and Debian can install the library without them.
 clang_headers() {
     [ -z "${BINDGEN_EXTRA_CLANG_ARGS:-}" ] || return 0
     for dir in "$@" /usr/lib/llvm-*/lib /usr/lib /usr/lib64 /usr/local/lib /usr/local/lib64; do
@@ -41,7 +41,7 @@ clang_headers() {
     return 1
 }
 
-# Where the build of RocksDB's bindings looks: LIBCLANG_PATH, llvm-config, the usual places.
+# Searches like the build of RocksDB's bindings: LIBCLANG_PATH, llvm-config, the usual directories.
 have_libclang() {
     if [ -n "${LIBCLANG_PATH:-}" ]; then
         [ -f "$LIBCLANG_PATH" ] || libclang_in "$LIBCLANG_PATH"
@@ -57,7 +57,7 @@ have_libclang() {
         /usr/local/lib /usr/local/lib64
 }
 
-# What only tests need: without it they say that they are skipped.
+# Only tests need this; without it they are skipped with a message.
 if [ "${1:-}" = --tests ]; then
     for browser in chromium chromium-browser google-chrome-stable google-chrome; do
         if have "$browser"; then exit 0; fi
@@ -71,25 +71,25 @@ if [ "${1:-}" = --tests ]; then
             exit 0
         fi
     fi
-    echo "setup: no Chromium: the tests of the dashboard will be skipped (apt-get install chromium brings one)" >&2
+    echo "setup: no Chromium: the tests of the dashboard will be skipped (to install it: apt-get install chromium)" >&2
     exit 0
 fi
 
 if ! have cargo && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
-    echo "setup: cargo is installed but not on the PATH: type  . \"${CARGO_HOME:-$HOME/.cargo}/env\"" >&2
+    echo "setup: cargo is installed but not on the PATH: run  . \"${CARGO_HOME:-$HOME/.cargo}/env\"" >&2
     exit 1
 fi
 if ! have cargo; then
     echo "setup: Rust is missing: install it from https://rustup.rs, then try again" >&2
     exit 1
 fi
-# `cc` compiles the C parts, `c++` RocksDB.
+# `cc` compiles the C code, `c++` RocksDB.
 if ! have "${CXX:-c++}" || ! have "${CC:-cc}"; then
     need g++
 fi
 if ! have_libclang; then
     if [ -n "${LIBCLANG_PATH:-}" ]; then
-        echo "setup: LIBCLANG_PATH is set to $LIBCLANG_PATH, where no libclang is" >&2
+        echo "setup: LIBCLANG_PATH is $LIBCLANG_PATH, which contains no libclang" >&2
         exit 1
     fi
     need libclang-dev
@@ -106,21 +106,21 @@ if [ "$(id -u)" -eq 0 ]; then
 elif have sudo && sudo -n true 2>/dev/null; then
     as_root="sudo -n"
 else
-    echo "setup: missing:$missing. Type this line, then try again:" >&2
+    echo "setup: missing:$missing. Run this command, then try again:" >&2
     echo "    sudo sh -c '$line'" >&2
     exit 1
 fi
 echo "setup: installing$missing" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# The lists may be old or absent: try, refresh, try again.
+# Package lists may be old or missing. If the installation fails, updates them and tries again.
 install() {
-    # shellcheck disable=SC2086 # several words are meant
+    # shellcheck disable=SC2086 # split into words on purpose
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >"$log" 2>&1
 }
 if ! install && ! { $as_root apt-get update >"$log" 2>&1 && install; }; then
     cat "$log" >&2
-    echo "setup: that failed. Type this line to see why:" >&2
+    echo "setup: the installation failed. Run this command to see the reason:" >&2
     echo "    sudo sh -c '$line'" >&2
     exit 1
 fi

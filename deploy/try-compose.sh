@@ -1,24 +1,23 @@
 #!/bin/bash
-# Tries docker-compose.yml with the Docker engine of this machine: a simulated web is crawled while
-# agents are added, stopped and killed, and its judge then reads in its access log whether they were
-# complete and polite.
+# Tests docker-compose.yml with the Docker engine of this machine. A simulated web is crawled while agents are
+# added, stopped and killed. The judge of the web then checks its access log: was the crawl complete and
+# polite?
 #
 #   deploy/try-compose.sh              with target/release/crivello (or CRIVELLO_BINARY)
-#   deploy/try-compose.sh --short      two agents more, one killed, the verdict
+#   deploy/try-compose.sh --short      adds two agents, kills one, and judges
 #
-# Takes some seven minutes, the short one four. Everything it makes is gone afterwards, with the
-# exception of the base image and of what BuildKit keeps for its next build: images are known by a label.
-# Where there is no engine on this machine, or none that can do this, it says so and does nothing (with
-# CRIVELLO_TEST_NO_SKIP: fails).
-# COMPOSE chooses between several Composes: COMPOSE=docker-compose deploy/try-compose.sh
+# Takes about seven minutes, with --short four. Everything that it creates is removed at the end, except the
+# base image and the cache of BuildKit. Its images are found by a label. Without a suitable engine on this
+# machine the test is skipped with a message (with CRIVELLO_TEST_NO_SKIP: fails).
+# COMPOSE selects one of several Compose commands: COMPOSE=docker-compose deploy/try-compose.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 project=crivello-try
 binary=${CRIVELLO_BINARY:-target/release/crivello}
-# The same as in deploy/demo.toml.
+# The values of deploy/demo.toml.
 delay=2s ip_delay=200ms
-# Of a kill: what was in flight, and in the open commit.
+# Maximum number of repeated fetches after kills: requests in flight, and pages of the open commit.
 repeats_max=100
 short=
 
@@ -36,14 +35,14 @@ skip() {
 case "$*" in
 "") ;;
 --short) short=1 ;;
-*) fail "not understood: $*; there is but --short" ;;
+*) fail "unknown arguments: $*; the only option is --short" ;;
 esac
 command -v docker >/dev/null || skip "no docker command (Debian: apt-get install docker.io)"
-# DOCKER_HOST goes before any context.
+# DOCKER_HOST takes precedence over any context.
 engine=${DOCKER_HOST:-$(docker context inspect --format '{{.Endpoints.docker.Host}}' 2>/dev/null || true)}
 case "${engine:-unix://}" in
 unix://* | npipe://* | tcp://localhost* | tcp://127.* | tcp://\[::1\]*) ;;
-*) skip "the Docker engine is at $engine, and another machine's cannot mount the files of this one (DOCKER_HOST, docker context)" ;;
+*) skip "the Docker engine is at $engine; an engine on another machine cannot mount files of this one (DOCKER_HOST, docker context)" ;;
 esac
 why=$(timeout 20 docker info --format '{{.ServerVersion}}' 2>&1) || skip "no Docker engine: ${why##*$'\n'}"
 say "Docker engine ${why##*$'\n'}"
@@ -58,34 +57,34 @@ else
 fi
 say "$("${compose[@]}" version --short 2>/dev/null | sed 's/^/Compose /')"
 command -v python3 >/dev/null || skip "no python3"
-[[ -x "$binary" ]] || fail "no program at $binary: type  make build  or name one in CRIVELLO_BINARY"
+[[ -x "$binary" ]] || fail "no program at $binary: run \`make build\` or set CRIVELLO_BINARY"
 
-# Names and networks of a trial are always the same: one at a time.
+# All trials use the same names and networks, so only one can run at a time.
 exec 9>"${TMPDIR:-/tmp}/$project.lock"
-flock --wait 1200 9 || skip "another trial goes on"
+flock --wait 1200 9 || skip "another trial is running"
 
 work=$(mktemp -d)
 compose+=(--project-name "$project")
-# For every command below: `down` would leave what belongs to a profile that is not named.
+# For all commands below: `down` ignores services of profiles that are not named.
 export COMPOSE_PROFILES=demo
 export CRIVELLO_IMAGE=$project
-# By its label an image is known as made here, also one without a name.
+# Label of all images that this script builds, including those without a name.
 label=crivello.trial
 export CRIVELLO_TRIAL=$project
-# The engine's own builder, whichever is chosen with `docker buildx use`: others neither know the images of
-# the engine nor leave there what they build. It is called like the context.
+# The engine's own builder, whatever `docker buildx use` has selected. Other builders neither know the images
+# of the engine nor store their results there. It has the name of the context.
 BUILDX_BUILDER=$(docker context show 2>/dev/null || echo default)
 export BUILDX_BUILDER
-# Whatever a .env says.
+# Overrides a .env file.
 export CRIVELLO_CONFIG=./deploy/demo.toml
-# Any ports that are free.
+# Empty: Docker picks free ports.
 export CRIVELLO_HTTP_PORT='' PROMETHEUS_PORT=''
 events=
-# Whatever was left by a run that was killed.
+# Removes everything that this run, or a killed run before it, has created.
 clean() {
     COMPOSE_PROFILES=demo,observability "${compose[@]}" down --volumes --remove-orphans \
         >"$work/down" 2>&1 || cat "$work/down" >&2
-    # Those with a name, and the first stage, which a builder without BuildKit leaves without one.
+    # Images with a name, and the first stage, which a builder without BuildKit leaves without a name.
     docker image ls --quiet --no-trunc --filter "label=$label=$project" | sort --unique |
         xargs --no-run-if-empty docker image rm --force >/dev/null 2>&1 || true
 }
@@ -93,7 +92,7 @@ finish() {
     local code=$?
     [[ -z "$events" ]] || kill "$events" 2>/dev/null || true
     if ((code != 0)); then
-        printf -- '-- the last that the containers said\n' >&2
+        printf -- '-- the last log lines of the containers\n' >&2
         "${compose[@]}" logs --tail 15 >&2 2>/dev/null || true
     fi
     clean
@@ -103,24 +102,24 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# Without a registry, Debian's own packages make the base image.
+# Without a registry, the base image is built from Debian packages.
 base=debian:bookworm-slim
 if ! docker image inspect "$base" >/dev/null 2>&1 && ! timeout 120 docker pull --quiet "$base" >/dev/null 2>&1; then
     base=crivello-base:bookworm
     if ! docker image inspect "$base" >/dev/null 2>&1; then
         command -v debootstrap >/dev/null ||
-            skip "no base image can be pulled, nor made (Debian: apt-get install debootstrap)"
-        ((EUID == 0)) || skip "no image can be pulled, and debootstrap takes root to make one"
-        say "no image can be pulled: making $base with debootstrap"
+            skip "no base image can be pulled or built (Debian: apt-get install debootstrap)"
+        ((EUID == 0)) || skip "no base image can be pulled, and debootstrap needs root to build one"
+        say "no base image can be pulled: building $base with debootstrap"
         timeout 600 debootstrap --variant=minbase bookworm "$work/root" >"$work/debootstrap" 2>&1 ||
-            skip "no base image can be pulled, nor made: $(tail -1 "$work/debootstrap")"
+            skip "no base image can be pulled or built: $(tail -1 "$work/debootstrap")"
         rm -rf "$work"/root/var/{cache/apt/archives,lib/apt/lists}/*
         tar -C "$work/root" -c . | docker import - "$base" >/dev/null
         rm -rf "$work/root"
     fi
 fi
 timeout 120 docker run --rm "$base" apt-get -o APT::Update::Error-Mode=any update >"$work/apt" 2>&1 ||
-    skip "no Debian packages can be had in containers here: $(tail -1 "$work/apt")"
+    skip "containers cannot install Debian packages here: $(tail -1 "$work/apt")"
 export CRIVELLO_BUILDER_IMAGE=$base CRIVELLO_RUNTIME_IMAGE=$base
 mkdir -p deploy/prebuilt
 cp "$binary" deploy/prebuilt/crivello
@@ -132,32 +131,32 @@ say "building the image from $binary and $base"
 if ! timeout 900 "${compose[@]}" build >"$work/build" 2>&1; then
     tail -20 "$work/build" >&2
     ! grep -Eq 'Failed to fetch|Unable to fetch|Temporary failure' "$work/build" ||
-        skip "Debian's packages could not be had while the image was built"
-    fail "no image"
+        skip "Debian packages could not be downloaded during the build of the image"
+    fail "the image cannot be built"
 fi
 docker run --rm "$project" --version >"$work/version" 2>&1 ||
     skip "$binary does not run in $base: $(tail -1 "$work/version")"
 
-# What people type in the README, typed in a container.
+# Runs a command in the container of the coordinator.
 crivello() { "${compose[@]}" exec -T coordinator crivello "$@"; }
-# How many agents are in this state (active, draining, dead).
+# Prints the number of agents in a state (active, draining, dead).
 count() { crivello agents --json | grep -o "\"state\":[ ]*\"$1\"" | wc -l; }
 pages() { crivello status --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["totals"]["pages"])'; }
-# until SECONDS WHAT COMMAND…: waits for a command to succeed.
+# until_true SECONDS WHAT COMMAND…: waits until a command succeeds.
 until_true() {
     local end=$((SECONDS + $1)) what=$2
     shift 2
     until "$@" 2>/dev/null; do
-        ((SECONDS < end)) || fail "not within the time it had: $what"
+        ((SECONDS < end)) || fail "timeout: $what"
         sleep 0.5
     done
 }
 agents_are() { [[ $(count active) == "$1" ]]; }
 pages_are() { (($(pages) >= $1)); }
 containers() { docker ps --quiet --filter "label=com.docker.compose.project=$project" --filter label=com.docker.compose.service=agent; }
-# The slot that the agent in a container took, which is its name.
+# Prints the slot, and so the name, of the agent in a container.
 slot_of() { docker logs "$1" 2>&1 | sed -n 's,^crivello-agent: slot /data/,,p' | tail -1; }
-# How containers ended, one line each: the slot is not known any more when a container is gone.
+# Records the exit code of each container, because the slot of a removed container is unknown.
 docker events --filter "label=com.docker.compose.service=agent" --filter event=die \
     --format '{{.Actor.Attributes.name}} exit code {{.Actor.Attributes.exitCode}}' >"$work/ends" 9>&- &
 events=$!
@@ -165,15 +164,15 @@ events=$!
 up() {
     "${compose[@]}" up -d "$@" >"$work/up" 2>&1 && return
     cat "$work/up" >&2
-    ! grep -q 'overlap' "$work/up" || skip "its networks are taken: does another cluster of it run here?"
-    fail "it does not come up"
+    ! grep -q 'overlap' "$work/up" || skip "its networks are in use: is another such cluster running here?"
+    fail "the cluster cannot be started"
 }
-down() { "${compose[@]}" down >"$work/down" 2>&1 || { cat "$work/down" >&2; fail "it does not go down"; }; }
-# What the web logged, at $work/log.
+down() { "${compose[@]}" down >"$work/down" 2>&1 || { cat "$work/down" >&2; fail "the cluster cannot be stopped"; }; }
+# Copies the access log of the web to $work/log.
 fetch_log() { "${compose[@]}" exec -T --user 10001 web cat /data/access.log >"$work/log"; }
 
 begin() {
-    say "up: a coordinator, three agents, the simulated web"
+    say "up: starts a coordinator, three agents and the simulated web"
     up
     until_true 300 "three agents are members" agents_are 3
     until_true 300 "150 pages are fetched" pages_are 150
@@ -181,14 +180,14 @@ begin() {
 }
 
 scale_up() {
-    say "up -d --scale agent=5: two more join by themselves"
+    say "up -d --scale agent=5: two more agents join"
     up --scale agent=5
     until_true 300 "five agents are members" agents_are 5
     until_true 300 "500 pages are fetched" pages_are 500
     crivello status
 }
 
-# The first value of a query.
+# Prints the first value of a query's result.
 prometheus_says() {
     python3 -c '
 import json, sys, urllib.parse, urllib.request
@@ -203,8 +202,8 @@ prometheus_sees() {
         [[ $(prometheus_says 'min(up)') == 1 ]]
 }
 
-# Of what the profile `observability` starts: Prometheus, as Debian has it, since images of Debian are
-# all that can be had without a registry.
+# Builds an image with Debian's version of Prometheus, from the profile `observability`. Without a registry,
+# only images of Debian packages are available.
 make_prometheus() {
     say "building an image of Debian's Prometheus"
     docker build --tag "$project-prometheus" --label "$label=$project" - >"$work/prometheus" 2>&1 <<END && return
@@ -214,7 +213,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends prometheus \
 USER nobody
 ENTRYPOINT ["prometheus"]
 END
-    printf 'try-compose: SKIPPED: Prometheus: no image of it can be made: %s\n' "$(tail -1 "$work/prometheus")"
+    printf 'try-compose: SKIPPED: Prometheus: its image cannot be built: %s\n' "$(tail -1 "$work/prometheus")"
 }
 
 watch_it() {
@@ -226,37 +225,37 @@ watch_it() {
     query=$(sed -n 's/.*"expr": "\([^"$]*\)".*/\1/p' deploy/grafana/dashboards/cluster.json | head -n 1)
     until_true 30 "Prometheus answers $query" prometheus_says "$query" >"$work/answer"
     echo "the coordinator and $1 agents are up; $query is $(<"$work/answer")"
-    "${compose[@]}" rm --stop --force prometheus >"$work/rm" 2>&1 || { cat "$work/rm" >&2; fail "Prometheus stays"; }
+    "${compose[@]}" rm --stop --force prometheus >"$work/rm" 2>&1 || { cat "$work/rm" >&2; fail "Prometheus cannot be removed"; }
 }
 
 scale_down() {
     local from=$SECONDS
-    say "up -d --scale agent=3: two hand over what they have, and leave"
+    say "up -d --scale agent=3: two agents hand over their groups and leave"
     up --scale agent=3
     echo "took $((SECONDS - from)) s"
     cat "$work/ends"
-    [[ $(grep -c 'exit code 0$' "$work/ends") == 2 ]] || fail "not both were drained"
+    [[ $(grep -c 'exit code 0$' "$work/ends") == 2 ]] || fail "not both agents were drained"
     until_true 10 "three agents are left" agents_are 3
-    [[ $(count dead) == 0 ]] || fail "one that left counts as dead"
+    [[ $(count dead) == 0 ]] || fail "an agent that left is listed as dead"
     crivello status
 }
 
-# Of so many agents.
+# kill_one N: kills one of N agents and starts it again.
 kill_one() {
     local victim
     victim=$(containers | head -1)
     say "kill -9 of the container of $(slot_of "$victim")"
     docker kill "$victim" >/dev/null
-    until_true 300 "the others know" agents_are $(($1 - 1))
+    until_true 300 "the agent is dead" agents_are $(($1 - 1))
     crivello status
-    say "up: it comes back as who it was"
+    say "up: the agent returns with its name and state"
     up --scale "agent=$1"
     until_true 300 "$1 agents are members" agents_are "$1"
 }
 
 kill_all() {
     say "kill -9 of the coordinator and all agents, and up again"
-    "${compose[@]}" kill coordinator agent >"$work/kill" 2>&1 || { cat "$work/kill" >&2; fail "no kill"; }
+    "${compose[@]}" kill coordinator agent >"$work/kill" 2>&1 || { cat "$work/kill" >&2; fail "the containers cannot be killed"; }
     up
     until_true 300 "three agents are members" agents_are 3
     crivello status
@@ -267,21 +266,21 @@ wait_for_it() {
     crivello wait --timeout 10m
     crivello status
     fetch_log
-    say "what was warned of"
+    say "warnings and errors in the logs"
     "${compose[@]}" logs --no-color coordinator agent 2>/dev/null | sed -n 's/^.*Z *\(WARN\|ERROR\) /\1 /p' |
         sed 's/[0-9][0-9.]*/N/g' | sort | uniq -c | sort -rn | sed -n 1,20p
 }
 
 come_back() {
     local before
-    say "down, and up again: the same crawl, the same agents, nothing fetched again"
+    say "down, and up again: same crawl, same agents, nothing is fetched again"
     before=$(grep -c '' "$work/log")
     crivello stop
     down
     up
     until_true 300 "the coordinator answers" crivello resume
     until_true 300 "three agents are members" agents_are 3
-    [[ $(count dead) == 0 ]] || fail "an agent did not come back"
+    [[ $(count dead) == 0 ]] || fail "an agent did not return"
     crivello wait --timeout 2m
     fetch_log
     [[ $(grep -c '' "$work/log") == "$before" ]] || fail "pages were fetched again"
@@ -289,7 +288,7 @@ come_back() {
 
 count_archived() {
     local archived answered
-    say "what was archived (an index is whole when its agent has ended)"
+    say "number of archived records (an index is complete when its agent has ended)"
     crivello stop
     down
     # shellcheck disable=SC2016 # expanded in the container
@@ -297,10 +296,10 @@ count_archived() {
         for agent in agent-*; do echo "$agent $(cat "$agent"/warc/*.cdxj | grep -c "")"; done
         echo "all $(cat agent-*/warc/*.cdxj | grep -c "")"' | tee "$work/archived"
     archived=$(sed -n 's/^all //p' "$work/archived")
-    # A kill may come between an answer and the commit that archives it; the page is fetched again then.
+    # If an agent is killed between a response and the commit that archives it, the page is fetched again.
     answered=$(grep -c '"complete":true' "$work/log")
     ((archived <= answered && archived + repeats_max >= answered)) ||
-        fail "$archived records are archived, of $answered answers"
+        fail "$archived records are archived, but the web sent $answered responses"
 }
 
 [[ -n "$short" ]] || make_prometheus
@@ -319,7 +318,7 @@ else
     count_archived
 fi
 
-say "what the simulated web's judge says of the cluster"
+say "the verdict of the simulated web's judge"
 "$binary" simweb judge "$work/log" --spec deploy/demo-web.json --delay "$delay" --ip-delay "$ip_delay" \
     --repeats-max "$repeats_max" || fail "promises were broken"
-say "every promise was kept; this took $SECONDS s"
+say "all checks passed in $SECONDS s"

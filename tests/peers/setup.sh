@@ -1,9 +1,9 @@
 #!/bin/sh
-# Gets what the comparison needs: Scrapy in a virtual environment in the directory named, wget2 and
-# ip from the distribution. What cannot be had is said, and the comparison goes on without it.
+# Installs the programs for the comparison: Scrapy in a virtual environment in the given directory, wget2
+# and ip from the distribution. Reports what cannot be installed; the comparison runs without it.
 set -u
 
-venv=${1:?the directory of the virtual environment}
+venv=${1:?the directory of the virtual environment is missing}
 here=$(dirname "$0")
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -11,14 +11,14 @@ have() { command -v "$1" >/dev/null 2>&1; }
 as_root=""
 if [ "$(id -u)" -ne 0 ]; then as_root="sudo -n"; fi
 
-# Installs packages of the distribution, or says how.
+# Installs packages of the distribution, or prints the command for it.
 install() {
     echo "setup: installing $*" >&2
     line="$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $*"
     if $line >/dev/null 2>&1 || { $as_root apt-get update >/dev/null 2>&1 && $line >/dev/null 2>&1; }; then
         return 0
     fi
-    echo "setup: that failed; apt-get install $* brings what is missing" >&2
+    echo "setup: installation failed; run: apt-get install $*" >&2
 }
 
 have wget2 || install wget2

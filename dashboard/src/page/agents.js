@@ -82,7 +82,7 @@ function remove(name) {
   });
 }
 
-/** Counts the pages that exist only in the archive of agent `name`. Returns "give-up" if there are none, else throws. */
+/** Counts the pages of agent `name` that no other archive has. Returns "give-up" if there are none; else throws. */
 async function requireNothingLost(name, signal, showProgress) {
   const onLine = ({ seconds }) => seconds && showProgress(`still counting, ${seconds} s`);
   const { pages } = await streamLines("archived", { agent: name }, { signal, onLine });

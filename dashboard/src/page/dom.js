@@ -51,7 +51,7 @@ export class Table {
       el("th", { scope: "col", role: "columnheader", class: column.num ? "num" : null },
         column.buttons ? el("span", { class: "hidden" }, column.label) : column.label));
     this.body = el("tbody", { role: "rowgroup" });
-    // The roles are the default roles of a table. The layout for phones, with other `display` values, would remove them.
+    // The default roles of a table, which the `display` values of the layout for phones would remove.
     this.node = el("table", { class: "cards", role: "table" },
       el("caption", { class: "hidden" }, caption),
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...heads)), this.body);

@@ -1,4 +1,4 @@
-"""A broad crawl by Scrapy: crawl.py CONCURRENCY SEEDS. Keeps nothing but what it must to go on."""
+"""A broad crawl with Scrapy: crawl.py CONCURRENCY SEEDS. It stores no pages."""
 
 import sys
 
@@ -8,7 +8,7 @@ from scrapy.linkextractors import LinkExtractor
 
 
 class Broad(scrapy.Spider):
-    """Follows every link of every page, but those that say nofollow."""
+    """Follows all links of all pages, except links with nofollow."""
 
     name = "broad"
     extractor = LinkExtractor()
@@ -26,11 +26,11 @@ class Broad(scrapy.Spider):
 
 SETTINGS = {
     "CONCURRENT_REQUESTS": int(sys.argv[1]),
-    # No bound of its own for a host: it may have all of them there.
+    # No separate limit per host: all requests in flight may be to one host.
     "CONCURRENT_REQUESTS_PER_DOMAIN": int(sys.argv[1]),
     "DOWNLOAD_DELAY": 0,
     "ROBOTSTXT_OBEY": True,
-    # What Scrapy's own page about broad crawls advises, and what it does without.
+    # Settings that Scrapy's documentation recommends for broad crawls, and disabled features.
     "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
     "REACTOR_THREADPOOL_MAXSIZE": 20,
     "LOG_LEVEL": "ERROR",
