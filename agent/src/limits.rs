@@ -33,10 +33,10 @@ pub const PIPELINE_BYTES_MAX: usize = 64 << 20;
 pub const NO_DELAY_VISIT_URLS: u32 = 32;
 /// Capacity of the queue of hosts and URLs from the crawl database to the scheduler. Messages that
 /// find no room wait in the writer thread.
-pub const DESK_QUEUE: usize = 16_384;
+pub const SCHEDULER_QUEUE: usize = 16_384;
 /// Capacity of the writer's queue of pages, batches of seeds, and messages; senders wait while it
 /// is full.
-pub const LEDGER_QUEUE: usize = 8_192;
+pub const WRITER_QUEUE: usize = 8_192;
 /// Bytes of a body that every visit may hold: nearly all pages need no more. Over HTTP/2, the
 /// connection may hold as much again. Over HTTP/1.1, it may hold one read: hyper's buffer grows up
 /// to 408 KiB while reads keep filling it, and the client has no setting for it.
@@ -102,7 +102,7 @@ pub const PEER_WINDOW: usize = 256;
 pub const PEER_STREAM_BYTES: usize = 8 << 20;
 /// Maximum number of robots.txt requests of other agents at once, and of requests to them.
 pub const REMOTE_ROBOTS_MAX: usize = 1_024;
-/// Capacity of the queue of answers from other agents; the links to them wait while it is full.
+/// Capacity of the queue of answers from other agents; the streams to them wait while it is full.
 pub const PEER_ANSWERS: usize = 8_192;
 /// Capacity of the writer's queue of messages from other agents, the coordinator and people: more
 /// than the streams of about a hundred agents send at once. A packet that finds no room is refused,

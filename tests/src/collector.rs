@@ -56,7 +56,7 @@ impl TraceService for Taker {
             let resource = of.resource.map(|resource| texts(&resource.attributes));
             let resource = resource.unwrap_or_default();
             if resource.get("service.name").map(String::as_str) != Some("crivello-agent") {
-                return Err(Status::invalid_argument("unknown span"));
+                return Err(Status::invalid_argument("unknown service"));
             }
             let by = resource.get("service.instance.id").cloned().unwrap_or_default();
             for span in of.scope_spans.into_iter().flat_map(|scope| scope.spans) {

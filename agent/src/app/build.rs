@@ -12,7 +12,7 @@ use crate::engines::scheduler::Scheduler;
 use crate::engines::seeding::SeedIntake;
 use crate::engines::writer::{Stores, Writer};
 use crate::fetch::{Dns, FetchContext};
-use crate::limits::{LEDGER_QUEUE, results_max, visits_max};
+use crate::limits::{WRITER_QUEUE, results_max, visits_max};
 use crate::messages::SchedulerQueues;
 use crate::observe::metrics::{AgentMetrics, Sources};
 use crate::observe::trace_export;
@@ -52,7 +52,7 @@ impl Build {
         self,
         seeds: SeedCounts,
         session: Option<ClusterSession>,
-        turns: Option<LeaseTask>,
+        lease_task: Option<LeaseTask>,
         replication: impl FnOnce(Shared, &Database) -> Result<Replication, DiskError>,
     ) -> Result<Crawl, AgentError> {
         let Self { settings, clock, home, disk, runtime } = self;
@@ -71,7 +71,7 @@ impl Build {
         let queues =
             Arc::new(SchedulerQueues::new(visits, 2 * shared.settings.dns.queries_max as usize));
         let duplicates = Arc::new(Duplicates::new(disk.clone()));
-        let (to_writer, inbox) = bounded(LEDGER_QUEUE);
+        let (to_writer, inbox) = bounded(WRITER_QUEUE);
         let (to_parsers, results) = bounded(results_max(visits));
         let sink = FetchSink::new(&shared, queues.clone(), to_parsers);
         let (context, dns) = outside(&settings, &shared, sink)?;
@@ -79,10 +79,11 @@ impl Build {
         let meter = meter(&home, &shared, &queues, &disk, reached, look_ups);
 
         let workbench = Workbench::new(&settings, clock.now(), home.is_unclean());
-        let turns = turns.map(|turns| turns.open(&runtime, shared.clone(), queues.clone()));
+        let lease_sender =
+            lease_task.map(|task| task.open(&runtime, shared.clone(), queues.clone()));
         let scheduler =
             Scheduler::new(shared.clone(), queues.clone(), workbench, to_writer.clone());
-        let scheduler = turns.into_iter().fold(scheduler, Scheduler::sharing);
+        let scheduler = lease_sender.into_iter().fold(scheduler, Scheduler::sharing);
         let stores = Stores {
             disk: disk.clone(),
             crawldb,

@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::cluster::{InboundMsg, Inbox};
-use crate::ip_leases::IpLeaseClient;
+use crate::ip_leases::IpLeaseExchange;
 use crate::messages::{Ack, Delivery, LeaseCommand, LeaseEvent, LeaseSender, SchedulerQueues};
 use crate::peers::{Outgoing, PeerReply};
 use crate::shared::Shared;
@@ -41,17 +41,17 @@ impl LeaseTask {
         workbench: Arc<SchedulerQueues>,
     ) -> LeaseSender {
         let sender = self.sender.clone();
-        let leases = IpLeaseClient::new(self.me, shared.live.latest().live.politeness.ip_delay);
+        let leases = IpLeaseExchange::new(self.me, shared.live.latest().live.politeness.ip_delay);
         runtime.spawn(
-            Task { task: self, leases, shared, workbench, counted_at: Timestamp::ZERO }.run(),
+            Task { queue: self, leases, shared, workbench, counted_at: Timestamp::ZERO }.run(),
         );
         sender
     }
 }
 
 struct Task {
-    task: LeaseTask,
-    leases: IpLeaseClient,
+    queue: LeaseTask,
+    leases: IpLeaseExchange,
     shared: Shared,
     workbench: Arc<SchedulerQueues>,
     counted_at: Timestamp,
@@ -63,7 +63,7 @@ impl Task {
             let now = self.shared.clock.now();
             let pause =
                 self.leases.next_time().map_or(PAUSE_MAX, |at| at.since(now).min(PAUSE_MAX));
-            match tokio::time::timeout(pause, self.task.commands.recv()).await {
+            match tokio::time::timeout(pause, self.queue.commands.recv()).await {
                 Ok(Some(command)) => {
                     self.apply_settings();
                     self.on_command(command);
@@ -71,7 +71,7 @@ impl Task {
                 Ok(None) => return,
                 Err(_) => {}
             }
-            while let Ok(command) = self.task.commands.try_recv() {
+            while let Ok(command) = self.queue.commands.try_recv() {
                 self.on_command(command);
             }
             self.apply_settings();
@@ -141,16 +141,16 @@ impl Task {
     fn send_pending(&mut self, now: Timestamp) {
         let notices = self.leases.take_notices();
         if !notices.is_empty() {
-            for notices in notices {
-                self.workbench.lease_events.push(LeaseEvent::Notice(notices));
+            for notice in notices {
+                self.workbench.lease_events.push(LeaseEvent::Notice(notice));
             }
             self.workbench.wake();
         }
         let epoch = self.leases.epoch();
         for (to, batch) in self.leases.take_batches(now) {
             let id = batch.id;
-            let (outgoing, inbox) = (self.task.outgoing.clone(), self.task.inbox.clone());
-            let sender = self.task.sender.clone();
+            let (outgoing, inbox) = (self.queue.outgoing.clone(), self.queue.inbox.clone());
+            let sender = self.queue.sender.clone();
             tokio::spawn(async move {
                 let reply = outgoing.exchange_ip_leases(to, epoch, batch).await;
                 let delivery = match reply {

@@ -43,14 +43,14 @@ pub struct Scheduler {
     workbench: Workbench,
     writer: Sender<WriterMsg>,
     /// Sender to the lease task; `None` if the agent is alone.
-    turns: Option<LeaseSender>,
+    lease_sender: Option<LeaseSender>,
     /// Visits in flight.
     in_flight: HashMap<HostKey, VisitInFlight, foldhash::fast::RandomState>,
     looking_up: usize,
     to_resolve: VecDeque<(HostKey, Arc<str>)>,
     outage: Outage,
     dns_health: DnsHealth,
-    guests: PeerRobotsRequests,
+    peer_robots: PeerRobotsRequests,
     census_at: Timestamp,
     /// Idle time since the last census.
     idle: Duration,
@@ -76,13 +76,13 @@ impl Scheduler {
             limited,
             workbench,
             writer,
-            turns: None,
+            lease_sender: None,
             in_flight: HashMap::default(),
             looking_up: 0,
             to_resolve: VecDeque::new(),
             outage: Outage::default(),
             dns_health: DnsHealth::default(),
-            guests: PeerRobotsRequests::default(),
+            peer_robots: PeerRobotsRequests::default(),
             census_at: Timestamp::ZERO,
             idle: Duration::ZERO,
             quiet: None,
@@ -91,9 +91,9 @@ impl Scheduler {
 
     /// Adds the IP leases of a cluster's member.
     #[must_use]
-    pub fn sharing(mut self, turns: LeaseSender) -> Self {
+    pub fn sharing(mut self, lease_sender: LeaseSender) -> Self {
         self.workbench = self.workbench.among_others();
-        self.turns = Some(turns);
+        self.lease_sender = Some(lease_sender);
         self
     }
 
@@ -105,11 +105,11 @@ impl Scheduler {
             let events: Vec<LeaseEvent> =
                 std::iter::from_fn(|| self.queues.lease_events.pop()).collect();
             let now = self.shared.clock.now();
-            self.hear_turns(events, now);
+            self.on_lease_events(events, now);
             let revised = self.shared.live.pending_for_workbench();
             // Read before the messages: all messages that the crawl database sent under older
             // settings are then in the queue.
-            self.hear(now);
+            self.drain_queues(now);
             if let Some(revised) = revised {
                 self.keep_up(&revised, now);
             }
@@ -139,22 +139,22 @@ impl Scheduler {
         self.shared.live.workbench_applied(revised.revision);
     }
 
-    fn hear_turns(&mut self, events: Vec<LeaseEvent>, now: Timestamp) {
+    fn on_lease_events(&mut self, events: Vec<LeaseEvent>, now: Timestamp) {
         for event in events {
             match event {
                 LeaseEvent::Notice(news) => self.workbench.on_lease_notice(&news, now),
                 LeaseEvent::Epoch(epoch) => {
                     let held = self.workbench.begin_lease_epoch(now);
-                    if let Some(turns) = &self.turns {
-                        turns.send(LeaseCommand::Uses { epoch, held });
+                    if let Some(lease_sender) = &self.lease_sender {
+                        lease_sender.send(LeaseCommand::Uses { epoch, held });
                     }
                 }
             }
         }
     }
 
-    fn hear(&mut self, now: Timestamp) {
-        self.guests.hear(&self.queues.remote_robots, &mut self.workbench, now);
+    fn drain_queues(&mut self, now: Timestamp) {
+        self.peer_robots.receive(&self.queues.remote_robots, &mut self.workbench, now);
         while let Some(note) = self.queues.from_writer.pop() {
             self.workbench.on_frontier(note, now);
         }
@@ -263,15 +263,15 @@ impl Scheduler {
     fn speak(&mut self, now: Timestamp) -> Result<(), ()> {
         let notes = self.workbench.take_messages();
         if !notes.is_empty() {
-            self.writer.send(WriterMsg::Notes(notes)).map_err(drop)?;
+            self.writer.send(WriterMsg::ToFrontier(notes)).map_err(drop)?;
         }
-        if let Some(turns) = &self.turns {
+        if let Some(lease_sender) = &self.lease_sender {
             let notes = self.workbench.take_lease_requests(now);
             if !notes.is_empty() {
-                turns.send(LeaseCommand::Requests(notes));
+                lease_sender.send(LeaseCommand::Requests(notes));
             }
         }
-        self.guests.speak(&self.queues.remote_robots, &mut self.workbench);
+        self.peer_robots.reply(&self.queues.remote_robots, &mut self.workbench);
         self.to_resolve.extend(self.workbench.take_to_resolve());
         let mut asked = false;
         while self.looking_up < self.queues.names.capacity()

@@ -210,7 +210,7 @@ impl Writer {
                 self.open.found.extend(found);
                 self.open.refused.merge(&refused);
             }
-            WriterMsg::Notes(notes) => {
+            WriterMsg::ToFrontier(notes) => {
                 notes.into_iter().for_each(|note| self.stores.crawldb.on_workbench(note));
             }
             WriterMsg::SeedsEnd { any } => {

@@ -12,10 +12,10 @@
 //! * *Errors*: lost messages are sent again after a while; a lease that is never returned expires.
 //!
 //! ```text
-//!   workbench ── Acquire ─► IpLeaseClient ──► lessor of the address (here or another agent)
-//!       ◄── Granted ─────── IpLeaseClient ◄──        ┊ other agents acquire too
-//!       ◄── Wanted ──────── IpLeaseClient ◄──        ┊
-//!   workbench ── Return ──► IpLeaseClient ──► lessor, which grants it to the next
+//!   workbench ── Acquire ─► IpLeaseExchange ──► lessor of the address (here or another agent)
+//!       ◄── Granted ─────── IpLeaseExchange ◄──        ┊ other agents acquire too
+//!       ◄── Wanted ──────── IpLeaseExchange ◄──        ┊
+//!   workbench ── Return ──► IpLeaseExchange ──► lessor, which grants it to the next
 //! ```
 //! # Properties
 //! 1. *One holder.* From the grant until the lease is returned or expires by the lessor's clock, and
@@ -29,7 +29,7 @@
 //! 3. *Fairness.* Waiting agents are served in order. An agent whose lease is wanted returns it after
 //!    one visit, or after a quarter of a second of visits.
 
-mod client;
+mod exchange;
 mod lendable;
 mod lessor;
 #[cfg(test)]
@@ -38,7 +38,7 @@ mod tests;
 pub use crate::messages::{
     LeaseBatch, LeaseInUse, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease,
 };
-pub use client::IpLeaseClient;
+pub use exchange::IpLeaseExchange;
 pub use lendable::lessor_of;
 
 use crate::limits::{IP_LEASE_GRANT_AHEAD as LEND_AHEAD, IP_LEASE_TERM as TERM};

@@ -1,7 +1,7 @@
 //! One lender, and what it says to those who ask.
 
 use super::{
-    IpLeaseClient, LeaseBatch, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease, TERM,
+    IpLeaseExchange, LeaseBatch, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease, TERM,
 };
 use crate::messages::Delivery;
 use crivello_common::assignment::{Owners, StrategyKind};
@@ -46,7 +46,7 @@ fn view(epoch: u64, states: [AgentState; 3]) -> Arc<Owners> {
 }
 
 struct Fixture {
-    leases: IpLeaseClient,
+    leases: IpLeaseExchange,
     now: Timestamp,
     id: u64,
 }
@@ -65,7 +65,7 @@ impl Fixture {
     /// Nobody has told anything.
     fn closed() -> Self {
         let now = Timestamp::from_secs(1_700_000_000);
-        let mut leases = IpLeaseClient::new(ME, REST);
+        let mut leases = IpLeaseExchange::new(ME, REST);
         leases.on_view(view(1, [AgentState::Active, AgentState::Draining, AgentState::Draining]));
         leases.on_leases_in_use(Vec::new(), now);
         leases.on_fences_closed(now);

@@ -1,10 +1,10 @@
 //! A commit: everything that one write batch makes durable, as a value that the stages pass on.
 //!
 //! ```text
-//!   gather ─► route ─► apply ─► enqueue ─► write ─► on_committed
-//!   writer    links    rows,    replicas,  batch    acks, once
-//!             of other batch,   outbox              replicated
-//!             owners   changes
+//!   append ─► route ─► sync ──► apply ─► enqueue ─► write ─► on_committed
+//!   records   links    archive  rows,    replicas,  batch    acks, once
+//!   to the    of other          batch,   outbox              replicated
+//!   archive   owners            changes
 //! ```
 //! A commit holds pages or facts, never both: each reads rows that the other's batch changes.
 

@@ -3,7 +3,7 @@
 use super::{
     HostSnapshot, LeaseEvent, RemoteRobotsQueues, Resolution, ToWorkbench, Verdict, Visit,
 };
-use crate::limits::{DESK_QUEUE, WORKBENCH_QUERIES_MAX};
+use crate::limits::{SCHEDULER_QUEUE, WORKBENCH_QUERIES_MAX};
 use crivello_common::hash::HostKey;
 use crossbeam::queue::{ArrayQueue, SegQueue};
 use std::sync::{Arc, OnceLock};
@@ -62,7 +62,7 @@ impl SchedulerQueues {
             names: ArrayQueue::new(names),
             fetchers: Notify::new(),
             replies: ArrayQueue::new(visits + names),
-            from_writer: ArrayQueue::new(DESK_QUEUE),
+            from_writer: ArrayQueue::new(SCHEDULER_QUEUE),
             lease_events: SegQueue::new(),
             remote_robots: RemoteRobotsQueues::default(),
             queries: ArrayQueue::new(WORKBENCH_QUERIES_MAX),

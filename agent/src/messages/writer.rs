@@ -12,7 +12,7 @@ pub enum WriterMsg {
     /// Seeds of a local crawl, with a tally of those that were refused.
     Found(Vec<Found>, DiscardTally),
     /// Messages from the workbench.
-    Notes(Vec<ToFrontier>),
+    ToFrontier(Vec<ToFrontier>),
     /// No more seeds will come.
     SeedsEnd {
         /// True if this run has accepted at least one.

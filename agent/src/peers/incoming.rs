@@ -1,8 +1,8 @@
 //! Requests of the other agents: a server that checks each request, passes it to a
 //! [`PeerHandler`], and sends the handler's acknowledgement.
 
+use super::envelope::envelope;
 use super::packet::{Body, Lane};
-use super::wire::envelope;
 use super::{ip_leases, robots};
 use crate::limits::{PEER_STREAM_BYTES, PEER_WINDOW};
 use crate::messages::{Ack, LeaseBatch, RobotsOutcome};

@@ -1,6 +1,6 @@
 //! Batches of IP lease messages, on the wire.
 
-use super::wire::{PeerError, envelope};
+use super::envelope::{PeerError, envelope};
 use crate::messages::{LeaseBatch, LeaseNotice, LeaseReport, LeaseRequest, ReportedLease};
 use bytes::Bytes;
 use crivello_common::time::Timestamp;

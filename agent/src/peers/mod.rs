@@ -18,6 +18,7 @@
 //! Every request begins with one `Envelope` (sender, epoch, id); every packet and
 //! batch is answered by one `Acknowledgement`.
 
+mod envelope;
 mod event;
 mod incoming;
 mod ip_leases;
@@ -28,11 +29,10 @@ mod queue;
 mod robots;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 pub use crate::messages::{LeaseBatch, OwnershipMessage, TransferKind};
+pub use envelope::PeerError;
 pub use event::PeerEvent;
 pub use incoming::{ExtraServices, PacketOrigin, PeerHandler, PeerServer, ServeError};
 pub use outgoing::{Outgoing, PeerReply, RejectReason, Rejected};
 pub use packet::{Body, Lane};
-pub use wire::PeerError;

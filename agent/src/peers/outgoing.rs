@@ -1,11 +1,11 @@
 //! Requests to the other agents: a queue and a stream for each agent and lane. Offering a packet
 //! never waits, and a slow agent delays no other.
 
+use super::envelope::view_of;
 use super::event::PeerEvent;
 use super::packet::{Body, Lane};
 use super::peer_stream::{PeerStream, client};
 use super::queue::Queue;
-use super::wire::view_of;
 use super::{ip_leases, robots};
 use crate::messages::{LeaseBatch, RobotsOutcome};
 use crivello_common::time::Clock;

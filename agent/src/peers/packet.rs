@@ -1,6 +1,6 @@
 //! The body of a packet, in memory and on the wire.
 
-use super::wire::PeerError;
+use super::envelope::PeerError;
 use crate::messages::{OwnershipMessage, TransferKind};
 use bytes::Bytes;
 use crivello_common::hash::GroupHash;

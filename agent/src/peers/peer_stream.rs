@@ -1,9 +1,9 @@
 //! The delivery of one queue to its agent: opens a stream when there is something to send, and
 //! another one whenever a stream ends.
 
+use super::envelope::view_of;
 use super::event::PeerEvent;
 use super::queue::Queue;
-use super::wire::view_of;
 use crivello_common::time::Clock;
 use crivello_common::view::AgentId;
 use crivello_proto::v1::acknowledgement::Outcome;

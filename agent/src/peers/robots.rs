@@ -1,6 +1,6 @@
 //! A robots.txt that one agent fetches for another, on the wire.
 
-use super::wire::PeerError;
+use super::envelope::PeerError;
 use crate::messages::RobotsOutcome;
 use crivello_common::robots::Rules;
 use crivello_common::url::CrawlUrl;

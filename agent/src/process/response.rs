@@ -142,8 +142,8 @@ impl ResponseProcessor {
         (links, discards, page.charset)
     }
 
-    /// Returns the sitemaps that a robots.txt names, at depth 0. They are read from the same text
-    /// as the rules.
+    /// Returns the sitemaps that a robots.txt names, as if a seed linked to them. They are read from
+    /// the same text as the rules.
     fn sitemaps(
         &self,
         fetched: &Fetched,

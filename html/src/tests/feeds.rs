@@ -53,7 +53,11 @@ fn a_sitemap_may_be_a_gzip_file() {
         assert_eq!((read.media, read.hrefs.len()), (Media::Sitemap, 3), "{content_type}");
     }
     let read = Case::new(&bytes).header("content-type", "application/x-gzip").read();
-    assert_eq!((read.media, read.hrefs.len()), (Media::Other, 0), "text was taken for a sitemap");
+    assert_eq!(
+        (read.media, read.hrefs.len()),
+        (Media::Other, 0),
+        "a gzip file was taken for a sitemap"
+    );
 }
 
 #[test]

@@ -129,7 +129,7 @@ async fn a_client_that_does_not_read_is_disconnected() {
     let at = start(None, HttpLimits { connections_max: 1, ..LIMITS }).await;
     let greedy = send(at, b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n").await;
     let mut next = send(at, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
-    assert!(rest(&mut next).await.ends_with("xxxxx"), "expected a response on the kept connection");
+    assert!(rest(&mut next).await.ends_with("xxxxx"), "expected a response to the next client");
     drop(greedy);
     // A client that reads receives everything, even if it takes long.
     let at = start(None, LIMITS).await;

@@ -37,7 +37,7 @@ fn cluster(pages: u32) -> Cluster {
 fn api(at: SocketAddr, path: &str) -> Value {
     let mut stream = TcpStream::connect(at).expect("the dashboard listens");
     let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes()).expect("the crawler reads its input");
+    stream.write_all(head.as_bytes()).expect("the dashboard reads the request");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("a response");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");

@@ -145,7 +145,7 @@ fn a_paused_host_rests_until_it_is_resumed_and_the_crawl_waits_for_it() {
 
 /// Waits until all hosts except `host` have been visited since `since`.
 fn wait_for_others(cluster: &mut Cluster, since: Timestamp, host: &str) {
-    cluster.until("the other agents continue", |cluster| {
+    cluster.until("the other hosts continue", |cluster| {
         let asked = by_host(cluster, since);
         asked.iter().filter(|(name, entries)| *name != host && entries.len() >= 5).count() == 7
     });
@@ -170,7 +170,7 @@ fn a_blocked_host_is_visited_no_more_and_its_queue_is_dropped_and_counted() {
     assert!(dropped.ends_with(&format!("of {} hosts", gone.len())), "{said}");
     sleep(EFFECTIVE);
     let blocked = cluster.web.log().now();
-    cluster.until("the other agents continue", |cluster| {
+    cluster.until("the other hosts continue", |cluster| {
         let asked = by_host(cluster, blocked);
         asked.values().filter(|entries| entries.len() >= 10).count() >= 8 - gone.len()
     });

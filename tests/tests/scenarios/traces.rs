@@ -152,7 +152,9 @@ fn asked(cluster: &mut Cluster, name: &str) -> BTreeMap<Vec<u8>, Vec<String>> {
     let at = cluster.process(name).listening_address().expect("the server accepts connections");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let mut client = ControlClient::connect(format!("http://{at}")).await.expect("a response");
+        let mut client = ControlClient::connect(format!("http://{at}"))
+            .await
+            .expect("the control API accepts connections");
         let all = TracesRequest { limit: 10_000, ..TracesRequest::default() };
         let spans = client.traces(all).await.expect("a response").into_inner().spans;
         assert!(spans.len() > 100, "{}", spans.len());

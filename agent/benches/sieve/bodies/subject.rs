@@ -51,7 +51,9 @@ impl Subject {
             (Kind::Rocks, Some(disk)) => Box::new(RocksSeen::new(disk.clone())),
             (Kind::Bloom, _) => Box::new(Bloom::new(memory)),
             (Kind::BlockedBloom, _) => Box::new(BlockedBloom::new(memory)),
-            (Kind::Offline, _) => Box::new(Offline::open(dir, memory).expect("the database opens")),
+            (Kind::Offline, _) => {
+                Box::new(Offline::open(dir, memory).expect("the fingerprint file opens"))
+            }
             _ => Box::<Memory>::default(),
         };
         Self { body, dir: dir.to_owned(), disk, passed: Vec::new() }

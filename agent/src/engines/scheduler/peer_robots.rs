@@ -14,7 +14,12 @@ pub struct PeerRobotsRequests(HashMap<CrawlUrl, Vec<oneshot::Sender<RobotsOutcom
 
 impl PeerRobotsRequests {
     /// Passes requests and answers of other agents to the workbench.
-    pub fn hear(&mut self, queues: &RemoteRobotsQueues, workbench: &mut Workbench, now: Timestamp) {
+    pub fn receive(
+        &mut self,
+        queues: &RemoteRobotsQueues,
+        workbench: &mut Workbench,
+        now: Timestamp,
+    ) {
         while let Some((url, found)) = queues.answers.pop() {
             workbench.on_remote_robots(&url, &found, now);
         }
@@ -42,7 +47,7 @@ impl PeerRobotsRequests {
     }
 
     /// Sends the workbench's answers and requests to other agents.
-    pub fn speak(&mut self, queues: &RemoteRobotsQueues, workbench: &mut Workbench) {
+    pub fn reply(&mut self, queues: &RemoteRobotsQueues, workbench: &mut Workbench) {
         for (url, found) in workbench.take_peer_replies() {
             for answer in self.0.remove(&url).unwrap_or_default() {
                 let _ = answer.send(found.clone());

@@ -38,7 +38,7 @@ fn note() -> WriterMsg {
     let url = CrawlUrl::parse("http://a.test/").unwrap();
     let host = url.host_key(AssignBy::Domain);
     let reason = crivello_common::discard::Discard::GaveUp;
-    WriterMsg::Notes(vec![
+    WriterMsg::ToFrontier(vec![
         ToFrontier::NameFailed { kind: Failure::DnsNoSuchName },
         ToFrontier::DiscardUrls { host, urls: Vec::new(), reason },
     ])

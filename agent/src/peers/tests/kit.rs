@@ -58,10 +58,10 @@ impl PeerHandler for Inbox {
         let _ = ack.send(Ack::Done);
     }
 
-    fn fetch_robots(&self, url: CrawlUrl, ack: oneshot::Sender<RobotsOutcome>) {
+    fn fetch_robots(&self, url: CrawlUrl, outcome: oneshot::Sender<RobotsOutcome>) {
         // What is not known there is let go unanswered.
         if let Some((_, found)) = self.robots.lock().iter().find(|(known, _)| *known == url) {
-            let _ = ack.send(found.clone());
+            let _ = outcome.send(found.clone());
         }
     }
 

@@ -134,7 +134,7 @@ impl Fixture {
     }
 
     pub fn resolve(&mut self, name: &str, answer: Result<Resolved, ResolveError>) {
-        assert!(self.names().contains(&name.to_owned()), "{name} was not resolved");
+        assert!(self.names().contains(&name.to_owned()), "{name} was not requested to be resolved");
         self.workbench.resolved(&Resolution { host: key(name), answer }, self.now);
     }
 

@@ -264,7 +264,7 @@ impl World {
         while world.wrong.is_none() {
             let Some(Reverse((at, id))) = world.heap.pop() else { break };
             world.now = at;
-            let event = world.events.remove(&id).expect("the format written above");
+            let event = world.events.remove(&id).expect("the event is in the map");
             world.happen(event);
             if world.now > FAULTS_UNTIL + 60_000
                 && world.now.is_multiple_of(16)

@@ -6,13 +6,13 @@
 
 use super::world::World;
 
-fn id(name: &str) -> Option<u64> {
+fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 fn run(trouble: bool) {
-    let n = id("CRIVELLO_TEST_SCHEDULES").unwrap_or(100);
-    let seeds = id("CRIVELLO_TEST_SEED").map_or(0..n, |seed| seed..seed.saturating_add(1));
+    let n = number("CRIVELLO_TEST_SCHEDULES").unwrap_or(100);
+    let seeds = number("CRIVELLO_TEST_SEED").map_or(0..n, |seed| seed..seed.saturating_add(1));
     let (mut visits, mut cut) = (0, 0);
     for seed in seeds {
         let world = std::panic::catch_unwind(|| World::run(seed, trouble));

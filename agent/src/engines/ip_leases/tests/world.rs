@@ -4,7 +4,7 @@
 //! Agents' clocks differ by hours. Messages are late, lost, or answered too late. Agents join,
 //! leave, are killed, come back, or are cut off and continue to fetch until their fence closes.
 
-use crate::ip_leases::{IpLeaseClient, LeaseBatch};
+use crate::ip_leases::{IpLeaseExchange, LeaseBatch};
 use crate::messages::{Delivery, Resolution, Resolved, ToWorkbench, Visit};
 use crate::workbench::Workbench;
 use crate::workbench::tests::fixture::{HTTP, key, ms, open, secs, url};
@@ -85,7 +85,7 @@ pub(super) struct Node {
     /// Offset of its clock from the true time.
     pub(super) ahead: Duration,
     pub(super) workbench: Workbench,
-    leases: IpLeaseClient,
+    leases: IpLeaseExchange,
     pub(super) fenced: bool,
     pub(super) visits: HashMap<IpAddr, Timestamp>,
 }
@@ -239,7 +239,7 @@ impl World {
                 enter(&mut workbench, &name, address(n), 2_000, local);
             }
         }
-        let leases = IpLeaseClient::new(id, self.settings.live.politeness.ip_delay);
+        let leases = IpLeaseExchange::new(id, self.settings.live.politeness.ip_delay);
         let (life, visits) = (self.lives, HashMap::new());
         self.nodes.insert(id, Node { life, ahead, workbench, leases, fenced: false, visits });
         self.at(ROUND, Event::Round(id, self.lives));

@@ -18,7 +18,7 @@ const BATCH_MAX: usize = 16_384;
 
 /// The IP leases of one agent: those that it borrows, and those that it lends.
 #[derive(Debug)]
-pub struct IpLeaseClient {
+pub struct IpLeaseExchange {
     me: AgentId,
     lessor: Lessor,
     owners: Option<Arc<Owners>>,
@@ -48,7 +48,7 @@ struct SentBatch {
     requests: Vec<LeaseRequest>,
 }
 
-impl IpLeaseClient {
+impl IpLeaseExchange {
     /// Returns a client without a view.
     #[must_use]
     pub fn new(me: AgentId, ip_delay: Duration) -> Self {
