@@ -79,7 +79,7 @@ pub const SPANS_KEPT: usize = 4_096;
 pub const SPANS_PENDING: usize = 16_384;
 /// Maximum number of spans in one call to the collector: well below the limit of 4 MiB a call.
 pub const SPANS_A_CALL: usize = 512;
-/// Maximum number of traced URLs of which the time of queueing or sending is kept.
+/// Maximum number of traced URLs of which the time of queuing or sending is kept.
 pub const TRACED_URLS: usize = 65_536;
 /// Maximum number of hosts of which the time of the last name look-up is kept.
 pub const LOOKED_UP_HOSTS: usize = 16_384;

@@ -438,7 +438,7 @@ fn log_changes(before: &View, after: &View) {
             AgentState::Active => tracing::info!("agent {name} ({id}) joined"),
             AgentState::Draining => tracing::info!("agent {name} ({id}) is draining"),
             AgentState::Dead => {
-                tracing::warn!("agent {name} ({id}) is dead: its lease has expired")
+                tracing::warn!("agent {name} ({id}) is dead: its lease has expired");
             }
         }
     }

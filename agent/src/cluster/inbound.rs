@@ -104,7 +104,7 @@ impl ReplicationEngine {
                 return Ok(());
             }
             Body::ReplicaFacts(facts) => {
-                self.store_as_replica(store, &facts, from, open.facts, now)?
+                self.store_as_replica(store, &facts, from, open.facts, now)?;
             }
             Body::Rows { group, facts, kind, last } => {
                 match kind {

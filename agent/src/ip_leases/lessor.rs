@@ -117,7 +117,7 @@ impl Lessor {
     pub fn on_request(&mut self, from: AgentId, request: LeaseRequest, now: Timestamp) {
         match request {
             LeaseRequest::Acquire { address, requested_at } => {
-                self.acquire(from, address, requested_at, now)
+                self.acquire(from, address, requested_at, now);
             }
             LeaseRequest::Return { address, requested_at, rest } => {
                 let Some(loan) = self.loans.get_mut(&address) else { return };

@@ -25,7 +25,7 @@ impl Heartbeat {
                             changed.join(", ")
                         ),
                         Err(why) => {
-                            tracing::error!("settings of revision {revision} are rejected: {why}")
+                            tracing::error!("settings of revision {revision} are rejected: {why}");
                         }
                     }
                 }
