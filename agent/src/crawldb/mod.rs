@@ -1,10 +1,9 @@
 //! The crawl database: sieve, frontier and host rows on disk, and the one commit that changes them.
 //!
-//! - *In*: [`Commit`](crate::messages::Commit)s of stored pages with their links, seeds and URLs
-//!   from other agents, or of other agents' [`Fact`](crate::messages::Fact)s; roles of groups; the
-//!   workbench's messages ([`ToFrontier`]).
-//! - *Out*: hosts that fall due, with the heads of their queues
-//!   ([`ToWorkbench`](crate::messages::ToWorkbench)); the facts of a group that is handed off.
+//! - *In*: [`Commit`]s of stored pages with their links, seeds and URLs from other agents, or of other
+//!   agents' [`Fact`]s; roles of groups; the workbench's messages ([`ToFrontier`]).
+//! - *Out*: hosts that fall due, with the heads of their queues ([`ToWorkbench`]); the facts of a
+//!   group that is handed off.
 //! - *State*: all URLs ever seen, the queues, the outcomes of finished URLs, and every host's
 //!   state. Only hosts that are on the workbench or have pages in flight are in memory.
 //! - *Never knows*: the web, the clock, its thread, protobuf.

@@ -6,7 +6,7 @@
 //!
 //! - *Input:* [`ToWorkbench`] (hosts that fall due, more of their URLs),
 //!   [`Resolution`](crate::messages::Resolution), [`Verdict`](crate::messages::Verdict), the
-//!   scheduler's queries, and in a cluster [`LeaseNotice`](crate::messages::LeaseNotice).
+//!   scheduler's queries, and in a cluster [`LeaseNotice`].
 //! - *Output:* [`Visit`](crate::messages::Visit), [`ToFrontier`]
 //!   ([`Workbench::take_messages`]), names to resolve ([`Workbench::take_to_resolve`]), requests for
 //!   and returns of IP leases ([`Workbench::take_lease_requests`]).
