@@ -1,4 +1,4 @@
-//! What the room costs over bare reqwest: CPU time of the thread that fetches, per page, the same
+//! Cost of the fetch stage over bare reqwest: CPU time of the thread that fetches, per page, the same
 //! pages on kept-alive connections from the same server (on threads of its own).
 //!
 //! `cargo bench -p crivello-agent --bench fetch`

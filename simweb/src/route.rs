@@ -26,7 +26,7 @@ pub enum Route {
     Nofollowed(u32),
     /// A day of the calendar.
     Day(u64),
-    /// The same segment, repeated this many times.
+    /// A segment, repeated this many times.
     Segments(u32),
 }
 

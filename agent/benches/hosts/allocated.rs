@@ -1,4 +1,4 @@
-//! What is allocated at the moment, counted: all but what RocksDB takes for itself.
+//! Number of bytes that are allocated, without those of RocksDB.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

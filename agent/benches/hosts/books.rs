@@ -18,7 +18,7 @@ pub const VISITS_A_SECOND: u32 = 10_000;
 /// URLs in one commit.
 const URLS_A_GROUP: u32 = 30_000;
 
-/// See the module.
+/// The crawl database with its hosts, driven without threads.
 pub struct Books {
     /// With room on the workbench for just so many hosts, whose delay has so many of them fall due
     /// each second.

@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-/// What a site takes for a request.
+/// Duration of a request at a site.
 pub const SERVED: Duration = Duration::from_millis(10);
 /// Longer than any bench: no name is resolved twice.
 const KNOWN: Duration = Duration::from_secs(1_000_000);
 
-/// See the module.
+/// A workbench with the bookkeeping of its visits.
 pub struct Desk {
     /// The workbench.
     pub bench: Workbench,

@@ -5,7 +5,7 @@
 //! CPU-second can be handed out and taken back; and how long a host that may be visited waits until it
 //! is handed out, at ten thousand visits a second. The clock of the last is the CPU time of this
 //! thread: it stands still while others have the processor, and jumps where there is nothing to do.
-//! What the hosts cost that are not on the workbench is measured in processes of their own, which
+//! The cost of the hosts that are not on the workbench is measured in separate processes, which
 //! open the crawl database and hand out a thousand hosts.
 //!
 //! `CRIVELLO_BENCH_HOSTS` sets the number of hosts known (default 1,000,000); a fifth as many are the

@@ -19,7 +19,7 @@ pub fn cpu() -> Duration {
 struct Round<'a> {
     desk: &'a mut Desk,
     out: VecDeque<(Timestamp, Visit)>,
-    /// What has passed of the next microsecond.
+    /// The part of the next microsecond that has passed.
     passed: Duration,
 }
 

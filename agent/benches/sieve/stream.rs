@@ -21,7 +21,7 @@ pub struct Links<T> {
     pub distinct: u64,
 }
 
-/// See the module. Goes on where it stopped.
+/// A stream of URLs that continues where it stopped.
 pub struct Stream<T> {
     random: SmallRng,
     /// Makes a link of the number of its host and its own there.

@@ -70,8 +70,7 @@ impl CrawlDb {
             }
             group.hosts += 1;
         }
-        frontier.hosts.insert(url.host, url.url.host().into());
-        frontier.totals.hosts += 1;
+        frontier.add_host(url.host, url.url.host().into());
         Ok(None)
     }
 }

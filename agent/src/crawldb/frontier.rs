@@ -5,12 +5,13 @@ use super::changes::{ChangeLog, is_limit};
 use super::domain_counters::DomainCounters;
 use super::hosts::HostTable;
 use super::totals::Totals;
-use crate::messages::{PRIORITY_PENDING, QueueKey, Queued};
-use crate::storage::values::{HostRow, Seen, UrlOutcome, encode_queued};
+use crate::messages::{PRIORITY_PENDING, QueueKey, Queued, RobotsRecord};
+use crate::storage::values::{HostRow, RobotsRow, Seen, UrlOutcome, encode_queued};
 use crate::storage::{Batch, Database, DiskError, Family, keys};
 use crivello_common::config::Live;
 use crivello_common::discard::Discard;
 use crivello_common::hash::{GroupHash, HostKey, UrlHash, UrlKey};
+use crivello_common::url::Origin;
 use crivello_common::view::AgentId;
 use std::sync::Arc;
 
@@ -58,6 +59,18 @@ pub struct Frontier {
 }
 
 impl Frontier {
+    /// Adds and counts a host that has no row yet. The next commit writes its row.
+    pub fn add_host(&mut self, host: HostKey, name: Arc<str>) {
+        self.totals.hosts += 1;
+        self.hosts.insert(host, name);
+    }
+
+    /// Writes a robots row with the next commit.
+    pub fn set_robots(&mut self, host: HostKey, origin: Origin, record: &RobotsRecord) {
+        self.robots.push((keys::robots(host, origin).to_vec(), RobotsRow::encode(record)));
+        self.hosts.change(host, |entry| entry.row.robots = true);
+    }
+
     /// Returns the next queue key in the order of first appearance.
     pub fn next_queue_key(&mut self) -> QueueKey {
         let seq = self.totals.next_seq;

@@ -72,10 +72,13 @@ impl HostTable {
         self.hosts.len()
     }
 
-    /// Adds a host that has no row yet.
+    /// Adds a host that has no row yet. The next commit writes its row.
     pub fn insert(&mut self, host: HostKey, name: Arc<str>) {
         let row = HostRow { name, ..HostRow::default() };
-        self.hosts.insert(host, HostInMemory::new(row));
+        let mut entry = HostInMemory::new(row);
+        entry.dirty = true;
+        self.dirty.push(host);
+        self.hosts.insert(host, entry);
     }
 
     /// Changes a host, if it is in memory. The next commit writes its row.

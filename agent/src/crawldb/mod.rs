@@ -46,7 +46,7 @@ pub use totals::Totals;
 pub use transfer::ExportCursor;
 
 use crate::messages::{BlockCount, Commit, CommitKind, Fact, Queued, ToFrontier, ToWorkbench};
-use crate::storage::{Batch, Database, DiskError, Family, keys, values::RobotsRow};
+use crate::storage::{Batch, Database, DiskError, Family, keys};
 use blocked_hosts::BlockedHosts;
 use changes::ChangeLog;
 use crivello_common::config::{Live, Settings};
@@ -182,9 +182,7 @@ impl CrawlDb {
                 frontier.hosts.change(host, |entry| entry.learn(state));
             }
             ToFrontier::Robots { host, origin, record } => {
-                let value = RobotsRow::encode(&record);
-                frontier.robots.push((keys::robots(host, origin).to_vec(), value));
-                frontier.hosts.change(host, |entry| entry.row.robots = true);
+                frontier.set_robots(host, origin, &record);
             }
             ToFrontier::ReturnUrls { host, unused } => {
                 if let Some(entry) = frontier.hosts.get_mut(host) {

@@ -4,6 +4,7 @@ use super::GroupRows;
 use super::blocked_hosts::BlockedHosts;
 use super::domain_counters::DomainCounters;
 use super::frontier::{END_OF_QUEUE, Frontier};
+use super::host_in_memory::HostInMemory;
 use crate::limits::{WINDOW_MAX, WINDOW_MIN};
 use crate::messages::{DueHost, QueueKey, Queued, RobotsRecord, ToWorkbench};
 use crate::storage::values::{RobotsRow, decode_queued};
@@ -241,15 +242,7 @@ impl Server {
             return Ok(None);
         }
         entry.on_workbench = true;
-        Ok(Some(DueHost {
-            host,
-            name: entry.row.name.clone(),
-            state: entry.row.state.clone(),
-            robots,
-            urls,
-            more,
-            pages_left,
-        }))
+        Ok(Some(DueHost { urls, more, pages_left, ..due_without_urls(host, entry, robots) }))
     }
 
     /// Returns the number of pages that may still be fetched of a host. `Err` contains the limit
@@ -335,17 +328,23 @@ fn answer_host_request(
     frontier.hosts.load(&[host])?;
     let robots = read_robots(frontier, host)?;
     if !frontier.hosts.contains(host) {
-        // The same commit counts and writes it.
-        frontier.totals.hosts += 1;
-        frontier.hosts.insert(host, name);
-        frontier.hosts.change(host, |_| ());
+        frontier.add_host(host, name);
     }
     let Some(entry) = frontier.hosts.get_mut(host) else { return Ok(None) };
     if entry.on_workbench {
         return Ok(None);
     }
     entry.on_workbench = true;
-    Ok(Some(DueHost {
+    Ok(Some(due_without_urls(host, entry, robots)))
+}
+
+/// Returns a host for the workbench, without its queue.
+fn due_without_urls(
+    host: HostKey,
+    entry: &HostInMemory,
+    robots: Vec<(Origin, RobotsRecord)>,
+) -> DueHost {
+    DueHost {
         host,
         name: entry.row.name.clone(),
         state: entry.row.state.clone(),
@@ -353,7 +352,7 @@ fn answer_host_request(
         urls: Vec::new(),
         more: false,
         pages_left: u64::MAX,
-    }))
+    }
 }
 
 /// Returns the robots rows of a host.

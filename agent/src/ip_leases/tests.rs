@@ -99,7 +99,7 @@ impl Fixture {
         self.leases.tick(self.now);
     }
 
-    /// What was sent since the last time, but for reports.
+    /// Returns the notices sent since the last call.
     fn sent(&mut self) -> Vec<(AgentId, LeaseNotice)> {
         let mut sent = Vec::new();
         for (to, batch) in self.leases.take_batches(self.now) {

@@ -14,7 +14,7 @@ const HORIZON_MIN: Duration = Duration::from_secs(30);
 /// longer than this, or than half its delay: otherwise none would leave where delays are short.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
 
-/// What happens to a host that has a task.
+/// The decision about a host that has a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Eviction {
     /// It stays.

@@ -12,7 +12,7 @@ const REVIEW: Duration = Duration::from_secs(1);
 /// The front shrinks after more than this many reviews in a row with too many ready entries.
 const PATIENCE: u32 = 10;
 
-/// What the workbench occupies now.
+/// The current occupancy of the workbench.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     /// Hosts in memory.

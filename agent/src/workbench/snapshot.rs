@@ -12,7 +12,7 @@ use crivello_common::time::Timestamp;
 use crivello_common::url::Origin;
 use std::sync::Arc;
 
-/// What a snapshot is taken of.
+/// The parts of the workbench that a snapshot reads.
 pub(super) struct Source<'a> {
     pub hosts: &'a Hosts,
     pub ips: &'a Ips,

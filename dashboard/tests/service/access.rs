@@ -1,4 +1,4 @@
-//! Who is let in, over real connections.
+//! Access control, over real connections.
 
 use super::scene::Scene;
 use crivello_common::runtime::Token;

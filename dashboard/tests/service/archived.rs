@@ -1,4 +1,4 @@
-//! What is lost with a dead agent is counted for as long as that takes, unless nobody waits for it.
+//! The count of pages that only a dead agent has: it runs to its end, unless its client disconnects.
 
 use super::scene::Scene;
 use crivello_dashboard::Options;

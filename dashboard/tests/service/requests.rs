@@ -1,4 +1,4 @@
-//! What people ask comes from the agents, each thing once, and who cannot answer is named.
+//! Requests of users: the reply of each agent occurs once, and agents without a reply are named.
 
 use super::scene::Scene;
 use crivello_dashboard::{MetricsText, Options};

@@ -27,7 +27,7 @@ pub(super) struct Scene {
     _dir: TempDir,
 }
 
-/// What came back.
+/// The response.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,

@@ -30,7 +30,7 @@ use run::{Figures, Order};
 use std::process::{Command, Stdio};
 use subject::Kind;
 
-/// What a process of one row is told.
+/// Environment variable with the task of a process that measures one row.
 const ROW: &str = "CRIVELLO_BENCH_ROW";
 
 fn main() {

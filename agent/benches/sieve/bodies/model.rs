@@ -1,4 +1,4 @@
-//! What the figures of two sizes make of a third that nobody has measured.
+//! Extrapolation of the figures of two sizes to a third one, which was not measured.
 //!
 //! How each figure grows with the number of URLs is assumed, and which assumption is the reason
 //! that it is called a model: with an LSM tree time and writes grow by a level, that is by as much,

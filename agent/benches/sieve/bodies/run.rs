@@ -11,7 +11,7 @@ use crivello_common::hash::{GroupHash, UrlHash, UrlKey};
 use crivello_common::units::ByteSize;
 use serde::{Deserialize, Serialize};
 
-/// What a process is to do.
+/// The task of a process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Order {
     pub kind: Kind,
@@ -22,12 +22,12 @@ pub struct Order {
     pub memory: u64,
 }
 
-/// What came of it.
+/// The results of a process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Figures {
     /// Checks a CPU-second, from the first to the last.
     rate: f64,
-    /// The same over the last tenth of the way, what is left to answer included.
+    /// Checks per CPU-second over the last tenth, including the checks still to answer.
     pub rate_in_the_end: f64,
     /// The share of checks that the table of recent URLs answered.
     recent: f64,
@@ -41,7 +41,7 @@ pub struct Figures {
     pub written: f64,
     /// New URLs that did not pass.
     lost: u64,
-    /// What the body says of that.
+    /// The loss that the set estimates.
     said_lost: f64,
     /// The share of new URLs that are lost in the end, as the body says.
     loss_rate: f64,

@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// See the module.
+/// A set that is measured.
 pub struct Subject {
     pub body: Box<dyn SeenSet>,
     dir: PathBuf,

@@ -121,9 +121,7 @@ impl CrawlDb {
         if self.frontier.limits.hosts_per_domain.is_some() {
             counters.row(&self.frontier.disk, host.group)?.hosts += 1;
         }
-        self.frontier.hosts.insert(host, name.clone());
-        self.frontier.hosts.change(host, |_| ());
-        self.frontier.totals.hosts += 1;
+        self.frontier.add_host(host, name.clone());
         Ok(())
     }
 
@@ -250,8 +248,7 @@ impl CrawlDb {
         };
         let ours = ours.map(|value| RobotsRow::decode(&value)).transpose()?;
         if ours.is_none_or(|ours| is_newer(theirs, &ours)) {
-            self.frontier.robots.push((key.to_vec(), RobotsRow::encode(theirs)));
-            self.frontier.hosts.change(host, |entry| entry.row.robots = true);
+            self.frontier.set_robots(host, origin, theirs);
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ pub const OTHER: AgentId = AgentId(2);
 /// Long for a test, short for a person.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What an agent got, and how it answers.
+/// The requests that an agent received, and its replies.
 #[derive(Default)]
 pub struct Inbox {
     pub got: Mutex<Vec<Body>>,
@@ -59,7 +59,7 @@ impl PeerHandler for Inbox {
     }
 
     fn fetch_robots(&self, url: CrawlUrl, outcome: oneshot::Sender<RobotsOutcome>) {
-        // What is not known there is let go unanswered.
+        // The request for an unknown URL is dropped.
         if let Some((_, found)) = self.robots.lock().iter().find(|(known, _)| *known == url) {
             let _ = outcome.send(found.clone());
         }

@@ -121,7 +121,7 @@ async fn strangers_and_garbage_are_refused_and_change_nothing() {
     assert!(node.inbox.got.lock().is_empty());
     let fine = send(&node, vec![packet(4, ME.0, Some(facts(1)))]).await.unwrap();
     assert_eq!(fine.outcome, Some(Outcome::Accepted(v1::Empty {})));
-    // What a former stream has left behind comes too late.
+    // Packets of an earlier stream are rejected.
     let later = v1::Packet { stream: 2, ..packet(4, ME.0, Some(facts(2))) };
     assert!(send(&node, vec![later]).await.is_ok());
     let late = send(&node, vec![packet(4, ME.0, Some(facts(1)))]).await.unwrap_err();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Who vouches for agents at 127.0.0.1.
+/// An authority that signs certificates of agents at 127.0.0.1.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -36,7 +36,7 @@ async fn only_those_of_the_same_authority_speak() {
     let node = node(Some(Tls::of(ours.member()).unwrap())).await;
     let view = view(1, &[node.server.address()]);
     node.views.send_replace(Some(Arc::clone(&view)));
-    // Who trusts our authority, and is vouched for by another.
+    // A client that trusts our authority, with a certificate of another one.
     let impostor = Pem { ca: ours.pem.clone().into_bytes(), ..theirs.member() };
     for stranger in [None, Some(theirs.member()), Some(impostor)] {
         let (outgoing, mut events) = sender(stranger.map(|pem| Tls::of(pem).unwrap()));
